@@ -1,0 +1,41 @@
+// Rounding words to their upper bits, and packing those lowest bit first (docs/PROTOCOL.md, section
+// 7).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace blindfuse {
+
+constexpr uint64_t packed_bytes(uint64_t count, uint32_t bits) { return (count * bits + 7) / 8; }
+
+// The nearest integer to word / 2^(32-bits), ties to even, modulo 2^bits; bits in 1..32.
+//
+// Ties to even keeps the mean of the error at zero. Rounding ties up would shift every word by 1/2
+// on average, which a column of equal bytes adds up over all rows: 64 R in the worst case, past the
+// noise bound at a hundred thousand rows.
+constexpr uint32_t round_word(uint32_t word, uint32_t bits) {
+  if (bits == 32) return word;
+  const uint32_t shift = 32 - bits;
+  const uint32_t rest = word & ((1u << shift) - 1);
+  const uint32_t half = 1u << (shift - 1);
+  uint32_t number = word >> shift;
+  if (rest > half || (rest == half && (number & 1) != 0)) ++number;
+  return number & ((1u << bits) - 1);
+}
+
+constexpr uint32_t restore_word(uint32_t number, uint32_t bits) { return number << (32 - bits); }
+
+// Rounds and packs; out has packed_bytes(words.size(), bits) bytes.
+void pack_rounded(std::span<const uint32_t> words, uint32_t bits, std::span<uint8_t> out);
+
+// Unpacks and restores the words first .. first + words.size() - 1 of a packed sequence, all of
+// which must lie in it.
+void unpack_restored(std::span<const uint8_t> packed, uint32_t bits, uint64_t first,
+                     std::span<uint32_t> words);
+
+// Whether packed is what pack_rounded makes of `count` words: its length, and zeros in the unused
+// bits of its last byte.
+bool is_packed(std::span<const uint8_t> packed, uint64_t count, uint32_t bits);
+
+}  // namespace blindfuse

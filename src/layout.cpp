@@ -1,0 +1,88 @@
+#include "src/layout.h"
+
+#include <bit>
+#include <string>
+
+#include "src/bit_packing.h"
+#include "src/errors.h"
+#include "src/public_matrix.h"
+
+namespace blindfuse {
+namespace {
+
+void check_range(const char* member, uint64_t value, uint64_t low, uint64_t high) {
+  if (value >= low && value <= high) return;
+  throw BadInput(std::string(member) + " is " + std::to_string(value) + "; it must be " +
+                 std::to_string(low) + " to " + std::to_string(high));
+}
+
+void check(bool holds, const char* what) {
+  if (!holds) throw BadInput(what);
+}
+
+void check_keyword(const Layout& layout) {
+  check_range("arity", layout.arity, 3, kArityMax);
+  check_range("segment_length", layout.segment_length, kSegmentLengthMin, kSegmentLengthMax);
+  check_range("digest_bytes", layout.record.digest_bytes, 1, kDigestBytesMax);
+  check(std::has_single_bit(layout.segment_length), "segment_length must be a power of two");
+  check(layout.row_count % layout.segment_length == 0,
+        "row_count must be a multiple of segment_length");
+  check(layout.row_count / layout.segment_length >= layout.arity,
+        "row_count must hold at least arity segments");
+}
+
+void check_index(const Layout& layout) {
+  check_range("arity of an index database", layout.arity, 1, 1);
+  check_range("segment_length of an index database", layout.segment_length, 0, 0);
+  check_range("digest_bytes of an index database", layout.record.digest_bytes, 0, 0);
+  check((layout.key_count + layout.shard_count - 1) / layout.shard_count <= layout.row_count,
+        "row_count times shard_count must be at least key_count in an index database");
+}
+
+}  // namespace
+
+uint64_t Layout::query_bytes() const { return packed_bytes(row_count, query_bits); }
+
+uint64_t Layout::response_bytes() const { return packed_bytes(column_count(), response_bits); }
+
+uint64_t Layout::shard_hint_bytes() const {
+  return packed_bytes(uint64_t{record_bytes()} * lwe->dimension, hint_bits);
+}
+
+NoiseBudget Layout::noise() const {
+  return noise_budget(row_count, lwe->dimension, record_bytes(), query_bits, response_bits,
+                      hint_bits);
+}
+
+void check_layout(const Layout& layout) {
+  invariant(layout.lwe != nullptr, "a layout has an LWE parameter set");
+  check_range("key_count", layout.key_count, 1, kKeyCountMax);
+  check_range("shard_count", layout.shard_count, 1, kShardCountMax);
+  check_range("row_count", layout.row_count, kPanelRows, uint64_t{1} << 31);
+  check_range("value_bytes", layout.record.value_bytes, 0, kValueBytesMax);
+  check_range("query_bits", layout.query_bits, 24, 32);
+  check_range("response_bits", layout.response_bits, 9, 32);
+  check_range("hint_bits", layout.hint_bits, 16, 32);
+  check(layout.row_count % kPanelRows == 0, "row_count must be a multiple of 64");
+  const uint32_t length_bytes = layout.record.length_bytes;
+  check(length_bytes <= 2 || length_bytes == 4, "length_bytes must be 0, 1, 2 or 4");
+  check(length_bytes == 4 || layout.record.value_bytes >> (8 * length_bytes) == 0 ||
+            length_bytes == 0,
+        "length_bytes is too small for value_bytes");
+  if (layout.kind == DatabaseKind::kKeyword) {
+    check_keyword(layout);
+  } else {
+    check_index(layout);
+  }
+  check(layout.record_bytes() >= 1, "records of an index database must have at least one byte");
+  const double log2_failure = layout.noise().log2_failure;
+  if (log2_failure > kFailureLog2Max) {
+    throw BadInput("a look-up would fail with probability up to 2^" + std::to_string(log2_failure) +
+                   "; at most 2^-40 is allowed (" + std::to_string(layout.row_count) +
+                   " rows, query_bits " + std::to_string(layout.query_bits) + ", response_bits " +
+                   std::to_string(layout.response_bits) + ", hint_bits " +
+                   std::to_string(layout.hint_bits) + "); use more bits or more shards");
+  }
+}
+
+}  // namespace blindfuse

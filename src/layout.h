@@ -1,0 +1,62 @@
+// The sizes of one database: everything that follows from a handful of numbers in its manifest.
+#pragma once
+
+#include <cstdint>
+
+#include "src/fuse_slots.h"
+#include "src/lwe_params.h"
+#include "src/noise_budget.h"
+#include "src/record.h"
+
+namespace blindfuse {
+
+enum class DatabaseKind {
+  kKeyword,  // keys are byte strings, found through a binary fuse filter
+  kIndex,    // keys are 0 .. key_count-1; the shape of FrodoPIR and SimplePIR
+};
+
+inline constexpr uint64_t kKeyCountMax = uint64_t{1} << 32;
+inline constexpr uint32_t kShardCountMax = 65'536;
+
+struct Layout {
+  DatabaseKind kind = DatabaseKind::kKeyword;
+  uint64_t key_count = 0;       // m
+  uint32_t shard_count = 1;     // S
+  uint32_t row_count = 0;       // R
+  uint32_t arity = 3;           // rows a key: 3 or 4; 1 in an index database
+  uint32_t segment_length = 0;  // L; 0 in an index database
+  RecordFormat record;
+  const LweParams* lwe = nullptr;
+  uint32_t query_bits = 32;
+  uint32_t response_bits = 32;
+  uint32_t hint_bits = 32;
+
+  uint32_t record_bytes() const { return record.record_bytes(); }                       // W
+  uint64_t column_count() const { return uint64_t{shard_count} * record_bytes(); }      // C
+  uint64_t shard_matrix_bytes() const { return uint64_t{row_count} * record_bytes(); }  // R W
+  uint64_t matrix_bytes() const { return shard_matrix_bytes() * shard_count; }          // R C
+  uint64_t query_bytes() const;
+  uint64_t response_bytes() const;
+  uint64_t shard_hint_bytes() const;
+  uint64_t hint_bytes() const { return shard_hint_bytes() * shard_count; }
+
+  FuseShape fuse() const { return {arity, segment_length, row_count}; }
+  NoiseBudget noise() const;
+
+  bool operator==(const Layout&) const = default;
+};
+
+// Throws BadInput, naming the member and its range, when a number is out of range, numbers
+// contradict each other, or the failure bound is above 2^-40.
+void check_layout(const Layout& layout);
+
+// Where key i of an index database lies.
+struct IndexPlace {
+  uint32_t shard;
+  uint32_t row;
+};
+constexpr IndexPlace index_place(uint64_t i, uint32_t shard_count) {
+  return {static_cast<uint32_t>(i % shard_count), static_cast<uint32_t>(i / shard_count)};
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,33 @@
+// How likely a look-up decodes wrongly, for any data (docs/PARAMETERS.md derives each line).
+//
+// A byte decodes when |E1 + E2 + E3| < 2^23, with
+//   E1 = sum over rows of e_r d_r, |d_r| <= 128; e_r the ternary error plus the rounding of the
+//   query word, E2 the rounding of the response word, at most 2^(31 - response_bits), E3 = sum over
+//   k of s_k times the rounding of the hint word.
+// All random terms are sub-Gaussian with their own variance as proxy, so E1 + E3 is too, and its
+// tail is at most 2 exp(-t^2 / (2 variance)). The W bytes of a record are taken by the union bound.
+#pragma once
+
+#include <cstdint>
+
+namespace blindfuse {
+
+// A layout whose failure bound is above 2^-40 is refused.
+inline constexpr double kFailureLog2Max = -40.0;
+
+struct NoiseBudget {
+  double query_variance = 0;  // of E1, for the worst data
+  double hint_variance = 0;   // of E3
+  double response_bound = 0;  // of |E2|
+  double log2_failure = 0;    // of the probability that any byte of a record is wrong; at most 0
+};
+
+// Variance of the error of round_word to `bits` bits on a uniform word: (4^k + 2) / 12 with k = 32
+// - bits, 0 for k = 0.
+double rounding_variance(uint32_t bits);
+
+// row_count R >= 1, dimension n, record_bytes W >= 1; the bit counts as in the manifest.
+NoiseBudget noise_budget(uint64_t row_count, uint32_t dimension, uint32_t record_bytes,
+                         uint32_t query_bits, uint32_t response_bits, uint32_t hint_bits);
+
+}  // namespace blindfuse

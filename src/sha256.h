@@ -1,0 +1,37 @@
+// SHA-256 (FIPS 180-4), by OpenSSL.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+struct evp_md_ctx_st;
+
+namespace blindfuse {
+
+using Sha256Digest = std::array<uint8_t, 32>;
+
+// Hashes a byte string given in pieces. One thread at a time.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  void update(std::span<const uint8_t> bytes);
+  void update(std::string_view bytes);
+
+  // The digest of everything since the start or the last finish(); starts anew.
+  Sha256Digest finish();
+
+ private:
+  evp_md_ctx_st* context_;
+};
+
+Sha256Digest sha256(std::span<const uint8_t> bytes);
+
+}  // namespace blindfuse

@@ -1,0 +1,170 @@
+#include "src/system/file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "src/errors.h"
+#include "src/hex.h"
+#include "src/system/random.h"
+
+namespace blindfuse {
+namespace {
+
+std::string failure(const char* what, const std::filesystem::path& path) {
+  return std::string("cannot ") + what + " " + path.string() + ": " + std::strerror(errno);
+}
+
+constexpr size_t kBufferBytes = 256 * 1024;
+
+// A disk that is full or broken is the machine's trouble, not the input's.
+[[noreturn]] void fail_writing(const char* what, const std::filesystem::path& path) {
+  throw EngineTrouble(failure(what, path));
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)) {}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileDescriptor create_temporary_file(const std::filesystem::path& folder,
+                                     std::filesystem::path& path) {
+  std::array<uint8_t, 12> random;
+  fill_from_system(random);
+  path = folder / (std::string(kTemporaryPrefix) + encode_hex(random));
+  // Not mkstemp, whose files only their owner may read: what is published follows the umask, and a
+  // process with threads cannot ask for that without changing it for all of them.
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file.is_open()) fail_writing("create a file in", folder);
+  return file;
+}
+
+FileDescriptor open_for_reading(const std::filesystem::path& path) {
+  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) throw BadInput(failure("open", path));
+  return file;
+}
+
+uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path) {
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) throw BadInput(failure("read", path));
+  if (!S_ISREG(status.st_mode)) throw BadInput("cannot read " + path.string() + ": not a file");
+  return static_cast<uint64_t>(status.st_size);
+}
+
+void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t> bytes,
+                  const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t got = pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw BadInput(failure("read", path));
+    if (got == 0) throw BadInput(path.string() + " is truncated");
+    offset += static_cast<uint64_t>(got);
+    bytes = bytes.subspan(static_cast<size_t>(got));
+  }
+}
+
+std::string read_file(const std::filesystem::path& path, uint64_t bytes_max) {
+  const FileDescriptor file = open_for_reading(path);
+  const uint64_t size = file_size(file, path);
+  if (size > bytes_max) {
+    throw BadInput(path.string() + " has " + std::to_string(size) + " bytes; at most " +
+                   std::to_string(bytes_max) + " were expected");
+  }
+  std::string text(size, '\0');
+  read_exactly(file, 0, {reinterpret_cast<uint8_t*>(text.data()), text.size()}, path);
+  return text;
+}
+
+PendingFile::PendingFile(const std::filesystem::path& folder)
+    : folder_(folder), file_(create_temporary_file(folder, temporary_)) {}
+
+PendingFile::~PendingFile() {
+  if (file_.is_open() && !temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void PendingFile::write(std::span<const uint8_t> bytes) {
+  buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void PendingFile::flush() {
+  std::span<const uint8_t> bytes(buffer_);
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(file_.get(), bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_writing("write to", folder_);
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+  buffer_.clear();
+}
+
+void PendingFile::write(std::string_view bytes) {
+  write(std::span(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+}
+
+void PendingFile::commit(const std::string& name) {
+  flush();
+  if (fsync(file_.get()) != 0) fail_writing("write", folder_ / name);
+  commit_unsynced(name);
+  sync_folder(folder_);
+}
+
+void PendingFile::commit_unsynced(const std::string& name) {
+  flush();
+  const std::filesystem::path target = folder_ / name;
+  if (rename(temporary_.c_str(), target.c_str()) != 0) fail_writing("write", target);
+  temporary_.clear();
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const FileDescriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file.is_open() || fsync(file.get()) != 0) fail_writing("write", folder);
+}
+
+void sync_filesystem(const std::filesystem::path& folder) {
+  const FileDescriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file.is_open() || syncfs(file.get()) != 0) fail_writing("write", folder);
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw BadInput("cannot create " + folder.string() + ": " + error.message());
+}
+
+std::optional<FileDescriptor> try_lock(const std::filesystem::path& path) {
+  for (;;) {
+    FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (!file.is_open()) throw BadInput(failure("lock", path));
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return std::nullopt;
+      throw EngineTrouble(failure("lock", path));
+    }
+    // Whoever held it may have deleted the file; then what we locked is not what others will find.
+    struct stat locked {};
+    struct stat named {};
+    if (fstat(file.get(), &locked) == 0 && stat(path.c_str(), &named) == 0 &&
+        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+      return file;
+    }
+  }
+}
+
+}  // namespace blindfuse

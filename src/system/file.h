@@ -1,0 +1,92 @@
+// Files: whole reads, durable writes, and locks. Errors are BadInput (a path is wrong) or
+// EngineTrouble (the disk fails), and name the path and what the system said.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace blindfuse {
+
+// An open file descriptor, closed with its owner.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor();
+  FileDescriptor(FileDescriptor&& other) noexcept;
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+
+  int get() const { return fd_; }
+  bool is_open() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// Creates a file of a name that nobody else has, in `folder`, with the permissions that the umask
+// leaves, and sets `path` to it. EngineTrouble.
+FileDescriptor create_temporary_file(const std::filesystem::path& folder,
+                                     std::filesystem::path& path);
+
+// Opens for reading. BadInput when that fails.
+FileDescriptor open_for_reading(const std::filesystem::path& path);
+
+uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path);
+
+// Reads exactly bytes.size() bytes at `offset`. BadInput when the file ends before.
+void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t> bytes,
+                  const std::filesystem::path& path);
+
+// The whole file, which must have at most bytes_max bytes: checked before memory is taken.
+std::string read_file(const std::filesystem::path& path, uint64_t bytes_max);
+
+// A file being written under a temporary name in the same folder; it appears under its own name,
+// whole and on disk, at commit(), or not at all.
+class PendingFile {
+ public:
+  // Creates a temporary file in `folder`.
+  explicit PendingFile(const std::filesystem::path& folder);
+  ~PendingFile();
+  PendingFile(PendingFile&&) = default;
+  PendingFile& operator=(PendingFile&&) = delete;
+
+  // Buffered: small pieces cost no system call each.
+  void write(std::span<const uint8_t> bytes);
+  void write(std::string_view bytes);
+
+  // fsync, rename to folder/name (replacing what is there), fsync of the folder.
+  void commit(const std::string& name);
+
+  // The rename alone, for many files that one sync_filesystem() makes durable together.
+  void commit_unsynced(const std::string& name);
+
+ private:
+  void flush();
+
+  std::filesystem::path folder_;
+  std::filesystem::path temporary_;
+  FileDescriptor file_;
+  std::vector<uint8_t> buffer_;
+};
+
+inline constexpr std::string_view kTemporaryPrefix = ".pending-";
+
+// Makes a folder's entries durable.
+void sync_folder(const std::filesystem::path& folder);
+
+// Makes everything written to the folder's file system durable.
+void sync_filesystem(const std::filesystem::path& folder);
+
+// Creates the folder and its missing parents. BadInput when that fails.
+void make_folder(const std::filesystem::path& folder);
+
+// An exclusive lock on a file (created when missing), held until destroyed; the system frees it
+// when the process dies. Nothing when another process holds it.
+std::optional<FileDescriptor> try_lock(const std::filesystem::path& path);
+
+}  // namespace blindfuse

@@ -1,0 +1,66 @@
+#include "src/system/program.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cctype>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "src/errors.h"
+#include "src/version.h"
+
+namespace blindfuse {
+namespace {
+
+void name_environment_variables(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    // These two replace the command, which a variable that happens to be set must not do.
+    if (option->get_lnames()[0] == "help" || option->get_lnames()[0] == "version") continue;
+    std::string name = "BLINDFUSE_" + option->get_lnames()[0];
+    for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
+    option->envname(name);
+  }
+  for (CLI::App* command : app.get_subcommands({})) name_environment_variables(*command);
+}
+
+int fail(const CLI::App& app, const char* what) {
+  std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), what);
+  return kExitFailed;
+}
+
+}  // namespace
+
+std::string program_version() { return BLINDFUSE_VERSION; }
+
+int run_program(CLI::App& app, int argc, char** argv) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("blindfuse"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
+  // A reader that goes away is an error to report, not a reason to die without a word.
+  std::signal(SIGPIPE, SIG_IGN);
+  app.set_version_flag("--version", app.get_name() + " " + program_version());
+  name_environment_variables(app);
+  try {
+    app.parse(argc, argv);
+    std::fflush(stdout);
+    if (std::ferror(stdout)) return fail(app, "cannot write to standard output");
+    return 0;
+  } catch (const CLI::Success& asked) {  // --help and --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return kExitMisuse;
+  } catch (const ExitStatus& exit) {
+    return exit.status;
+  } catch (const std::bad_alloc&) {
+    return fail(app, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(app, error.what());
+  }
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,29 @@
+// What both programs share: version, logging, environment variables, exit statuses.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace blindfuse {
+
+inline constexpr int kExitFailed = 1;  // BadInput, EngineTrouble, or anything else that went wrong
+inline constexpr int kExitMisuse = 2;  // the command line itself
+inline constexpr int kExitNotThere = 3;  // blindfuse-client: a key is not in the database
+
+// Thrown by a command to end with a status of its own, without a message.
+struct ExitStatus {
+  int status;
+};
+
+std::string program_version();
+
+// Parses the command line, runs the chosen command's callback, and returns the exit status.
+// Everything thrown becomes one line on standard error. Adds --version, and for every option the
+// environment variable BLINDFUSE_<OPTION> ("--query-bits" is BLINDFUSE_QUERY_BITS). Logs go to
+// standard error.
+int run_program(CLI::App& app, int argc, char** argv);
+
+}  // namespace blindfuse

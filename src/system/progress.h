@@ -1,0 +1,46 @@
+// A progress line on a terminal, for work that takes longer than a second.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace blindfuse {
+
+// Shows what is being done, how far it is, its rate and the time left, on standard error; nothing
+// when that is no terminal, and nothing in the first second. The line is cleared at the end.
+// advance() may be called from any thread.
+class Progress {
+ public:
+  enum class Unit { kBytes, kItems };
+
+  // total 0: not known.
+  Progress(std::string what, uint64_t total, Unit unit);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void advance(uint64_t amount);
+  void set_done(uint64_t done);
+
+ private:
+  void show_when_due();
+  void show(std::chrono::steady_clock::time_point now);
+
+  const std::string what_;
+  const uint64_t total_;
+  const Unit unit_;
+  const bool enabled_;
+  const std::chrono::steady_clock::time_point start_;
+  std::atomic<uint64_t> done_ = 0;
+  std::atomic<int64_t> next_show_ns_;
+  std::mutex mutex_;
+  bool shown_ = false;
+};
+
+// "3.1 GB", "512 B": powers of 1000.
+std::string human_bytes(uint64_t bytes);
+
+}  // namespace blindfuse

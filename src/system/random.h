@@ -1,0 +1,16 @@
+// Randomness from the operating system, injected wherever it is used so that tests can fix it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+namespace blindfuse {
+
+// Fills the span with independent uniform bytes.
+using RandomSource = std::function<void(std::span<uint8_t>)>;
+
+// getrandom(2). Throws EngineTrouble when the system has none to give.
+void fill_from_system(std::span<uint8_t> bytes);
+
+}  // namespace blindfuse
