@@ -1,0 +1,270 @@
+#include "host/build/database_builder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "host/build/hint_stage.h"
+#include "host/build/layout_choice.h"
+#include "host/build/samples.h"
+#include "host/build/shard_stage.h"
+#include "host/database/directory.h"
+#include "host/engine_factory.h"
+#include "src/errors.h"
+#include "src/system/file.h"
+
+namespace blindfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The epoch that a build starts from.
+struct PreviousEpoch {
+  Manifest manifest;
+  EpochId epoch;
+  ShardTable table;
+};
+
+class Stopwatch {
+ public:
+  // Seconds since the last call, or since the start.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// The directory under our lock. On leaving, every file that the epoch to keep does not refer to is
+// removed; with none, everything that we made.
+class LockedDirectory {
+ public:
+  explicit LockedDirectory(const fs::path& root) : directory_(root) {
+    std::error_code ignored;
+    if (fs::exists(root, ignored)) {
+      if (!fs::is_directory(root, ignored)) throw BadInput(root.string() + " is not a directory");
+      directory_.refuse_foreign_files();
+    }
+    for (fs::path path = fs::absolute(root); !fs::exists(path, ignored) && path.has_relative_path();
+         path = path.parent_path()) {
+      made_.push_back(path);
+    }
+    had_lock_file_ = fs::exists(directory_.lock_file(), ignored);
+    make_folder(root);
+    auto lock = try_lock(directory_.lock_file());
+    if (!lock) {
+      throw BadInput("another build is at work in " + root.string() + "; wait until it ends");
+    }
+    lock_ = std::move(*lock);
+  }
+
+  ~LockedDirectory() {
+    // An epoch that we could not read is not ours to delete.
+    if (!manifest_ && directory_.has_manifest()) return;
+    directory_.collect_garbage(manifest_, table_);
+    if (!manifest_) undo();
+  }
+
+  LockedDirectory(const LockedDirectory&) = delete;
+  LockedDirectory& operator=(const LockedDirectory&) = delete;
+
+  const DatabaseDirectory& get() const { return directory_; }
+
+  // What must stay when we leave.
+  void keep(const Manifest& manifest, const ShardTable& table) {
+    manifest_ = manifest;
+    table_ = table;
+  }
+
+ private:
+  void undo() const {
+    directory_.remove_empty_folders();
+    std::error_code ignored;
+    if (!had_lock_file_) fs::remove(directory_.lock_file(), ignored);
+    // Only what is empty goes: somebody else may have begun to use it.
+    for (const fs::path& path : made_) fs::remove(path, ignored);
+  }
+
+  DatabaseDirectory directory_;
+  std::vector<fs::path> made_;  // folders that were not there, the innermost first
+  bool had_lock_file_ = false;
+  FileDescriptor lock_;
+  std::optional<Manifest> manifest_;
+  ShardTable table_;
+};
+
+std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, bool fresh) {
+  const DatabaseDirectory& directory = locked.get();
+  if (!directory.has_manifest()) return std::nullopt;
+  std::optional<PreviousEpoch> previous;
+  try {
+    const ParsedManifest parsed = parse_manifest(directory.read_manifest_text());
+    previous = {parsed.manifest, parsed.epoch, {}};
+    previous->table = parse_shard_table(directory.read_table(parsed.manifest),
+                                        parsed.manifest.layout.shard_count);
+    locked.keep(previous->manifest, previous->table);
+  } catch (const BadInput& error) {
+    // With --fresh nothing of the old epoch is used but its id, so that it need not be whole.
+    if (!fresh) {
+      throw BadInput(directory.root().string() + " holds a damaged database: " + error.what() +
+                     "; build with --fresh to replace it");
+    }
+  }
+  return previous;
+}
+
+// One build, stage by stage.
+class Build {
+ public:
+  Build(LockedDirectory& locked, const BuildOptions& options)
+      : locked_(locked),
+        directory_(locked.get()),
+        options_(options),
+        previous_(read_previous(locked, options.fresh)),
+        threads_(options.thread_count) {
+    if (previous_ && !options.fresh) {
+      manifest_.salt = previous_->manifest.salt;
+      manifest_.seed = previous_->manifest.seed;
+    } else {
+      options.random(manifest_.salt);
+      options.random(manifest_.seed);
+    }
+  }
+
+  BuildReport run(const std::vector<std::unique_ptr<KeyValueSource>>& sources) {
+    Stopwatch total;
+    Stopwatch stage;
+    input_ = read_input(sources, manifest_.salt, options_.input, directory_.root());
+    report_.seconds_reading = stage.lap();
+    report_.survey = survey_input(input_, options_.on_duplicate, threads_);
+    const std::vector<Sample> samples =
+        take_samples(input_, options_.input.kind, manifest_.salt, options_.on_duplicate);
+    choose_layout();
+    report_.seconds_surveying = stage.lap();
+    report_.layout = manifest_.layout;
+    report_.truncated_values = input_.truncated_values;
+    if (options_.on_planned) options_.on_planned(report_);
+    make_folders();
+    const ShardTable reusable = keeps_layout_ ? previous_->table : ShardTable{};
+    ShardStageResult shards = build_shards(directory_, manifest_.layout, *input_.spool,
+                                           options_.on_duplicate, reusable, threads_);
+    input_.spool.reset();
+    report_.seconds_filters = stage.lap();
+    build_hints(directory_, manifest_.layout, manifest_.seed, shards.rebuilt, options_.engine,
+                threads_, shards.table);
+    report_.seconds_hint = stage.lap();
+    publish(shards.table, samples);
+    report_.shards_rebuilt = static_cast<uint32_t>(shards.rebuilt.size());
+    report_.seconds_total = total.lap();
+    return report_;
+  }
+
+ private:
+  void choose_layout() {
+    if (previous_ && !options_.fresh) {
+      auto reason = why_not_kept(previous_->manifest.layout, options_, report_.survey);
+      if (!reason) reason = keep_previous_layout();
+      if (!reason) return;
+      report_.layout_reason = *reason + ": every shard is built anew";
+    }
+    const PlanRequest request = plan_request(options_, report_.survey);
+    const Plan planned = cheapest(plan_layouts(request));
+    const uint64_t fullest = fullest_shard(planned.layout.shard_count);
+    // The planner estimated the fullest shard; now it is known.
+    const auto plan = plan_shards(request, planned.layout.shard_count, fullest);
+    if (!plan) {
+      throw BadInput("the fullest of " + std::to_string(planned.layout.shard_count) +
+                     " shards has " + std::to_string(fullest) +
+                     " keys, too many for the chosen bits; allow more bits or more shards");
+    }
+    manifest_.layout = plan->layout;
+    check_layout(manifest_.layout);
+    if (report_.layout_reason.empty()) report_.layout_reason = "chosen for this input";
+  }
+
+  // Takes the previous layout if its shards are still large enough; else says why not.
+  std::optional<std::string> keep_previous_layout() {
+    Layout layout = previous_->manifest.layout;
+    layout.key_count = report_.survey.key_count;
+    const uint64_t fullest = fullest_shard(layout.shard_count);
+    const bool fits = layout.kind == DatabaseKind::kIndex ? fullest <= layout.row_count
+                                                          : fuse_fits(layout.fuse(), fullest);
+    if (!fits) {
+      return "the fullest shard now has " + std::to_string(fullest) + " keys, more than " +
+             std::to_string(layout.row_count) + " rows hold";
+    }
+    manifest_.layout = layout;
+    keeps_layout_ = true;
+    report_.layout_reason = "kept from the previous epoch";
+    return std::nullopt;
+  }
+
+  // Also brings an index database's entries into the order of its shards.
+  uint64_t fullest_shard(uint32_t shard_count) {
+    if (options_.input.kind == DatabaseKind::kIndex) {
+      if (sharded_as_ != shard_count) {
+        by_shard_ = spool_by_shard(*input_.spool, shard_count, directory_.root());
+        sharded_as_ = shard_count;
+      }
+      return (report_.survey.key_count + shard_count - 1) / shard_count;
+    }
+    return std::ranges::max(
+        count_shards(*input_.spool, shard_count, options_.on_duplicate, threads_));
+  }
+
+  void make_folders() {
+    if (by_shard_) input_.spool = std::move(by_shard_);
+    for (const fs::path& folder :
+         {directory_.tables(), directory_.shards(), directory_.hints(), directory_.samples()}) {
+      make_folder(folder);
+    }
+  }
+
+  void publish(const ShardTable& table, const std::vector<Sample>& samples) {
+    const std::vector<uint8_t> table_bytes = serialize_shard_table(table);
+    manifest_.table = sha256(table_bytes);
+    const std::string samples_text = serialize_samples(samples);
+    manifest_.samples = sha256(
+        std::span(reinterpret_cast<const uint8_t*>(samples_text.data()), samples_text.size()));
+    report_.epoch = epoch_id(manifest_);
+    report_.changed = !previous_ || previous_->epoch != report_.epoch;
+    PendingFile table_file(directory_.tables());
+    table_file.write(table_bytes);
+    table_file.commit_unsynced(DatabaseDirectory::table_name(manifest_.table));
+    PendingFile samples_file(directory_.samples());
+    samples_file.write(samples_text);
+    samples_file.commit_unsynced(DatabaseDirectory::samples_name(manifest_.samples));
+    if (report_.changed) {
+      directory_.publish(manifest_, previous_ ? std::optional(previous_->epoch) : std::nullopt);
+    } else {
+      sync_filesystem(directory_.root());  // a damaged shard may have been written anew
+    }
+    locked_.keep(manifest_, table);
+  }
+
+  LockedDirectory& locked_;
+  const DatabaseDirectory& directory_;
+  const BuildOptions& options_;
+  const std::optional<PreviousEpoch> previous_;
+  WorkerThreads threads_;
+  Manifest manifest_;
+  Input input_;
+  std::unique_ptr<Spool> by_shard_;
+  uint32_t sharded_as_ = 0;
+  bool keeps_layout_ = false;
+  BuildReport report_;
+};
+
+}  // namespace
+
+BuildReport build_database(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
+                           const fs::path& root, const BuildOptions& options) {
+  invariant(!sources.empty(), "a build has a source");
+  check_engine_name(options.engine);
+  LockedDirectory locked(root);
+  return Build(locked, options).run(sources);
+}
+
+}  // namespace blindfuse

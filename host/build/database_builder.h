@@ -1,0 +1,64 @@
+// From the operator's pairs to a database directory: load, lay out, fill, hint, publish.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/build/input.h"
+#include "host/build/planner.h"
+#include "host/build/survey.h"
+#include "src/manifest.h"
+#include "src/system/random.h"
+
+namespace blindfuse {
+
+struct BuildReport;
+
+// What the operator asks for. What is left open is kept from the directory's current epoch where
+// that fits, and otherwise chosen.
+struct BuildOptions {
+  InputOptions input;
+  DuplicatePolicy on_duplicate = DuplicatePolicy::kError;
+  std::optional<uint32_t> shard_count;
+  std::optional<uint32_t> arity;
+  std::optional<uint32_t> digest_bytes;
+  std::optional<uint32_t> query_bits;
+  std::optional<uint32_t> response_bits;
+  std::optional<uint32_t> hint_bits;
+  const LweParams* lwe = nullptr;
+  uint64_t lookups_per_client = 100;
+  bool fresh = false;  // a new salt, a new seed, a new layout, every shard
+  std::string engine = "auto";
+  unsigned thread_count = 0;
+  RandomSource random = fill_from_system;  // salt and seed
+  // Told once what will be built, before the work that takes long: survey and layout are filled in.
+  std::function<void(const BuildReport&)> on_planned;
+};
+
+struct BuildReport {
+  EpochId epoch;
+  Layout layout;
+  Survey survey;
+  uint64_t truncated_values = 0;
+  uint32_t shards_rebuilt = 0;
+  bool changed = false;          // false: the epoch was already what the input says
+  std::string layout_reason;     // why the layout is what it is, in words
+  double seconds_reading = 0;    // sources read, keys hashed, pairs spooled
+  double seconds_surveying = 0;  // duplicates, lengths, loads
+  double seconds_filters = 0;    // filters and matrices
+  double seconds_hint = 0;
+  double seconds_total = 0;
+};
+
+// Builds or updates the database in `root`. Whatever goes wrong, and whenever the process is
+// killed, the epoch that was there stays whole. Throws BadInput (also when another build holds the
+// directory) or EngineTrouble.
+BuildReport build_database(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
+                           const std::filesystem::path& root, const BuildOptions& options);
+
+}  // namespace blindfuse

@@ -1,0 +1,103 @@
+#include "host/build/hint_stage.h"
+
+#include <algorithm>
+
+#include "host/build/hint.h"
+#include "host/database/content_file.h"
+#include "host/matrix.h"
+#include "src/bit_packing.h"
+#include "src/system/file.h"
+#include "src/system/progress.h"
+
+namespace blindfuse {
+namespace {
+
+// Making A costs the same for one column as for thousands; the columns at hand are bounded by their
+// hint (n words each) and by their own bytes.
+constexpr uint64_t kColumnsMax = 4096;
+constexpr uint64_t kMatrixBytesMax = uint64_t{256} << 20;
+// A multiple of 8 columns packs into whole bytes, so that a shard's hint can be written in parts.
+constexpr uint64_t kColumnGrain = 8;
+constexpr uint64_t kOpenFilesMax = 256;
+
+class HintStage {
+ public:
+  HintStage(const DatabaseDirectory& directory, const Layout& layout, const MatrixSeed& seed,
+            const std::string& engine_name, WorkerThreads& threads, ShardTable& table,
+            uint64_t shard_total)
+      : directory_(directory),
+        layout_(layout),
+        public_matrix_(seed, layout.lwe->dimension),
+        engine_name_(engine_name),
+        threads_(threads),
+        table_(table),
+        progress_("hint", shard_total * layout.shard_matrix_bytes(), Progress::Unit::kBytes) {}
+
+  uint64_t columns_at_once() const {
+    const uint64_t columns = std::min(kColumnsMax, kMatrixBytesMax / layout_.row_count);
+    return std::max(kColumnGrain, columns / kColumnGrain * kColumnGrain);
+  }
+
+  void build(std::span<const uint32_t> shards) {
+    std::vector<PendingFile> files;
+    std::vector<Sha256> hashes(shards.size());
+    for (size_t i = 0; i < shards.size(); ++i) files.emplace_back(directory_.hints());
+    const uint64_t width = std::min<uint64_t>(layout_.record_bytes(), columns_at_once());
+    for (uint64_t first = 0; first < layout_.record_bytes(); first += width) {
+      const uint64_t count = std::min(width, layout_.record_bytes() - first);
+      const std::vector<uint32_t> hint = compute(shards, first, count);
+      const uint64_t words = count * layout_.lwe->dimension;
+      std::vector<uint8_t> packed(packed_bytes(words, layout_.hint_bits));
+      for (size_t i = 0; i < shards.size(); ++i) {
+        pack_rounded(std::span(hint).subspan(i * words, words), layout_.hint_bits, packed);
+        files[i].write(packed);
+        hashes[i].update(packed);
+      }
+    }
+    for (size_t i = 0; i < shards.size(); ++i) {
+      ShardEntry& entry = table_[shards[i]];
+      entry.hint = hashes[i].finish();
+      commit_content(files[i], directory_.hints() / DatabaseDirectory::hint_name(entry.hint),
+                     layout_.shard_hint_bytes(), entry.hint);
+    }
+  }
+
+ private:
+  // The hint of columns first .. first + count - 1 of every shard.
+  std::vector<uint32_t> compute(std::span<const uint32_t> shards, uint64_t first, uint64_t count) {
+    Matrix columns(layout_.row_count, count * shards.size());
+    for (size_t i = 0; i < shards.size(); ++i) {
+      const auto path =
+          directory_.shards() / DatabaseDirectory::matrix_name(table_[shards[i]].matrix);
+      read_exactly(open_for_reading(path), first * layout_.row_count,
+                   columns.columns(i * count, count), path);
+    }
+    std::vector<uint32_t> hint(count * shards.size() * layout_.lwe->dimension);
+    compute_hint(public_matrix_, columns.view(), engine_name_, threads_, hint,
+                 [&](uint64_t rows) { progress_.advance(rows * count * shards.size()); });
+    return hint;
+  }
+
+  const DatabaseDirectory& directory_;
+  const Layout& layout_;
+  const PublicMatrix public_matrix_;
+  const std::string& engine_name_;
+  WorkerThreads& threads_;
+  ShardTable& table_;
+  Progress progress_;
+};
+
+}  // namespace
+
+void build_hints(const DatabaseDirectory& directory, const Layout& layout, const MatrixSeed& seed,
+                 const std::vector<uint32_t>& shards, const std::string& engine_name,
+                 WorkerThreads& threads, ShardTable& table) {
+  HintStage stage(directory, layout, seed, engine_name, threads, table, shards.size());
+  const size_t step =
+      std::clamp<uint64_t>(stage.columns_at_once() / layout.record_bytes(), 1, kOpenFilesMax);
+  for (size_t first = 0; first < shards.size(); first += step) {
+    stage.build(std::span(shards).subspan(first, std::min(step, shards.size() - first)));
+  }
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,19 @@
+// The second stage of a build: the hints of the shards that were rebuilt.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/database/directory.h"
+#include "host/worker_threads.h"
+
+namespace blindfuse {
+
+// Writes hints/<sha256>.hint, unsynced, for each of `shards`, and notes its hash in `table`, whose
+// matrices are written. Many shards share one pass over A; memory holds at most 4096 columns of the
+// matrix and their hint.
+void build_hints(const DatabaseDirectory& directory, const Layout& layout, const MatrixSeed& seed,
+                 const std::vector<uint32_t>& shards, const std::string& engine_name,
+                 WorkerThreads& threads, ShardTable& table);
+
+}  // namespace blindfuse

@@ -1,0 +1,60 @@
+// The operator's pairs on their way into a database: read, checked, hashed, and spooled.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/ingest/key_value_source.h"
+#include "host/ingest/spool.h"
+#include "src/layout.h"
+
+namespace blindfuse {
+
+enum class LongValues { kError, kTruncate };
+
+struct InputOptions {
+  DatabaseKind kind = DatabaseKind::kKeyword;
+  uint32_t value_bytes_max = kValueBytesMax;
+  LongValues long_values = LongValues::kError;
+  bool values_are_text = true;  // truncate between characters (UTF-8)
+};
+
+// What a source is called, for messages.
+struct SourceName {
+  std::string name;
+  std::string place_unit;
+};
+
+inline constexpr size_t kSampleCount = 16;
+
+struct Input {
+  std::unique_ptr<Spool> spool;
+  std::vector<SourceName> sources;
+  std::map<uint64_t, std::string>
+      sample_keys;  // by slot hash: the kSampleCount lowest, so any part of the database
+  uint64_t truncated_values = 0;
+};
+
+// Reads all sources to their end. In an index database pair i of the whole input gets
+// KeyHash{spread(i), i, 0}: its shard is not known yet. Throws BadInput for what a source refuses,
+// for values that are too long, for more than 2^32 pairs, and when there is no pair at all;
+// EngineTrouble when the disk is full.
+Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, const Salt& salt,
+                 const InputOptions& options, const std::filesystem::path& folder);
+
+// The same entries of an index database, once its shards are known: hash = {lowest shard_hash of
+// the shard, row, 0}.
+std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
+                                      const std::filesystem::path& folder);
+
+// The partition of read_input's spool in which pair i of an index database lies.
+uint32_t index_partition(uint64_t i);
+
+// "words.tsv, line 17"
+std::string place_name(const Input& input, const SpoolEntry& entry);
+
+}  // namespace blindfuse

@@ -1,0 +1,138 @@
+#include "host/build/planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "src/errors.h"
+#include "src/public_matrix.h"
+#include "src/shard_table.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr uint32_t kQueryBitsMin = 24;
+constexpr uint32_t kResponseBitsMin = 9;
+constexpr uint32_t kHintBitsMin = 16;
+
+struct BitRange {
+  uint32_t low;
+  uint32_t high;
+};
+
+BitRange choices(std::optional<uint32_t> fixed, uint32_t low) {
+  return fixed ? BitRange{*fixed, *fixed} : BitRange{low, 32};
+}
+
+Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64_t fullest_shard) {
+  Layout layout;
+  layout.kind = request.kind;
+  layout.key_count = request.key_count;
+  layout.shard_count = shard_count;
+  layout.record = request.record;
+  layout.lwe = request.lwe;
+  if (request.kind == DatabaseKind::kIndex) {
+    const uint64_t rows = (fullest_shard + kPanelRows - 1) / kPanelRows * kPanelRows;
+    if (rows > uint64_t{1} << 31) throw BadInput("more than 2^31 rows; use more shards");
+    layout.arity = 1;
+    layout.row_count = static_cast<uint32_t>(rows);
+    return layout;
+  }
+  const FuseShape shape = fuse_shape(fullest_shard, request.arity);
+  layout.arity = shape.arity;
+  layout.segment_length = shape.segment_length;
+  layout.row_count = shape.row_count;
+  return layout;
+}
+
+uint64_t sync_bytes(const Layout& layout) {
+  return layout.shard_count * kShardEntryBytes + layout.hint_bytes();
+}
+
+uint64_t total_bytes(const Layout& layout, uint64_t lookups) {
+  return sync_bytes(layout) + lookups * (layout.query_bytes() + layout.response_bytes());
+}
+
+std::vector<uint32_t> shard_choices(const PlanRequest& request) {
+  if (request.shard_count) return {*request.shard_count};
+  std::vector<uint32_t> choices = {1};
+  // 2^k and 3 * 2^k, as long as a shard has a few keys.
+  for (uint32_t power = 2; power <= kShardCountMax; power *= 2) {
+    choices.push_back(power);
+    if (power + power / 2 < kShardCountMax) choices.push_back(power + power / 2);
+  }
+  std::erase_if(choices, [&](uint32_t s) { return s > 1 && request.key_count / s < 16; });
+  return choices;
+}
+
+uint64_t fullest_of(const PlanRequest& request, uint32_t shard_count) {
+  if (request.kind == DatabaseKind::kIndex) {
+    return (request.key_count + shard_count - 1) / shard_count;
+  }
+  return expected_fullest_shard(request.key_count, shard_count);
+}
+
+// Says by how much the best that the operator's choices leave open fails.
+[[noreturn]] void refuse(const PlanRequest& request) {
+  const uint32_t shard_count = request.shard_count.value_or(shard_choices(request).back());
+  Layout layout = layout_with_rows(request, shard_count, fullest_of(request, shard_count));
+  layout.query_bits = request.query_bits.value_or(32);
+  layout.response_bits = request.response_bits.value_or(32);
+  layout.hint_bits = request.hint_bits.value_or(32);
+  check_layout(layout);
+  throw BadInput("no layout fits these keys and choices");
+}
+
+}  // namespace
+
+uint64_t expected_fullest_shard(uint64_t key_count, uint32_t shard_count) {
+  if (shard_count == 1) return key_count;
+  const double mean = static_cast<double>(key_count) / shard_count;
+  const double log_shards = std::log(shard_count);
+  const double excess = std::sqrt(2.0 * mean * log_shards) + log_shards / 3.0;
+  return std::min(key_count, static_cast<uint64_t>(std::ceil(mean + excess)));
+}
+
+std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count,
+                                uint64_t fullest_shard) {
+  Layout layout = layout_with_rows(request, shard_count, fullest_shard);
+  std::optional<Plan> best;
+  const BitRange query = choices(request.query_bits, kQueryBitsMin);
+  const BitRange response = choices(request.response_bits, kResponseBitsMin);
+  const BitRange hint = choices(request.hint_bits, kHintBitsMin);
+  for (uint32_t q = query.low; q <= query.high; ++q) {
+    for (uint32_t r = response.low; r <= response.high; ++r) {
+      for (uint32_t h = hint.low; h <= hint.high; ++h) {
+        layout.query_bits = q;
+        layout.response_bits = r;
+        layout.hint_bits = h;
+        if (layout.noise().log2_failure > kFailureLog2Max) continue;
+        const uint64_t total = total_bytes(layout, request.lookups_per_client);
+        if (!best || total < best->total_bytes) best = {layout, sync_bytes(layout), total};
+        break;  // more hint bits only cost more
+      }
+    }
+  }
+  return best;
+}
+
+std::vector<Plan> plan_layouts(const PlanRequest& request) {
+  std::vector<Plan> plans;
+  for (uint32_t shard_count : shard_choices(request)) {
+    const uint64_t fullest = fullest_of(request, shard_count);
+    // Fewer shards can mean more rows than the noise, or the row count itself, allows.
+    try {
+      if (auto plan = plan_shards(request, shard_count, fullest)) plans.push_back(*plan);
+    } catch (const BadInput&) {
+      if (request.shard_count) throw;
+    }
+  }
+  if (plans.empty()) refuse(request);
+  return plans;
+}
+
+const Plan& cheapest(const std::vector<Plan>& plans) {
+  return *std::ranges::min_element(plans, {}, &Plan::total_bytes);
+}
+
+}  // namespace blindfuse

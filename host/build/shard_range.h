@@ -1,0 +1,36 @@
+// The entries of some neighbouring shards, out of the spool.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "host/ingest/spool.h"
+
+namespace blindfuse {
+
+enum class DuplicatePolicy { kError, kFirst, kLast };
+
+// The lowest shard_hash x with shard_of(x, shard_count) == shard: ceil(shard * 2^64 / shard_count);
+// shard < shard_count.
+uint64_t lowest_shard_hash(uint32_t shard, uint32_t shard_count);
+
+// Sorts by hash, and of entries with one hash keeps the first or the last in the order of the
+// input. With kError nothing is dropped: duplicates stay side by side.
+void resolve_duplicates(std::vector<SpoolEntry>& entries, DuplicatePolicy policy);
+
+// Shards first .. last-1, each with its entries sorted by slot hash.
+class ShardRange {
+ public:
+  ShardRange(const Spool& spool, uint32_t shard_count, uint32_t first, uint32_t last,
+             DuplicatePolicy policy);
+
+  std::span<const SpoolEntry> shard(uint32_t shard) const { return shards_[shard - first_]; }
+
+ private:
+  uint32_t first_;
+  SpoolPart part_;  // owns the values' bytes
+  std::vector<std::vector<SpoolEntry>> shards_;
+};
+
+}  // namespace blindfuse

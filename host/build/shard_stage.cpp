@@ -1,0 +1,129 @@
+#include "host/build/shard_stage.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "host/build/filter.h"
+#include "host/build/shard_matrix.h"
+#include "host/database/content_file.h"
+#include "src/errors.h"
+#include "src/little_endian.h"
+#include "src/system/file.h"
+#include "src/system/progress.h"
+
+namespace blindfuse {
+namespace {
+
+// What a shard's matrix is made from, whatever the order of the input: entries are sorted by slot
+// hash.
+Sha256Digest input_digest(std::span<const SpoolEntry> entries) {
+  Sha256 hash;
+  for (const SpoolEntry& entry : entries) {
+    std::array<uint8_t, 28> header;
+    store_le(header.data(), entry.hash.slot_hash);
+    std::ranges::copy(entry.hash.digest, header.begin() + 8);
+    store_le(header.data() + 24, static_cast<uint32_t>(entry.value.size()));
+    hash.update(header);
+    hash.update(entry.value);
+  }
+  return hash.finish();
+}
+
+class ShardStage {
+ public:
+  ShardStage(const DatabaseDirectory& directory, const Layout& layout, const ShardTable& previous)
+      : directory_(directory), layout_(layout), previous_(previous), table_(layout.shard_count) {}
+
+  void build_range(const ShardRange& range, uint32_t first, uint32_t last) {
+    for (uint32_t shard = first; shard < last; ++shard) build(shard, range.shard(shard));
+  }
+
+  ShardStageResult take_result() {
+    std::ranges::sort(rebuilt_);
+    return {std::move(table_), std::move(rebuilt_)};
+  }
+
+ private:
+  void build(uint32_t shard, std::span<const SpoolEntry> entries) {
+    ShardEntry& entry = table_[shard];
+    entry.key_count = entries.size();
+    entry.input = input_digest(entries);
+    if (keeps(shard, entry.input)) {
+      entry = previous_[shard];
+      return;
+    }
+    write_matrix(entries, entry);
+    const std::lock_guard lock(mutex_);
+    rebuilt_.push_back(shard);
+  }
+
+  bool keeps(uint32_t shard, const Sha256Digest& input) const {
+    if (previous_.empty() || previous_[shard].input != input) return false;
+    const ShardEntry& old = previous_[shard];
+    return is_intact(directory_.shards() / DatabaseDirectory::matrix_name(old.matrix),
+                     layout_.shard_matrix_bytes(), old.matrix) &&
+           is_intact(directory_.hints() / DatabaseDirectory::hint_name(old.hint),
+                     layout_.shard_hint_bytes(), old.hint);
+  }
+
+  void write_matrix(std::span<const SpoolEntry> entries, ShardEntry& entry) const {
+    PendingFile file(directory_.shards());
+    Sha256 hash;
+    const ColumnSink sink = [&](std::span<const uint8_t> column) {
+      file.write(column);
+      hash.update(column);
+    };
+    if (layout_.kind == DatabaseKind::kIndex) {
+      make_index_matrix(layout_, entries, sink);
+    } else {
+      std::vector<uint64_t> slot_hashes(entries.size());
+      std::ranges::transform(entries, slot_hashes.begin(),
+                             [](const SpoolEntry& e) { return e.hash.slot_hash; });
+      const Filter filter = build_filter(layout_.fuse(), slot_hashes);
+      entry.filter_seed = filter.seed;
+      make_keyword_matrix(layout_, filter, entries, sink);
+    }
+    entry.matrix = hash.finish();
+    commit_content(file, directory_.shards() / DatabaseDirectory::matrix_name(entry.matrix),
+                   layout_.shard_matrix_bytes(), entry.matrix);
+  }
+
+  const DatabaseDirectory& directory_;
+  const Layout& layout_;
+  const ShardTable& previous_;
+  ShardTable table_;
+  std::mutex mutex_;
+  std::vector<uint32_t> rebuilt_;
+};
+
+}  // namespace
+
+ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
+                              const Spool& spool, DuplicatePolicy policy,
+                              const ShardTable& previous, WorkerThreads& threads) {
+  ShardStage stage(directory, layout, previous);
+  Progress progress("filters", layout.shard_count, Progress::Unit::kItems);
+  // A thread takes as many shards at once as a partition of the spool has, so that none is read
+  // many times.
+  const uint32_t step = std::max(1u, layout.shard_count / Spool::kPartitions);
+  std::atomic<uint32_t> next = 0;
+  std::atomic<bool> failed = false;
+  threads.run([&](unsigned) {
+    try {
+      for (uint32_t first = next.fetch_add(step); first < layout.shard_count && !failed;
+           first = next.fetch_add(step)) {
+        const uint32_t last = std::min(first + step, layout.shard_count);
+        stage.build_range({spool, layout.shard_count, first, last, policy}, first, last);
+        progress.advance(last - first);
+      }
+    } catch (...) {
+      failed = true;  // the other threads need not finish what nobody will use
+      throw;
+    }
+  });
+  return stage.take_result();
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,26 @@
+// The first stage of a build: every shard's filter and matrix, those that did not change left as
+// they are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "host/build/shard_range.h"
+#include "host/database/directory.h"
+#include "host/worker_threads.h"
+
+namespace blindfuse {
+
+struct ShardStageResult {
+  ShardTable table;               // complete but for the hints of rebuilt shards
+  std::vector<uint32_t> rebuilt;  // in order
+};
+
+// Writes shards/<sha256>.matrix, unsynced, for every shard whose input differs from the one noted
+// in `previous`, or whose files are missing or damaged. previous is empty, or the table of an epoch
+// with the same layout, salt and seed.
+ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
+                              const Spool& spool, DuplicatePolicy policy,
+                              const ShardTable& previous, WorkerThreads& threads);
+
+}  // namespace blindfuse

@@ -1,0 +1,229 @@
+#include "host/commands/build.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "host/build/database_builder.h"
+#include "host/commands/layout_options.h"
+#include "host/commands/layout_table.h"
+#include "src/errors.h"
+#include "src/system/progress.h"
+
+namespace blindfuse {
+namespace {
+
+struct BuildCommand {
+  std::vector<std::string> inputs;
+  std::string output;
+  SourceOptions source;
+  LayoutOptions layout;
+  InputOptions input;
+  DuplicatePolicy on_duplicate = DuplicatePolicy::kError;
+  bool fresh = false;
+  std::string engine = "auto";
+  unsigned thread_count = 0;
+  bool json = false;
+};
+
+void warn_of_skew(const BuildReport& report) {
+  const Survey& survey = report.survey;
+  // A factor of two between nearly all values and the longest is worth a word; a few bytes are not.
+  if (survey.longest_value < 64 || survey.longest_value < 2 * survey.percentile99_value) return;
+  const uint32_t header = report.layout.record_bytes() - report.layout.record.value_bytes;
+  const uint64_t cut = report.layout.matrix_bytes() / report.layout.record_bytes() *
+                       (header + survey.percentile99_value);
+  spdlog::warn(
+      "values: median {} bytes, 99 % at most {}, longest {}. Every record has room for the "
+      "longest: the matrix has {}, and would have {} if values were cut at {} bytes "
+      "(--value-bytes-max {} --long-values truncate); responses and hint shrink alike",
+      survey.median_value, survey.percentile99_value, survey.longest_value,
+      human_bytes(report.layout.matrix_bytes()), human_bytes(cut), survey.percentile99_value,
+      survey.percentile99_value);
+}
+
+void print_json(const BuildReport& report) {
+  nlohmann::json object = {
+      {"epoch", report.epoch},
+      {"changed", report.changed},
+      {"layout", layout_json(report.layout)},
+      {"layout_reason", report.layout_reason},
+      {"shards_rebuilt", report.shards_rebuilt},
+      {"duplicates_dropped", report.survey.duplicates_dropped},
+      {"truncated_values", report.truncated_values},
+      {"value_bytes",
+       {{"shortest", report.survey.shortest_value},
+        {"median", report.survey.median_value},
+        {"percentile99", report.survey.percentile99_value},
+        {"longest", report.survey.longest_value}}},
+      {"seconds",
+       {{"reading", report.seconds_reading},
+        {"surveying", report.seconds_surveying},
+        {"filters", report.seconds_filters},
+        {"hint", report.seconds_hint},
+        {"total", report.seconds_total}}},
+  };
+  std::puts(object.dump(2).c_str());
+}
+
+void print_text(const BuildReport& report, const std::string& output) {
+  const Layout& layout = report.layout;
+  std::printf("%u of %u shards rebuilt; %s\n", report.shards_rebuilt, layout.shard_count,
+              report.changed ? "a new epoch is published" : "the epoch is unchanged");
+  std::printf("%s: %llu keys, %u rows x %llu columns (%s), epoch %s\n", output.c_str(),
+              static_cast<unsigned long long>(layout.key_count), layout.row_count,
+              static_cast<unsigned long long>(layout.column_count()),
+              human_bytes(layout.matrix_bytes()).c_str(), report.epoch.c_str());
+  std::printf("a client downloads %s once an epoch, and a look-up costs %s up and %s down\n",
+              human_bytes(layout.hint_bytes()).c_str(), human_bytes(layout.query_bytes()).c_str(),
+              human_bytes(layout.response_bytes()).c_str());
+}
+
+// Before the work that takes long, so that whoever dislikes it can stop it.
+void log_plan(const BuildReport& report) {
+  const Layout& layout = report.layout;
+  spdlog::info(
+      "read {} keys in {:.2f} s; layout {}: {} x {} rows, query {} bits, response {} bits, hint {} "
+      "bits, a look-up fails with probability below 2^{:.1f}",
+      layout.key_count, report.seconds_reading + report.seconds_surveying, report.layout_reason,
+      layout.shard_count, layout.row_count, layout.query_bits, layout.response_bits,
+      layout.hint_bits, layout.noise().log2_failure);
+  if (report.survey.duplicates_dropped > 0) {
+    spdlog::info("pairs dropped because their key came twice: {}",
+                 report.survey.duplicates_dropped);
+  }
+  if (report.truncated_values > 0) spdlog::info("values cut: {}", report.truncated_values);
+  warn_of_skew(report);
+}
+
+void log_times(const BuildReport& report) {
+  spdlog::info(
+      "reading {:.2f} s, surveying {:.2f} s, filters {:.2f} s, hint {:.2f} s, in all {:.2f} s",
+      report.seconds_reading, report.seconds_surveying, report.seconds_filters, report.seconds_hint,
+      report.seconds_total);
+}
+
+BuildOptions options_of(const BuildCommand& command) {
+  BuildOptions options;
+  options.input = command.input;
+  options.input.kind = command.layout.index ? DatabaseKind::kIndex : DatabaseKind::kKeyword;
+  options.input.values_are_text = command.source.value_encoding == TextEncoding::kUtf8;
+  options.on_duplicate = command.on_duplicate;
+  options.shard_count = command.layout.shard_count;
+  options.arity = command.layout.arity;
+  options.digest_bytes = command.layout.digest_bytes;
+  options.query_bits = command.layout.query_bits;
+  options.response_bits = command.layout.response_bits;
+  options.hint_bits = command.layout.hint_bits;
+  options.lwe = command.layout.params.empty() ? nullptr : command.layout.lwe();
+  options.lookups_per_client = command.layout.lookups_per_client;
+  options.fresh = command.fresh;
+  options.engine = command.engine;
+  options.thread_count = command.thread_count;
+  options.on_planned = log_plan;
+  return options;
+}
+
+void run_build(BuildCommand& command) {
+  command.source.index = command.layout.index;
+  std::vector<std::unique_ptr<KeyValueSource>> sources;
+  for (const std::string& input : command.inputs) {
+    sources.push_back(open_source(input, command.source));
+  }
+  const BuildReport report = build_database(sources, command.output, options_of(command));
+  log_times(report);
+  if (command.json) {
+    print_json(report);
+  } else {
+    print_text(report, command.output);
+  }
+}
+
+template <typename Choice>
+void add_choice(CLI::App& command, const char* name, Choice& target,
+                const std::map<std::string, std::type_identity_t<Choice>>& choices,
+                const std::string& help) {
+  std::vector<std::string> names;
+  for (const auto& choice : choices) names.push_back(choice.first);
+  command
+      .add_option_function<std::string>(
+          name, [&target, choices](const std::string& chosen) { target = choices.at(chosen); },
+          help)
+      ->check(CLI::IsMember(names));
+}
+
+void add_source_options(CLI::App& command, SourceOptions& source) {
+  add_choice(command, "--format", source.format,
+             {{"tsv", SourceFormat::kTsv},
+              {"csv", SourceFormat::kCsv},
+              {"ndjson", SourceFormat::kNdjson},
+              {"sqlite", SourceFormat::kSqlite}},
+             "Format of the inputs (default: by the file's name)");
+  command.add_option("--key-column", source.key_column, "CSV: the column of the keys")
+      ->capture_default_str();
+  command.add_option("--value-column", source.value_column, "CSV: the column of the values")
+      ->capture_default_str();
+  command.add_option("--key-field", source.key_field, "NDJSON: the member with the key")
+      ->capture_default_str();
+  command.add_option("--value-field", source.value_field, "NDJSON: the member with the value")
+      ->capture_default_str();
+  command.add_option("--sqlite-query", source.sqlite_query,
+                     "SQLite: a SELECT of two columns, key and value");
+  const std::map<std::string, TextEncoding> encodings = {{"utf8", TextEncoding::kUtf8},
+                                                         {"hex", TextEncoding::kHex},
+                                                         {"base64", TextEncoding::kBase64}};
+  add_choice(command, "--key-encoding", source.key_encoding, encodings,
+             "How keys are written (default utf8)");
+  add_choice(command, "--value-encoding", source.value_encoding, encodings,
+             "How values are written (default utf8)");
+}
+
+}  // namespace
+
+void add_build_command(CLI::App& program) {
+  auto options = std::make_shared<BuildCommand>();
+  CLI::App* command = program.add_subcommand(
+      "build",
+      "Make a database directory from key-value files, or bring one up to date: only shards whose "
+      "keys or values changed are built again");
+  command
+      ->add_option("input", options->inputs,
+                   "Files of pairs: .tsv (KEY<tab>VALUE, no header), .csv (RFC 4180, with header), "
+                   ".ndjson (objects with key and value), .sqlite; - is standard input. Several "
+                   "are read as one")
+      ->required();
+  command->add_option("--output", options->output, "The database directory")->required();
+  add_source_options(*command, options->source);
+  command
+      ->add_option("--value-bytes-max", options->input.value_bytes_max,
+                   "Longest value allowed, in bytes")
+      ->check(CLI::Range(0u, kValueBytesMax))
+      ->capture_default_str();
+  add_choice(*command, "--long-values", options->input.long_values,
+             {{"error", LongValues::kError}, {"truncate", LongValues::kTruncate}},
+             "What to do with longer ones: error (default) or truncate");
+  add_choice(*command, "--on-duplicate", options->on_duplicate,
+             {{"error", DuplicatePolicy::kError},
+              {"first", DuplicatePolicy::kFirst},
+              {"last", DuplicatePolicy::kLast}},
+             "When a key comes twice: error (default), or keep the first or the last");
+  options->layout.add_to(*command);
+  command->add_flag(
+      "--fresh", options->fresh,
+      "Start anew: new salt, new seed, new layout; clients download everything again");
+  command->add_option("--engine", options->engine, "auto, cpu, or cpu:KERNEL")
+      ->capture_default_str();
+  command->add_option("--threads", options->thread_count, "Threads; 0 is one a processor")
+      ->check(CLI::Range(0u, 1024u))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print the report as JSON");
+  command->callback([options] { run_build(*options); });
+}
+
+}  // namespace blindfuse

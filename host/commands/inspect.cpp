@@ -1,0 +1,128 @@
+#include "host/commands/inspect.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "host/commands/layout_table.h"
+#include "host/commands/sample_check.h"
+#include "host/database/directory.h"
+#include "host/loaded_database.h"
+#include "src/errors.h"
+#include "src/system/file.h"
+#include "src/system/progress.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr uint64_t kSamplesBytesMax = 4 << 20;  // sixteen keys of 64 KiB in Base64, and some
+
+struct InspectCommand {
+  std::string directory;
+  bool verify = false;
+  std::string engine = "auto";
+  unsigned thread_count = 0;
+  bool json = false;
+};
+
+struct Inspection {
+  Manifest manifest;
+  EpochId epoch;
+  ShardTable table;
+  size_t retired = 0;
+  std::optional<SampleCheck> check;
+};
+
+Inspection inspect(const InspectCommand& command) {
+  const DatabaseDirectory directory(command.directory);
+  const ParsedManifest parsed = parse_manifest(directory.read_manifest_text());
+  Inspection found{parsed.manifest, parsed.epoch, {}, 0, {}};
+  found.table =
+      parse_shard_table(directory.read_table(parsed.manifest), parsed.manifest.layout.shard_count);
+  found.retired = directory.read_retired(parsed.epoch).size();
+  if (command.verify) {
+    LoadedDatabase database = load_database(command.directory);
+    const std::string samples = directory.read_samples(database.manifest, kSamplesBytesMax);
+    found.check = check_samples(std::move(database), samples, command.engine, command.thread_count);
+  }
+  return found;
+}
+
+std::pair<uint64_t, uint64_t> fewest_and_most_keys(const ShardTable& table) {
+  const auto [fewest, most] = std::ranges::minmax(table, {}, &ShardEntry::key_count);
+  return {fewest.key_count, most.key_count};
+}
+
+void print_json(const Inspection& found) {
+  nlohmann::json object = layout_json(found.manifest.layout);
+  const auto [fewest, most] = fewest_and_most_keys(found.table);
+  object["epoch"] = found.epoch;
+  object["retired_epochs"] = found.retired;
+  object["shard_keys_fewest"] = fewest;
+  object["shard_keys_most"] = most;
+  object["verified"] = found.check.has_value();
+  if (found.check) object["samples_verified"] = found.check->keys;
+  std::puts(object.dump(2).c_str());
+}
+
+void print_line(const char* what, const std::string& value) {
+  std::printf("%-14s %s\n", what, value.c_str());
+}
+
+void print_text(const Inspection& found) {
+  const Layout& layout = found.manifest.layout;
+  const auto [fewest, most] = fewest_and_most_keys(found.table);
+  print_line("epoch", found.epoch + " (" + std::to_string(found.retired) + " before it)");
+  print_line("keys", std::to_string(layout.key_count) +
+                         (layout.kind == DatabaseKind::kIndex ? ", addressed by number" : ""));
+  print_line("shards", std::to_string(layout.shard_count) + " of " + std::to_string(fewest) +
+                           " to " + std::to_string(most) + " keys");
+  print_line("matrix", std::to_string(layout.row_count) + " rows x " +
+                           std::to_string(layout.column_count()) + " columns, " +
+                           human_bytes(layout.matrix_bytes()));
+  print_line("record", std::to_string(layout.record.digest_bytes) + " bytes of digest, " +
+                           std::to_string(layout.record.length_bytes) + " of length, up to " +
+                           std::to_string(layout.record.value_bytes) + " of value");
+  print_line("parameters", std::string(layout.lwe->name) + ", arity " +
+                               std::to_string(layout.arity) + ", bits: query " +
+                               std::to_string(layout.query_bits) + ", response " +
+                               std::to_string(layout.response_bits) + ", hint " +
+                               std::to_string(layout.hint_bits));
+  char failure[64];
+  std::snprintf(failure, sizeof failure, "at most 2^%.1f a look-up", layout.noise().log2_failure);
+  print_line("failure", failure);
+  print_line("hint", human_bytes(layout.hint_bytes()) + " once an epoch");
+  print_line("look-up", human_bytes(layout.query_bytes()) + " up, " +
+                            human_bytes(layout.response_bytes()) + " down");
+  if (found.check) {
+    print_line("verified", "every file against its hash; " + std::to_string(found.check->keys) +
+                               " sample keys found and 1 made-up key not found through the real "
+                               "client");
+  }
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& program) {
+  auto options = std::make_shared<InspectCommand>();
+  CLI::App* command = program.add_subcommand("inspect", "Show what is in a database directory");
+  command->add_option("directory", options->directory, "The database directory")->required();
+  command->add_flag("--verify", options->verify,
+                    "Check every file against its hash, and look sample keys up through a real "
+                    "server on loopback and the real client");
+  command->add_option("--engine", options->engine, "With --verify: auto, cpu, or cpu:KERNEL")
+      ->capture_default_str();
+  command->add_option("--threads", options->thread_count, "Threads; 0 is one a processor")
+      ->check(CLI::Range(0u, 1024u))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] {
+    const Inspection found = inspect(*options);
+    options->json ? print_json(found) : print_text(found);
+  });
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,30 @@
+// The options that `plan` and `build` share: everything that shapes a layout.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "src/lwe_params.h"
+
+namespace blindfuse {
+
+struct LayoutOptions {
+  bool index = false;
+  std::optional<uint32_t> shard_count;
+  std::optional<uint32_t> arity;
+  std::optional<uint32_t> digest_bytes;
+  std::optional<uint32_t> query_bits;
+  std::optional<uint32_t> response_bits;
+  std::optional<uint32_t> hint_bits;
+  std::string params;
+  uint64_t lookups_per_client = 100;
+
+  void add_to(CLI::App& command);
+
+  // The set that was asked for, or the default.
+  const LweParams* lwe() const;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,56 @@
+#include "host/commands/layout_table.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "src/system/progress.h"
+
+namespace blindfuse {
+
+nlohmann::json layout_json(const Layout& layout) {
+  return {
+      {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
+      {"lwe", layout.lwe->name},
+      {"key_count", layout.key_count},
+      {"shard_count", layout.shard_count},
+      {"row_count", layout.row_count},
+      {"column_count", layout.column_count()},
+      {"arity", layout.arity},
+      {"record_bytes", layout.record_bytes()},
+      {"digest_bytes", layout.record.digest_bytes},
+      {"length_bytes", layout.record.length_bytes},
+      {"value_bytes", layout.record.value_bytes},
+      {"query_bits", layout.query_bits},
+      {"response_bits", layout.response_bits},
+      {"hint_bits", layout.hint_bits},
+      {"query_bytes", layout.query_bytes()},
+      {"response_bytes", layout.response_bytes()},
+      {"hint_bytes", layout.hint_bytes()},
+      {"matrix_bytes", layout.matrix_bytes()},
+      {"log2_failure", layout.noise().log2_failure},
+  };
+}
+
+std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t rows) {
+  const size_t at = static_cast<size_t>(&best - plans.data());
+  const size_t first =
+      std::min(at - std::min(at, rows / 2), plans.size() - std::min(plans.size(), rows));
+  std::string table =
+      "  shards       rows  bits q/r/h      query   response       hint     matrix  log2 fail"
+      "      total\n";
+  char line[200];
+  for (size_t i = first; i < std::min(plans.size(), first + rows); ++i) {
+    const Layout& layout = plans[i].layout;
+    std::snprintf(
+        line, sizeof line, "%c %6u %10u     %2u/%2u/%2u %10s %10s %10s %10s %10.1f %10s\n",
+        i == at ? '*' : ' ', layout.shard_count, layout.row_count, layout.query_bits,
+        layout.response_bits, layout.hint_bits, human_bytes(layout.query_bytes()).c_str(),
+        human_bytes(layout.response_bytes()).c_str(), human_bytes(layout.hint_bytes()).c_str(),
+        human_bytes(layout.matrix_bytes()).c_str(), layout.noise().log2_failure,
+        human_bytes(plans[i].total_bytes).c_str());
+    table += line;
+  }
+  return table;
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,18 @@
+// Layouts as a person reads them, and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "host/build/planner.h"
+
+namespace blindfuse {
+
+// Every size that follows from a layout; units in the names.
+nlohmann::json layout_json(const Layout& layout);
+
+// A table of plans with the one at `best` marked, around which at most `rows` are shown.
+std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t rows);
+
+}  // namespace blindfuse

@@ -1,0 +1,121 @@
+#include "host/commands/serve.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "host/engine_factory.h"
+#include "host/loaded_database.h"
+#include "host/server/http_server.h"
+#include "host/server/ready_file.h"
+#include "host/server/serving_epoch.h"
+#include "host/server/stop_signals.h"
+#include "src/system/progress.h"
+
+namespace blindfuse {
+namespace {
+
+struct ServeCommand {
+  std::string directory;
+  std::string listen = "127.0.0.1:8080";
+  std::string engine = "auto";
+  unsigned thread_count = 0;
+  std::string ready_file;
+  BatchLimits batches;
+  ServerOptions server;
+};
+
+LoadedDatabase load(const std::string& directory) {
+  const auto start = std::chrono::steady_clock::now();
+  LoadedDatabase database = load_database(directory);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const Layout& layout = database.manifest.layout;
+  spdlog::info("loaded {}: {} keys, matrix {}, hint {}, in {:.1f} s", directory, layout.key_count,
+               human_bytes(layout.matrix_bytes()), human_bytes(layout.hint_bytes()),
+               seconds.count());
+  spdlog::info("epoch {}", database.epoch);
+  return database;
+}
+
+void run_serve(ServeCommand options) {
+  // What is wrong with the command line is said before minutes of loading.
+  options.server.listen = parse_listen_address(options.listen);
+  check_engine_name(options.engine);
+  LoadedDatabase database = load(options.directory);
+
+  // Before the engine starts threads, which would die of these signals otherwise; while the
+  // database is loading there is nothing to finish, and a signal may end the program as usual.
+  StopSignals signals;
+  const auto epoch = std::make_shared<const ServingEpoch>(
+      std::move(database),
+      [&](MatrixView matrix) { return make_engine(options.engine, matrix, options.thread_count); },
+      options.batches);
+  spdlog::info("engine {}", epoch->engine_name());
+
+  HttpServer server(epoch, options.server);
+  std::optional<ReadyFile> ready;
+  if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());
+  spdlog::info("listening on {}", server.url());
+
+  spdlog::info("told to stop ({}); finishing what has begun", strsignal(signals.wait()));
+  signals.run_until_next([&] { server.stop(); }, [&] { ready.reset(); });
+  spdlog::info("stopped");
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& program) {
+  auto options = std::make_shared<ServeCommand>();
+  CLI::App* command = program.add_subcommand(
+      "serve", "Answer private look-ups in a database directory over HTTP, until SIGTERM");
+  command->add_option("directory", options->directory, "The database directory")->required();
+  command
+      ->add_option("--listen", options->listen,
+                   "HOST:PORT to listen on, [ADDRESS]:PORT for IPv6; port 0 is any that is free")
+      ->capture_default_str();
+  command->add_option("--engine", options->engine, "auto, cpu, or cpu:KERNEL")
+      ->capture_default_str();
+  command
+      ->add_option("--threads", options->thread_count,
+                   "Threads of the engine; 0 is one a processor")
+      ->check(CLI::Range(0u, 1024u))
+      ->capture_default_str();
+  command
+      ->add_option("--http-threads", options->server.http_threads,
+                   "Requests that are read or answered at the same time")
+      ->check(CLI::Range(1u, 4096u))
+      ->capture_default_str();
+  command
+      ->add_option("--batch-max", options->batches.batch_max,
+                   "Queries that the engine answers in one pass over the database")
+      ->check(CLI::Range(1u, 4096u))
+      ->capture_default_str();
+  command
+      ->add_option("--queue-max", options->batches.queue_max,
+                   "Queries that may wait for the engine; more get status 503")
+      ->check(CLI::Range(1u, 65'536u))
+      ->capture_default_str();
+  const CLI::Option* per_request =
+      command
+          ->add_option("--queries-per-request-max", options->server.queries_per_request_max,
+                       "Queries in one request; at most --queue-max")
+          ->check(CLI::Range(1u, 65'536u))
+          ->capture_default_str();
+  command->add_option("--ready-file", options->ready_file,
+                      "File to write the server's URL to once it accepts requests, and to remove "
+                      "at exit");
+  command->callback([options, per_request] {
+    // The default gives way to a short queue; what was asked for does not.
+    uint64_t& queries = options->server.queries_per_request_max;
+    if (per_request->empty()) queries = std::min<uint64_t>(queries, options->batches.queue_max);
+    run_serve(*options);
+  });
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,12 @@
+// `blindfuse serve`: a database directory on the network.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace blindfuse {
+
+void add_serve_command(CLI::App& program);
+
+}  // namespace blindfuse

@@ -1,0 +1,27 @@
+#include "host/engine_factory.h"
+
+#include "host/cpu/cpu_engine.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+
+std::vector<std::string> engine_names() {
+  std::vector<std::string> names = {"auto", "cpu"};
+  for (std::string_view kernel : cpu_kernel_names()) names.push_back("cpu:" + std::string(kernel));
+  return names;
+}
+
+void check_engine_name(std::string_view name) { make_engine(name, {}, 1); }
+
+std::unique_ptr<Engine> make_engine(std::string_view name, MatrixView matrix,
+                                    unsigned thread_count) {
+  if (name == "auto" || name == "cpu") return make_cpu_engine("", matrix, thread_count);
+  if (name.starts_with("cpu:") && name != "cpu:") {
+    return make_cpu_engine(name.substr(4), matrix, thread_count);
+  }
+  std::string known;
+  for (const std::string& engine : engine_names()) known += (known.empty() ? "" : ", ") + engine;
+  throw BadInput("there is no engine \"" + std::string(name) + "\"; this machine has " + known);
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,70 @@
+// Where the bytes of a text come from: a file, standard input, a pipe, or memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace blindfuse {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  // Reads 1 to into.size() bytes (`into` is not empty) and returns how many; 0 only at the end.
+  // Throws BadInput with the system's words when reading fails.
+  virtual size_t read(std::span<char> into) = 0;
+
+  virtual const std::string& name() const = 0;
+
+  // How many bytes there are from the first read to the end, where that is known.
+  virtual std::optional<uint64_t> bytes_total() const = 0;
+};
+
+// Reads a file descriptor: of a file, a pipe, a terminal.
+class FileByteSource : public ByteSource {
+ public:
+  enum class Ownership { kOwned, kBorrowed };  // who closes the descriptor
+
+  // Throws BadInput, closing an owned descriptor, when it is a directory's.
+  FileByteSource(int descriptor, Ownership ownership, std::string name);
+  ~FileByteSource() override;
+  FileByteSource(const FileByteSource&) = delete;
+  FileByteSource& operator=(const FileByteSource&) = delete;
+
+  size_t read(std::span<char> into) override;
+  const std::string& name() const override { return name_; }
+  std::optional<uint64_t> bytes_total() const override { return bytes_total_; }
+
+ private:
+  int descriptor_;
+  Ownership ownership_;
+  std::string name_;
+  std::optional<uint64_t> bytes_total_;
+};
+
+// Reads memory that outlives it.
+class MemoryByteSource : public ByteSource {
+ public:
+  MemoryByteSource(std::string_view bytes, std::string name);
+
+  size_t read(std::span<char> into) override;
+  const std::string& name() const override { return name_; }
+  std::optional<uint64_t> bytes_total() const override { return bytes_total_; }
+
+ private:
+  std::string_view rest_;
+  std::string name_;
+  uint64_t bytes_total_;
+};
+
+// Throws BadInput with the system's words when `path` cannot be opened or is a directory.
+std::unique_ptr<ByteSource> open_file(const std::string& path);
+
+std::unique_ptr<ByteSource> standard_input();
+
+}  // namespace blindfuse

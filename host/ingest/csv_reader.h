@@ -1,0 +1,58 @@
+// Rows of comma-separated text, as RFC 4180 has it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/ingest/line_reader.h"
+
+namespace blindfuse {
+
+// Fields are separated by commas, rows by \n or \r\n. A field may be quoted; then it may hold
+// commas, line ends (kept as they are) and, doubled, quotes. Spaces belong to the field. Anything
+// else is an error: a quote in an unquoted field, text after a closing quote, a quote that is never
+// closed, a \r that ends no line. Memory is bounded by the line limit, which holds for a row too,
+// and by kMaxFields.
+class CsvReader {
+ public:
+  static constexpr size_t kMaxFields = 65'536;  // in a row
+
+  explicit CsvReader(LineReader lines);
+
+  // Reads the next row; false at the end. Throws BadInput, naming the line.
+  bool next();
+
+  // Of the row last read; at least one. Valid until the next call of next().
+  const std::vector<std::string_view>& fields() const { return fields_; }
+
+  // The line where the row last read begins.
+  uint64_t line_number() const { return line_number_; }
+
+  const LineReader& lines() const { return lines_; }
+
+ private:
+  void read_unquoted_row();
+  void read_quoted_row();
+
+  // Append one field that begins at `at` to text_ and return where it ends in line_: at a comma or
+  // at the end of the line. Reading a quoted field may move line_ on.
+  size_t read_plain_field(size_t at);
+  size_t read_quoted_field(size_t at);
+  void read_line_within_quotes(uint64_t opened_on);
+
+  void check_plain(std::string_view field) const;
+  void check_field_count(size_t count) const;
+  [[noreturn]] void fail(uint64_t line_number, const std::string& problem) const;
+
+  LineReader lines_;
+  Line line_;
+  uint64_t line_number_ = 0;
+  std::string text_;          // of a row with quotes: its fields, without quotes and commas,
+  std::vector<size_t> ends_;  // and where each ends
+  std::vector<std::string_view> fields_;
+};
+
+}  // namespace blindfuse

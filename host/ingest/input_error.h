@@ -1,0 +1,34 @@
+// The words of an error about an operator's input, always one line:
+//
+//   words.tsv, line 17: no tab; expected KEY<tab>VALUE
+//
+// Control characters never reach the message, and of the data at most kExcerptBytes do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace blindfuse {
+
+inline constexpr size_t kExcerptBytes = 60;
+
+// A line of a text, or a row of an SQL result.
+struct InputPlace {
+  std::string_view name;  // of the source
+  std::string_view unit;  // "line" or "row"
+  uint64_t number = 0;    // 1-based
+};
+
+// `text` with everything but printable UTF-8 written as \xNN, cut to about `max_bytes`.
+std::string printable(std::string_view text, size_t max_bytes = kExcerptBytes);
+
+// The same between double quotes.
+std::string quoted(std::string_view text, size_t max_bytes = kExcerptBytes);
+
+// Throw BadInput. `problem` is "<what is wrong>; <what would be right>".
+[[noreturn]] void fail_input(std::string_view name, std::string_view problem);
+[[noreturn]] void fail_input(const InputPlace& place, std::string_view problem);
+
+}  // namespace blindfuse

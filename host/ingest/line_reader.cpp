@@ -1,0 +1,80 @@
+#include "host/ingest/line_reader.h"
+
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "host/ingest/input_error.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+
+LineReader::LineReader(std::unique_ptr<ByteSource> bytes, size_t buffer_bytes,
+                       size_t max_line_bytes)
+    : bytes_(std::move(bytes)),
+      max_line_bytes_(max_line_bytes),
+      capacity_(buffer_bytes),
+      buffer_(std::make_unique_for_overwrite<char[]>(buffer_bytes)) {
+  invariant(buffer_bytes > 0, "a line reader has a buffer");
+}
+
+bool LineReader::next(Line& line) {
+  if (lines_read_ == 0) skip_byte_order_mark();
+  line.number = ++lines_read_;
+
+  size_t newline = pending().find('\n');
+  while (newline == std::string_view::npos) {
+    const size_t searched = pending().size();
+    // One byte of grace: the last one may turn out to be the \r of a terminator.
+    if (searched > max_line_bytes_ + 1 || !fill()) break;
+    newline = pending().find('\n', searched);
+  }
+
+  const bool terminated = newline != std::string_view::npos;
+  line.text = pending().substr(0, newline);
+  line.terminator = terminated ? pending().substr(newline, 1) : std::string_view();
+  if (terminated && line.text.ends_with('\r')) {
+    line.text.remove_suffix(1);
+    line.terminator = pending().substr(newline - 1, 2);
+  }
+  if (line.text.size() > max_line_bytes_) {
+    fail_input(
+        InputPlace{name(), "line", line.number},
+        "longer than the limit; expected at most " + std::to_string(max_line_bytes_) + " bytes");
+  }
+  begin_ += line.text.size() + line.terminator.size();
+  return terminated || !line.text.empty();
+}
+
+bool LineReader::fill() {
+  if (at_end_) return false;
+  if (end_ == capacity_) make_room();
+  const size_t got = bytes_->read(std::span(buffer_.get() + end_, capacity_ - end_));
+  end_ += got;
+  bytes_read_ += got;
+  at_end_ = got == 0;
+  return !at_end_;
+}
+
+void LineReader::make_room() {
+  const size_t kept = end_ - begin_;
+  if (begin_ > 0) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, kept);
+  } else {
+    capacity_ *= 2;
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity_);
+    std::memcpy(larger.get(), buffer_.get(), kept);
+    buffer_ = std::move(larger);
+  }
+  begin_ = 0;
+  end_ = kept;
+}
+
+void LineReader::skip_byte_order_mark() {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  while (pending().size() < kMark.size() && fill()) {
+  }
+  if (pending().starts_with(kMark)) begin_ += kMark.size();
+}
+
+}  // namespace blindfuse

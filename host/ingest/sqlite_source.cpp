@@ -1,0 +1,163 @@
+#include "host/ingest/sqlite_source.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "host/ingest/input_error.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+
+namespace {
+
+constexpr std::string_view kOneStatement = "; expected one SELECT statement";
+
+// SQLite's own words for these are only "unable to open database file". Nothing is opened here: to
+// close a descriptor of the file would drop the locks that SQLite holds on it in this process.
+void check_file(const std::string& path) {
+  struct stat status = {};
+  int error = 0;
+  if (::access(path.c_str(), R_OK) != 0 || ::stat(path.c_str(), &status) != 0) {
+    error = errno;
+  } else if (S_ISDIR(status.st_mode)) {
+    error = EISDIR;
+  }
+  if (error != 0) {
+    fail_input(path, std::generic_category().message(error) + "; expected a readable file");
+  }
+  if (!S_ISREG(status.st_mode)) fail_input(path, "not a file; expected an SQLite database");
+}
+
+std::string column_text(sqlite3_stmt* statement, int column) {
+  return "column " + std::to_string(column + 1) + " (" +
+         quoted(sqlite3_column_name(statement, column)) + ")";
+}
+
+std::string column_count_text(int count) {
+  return std::to_string(count) + (count == 1 ? " column" : " columns");
+}
+
+}  // namespace
+
+void SqliteSource::DatabaseCloser::operator()(sqlite3* database) const { sqlite3_close(database); }
+
+void SqliteSource::StatementFinalizer::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
+
+SqliteSource::SqliteSource(const std::string& path, const SourceOptions& options)
+    : name_(path),
+      index_(options.index),
+      key_(key_decoder(options.key_encoding)),
+      value_(value_decoder(options.value_encoding)) {
+  check_file(name_);
+  open_database();
+  prepare_query(options.sqlite_query);
+  check_statement();
+}
+
+SqliteSource::~SqliteSource() = default;
+
+void SqliteSource::open_database() {
+  // A name that begins with a colon would mean something else to SQLite (":memory:").
+  const std::string path = name_.starts_with(':') ? "./" + name_ : name_;
+  sqlite3* database = nullptr;
+  const int status = sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READONLY, nullptr);
+  database_.reset(database);
+  if (status != SQLITE_OK) {
+    fail_input(name_, printable(sqlite3_errstr(status)) + "; expected an SQLite database");
+  }
+  // The file may come from elsewhere: its views and triggers get no powers, its values no more than
+  // the memory we grant.
+  sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_limit(database, SQLITE_LIMIT_LENGTH, static_cast<int>(kMaxFieldBytes));
+  constexpr int kBusyTimeoutMs = 5000;  // another program may be writing
+  sqlite3_busy_timeout(database, kBusyTimeoutMs);
+}
+
+void SqliteSource::prepare_query(const std::string& query) {
+  const char* rest = query.c_str();
+  statement_ = prepare(rest);
+  if (!statement_) fail_input(name_, "the query is empty" + std::string(kOneStatement));
+  if (prepare(rest)) {
+    fail_input(name_, "the query has a second statement" + std::string(kOneStatement));
+  }
+}
+
+SqliteSource::Statement SqliteSource::prepare(const char*& sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int status = sqlite3_prepare_v2(database_.get(), sql, -1, &statement, &sql);
+  if (status == SQLITE_OK) return Statement(statement);
+  const std::string words = printable(sqlite3_errmsg(database_.get()));
+  if (status == SQLITE_NOTADB) fail_input(name_, words + "; expected an SQLite database");
+  fail_input(name_, "query: " + words + std::string(kOneStatement) + " that SQLite can run here");
+}
+
+void SqliteSource::check_statement() const {
+  if (sqlite3_stmt_readonly(statement_.get()) == 0) {
+    fail_input(name_, "the query changes the database" + std::string(kOneStatement));
+  }
+  if (sqlite3_bind_parameter_count(statement_.get()) != 0) {
+    fail_input(name_, "the query has parameters; expected values written out");
+  }
+  const int count = sqlite3_column_count(statement_.get());
+  const int expected = index_ ? 1 : 2;
+  if (count != expected) {
+    fail_input(name_, "the query gives " + column_count_text(count) + "; expected " +
+                          column_count_text(expected) +
+                          (index_ ? ", the value" : ", key and value"));
+  }
+}
+
+bool SqliteSource::next(KeyValuePair& pair) {
+  if (!step()) return false;
+  pair.place = rows_read_;
+  pair.key = index_ ? std::string_view() : read_field(0, key_);
+  pair.value = read_field(index_ ? 0 : 1, value_);
+  return true;
+}
+
+bool SqliteSource::step() {
+  if (at_end_) return false;  // one step more would run the query again
+  const int status = sqlite3_step(statement_.get());
+  at_end_ = status != SQLITE_ROW;
+  if (status == SQLITE_DONE) return false;
+  ++rows_read_;
+  if (status == SQLITE_ROW) return true;
+  if (status == SQLITE_TOOBIG) {
+    fail_input(place(), "a text or blob beyond the limit; expected at most " +
+                            std::to_string(kMaxFieldBytes) + " bytes");
+  }
+  if (status == SQLITE_NOMEM) throw EngineTrouble(printable(name_) + ": out of memory");
+  fail_input(place(), printable(sqlite3_errmsg(database_.get())) + "; expected a readable row");
+}
+
+std::string_view SqliteSource::read_field(int column, FieldDecoder& decoder) {
+  sqlite3_stmt* statement = statement_.get();
+  const int type = sqlite3_column_type(statement, column);
+  if (type == SQLITE_NULL || type == SQLITE_FLOAT) {
+    fail_input(place(), column_text(statement, column) + " is " +
+                            (type == SQLITE_NULL ? "NULL" : "REAL") +
+                            "; expected TEXT, BLOB or INTEGER");
+  }
+  // The pointer first: making it may change the length.
+  const void* data = type == SQLITE_BLOB ? sqlite3_column_blob(statement, column)
+                                         : sqlite3_column_text(statement, column);
+  const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
+  if (data == nullptr && sqlite3_errcode(database_.get()) == SQLITE_NOMEM) {
+    throw EngineTrouble(printable(name_) + ": out of memory");
+  }
+  bytes_read_ += size;
+  // An empty blob has no address.
+  const std::string_view bytes =
+      data == nullptr ? std::string_view() : std::string_view(static_cast<const char*>(data), size);
+  return type == SQLITE_TEXT ? decoder.decode(bytes, place()) : decoder.accept(bytes, place());
+}
+
+}  // namespace blindfuse

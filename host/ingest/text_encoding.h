@@ -1,0 +1,48 @@
+// How the text of a key or a value stands for bytes: as it is (UTF-8), as hex, or as base64.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "host/ingest/input_error.h"
+#include "host/ingest/key_value_source.h"
+
+namespace blindfuse {
+
+// After decoding. What values a database takes is the caller's business, who may also cut them;
+// this limit only bounds the memory that one value takes.
+inline constexpr size_t kMaxKeyBytes = 65'536;
+inline constexpr size_t kMaxValueBytes = size_t{16} << 20;
+
+// Decodes one field of every pair. utf8 is strict (see utf8.h) and empty text is right; hex is
+// RFC 4648 section 8 in either case; base64 is RFC 4648 section 4, padded, nothing else.
+class FieldDecoder {
+ public:
+  // `noun` is what errors call the field: "key" or "value".
+  FieldDecoder(std::string_view noun, TextEncoding encoding, size_t max_bytes);
+
+  // The bytes that `text` stands for: a view of `text` or of this decoder, valid until the next
+  // call. Throws BadInput, naming `place` and the 1-based byte of `text`, when it stands for none
+  // or for too many; nothing larger than the limit is allocated.
+  std::string_view decode(std::string_view text, const InputPlace& place);
+
+  // `bytes` themselves, without decoding, when there are not too many.
+  std::string_view accept(std::string_view bytes, const InputPlace& place) const;
+
+ private:
+  void check_size(size_t bytes, const InputPlace& place) const;
+  void check_utf8(std::string_view text, const InputPlace& place) const;
+  [[noreturn]] void fail_hex(std::string_view text, const InputPlace& place) const;
+  [[noreturn]] void fail_base64(std::string_view text, const InputPlace& place) const;
+
+  std::string noun_;
+  TextEncoding encoding_;
+  size_t max_bytes_;
+  std::string decoded_;
+};
+
+FieldDecoder key_decoder(TextEncoding encoding);
+FieldDecoder value_decoder(TextEncoding encoding);
+
+}  // namespace blindfuse

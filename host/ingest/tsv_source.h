@@ -1,0 +1,31 @@
+// Key-value pairs from tab-separated text: KEY<tab>VALUE, one pair a line.
+#pragma once
+
+#include "host/ingest/key_value_source.h"
+#include "host/ingest/line_reader.h"
+#include "host/ingest/text_encoding.h"
+
+namespace blindfuse {
+
+// No header, no quotes, no escape sequences: a backslash is a backslash, and a key or value that
+// has a tab or a line end needs another format or encoding. Exactly one tab a line: none (so also
+// an empty line) or more is an error. For an index database the whole line is the value, tabs and
+// all, and an empty line is an empty value.
+class TsvSource : public KeyValueSource {
+ public:
+  TsvSource(LineReader lines, const SourceOptions& options);
+
+  bool next(KeyValuePair& pair) override;
+  const std::string& name() const override { return lines_.name(); }
+  std::string_view place_unit() const override { return "line"; }
+  uint64_t bytes_read() const override { return lines_.bytes_read(); }
+  std::optional<uint64_t> bytes_total() const override { return lines_.bytes_total(); }
+
+ private:
+  LineReader lines_;
+  bool index_;
+  FieldDecoder key_;
+  FieldDecoder value_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,31 @@
+// A TCP socket that clients connect to.
+#pragma once
+
+#include "host/server/listen_address.h"
+#include "src/system/file.h"
+
+namespace blindfuse {
+
+class ListeningSocket {
+ public:
+  // Listens at once. Throws BadInput, with the address and what the system says, when that cannot
+  // be: no such host, a port in use or not allowed.
+  explicit ListeningSocket(const ListenAddress& address);
+
+  // The address as given, with the port that it got.
+  const ListenAddress& address() const { return address_; }
+  int fd() const { return socket_.get(); }
+
+  // The next client, non-blocking and without Nagle's delay. Not open when there is none now: errno
+  // tells.
+  FileDescriptor accept() const;
+
+  // Clients are refused from now on.
+  void close() { socket_ = FileDescriptor(); }
+
+ private:
+  ListenAddress address_;
+  FileDescriptor socket_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,23 @@
+// Tells whoever started a server that it accepts requests, and where.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace blindfuse {
+
+// A file with the server's URL and a newline, there from construction to destruction, never in
+// part.
+class ReadyFile {
+ public:
+  // Throws BadInput or EngineTrouble when it cannot be written.
+  ReadyFile(std::filesystem::path path, const std::string& url);
+  ~ReadyFile();
+  ReadyFile(const ReadyFile&) = delete;
+  ReadyFile& operator=(const ReadyFile&) = delete;
+
+ private:
+  const std::filesystem::path path_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,51 @@
+// A fixed set of threads that do one job together.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace blindfuse {
+
+class WorkerThreads {
+ public:
+  // 0: one a processor that this process may use. The calling thread is one of them. Throws
+  // EngineTrouble when the system gives no more threads.
+  explicit WorkerThreads(unsigned count);
+  ~WorkerThreads();
+  WorkerThreads(const WorkerThreads&) = delete;
+  WorkerThreads& operator=(const WorkerThreads&) = delete;
+
+  unsigned count() const { return static_cast<unsigned>(threads_.size()) + 1; }
+
+  // Runs job(0) .. job(count() - 1), each on a thread of its own, and returns when all have; one
+  // caller at a time. What a job throws is thrown here, the first if several do.
+  void run(const std::function<void(unsigned)>& job);
+
+ private:
+  void stop();
+  void work(unsigned index);
+  void do_job(unsigned index);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void(unsigned)>* job_ = nullptr;
+  uint64_t job_number_ = 0;
+  unsigned busy_ = 0;
+  bool stopping_ = false;
+  std::exception_ptr error_;
+  std::vector<std::thread> threads_;
+};
+
+// The part of 0 .. total-1 that worker `index` of `count` gets when it is cut into multiples of
+// `grain`.
+struct Share {
+  uint64_t first;
+  uint64_t last;
+};
+Share share_of(uint64_t total, uint64_t grain, unsigned index, unsigned count);
+
+}  // namespace blindfuse
