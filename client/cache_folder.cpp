@@ -1,0 +1,82 @@
+#include "client/cache_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "src/errors.h"
+#include "src/hex.h"
+#include "src/sha256.h"
+
+namespace blindfuse {
+namespace {
+
+// Whether the lock was taken; only LOCK_NB lets it be false.
+bool lock(const FileDescriptor& file, int operation, const std::filesystem::path& path) {
+  while (flock(file.get(), operation) != 0) {
+    if (errno == EWOULDBLOCK) return false;
+    if (errno != EINTR) {
+      throw EngineTrouble("cannot lock " + path.string() + ": " + std::strerror(errno));
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::filesystem::path default_cache_folder() {
+  // The XDG base directory specification says to ignore relative paths.
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && cache[0] == '/') {
+    return std::filesystem::path(cache) / "blindfuse";
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] != '\0') {
+    return std::filesystem::path(home) / ".cache" / "blindfuse";
+  }
+  throw BadInput(
+      "neither XDG_CACHE_HOME nor HOME is set; name a folder for the hints with --cache");
+}
+
+std::filesystem::path database_folder(const std::filesystem::path& cache,
+                                      std::string_view address) {
+  Sha256 hash;
+  hash.update(address);
+  return cache / encode_hex(hash.finish()).substr(0, 32);
+}
+
+FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCallback& progress) {
+  for (;;) {
+    if (std::optional<FileDescriptor> held = try_lock(path)) return std::move(*held);
+    report_progress(progress, {ClientStage::kWaitingForLock});
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+UseLock::UseLock(std::filesystem::path path)
+    : path_(std::move(path)), file_(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  if (!file_.is_open()) {
+    throw BadInput("cannot open " + path_.string() + ": " + std::strerror(errno));
+  }
+  lock(file_, LOCK_SH, path_);
+}
+
+bool UseLock::run_alone(const std::function<void()>& work) {
+  // The system lets go of the old lock before it gives the new one, so both ways end by taking the
+  // shared one again.
+  const bool alone = lock(file_, LOCK_EX | LOCK_NB, path_);
+  try {
+    if (alone) work();
+  } catch (...) {
+    lock(file_, LOCK_SH, path_);
+    throw;
+  }
+  lock(file_, LOCK_SH, path_);
+  return alone;
+}
+
+}  // namespace blindfuse

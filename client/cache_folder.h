@@ -1,0 +1,38 @@
+// Where a client keeps the hints of one database, and how clients share that folder.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "client/progress_callback.h"
+#include "src/system/file.h"
+
+namespace blindfuse {
+
+// $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse. Throws BadInput when neither variable is set.
+std::filesystem::path default_cache_folder();
+
+// A folder under `cache` with a name made from the server's address.
+std::filesystem::path database_folder(const std::filesystem::path& cache, std::string_view address);
+
+// Waits for the exclusive lock on a file, telling `progress`; it is free again when the descriptor
+// is closed.
+FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCallback& progress);
+
+// Held by everyone who reads a folder's hints, so that nobody removes any from under them: with a
+// hint gone, a client would have to ask for it after its query, and so tell the server the shard.
+class UseLock {
+ public:
+  // Throws BadInput when the file cannot be made, EngineTrouble when it cannot be locked.
+  explicit UseLock(std::filesystem::path path);
+
+  // Runs `work` while nobody else holds the lock. False, without running it, when somebody does.
+  bool run_alone(const std::function<void()>& work);
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor file_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,72 @@
+#include "client/database_description.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "src/errors.h"
+#include "src/key_hash.h"
+
+namespace blindfuse {
+
+DatabaseDescription::DatabaseDescription(std::string manifest_text,
+                                         std::span<const uint8_t> table_bytes)
+    : text_(std::move(manifest_text)), parsed_(parse_manifest(text_)) {
+  if (sha256(table_bytes) != parsed_.manifest.table) {
+    throw BadInput("the shard table is not the one that the manifest names");
+  }
+  table_ = parse_shard_table(table_bytes, layout().shard_count);
+}
+
+KeyPlace DatabaseDescription::place(std::string_view key) const {
+  if (layout().kind == DatabaseKind::kIndex) return place(parse_index(key));
+  if (key.size() > kKeyBytesMax) {
+    throw BadInput("a key of " + std::to_string(key.size()) + " bytes; keys have at most " +
+                   std::to_string(kKeyBytesMax));
+  }
+  const KeyHash hash = key_hash(manifest().salt, key);
+  KeyPlace place;
+  place.shard = shard_of(hash.shard_hash, layout().shard_count);
+  place.row_count = layout().arity;
+  place.rows = fuse_rows(layout().fuse(), table_[place.shard].filter_seed, hash.slot_hash);
+  place.digest = hash.digest;
+  return place;
+}
+
+KeyPlace DatabaseDescription::place(uint64_t i) const {
+  if (layout().kind != DatabaseKind::kIndex) {
+    throw BadInput("this database is asked by key, not by number");
+  }
+  const IndexPlace index = index_place(i, layout().shard_count);
+  KeyPlace place;
+  place.shard = index.shard;
+  if (i < layout().key_count) {
+    place.row_count = 1;
+    place.rows[0] = index.row;
+  }
+  return place;
+}
+
+std::optional<std::string> DatabaseDescription::value_in(std::span<const uint8_t> record,
+                                                         const KeyPlace& place) const {
+  // Without rows the record is one of zeros, which may well read as an empty value.
+  if (place.row_count == 0) return std::nullopt;
+  return decode_record(layout().record, place.digest, record);
+}
+
+uint64_t parse_index(std::string_view text) {
+  const bool digits =
+      !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits || (text.size() > 1 && text[0] == '0')) {
+    throw BadInput("this database is asked by number: 0, 1, 2, ... in decimal digits");
+  }
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  uint64_t number = 0;
+  for (char c : text) {
+    const auto digit = static_cast<uint64_t>(c - '0');
+    if (number > (kMax - digit) / 10) return kMax;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
+}  // namespace blindfuse

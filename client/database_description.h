@@ -1,0 +1,55 @@
+// One epoch of a database as a client knows it: its manifest and shard table, checked, and where
+// they say that a key lies.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/manifest.h"
+#include "src/shard_table.h"
+
+namespace blindfuse {
+
+// The shard, rows and digest of a key. As good as the key itself: kept in a SecretBuffer.
+struct KeyPlace {
+  uint32_t shard = 0;
+  uint32_t row_count = 0;  // 0: an index beyond the end; asked for like any other, and not there
+  std::array<uint32_t, kArityMax> rows{};
+  std::array<uint8_t, kDigestBytesMax> digest{};
+};
+
+class DatabaseDescription {
+ public:
+  // Throws BadInput when the manifest is not one or the table's hash is not the manifest's.
+  DatabaseDescription(std::string manifest_text, std::span<const uint8_t> table_bytes);
+
+  const Layout& layout() const { return parsed_.manifest.layout; }
+  const Manifest& manifest() const { return parsed_.manifest; }
+  const EpochId& epoch() const { return parsed_.epoch; }
+  const ShardTable& table() const { return table_; }
+  const std::string& manifest_text() const { return text_; }
+
+  // Where a key lies: a byte string in a keyword database, a decimal number in an index database.
+  // Throws BadInput for a key that is too long or no decimal number.
+  KeyPlace place(std::string_view key) const;
+  // Where entry i of an index database lies. BadInput in a keyword database.
+  KeyPlace place(uint64_t i) const;
+
+  // The value in a decoded record, or nothing when the key of this place is not there.
+  std::optional<std::string> value_in(std::span<const uint8_t> record, const KeyPlace& place) const;
+
+ private:
+  std::string text_;
+  ParsedManifest parsed_;
+  ShardTable table_;
+};
+
+// Digits alone, without superfluous zeros. Numbers above 2^64 - 1 become that. BadInput for
+// anything else.
+uint64_t parse_index(std::string_view text);
+
+}  // namespace blindfuse

@@ -1,0 +1,27 @@
+// From a response to the record of the key it was asked for (docs/PROTOCOL.md, section 11).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "client/prepared_query.h"
+#include "client/secret.h"
+#include "src/layout.h"
+
+namespace blindfuse {
+
+// The W words of a response in the columns of shard `shard` (below S): all that decoding it needs.
+// Throws ProtocolViolation when the response is not response_bytes long or has unused bits set.
+SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
+                                      std::span<const uint8_t> response);
+
+// The W bytes of the record, of those words and the shard's packed hint.
+//
+// Uses the secret up. Takes a time that does not depend on the secret or the data. Throws
+// AlteredCache when the hint is not shard_hint_bytes long or has unused bits set; std::logic_error
+// when the secret was used before.
+std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout,
+                            std::span<const uint32_t> words, std::span<const uint8_t> hint);
+
+}  // namespace blindfuse

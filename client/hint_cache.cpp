@@ -1,0 +1,204 @@
+#include "client/hint_cache.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <set>
+#include <unordered_set>
+
+#include "client/errors.h"
+#include "src/system/file.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr const char* kManifestName = "manifest.json";
+constexpr const char* kTableName = "shards.table";
+
+std::span<const uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+std::vector<uint8_t> read_bytes(const std::filesystem::path& path, uint64_t bytes_max) {
+  const std::string text = read_file(path, bytes_max);
+  return {text.begin(), text.end()};
+}
+
+std::filesystem::path made(const std::filesystem::path& folder) {
+  make_folder(folder);
+  return folder;
+}
+
+void write_whole(const std::filesystem::path& folder, const char* name,
+                 std::span<const uint8_t> bytes) {
+  PendingFile file(folder);
+  file.write(bytes);
+  file.commit(name);
+}
+
+}  // namespace
+
+HintCache::HintCache(std::filesystem::path folder)
+    : folder_(std::move(folder)),
+      hints_(made(folder_ / "hints")),
+      use_lock_(folder_ / "use.lock") {}
+
+std::optional<DatabaseDescription> HintCache::stored() const {
+  std::optional<DatabaseDescription> database = described();
+  if (database && !missing_hints(*database, false).empty()) database.reset();
+  return database;
+}
+
+std::optional<DatabaseDescription> HintCache::described() const {
+  try {
+    std::string manifest = read_file(folder_ / kManifestName, kManifestBytesMax);
+    const std::string table =
+        read_file(folder_ / kTableName, uint64_t{kShardCountMax} * kShardEntryBytes);
+    return DatabaseDescription(std::move(manifest), bytes_of(table));
+  } catch (const BadInput&) {
+    // Nothing there yet, or something that is not ours: the next sync writes it.
+    return std::nullopt;
+  }
+}
+
+DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& manifest_text,
+                                    bool verify, const ProgressCallback& progress,
+                                    SyncResult& result) {
+  const auto start = std::chrono::steady_clock::now();
+  const FileDescriptor lock = wait_for_lock(folder_ / "sync.lock", progress);
+  const ParsedManifest wanted = parse_manifest(manifest_text);
+  DatabaseDescription database(manifest_text, table_for(remote, wanted, result));
+  const Layout& layout = database.layout();
+
+  const std::vector<MissingHint> missing = hints_to_fetch(database, verify);
+  check_room(missing.size() * layout.shard_hint_bytes());
+  HintDownload download(hints_, HintShape(layout));
+  result.bytes_fetched += download.fetch(remote, database.epoch(), missing, progress);
+  store(database);
+  remove_unreferenced(database);
+
+  result.epoch = database.epoch();
+  result.shard_count = layout.shard_count;
+  result.shards_fetched = static_cast<uint32_t>(missing.size());
+  result.hint_bytes = layout.hint_bytes();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return database;
+}
+
+std::vector<uint8_t> HintCache::read_hint(const DatabaseDescription& database,
+                                          uint32_t shard) const {
+  const Sha256Digest& hash = database.table()[shard].hint;
+  const std::filesystem::path path = hints_ / hint_file_name(hash);
+  try {
+    std::vector<uint8_t> hint = read_bytes(path, database.layout().shard_hint_bytes());
+    if (sha256(hint) == hash) return hint;
+  } catch (const BadInput&) {
+    // Missing, unreadable or too long: the same trouble with the same cure.
+  }
+  throw AlteredCache("a downloaded hint is missing or altered: " + path.string() +
+                     "; fetch all of them again with: blindfuse-client sync --verify URL");
+}
+
+std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedManifest& wanted,
+                                          SyncResult& result) const {
+  const uint32_t shard_count = wanted.manifest.layout.shard_count;
+  const uint64_t bytes = uint64_t{shard_count} * kShardEntryBytes;
+  try {
+    std::vector<uint8_t> table = read_bytes(folder_ / kTableName, bytes);
+    if (sha256(table) == wanted.manifest.table) return table;
+  } catch (const BadInput&) {
+    // No table yet.
+  }
+  std::vector<uint8_t> table = remote.fetch_table(wanted.epoch, shard_count);
+  if (sha256(table) != wanted.manifest.table) {
+    throw ProtocolViolation("the shard table that " + remote.address() +
+                            " sent is not the one that its manifest names");
+  }
+  result.bytes_fetched += table.size();
+  return table;
+}
+
+std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wanted,
+                                                   bool verify) const {
+  // Without a manifest no epoch was ever complete, and nobody asked for a key.
+  if (!std::filesystem::exists(folder_ / kManifestName)) return missing_hints(wanted, verify);
+  const std::optional<DatabaseDescription> complete = described();
+  if (!missing_hints(complete ? *complete : wanted, verify).empty()) drop_everything();
+  const bool checked = !complete || complete->epoch() == wanted.epoch();
+  return missing_hints(wanted, verify && !checked);
+}
+
+void HintCache::drop_everything() const {
+  // The manifest last: until it is gone, another attempt begins with this again.
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(hints_)) {
+    files.push_back(entry.path());
+  }
+  files.push_back(folder_ / kManifestName);
+  for (const std::filesystem::path& path : files) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    if (error) {
+      throw EngineTrouble("cannot remove " + path.string() + ": " + error.message() +
+                          "; remove the folder " + folder_.string());
+    }
+  }
+}
+
+std::vector<MissingHint> HintCache::missing_hints(const DatabaseDescription& database,
+                                                  bool verify) const {
+  const HintShape shape(database.layout());
+  std::vector<MissingHint> missing;
+  std::set<Sha256Digest> seen;  // shards with the same content share a hint
+  for (uint32_t shard = 0; shard < database.layout().shard_count; ++shard) {
+    const Sha256Digest& hash = database.table()[shard].hint;
+    if (!seen.insert(hash).second) continue;
+    if (!has_hint(hash, shape, verify)) missing.push_back({shard, hash});
+  }
+  return missing;
+}
+
+bool HintCache::has_hint(const Sha256Digest& hash, const HintShape& shape, bool verify) const {
+  const std::filesystem::path path = hints_ / hint_file_name(hash);
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open() || file_size(file, path) != shape.bytes) return false;
+  uint8_t last_byte = 0;
+  read_exactly(file, shape.bytes - 1, {&last_byte, 1}, path);
+  if (last_byte > shape.last_byte_max) return false;  // downloaded for an epoch of another layout
+  return !verify || sha256(read_bytes(path, shape.bytes)) == hash;
+}
+
+void HintCache::check_room(uint64_t bytes) const {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(hints_, error);
+  if (error || space.available >= bytes) return;
+  throw EngineTrouble("the hints take " + std::to_string(bytes) + " bytes more, and the disk of " +
+                      hints_.string() + " has room for " + std::to_string(space.available) +
+                      "; make room, or name another folder with --cache");
+}
+
+void HintCache::store(const DatabaseDescription& database) const {
+  // Everything is on disk before the manifest says so; one call for up to 65,536 files.
+  const FileDescriptor folder(open(hints_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.is_open() || syncfs(folder.get()) != 0) {
+    throw EngineTrouble("cannot write " + hints_.string());
+  }
+  write_whole(folder_, kTableName, serialize_shard_table(database.table()));
+  write_whole(folder_, kManifestName, bytes_of(database.manifest_text()));
+}
+
+void HintCache::remove_unreferenced(const DatabaseDescription& database) {
+  std::unordered_set<std::string> referenced;
+  for (const ShardEntry& entry : database.table()) referenced.insert(hint_file_name(entry.hint));
+  use_lock_.run_alone([&] {
+    std::error_code error;  // what cannot be removed now is removed after the next sync
+    std::vector<std::filesystem::path> old;
+    for (const auto& entry : std::filesystem::directory_iterator(hints_, error)) {
+      if (!referenced.contains(entry.path().filename().string())) old.push_back(entry.path());
+    }
+    for (const std::filesystem::path& path : old) std::filesystem::remove(path, error);
+  });
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,240 @@
+#include "client/hint_download.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "client/errors.h"
+#include "src/hex.h"
+#include "src/system/file.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr size_t kShardsTextMax = 1500;  // well below the 8 KiB that servers allow an address
+constexpr size_t kReadBytes = 256 * 1024;
+
+// Thrown when the first hint of a request, begun in an earlier attempt, turned out wrong; its file
+// is gone.
+struct BadResumption {};
+
+[[noreturn]] void fail_writing(const std::filesystem::path& path) {
+  throw EngineTrouble("cannot write " + path.string() + ": " + std::strerror(errno));
+}
+
+// The beginning of one hint, in a file that outlives the process.
+class PartialHint {
+ public:
+  // Goes on with what an earlier attempt left when `resume` is set, and from nothing otherwise.
+  PartialHint(const std::filesystem::path& folder, const MissingHint& hint, const HintShape& shape,
+              bool resume)
+      : hint_(hint),
+        shape_(shape),
+        path_(folder / (".partial-" + encode_hex(hint.hash))),
+        whole_path_(folder / hint_file_name(hint.hash)),
+        file_(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666)) {
+    if (!file_.is_open()) fail_writing(path_);
+    have_ = file_size(file_, path_);
+    if (have_ > shape_.bytes || !resume) {
+      if (ftruncate(file_.get(), 0) != 0) fail_writing(path_);
+      have_ = 0;
+    }
+    resumed_ = have_ > 0;
+    hash_what_is_there();
+  }
+
+  uint64_t have() const { return have_; }
+
+  // Takes as many bytes as are left of the hint.
+  size_t append(std::span<const uint8_t> bytes) {
+    const auto mine = bytes.first(std::min<uint64_t>(bytes.size(), shape_.bytes - have_));
+    take(mine);
+    for (auto rest = mine; !rest.empty();) {
+      const ssize_t put = write(file_.get(), rest.data(), rest.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) fail_writing(path_);
+      rest = rest.subspan(static_cast<size_t>(put));
+    }
+    have_ += mine.size();
+    return mine.size();
+  }
+
+  bool complete() const { return have_ == shape_.bytes; }
+
+  void finish() {
+    if (hash_.finish() == hint_.hash) {
+      if (last_byte_ > shape_.last_byte_max) {
+        unlink(path_.c_str());
+        throw ProtocolViolation("the hint of shard " + std::to_string(hint_.shard) +
+                                " that the server sent is not packed words: unused bits are set");
+      }
+      if (rename(path_.c_str(), whole_path_.c_str()) != 0) fail_writing(whole_path_);
+      return;
+    }
+    unlink(path_.c_str());
+    if (resumed_) throw BadResumption();
+    throw ProtocolViolation("the hint of shard " + std::to_string(hint_.shard) +
+                            " that the server sent is not the one that its shard table names");
+  }
+
+ private:
+  void take(std::span<const uint8_t> bytes) {
+    hash_.update(bytes);
+    if (!bytes.empty()) last_byte_ = bytes.back();
+  }
+
+  void hash_what_is_there() {
+    std::vector<uint8_t> buffer(std::min<uint64_t>(have_, kReadBytes));
+    for (uint64_t at = 0; at < have_;) {
+      const auto piece = std::span(buffer).first(std::min<uint64_t>(have_ - at, buffer.size()));
+      read_exactly(file_, at, piece, path_);
+      take(piece);
+      at += piece.size();
+    }
+  }
+
+  const MissingHint hint_;
+  const HintShape shape_;
+  const std::filesystem::path path_;
+  const std::filesystem::path whole_path_;
+  FileDescriptor file_;
+  Sha256 hash_;
+  uint8_t last_byte_ = 0;
+  uint64_t have_ = 0;
+  bool resumed_ = false;
+};
+
+// Cuts a stream of hints into files.
+class HintWriter {
+ public:
+  HintWriter(const std::filesystem::path& folder, std::span<const MissingHint> group,
+             const HintShape& shape)
+      : folder_(folder), group_(group), shape_(shape) {
+    if (open_next()) finish_when_complete();
+  }
+
+  // Bytes of the group that need not be asked for.
+  uint64_t have() const { return done_ * shape_.bytes + (partial_ ? partial_->have() : 0); }
+  size_t done() const { return done_; }
+
+  void write(std::span<const uint8_t> bytes) {
+    while (!bytes.empty() && open_next()) {
+      bytes = bytes.subspan(partial_->append(bytes));
+      finish_when_complete();
+    }
+  }
+
+ private:
+  bool open_next() {
+    // A request can leave out bytes at its beginning alone, so only the first hint is resumed.
+    if (!partial_ && done_ < group_.size()) {
+      partial_.emplace(folder_, group_[done_], shape_, done_ == 0);
+    }
+    return partial_.has_value();
+  }
+
+  void finish_when_complete() {
+    if (!partial_->complete()) return;
+    partial_->finish();
+    partial_.reset();
+    ++done_;
+  }
+
+  const std::filesystem::path& folder_;
+  const std::span<const MissingHint> group_;
+  const HintShape shape_;
+  std::optional<PartialHint> partial_;
+  size_t done_ = 0;
+};
+
+// "0-3,17" for shards in order.
+class ShardsText {
+ public:
+  void add(uint32_t shard) {
+    if (!text_.empty() && shard == last_ + 1) {
+      text_.resize(range_end_);
+      text_ += '-';
+      text_ += std::to_string(shard);
+    } else {
+      if (!text_.empty()) text_ += ',';
+      text_ += std::to_string(shard);
+      range_end_ = text_.size();
+    }
+    last_ = shard;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  size_t range_end_ = 0;  // where the last range's first number ends
+  uint32_t last_ = 0;
+};
+
+std::string shards_text(std::span<const MissingHint> group) {
+  ShardsText shards;
+  for (const MissingHint& hint : group) shards.add(hint.shard);
+  return shards.text();
+}
+
+}  // namespace
+
+HintShape::HintShape(const Layout& layout) : bytes(layout.shard_hint_bytes()) {
+  const uint64_t bits = uint64_t{layout.record_bytes()} * layout.lwe->dimension * layout.hint_bits;
+  last_byte_max = static_cast<uint8_t>(0xFF >> (bytes * 8 - bits));
+}
+
+std::string hint_file_name(const Sha256Digest& hash) { return encode_hex(hash) + ".hint"; }
+
+size_t HintDownload::group_size(std::span<const MissingHint> missing) const {
+  ShardsText shards;
+  size_t count = 0;
+  while (count < missing.size()) {
+    shards.add(missing[count].shard);
+    ++count;
+    if ((count + 1) * shape_.bytes > request_bytes_max_ || shards.text().size() > kShardsTextMax)
+      break;
+  }
+  return count;
+}
+
+uint64_t HintDownload::fetch(RemoteDatabase& remote, const EpochId& epoch,
+                             std::span<const MissingHint> missing,
+                             const ProgressCallback& progress) {
+  uint64_t received = 0;
+  const uint64_t total = missing.size() * shape_.bytes;
+  uint64_t left = total;
+  while (!missing.empty()) {
+    const auto group = missing.first(group_size(missing));
+    const uint64_t received_before = received;
+    size_t done = 0;
+    try {
+      HintWriter writer(folder_, group, shape_);
+      const auto write = [&](std::span<const uint8_t> bytes) {
+        received += bytes.size();
+        writer.write(bytes);
+        done = writer.done();
+        report_progress(progress,
+                        {ClientStage::kFetchingHints, total - left + writer.have(), total});
+      };
+      const uint64_t group_bytes = group.size() * shape_.bytes;
+      done = writer.done();
+      if (writer.have() < group_bytes) {
+        remote.fetch_hints(epoch, shards_text(group), writer.have(), group_bytes, write);
+      }
+      done = writer.done();
+    } catch (const ConnectionTrouble&) {
+      if (received == received_before) throw;
+    } catch (const BadResumption&) {
+      // Begins this hint again, from nothing.
+    }
+    missing = missing.subspan(done);
+    left = missing.size() * shape_.bytes;
+  }
+  return received;
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,59 @@
+// Fetches hints into a folder, a file a hint, and goes on where an earlier attempt stopped.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "client/progress_callback.h"
+#include "client/remote_database.h"
+#include "src/layout.h"
+#include "src/sha256.h"
+
+namespace blindfuse {
+
+inline constexpr uint64_t kHintRequestBytes = uint64_t{32} << 20;
+
+struct MissingHint {
+  uint32_t shard = 0;
+  Sha256Digest hash{};
+};
+
+// What packed hints of one layout look like.
+struct HintShape {
+  explicit HintShape(const Layout& layout);
+  uint64_t bytes = 0;
+  uint8_t last_byte_max = 0;  // with its unused bits zero
+};
+
+// The name of a hint's file: "<64 hex digits>.hint".
+std::string hint_file_name(const Sha256Digest& hash);
+
+// Hints come in the order of their shards, many to a request, whatever key is going
+// to be asked for. Each is written to a partial file named after its hash, which an interruption
+// leaves behind, checked, and then given its own name. Files are not forced to disk.
+class HintDownload {
+ public:
+  // Into `folder`.
+  HintDownload(std::filesystem::path folder, const HintShape& shape,
+               uint64_t request_bytes_max = kHintRequestBytes)
+      : folder_(std::move(folder)), shape_(shape), request_bytes_max_(request_bytes_max) {}
+
+  // Fetches all of `missing`, in order of shards and with distinct hashes. Asks again when the
+  // connection breaks, as long as every attempt brings something. Returns the bytes received.
+  // Throws what RemoteDatabase does, ProtocolViolation for a hint that is not the one of the shard
+  // table or not packed (which must not wait until a key of its shard is decoded: the server would
+  // see the look-up fail), EngineTrouble when it cannot be written, Cancelled.
+  uint64_t fetch(RemoteDatabase& remote, const EpochId& epoch, std::span<const MissingHint> missing,
+                 const ProgressCallback& progress);
+
+ private:
+  size_t group_size(std::span<const MissingHint> missing) const;
+
+  std::filesystem::path folder_;
+  HintShape shape_;
+  uint64_t request_bytes_max_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,168 @@
+#include "client/http_transport.h"
+
+#include <httplib.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <ctime>
+#include <exception>
+#include <filesystem>
+
+#include "client/bounded_http.h"
+#include "client/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// Keeps a server that hangs up from killing the program: writing to its socket raises SIGPIPE,
+// which a library must not turn off for the whole process.
+class SigpipeBlocked {
+ public:
+  SigpipeBlocked() {
+    sigemptyset(&sigpipe_);
+    sigaddset(&sigpipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &sigpipe_, &before_);
+  }
+  ~SigpipeBlocked() {
+    const timespec now{};
+    if (!was_pending_) sigtimedwait(&sigpipe_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  SigpipeBlocked(const SigpipeBlocked&) = delete;
+  SigpipeBlocked& operator=(const SigpipeBlocked&) = delete;
+
+ private:
+  sigset_t sigpipe_{};
+  sigset_t before_{};
+  bool was_pending_ = false;
+};
+
+std::optional<uint64_t> number_in(const std::string& text) {
+  uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+[[noreturn]] void throw_connection_trouble(const Url& url, const HttpOptions& options,
+                                           httplib::Error error) {
+  const std::string at = url.text();
+  switch (error) {
+    case httplib::Error::Connection:
+      throw ConnectionTrouble("cannot connect to " + at +
+                              ": check the address, and that the server runs");
+    case httplib::Error::ConnectionTimeout:
+      throw ConnectionTrouble("cannot connect to " + at + ": no answer; check the address");
+    case httplib::Error::SSLServerVerification:
+      throw ConnectionTrouble("the certificate of " + at +
+                              " is not trusted; name the file of its authority with --ca-file");
+    case httplib::Error::SSLConnection:
+    case httplib::Error::SSLLoadingCerts:
+      throw ConnectionTrouble("no TLS connection to " + at +
+                              ": is it an https server, and the certificates' file right?");
+    default:
+      throw ConnectionTrouble("the connection to " + at + " broke, or nothing came for " +
+                              std::to_string(options.timeout.count()) + " s; try again later");
+  }
+}
+
+}  // namespace
+
+HttpTransport::HttpTransport(Url url, const HttpOptions& options)
+    : url_(std::move(url)), options_(options) {
+  if (url_.secure) {
+    client_ = std::make_unique<BoundedHttpClient<httplib::SSLClient>>(url_.host, url_.port,
+                                                                      head_too_long_);
+  } else {
+    client_ = std::make_unique<BoundedHttpClient<httplib::ClientImpl>>(url_.host, url_.port,
+                                                                       head_too_long_);
+  }
+  if (!options_.ca_file.empty()) {
+    if (!std::filesystem::is_regular_file(options_.ca_file)) {
+      throw BadInput("cannot read " + options_.ca_file + ", the file of trusted certificates");
+    }
+    client_->set_ca_cert_path(options_.ca_file);
+  }
+  client_->set_keep_alive(true);
+  client_->set_tcp_nodelay(true);
+  client_->set_url_encode(false);
+  client_->set_decompress(false);
+  client_->set_connection_timeout(std::min(options_.timeout, std::chrono::seconds(20)));
+  client_->set_read_timeout(options_.timeout);
+  client_->set_write_timeout(options_.timeout);
+}
+
+HttpTransport::~HttpTransport() {
+  const SigpipeBlocked blocked;  // closing a TLS connection writes to it
+  client_.reset();
+}
+
+HttpReply HttpTransport::get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) {
+  httplib::Request request;
+  request.method = "GET";
+  request.path = url_.prefix + path;
+  if (first_byte > 0) request.set_header("Range", "bytes=" + std::to_string(first_byte) + "-");
+  return send(request, receiver);
+}
+
+HttpReply HttpTransport::post(const std::string& path, std::span<const uint8_t> body,
+                              BodyReceiver& receiver) {
+  httplib::Request request;
+  request.method = "POST";
+  request.path = url_.prefix + path;
+  request.body.assign(reinterpret_cast<const char*>(body.data()), body.size());
+  request.set_header("Content-Type", "application/octet-stream");
+  return send(request, receiver);
+}
+
+HttpReply HttpTransport::send(httplib::Request& request, BodyReceiver& receiver) {
+  HttpReply reply;
+  std::exception_ptr refused;  // carried past the library, which closes the connection
+  bool cut = false;
+  request.set_header("User-Agent", "blindfuse-client");
+  request.set_header("Accept-Encoding", "identity");
+  request.response_handler = [&](const httplib::Response& head) {
+    reply.status = head.status;
+    reply.content_type = head.get_header_value("Content-Type");
+    reply.retry_after_s = number_in(head.get_header_value("Retry-After"));
+    if (head.status != 200 && head.status != 206) return true;
+    try {
+      receiver.begin(head.status, number_in(head.get_header_value("Content-Length")));
+    } catch (...) {
+      refused = std::current_exception();
+    }
+    return refused == nullptr;
+  };
+  request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
+    if (reply.status != 200 && reply.status != 206) {
+      reply.problem.append(data, std::min<size_t>(size, kProblemBytesMax - reply.problem.size()));
+      cut = reply.problem.size() == kProblemBytesMax;
+      return !cut;
+    }
+    try {
+      receiver.receive({reinterpret_cast<const uint8_t*>(data), size});
+    } catch (...) {
+      refused = std::current_exception();
+    }
+    return refused == nullptr;
+  };
+  const SigpipeBlocked blocked;
+  head_too_long_ = false;
+  const httplib::Result result = client_->send(request);
+  if (refused) std::rethrow_exception(refused);
+  if (head_too_long_) {
+    throw ProtocolViolation(
+        "what answers at " + url_.text() +
+        " sends too long a status line or header lines: is it the right server?");
+  }
+  if (!result && !cut) throw_connection_trouble(url_, options_, result.error());
+  return reply;
+}
+
+}  // namespace blindfuse

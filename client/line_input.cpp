@@ -1,0 +1,58 @@
+#include "client/line_input.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "src/errors.h"
+
+namespace blindfuse {
+
+std::vector<std::string> LineInput::next(size_t count) {
+  std::vector<std::string> lines;
+  while (lines.size() < count) {
+    if (take_line(lines)) continue;
+    if (ended_ || (!lines.empty() && !has_arrived())) break;
+    read_more();
+  }
+  return lines;
+}
+
+bool LineInput::take_line(std::vector<std::string>& lines) {
+  size_t end = buffer_.find('\n', taken_);
+  const bool unfinished = end == std::string::npos;
+  if (unfinished && (!ended_ || taken_ == buffer_.size())) {
+    if (buffer_.size() - taken_ <= line_bytes_max_ + 1) return false;
+  }
+  if (unfinished) end = buffer_.size();
+  std::string line = buffer_.substr(taken_, end - taken_);
+  if (line.ends_with('\r')) line.pop_back();
+  if (line.size() > line_bytes_max_) {
+    throw BadInput("a line of the input is longer than " + std::to_string(line_bytes_max_) +
+                   " bytes");
+  }
+  taken_ = unfinished ? end : end + 1;
+  lines.push_back(std::move(line));
+  return true;
+}
+
+bool LineInput::has_arrived() const {
+  pollfd waiting{fd_, POLLIN, 0};
+  return poll(&waiting, 1, 0) > 0;
+}
+
+void LineInput::read_more() {
+  buffer_.erase(0, taken_);
+  taken_ = 0;
+  std::array<char, 65'536> piece;
+  const ssize_t got = read(fd_, piece.data(), piece.size());
+  if (got < 0 && errno == EINTR) return;
+  if (got < 0) throw BadInput(std::string("cannot read the keys: ") + std::strerror(errno));
+  ended_ = got == 0;
+  buffer_.append(piece.data(), static_cast<size_t>(got));
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,280 @@
+// blindfuse-client: private look-ups from the command line.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/client.h"
+#include "client/key_text.h"
+#include "client/line_input.h"
+#include "src/base64.h"
+#include "src/key_hash.h"
+#include "src/system/program.h"
+#include "src/system/progress.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr size_t kPrepareMax = 16;
+
+constexpr const char* kGetHelp =
+    R"(Prints the value of KEY, byte for byte, and a newline. With several keys: for each that is there,
+KEY, a tab, its value and a newline. Without KEY, keys are read from standard input, one a line,
+and printed as several are. In an index database keys are numbers: 0, 1, 2, ...
+
+Put -- before a KEY that begins with a dash: get URL -- -x
+
+Fetches the hints first when the server has a new epoch.
+Exit status: 0 all found, 3 a key is not there, 1 failed, 2 misuse.)";
+
+struct Settings {
+  std::string url;
+  std::vector<std::string> keys;
+  std::vector<std::string> keys_after_dashes;
+  bool keys_in_brackets = false;  // before --, where the parser takes them apart
+  ClientOptions client;
+  size_t prepare = 0;  // 0: as many as there are keys, at most kPrepareMax
+  std::string key_encoding = "utf8";
+  bool json = false;
+  bool verify = false;
+  uint64_t timeout_s = 300;
+};
+
+// Shows each stage of a client's work on the terminal.
+class StageProgress {
+ public:
+  bool operator()(const ClientProgress& progress) {
+    if (!shown_ || stage_ != progress.stage) {
+      shown_.reset();
+      stage_ = progress.stage;
+      shown_ = make(progress);
+    }
+    shown_->set_done(progress.done);
+    if (progress.total > 0 && progress.done >= progress.total) shown_.reset();
+    return true;
+  }
+  void clear() { shown_.reset(); }
+
+ private:
+  static std::unique_ptr<Progress> make(const ClientProgress& progress) {
+    switch (progress.stage) {
+      case ClientStage::kFetchingHints:
+        return std::make_unique<Progress>("fetching hints", progress.total, Progress::Unit::kBytes);
+      case ClientStage::kPreparingQueries:
+        return std::make_unique<Progress>("preparing queries, rows", progress.total,
+                                          Progress::Unit::kItems);
+      case ClientStage::kWaitingForLock:
+        return std::make_unique<Progress>("waiting for another client that fetches these hints", 0,
+                                          Progress::Unit::kItems);
+      case ClientStage::kWaitingForServer:
+        break;
+    }
+    return std::make_unique<Progress>("the server is busy; waiting", 0, Progress::Unit::kItems);
+  }
+
+  ClientStage stage_ = ClientStage::kFetchingHints;
+  std::unique_ptr<Progress> shown_;
+};
+
+Client connect(Settings& settings, const std::shared_ptr<StageProgress>& progress) {
+  settings.client.http.timeout = std::chrono::seconds(settings.timeout_s);
+  settings.client.progress = [progress](const ClientProgress& report) {
+    return (*progress)(report);
+  };
+  return Client::connect(settings.url, settings.client);
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void print_json(const std::string& key, const Answer& answer) {
+  nlohmann::json line = {
+      {"key", key},
+      {"found", answer.value.has_value()},
+      {"seconds",
+       {{"prepare", answer.prepare_seconds},
+        {"server", answer.server_seconds},
+        {"decode", answer.decode_seconds},
+        {"total", answer.total_seconds}}},
+      {"bytes", {{"query", answer.query_bytes}, {"response", answer.response_bytes}}},
+  };
+  if (answer.value) {
+    const std::string& value = *answer.value;
+    const bool utf8 = is_utf8(value);
+    line["value"] =
+        utf8 ? value
+             : encode_base64({reinterpret_cast<const uint8_t*>(value.data()), value.size()});
+    line["value_encoding"] = utf8 ? "utf8" : "base64";
+  }
+  print(line.dump() + "\n");
+}
+
+// Answers keys and prints what they give; remembers whether one was not there.
+class Getter {
+ public:
+  Getter(Client client, const Settings& settings, std::shared_ptr<StageProgress> progress,
+         bool with_keys)
+      : client_(std::move(client)),
+        settings_(settings),
+        encoding_(key_encodings().at(settings.key_encoding)),
+        progress_(std::move(progress)),
+        with_keys_(with_keys) {}
+
+  void get(const std::vector<std::string>& texts) {
+    std::vector<std::string> keys;
+    for (const std::string& text : texts) keys.push_back(decode_key(text, encoding_));
+    const std::vector<Answer> answers = client_.look_up(keys);
+    progress_->clear();
+    for (size_t i = 0; i < texts.size(); ++i) print_answer(texts[i], answers[i]);
+    std::fflush(stdout);
+  }
+
+  bool all_found() const { return all_found_; }
+
+ private:
+  void print_answer(const std::string& text, const Answer& answer) {
+    if (settings_.json) {
+      print_json(text, answer);
+    } else if (answer.value) {
+      print((with_keys_ ? text + "\t" : "") + *answer.value + "\n");
+    } else {
+      std::fprintf(stderr, "not there: %s\n", text.c_str());
+    }
+    all_found_ = all_found_ && answer.value.has_value();
+  }
+
+  Client client_;
+  const Settings& settings_;
+  const KeyEncoding encoding_;
+  std::shared_ptr<StageProgress> progress_;
+  const bool with_keys_;
+  bool all_found_ = true;
+};
+
+void run_get(Settings& settings) {
+  if (settings.keys_in_brackets) {
+    throw CLI::ValidationError("KEY", "put -- before a KEY in brackets: get URL -- '[x]'");
+  }
+  settings.keys.insert(settings.keys.end(), settings.keys_after_dashes.begin(),
+                       settings.keys_after_dashes.end());
+  // Every key is looked at before the server hears of any.
+  const KeyEncoding encoding = key_encodings().at(settings.key_encoding);
+  for (const std::string& key : settings.keys) decode_key(key, encoding);
+  const bool from_input = settings.keys.empty();
+  const size_t keys_at_once = from_input ? kQueriesPerRequest : settings.keys.size();
+  settings.client.prepare_batch =
+      settings.prepare != 0 ? settings.prepare
+                            : std::min(from_input ? 1 : settings.keys.size(), kPrepareMax);
+  const auto progress = std::make_shared<StageProgress>();
+  Getter getter(connect(settings, progress), settings, progress, keys_at_once > 1);
+  if (!from_input) {
+    getter.get(settings.keys);
+  } else {
+    // Four thirds and padding for base64, twice for hex.
+    LineInput input(STDIN_FILENO, 2 * kKeyBytesMax + 4);
+    for (auto lines = input.next(keys_at_once); !lines.empty(); lines = input.next(keys_at_once)) {
+      getter.get(lines);
+    }
+  }
+  if (!getter.all_found()) throw ExitStatus{kExitNotThere};
+}
+
+void run_sync(Settings& settings) {
+  if (!settings.keys_after_dashes.empty()) {
+    throw CLI::ExtrasError("sync", settings.keys_after_dashes);
+  }
+  const auto progress = std::make_shared<StageProgress>();
+  Client client = connect(settings, progress);
+  const SyncResult result = client.sync(settings.verify);
+  progress->clear();
+  if (settings.json) {
+    const nlohmann::json line = {
+        {"epoch", result.epoch},
+        {"shards", result.shard_count},
+        {"shards_fetched", result.shards_fetched},
+        {"bytes_fetched", result.bytes_fetched},
+        {"hint_bytes", result.hint_bytes},
+        {"seconds", result.seconds},
+    };
+    print(line.dump() + "\n");
+    return;
+  }
+  print("epoch " + result.epoch.substr(0, 16) + ": " + std::to_string(result.shards_fetched) +
+        " of " + std::to_string(result.shard_count) + " shards' hints fetched (" +
+        human_bytes(result.bytes_fetched) + "); all hints are " + human_bytes(result.hint_bytes) +
+        "\n");
+}
+
+void add_common_options(CLI::App& command, Settings& settings) {
+  command.add_option("URL", settings.url, "Address of the server: http://127.0.0.1:8080")
+      ->required();
+  command.add_option("--cache", settings.client.cache_folder,
+                     "Folder for hints (default: $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse)");
+  command.add_option("--ca-file", settings.client.http.ca_file,
+                     "Certificates (PEM) to trust for https (default: the system's)");
+  command.add_option("--timeout", settings.timeout_s, "Seconds to wait for the server")
+      ->check(CLI::Range(1, 86'400))
+      ->capture_default_str();
+  command
+      .add_option("--hint-bytes-max", settings.client.hint_bytes_max,
+                  "Refuse a database whose hints take more on disk")
+      ->capture_default_str();
+  command
+      .add_option("--transfer-bytes-max", settings.client.transfer_bytes_max,
+                  "Refuse a database whose query or response is larger")
+      ->capture_default_str();
+  command.add_flag("--json", settings.json, "Print JSON, one object a line");
+}
+
+void add_get(CLI::App& app, Settings& settings) {
+  CLI::App* get = app.add_subcommand("get", "Privately look up keys");
+  get->footer(kGetHelp);
+  add_common_options(*get, settings);
+  get->add_option("KEY", settings.keys, "Keys to look up");
+  get->add_option(
+         "--prepare", settings.prepare,
+         "Queries to make in one pass over the public matrix, which costs little more than one\n"
+         "(default: the number of keys, at most 16)")
+      ->check(CLI::Range(1, 1024));
+  get->add_option("--threads", settings.client.thread_count,
+                  "Threads to make queries with (default: one a processor)");
+  get->add_option("--key-encoding", settings.key_encoding,
+                  "How keys are written: utf8, hex or base64")
+      ->check(CLI::IsMember(key_encodings()))
+      ->type_name("NAME")
+      ->capture_default_str();
+  get->callback([&settings] { run_get(settings); });
+}
+
+void add_sync(CLI::App& app, Settings& settings) {
+  CLI::App* sync = app.add_subcommand("sync", "Fetch the hints of all shards that changed");
+  add_common_options(*sync, settings);
+  sync->add_flag("--verify", settings.verify,
+                 "Check every hint that is already there; fetch all again when one is altered");
+  sync->callback([&settings] { run_sync(settings); });
+}
+
+}  // namespace
+}  // namespace blindfuse
+
+int main(int argc, char** argv) {
+  CLI::App app("Private look-ups: the server learns neither the key nor whether it is there.",
+               "blindfuse-client");
+  app.require_subcommand(1);
+  blindfuse::Settings settings;
+  blindfuse::add_get(app, settings);
+  blindfuse::add_sync(app, settings);
+  // What stands behind -- is keys, byte for byte: the parser would read "[a,b]" as two.
+  char** const end = argv + argc;
+  char** const dashes = std::find_if(argv, end, [](std::string_view text) { return text == "--"; });
+  if (dashes != end) settings.keys_after_dashes.assign(dashes + 1, end);
+  settings.keys_in_brackets = std::any_of(argv + 1, dashes, [](std::string_view text) {
+    return text.starts_with('[') && text.ends_with(']');
+  });
+  return blindfuse::run_program(app, static_cast<int>(dashes - argv), argv);
+}

@@ -1,0 +1,138 @@
+#include "client/prepared_query.h"
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include "client/secret_product.h"
+#include "src/bit_packing.h"
+#include "src/errors.h"
+#include "src/lwe_params.h"
+
+namespace blindfuse {
+namespace {
+
+// One pass over the panels of A, shared by threads that each take the next panel that nobody has.
+class PanelPass {
+ public:
+  PanelPass(const PublicMatrix& a, uint64_t panel_count, std::span<const SecretFactor> factors,
+            std::vector<uint32_t*> words)
+      : a_(a), panel_count_(panel_count), factors_(factors), words_(std::move(words)) {}
+
+  // Works until no panel is left; after_each(number of panels begun so far) after every panel.
+  template <class AfterEach>
+  void work(std::span<uint32_t> panel, AfterEach after_each) {
+    std::vector<uint32_t*> words(words_.size());
+    for (uint64_t j = next_++; j < panel_count_; j = next_++) {
+      a_.fill_panel(j, panel);
+      std::ranges::transform(words_, words.begin(),
+                             [j](uint32_t* all) { return all + j * kPanelRows; });
+      add_secret_products(panel, factors_, words);
+      after_each(std::min<uint64_t>(next_, panel_count_));
+    }
+  }
+
+  void stop() { next_ = panel_count_; }
+
+ private:
+  const PublicMatrix& a_;
+  const uint64_t panel_count_;
+  const std::span<const SecretFactor> factors_;
+  const std::vector<uint32_t*> words_;  // where each product begins
+  std::atomic<uint64_t> next_ = 0;
+};
+
+// Helpers of the calling thread; told to stop and waited for on every way out.
+class Helpers {
+ public:
+  explicit Helpers(PanelPass& pass) : pass_(pass) {}
+  ~Helpers() {
+    pass_.stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void start(std::span<std::vector<uint32_t>> panels) {
+    threads_.reserve(panels.size());
+    try {
+      for (std::vector<uint32_t>& panel : panels) {
+        threads_.emplace_back([this, &panel] { pass_.work(panel, [](uint64_t) {}); });
+      }
+    } catch (const std::system_error&) {
+      // A system that gives fewer threads makes this slower, not impossible.
+    }
+  }
+
+  void finish() {
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+ private:
+  PanelPass& pass_;
+  std::vector<std::thread> threads_;
+};
+
+void add_products(const PublicMatrix& a, uint64_t panel_count,
+                  std::span<const SecretFactor> factors, std::vector<uint32_t*> words,
+                  unsigned thread_count, const ProgressCallback& progress) {
+  if (thread_count == 0) thread_count = std::max(1u, std::thread::hardware_concurrency());
+  const size_t workers = std::min<uint64_t>(thread_count, panel_count);
+  std::vector<std::vector<uint32_t>> panels(workers, std::vector<uint32_t>(a.panel_words()));
+  PanelPass pass(a, panel_count, factors, std::move(words));
+  Helpers helpers(pass);
+  helpers.start(std::span(panels).subspan(1));
+  const auto report = [&](uint64_t done) {
+    report_progress(progress,
+                    {ClientStage::kPreparingQueries, done * kPanelRows, panel_count * kPanelRows});
+  };
+  pass.work(panels[0], report);
+  helpers.finish();
+  report(panel_count);  // this thread may have found no panel left, and reported none
+}
+
+}  // namespace
+
+SecretBuffer<uint32_t> DecodingSecret::take() && {
+  if (words_.empty()) throw std::logic_error("the secret of a query decodes one response");
+  return std::move(words_);
+}
+
+DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
+                                      std::span<uint8_t> query) && {
+  if (masked_.empty()) throw std::logic_error("a prepared query is sent once");
+  SecretBuffer<uint32_t> words = std::move(masked_);
+  for (uint32_t row : rows) {
+    invariant(row < words.size(), "rows lie in the database");
+    // Wraps, always: a client that drew again when this overflows would tell the server its rows.
+    words[row] += 1u << kPlaintextShift;
+  }
+  pack_rounded(words.span(), query_bits, query);
+  return DecodingSecret(std::move(secret_));
+}
+
+std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_count, size_t count,
+                                           unsigned thread_count, const RandomSource& random,
+                                           const ProgressCallback& progress) {
+  invariant(row_count > 0 && row_count % kPanelRows == 0, "rows come in whole panels");
+  std::vector<SecretFactor> factors;
+  std::vector<SecretBuffer<uint32_t>> secrets, masked;
+  std::vector<uint32_t*> words;
+  for (size_t i = 0; i < count; ++i) {
+    sample_ternary(random, secrets.emplace_back(a.dimension()).span());
+    sample_ternary(random, masked.emplace_back(row_count).span());
+    factors.emplace_back(secrets.back().span());
+    words.push_back(masked.back().span().data());
+  }
+  if (count > 0) {
+    add_products(a, row_count / kPanelRows, factors, std::move(words), thread_count, progress);
+  }
+  std::vector<PreparedQuery> queries;
+  for (size_t i = 0; i < count; ++i) {
+    queries.emplace_back(std::move(secrets[i]), std::move(masked[i]));
+  }
+  return queries;
+}
+
+}  // namespace blindfuse

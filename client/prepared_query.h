@@ -1,0 +1,67 @@
+// Queries made ahead of the keys they will ask for (docs/PROTOCOL.md, section 9).
+//
+// Nearly all of a query's cost, s * A + e, does not depend on the key. A secret serves one query,
+// ever: the types below move but do not copy, and each is used up by what it is for.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "client/progress_callback.h"
+#include "client/secret.h"
+#include "src/public_matrix.h"
+#include "src/system/random.h"
+
+namespace blindfuse {
+
+// The secret s of a query that was sent: decodes one response. n words, each -1, 0 or 1 modulo
+// 2^32.
+class DecodingSecret {
+ public:
+  explicit DecodingSecret(SecretBuffer<uint32_t> words) : words_(std::move(words)) {}
+  DecodingSecret(const DecodingSecret&) = delete;
+  DecodingSecret& operator=(const DecodingSecret&) = delete;
+  DecodingSecret(DecodingSecret&&) = default;
+  DecodingSecret& operator=(DecodingSecret&&) = default;
+
+  // Gives the words away. Throws std::logic_error when they are gone already.
+  SecretBuffer<uint32_t> take() &&;
+
+ private:
+  SecretBuffer<uint32_t> words_;
+};
+
+// A secret s and b' = s * A + e: a query but for the key.
+class PreparedQuery {
+ public:
+  // n and R words.
+  PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked)
+      : secret_(std::move(secret)), masked_(std::move(masked)) {}
+  PreparedQuery(const PreparedQuery&) = delete;
+  PreparedQuery& operator=(const PreparedQuery&) = delete;
+  PreparedQuery(PreparedQuery&&) = default;
+  PreparedQuery& operator=(PreparedQuery&&) = default;
+
+  // Writes the query for these rows (each below R; none is a query too) into `query`,
+  // packed_bytes(R, query_bits) bytes, and gives what decodes its answer. Throws std::logic_error
+  // when this one was used or moved away before.
+  [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
+                                       std::span<uint8_t> query) &&;
+
+  size_t row_count() const { return masked_.size(); }
+
+ private:
+  SecretBuffer<uint32_t> secret_;
+  SecretBuffer<uint32_t> masked_;
+};
+
+// Makes `count` queries in one pass over A: each panel is generated once and multiplied by every
+// secret. Takes, beside the queries, one panel a thread. `random` is called on the calling thread
+// alone, s then e for one query after another. row_count is a multiple of 64; thread_count 0: one a
+// processor. Throws Cancelled, and what `random` throws.
+std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_count, size_t count,
+                                           unsigned thread_count, const RandomSource& random,
+                                           const ProgressCallback& progress = {});
+
+}  // namespace blindfuse

@@ -1,0 +1,173 @@
+#include "client/remote_database.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/errors.h"
+#include "src/shard_table.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr size_t kDetailCharsMax = 500;
+
+bool succeeded(const HttpReply& reply) { return reply.status == 200 || reply.status == 206; }
+
+// A body of exactly so many bytes, handed on from `skip` bytes after its beginning.
+class ExactBody : public BodyReceiver {
+ public:
+  // A body of `total` bytes is asked for from first_byte on; a server may ignore that and send all
+  // of it.
+  ExactBody(const std::string& what, uint64_t first_byte, uint64_t total, const ByteSink& sink)
+      : what_(what), first_byte_(first_byte), total_(total), sink_(sink) {}
+
+  void begin(int status, std::optional<uint64_t> length) override {
+    skip_ = status == 200 ? first_byte_ : 0;
+    left_ = total_ - (first_byte_ - skip_);
+    if (status == 206 && first_byte_ == 0) fail();
+    if (length && *length != left_) fail();
+  }
+
+  void receive(std::span<const uint8_t> bytes) override {
+    if (bytes.size() > left_) fail();
+    left_ -= bytes.size();
+    const size_t skipped = std::min<uint64_t>(skip_, bytes.size());
+    skip_ -= skipped;
+    if (skipped < bytes.size()) sink_(bytes.subspan(skipped));
+  }
+
+  void check_complete() const {
+    if (left_ != 0) fail();
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw ProtocolViolation("the server sent " + what_ + " of another length than the " +
+                            std::to_string(total_) + " bytes that its manifest promises");
+  }
+
+  const std::string what_;
+  const uint64_t first_byte_;
+  const uint64_t total_;
+  const ByteSink& sink_;
+  uint64_t skip_ = 0;
+  uint64_t left_ = 0;
+};
+
+// A body of at most so many bytes.
+class BoundedText : public BodyReceiver {
+ public:
+  BoundedText(std::string what, size_t bytes_max) : what_(std::move(what)), max_(bytes_max) {}
+
+  void begin(int, std::optional<uint64_t> length) override {
+    if (length.value_or(0) > max_) fail();
+  }
+  void receive(std::span<const uint8_t> bytes) override {
+    if (bytes.size() > max_ - text_.size()) fail();
+    text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw ProtocolViolation(what_ + " is longer than " + std::to_string(max_) +
+                            " bytes: is that a blindfuse server?");
+  }
+
+  const std::string what_;
+  const size_t max_;
+  std::string text_;
+};
+
+// A server's words, fit for a terminal.
+std::string printable(std::string text) {
+  if (text.size() > kDetailCharsMax) text.resize(kDetailCharsMax);
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
+// The most telling member of a problem document (RFC 9457), or nothing.
+std::string problem_detail(const std::string& body) {
+  const nlohmann::json problem = nlohmann::json::parse(body, nullptr, false);
+  if (!problem.is_object()) return {};
+  for (const char* member : {"detail", "title"}) {
+    const auto found = problem.find(member);
+    if (found != problem.end() && found->is_string()) return printable(found->get<std::string>());
+  }
+  return {};
+}
+
+std::string epoch_path(const EpochId& epoch, const std::string& rest) {
+  return "/v1/epochs/" + epoch + "/" + rest;
+}
+
+}  // namespace
+
+std::string RemoteDatabase::fetch_manifest() {
+  const std::string at = "what " + address_ + "/v1/database answers";
+  BoundedText body(at, kManifestBytesMax);
+  const HttpReply reply = transport_->get("/v1/database", 0, body);
+  if (reply.status == 503) throw_refusal(reply);
+  if (reply.status != 200) {
+    throw ProtocolViolation("no database at " + address_ +
+                            ": it answers /v1/database with status " +
+                            std::to_string(reply.status) + "; check the address and its path");
+  }
+  std::string text = body.take();
+  try {
+    parse_manifest(text);
+  } catch (const BadInput& error) {
+    throw ProtocolViolation(
+        at + " is no manifest that this client understands: " + printable(error.what()));
+  }
+  return text;
+}
+
+std::vector<uint8_t> RemoteDatabase::fetch_table(const EpochId& epoch, uint32_t shard_count) {
+  const uint64_t total = uint64_t{shard_count} * kShardEntryBytes;
+  std::vector<uint8_t> table;
+  table.reserve(total);
+  const ByteSink append = [&](std::span<const uint8_t> bytes) {
+    table.insert(table.end(), bytes.begin(), bytes.end());
+  };
+  ExactBody body("a shard table", 0, total, append);
+  const HttpReply reply = transport_->get(epoch_path(epoch, "shards"), 0, body);
+  if (!succeeded(reply)) throw_refusal(reply);
+  body.check_complete();
+  return table;
+}
+
+void RemoteDatabase::fetch_hints(const EpochId& epoch, const std::string& shards,
+                                 uint64_t first_byte, uint64_t total_bytes, const ByteSink& sink) {
+  ExactBody body("hints", first_byte, total_bytes, sink);
+  const HttpReply reply =
+      transport_->get(epoch_path(epoch, "hint?shards=" + shards), first_byte, body);
+  if (!succeeded(reply)) throw_refusal(reply);
+  body.check_complete();
+}
+
+std::vector<uint8_t> RemoteDatabase::ask(const EpochId& epoch, std::span<const uint8_t> queries,
+                                         uint64_t response_bytes) {
+  std::vector<uint8_t> responses;
+  const ByteSink append = [&](std::span<const uint8_t> bytes) {
+    responses.reserve(response_bytes);
+    responses.insert(responses.end(), bytes.begin(), bytes.end());
+  };
+  ExactBody body("responses", 0, response_bytes, append);
+  const HttpReply reply = transport_->post(epoch_path(epoch, "queries"), queries, body);
+  if (!succeeded(reply)) throw_refusal(reply);
+  body.check_complete();
+  return responses;
+}
+
+void RemoteDatabase::throw_refusal(const HttpReply& reply) const {
+  std::string message = address_ + " answered with status " + std::to_string(reply.status);
+  const std::string detail = problem_detail(reply.problem);
+  if (!detail.empty()) message += ": " + detail;
+  if (reply.status == 404 || reply.status == 410) throw EpochGone(reply.status, message);
+  if (reply.status == 503) throw ServerBusy(message, reply.retry_after_s);
+  throw ServerRefusal(reply.status, message);
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,48 @@
+#include "client/secret.h"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+
+namespace blindfuse {
+namespace {
+
+constexpr size_t kBlockBytes = 64 * 1024;
+constexpr uint32_t kDigits = 5;  // 3^5 = 243 fits a byte
+constexpr uint32_t kAccepted = 243;
+
+// What `count` numbers take on average, 256 / 243 bytes for five, and a little more.
+size_t bytes_for(size_t count) {
+  const size_t groups = count / kDigits + 1;
+  return groups + groups / 16 + 8;
+}
+
+// Writes the base 3 digits of `byte`, each less one. Multiplying by 171 / 512 divides a number
+// below 512 by three: a table or a division would take a time that depends on the secret.
+void write_digits(uint32_t byte, std::span<uint32_t> words) {
+  for (uint32_t& word : words) {
+    const uint32_t quotient = (byte * 171) >> 9;
+    word = byte - 3 * quotient - 1;
+    byte = quotient;
+  }
+}
+
+}  // namespace
+
+void wipe_memory(void* memory, size_t bytes) { OPENSSL_cleanse(memory, bytes); }
+
+void sample_ternary(const RandomSource& random, std::span<uint32_t> words) {
+  SecretBuffer<uint8_t> block(std::min(kBlockBytes, bytes_for(words.size())));
+  while (!words.empty()) {
+    const auto bytes = block.span().first(std::min(block.size(), bytes_for(words.size())));
+    random(bytes);
+    for (uint32_t byte : bytes) {
+      if (byte >= kAccepted) continue;
+      const size_t count = std::min<size_t>(kDigits, words.size());
+      write_digits(byte, words.first(count));
+      words = words.subspan(count);
+    }
+  }
+}
+
+}  // namespace blindfuse

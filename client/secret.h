@@ -1,0 +1,71 @@
+// Secrets: memory that is wiped when it is let go, and ternary numbers without bias.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "src/system/random.h"
+
+namespace blindfuse {
+
+// Overwrites memory in a way that the compiler does not leave out.
+void wipe_memory(void* memory, size_t bytes);
+
+// An array of zeros at first, wiped before its memory is given back. Moves only; what was moved
+// from is empty.
+template <class T, class Allocator = std::allocator<T>>
+class SecretBuffer {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  SecretBuffer() = default;
+  explicit SecretBuffer(size_t size) : data_(Allocator().allocate(size)), size_(size) {
+    std::uninitialized_value_construct_n(data_, size_);
+  }
+  ~SecretBuffer() { clear(); }
+  SecretBuffer(const SecretBuffer&) = delete;
+  SecretBuffer& operator=(const SecretBuffer&) = delete;
+  SecretBuffer(SecretBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  SecretBuffer& operator=(SecretBuffer&& other) noexcept {
+    if (this != &other) {
+      clear();
+      data_ = std::exchange(other.data_, nullptr);
+      size_ = std::exchange(other.size_, 0);
+    }
+    return *this;
+  }
+
+  // Wipes and frees.
+  void clear() noexcept {
+    if (data_ == nullptr) return;
+    wipe_memory(data_, size_ * sizeof(T));
+    Allocator().deallocate(std::exchange(data_, nullptr), std::exchange(size_, 0));
+  }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::span<T> span() { return {data_, size_}; }
+  std::span<const T> span() const { return {data_, size_}; }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
+
+ private:
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Fills `words` with independent numbers, each -1, 0 or 1 (modulo 2^32) with probability exactly
+// 1/3 when `random` is uniform.
+//
+// A byte below 243 = 3^5 holds five of them, its digits in base 3 less one, the lowest digit first;
+// other bytes are thrown away, which says nothing about those that are kept. The bytes are asked
+// for in blocks of at most 64 KiB, straight from `random`: a million numbers take 0.2 MB, and the
+// operating system gives about 0.3 GB/s, so no generator of our own stands in between.
+void sample_ternary(const RandomSource& random, std::span<uint32_t> words);
+
+}  // namespace blindfuse

@@ -1,0 +1,40 @@
+// The client's share of the work: ternary secrets times panels of the public matrix.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "client/secret.h"
+#include "src/public_matrix.h"
+
+namespace blindfuse {
+
+// A secret s in the form in which it is multiplied.
+//
+// s x is (x xor flip) and keep, plus one where s = -1: two operations on a vector, neither a
+// multiplication nor a branch. The ones are the same for every column and are added up once.
+class SecretFactor {
+ public:
+  // Words -1, 0 or 1 modulo 2^32.
+  explicit SecretFactor(std::span<const uint32_t> secret);
+
+  size_t dimension() const { return masks_.size() / 2; }
+  const uint32_t* masks() const {
+    return masks_.span().data();
+  }  // flip and keep of s[0], of s[1], ...
+  uint32_t minus_ones() const { return minus_ones_; }
+
+ private:
+  SecretBuffer<uint32_t> masks_;
+  uint32_t minus_ones_ = 0;
+};
+
+// words[i][c] += sum over k of factors[i][k] * panel[64 k + c], for c = 0 .. 63, modulo 2^32.
+//
+// The panel has 64 words for each of the factors' dimension. Each of its words is read once for
+// every few factors, so that many products cost little more than one where making the panel is what
+// takes the time.
+void add_secret_products(std::span<const uint32_t> panel, std::span<const SecretFactor> factors,
+                         std::span<uint32_t* const> words);
+
+}  // namespace blindfuse
