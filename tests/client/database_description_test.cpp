@@ -1,0 +1,78 @@
+#include "client/database_description.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "src/errors.h"
+#include "tests/client/fake_server.h"
+
+namespace blindfuse {
+namespace {
+
+DatabaseDescription described(const char* name) {
+  const ServedDatabase& served = ServedDatabase::from_vectors(name);
+  return DatabaseDescription(served.manifest_text(), served.table());
+}
+
+TEST(DatabaseDescription, PlacesEveryKeyOfTheFrozenDatabase) {
+  const nlohmann::json vectors = read_vectors("database_keyword.json");
+  const DatabaseDescription database = described("database_keyword.json");
+  for (const nlohmann::json& entry : vectors["entries"]) {
+    const KeyPlace place = database.place(*decode_hex(entry["key"].get<std::string>()));
+    EXPECT_EQ(place.shard, entry["shard"]);
+    EXPECT_EQ(place.row_count, 3u);
+    EXPECT_EQ(std::vector(place.rows.begin(), place.rows.begin() + 3), entry["rows"]);
+    EXPECT_EQ(database.value_in(bytes_of_hex(entry["record"]), place),
+              decode_hex(entry["value"].get<std::string>()));
+  }
+}
+
+TEST(DatabaseDescription, PlacesNumbersOfAnIndexDatabase) {
+  const DatabaseDescription database = described("database_index.json");  // 290 keys, 3 shards
+  const KeyPlace place = database.place("152");
+  EXPECT_EQ(place.shard, 2u);
+  EXPECT_EQ(place.row_count, 1u);
+  EXPECT_EQ(place.rows[0], 50u);
+  EXPECT_EQ(database.place(uint64_t{289}).row_count, 1u);
+  for (const char* beyond : {"290", "1000000000000", "18446744073709551616"}) {
+    EXPECT_EQ(database.place(beyond).row_count, 0u) << beyond;
+    EXPECT_LT(database.place(beyond).shard, 3u) << beyond;
+  }
+  const std::vector<uint8_t> zeros(database.layout().record_bytes());
+  EXPECT_EQ(database.value_in(zeros, database.place("290")), std::nullopt);
+  EXPECT_EQ(database.value_in(zeros, place), "");
+}
+
+TEST(DatabaseDescription, RefusesATableThatIsNotTheManifests) {
+  const ServedDatabase& served = ServedDatabase::from_vectors("database_keyword.json");
+  Bytes table = served.table();
+  table[5] ^= 1;
+  EXPECT_THROW(DatabaseDescription(served.manifest_text(), table), BadInput);
+  table = served.table();
+  table.pop_back();
+  EXPECT_THROW(DatabaseDescription(served.manifest_text(), table), BadInput);
+  EXPECT_THROW(DatabaseDescription("{}", served.table()), BadInput);
+}
+
+TEST(DatabaseDescription, RefusesKeysThatCannotBe) {
+  const DatabaseDescription keyword = described("database_keyword.json");
+  EXPECT_NO_THROW(keyword.place(std::string(65'536, 'x')));
+  EXPECT_THROW(keyword.place(std::string(65'537, 'x')), BadInput);
+  EXPECT_THROW(keyword.place(uint64_t{1}), BadInput);
+  EXPECT_THROW(described("database_index.json").place("one"), BadInput);
+}
+
+TEST(ParseIndex, IsStrict) {
+  EXPECT_EQ(parse_index("0"), 0u);
+  EXPECT_EQ(parse_index("4294967296"), 4'294'967'296u);
+  EXPECT_EQ(parse_index("18446744073709551615"), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(parse_index("99999999999999999999999"), std::numeric_limits<uint64_t>::max());
+  for (const char* wrong :
+       {"", "-1", "+1", "01", "00", " 1", "1 ", "1.0", "0x1", "1e3", "\xd9\xa1"}) {
+    EXPECT_THROW(parse_index(wrong), BadInput) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

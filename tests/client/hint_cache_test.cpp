@@ -1,0 +1,416 @@
+#include "client/hint_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "src/sha256.h"
+#include "tests/client/fake_server.h"
+#include "tests/client/scratch_folder.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr uint32_t kShards = 9;
+
+class HintCacheTest : public testing::Test {
+ protected:
+  ScratchFolder scratch_;
+  const std::filesystem::path folder_ = scratch_.path() / "database";
+  FakeServer server_{ServedDatabase::with_noise(kShards, 2, 0)};
+  RemoteDatabase remote_{std::make_unique<FakeTransport>(server_), "http://test"};
+  const uint64_t hint_bytes_ = server_.database.layout().shard_hint_bytes();
+
+  SyncResult sync(HintCache& cache, bool verify = false, const ProgressCallback& progress = {}) {
+    SyncResult result;
+    cache.sync(remote_, server_.database.manifest_text(), verify, progress, result);
+    return result;
+  }
+
+  DatabaseDescription description() const {
+    return DatabaseDescription(server_.database.manifest_text(), server_.database.table());
+  }
+
+  std::filesystem::path hint_path(uint32_t shard) const {
+    return folder_ / "hints" / hint_file_name(description().table()[shard].hint);
+  }
+
+  void expect_all_hints(const HintCache& cache) const {
+    const DatabaseDescription database = description();
+    for (uint32_t shard = 0; shard < kShards; ++shard) {
+      EXPECT_EQ(cache.read_hint(database, shard), server_.database.hints()[shard]);
+    }
+  }
+
+  std::set<std::string> files() const {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "hints")) {
+      names.insert(entry.path().filename().string());
+    }
+    return names;
+  }
+
+  static void alter(const std::filesystem::path& path) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(100);
+    const char byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(100);
+    file.put(byte);
+  }
+};
+
+TEST_F(HintCacheTest, FetchesAllHintsOnce) {
+  HintCache cache(folder_);
+  EXPECT_FALSE(cache.stored());
+  const SyncResult first = sync(cache);
+  EXPECT_EQ(first.epoch, server_.database.epoch());
+  EXPECT_EQ(first.shard_count, kShards);
+  EXPECT_EQ(first.shards_fetched, kShards);
+  EXPECT_EQ(first.bytes_fetched, kShards * hint_bytes_ + kShards * kShardEntryBytes);
+  EXPECT_EQ(first.hint_bytes, kShards * hint_bytes_);
+  expect_all_hints(cache);
+  ASSERT_EQ(server_.count("/hint?"), 1u);
+  EXPECT_TRUE(server_.requests.back().path.ends_with("shards=0-8"));
+
+  server_.requests.clear();
+  const SyncResult second = sync(cache);
+  EXPECT_EQ(second.shards_fetched, 0u);
+  EXPECT_EQ(second.bytes_fetched, 0u);
+  EXPECT_TRUE(server_.requests.empty());
+  const HintCache reopened(folder_);
+  ASSERT_TRUE(reopened.stored());
+  EXPECT_EQ(reopened.stored()->epoch(), server_.database.epoch());
+}
+
+TEST_F(HintCacheTest, FetchesOnlyChangedShardsAndRemovesTheOld) {
+  HintCache cache(folder_);
+  sync(cache);
+  const std::set<std::string> before = files();
+  server_.database =
+      server_.database.with_other_noise(2, 1).with_other_noise(3, 1).with_other_noise(7, 1);
+  server_.requests.clear();
+  const SyncResult result = sync(cache);
+  EXPECT_EQ(result.shards_fetched, 3u);
+  ASSERT_EQ(server_.count("/hint?"), 1u);
+  EXPECT_TRUE(server_.requests.back().path.ends_with("shards=2-3,7"));
+  expect_all_hints(cache);
+  EXPECT_EQ(files().size(), kShards);
+  EXPECT_NE(files(), before);
+}
+
+TEST_F(HintCacheTest, ShardsWithOneContentShareOneHint) {
+  server_.database = server_.database.with_same_hint(6, 1).with_same_hint(8, 1);
+  HintCache cache(folder_);
+  EXPECT_EQ(sync(cache).shards_fetched, kShards - 2);
+  EXPECT_TRUE(server_.requests.back().path.ends_with("shards=0-5,7"));
+  EXPECT_EQ(files().size(), kShards - 2);
+  expect_all_hints(cache);
+}
+
+TEST_F(HintCacheTest, ABrokenConnectionIsResumedAtTheByte) {
+  HintCache cache(folder_);
+  for (const uint64_t at : {uint64_t{1}, hint_bytes_ - 1, hint_bytes_, 3 * hint_bytes_ + 1000}) {
+    SCOPED_TRACE(at);
+    std::filesystem::remove_all(folder_ / "hints");
+    std::filesystem::create_directory(folder_ / "hints");
+    server_.requests.clear();
+    server_.break_after = at;
+    const SyncResult result = sync(cache);
+    EXPECT_EQ(result.shards_fetched, kShards);
+    EXPECT_EQ(server_.count("/hint?"), 2u);
+    expect_all_hints(cache);
+    EXPECT_EQ(files().size(), kShards);
+    const SeenRequest again = server_.seen("/hint?")[1];
+    const uint64_t whole = at / hint_bytes_;
+    EXPECT_TRUE(again.path.ends_with("shards=" + std::to_string(whole) + "-8")) << again.path;
+    EXPECT_EQ(again.first_byte, at % hint_bytes_);
+  }
+}
+
+TEST_F(HintCacheTest, AnInterruptedDownloadIsResumedByTheNextProcess) {
+  for (const bool ignore_ranges : {false, true}) {
+    SCOPED_TRACE(ignore_ranges);
+    server_.ignore_ranges = ignore_ranges;
+    std::filesystem::remove_all(folder_);
+    {
+      HintCache cache(folder_);
+      const auto stop = [&](const ClientProgress& progress) {
+        return progress.done < 4 * hint_bytes_ + 2000;
+      };
+      EXPECT_THROW(sync(cache, false, stop), Cancelled);
+      EXPECT_FALSE(cache.stored());
+    }
+    server_.requests.clear();
+    HintCache cache(folder_);
+    sync(cache);
+    const SeenRequest again = server_.seen("/hint?").at(0);
+    EXPECT_TRUE(again.path.ends_with("shards=4-8")) << again.path;
+    EXPECT_GE(again.first_byte, 2000u);
+    EXPECT_LT(again.first_byte, hint_bytes_);
+    expect_all_hints(cache);
+    EXPECT_EQ(files().size(), kShards);
+  }
+}
+
+TEST_F(HintCacheTest, AnAlteredBeginningIsFetchedAgain) {
+  HintCache cache(folder_);
+  const auto stop = [&](const ClientProgress& progress) { return progress.done < 2000; };
+  EXPECT_THROW(sync(cache, false, stop), Cancelled);
+  alter(folder_ / "hints" / *files().begin());
+  sync(cache);
+  expect_all_hints(cache);
+}
+
+TEST_F(HintCacheTest, BytesLeftInTheMiddleDoNotSpoilARequest) {
+  // The beginning of shard 5 is there, and shards before it are missing.
+  HintCache cache(folder_);
+  const Bytes& hint = server_.database.hints()[5];
+  const std::string name = encode_hex(description().table()[5].hint);
+  std::ofstream(folder_ / "hints" / (".partial-" + name), std::ios::binary)
+      .write(reinterpret_cast<const char*>(hint.data()), 500);
+  sync(cache);
+  EXPECT_EQ(server_.count("/hint?"), 1u);
+  expect_all_hints(cache);
+}
+
+TEST_F(HintCacheTest, ACompleteBeginningNeedsNoRequestOfItsOwn) {
+  HintCache cache(folder_);
+  const Bytes& hint = server_.database.hints()[0];
+  const std::string name = encode_hex(description().table()[0].hint);
+  std::ofstream(folder_ / "hints" / (".partial-" + name), std::ios::binary)
+      .write(reinterpret_cast<const char*>(hint.data()), static_cast<long>(hint.size()));
+  sync(cache);
+  EXPECT_EQ(server_.seen("/hint?").at(0).first_byte, hint_bytes_);
+  expect_all_hints(cache);
+}
+
+TEST_F(HintCacheTest, AConnectionThatBringsNothingIsNotTriedForEver) {
+  HintCache cache(folder_);
+  server_.break_after = 0;
+  EXPECT_THROW(sync(cache), ConnectionTrouble);
+  EXPECT_EQ(server_.count("/hint?"), 1u);
+}
+
+TEST_F(HintCacheTest, AHintThatIsNotTheTablesIsRefused) {
+  HintCache cache(folder_);
+  server_.alter_body = [&](Bytes& body) {
+    if (body.size() > 2 * hint_bytes_) body[hint_bytes_ + 5] ^= 1;
+  };
+  EXPECT_THROW(sync(cache), ProtocolViolation);
+  EXPECT_FALSE(cache.stored());
+  server_.alter_body = nullptr;
+  sync(cache);
+  expect_all_hints(cache);
+}
+
+TEST_F(HintCacheTest, ATableThatIsNotTheManifestsIsRefused) {
+  HintCache cache(folder_);
+  server_.alter_body = [&](Bytes& body) { body[0] ^= 1; };
+  EXPECT_THROW(sync(cache), ProtocolViolation);
+}
+
+TEST_F(HintCacheTest, AnAlteredHintFailsWithoutBeingAskedFor) {
+  HintCache cache(folder_);
+  sync(cache);
+  server_.requests.clear();
+  alter(hint_path(4));
+  std::filesystem::remove(hint_path(6));
+  std::filesystem::resize_file(hint_path(7), 10);
+  for (const uint32_t shard : {4u, 6u, 7u}) {
+    try {
+      cache.read_hint(description(), shard);
+      ADD_FAILURE() << shard;
+    } catch (const AlteredCache& error) {
+      EXPECT_NE(std::string(error.what()).find("sync --verify"), std::string::npos);
+    }
+  }
+  EXPECT_TRUE(server_.requests.empty());
+}
+
+TEST_F(HintCacheTest, ADamagedEpochIsFetchedWholeAndNeverASingleHint) {
+  HintCache cache(folder_);
+  sync(cache);
+  const auto expect_all_fetched = [&](bool verify) {
+    server_.requests.clear();
+    EXPECT_EQ(sync(cache, verify).shards_fetched, kShards);
+    ASSERT_EQ(server_.count("/hint?"), 1u);
+    EXPECT_TRUE(server_.requests.back().path.ends_with("shards=0-8"));
+    expect_all_hints(cache);
+    EXPECT_TRUE(cache.stored());
+  };
+  std::filesystem::remove(hint_path(6));
+  EXPECT_FALSE(cache.stored());
+  expect_all_fetched(false);
+  std::filesystem::resize_file(hint_path(7), 10);
+  EXPECT_FALSE(cache.stored());
+  expect_all_fetched(false);
+  // A plain sync sees sizes, a verifying one everything.
+  alter(hint_path(4));
+  EXPECT_EQ(sync(cache).shards_fetched, 0u);
+  EXPECT_THROW(cache.read_hint(description(), 4), AlteredCache);
+  expect_all_fetched(true);
+  EXPECT_EQ(sync(cache, true).shards_fetched, 0u);
+  // What says which epoch was complete is altered too.
+  std::filesystem::remove(hint_path(2));
+  alter(folder_ / "manifest.json");
+  expect_all_fetched(false);
+}
+
+TEST_F(HintCacheTest, ADamagedEpochIsFetchedWholeWhenTheServerHasAnother) {
+  HintCache cache(folder_);
+  sync(cache);
+  for (const bool verify : {false, true}) {
+    // The damaged shard is not one of those that changed.
+    if (verify) {
+      alter(hint_path(6));
+    } else {
+      std::filesystem::remove(hint_path(6));
+    }
+    server_.database = server_.database.with_other_noise(2, verify ? 1 : 2);
+    EXPECT_EQ(sync(cache, verify).shards_fetched, kShards);
+    expect_all_hints(cache);
+  }
+}
+
+TEST_F(HintCacheTest, ADamagedEpochIsFetchedWholeEvenWhenThatIsInterrupted) {
+  HintCache cache(folder_);
+  sync(cache);
+  std::filesystem::remove(hint_path(6));
+  const auto stop = [&](const ClientProgress& progress) { return progress.done < 3 * hint_bytes_; };
+  EXPECT_THROW(sync(cache, false, stop), Cancelled);
+  server_.requests.clear();
+  sync(cache);
+  EXPECT_TRUE(server_.seen("/hint?").at(0).path.ends_with("shards=3-8"));
+  expect_all_hints(cache);
+}
+
+TEST_F(HintCacheTest, AHintWithUnusedBitsSetRefusesTheWholeSync) {
+  // 1774 words of 17 bits leave 2 bits; the hashes are right.
+  server_.database = ServedDatabase::with_noise(kShards, 1, 0, "lwe-1774", 17);
+  HintCache cache(folder_);
+  EXPECT_THROW(sync(cache), ProtocolViolation);
+  EXPECT_FALSE(cache.stored());
+}
+
+TEST_F(HintCacheTest, AlteredManifestsAndTablesAreFetchedAgain) {
+  HintCache cache(folder_);
+  sync(cache);
+  alter(folder_ / "shards.table");
+  EXPECT_FALSE(cache.stored());
+  EXPECT_EQ(sync(cache).bytes_fetched, kShards * kShardEntryBytes);
+  EXPECT_TRUE(cache.stored());
+  alter(folder_ / "manifest.json");
+  EXPECT_FALSE(cache.stored());
+  EXPECT_EQ(sync(cache).bytes_fetched, 0u);
+  EXPECT_TRUE(cache.stored());
+}
+
+TEST_F(HintCacheTest, HintsThatAnotherClientReadsStay) {
+  HintCache cache(folder_);
+  sync(cache);
+  const DatabaseDescription old = description();
+  const ServedDatabase old_served = server_.database;
+  auto reader = std::make_unique<HintCache>(folder_);
+  server_.database = server_.database.with_other_noise(2, 1);
+  sync(cache);
+  EXPECT_EQ(reader->read_hint(old, 2), old_served.hints()[2]);
+  EXPECT_EQ(files().size(), kShards + 1);
+  reader.reset();
+  sync(cache);
+  EXPECT_EQ(files().size(), kShards);
+  EXPECT_THROW(cache.read_hint(old, 2), AlteredCache);
+}
+
+TEST_F(HintCacheTest, ClientsAtOnceFetchTogetherWhatOneWould) {
+  constexpr int kClients = 4;
+  std::vector<std::unique_ptr<FakeServer>> servers;
+  for (int i = 0; i < kClients; ++i) {
+    servers.push_back(std::make_unique<FakeServer>(server_.database));
+  }
+  std::vector<SyncResult> results(kClients);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kClients; ++i) {
+    threads.emplace_back([&, i] {
+      RemoteDatabase remote(std::make_unique<FakeTransport>(*servers[i]), "http://test");
+      HintCache cache(folder_);
+      cache.sync(remote, server_.database.manifest_text(), false, {}, results[i]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  uint32_t fetched = 0;
+  for (const SyncResult& result : results) fetched += result.shards_fetched;
+  EXPECT_EQ(fetched, kShards);
+  HintCache cache(folder_);
+  EXPECT_TRUE(cache.stored());
+  expect_all_hints(cache);
+}
+
+TEST_F(HintCacheTest, WaitingForAnotherClientCanBeStopped) {
+  HintCache cache(folder_);
+  const auto lock = try_lock(folder_ / "sync.lock");
+  ASSERT_TRUE(lock);
+  const auto stop = [](const ClientProgress& progress) {
+    EXPECT_EQ(progress.stage, ClientStage::kWaitingForLock);
+    return false;
+  };
+  EXPECT_THROW(sync(cache, false, stop), Cancelled);
+}
+
+TEST_F(HintCacheTest, AFolderThatCannotBeMadeIsNamed) {
+  std::ofstream(scratch_.path() / "file") << "x";
+  EXPECT_THROW(HintCache(scratch_.path() / "file" / "database"), BadInput);
+}
+
+TEST_F(HintCacheTest, LargeHintsComeInRequestsOfBoundedSize) {
+  std::filesystem::create_directories(folder_);
+  std::vector<MissingHint> missing;
+  const DatabaseDescription database = description();
+  for (uint32_t shard = 0; shard < kShards; ++shard) {
+    missing.push_back({shard, database.table()[shard].hint});
+  }
+  HintDownload download(folder_, HintShape(database.layout()), 4 * hint_bytes_);
+  EXPECT_EQ(download.fetch(remote_, database.epoch(), missing, {}), kShards * hint_bytes_);
+  std::vector<std::string> asked;
+  for (const SeenRequest& request : server_.seen("/hint?")) {
+    asked.push_back(request.path.substr(request.path.find('=') + 1));
+  }
+  EXPECT_EQ(asked, (std::vector<std::string>{"0-3", "4-7", "8"}));
+}
+
+TEST(HintDownloadRequests, AddressesStayShortForScatteredShards) {
+  ScratchFolder scratch;
+  FakeServer server(ServedDatabase::with_noise(1000, 1, 0));
+  RemoteDatabase remote(std::make_unique<FakeTransport>(server), "http://test");
+  const DatabaseDescription database(server.database.manifest_text(), server.database.table());
+  std::vector<MissingHint> missing;
+  for (uint32_t shard = 0; shard < 1000; shard += 2) {
+    missing.push_back({shard, database.table()[shard].hint});
+  }
+  HintDownload(scratch.path(), HintShape(server.database.layout()))
+      .fetch(remote, database.epoch(), missing, {});
+  EXPECT_GT(server.count("/hint?"), 1u);
+  for (const SeenRequest& request : server.requests) EXPECT_LT(request.path.size(), 2000u);
+}
+
+TEST(CacheFolder, FollowsTheEnvironment) {
+  const char* const before_cache = std::getenv("XDG_CACHE_HOME");
+  const std::string saved = before_cache == nullptr ? "" : before_cache;
+  setenv("XDG_CACHE_HOME", "/somewhere", 1);
+  EXPECT_EQ(default_cache_folder(), "/somewhere/blindfuse");
+  setenv("XDG_CACHE_HOME", "relative", 1);
+  EXPECT_EQ(default_cache_folder(),
+            std::filesystem::path(std::getenv("HOME")) / ".cache" / "blindfuse");
+  unsetenv("XDG_CACHE_HOME");
+  if (before_cache != nullptr) setenv("XDG_CACHE_HOME", saved.c_str(), 1);
+}
+
+TEST(CacheFolder, IsNamedAfterTheAddress) {
+  // printf http://127.0.0.1:8080 | sha256sum
+  EXPECT_EQ(database_folder("/cache", "http://127.0.0.1:8080"),
+            "/cache/d30a576c0318716717366ab932e3d7df");
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,90 @@
+// The fake server of client tests behind real HTTP on a port of this machine.
+#pragma once
+
+#include <httplib.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "tests/client/fake_server.h"
+
+namespace blindfuse {
+
+class HttpFakeServer {
+ public:
+  // Under `prefix`, and over TLS when given a server for that.
+  explicit HttpFakeServer(FakeServer& fake, std::string prefix = "",
+                          std::unique_ptr<httplib::Server> http = nullptr)
+      : fake_(fake),
+        prefix_(std::move(prefix)),
+        http_(http ? std::move(http) : std::make_unique<httplib::Server>()) {
+    const auto handle = [this](const httplib::Request& request, httplib::Response& response) {
+      answer(request, response);
+    };
+    http_->Get(".*", handle);
+    http_->Post(".*", handle);
+    http_->set_tcp_nodelay(true);
+    http_->set_keep_alive_timeout(1);
+    port_ = http_->bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { http_->listen_after_bind(); });
+    while (!http_->is_running()) std::this_thread::yield();
+  }
+  ~HttpFakeServer() {
+    http_->stop();
+    thread_.join();
+  }
+
+  int port() const { return port_; }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + prefix_; }
+  httplib::Headers last_headers() {
+    const std::lock_guard lock(mutex_);
+    return headers_;
+  }
+
+ private:
+  struct Collector : BodyReceiver {
+    std::string body;
+    void begin(int, std::optional<uint64_t>) override {}
+    void receive(std::span<const uint8_t> bytes) override {
+      body.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+  };
+
+  void answer(const httplib::Request& request, httplib::Response& response) {
+    {
+      const std::lock_guard lock(mutex_);
+      headers_ = request.headers;
+    }
+    // httplib itself cuts what a Range header asks for out of the whole body.
+    const std::string path =
+        request.target.starts_with(prefix_) ? request.target.substr(prefix_.size()) : "/elsewhere";
+    Collector collector;
+    const SeenRequest seen = {
+        .method = request.method,
+        .path = path,
+        .first_byte = request.ranges.empty() ? 0 : static_cast<uint64_t>(request.ranges[0].first),
+        .body = Bytes(request.body.begin(), request.body.end()),
+        .cut_later = true};
+    const HttpReply reply = fake_.answer(seen, collector);
+    response.status = reply.status == 200 && !request.ranges.empty() ? 206 : reply.status;
+    if (reply.retry_after_s)
+      response.set_header("Retry-After", std::to_string(*reply.retry_after_s));
+    if (reply.status == 200) {
+      response.set_content(collector.body, "application/octet-stream");
+    } else {
+      response.set_content(reply.problem, reply.content_type);
+    }
+  }
+
+  FakeServer& fake_;
+  const std::string prefix_;
+  std::unique_ptr<httplib::Server> http_;
+  std::mutex mutex_;
+  httplib::Headers headers_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace blindfuse

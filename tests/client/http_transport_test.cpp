@@ -1,0 +1,357 @@
+#include "client/http_transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <set>
+
+#include "client/client.h"
+#include "client/errors.h"
+#include "client/url.h"
+#include "src/system/file.h"
+#include "tests/client/http_fake_server.h"
+#include "tests/client/scratch_folder.h"
+
+namespace blindfuse {
+namespace {
+
+using testing::HasSubstr;
+
+class HttpTransportTest : public testing::Test {
+ protected:
+  ScratchFolder scratch_;
+  FakeServer fake_{ServedDatabase::from_vectors("database_keyword.json")};
+  const nlohmann::json entry_ = read_vectors("database_keyword.json")["entries"][10];
+  const std::string key_ = *decode_hex(entry_["key"].get<std::string>());
+  const std::string value_ = *decode_hex(entry_["value"].get<std::string>());
+
+  Client connect(const std::string& url, ClientOptions options = {}) {
+    options.cache_folder = scratch_.path();
+    options.thread_count = 1;
+    return Client::connect(url, std::move(options));
+  }
+
+  // What connecting to the URL throws, as text.
+  template <class Error>
+  std::string failure(const std::string& url, ClientOptions options = {}) {
+    try {
+      connect(url, std::move(options));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+};
+
+TEST_F(HttpTransportTest, LooksUpOverHttp) {
+  HttpFakeServer server(fake_);
+  Client client = connect(server.url());
+  EXPECT_EQ(client.get(key_), value_);
+  EXPECT_EQ(client.get("no such key"), std::nullopt);
+  for (const auto& [name, text] : server.last_headers()) {
+    if (name == "Content-Type") {
+      EXPECT_EQ(text, "application/octet-stream");
+    }
+    EXPECT_NE(name, "Cookie");
+  }
+}
+
+TEST_F(HttpTransportTest, LooksUpUnderAPrefix) {
+  HttpFakeServer server(fake_, "/some/words");
+  EXPECT_EQ(connect(server.url() + "/").get(key_), value_);
+  EXPECT_THAT(failure<ProtocolViolation>("http://127.0.0.1:" + std::to_string(server.port())),
+              HasSubstr("404"));
+}
+
+TEST_F(HttpTransportTest, ResumesWithARangeRequest) {
+  HttpFakeServer server(fake_);
+  ClientOptions options;
+  options.progress = [](const ClientProgress& progress) {
+    return progress.stage != ClientStage::kFetchingHints || progress.done < 5000;
+  };
+  EXPECT_THROW(connect(server.url(), options).sync(), Cancelled);
+  Client client = connect(server.url());
+  client.sync();
+  const SeenRequest again = fake_.seen("/hint?").at(1);
+  EXPECT_GE(again.first_byte, 5000u);
+  EXPECT_EQ(client.get(key_), value_);
+}
+
+TEST_F(HttpTransportTest, ABusyServerAndARetiredEpochAreMastered) {
+  HttpFakeServer server(fake_);
+  Client client = connect(server.url());
+  fake_.errors = {FakeServer::error(503, "queue full", 0), FakeServer::error(410, "retired")};
+  EXPECT_EQ(client.get(key_), value_);
+  EXPECT_EQ(fake_.count("/queries"), 3u);
+}
+
+TEST_F(HttpTransportTest, TheServersWordsAreShown) {
+  HttpFakeServer server(fake_);
+  Client client = connect(server.url());
+  fake_.errors = {FakeServer::error(500, "the engine is on fire")};
+  try {
+    client.get(key_);
+    FAIL();
+  } catch (const ServerRefusal& refusal) {
+    EXPECT_EQ(refusal.status(), 500);
+    EXPECT_THAT(refusal.what(), HasSubstr("the engine is on fire"));
+  }
+}
+
+TEST_F(HttpTransportTest, NobodyThereNamesTheCure) {
+  int port = 0;
+  { port = HttpFakeServer(fake_).port(); }
+  const std::string url = "http://127.0.0.1:" + std::to_string(port);
+  EXPECT_THAT(failure<ConnectionTrouble>(url), HasSubstr(url + ": check the address"));
+  EXPECT_THAT(failure<ConnectionTrouble>("http://no-such-host.invalid"),
+              HasSubstr("check the address"));
+}
+
+TEST_F(HttpTransportTest, AServerOfAnotherKindIsNamed) {
+  fake_.alter_body = [](Bytes& body) { body = reference_pir::bytes_of("<html>hello</html>"); };
+  HttpFakeServer server(fake_);
+  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("no manifest"));
+}
+
+TEST_F(HttpTransportTest, AnEndlessManifestIsCutOff) {
+  auto http = std::make_unique<httplib::Server>();
+  http->Get("/v1/database", [](const httplib::Request&, httplib::Response& response) {
+    response.set_chunked_content_provider("application/json", [](size_t, httplib::DataSink& sink) {
+      const std::string spaces(10'000, ' ');
+      return sink.write(spaces.data(), spaces.size());
+    });
+  });
+  HttpFakeServer server(fake_, "", std::move(http));
+  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("65536"));
+}
+
+TEST_F(HttpTransportTest, AnEndlessErrorIsCutOff) {
+  auto http = std::make_unique<httplib::Server>();
+  http->Get("/v1/database", [](const httplib::Request&, httplib::Response& response) {
+    response.status = 500;
+    response.set_chunked_content_provider("text/plain", [](size_t, httplib::DataSink& sink) {
+      const std::string spaces(10'000, ' ');
+      return sink.write(spaces.data(), spaces.size());
+    });
+  });
+  HttpFakeServer server(fake_, "", std::move(http));
+  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("500"));
+}
+
+TEST_F(HttpTransportTest, AServerThatHangsIsGivenUp) {
+  auto http = std::make_unique<httplib::Server>();
+  http->Get("/v1/database", [](const httplib::Request&, httplib::Response&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  });
+  HttpFakeServer server(fake_, "", std::move(http));
+  ClientOptions options;
+  options.http.timeout = std::chrono::seconds(1);
+  EXPECT_THAT(failure<ConnectionTrouble>(server.url(), options), HasSubstr("1 s"));
+}
+
+TEST_F(HttpTransportTest, AConnectionThatTheServerClosedWhenIdleIsOpenedAgain) {
+  HttpFakeServer server(fake_);
+  Client client = connect(server.url());
+  client.sync();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_EQ(client.get(key_), value_);
+}
+
+TEST_F(HttpTransportTest, AServerThatStoppedIsAnError) {
+  auto server = std::make_unique<HttpFakeServer>(fake_);
+  Client client = connect(server->url());
+  client.sync();
+  server.reset();
+  EXPECT_THROW(client.get(key_), ConnectionTrouble);
+}
+
+struct IgnoredBody : BodyReceiver {
+  void begin(int, std::optional<uint64_t>) override {}
+  void receive(std::span<const uint8_t>) override {}
+};
+
+TEST_F(HttpTransportTest, AServerThatHangsUpWhileItIsSentToKillsNobody) {
+  // As in a program that does nothing about the signal.
+  const auto before = std::signal(SIGPIPE, SIG_DFL);
+  const FileDescriptor listener(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* const any_address = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener.get(), any_address, length), 0);
+  ASSERT_EQ(listen(listener.get(), 1), 0);
+  ASSERT_EQ(getsockname(listener.get(), any_address, &length), 0);
+  std::thread server([&] {
+    const FileDescriptor connection(accept(listener.get(), nullptr, nullptr));
+    // The client is in the middle of its body. Closing in good order first, and then with bytes
+    // unread, is what makes its next write raise the signal.
+    Bytes beginning(1 << 20);
+    EXPECT_EQ(recv(connection.get(), beginning.data(), beginning.size(), MSG_WAITALL), 1 << 20);
+    shutdown(connection.get(), SHUT_WR);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  });
+  HttpTransport transport(parse_url("http://127.0.0.1:" + std::to_string(ntohs(address.sin_port))),
+                          HttpOptions());
+  IgnoredBody ignored;
+  const Bytes body(32 << 20);
+  EXPECT_THROW(transport.post("/v1/x", body, ignored), ConnectionTrouble);
+  server.join();
+  std::signal(SIGPIPE, before);
+}
+
+// Answers requests on one connection after another with these bytes, as they are.
+class RawServer {
+ public:
+  explicit RawServer(std::string answer) : answer_(std::move(answer)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* const any_address = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(listener_.get(), any_address, length), 0);
+    EXPECT_EQ(listen(listener_.get(), 1), 0);
+    EXPECT_EQ(getsockname(listener_.get(), any_address, &length), 0);
+    url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~RawServer() {
+    shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  const std::string& url() const { return url_; }
+
+ private:
+  void serve() {
+    for (;;) {
+      const FileDescriptor connection(accept(listener_.get(), nullptr, nullptr));
+      if (!connection.is_open()) return;
+      char request[4096];
+      if (recv(connection.get(), request, sizeof request, 0) <= 0) continue;
+      for (size_t at = 0; at < answer_.size();) {
+        const ssize_t sent =
+            send(connection.get(), answer_.data() + at, answer_.size() - at, MSG_NOSIGNAL);
+        if (sent <= 0) break;
+        at += static_cast<size_t>(sent);
+      }
+    }
+  }
+
+  const std::string answer_;
+  const FileDescriptor listener_{socket(AF_INET, SOCK_STREAM, 0)};
+  std::string url_;
+  std::thread thread_;
+};
+
+std::string repeated(const std::string& text, size_t count) {
+  std::string all;
+  for (size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+TEST_F(HttpTransportTest, AnEndlessHeadIsRefused) {
+  const std::string ok = "HTTP/1.1 200 OK\r\n";
+  const std::string go_on = "HTTP/1.1 100 Continue\r\n";
+  const std::string many(1'000'000, 'a');
+  for (const std::string& answer :
+       {"HTTP/1.1 200 " + many, "HTTP/1.1 200 " + many + "\r\n\r\n", ok + "X: " + many,
+        ok + repeated("X: y\r\n", 1'000'000), ok + repeated("\n", 1'000'000),
+        go_on + "\r\nHTTP/1.1 200 " + many, go_on + "X: y\r\nHTTP/1.1 200 " + many,
+        repeated(go_on + "\r\n", 100'000)}) {
+    const RawServer server(answer);
+    EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("too long"))
+        << answer.substr(0, 60);
+  }
+}
+
+TEST_F(HttpTransportTest, AnEndlessChunkLengthIsRefused) {
+  const RawServer server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                         std::string(1'000'000, '0'));
+  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("too long"));
+}
+
+TEST_F(HttpTransportTest, HeadsWithinTheLimitsAreRead) {
+  const std::string body = "no manifest";
+  const RawServer server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 " + std::string(400, 'a') +
+                         "\r\nX: " + std::string(8000, 'b') + "\r\n" + repeated("Y: z\r\n", 1000) +
+                         "Content-Length: 11\r\n\r\n" + body);
+  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("no manifest"));
+}
+
+TEST_F(HttpTransportTest, OneConnectionServesManyRequests) {
+  std::set<int> ports;
+  auto http = std::make_unique<httplib::Server>();
+  http->set_keep_alive_max_count(100);
+  http->set_pre_routing_handler([&](const httplib::Request& request, httplib::Response&) {
+    ports.insert(request.remote_port);
+    return httplib::Server::HandlerResponse::Unhandled;
+  });
+  HttpFakeServer server(fake_, "", std::move(http));
+  Client client = connect(server.url());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.get(key_), value_);
+  EXPECT_EQ(ports.size(), 1u);
+}
+
+TEST_F(HttpTransportTest, RedirectsAreNotFollowed) {
+  auto http = std::make_unique<httplib::Server>();
+  http->Get("/v1/database", [](const httplib::Request&, httplib::Response& response) {
+    response.set_redirect("/elsewhere");
+  });
+  HttpFakeServer server(fake_, "", std::move(http));
+  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("302"));
+  EXPECT_EQ(fake_.requests.size(), 0u);
+}
+
+// A key and a certificate for 127.0.0.1, signed with itself.
+struct SelfSigned {
+  EVP_PKEY* key = EVP_EC_gen("P-256");
+  X509* certificate = X509_new();
+
+  SelfSigned() {
+    X509_set_version(certificate, 2);
+    ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+    X509_NAME* const name = X509_get_subject_name(certificate);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                               reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
+    X509_set_issuer_name(certificate, name);
+    X509_set_pubkey(certificate, key);
+    X509_EXTENSION* const address =
+        X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "IP:127.0.0.1");
+    X509_add_ext(certificate, address, -1);
+    X509_EXTENSION_free(address);
+    X509_sign(certificate, key, EVP_sha256());
+  }
+  ~SelfSigned() {
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+  }
+  void write(const std::filesystem::path& path) const {
+    FILE* const file = std::fopen(path.c_str(), "w");
+    PEM_write_X509(file, certificate);
+    std::fclose(file);
+  }
+};
+
+TEST_F(HttpTransportTest, HttpsNeedsACertificateThatIsTrusted) {
+  const SelfSigned self_signed;
+  HttpFakeServer server(
+      fake_, "", std::make_unique<httplib::SSLServer>(self_signed.certificate, self_signed.key));
+  const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
+  EXPECT_THAT(failure<ConnectionTrouble>(url), HasSubstr("--ca-file"));
+  ClientOptions options;
+  options.http.ca_file = scratch_.path() / "ca.pem";
+  EXPECT_THAT(failure<BadInput>(url, options), HasSubstr("ca.pem"));
+  self_signed.write(options.http.ca_file);
+  EXPECT_EQ(connect(url, options).get(key_), value_);
+}
+
+}  // namespace
+}  // namespace blindfuse

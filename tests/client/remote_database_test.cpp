@@ -1,0 +1,123 @@
+#include "client/remote_database.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/client/fake_server.h"
+
+namespace blindfuse {
+namespace {
+
+using testing::HasSubstr;
+
+class RemoteDatabaseTest : public testing::Test {
+ protected:
+  FakeServer server_{ServedDatabase::with_noise(6, 1, 0)};
+  RemoteDatabase remote_{std::make_unique<FakeTransport>(server_), "http://test"};
+  const EpochId epoch_ = server_.database.epoch();
+  const uint64_t hint_bytes_ = server_.database.layout().shard_hint_bytes();
+
+  Bytes fetch_hints(const std::string& shards, uint64_t first_byte, uint64_t total) {
+    Bytes got;
+    remote_.fetch_hints(epoch_, shards, first_byte, total, [&](std::span<const uint8_t> bytes) {
+      got.insert(got.end(), bytes.begin(), bytes.end());
+    });
+    return got;
+  }
+
+  // What the call throws, as text.
+  template <class Error, class Call>
+  static std::string message(Call call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+};
+
+TEST_F(RemoteDatabaseTest, FetchesManifestAndTable) {
+  EXPECT_EQ(remote_.fetch_manifest(), server_.database.manifest_text());
+  EXPECT_EQ(remote_.fetch_table(epoch_, 6), server_.database.table());
+}
+
+TEST_F(RemoteDatabaseTest, AManifestLongerThanTheLimitIsRefused) {
+  for (const bool declared : {true, false}) {
+    server_.declare_length = declared;
+    server_.alter_body = [](Bytes& body) { body.resize(kManifestBytesMax + 1, ' '); };
+    EXPECT_THAT(message<ProtocolViolation>([&] { remote_.fetch_manifest(); }), HasSubstr("65536"));
+  }
+}
+
+TEST_F(RemoteDatabaseTest, WhatIsNoManifestNamesTheAddress) {
+  server_.alter_body = [](Bytes& body) { body = reference_pir::bytes_of("<html>\x1b[31m</html>"); };
+  const std::string said = message<ProtocolViolation>([&] { remote_.fetch_manifest(); });
+  EXPECT_THAT(said, HasSubstr("http://test"));
+  EXPECT_EQ(said.find('\x1b'), std::string::npos);
+}
+
+TEST_F(RemoteDatabaseTest, BodiesOfAnotherLengthAreRefused) {
+  const Layout& layout = server_.database.layout();
+  const Bytes query(layout.query_bytes());
+  for (const bool declared : {true, false}) {
+    server_.declare_length = declared;
+    for (const int change : {-1, +1}) {
+      server_.alter_body = [&](Bytes& body) {
+        body.resize(body.size() + static_cast<size_t>(static_cast<long>(change)));
+      };
+      EXPECT_THROW(remote_.fetch_table(epoch_, 6), ProtocolViolation) << change << declared;
+      EXPECT_THROW(fetch_hints("0", 0, hint_bytes_), ProtocolViolation) << change << declared;
+      EXPECT_THROW(remote_.ask(epoch_, query, layout.response_bytes()), ProtocolViolation)
+          << change << declared;
+    }
+  }
+}
+
+TEST_F(RemoteDatabaseTest, FetchesHintsFromAnyByteOn) {
+  Bytes all;
+  for (const size_t shard : {0, 1, 4}) {
+    const Bytes& hint = server_.database.hints()[shard];
+    all.insert(all.end(), hint.begin(), hint.end());
+  }
+  for (const bool ignore_ranges : {false, true}) {
+    server_.ignore_ranges = ignore_ranges;
+    for (const uint64_t first :
+         {uint64_t{0}, uint64_t{1}, uint64_t{1000}, hint_bytes_, 3 * hint_bytes_ - 1}) {
+      const Bytes got = fetch_hints("0-1,4", first, 3 * hint_bytes_);
+      EXPECT_EQ(got, Bytes(all.begin() + static_cast<long>(first), all.end())) << first;
+    }
+  }
+}
+
+TEST_F(RemoteDatabaseTest, ErrorsCarryTheServersWords) {
+  const auto ask = [&] { remote_.ask(epoch_, {}, 10); };
+  server_.errors = {FakeServer::error(410, "epoch retired")};
+  EXPECT_THAT(message<EpochGone>(ask), HasSubstr("epoch retired"));
+  server_.errors = {FakeServer::error(503, "queue full", 7)};
+  EXPECT_THAT(message<ServerBusy>(ask), HasSubstr("queue full"));
+  server_.errors = {FakeServer::error(400, "bad \x1b[31m query")};
+  const std::string said = message<ServerRefusal>(ask);
+  EXPECT_THAT(said, HasSubstr("400"));
+  EXPECT_THAT(said, HasSubstr("bad ?[31m query"));
+  server_.errors = {
+      {.status = 500, .content_type = "text/html", .retry_after_s = {}, .problem = "<p>"}};
+  EXPECT_THAT(message<ServerRefusal>(ask), HasSubstr("500"));
+}
+
+TEST_F(RemoteDatabaseTest, RetryAfterIsPassedOn) {
+  server_.errors = {FakeServer::error(503, "queue full", 7)};
+  try {
+    remote_.ask(epoch_, {}, 10);
+    FAIL();
+  } catch (const ServerBusy& busy) {
+    EXPECT_EQ(busy.retry_after_s(), 7u);
+  }
+}
+
+TEST_F(RemoteDatabaseTest, AnUnknownEpochIsGone) {
+  EXPECT_THROW(remote_.fetch_table(EpochId(64, '0'), 6), EpochGone);
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,145 @@
+#include "client/secret.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+#include "tests/client/seeded_random.h"
+
+namespace blindfuse {
+namespace {
+
+// An allocator that looks at memory when it is given back.
+struct Watched {
+  static inline size_t freed_bytes = 0;
+  static inline size_t freed_nonzero_bytes = 0;
+};
+
+template <class T>
+struct WatchingAllocator {
+  using value_type = T;
+  T* allocate(size_t count) { return std::allocator<T>().allocate(count); }
+  void deallocate(T* memory, size_t count) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(memory);
+    Watched::freed_bytes += count * sizeof(T);
+    Watched::freed_nonzero_bytes += static_cast<size_t>(std::count_if(
+        bytes, bytes + count * sizeof(T), [](unsigned char byte) { return byte != 0; }));
+    std::allocator<T>().deallocate(memory, count);
+  }
+};
+
+using WatchedBuffer = SecretBuffer<uint32_t, WatchingAllocator<uint32_t>>;
+
+class SecretBufferTest : public testing::Test {
+ protected:
+  void SetUp() override { Watched::freed_bytes = Watched::freed_nonzero_bytes = 0; }
+
+  static WatchedBuffer filled(size_t size) {
+    WatchedBuffer buffer(size);
+    std::ranges::fill(buffer.span(), 0xdeadbeef);
+    return buffer;
+  }
+};
+
+TEST_F(SecretBufferTest, IsWipedWhenDestroyed) {
+  { const WatchedBuffer buffer = filled(1000); }
+  EXPECT_EQ(Watched::freed_bytes, 4000u);
+  EXPECT_EQ(Watched::freed_nonzero_bytes, 0u);
+}
+
+TEST_F(SecretBufferTest, IsWipedWhenAnotherIsMovedIn) {
+  WatchedBuffer buffer = filled(1000);
+  buffer = filled(10);
+  EXPECT_EQ(Watched::freed_bytes, 4000u);
+  EXPECT_EQ(Watched::freed_nonzero_bytes, 0u);
+  EXPECT_EQ(buffer.size(), 10u);
+}
+
+TEST_F(SecretBufferTest, MovesLeaveNothingBehind) {
+  WatchedBuffer from = filled(7);
+  const uint32_t* const memory = from.span().data();
+  WatchedBuffer to = std::move(from);
+  EXPECT_EQ(to.span().data(), memory);
+  EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): the contract says so
+  EXPECT_TRUE(from.span().empty());
+  EXPECT_EQ(Watched::freed_bytes, 0u);
+}
+
+TEST_F(SecretBufferTest, StartsWithZeros) {
+  const SecretBuffer<uint32_t> buffer(100);
+  EXPECT_TRUE(std::ranges::all_of(buffer.span(), [](uint32_t word) { return word == 0; }));
+}
+
+TEST(SecretBufferTypes, DoNotCopy) {
+  static_assert(!std::is_copy_constructible_v<SecretBuffer<uint32_t>>);
+  static_assert(!std::is_copy_assignable_v<SecretBuffer<uint32_t>>);
+  static_assert(std::is_nothrow_move_constructible_v<SecretBuffer<uint32_t>>);
+}
+
+TEST(SampleTernary, TakesFiveNumbersFromAByteBelow243) {
+  // 5 = 2 + 1 * 3, the digits 2 1 0 0 0; 243 and more are thrown away; 242 = 22222; 0 = 00000.
+  const std::vector<uint8_t> given = {243, 5, 255, 242, 0};
+  size_t at = 0;
+  std::vector<uint32_t> words(15);
+  sample_ternary(
+      [&](std::span<uint8_t> bytes) {
+        for (uint8_t& byte : bytes) byte = given[at++ % given.size()];
+      },
+      words);
+  constexpr uint32_t kMinus = 0xffffffff;
+  EXPECT_EQ(words, (std::vector<uint32_t>{1, 0, kMinus, kMinus, kMinus, 1, 1, 1, 1, 1, kMinus,
+                                          kMinus, kMinus, kMinus, kMinus}));
+}
+
+TEST(SampleTernary, FillsAnySizeAndAsksForBlocksOfAtMost64KiB) {
+  for (const size_t size : {0, 1, 4, 5, 6, 1774, 400'000}) {
+    std::vector<uint32_t> words(size, 7);
+    sample_ternary(
+        [](std::span<uint8_t> bytes) {
+          EXPECT_LE(bytes.size(), 65'536u);
+          std::ranges::fill(bytes, uint8_t{121});  // 11111 in base 3
+        },
+        words);
+    EXPECT_TRUE(std::ranges::all_of(words, [](uint32_t word) { return word == 0; })) << size;
+  }
+}
+
+// The sum of (observed - expected)^2 / expected over equally likely outcomes.
+double chi_square(const std::vector<uint64_t>& counts) {
+  double total = 0, sum = 0;
+  for (const uint64_t count : counts) total += static_cast<double>(count);
+  const double expected = total / static_cast<double>(counts.size());
+  for (const uint64_t count : counts) {
+    const double difference = static_cast<double>(count) - expected;
+    sum += difference * difference / expected;
+  }
+  return sum;
+}
+
+TEST(SampleTernary, IsUniformOverNumbersAndPairs) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    std::vector<uint32_t> words(3'000'000);
+    sample_ternary(seeded_random(seed), words);
+    std::vector<uint64_t> singles(3), pairs(9);
+    for (size_t i = 0; i < words.size(); ++i) {
+      ASSERT_LE(words[i] + 1, 2u);
+      ++singles[words[i] + 1];
+      if (i > 0) ++pairs[3 * (words[i - 1] + 1) + words[i] + 1];
+    }
+    // Exceeded with probability 1e-6 for 2 and for 8 degrees of freedom.
+    EXPECT_LT(chi_square(singles), 27.6) << "seed " << seed;
+    EXPECT_LT(chi_square(pairs), 42.7) << "seed " << seed;
+  }
+}
+
+TEST(SampleTernary, PassesOnWhatItsSourceThrows) {
+  std::vector<uint32_t> words(10);
+  EXPECT_THROW(sample_ternary([](std::span<uint8_t>) { throw std::runtime_error("dry"); }, words),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,309 @@
+// Every engine of this machine against a plain loop, bit for bit: a new engine joins by being one
+// of engine_names().
+//
+// The shapes straddle the edges of every tile that a kernel may have. Memory is laid out against
+// the kernels: nothing is aligned beyond its type, buffers end with the last word that may be read
+// (AddressSanitizer sees one more), gaps of a stride hold garbage that must neither count nor
+// change, and products add to what is there.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/engine_factory.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using support::SeededRandom;
+
+constexpr uint32_t kPoison = 0xdeadbeef;
+
+struct Shape {
+  uint64_t rows = 1;
+  uint64_t columns = 1;
+  size_t batch = 1;
+  RowRange range{0, 1};
+  unsigned threads = 1;
+  size_t query_gap = 0;     // words between one query and the next
+  size_t product_gap = 0;   // words between one product and the next
+  uint64_t column_gap = 0;  // bytes between one column and the next
+  size_t offset = 0;        // words before the first of each, bytes before the matrix
+
+  size_t query_stride() const { return range.size() + query_gap; }
+  size_t product_stride() const { return columns + product_gap; }
+  uint64_t column_stride() const { return rows + column_gap; }
+};
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+  return out << "rows " << shape.range.first << ".." << shape.range.last << " of " << shape.rows
+             << ", columns " << shape.columns << ", batch " << shape.batch << ", threads "
+             << shape.threads << ", gaps " << shape.query_gap << ' ' << shape.product_gap << ' '
+             << shape.column_gap << ", offset " << shape.offset;
+}
+
+// Memory as a caller may have it, and the products that are right.
+class Problem {
+ public:
+  explicit Problem(const Shape& shape) : shape_(shape) {
+    bytes_.resize(shape.offset + shape.column_stride() * (shape.columns - 1) + shape.rows);
+    const size_t queries =
+        shape.batch == 0 ? 0 : shape.query_stride() * (shape.batch - 1) + shape.range.size();
+    words_.resize(shape.offset + queries);
+    const size_t products =
+        shape.batch == 0 ? 0 : shape.product_stride() * (shape.batch - 1) + shape.columns;
+    products_.assign(shape.offset + products, kPoison);
+  }
+
+  void fill(SeededRandom& random) {
+    for (int8_t& byte : bytes_) byte = static_cast<int8_t>(random.byte());
+    for (uint32_t& word : words_) word = random.u32();
+    for (size_t b = 0; b < shape_.batch; ++b) {
+      for (uint64_t c = 0; c < shape_.columns; ++c) products_[product_at(b, c)] = random.u32();
+    }
+  }
+
+  void fill_with(int8_t byte, uint32_t word) {
+    std::ranges::fill(bytes_, byte);
+    std::ranges::fill(words_, word);
+  }
+
+  // products += queries * matrix, the slow way.
+  std::vector<uint32_t> expected() const {
+    std::vector<uint32_t> result = products_;
+    const MatrixView matrix = view();
+    for (size_t b = 0; b < shape_.batch; ++b) {
+      const uint32_t* query = words_.data() + shape_.offset + b * shape_.query_stride();
+      for (uint64_t c = 0; c < shape_.columns; ++c) {
+        const int8_t* column = matrix.column(c) + shape_.range.first;
+        uint32_t sum = 0;
+        for (uint64_t r = 0; r < shape_.range.size(); ++r) {
+          sum += query[r] * static_cast<uint32_t>(int32_t{column[r]});
+        }
+        result[product_at(b, c)] += sum;
+      }
+    }
+    return result;
+  }
+
+  std::vector<uint32_t> computed(Engine& engine) const {
+    std::vector<uint32_t> result = products_;
+    engine.multiply({words_.data() + shape_.offset, shape_.batch, shape_.query_stride()},
+                    shape_.range,
+                    {result.data() + shape_.offset, shape_.batch, shape_.product_stride()});
+    return result;
+  }
+
+  MatrixView view() const {
+    return {bytes_.data() + shape_.offset, shape_.rows, shape_.columns, shape_.column_stride()};
+  }
+
+ private:
+  size_t product_at(size_t b, uint64_t c) const {
+    return shape_.offset + b * shape_.product_stride() + c;
+  }
+
+  Shape shape_;
+  std::vector<int8_t> bytes_;
+  std::vector<uint32_t> words_;
+  std::vector<uint32_t> products_;
+};
+
+class EngineConformance : public testing::TestWithParam<std::string> {
+ protected:
+  void expect_right(const Shape& shape, const Problem& problem) {
+    const auto engine = make_engine(GetParam(), problem.view(), shape.threads);
+    // Compared as a whole first: printing two long vectors helps nobody.
+    const std::vector<uint32_t> computed = problem.computed(*engine);
+    const std::vector<uint32_t> expected = problem.expected();
+    const auto [at, other] = std::ranges::mismatch(computed, expected);
+    ASSERT_TRUE(at == computed.end())
+        << GetParam() << ", " << shape << ": word " << at - computed.begin()
+        << " of the products is " << *at << " instead of " << *other;
+  }
+
+  void expect_right_on_random(const Shape& shape, SeededRandom& random) {
+    Problem problem(shape);
+    problem.fill(random);
+    expect_right(shape, problem);
+  }
+};
+
+// "cpu:avx2" is no name for a test.
+std::string test_name(const testing::TestParamInfo<std::string>& engine) {
+  std::string name = engine.param;
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance, testing::ValuesIn(engine_names()), test_name);
+
+const std::vector<uint64_t> kRows = {1, 15, 16, 17, 63, 64, 65, 1000, 4097};
+const std::vector<uint64_t> kColumns = {1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 33};
+const std::vector<size_t> kBatches = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 64, 65};
+
+// All rows with all columns, and all columns with all batches, on one thread.
+TEST_P(EngineConformance, MultipliesEveryShape) {
+  SeededRandom random(100);
+  for (const uint64_t columns : kColumns) {
+    for (const uint64_t rows : kRows) {
+      expect_right_on_random({rows, columns, random.between(1, 5), {0, rows}}, random);
+    }
+    for (const size_t batch : kBatches) {
+      const uint64_t rows = random.between(60, 70);
+      expect_right_on_random({rows, columns, batch, {0, rows}}, random);
+    }
+  }
+}
+
+TEST_P(EngineConformance, MultipliesSampledShapesWithGapsRangesAndThreads) {
+  SeededRandom random(101);
+  for (int i = 0; i < 200; ++i) {
+    Shape shape;
+    shape.rows = random.one_of(kRows);
+    shape.columns = random.one_of(kColumns);
+    shape.batch = random.one_of(kBatches);
+    // A few of the largest would cost as much as all the rest.
+    if (shape.rows * shape.columns * shape.batch > 1'000'000) shape.batch = random.between(1, 9);
+    const uint64_t one = random.below(shape.rows + 1);
+    const uint64_t other = random.below(shape.rows + 1);
+    if (random.below(2) == 0) {
+      shape.range = {0, shape.rows};
+    } else {
+      shape.range = {std::min(one, other), std::max(one, other)};
+    }
+    shape.threads = static_cast<unsigned>(random.between(1, 4));
+    shape.query_gap = random.below(4);
+    shape.product_gap = random.below(4);
+    shape.column_gap = random.below(4);
+    shape.offset = random.below(4);
+    expect_right_on_random(shape, random);
+  }
+}
+
+// More rows and queries than fit a cache, where an engine cuts them into blocks.
+TEST_P(EngineConformance, MultipliesManyRowsAndManyQueries) {
+  SeededRandom random(107);
+  expect_right_on_random({40'001, 3, 2, {0, 40'001}, 2}, random);
+  expect_right_on_random({40'001, 9, 1, {77, 40'000}, 2, 0, 0, 0, 1}, random);
+  expect_right_on_random({4097, 5, 70, {1, 4096}, 1, 3, 3, 3, 3}, random);
+  expect_right_on_random({130, 9, 200, {0, 130}, 2, 1, 1, 1, 1}, random);
+}
+
+// Odd firsts and lasts around the panels of 64 that a hint is made of.
+TEST_P(EngineConformance, MultipliesEveryRangeOfRows) {
+  SeededRandom random(102);
+  constexpr uint64_t kAllRows = 135;
+  for (const uint64_t first : {0, 1, 15, 31, 63, 64, 65, 127}) {
+    for (const uint64_t size : {0, 1, 7, 8, 9, 15, 16, 17, 33, 63, 64, 65, 70}) {
+      if (first + size > kAllRows) continue;
+      const Shape shape{
+          kAllRows, random.between(1, 9), random.between(1, 9), {first, first + size}, 2, 0, 0, 0,
+          1};
+      expect_right_on_random(shape, random);
+    }
+  }
+}
+
+TEST_P(EngineConformance, AddsThePartsOfACutMatrixToTheWhole) {
+  SeededRandom random(103);
+  const Shape shape{4097, 9, 5, {0, 4097}, 2};
+  Problem problem(shape);
+  problem.fill(random);
+  const auto engine = make_engine(GetParam(), problem.view(), shape.threads);
+  const std::vector<uint32_t> queries = random.words(shape.batch * shape.rows);
+  std::vector<uint32_t> whole(shape.batch * shape.columns, 7);
+  std::vector<uint32_t> parts = whole;
+  engine->multiply({queries.data(), shape.batch, shape.rows}, shape.range,
+                   {whole.data(), shape.batch, shape.columns});
+  for (uint64_t first = 0; first < shape.rows;) {
+    const uint64_t last = std::min(shape.rows, first + 1 + random.below(1000));
+    engine->multiply({queries.data() + first, shape.batch, shape.rows}, {first, last},
+                     {parts.data(), shape.batch, shape.columns});
+    first = last;
+  }
+  EXPECT_EQ(parts, whole);
+}
+
+TEST_P(EngineConformance, GivesTheSameAgain) {
+  SeededRandom random(104);
+  const Shape shape{1000, 33, 17, {0, 1000}, 3};
+  Problem problem(shape);
+  problem.fill(random);
+  const auto engine = make_engine(GetParam(), problem.view(), shape.threads);
+  const std::vector<uint32_t> first = problem.computed(*engine);
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(problem.computed(*engine), first);
+}
+
+TEST_P(EngineConformance, LeavesProductsOfNoQueriesAndNoRows) {
+  SeededRandom random(105);
+  expect_right_on_random({64, 5, 0, {0, 64}}, random);
+  expect_right_on_random({64, 5, 3, {0, 0}}, random);
+  expect_right_on_random({64, 5, 3, {64, 64}}, random);
+}
+
+// Instructions that saturate, or that hold a sum of products in too few bits, fail here: all -128
+// times all ones, over more than 2^17 rows. So do signs mistaken, with the other extremes.
+TEST_P(EngineConformance, WrapsAtTheExtremes) {
+  constexpr uint64_t kManyRows = (1u << 17) + 64;
+  for (const auto& [columns, batch] : {std::pair<uint64_t, size_t>{5, 3}, {1, 1}, {9, 5}}) {
+    for (const auto& [byte, word] : {std::pair<int, uint32_t>{-128, 0xffffffff},
+                                     {-128, 0x80000000},
+                                     {-128, 0x7fffffff},
+                                     {127, 0xffffffff},
+                                     {-1, 0xffffffff}}) {
+      const Shape shape{kManyRows, columns, batch, {0, kManyRows}, 2};
+      Problem problem(shape);
+      problem.fill_with(static_cast<int8_t>(byte), word);
+      expect_right(shape, problem);
+    }
+  }
+}
+
+// With every thread count the cut by rows and the cut by columns, and threads without work.
+TEST_P(EngineConformance, SharesWorkAmongAnyNumberOfThreads) {
+  SeededRandom random(106);
+  for (unsigned threads = 1; threads <= 4; ++threads) {
+    for (const uint64_t columns : {1, 3, 4, 7, 8, 12, 15, 16, 17, 33}) {
+      for (const uint64_t rows : {1, 65, 200}) {
+        expect_right_on_random({rows, columns, 3, {0, rows}, threads, 1, 1, 1, 1}, random);
+      }
+    }
+  }
+}
+
+TEST_P(EngineConformance, NamesItselfAsItIsCalled) {
+  const Problem problem(Shape{64, 4, 1, {0, 64}});
+  const auto engine = make_engine(GetParam(), problem.view(), 1);
+  const std::string name(engine->name());
+  const std::vector<std::string> names = engine_names();
+  EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
+  EXPECT_EQ(make_engine(name, problem.view(), 1)->name(), name);
+  EXPECT_TRUE(GetParam() == "auto" || name.starts_with(GetParam())) << name;
+}
+
+TEST(EngineFactory, KnowsAutoFirstAndTheReferenceAlways) {
+  const std::vector<std::string> names = engine_names();
+  EXPECT_EQ(names.front(), "auto");
+  for (const char* name : {"cpu", "cpu:portable"}) {
+    EXPECT_EQ(std::ranges::count(names, name), 1) << name;
+  }
+}
+
+TEST(EngineFactory, RefusesOtherNamesAndSaysWhichThereAre) {
+  const Problem problem(Shape{64, 4, 1, {0, 64}});
+  for (const char* name : {"", "CPU", "cpu:", "cpu:sse9", "gpu", "auto "}) {
+    const std::string message =
+        support::bad_input_of([&] { make_engine(name, problem.view(), 1); });
+    EXPECT_NE(message.find("portable"), std::string::npos) << '"' << name << "\": " << message;
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,66 @@
+// Manifests: refused with BadInput and a message of one short line, or such that writing and
+// reading again gives the same. The text is tried as it is, and once more with the epoch id that
+// belongs to it, since nobody guesses a hash.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "src/errors.h"
+#include "src/hex.h"
+#include "src/manifest.h"
+
+namespace {
+
+using nlohmann::json;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void require_presentable(std::string_view message) {
+  require(!message.empty() && message.size() <= 400);
+  for (const char c : message) require(c >= ' ' && c <= '~');
+}
+
+void try_manifest(std::string_view text) {
+  try {
+    const blindfuse::ParsedManifest parsed = blindfuse::parse_manifest(text);
+    require(text.size() <= blindfuse::kManifestBytesMax);
+    const blindfuse::Layout& layout = parsed.manifest.layout;
+    require(layout.noise().log2_failure <= blindfuse::kFailureLog2Max);
+    require(layout.record_bytes() >= 1 && layout.query_bytes() >= 1);
+    const std::string again_text = blindfuse::serialize_manifest(parsed.manifest);
+    const blindfuse::ParsedManifest again = blindfuse::parse_manifest(again_text);
+    require(again.manifest == parsed.manifest);
+    require(again.epoch == blindfuse::epoch_id(parsed.manifest));
+    require(blindfuse::serialize_manifest(again.manifest) == again_text);
+  } catch (const blindfuse::BadInput& error) {
+    require_presentable(error.what());
+  }
+}
+
+// The same members with their epoch id; empty when the text is no flat object.
+std::string with_epoch(std::string_view text) {
+  // As deep as the parser goes, so that taking it apart does not exhaust our own stack.
+  const auto flat = [](int depth, json::parse_event_t, json&) { return depth <= 2; };
+  json members = json::parse(text.begin(), text.end(), flat, false);
+  if (!members.is_object()) return "";
+  members.erase("epoch");
+  blindfuse::Sha256 hash;
+  hash.update("blindfuse/epoch/1");
+  hash.update(members.dump());
+  members["epoch"] = blindfuse::encode_hex(hash.finish());
+  return members.dump();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try_manifest(text);
+  try_manifest(with_epoch(text));
+  return 0;
+}

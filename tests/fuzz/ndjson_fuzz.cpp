@@ -1,0 +1,9 @@
+#include <cstddef>
+#include <cstdint>
+
+#include "host/ingest/ndjson_source.h"
+#include "tests/fuzz/ingest_fuzzing.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  return blindfuse::fuzzing::fuzz_text<blindfuse::NdjsonSource>(data, size);
+}

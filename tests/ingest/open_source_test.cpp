@@ -1,0 +1,150 @@
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "tests/ingest/ingest_testing.h"
+
+namespace blindfuse {
+namespace {
+
+using namespace ingest_testing;
+
+const std::string kTsv = "a\t1\n";
+const std::string kCsv = "key,value\na,1\n";
+const std::string kNdjson = "{\"key\":\"a\",\"value\":\"1\"}\n";
+
+Outcome read_path(const std::string& path, const SourceOptions& options = {}) {
+  return read_all([&] { return open_source(path, options); });
+}
+
+SourceOptions with_format(SourceFormat format) {
+  SourceOptions options;
+  options.format = format;
+  return options;
+}
+
+// Makes a file standard input while it lives.
+class StandardInputFrom {
+ public:
+  explicit StandardInputFrom(const std::string& path) : previous_(dup(STDIN_FILENO)) {
+    const int descriptor = open(path.c_str(), O_RDONLY);
+    EXPECT_EQ(dup2(descriptor, STDIN_FILENO), STDIN_FILENO);
+    close(descriptor);
+  }
+  ~StandardInputFrom() {
+    dup2(previous_, STDIN_FILENO);
+    close(previous_);
+  }
+  StandardInputFrom(const StandardInputFrom&) = delete;
+  StandardInputFrom& operator=(const StandardInputFrom&) = delete;
+
+ private:
+  int previous_;
+};
+
+TEST(OpenSource, TellsTextFormatsByName) {
+  const TemporaryDirectory directory;
+  for (const std::string name : {"words.tsv", "words.TSV", "my.words.tsv"}) {
+    EXPECT_EQ(read_path(directory.write(name, kTsv)), pairs({{"a", "1", 1}}));
+  }
+  EXPECT_EQ(read_path(directory.write("words.csv", kCsv)), pairs({{"a", "1", 2}}));
+  EXPECT_EQ(read_path(directory.write("words.ndjson", kNdjson)), pairs({{"a", "1", 1}}));
+  EXPECT_EQ(read_path(directory.write("words.jsonl", kNdjson)), pairs({{"a", "1", 1}}));
+}
+
+TEST(OpenSource, TellsDatabasesByName) {
+  const TemporaryDirectory directory;
+  SourceOptions options;
+  options.sqlite_query = "SELECT 'a', 1";
+  for (const std::string name : {"words.sqlite", "words.sqlite3", "words.db"}) {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(directory.path(name).c_str(), &database), SQLITE_OK);
+    sqlite3_exec(database, "CREATE TABLE t (x)", nullptr, nullptr, nullptr);
+    sqlite3_close(database);
+    EXPECT_EQ(read_path(directory.path(name), options), pairs({{"a", "1", 1}}));
+    EXPECT_EQ(read_path(directory.path(name)).error,
+              directory.path(name) +
+                  ": no query for an SQLite database; expected --sqlite-query 'SELECT ...'");
+  }
+}
+
+TEST(OpenSource, AsksForTheFormatWhenTheNameDoesNotTell) {
+  const TemporaryDirectory directory;
+  for (const std::string name : {"words.txt", "words", "tsv", "words.tsv.gz", "words.json"}) {
+    const std::string path = directory.write(name, kTsv);
+    EXPECT_EQ(read_path(path).error, path +
+                                         ": the name does not tell the format; "
+                                         "expected --format tsv|csv|ndjson|sqlite");
+    EXPECT_EQ(read_path(path, with_format(SourceFormat::kTsv)), pairs({{"a", "1", 1}}));
+  }
+}
+
+TEST(OpenSource, PrefersTheFormatThatIsGiven) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(read_path(directory.write("words.tsv", kCsv), with_format(SourceFormat::kCsv)),
+            pairs({{"a", "1", 2}}));
+}
+
+TEST(OpenSource, ReadsStandardInput) {
+  const TemporaryDirectory directory;
+  const auto read_input = [&](const std::string& text, SourceFormat format) {
+    const StandardInputFrom input(directory.write("input", text));
+    return read_path("-", with_format(format));
+  };
+  EXPECT_EQ(read_input(kTsv, SourceFormat::kTsv), pairs({{"a", "1", 1}}));
+  EXPECT_EQ(read_input(kCsv, SourceFormat::kCsv), pairs({{"a", "1", 2}}));
+  EXPECT_EQ(read_input(kNdjson, SourceFormat::kNdjson), pairs({{"a", "1", 1}}));
+  EXPECT_EQ(read_input("a\n", SourceFormat::kTsv).error,
+            "standard input, line 1: no tab; expected KEY<tab>VALUE");
+}
+
+TEST(OpenSource, WantsATextFormatForStandardInput) {
+  EXPECT_EQ(read_path("-").error,
+            "standard input: no name to tell the format by; expected --format tsv|csv|ndjson");
+  SourceOptions options = with_format(SourceFormat::kSqlite);
+  options.sqlite_query = "SELECT 1, 2";
+  EXPECT_EQ(read_path("-", options).error,
+            "standard input: SQLite needs a file; expected --format tsv|csv|ndjson");
+}
+
+TEST(OpenSource, ReadsANamedPipe) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("pipe.tsv");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string text;
+  Outcome expected;
+  for (uint64_t i = 1; i <= 20'000; ++i) {
+    text += "key " + std::to_string(i) + "\tvalue\n";
+    expected.pairs.push_back({"key " + std::to_string(i), "value", i});
+  }
+  std::thread writer([&] { std::ofstream(path) << text; });
+  EXPECT_EQ(read_path(path), expected);
+  writer.join();
+}
+
+TEST(OpenSource, SaysWhyAFileCannotBeRead) {
+  const TemporaryDirectory directory;
+  const std::string missing = directory.path("missing.csv");
+  EXPECT_EQ(read_path(missing).error,
+            missing + ": No such file or directory; expected a readable file");
+  const std::string itself = directory.path("");
+  EXPECT_EQ(read_path(itself, with_format(SourceFormat::kTsv)).error,
+            itself + ": Is a directory; expected a readable file");
+  EXPECT_EQ(read_path("/proc/self/mem", with_format(SourceFormat::kTsv)).error,
+            "/proc/self/mem: Input/output error; expected a readable file");
+}
+
+TEST(OpenSource, ReadsNoPairsFromAnEmptyFile) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(read_path(directory.write("words.tsv", "")), pairs({}));
+  EXPECT_EQ(read_path(directory.write("words.ndjson", "")), pairs({}));
+  const std::string csv = directory.write("words.csv", "");
+  EXPECT_EQ(read_path(csv).error,
+            csv + ": no header; expected a first line that names the columns");
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,151 @@
+// Which folder may include which: src is what both sides share, and secrets live in client alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace blindfuse {
+namespace {
+
+struct Rule {
+  std::string folder;                // the files in it, and in its folders unless they have a rule
+  std::vector<std::string> allowed;  // where the project's own headers may come from
+};
+
+// The first that fits a file counts.
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> all = {
+      {"src/system/", {"src/"}},
+      {"src/", {"src/"}},
+      {"host/", {"host/", "cuda/", "src/"}},
+      {"cuda/", {"cuda/", "host/", "src/"}},
+      {"client/", {"client/", "src/"}},
+  };
+  return all;
+}
+
+// Besides, src computes: it opens no connections and knows no devices.
+const std::vector<std::string> kNotInSrc = {"sys/socket.h", "netinet/", "arpa/",
+                                            "httplib.h",    "cuda",     "sqlite3.h"};
+
+bool starts_with_any(const std::string& text, const std::vector<std::string>& prefixes) {
+  return std::ranges::any_of(prefixes,
+                             [&](const auto& prefix) { return text.starts_with(prefix); });
+}
+
+const Rule* rule_of(const std::string& file) {
+  for (const Rule& rule : rules()) {
+    if (file.starts_with(rule.folder)) return &rule;
+  }
+  return nullptr;
+}
+
+// The name in an #include line, and whether it is in quotes.
+struct Include {
+  std::string name;
+  bool is_quoted = false;
+};
+
+std::optional<Include> include_of(const std::string& line) {
+  std::string rest = line;
+  std::erase_if(rest, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
+  if (!rest.starts_with("#include")) return std::nullopt;
+  rest = rest.substr(8);
+  if (rest.size() < 2 || (rest[0] != '"' && rest[0] != '<')) return Include{rest, true};
+  const bool is_quoted = rest[0] == '"';
+  return Include{rest.substr(1, rest.find(is_quoted ? '"' : '>', 1) - 1), is_quoted};
+}
+
+// What is wrong with the includes of a file; empty when nothing is.
+std::string violations_of(const std::string& file, std::istream& text) {
+  const Rule* rule = rule_of(file);
+  if (rule == nullptr) return file + ": has no rule\n";
+  const bool is_protocol = rule->folder == "src/";
+  std::string wrong;
+  std::string line;
+  while (std::getline(text, line)) {
+    const auto include = include_of(line);
+    if (!include) continue;
+    // A header of the project in angle brackets is one nevertheless.
+    const bool is_ours = include->is_quoted || rule_of(include->name) != nullptr;
+    bool allowed = !is_ours || starts_with_any(include->name, rule->allowed);
+    if (is_protocol && include->name.starts_with("src/system/")) allowed = false;
+    if (is_protocol && !is_ours && starts_with_any(include->name, kNotInSrc)) allowed = false;
+    if (!allowed) wrong += file + " includes " + include->name + "\n";
+  }
+  return wrong;
+}
+
+bool is_source(const std::filesystem::path& path) {
+  return std::ranges::any_of(std::vector<std::string>{".h", ".cpp", ".cu", ".cuh", ".in"},
+                             [&](const auto& extension) { return path.extension() == extension; });
+}
+
+TEST(Layering, EveryFileIncludesOnlyWhatItsFolderMay) {
+  const std::filesystem::path root = BLINDFUSE_SOURCE_DIR;
+  std::map<std::string, int> files;
+  for (const char* folder : {"src", "host", "cuda", "client"}) {
+    if (!std::filesystem::exists(root / folder)) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+      ++files[folder];
+      std::ifstream text(entry.path());
+      const std::string file = entry.path().lexically_relative(root).generic_string();
+      EXPECT_EQ(violations_of(file, text), "");
+    }
+  }
+  EXPECT_GT(files["src"], 20);
+  EXPECT_GT(files["host"], 20);
+  EXPECT_GT(files["client"], 0);
+}
+
+std::string violations_in(const std::string& file, const std::string& line) {
+  std::istringstream text("// a file\n" + line + "\n");
+  return violations_of(file, text);
+}
+
+// The rules themselves, so that a scan which finds nothing means something.
+TEST(Layering, RulesCatchWhatTheyForbid) {
+  for (const auto& [file, line] : std::vector<std::pair<std::string, std::string>>{
+           {"src/key_hash.cpp", "#include \"host/matrix.h\""},
+           {"src/key_hash.cpp", "#include \"client/secrets.h\""},
+           {"src/key_hash.cpp", "#include \"src/system/file.h\""},
+           {"src/key_hash.cpp", "#include <sys/socket.h>"},
+           {"src/key_hash.h", "#include <cuda_runtime.h>"},
+           {"src/key_hash.h", "#include \"key_hash.h\""},
+           {"src/system/file.cpp", "#include \"host/matrix.h\""},
+           {"host/server/connection.cpp", "#include \"client/secrets.h\""},
+           {"host/main.cpp", "#  include <client/secrets.h>"},
+           {"host/main.cpp", "#include \"../client/secrets.h\""},
+           {"host/main.cpp", "#include SECRETS"},
+           {"cuda/engine.cu", " #include \"client/secrets.h\""},
+           {"client/query.cpp", "#include \"host/matrix.h\""},
+           {"client/query.cpp", "#include\"cuda/engine.h\""},
+           {"elsewhere/a.cpp", ""}}) {
+    EXPECT_NE(violations_in(file, line), "") << file << ": " << line;
+  }
+}
+
+TEST(Layering, RulesAllowTheRest) {
+  for (const auto& [file, line] : std::vector<std::pair<std::string, std::string>>{
+           {"src/key_hash.cpp", "#include \"src/sha256.h\""},
+           {"src/key_hash.cpp", "#include <openssl/evp.h>"},
+           {"src/system/file.cpp", "#include \"src/errors.h\""},
+           {"host/server/connection.cpp", "#include <sys/socket.h>"},
+           {"host/engine_factory.cpp", "#include \"cuda/engine.h\""},
+           {"cuda/engine.cu", "#include \"host/matrix.h\""},
+           {"client/query.cpp", "#include \"src/engine.h\""},
+           {"client/query.cpp", "// #include \"host/matrix.h\""}}) {
+    EXPECT_EQ(violations_in(file, line), "") << file << ": " << line;
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

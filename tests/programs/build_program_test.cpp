@@ -1,0 +1,305 @@
+// `blindfuse build`, `plan` and `inspect` from the outside: what goes in, what comes out, and what
+// is left on disk.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/programs/program_testing.h"
+
+namespace blindfuse::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct BadInputCase {
+  const char* name;
+  const char* file_name;
+  const char* content;
+  std::vector<std::string> arguments;
+  const char* message;  // a part of it
+};
+
+void PrintTo(const BadInputCase& bad, std::ostream* out) { *out << bad.name; }
+
+class BuildRefuses : public ::testing::TestWithParam<BadInputCase> {};
+
+TEST_P(BuildRefuses, WithOneClearLineAndNothingOnDisk) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / GetParam().file_name, GetParam().content);
+  std::vector<std::string> arguments = {kBlindfuse, "build", input, "--output", folder / "db"};
+  arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
+  const ProgramResult result = run(folder, arguments);
+  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(GetParam().message));
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  EXPECT_EQ(result.out, "");
+  EXPECT_FALSE(std::filesystem::exists(folder / "db"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, BuildRefuses,
+    ::testing::Values(
+        BadInputCase{"Empty", "a.tsv", "", {}, "empty"},
+        BadInputCase{"NoTab", "a.tsv", "a\tb\nc\n", {}, "line 2"},
+        BadInputCase{"Duplicate", "a.tsv", "a\tb\nc\td\na\te\n", {}, "line 1 and "},
+        BadInputCase{"BadUtf8", "a.tsv", "a\t\xff\n", {}, "line 1"},
+        BadInputCase{"BadHex", "a.tsv", "a\t0g\n", {"--value-encoding", "hex"}, "line 1"},
+        BadInputCase{"BadBase64", "a.tsv", "a\tZ\n", {"--value-encoding", "base64"}, "line 1"},
+        BadInputCase{"TooLong", "a.tsv", "a\tbcd\n", {"--value-bytes-max", "2"}, "3 bytes"},
+        BadInputCase{"NoColumn", "a.csv", "key,text\na,b\n", {}, "value"},
+        BadInputCase{"BrokenRow", "a.csv", "key,value\na,b\nc\n", {}, "line 3"},
+        BadInputCase{"NotJson", "a.ndjson", "{\"key\":\"a\",\"value\":\"b\"}\n{\n", {}, "line 2"},
+        BadInputCase{"NotSqlite",
+                     "a.sqlite",
+                     "hello, this is a text, not a database",
+                     {"--sqlite-query", "select k, v from t"},
+                     "a.sqlite"},
+        BadInputCase{"NoFormat", "a.txt", "a\tb\n", {}, "--format"},
+        BadInputCase{"NoEngine", "a.tsv", "a\tb\n", {"--engine", "warp"}, "warp"},
+        BadInputCase{"NoKernel", "a.tsv", "a\tb\n", {"--engine", "cpu:warp"}, "portable"}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(BuildProgram, ReadsEveryFormat) {
+  const TemporaryFolder folder;
+  const std::string sql = folder / "a.sqlite";
+  ASSERT_EQ(run(folder, {"sqlite3", sql,
+                         "create table t(k text, v blob); insert into t values('a', x'31'), "
+                         "('b', '2');"})
+                .status,
+            0);
+  const std::vector<std::vector<std::string>> inputs = {
+      {write_file(folder / "a.tsv", "a\t1\nb\t2\n")},
+      {write_file(folder / "a.csv", "id,word,text\n1,a,1\n2,\"b\",\"2\"\n"), "--key-column", "word",
+       "--value-column", "text"},
+      {write_file(folder / "a.ndjson",
+                  "{\"word\":\"a\",\"text\":\"1\"}\n{\"text\":\"2\",\"word\":\"b\"}\n"),
+       "--key-field", "word", "--value-field", "text"},
+      {write_file(folder / "hex.tsv", "61\t31\n62\t32\n"), "--key-encoding", "hex",
+       "--value-encoding", "hex"},
+      {write_file(folder / "base64.tsv", "YQ==\tMQ==\nYg==\tMg==\n"), "--key-encoding", "base64",
+       "--value-encoding", "base64"},
+      {write_file(folder / "first.tsv", "a\t1\n"), write_file(folder / "second.tsv", "b\t2\n")},
+      {sql, "--sqlite-query", "select k, v from t"},
+  };
+  for (const std::vector<std::string>& input : inputs) {
+    std::filesystem::remove_all(folder / "db");
+    std::vector<std::string> arguments = {kBlindfuse, "build", "--output", folder / "db"};
+    arguments.insert(arguments.end(), input.begin(), input.end());
+    const ProgramResult result = run(folder, arguments);
+    ASSERT_EQ(result.status, 0) << result.err;
+    const LoadedDatabase database = load_database(folder / "db");
+    EXPECT_EQ(look_up(database, "a"), "1") << input[0];
+    EXPECT_EQ(look_up(database, "b"), "2") << input[0];
+  }
+}
+
+TEST(BuildProgram, ReadsStandardInput) {
+  const TemporaryFolder folder;
+  const ProgramResult result = run(
+      folder, {kBlindfuse, "build", "-", "--format", "tsv", "--output", folder / "db"}, "a\tb\n");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(look_up(load_database(folder / "db"), "a"), "b");
+}
+
+TEST(BuildProgram, SaysWhatItRebuilt) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 500; ++i) lines += "k" + std::to_string(i) + "\tv\n";
+  const std::string input = write_file(folder / "a.tsv", lines);
+  const std::vector<std::string> command = {kBlindfuse, "build", input, "--output", folder / "db"};
+  std::vector<std::string> first = command;
+  first.insert(first.end(), {"--shards", "12"});
+  EXPECT_THAT(run(folder, first).out, HasSubstr("12 of 12 shards rebuilt"));
+  EXPECT_THAT(run(folder, command).out, HasSubstr("0 of 12 shards rebuilt"));
+  write_file(folder / "a.tsv", lines.replace(lines.find("\tv"), 2, "\tw"));
+  EXPECT_THAT(run(folder, command).out, HasSubstr("1 of 12 shards rebuilt"));
+}
+
+TEST(BuildProgram, PrintsAReportAsJsonAlone) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "a\tb\n");
+  const ProgramResult result =
+      run(folder, {kBlindfuse, "build", input, "--output", folder / "db", "--json"});
+  const auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["layout"]["key_count"], 1);
+  EXPECT_EQ(report["epoch"], load_database(folder / "db").epoch);
+}
+
+TEST(BuildProgram, WarnsOfValuesOfVeryDifferentLengths) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 500; ++i) lines += "k" + std::to_string(i) + "\tshort\n";
+  const std::string input =
+      write_file(folder / "a.tsv", lines + "long\t" + std::string(3000, 'x') + "\n");
+  const ProgramResult result = run(folder, {kBlindfuse, "build", input, "--output", folder / "db"});
+  EXPECT_THAT(result.err, HasSubstr("median 5 bytes, 99 % at most 5, longest 3000"));
+  EXPECT_THAT(result.err, HasSubstr("--value-bytes-max 5"));
+}
+
+TEST(BuildProgram, TakesOptionsFromTheEnvironment) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "a\tb\n");
+  const ProgramResult result = run(folder, {"env", "BLINDFUSE_ARITY=4", "BLINDFUSE_SHARDS=3",
+                                            kBlindfuse, "build", input, "--output", folder / "db"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const Layout layout = load_database(folder / "db").manifest.layout;
+  EXPECT_EQ(layout.arity, 4u);
+  EXPECT_EQ(layout.shard_count, 3u);
+}
+
+TEST(BuildProgram, FailsCleanlyWhenTheDiskIsFull) {
+  const TemporaryFolder folder;
+  const std::string small = write_file(folder / "small.tsv", "a\tb\n");
+  ASSERT_EQ(run(folder, {kBlindfuse, "build", small, "--output", folder / "db"}).status, 0);
+  const auto before = snapshot(folder / "db");
+  std::string lines;
+  lines = "long\t" + std::string(200, 'x') + "\n";  // makes the matrix larger than the spool
+  for (int i = 0; i < 20'000; ++i) lines += "key " + std::to_string(i) + "\tvalue\n";
+  const std::string large = write_file(folder / "large.tsv", lines);
+  // A limit on file sizes fails the write as a full disk does. In units of 512 bytes: some leave
+  // room for the spool, but not for the matrix.
+  for (const char* limit : {"1", "100", "2600"}) {
+    const ProgramResult result =
+        run(folder,
+            {"sh", "-c", "trap '' XFSZ; ulimit -f \"$1\"; shift; exec \"$@\"", "sh", limit,
+             kBlindfuse, "build", large, "--output", folder / "db", "--fresh", "--shards", "1"});
+    EXPECT_EQ(result.status, 1) << limit;
+    EXPECT_THAT(result.err, HasSubstr("cannot write"));
+    EXPECT_EQ(snapshot(folder / "db"), before) << limit;
+  }
+}
+
+TEST(BuildProgram, FollowsTheUmaskOnAllThreads) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) lines += "key " + std::to_string(i) + "\tv\n";
+  const std::string input = write_file(folder / "a.tsv", lines);
+  const ProgramResult result = run(
+      folder, {"sh", "-c", "umask 027; exec \"$@\"", "sh", kBlindfuse, "build", input, "--output",
+               folder / "db", "--shards", "200", "--threads", "8", "--params", "lwe-1288"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "db")) {
+    const auto mode = entry.status().permissions();
+    const auto group_write_and_others = std::filesystem::perms(027);
+    EXPECT_EQ(mode & group_write_and_others, std::filesystem::perms::none) << entry.path();
+    EXPECT_NE(mode & std::filesystem::perms::group_read, std::filesystem::perms::none)
+        << entry.path();
+  }
+}
+
+TEST(BuildProgram, LeavesNoFoldersBehindWhenItFails) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "");
+  std::filesystem::create_directory(folder / "empty");
+  EXPECT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "p" / "q" / "r"}).status,
+            1);
+  EXPECT_FALSE(std::filesystem::exists(folder / "p"));
+  EXPECT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "empty"}).status, 1);
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "empty"));
+}
+
+TEST(BuildProgram, IgnoresAVersionInTheEnvironment) {
+  const TemporaryFolder folder;
+  const ProgramResult result = run(folder, {"env", "BLINDFUSE_VERSION=1.2.3", kBlindfuse, "plan",
+                                            "--keys", "100", "--value-bytes", "3"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, HasSubstr("* is what `build` would choose"));
+}
+
+TEST(BuildProgram, MisuseHasAStatusOfItsOwn) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(run(folder, {kBlindfuse}).status, 2);
+  const ProgramResult format =
+      run(folder, {kBlindfuse, "build", "a", "--output", "b", "--format", "xml"});
+  EXPECT_EQ(format.status, 2);
+  EXPECT_THAT(format.err, HasSubstr("xml not in {csv,ndjson,sqlite,tsv}"));
+  EXPECT_EQ(run(folder, {kBlindfuse, "build"}).status, 2);
+  EXPECT_EQ(run(folder, {kBlindfuse, "plan", "--keys", "0", "--value-bytes", "1"}).status, 2);
+  EXPECT_EQ(run(folder, {kBlindfuse, "plan", "--keys", "5", "--value-bytes", "x"}).status, 2);
+  const ProgramResult version = run(folder, {kBlindfuse, "--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_THAT(version.out, HasSubstr("blindfuse 0."));
+  for (const char* command : {"plan", "build", "inspect", "serve"}) {
+    const ProgramResult help = run(folder, {kBlindfuse, command, "--help"});
+    EXPECT_EQ(help.status, 0);
+    EXPECT_THAT(help.out, HasSubstr("BLINDFUSE_"));
+  }
+}
+
+// What plan marks is what build does: at 2^20 keys of 1 KB (the size of the papers' tables) and at
+// a small one.
+TEST(PlanProgram, MarksWhatBuildChooses) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 3000; ++i) lines += "k" + std::to_string(i) + "\t12345678\n";
+  const std::string input = write_file(folder / "a.tsv", lines);
+  const auto report = nlohmann::json::parse(
+      run(folder, {kBlindfuse, "build", input, "--output", folder / "db", "--json"}).out);
+  const auto plan =
+      nlohmann::json::parse(run(folder, {kBlindfuse, "plan", "--keys", "3000", "--value-bytes", "8",
+                                         "--fixed-values", "--json"})
+                                .out);
+  int chosen = 0;
+  for (const auto& layout : plan["layouts"]) {
+    EXPECT_LE(layout["log2_failure"], -40);
+    if (!layout["chosen"]) continue;
+    ++chosen;
+    EXPECT_EQ(layout["shard_count"], report["layout"]["shard_count"]);
+  }
+  EXPECT_EQ(chosen, 1);
+  const ProgramResult table =
+      run(folder, {kBlindfuse, "plan", "--keys", "1048576", "--value-bytes", "1024"});
+  EXPECT_EQ(table.status, 0);
+  EXPECT_THAT(table.out, HasSubstr("* is what `build` would choose"));
+}
+
+TEST(PlanProgram, RefusesBitsThatFailTooOftenWithTheNumbers) {
+  const TemporaryFolder folder;
+  const ProgramResult result =
+      run(folder, {kBlindfuse, "plan", "--keys", "1000000", "--value-bytes", "100", "--shards", "1",
+                   "--response-bits", "9", "--query-bits", "25"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("2^-40"));
+  EXPECT_THAT(result.err, HasSubstr("query_bits 25, response_bits 9"));
+}
+
+TEST(InspectProgram, VerifiesThroughTheRealClient) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += "k" + std::to_string(i) + "\tv" + std::to_string(i) + "\n";
+  const std::string input = write_file(folder / "a.tsv", lines);
+  ASSERT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "db", "--shards", "3",
+                         "--params", "lwe-1288"})
+                .status,
+            0);
+  const ProgramResult result =
+      run(folder, {kBlindfuse, "inspect", folder / "db", "--verify", "--json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto found = nlohmann::json::parse(result.out);
+  EXPECT_EQ(found["samples_verified"], 16);
+  EXPECT_EQ(found["key_count"], 100);
+
+  // A flipped bit anywhere is found.
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "db" / "shards")) {
+    std::string content = read_whole(entry.path());
+    content[content.size() / 3] ^= 4;
+    write_file(entry.path(), content);
+    break;
+  }
+  const ProgramResult damaged = run(folder, {kBlindfuse, "inspect", folder / "db", "--verify"});
+  EXPECT_EQ(damaged.status, 1);
+  EXPECT_THAT(damaged.err, HasSubstr("altered"));
+}
+
+TEST(InspectProgram, SaysWhatIsNoDatabase) {
+  const TemporaryFolder folder;
+  const ProgramResult result = run(folder, {kBlindfuse, "inspect", folder.path()});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("not a database"));
+  EXPECT_THAT(result.err, Not(HasSubstr("terminate")));
+}
+
+}  // namespace
+}  // namespace blindfuse::testing

@@ -1,0 +1,157 @@
+// An operator and a client, through the real programs and real HTTP.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/programs/program_testing.h"
+
+namespace blindfuse::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class EndToEnd : public ::testing::Test {
+ protected:
+  ProgramResult build(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {kBlindfuse, "build",    input_,    "--output",
+                                          database_,  "--params", "lwe-1288"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(folder_, arguments);
+  }
+
+  ProgramResult get(const std::string& url, const std::vector<std::string>& more,
+                    const std::string& input = "") {
+    std::vector<std::string> arguments = {kBlindfuseClient, "get", url, "--cache",
+                                          folder_ / "cache"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(folder_, arguments, input);
+  }
+
+  static std::string dictionary(int keys) {
+    std::string lines;
+    for (int i = 0; i < keys; ++i) {
+      lines += "word " + std::to_string(i) + "\tmeaning " + std::to_string(i * 7) + "\n";
+    }
+    return lines;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string database_ = folder_ / "words.blindfuse";
+  const std::string input_ = write_file(folder_ / "words.tsv", dictionary(2000));
+};
+
+TEST_F(EndToEnd, AKeyIsFoundAndAnotherIsNot) {
+  ASSERT_EQ(build({"--shards", "4"}).status, 0);
+  RunningServer server(folder_, database_);
+  ASSERT_NE(server.url(), "") << server.program().err();
+  ProgramResult result = get(server.url(), {"word 1234"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, "meaning 8638\n");
+  result = get(server.url(), {"--", "no such word"});
+  EXPECT_EQ(result.status, 3) << result.err;
+  result = get(server.url(), {"--json", "word 7", "word 1999", "nothing", "word 0"});
+  EXPECT_EQ(result.status, 3) << result.err;
+  std::vector<nlohmann::json> answers;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) {
+    answers.push_back(nlohmann::json::parse(line));
+  }
+  ASSERT_EQ(answers.size(), 4u);
+  EXPECT_EQ(answers[0]["value"], "meaning 49");
+  EXPECT_EQ(answers[1]["value"], "meaning 13993");
+  EXPECT_EQ(answers[2]["found"], false);
+  EXPECT_EQ(answers[3]["key"], "word 0");
+  const Layout layout = load_database(database_).manifest.layout;
+  EXPECT_EQ(answers[3]["bytes"]["query"], layout.query_bytes());
+  EXPECT_EQ(answers[3]["bytes"]["response"], layout.response_bytes());
+  EXPECT_EQ(server.stop(), 0) << server.program().err();
+}
+
+TEST_F(EndToEnd, KeysComeFromStandardInputToo) {
+  ASSERT_EQ(build().status, 0);
+  RunningServer server(folder_, database_);
+  const ProgramResult result = get(server.url(), {"--prepare", "2"}, "word 1\nword 2\nword 3\n");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("meaning 7"));
+  EXPECT_THAT(result.out, HasSubstr("meaning 21"));
+  EXPECT_EQ(server.stop(), 0);
+}
+
+TEST_F(EndToEnd, AClientFetchesOnlyTheShardsThatChanged) {
+  ASSERT_EQ(build({"--shards", "4"}).status, 0);
+  const auto sync = [&](const std::string& url) {
+    // Epochs of one address share the cache.
+    const ProgramResult result =
+        run(folder_, {kBlindfuseClient, "sync", url, "--json", "--cache", folder_ / "cache"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(result.out);
+  };
+  std::string listen;
+  {
+    RunningServer server(folder_, database_);
+    listen = server.url().substr(std::string("http://").size());
+    EXPECT_EQ(sync(server.url())["shards_fetched"], 4);
+    EXPECT_EQ(sync(server.url())["shards_fetched"], 0);
+    EXPECT_EQ(server.stop(), 0);
+  }
+  std::string changed = dictionary(2000);
+  changed.replace(changed.find("meaning 0"), 9, "altered 0");
+  write_file(input_, changed);
+  ASSERT_THAT(build().out, HasSubstr("1 of 4 shards"));
+  RunningServer server(folder_, database_, listen);
+  EXPECT_EQ(sync(server.url())["shards_fetched"], 1);
+  EXPECT_EQ(get(server.url(), {"word 0"}).out, "altered 0\n");
+  EXPECT_EQ(get(server.url(), {"word 1"}).out, "meaning 7\n");
+  EXPECT_EQ(server.stop(), 0);
+}
+
+TEST_F(EndToEnd, NumbersAreKeysOfAnIndexDatabase) {
+  std::string values;
+  for (int i = 0; i < 1000; ++i) values += "value " + std::to_string(i) + "\n";
+  write_file(input_, values);
+  ASSERT_EQ(build({"--index", "--shards", "3"}).status, 0);
+  RunningServer server(folder_, database_);
+  EXPECT_EQ(get(server.url(), {"0"}).out, "value 0\n");
+  EXPECT_EQ(get(server.url(), {"999"}).out, "value 999\n");
+  EXPECT_EQ(get(server.url(), {"1000"}).status, 3);
+  EXPECT_NE(get(server.url(), {"one"}).status, 0);
+  EXPECT_EQ(server.stop(), 0);
+}
+
+TEST_F(EndToEnd, APortInUseIsOneClearLine) {
+  ASSERT_EQ(build().status, 0);
+  RunningServer server(folder_, database_);
+  const std::string listen = server.url().substr(std::string("http://").size());
+  const ProgramResult second = run(folder_, {kBlindfuse, "serve", database_, "--listen", listen});
+  EXPECT_EQ(second.status, 1);
+  EXPECT_THAT(second.err, HasSubstr(listen.substr(listen.find(':') + 1)));
+  EXPECT_THAT(second.err, HasSubstr("in use"));
+  EXPECT_EQ(get(server.url(), {"word 1"}).status, 0) << "the first goes on";
+  EXPECT_EQ(server.stop(), 0);
+}
+
+TEST_F(EndToEnd, ADamagedDatabaseIsNotServed) {
+  ASSERT_EQ(build().status, 0);
+  for (const auto& entry : std::filesystem::directory_iterator(database_ + "/hints")) {
+    std::filesystem::resize_file(entry.path(), 100);
+  }
+  const ProgramResult result =
+      run(folder_, {kBlindfuse, "serve", database_, "--listen", "127.0.0.1:0"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("hints"));
+  EXPECT_EQ(run(folder_, {kBlindfuse, "serve", folder_ / "nothing"}).status, 1);
+}
+
+TEST_F(EndToEnd, AServerThatIsNotThereOrNotOursIsOneClearLine) {
+  ProgramResult result = get("http://127.0.0.1:1", {"word"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  result = get("not a url", {"word"});
+  EXPECT_NE(result.status, 0);
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+}
+
+}  // namespace
+}  // namespace blindfuse::testing

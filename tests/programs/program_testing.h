@@ -1,0 +1,130 @@
+// Runs the real programs, as a person or a script would.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/build/builder_testing.h"
+
+extern char** environ;
+
+namespace blindfuse::testing {
+
+inline const std::string kBlindfuse = std::string(BLINDFUSE_BINARY_DIR) + "/blindfuse";
+inline const std::string kBlindfuseClient = std::string(BLINDFUSE_BINARY_DIR) + "/blindfuse-client";
+
+// A program that is running, with its output going into files of `folder`.
+class RunningProgram {
+ public:
+  RunningProgram(const TemporaryFolder& folder, const std::vector<std::string>& arguments,
+                 const std::string& input = "") {
+    static int number = 0;
+    const std::string stem = (folder.path() / ("run" + std::to_string(number++))).string();
+    out_ = stem + ".out";
+    err_ = stem + ".err";
+    std::ofstream(stem + ".in", std::ios::binary) << input;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, (stem + ".in").c_str(), O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT, 0600);
+    posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), O_WRONLY | O_CREAT, 0600);
+    std::vector<char*> argv;
+    for (const std::string& argument : arguments) {
+      argv.push_back(const_cast<char*>(argument.c_str()));
+    }
+    argv.push_back(nullptr);
+    if (posix_spawnp(&child_, argv[0], &actions, nullptr, argv.data(), environ) != 0) std::abort();
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  ~RunningProgram() {
+    if (child_ != 0) {
+      send(SIGKILL);
+      wait();
+    }
+  }
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  void send(int signal) const { kill(child_, signal); }
+
+  // Its exit status, or minus the signal that ended it.
+  int wait() {
+    int status = 0;
+    while (waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+    }
+    child_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  std::string out() const { return read_whole(out_); }
+  std::string err() const { return read_whole(err_); }
+
+ private:
+  pid_t child_ = 0;
+  std::string out_;
+  std::string err_;
+};
+
+struct ProgramResult {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+inline ProgramResult run(const TemporaryFolder& folder, const std::vector<std::string>& arguments,
+                         const std::string& input = "") {
+  RunningProgram program(folder, arguments, input);
+  const int status = program.wait();
+  return {status, program.out(), program.err()};
+}
+
+// `blindfuse serve` on a free port of loopback.
+class RunningServer {
+ public:
+  RunningServer(const TemporaryFolder& folder, const std::filesystem::path& database,
+                const std::string& listen = "127.0.0.1:0")
+      : ready_file_(folder.path() / ("ready" + std::to_string(number_++))),
+        program_(folder,
+                 {kBlindfuse, "serve", database, "--listen", listen, "--ready-file", ready_file_}) {
+    // A server that does not come up within a minute, even under a sanitizer on a busy machine,
+    // never will.
+    for (int i = 0; i < 6000 && !std::filesystem::exists(ready_file_); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    url_ = read_whole(ready_file_);
+    while (!url_.empty() && url_.back() == '\n') url_.pop_back();
+  }
+
+  const std::string& url() const { return url_; }
+  RunningProgram& program() { return program_; }
+
+  // Asks it to finish, and returns its exit status.
+  int stop() {
+    program_.send(SIGTERM);
+    return program_.wait();
+  }
+
+ private:
+  static inline int number_ = 0;
+  std::filesystem::path ready_file_;
+  RunningProgram program_;
+  std::string url_;
+};
+
+inline std::string write_file(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+  return path;
+}
+
+}  // namespace blindfuse::testing

@@ -1,0 +1,126 @@
+#include "src/base64.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using support::as_bytes;
+using support::SeededRandom;
+
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+// RFC 4648, section 10; the last two use the two digits that are neither letter nor number.
+const std::vector<std::pair<std::string, std::string>> kExamples = {
+    {"", ""},
+    {"f", "Zg=="},
+    {"fo", "Zm8="},
+    {"foo", "Zm9v"},
+    {"foob", "Zm9vYg=="},
+    {"fooba", "Zm9vYmE="},
+    {"foobar", "Zm9vYmFy"},
+    {"\xfb\xef\xbe", "++++"},
+    {"\xff\xff\xff", "////"},
+};
+
+TEST(Base64, WritesAndReadsTheExamplesOfTheStandard) {
+  for (const auto& [bytes, text] : kExamples) {
+    EXPECT_EQ(encode_base64(as_bytes(bytes)), text);
+    EXPECT_EQ(decode_base64(text), bytes);
+    EXPECT_EQ(base64_length(bytes.size()), text.size());
+  }
+}
+
+// Long enough for several pieces of the decoder, with every length around their edges.
+TEST(Base64, ReadsWhatItWritesAtEveryLength) {
+  SeededRandom random(1);
+  std::vector<size_t> lengths;
+  for (size_t length = 0; length < 200; ++length) lengths.push_back(length);
+  for (const size_t megabytes : {1, 2, 3}) {
+    for (size_t length = megabytes * 786'432 - 4; length < megabytes * 786'432 + 5; ++length) {
+      lengths.push_back(length);
+    }
+  }
+  for (const size_t length : lengths) {
+    const std::string bytes = random.bytes(length);
+    const std::string text = encode_base64(as_bytes(bytes));
+    ASSERT_EQ(text.size(), base64_length(length));
+    ASSERT_TRUE(decode_base64(text) == bytes) << length;
+  }
+}
+
+TEST(Base64, RefusesMissingMisplacedOrSurplusPadding) {
+  for (const char* text :
+       {"Z", "Zg", "Zg=", "Zm8", "Zm9vY", "Zm9vYg", "Zm9vYg=", "=", "==", "===", "====", "Z===",
+        "=Zg=", "Z=g=", "Zg==Zg==", "Zm8=Zm8=", "Zm9v====", "Zm9v=", "Zg==="}) {
+    EXPECT_EQ(decode_base64(text), std::nullopt) << text;
+  }
+}
+
+// A digit that carries unused bits must have them zero, or one byte string would have many texts.
+TEST(Base64, RefusesUnusedBits) {
+  size_t with_one_byte = 0;
+  size_t with_two_bytes = 0;
+  for (size_t i = 0; i < kAlphabet.size(); ++i) {
+    const bool one = decode_base64(std::string{'Z', kAlphabet[i], '=', '='}).has_value();
+    const bool two = decode_base64(std::string{'Z', 'm', kAlphabet[i], '='}).has_value();
+    EXPECT_EQ(one, i % 16 == 0) << kAlphabet[i];
+    EXPECT_EQ(two, i % 4 == 0) << kAlphabet[i];
+    with_one_byte += one;
+    with_two_bytes += two;
+  }
+  EXPECT_EQ(with_one_byte, 4u);
+  EXPECT_EQ(with_two_bytes, 16u);
+}
+
+// White space, the URL alphabet, zero bytes and everything else, at every place of a text.
+TEST(Base64, RefusesEveryOtherCharacter) {
+  const std::string good = "Zm9vYmFy";
+  for (int c = 0; c < 256; ++c) {
+    const char other = static_cast<char>(c);
+    if (kAlphabet.find(other) != std::string_view::npos) continue;
+    for (size_t at = 0; at < good.size(); ++at) {
+      std::string bad = good;
+      bad[at] = other;
+      const bool is_padding = other == '=' && at == good.size() - 1;
+      // "Zm9vYmF=" has unused bits that are not zero.
+      EXPECT_FALSE(decode_base64(bad).has_value()) << c << " at " << at << is_padding;
+    }
+    EXPECT_EQ(decode_base64(good + other), std::nullopt) << c;
+    EXPECT_EQ(decode_base64(other + good), std::nullopt) << c;
+  }
+  for (const char* text : {" Zm9v", "Zm9v ", "Zm9v\n", "Zm9v\r\n", "Zm9v\n\n\n\n", "\n\n\n\n",
+                           "    ", "Zm 9vYg=", "Zm9v\nYmFy"}) {
+    EXPECT_EQ(decode_base64(text), std::nullopt) << text;
+  }
+}
+
+TEST(Base64, DecodesIntoMemoryOfTheRightSizeOnly) {
+  for (const auto& [bytes, text] : kExamples) {
+    std::vector<uint8_t> out(bytes.size() + 1, 0xaa);
+    EXPECT_FALSE(decode_base64_into(text, out));
+    if (!bytes.empty()) {
+      EXPECT_FALSE(decode_base64_into(text, std::span(out).first(bytes.size() - 1)));
+    }
+    EXPECT_TRUE(decode_base64_into(text, std::span(out).first(bytes.size())));
+    EXPECT_EQ(std::string(out.begin(), out.end() - 1), bytes);
+    EXPECT_EQ(out.back(), 0xaa) << "a byte beyond the end was written";
+  }
+}
+
+TEST(Base64, SaysThatABadTextDoesNotDecodeInto) {
+  std::vector<uint8_t> out(3);
+  EXPECT_FALSE(decode_base64_into("Zm9*", out));
+  EXPECT_FALSE(decode_base64_into("Zm9", out));
+  EXPECT_FALSE(decode_base64_into("Zm9 ", out));
+}
+
+}  // namespace
+}  // namespace blindfuse

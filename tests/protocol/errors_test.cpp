@@ -1,0 +1,33 @@
+#include "src/errors.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <type_traits>
+
+namespace blindfuse {
+namespace {
+
+// A caller that handles one kind must not swallow the other.
+static_assert(!std::is_base_of_v<BadInput, EngineTrouble>);
+static_assert(!std::is_base_of_v<EngineTrouble, BadInput>);
+static_assert(std::is_base_of_v<std::runtime_error, BadInput>);
+static_assert(std::is_base_of_v<std::runtime_error, EngineTrouble>);
+
+TEST(Errors, CarryTheirMessage) {
+  EXPECT_STREQ(BadInput("line 3: no tab").what(), "line 3: no tab");
+  EXPECT_STREQ(EngineTrouble("the disk is full").what(), "the disk is full");
+}
+
+TEST(Errors, AnInvariantThatHoldsIsSilent) { invariant(true, "one is one"); }
+
+using ErrorsDeathTest = testing::Test;
+
+TEST_F(ErrorsDeathTest, ABrokenInvariantAbortsWithItsPlace) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_DEATH(invariant(false, "one is two"),
+               "errors_test\\.cpp:[0-9]+: broken invariant: one is two");
+}
+
+}  // namespace
+}  // namespace blindfuse

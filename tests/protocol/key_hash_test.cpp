@@ -1,0 +1,124 @@
+#include "src/key_hash.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/reference_pir.h"
+#include "tests/support.h"
+#include "tests/vectors.h"
+
+namespace blindfuse {
+namespace {
+
+using support::SeededRandom;
+using vectors::integer;
+using vectors::json;
+
+std::string key_of(const json& key) {
+  if (!key.contains("repeat")) return vectors::string_from_hex(key.at("bytes"));
+  const std::string part = vectors::string_from_hex(key.at("repeat"));
+  std::string whole;
+  for (int i = 0; i < key.at("times").get<int>(); ++i) whole += part;
+  return whole;
+}
+
+TEST(KeyHash, AgreesWithTheVectors) {
+  const json file = vectors::read_vectors("key_hash.json");
+  for (const json& c : file.at("cases")) {
+    SCOPED_TRACE(c.at("name"));
+    const auto salt = vectors::array_from_hex<kSaltBytes>(c.at("salt"));
+    const KeyHash hash = key_hash(salt, key_of(c.at("key")));
+    EXPECT_EQ(hash.shard_hash, integer(c.at("x0")));
+    EXPECT_EQ(hash.slot_hash, integer(c.at("x1")));
+    EXPECT_EQ(vectors::to_hex(hash.digest), c.at("h").get<std::string>().substr(32));
+    for (const auto& [bytes, digest] : c.at("digest").items()) {
+      EXPECT_EQ(vectors::to_hex(std::span(hash.digest).first(std::stoul(bytes))), digest);
+    }
+    for (const auto& [count, shard] : c.at("shard").items()) {
+      EXPECT_EQ(shard_of(hash.shard_hash, static_cast<uint32_t>(std::stoul(count))), shard);
+    }
+  }
+}
+
+TEST(KeyHash, OfManyKeysIsThatOfEach) {
+  SeededRandom random(3);
+  Salt salt;
+  for (uint8_t& byte : salt) byte = random.byte();
+  KeyHasher hasher(salt);
+  for (int i = 0; i < 500; ++i) {
+    const std::string key = random.bytes(random.below(200));
+    EXPECT_EQ(hasher(key), key_hash(salt, key));
+  }
+}
+
+TEST(KeyHash, DependsOnEveryBitOfTheSalt) {
+  Salt salt{};
+  const KeyHash plain = key_hash(salt, "apple");
+  for (size_t bit = 0; bit < 8 * kSaltBytes; ++bit) {
+    Salt other = salt;
+    other[bit / 8] = static_cast<uint8_t>(1u << (bit % 8));
+    EXPECT_NE(key_hash(other, "apple").slot_hash, plain.slot_hash) << bit;
+  }
+}
+
+TEST(ShardOf, CoversTheShardsFromTheFirstHashToTheLast) {
+  for (const uint32_t count : {1u, 2u, 3u, 7u, 1000u, 65'535u, 65'536u}) {
+    EXPECT_EQ(shard_of(0, count), 0u);
+    EXPECT_EQ(shard_of(UINT64_MAX, count), count - 1);
+  }
+}
+
+// The first hash of shard i is ceil(i * 2^64 / count): that one and the one before it differ.
+TEST(ShardOf, ChangesExactlyAtTheBoundaries) {
+  SeededRandom random(4);
+  for (const uint32_t count : {2u, 3u, 5u, 1000u, 65'536u}) {
+    for (int i = 0; i < 100; ++i) {
+      const auto shard = static_cast<uint32_t>(random.between(1, count - 1));
+      const uint64_t wrapped =
+          uint64_t{0} - count;                     // 2^64 - count, which has the remainder of 2^64
+      const uint64_t whole = wrapped / count + 1;  // floor(2^64 / count)
+      const uint64_t rest = wrapped % count;       // 2^64 mod count
+      const uint64_t first = whole * shard + (rest * shard + count - 1) / count;
+      EXPECT_EQ(shard_of(first, count), shard);
+      EXPECT_EQ(shard_of(first - 1, count), shard - 1);
+    }
+  }
+}
+
+TEST(ShardOf, IsMonotoneAndAgreesWithTheReference) {
+  SeededRandom random(5);
+  std::vector<uint64_t> hashes;
+  for (int i = 0; i < 10'000; ++i) hashes.push_back(random.u64());
+  std::ranges::sort(hashes);
+  for (const uint32_t count : {1u, 3u, 10u, 65'536u}) {
+    uint32_t previous = 0;
+    for (const uint64_t hash : hashes) {
+      const uint32_t shard = shard_of(hash, count);
+      ASSERT_EQ(shard, reference_pir::mulhi(hash, count));
+      ASSERT_GE(shard, previous);
+      previous = shard;
+    }
+  }
+}
+
+// Loads are binomial: 10^5 keys over 16 shards, each within 5 sigma of its share.
+TEST(ShardOf, SpreadsKeysEvenly) {
+  constexpr uint32_t kShards = 16;
+  constexpr int kKeys = 100'000;
+  std::vector<int> loads(kShards);
+  KeyHasher hasher(Salt{});
+  for (int i = 0; i < kKeys; ++i) {
+    ++loads[shard_of(hasher("key-" + std::to_string(i)).shard_hash, kShards)];
+  }
+  const double mean = double{kKeys} / kShards;
+  const double sigma = std::sqrt(mean * (1 - 1.0 / kShards));
+  for (const int load : loads) EXPECT_NEAR(load, mean, 5 * sigma);
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,44 @@
+#include "src/lwe_params.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace blindfuse {
+namespace {
+
+// docs/PROTOCOL.md, section 2.
+const std::map<std::string, uint32_t> kDimensions = {
+    {"lwe-1774", 1774}, {"lwe-1572", 1572}, {"lwe-1288", 1288}};
+
+TEST(LweParams, AreTheSetsOfTheProtocol) {
+  std::map<std::string, uint32_t> dimensions;
+  for (const LweParams& set : lwe_params()) {
+    dimensions[std::string(set.name)] = set.dimension;
+    EXPECT_FALSE(set.security.empty());
+    EXPECT_FALSE(set.source.empty());
+  }
+  EXPECT_EQ(dimensions, kDimensions);
+  EXPECT_EQ(lwe_params().size(), kDimensions.size());
+}
+
+TEST(LweParams, BeginWithTheDefault) { EXPECT_EQ(lwe_params().front().name, "lwe-1774"); }
+
+TEST(LweParams, AreFoundByTheirExactNameOnly) {
+  for (const auto& [name, dimension] : kDimensions) {
+    const LweParams* set = find_lwe_params(name);
+    ASSERT_NE(set, nullptr);
+    EXPECT_EQ(set->dimension, dimension);
+    EXPECT_EQ(find_lwe_params(name + " "), nullptr);
+    EXPECT_EQ(find_lwe_params(name.substr(1)), nullptr);
+  }
+  EXPECT_EQ(find_lwe_params(""), nullptr);
+  EXPECT_EQ(find_lwe_params("LWE-1774"), nullptr);
+  EXPECT_EQ(find_lwe_params("lwe-1024"), nullptr);
+}
+
+TEST(LweParams, ScalePlaintextsToTheTopByte) { EXPECT_EQ(kPlaintextShift, 32u - 8u); }
+
+}  // namespace
+}  // namespace blindfuse

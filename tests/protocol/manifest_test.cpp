@@ -1,0 +1,279 @@
+#include "src/manifest.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/reference_pir.h"
+#include "tests/support.h"
+#include "tests/vectors.h"
+
+namespace blindfuse {
+namespace {
+
+using namespace std::string_literals;
+using support::bad_input_of;
+using vectors::array_from_hex;
+using vectors::json;
+
+const json& manifest_vectors() {
+  static const json file = vectors::read_vectors("manifest.json");
+  return file;
+}
+
+// The epoch id, computed away from the product.
+std::string epoch_of(json members) {
+  members.erase("epoch");
+  return vectors::to_hex(
+      reference_pir::sha256(reference_pir::bytes_of("blindfuse/epoch/1" + members.dump())));
+}
+
+json with_epoch(json members) {
+  members["epoch"] = epoch_of(members);
+  return members;
+}
+
+// The text of the first valid manifest with something else in it, and the epoch id that follows.
+std::string altered_text(const json& change) {
+  json members = manifest_vectors().at("valid").at(0).at("manifest");
+  members.update(change);
+  return with_epoch(members).dump();
+}
+
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
+
+void expect_members(const Manifest& manifest, const json& m) {
+  const Layout& layout = manifest.layout;
+  EXPECT_EQ(layout.kind == DatabaseKind::kIndex ? "index" : "keyword", m.at("kind"));
+  ASSERT_NE(layout.lwe, nullptr);
+  EXPECT_EQ(layout.lwe->name, m.at("lwe").get<std::string>());
+  EXPECT_EQ(layout.key_count, m.at("key_count"));
+  EXPECT_EQ(layout.shard_count, m.at("shard_count"));
+  EXPECT_EQ(layout.row_count, m.at("row_count"));
+  EXPECT_EQ(layout.arity, m.at("arity"));
+  EXPECT_EQ(layout.segment_length, m.at("segment_length"));
+  EXPECT_EQ(layout.record.digest_bytes, m.at("digest_bytes"));
+  EXPECT_EQ(layout.record.length_bytes, m.at("length_bytes"));
+  EXPECT_EQ(layout.record.value_bytes, m.at("value_bytes"));
+  EXPECT_EQ(layout.query_bits, m.at("query_bits"));
+  EXPECT_EQ(layout.response_bits, m.at("response_bits"));
+  EXPECT_EQ(layout.hint_bits, m.at("hint_bits"));
+  EXPECT_EQ(manifest.salt, array_from_hex<kSaltBytes>(m.at("salt")));
+  EXPECT_EQ(manifest.seed, array_from_hex<32>(m.at("seed")));
+  EXPECT_EQ(manifest.table, array_from_hex<32>(m.at("table")));
+  EXPECT_EQ(manifest.samples, array_from_hex<32>(m.at("samples")));
+}
+
+bool has_unknown_members(const json& m) { return m.size() > 21; }
+
+TEST(Manifest, ParsesTheVectors) {
+  for (const json& c : manifest_vectors().at("valid")) {
+    SCOPED_TRACE(c.at("name"));
+    const ParsedManifest parsed = parse_manifest(c.at("text").get<std::string>());
+    EXPECT_EQ(parsed.epoch, c.at("manifest").at("epoch"));
+    expect_members(parsed.manifest, c.at("manifest"));
+  }
+  for (const char* name : {"database_keyword.json", "database_index.json"}) {
+    const json m = vectors::read_vectors(name).at("manifest");
+    const ParsedManifest parsed = parse_manifest(m.dump());
+    EXPECT_EQ(parsed.epoch, m.at("epoch"));
+    expect_members(parsed.manifest, m);
+  }
+}
+
+TEST(Manifest, WritesTheVectors) {
+  for (const json& c : manifest_vectors().at("valid")) {
+    if (has_unknown_members(c.at("manifest"))) continue;
+    SCOPED_TRACE(c.at("name"));
+    const ParsedManifest parsed = parse_manifest(c.at("text").get<std::string>());
+    const std::string text = serialize_manifest(parsed.manifest);
+    EXPECT_EQ(json::parse(text), c.at("manifest"));
+    EXPECT_EQ(epoch_id(parsed.manifest), parsed.epoch);
+    EXPECT_TRUE(text.ends_with("}\n"));
+  }
+}
+
+TEST(Manifest, ReadsWhatItWrites) {
+  for (const json& c : manifest_vectors().at("valid")) {
+    const Manifest manifest = parse_manifest(c.at("text").get<std::string>()).manifest;
+    const std::string text = serialize_manifest(manifest);
+    const ParsedManifest again = parse_manifest(text);
+    EXPECT_EQ(again.manifest, manifest);
+    EXPECT_EQ(again.epoch, epoch_id(manifest));
+    EXPECT_EQ(again.epoch, epoch_of(json::parse(text)));
+    EXPECT_EQ(serialize_manifest(again.manifest), text);
+  }
+}
+
+TEST(Manifest, EpochDependsOnEveryMember) {
+  const Manifest manifest =
+      parse_manifest(manifest_vectors().at("valid").at(0).at("text").get<std::string>()).manifest;
+  std::vector<Manifest> others(5, manifest);
+  others[0].salt[15] ^= 1;
+  others[1].seed[31] ^= 0x80;
+  others[2].table[0] ^= 1;
+  others[3].samples[7] ^= 1;
+  others[4].layout.key_count -= 1;
+  for (const Manifest& other : others) EXPECT_NE(epoch_id(other), epoch_id(manifest));
+}
+
+// What the message about an invalid manifest must hold one of. Changes read "row_count = 0, new
+// epoch", "without salt, new epoch" or "epoch one digit short".
+std::vector<std::string> words_that_name(const json& c) {
+  const std::string reason = c.at("reason");
+  if (reason == "epoch differs") return {"altered"};
+  if (reason == "records of no bytes") return {"one byte"};
+  if (reason == "members must not nest") return {"strings and integers"};
+  if (reason == "not one JSON object") return {"not json", "not a json object", "strings and"};
+  std::string member = c.at("change");
+  if (member.starts_with("without ")) member = member.substr(8);
+  member = member.substr(0, member.find_first_of(" ,"));
+  if (member == "kind") return {"kind", "arity"};  // another kind wants another arity
+  return {member};
+}
+
+TEST(Manifest, RefusesTheInvalidVectorsAndNamesWhatIsWrong) {
+  size_t refused = 0;
+  const json& file = manifest_vectors();
+  for (const char* list : {"invalid", "invalid_cross_field"}) {
+    for (const json& c : file.at(list)) {
+      SCOPED_TRACE(c.at("change").get<std::string>() + ": " + c.at("reason").get<std::string>());
+      const std::string text = c.at("text");
+      const std::string message = bad_input_of([&] { parse_manifest(text); });
+      EXPECT_NE(message, "") << "accepted";
+      refused += !message.empty();
+      const auto words = words_that_name(c);
+      EXPECT_TRUE(std::ranges::any_of(words, [&](const std::string& word) {
+        return lower_case(message).find(word) != std::string::npos;
+      })) << message;
+    }
+  }
+  EXPECT_EQ(refused, file.at("invalid").size() + file.at("invalid_cross_field").size());
+  EXPECT_GT(refused, 120u);
+}
+
+// A number that looks small enough only after it was squeezed into 64 or 32 bits, or into a double.
+TEST(Manifest, RefusesNumbersThatWrap) {
+  for (const char* member : {"key_count", "shard_count", "row_count", "arity", "digest_bytes",
+                             "length_bytes", "value_bytes", "query_bits", "failure_log2"}) {
+    const json good = manifest_vectors().at("valid").at(0).at("manifest").at(member);
+    const uint64_t wrapped_32 = good.get<uint64_t>() + (uint64_t{1} << 32);
+    for (const json& value : {json(wrapped_32), json(UINT64_MAX), json(INT64_MAX), json(INT64_MIN),
+                              json(-0.0), json(1e300), json(3.0)}) {
+      if (std::string_view(member) == "failure_log2" && value == json(INT64_MIN)) continue;
+      EXPECT_NE(bad_input_of([&] {
+                  parse_manifest(altered_text({{member, value}}));
+                }),
+                "")
+          << member << " = " << value;
+    }
+  }
+}
+
+TEST(Manifest, IgnoresUnknownMembersButCountsThemInTheEpoch) {
+  const json valid = manifest_vectors().at("valid").at(0);
+  const ParsedManifest plain = parse_manifest(valid.at("text").get<std::string>());
+  for (const json& value : {json("text"), json(""), json(7), json(-7), json(INT64_MIN),
+                            json(UINT64_MAX), json("quote \" and \\ and \n and \x7f")}) {
+    const std::string text = altered_text({{"an_unknown_member", value}});
+    const ParsedManifest parsed = parse_manifest(text);
+    EXPECT_EQ(parsed.manifest, plain.manifest);
+    EXPECT_NE(parsed.epoch, plain.epoch);
+    json other = json::parse(text);
+    other["an_unknown_member"] = 8;
+    EXPECT_NE(bad_input_of([&] { parse_manifest(other.dump()); }).find("altered"),
+              std::string::npos);
+  }
+}
+
+TEST(Manifest, RefusesNestedMembersHoweverDeep) {
+  for (const json& value : {json::array(), json::object(), json::array({1}), json({{"a", 1}})}) {
+    for (const char* member : {"an_unknown_member", "arity", "format"}) {
+      EXPECT_NE(bad_input_of([&] {
+                  parse_manifest(altered_text({{member, value}}));
+                }),
+                "")
+          << member << " = " << value;
+    }
+  }
+  for (const size_t depth : {2, 1000, 30'000}) {
+    std::string arrays(depth, '[');
+    std::string objects;
+    while (objects.size() < 2 * depth) objects += R"({"":)";
+    for (const std::string& text :
+         {arrays, arrays + std::string(depth, ']'), objects.substr(0, kManifestBytesMax),
+          "{\"a\":" + arrays, "[{\"a\":" + arrays}) {
+      EXPECT_NE(bad_input_of([&] { parse_manifest(text); }), "") << depth;
+    }
+  }
+}
+
+TEST(Manifest, RefusesMoreThan64KiB) {
+  std::string text = manifest_vectors().at("valid").at(0).at("text");
+  const ParsedManifest plain = parse_manifest(text);
+  text.insert(1, std::string(kManifestBytesMax - text.size(), ' '));
+  ASSERT_EQ(text.size(), 65'536u);
+  EXPECT_EQ(parse_manifest(text).manifest, plain.manifest);
+  text.insert(1, " ");
+  EXPECT_NE(bad_input_of([&] { parse_manifest(text); }).find("65536"), std::string::npos);
+  EXPECT_NE(bad_input_of([] { parse_manifest(std::string(10'000'000, '[')); }), "");
+}
+
+// A message is shown on a terminal: nothing that a server wrote may end its line or run away.
+TEST(Manifest, RefusesInOneLineWhateverItHolds) {
+  const std::string wild = "line\nfeed \x1b[2J \x7f \xc3\xa9 " + std::string(50'000, 'x');
+  for (const char* member : {"format", "mode", "kind", "lwe", "salt", "arity"}) {
+    EXPECT_NE(bad_input_of([&] { parse_manifest(altered_text({{member, wild}})); }), "");
+  }
+  for (const std::string& text :
+       {wild, "\"" + wild, "{\"" + wild, "{\"" + wild + "\" 1}", "{\"a\": " + wild + "}",
+        std::string(60'000, '1'), "{\"a\": \"\xff\"}"s, std::string(100, '\0'), "1e999"s}) {
+    EXPECT_NE(bad_input_of([&] { parse_manifest(text); }), "");
+  }
+}
+
+// Every byte of a valid text replaced, taken out or doubled: refused, or the same manifest after
+// all (white space). The first text sees every replacement, the others an eighth of them.
+TEST(Manifest, SurvivesNoAlterationOfOneCharacter) {
+  const std::string replacements = "0123456789abcdefA_\"{}[],:-+. \t\n\\/\x80\xff\0"s;
+  size_t refused = 0;
+  size_t identical = 0;
+  size_t step = 1;
+  for (const json& c : manifest_vectors().at("valid")) {
+    const std::string text = c.at("text");
+    const ParsedManifest original = parse_manifest(text);
+    const auto alter = [&](const std::string& altered) {
+      try {
+        const ParsedManifest parsed = parse_manifest(altered);
+        ASSERT_EQ(parsed.manifest, original.manifest) << altered;
+        ASSERT_EQ(parsed.epoch, original.epoch) << altered;
+        ++identical;
+      } catch (const BadInput&) {
+        ++refused;
+      }
+    };
+    for (size_t at = 0; at < text.size(); ++at) {
+      std::string altered = text;
+      for (size_t i = at % step; i < replacements.size(); i += step) {
+        altered[at] = replacements[i];
+        alter(altered);
+      }
+      alter(std::string(text).erase(at, 1));
+      alter(std::string(text).insert(at, 1, text[at]));
+      alter(std::string(text).insert(at, 1, ' '));
+    }
+    step = 8;
+  }
+  EXPECT_GT(refused, 30'000u);
+  EXPECT_GT(identical, 300u);
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,119 @@
+#include "src/noise_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "src/bit_packing.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+// The error of rounding depends on the word's lowest 32-bits bits and, for a tie, on the one above:
+// over all words of those its mean is zero and its variance the stated one, exactly.
+TEST(RoundingVariance, IsThatOfAllWords) {
+  EXPECT_EQ(rounding_variance(32), 0.0);
+  for (uint32_t bits = 16; bits <= 31; ++bits) {
+    const uint64_t words = uint64_t{2} << (32 - bits);
+    int64_t sum = 0;
+    uint64_t sum_of_squares = 0;
+    for (uint64_t word = 0; word < words; ++word) {
+      const auto low = static_cast<uint32_t>(word);
+      const int64_t error = static_cast<int32_t>(restore_word(round_word(low, bits), bits) - low);
+      sum += error;
+      sum_of_squares += static_cast<uint64_t>(error * error);
+    }
+    EXPECT_EQ(sum, 0) << bits;
+    const double variance = static_cast<double>(sum_of_squares) / static_cast<double>(words);
+    EXPECT_DOUBLE_EQ(rounding_variance(bits), variance) << bits;
+  }
+}
+
+// Computed with exact fractions and 30 decimal digits, away from this program. With
+// v(bits) = (4^(32-bits) + 2) / 12:
+//   query_variance = 2^14 R (2/3 + v(query_bits))
+//   hint_variance  = (2/3) n v(hint_bits)
+//   response_bound = 2^(31-response_bits)
+//   log2_failure   = 1 - (2^23 - response_bound)^2 / (2 variance ln 2) + log2 W
+TEST(NoiseBudget, IsTheFormula) {
+  {
+    // 2^14 * 1180000 * (2/3 + 21.5) = 428550826666.67; (2/3) * 1774 * 22369621.5 = 26455805694;
+    // 6291456^2 / (2 * 455006632360.67) = 43.496529264, which is 62.752227066 ln 2.
+    const NoiseBudget budget = noise_budget(1'180'000, 1774, 256, 28, 10, 18);
+    EXPECT_NEAR(budget.query_variance, 1'285'652'480'000.0 / 3, 1);
+    EXPECT_NEAR(budget.hint_variance, 26'455'805'694.0, 1);
+    EXPECT_EQ(budget.response_bound, 2'097'152.0);
+    EXPECT_NEAR(budget.log2_failure, 1 - 62.7522270656194 + 8, 1e-9);
+  }
+  {
+    // 2^14 * 1024 * (2/3 + 1365.5) = 22920473258.67; (2/3) * 1288 * 89478485.5 = 76832192882.67;
+    // 4194304^2 / (2 * 99752666141.33) = 88.179026812, which is 127.215444692 ln 2.
+    const NoiseBudget budget = noise_budget(1024, 1288, 1, 25, 9, 17);
+    EXPECT_NEAR(budget.query_variance, 68'761'419'776.0 / 3, 1);
+    EXPECT_NEAR(budget.hint_variance, 230'496'578'648.0 / 3, 1);
+    EXPECT_EQ(budget.response_bound, 4'194'304.0);
+    EXPECT_NEAR(budget.log2_failure, -126.215444691551, 1e-9);
+  }
+  {
+    // Nothing rounded: 2^14 * 4096 * 2/3, and the whole 2^23 is room.
+    const NoiseBudget budget = noise_budget(4096, 1288, 1024, 32, 32, 32);
+    EXPECT_NEAR(budget.query_variance, 134'217'728.0 / 3, 1e-6);
+    EXPECT_EQ(budget.hint_variance, 0.0);
+    EXPECT_EQ(budget.response_bound, 0.0);
+    EXPECT_NEAR(budget.log2_failure, -1'134'570.54639638927, 1e-6);
+  }
+}
+
+// What fewer bits than the papers' rest on: 1.18 million rows with 28-bit queries, 10-bit responses
+// and 18-bit hints, for any record, and one bit fewer of either sum is too few.
+TEST(NoiseBudget, AllowsTheRoundingsOfTheDesign) {
+  EXPECT_LT(noise_budget(1'180'000, 1774, 16, 28, 10, 18).log2_failure, kFailureLog2Max);
+  EXPECT_LT(noise_budget(1'180'000, 1774, 1024, 28, 10, 18).log2_failure, kFailureLog2Max);
+  EXPECT_LT(noise_budget(1'180'000, 1774, 131'092, 28, 10, 18).log2_failure, kFailureLog2Max);
+  EXPECT_GT(noise_budget(1'180'000, 1774, 1024, 27, 10, 18).log2_failure, kFailureLog2Max);
+  EXPECT_GT(noise_budget(1'180'000, 1774, 1024, 28, 9, 18).log2_failure, kFailureLog2Max);
+}
+
+TEST(NoiseBudget, LeavesNoRoomBelowNineResponseBits) {
+  EXPECT_EQ(noise_budget(64, 1288, 1, 32, 8, 32).log2_failure, 0.0);
+  EXPECT_EQ(noise_budget(64, 1288, 1, 32, 1, 32).log2_failure, 0.0);
+  EXPECT_LT(noise_budget(64, 1288, 1, 32, 9, 32).log2_failure, -1000.0);
+}
+
+TEST(NoiseBudget, IsAProbabilityAtMostOne) {
+  EXPECT_EQ(noise_budget(uint64_t{1} << 31, 1774, 131'092, 24, 9, 16).log2_failure, 0.0);
+}
+
+// Fewer rows, fewer secrets, fewer bytes, more bits: never worse.
+TEST(NoiseBudget, IsMonotone) {
+  support::SeededRandom random(20);
+  for (int i = 0; i < 10'000; ++i) {
+    const uint64_t rows = random.between(1, uint64_t{1} << random.between(1, 31));
+    const auto dimension = static_cast<uint32_t>(random.between(1, 4000));
+    const auto bytes = static_cast<uint32_t>(random.between(1, 131'092));
+    const auto query = static_cast<uint32_t>(random.between(24, 32));
+    const auto response = static_cast<uint32_t>(random.between(9, 32));
+    const auto hint = static_cast<uint32_t>(random.between(16, 32));
+    const auto failure = [](auto... arguments) { return noise_budget(arguments...).log2_failure; };
+    const double here = failure(rows, dimension, bytes, query, response, hint);
+    ASSERT_LE(here, 0.0);
+    ASSERT_GE(failure(rows + random.below(rows), dimension, bytes, query, response, hint), here);
+    ASSERT_GE(failure(rows, dimension + 1, bytes, query, response, hint), here);
+    ASSERT_GE(failure(rows, dimension, bytes + 1, query, response, hint), here);
+    if (query < 32) {
+      ASSERT_LE(failure(rows, dimension, bytes, query + 1, response, hint), here);
+    }
+    if (response < 32) {
+      ASSERT_LE(failure(rows, dimension, bytes, query, response + 1, hint), here);
+    }
+    if (hint < 32) {
+      ASSERT_LE(failure(rows, dimension, bytes, query, response, hint + 1), here);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

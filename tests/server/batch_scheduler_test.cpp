@@ -1,0 +1,215 @@
+#include "host/server/batch_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "tests/server/tiny_database.h"
+
+namespace blindfuse {
+namespace {
+
+using server_testing::expected_response;
+using server_testing::kQueryBits;
+using server_testing::Numbers;
+using server_testing::pack;
+using server_testing::random_query;
+using server_testing::TestEngine;
+
+std::span<const uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+class BatchSchedulerTest : public testing::Test {
+ protected:
+  std::unique_ptr<BatchScheduler> scheduler(size_t batch_max, size_t queue_max) {
+    return std::make_unique<BatchScheduler>(engine_, database_.manifest.layout,
+                                            BatchLimits{batch_max, queue_max});
+  }
+
+  // Asks on a thread of its own.
+  static std::future<std::string> ask(BatchScheduler& scheduler, uint64_t seed) {
+    return std::async(std::launch::async, [&scheduler, seed] {
+      return scheduler.answer(bytes_of(pack(random_query(seed), kQueryBits)));
+    });
+  }
+
+  // The engine holds one batch, and `count` queries wait.
+  void wait_for_queue(const BatchScheduler& scheduler, size_t count) {
+    control_->wait_for_batches(1);
+    while (scheduler.waiting_count() < count) std::this_thread::yield();
+  }
+
+  const LoadedDatabase database_ = server_testing::tiny_database();
+  const std::shared_ptr<TestEngine::Control> control_ = std::make_shared<TestEngine::Control>();
+  TestEngine engine_{database_.matrix.view(), control_};
+};
+
+// The numbers are small enough to work out on paper.
+TEST(BatchScheduler, ComputesAProductWorkedOutByHand) {
+  Layout layout;
+  layout.kind = DatabaseKind::kIndex;
+  layout.key_count = 64;
+  layout.row_count = 64;
+  layout.arity = 1;
+  layout.record = {.digest_bytes = 0, .length_bytes = 0, .value_bytes = 2};
+  layout.query_bits = 32;
+  layout.response_bits = 16;
+  Matrix matrix(64, 2);
+  matrix.columns(0, 2)[0] = 3;  // row 0: 3, -2
+  matrix.columns(0, 2)[64] = 0xfe;
+  matrix.columns(0, 2)[5] = 0xff;  // row 5: -1, 127
+  matrix.columns(0, 2)[64 + 5] = 0x7f;
+  TestEngine engine(matrix.view(), std::make_shared<TestEngine::Control>());
+  BatchScheduler scheduler(engine, layout, {1, 1});
+  std::string query(256, '\0');
+  query[2] = 1;       // row 0: 0x00010000
+  query[20 + 3] = 1;  // row 5: 0x01000000
+  // Column 0: 0x00030000 - 0x01000000 = 0xff030000; column 1: 0x7f000000 - 0x00020000 = 0x7efe0000;
+  // the upper 16 bits.
+  EXPECT_EQ(scheduler.answer(bytes_of(query)), std::string("\x03\xff\xfe\x7e", 4));
+}
+
+TEST_F(BatchSchedulerTest, AnswersOneQueryAfterTheOther) {
+  const auto scheduler = this->scheduler(4, 8);
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    EXPECT_EQ(ask(*scheduler, seed).get(), expected_response(random_query(seed)));
+  }
+  for (const size_t size : control_->batches) EXPECT_EQ(size, 1u);
+}
+
+TEST_F(BatchSchedulerTest, AnswersTheQueriesOfOneCallInOrder) {
+  const auto scheduler = this->scheduler(4, 8);
+  for (const size_t count : {2u, 4u, 5u, 8u}) {
+    std::string queries;
+    std::string expected;
+    for (uint64_t seed = 0; seed < count; ++seed) {
+      queries += pack(random_query(seed), kQueryBits);
+      expected += expected_response(random_query(seed));
+    }
+    EXPECT_EQ(scheduler->answer(bytes_of(queries)), expected) << count;
+  }
+}
+
+TEST_F(BatchSchedulerTest, BringsWhatWaitsIntoFullBatches) {
+  const auto scheduler = this->scheduler(4, 9);
+  control_->hold();
+  std::vector<std::future<std::string>> answers;
+  answers.push_back(ask(*scheduler, 0));
+  wait_for_queue(*scheduler, 0);
+  for (uint64_t seed = 1; seed <= 9; ++seed) answers.push_back(ask(*scheduler, seed));
+  wait_for_queue(*scheduler, 9);
+  control_->release();
+  for (uint64_t seed = 0; seed <= 9; ++seed) {
+    EXPECT_EQ(answers[seed].get(), expected_response(random_query(seed)));
+  }
+  EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 4, 4, 1}));
+}
+
+TEST_F(BatchSchedulerTest, EndsABatchWhereTheRingEnds) {
+  const auto scheduler = this->scheduler(3, 4);  // 7 slots
+  for (int round = 0; round < 20; ++round) {
+    control_->hold();
+    const size_t begun = control_->batches.size();
+    std::vector<std::future<std::string>> answers;
+    answers.push_back(ask(*scheduler, 0));
+    control_->wait_for_batches(begun + 1);
+    for (uint64_t seed = 1; seed <= 4; ++seed) answers.push_back(ask(*scheduler, seed));
+    while (scheduler->waiting_count() < 4) std::this_thread::yield();
+    control_->release();
+    // Joined by more while the ring is not empty.
+    answers.push_back(ask(*scheduler, 5));
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      EXPECT_EQ(answers[seed].get(), expected_response(random_query(seed)));
+    }
+    try {
+      EXPECT_EQ(answers[5].get(), expected_response(random_query(5)));
+    } catch (const QueueFull&) {
+      // It was faster than the engine.
+    }
+  }
+}
+
+TEST_F(BatchSchedulerTest, RefusesWhatDoesNotFitAtOnce) {
+  const auto scheduler = this->scheduler(2, 3);
+  control_->hold();
+  auto running = ask(*scheduler, 0);
+  wait_for_queue(*scheduler, 0);
+  auto second = ask(*scheduler, 1);
+  auto third = ask(*scheduler, 2);
+  wait_for_queue(*scheduler, 2);
+  const std::string query = pack(random_query(3), kQueryBits);
+  EXPECT_THROW(scheduler->answer(bytes_of(query + query)), QueueFull);
+  EXPECT_EQ(scheduler->waiting_count(), 2u) << "a refused call takes no place";
+  auto fourth = ask(*scheduler, 3);
+  wait_for_queue(*scheduler, 3);
+  EXPECT_THROW(scheduler->answer(bytes_of(query)), QueueFull);
+  control_->release();
+  EXPECT_EQ(running.get(), expected_response(random_query(0)));
+  EXPECT_EQ(second.get(), expected_response(random_query(1)));
+  EXPECT_EQ(third.get(), expected_response(random_query(2)));
+  EXPECT_EQ(fourth.get(), expected_response(random_query(3)));
+}
+
+TEST_F(BatchSchedulerTest, AFailureConcernsItsBatchAlone) {
+  const auto scheduler = this->scheduler(4, 8);
+  control_->fail(true);
+  EXPECT_THROW(ask(*scheduler, 0).get(), EngineTrouble);
+  control_->fail(false);
+  EXPECT_EQ(ask(*scheduler, 1).get(), expected_response(random_query(1)));
+}
+
+TEST_F(BatchSchedulerTest, ACallFailsWhenOneOfItsBatchesDoes) {
+  const auto scheduler = this->scheduler(1, 8);
+  control_->hold();
+  const std::string query = pack(random_query(0), kQueryBits);
+  auto answer = std::async(std::launch::async,
+                           [&] { return scheduler->answer(bytes_of(query + query + query)); });
+  control_->wait_for_batches(1);
+  control_->fail(true);
+  control_->release();
+  EXPECT_THROW(answer.get(), EngineTrouble);
+  EXPECT_EQ(control_->batches.size(), 3u) << "its other queries are not left behind in the ring";
+}
+
+TEST_F(BatchSchedulerTest, AnswersWhatWaitsBeforeItStops) {
+  const auto scheduler = this->scheduler(2, 8);
+  control_->hold();
+  std::vector<std::future<std::string>> answers;
+  answers.push_back(ask(*scheduler, 0));
+  wait_for_queue(*scheduler, 0);
+  for (uint64_t seed = 1; seed < 5; ++seed) answers.push_back(ask(*scheduler, seed));
+  wait_for_queue(*scheduler, 4);
+  auto stopped = std::async(std::launch::async, [&] { scheduler->stop(); });
+  while (true) {
+    try {
+      scheduler->answer(bytes_of(std::string(kQueryBits * 128 / 8 * 8, '\0')));
+    } catch (const QueueFull&) {
+      continue;  // not yet told to stop
+    } catch (const SchedulerStopped&) {
+      break;
+    }
+  }
+  control_->release();
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    EXPECT_EQ(answers[seed].get(), expected_response(random_query(seed)));
+  }
+  stopped.get();
+}
+
+TEST_F(BatchSchedulerTest, GivesEachOfManyThreadsItsOwnAnswers) {
+  const auto scheduler = this->scheduler(4, 64);
+  std::vector<std::future<void>> clients;
+  for (uint64_t client = 0; client < 16; ++client) {
+    clients.push_back(std::async(std::launch::async, [&, client] {
+      for (uint64_t i = 0; i < 20; ++i) {
+        const Numbers query = random_query(client * 1000 + i);
+        EXPECT_EQ(scheduler->answer(bytes_of(pack(query, kQueryBits))), expected_response(query));
+      }
+    }));
+  }
+  for (auto& client : clients) client.get();
+}
+
+}  // namespace
+}  // namespace blindfuse

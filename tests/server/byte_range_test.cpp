@@ -1,0 +1,48 @@
+#include "host/server/byte_range.h"
+
+#include <gtest/gtest.h>
+
+#include "host/server/problem.h"
+
+namespace blindfuse {
+namespace {
+
+TEST(ByteRange, ReadsOneRange) {
+  EXPECT_EQ(parse_byte_range("bytes=0-0", 10), (ByteRange{0, 0}));
+  EXPECT_EQ(parse_byte_range("bytes=3-7", 10), (ByteRange{3, 7}));
+  EXPECT_EQ(parse_byte_range("bytes=3-", 10), (ByteRange{3, 9}));
+  EXPECT_EQ(parse_byte_range("bytes=-3", 10), (ByteRange{7, 9}));
+  EXPECT_EQ(parse_byte_range("bytes=9-9", 10)->size(), 1u);
+}
+
+TEST(ByteRange, EndsWhereTheResourceDoes) {
+  EXPECT_EQ(parse_byte_range("bytes=3-10", 10), (ByteRange{3, 9}));
+  EXPECT_EQ(parse_byte_range("bytes=0-18446744073709551615", 10), (ByteRange{0, 9}));
+  EXPECT_EQ(parse_byte_range("bytes=-18446744073709551615", 10), (ByteRange{0, 9}));
+}
+
+TEST(ByteRange, IgnoresWhatIsNoSingleRangeOfBytes) {
+  for (const char* header : {"", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=1", "bytes=5-4",
+                             "bytes=0-1,3-4", "bytes=--1", "bytes=0--1", "bytes= 0-1", "bytes=+0-1",
+                             "pages=0-1", "BYTES=0-1", "bytes=0-99999999999999999999"}) {
+    EXPECT_EQ(parse_byte_range(header, 10), std::nullopt) << header;
+  }
+}
+
+TEST(ByteRange, RefusesWhatBeginsBeyondTheEnd) {
+  for (const char* header :
+       {"bytes=10-", "bytes=10-10", "bytes=18446744073709551615-", "bytes=-0"}) {
+    try {
+      parse_byte_range(header, 10);
+      ADD_FAILURE() << "accepted: " << header;
+    } catch (const Refusal& refusal) {
+      EXPECT_EQ(refusal.problem().status(), 416);
+      ASSERT_EQ(refusal.problem().headers.size(), 1u);
+      EXPECT_EQ(refusal.problem().headers[0].first, "Content-Range");
+      EXPECT_EQ(refusal.problem().headers[0].second, "bytes */10");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

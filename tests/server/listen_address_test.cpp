@@ -1,0 +1,47 @@
+#include "host/server/listen_address.h"
+
+#include <gtest/gtest.h>
+
+#include "host/server/listening_socket.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+TEST(ListenAddress, ReadsHostAndPort) {
+  EXPECT_EQ(parse_listen_address("127.0.0.1:8080"), (ListenAddress{"127.0.0.1", 8080}));
+  EXPECT_EQ(parse_listen_address("localhost:0"), (ListenAddress{"localhost", 0}));
+  EXPECT_EQ(parse_listen_address("[::1]:65535"), (ListenAddress{"::1", 65'535}));
+  for (const char* text : {"127.0.0.1:8080", "[::1]:0"}) {
+    EXPECT_EQ(format_listen_address(parse_listen_address(text)), text);
+  }
+}
+
+TEST(ListenAddress, RefusesAnythingElse) {
+  for (const char* text : {"", ":", "8080", "localhost", ":8080", "localhost:", "localhost:x",
+                           "localhost:-1", "localhost:65536", "localhost: 80", "::1:8080", "[::1]",
+                           "[]:80", "[localhost]:80", "[::1:80", "localhost:80/"}) {
+    EXPECT_THROW(parse_listen_address(text), BadInput) << text;
+  }
+}
+
+TEST(ListeningSocket, GetsAFreePortAndHoldsIt) {
+  const ListeningSocket first({"127.0.0.1", 0});
+  EXPECT_NE(first.address().port, 0);
+  try {
+    const ListeningSocket second(first.address());
+    ADD_FAILURE() << "two sockets listen on one port";
+  } catch (const BadInput& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "cannot listen on 127.0.0.1:" + std::to_string(first.address().port) +
+                  ": Address already in use");
+  }
+}
+
+TEST(ListeningSocket, RefusesAddressesThatAreNotOurs) {
+  EXPECT_THROW(ListeningSocket({"192.0.2.1", 0}), BadInput);
+  EXPECT_THROW(ListeningSocket({"no-such-host.invalid", 0}), BadInput);
+}
+
+}  // namespace
+}  // namespace blindfuse

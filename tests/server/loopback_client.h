@@ -1,0 +1,170 @@
+// A client that sends exactly the bytes that a test gives it, and takes responses apart without
+// forgiving anything.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace blindfuse::server_testing {
+
+struct HttpResponse {
+  int status = 0;
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
+
+  bool has(const std::string& name) const { return headers.contains(name); }
+  std::string header(const std::string& name) const {
+    const auto at = headers.find(name);
+    return at == headers.end() ? "" : at->second;
+  }
+  // The last part of a problem's type; fails the test when the body is no problem document.
+  std::string problem() const {
+    EXPECT_EQ(header("content-type"), "application/problem+json");
+    const auto document = nlohmann::json::parse(body);
+    EXPECT_EQ(document.at("status"), status);
+    EXPECT_FALSE(document.at("title").get<std::string>().empty());
+    EXPECT_FALSE(document.at("detail").get<std::string>().empty());
+    const std::string prefix = "urn:blindfuse:problem:";
+    const std::string type = document.at("type");
+    EXPECT_EQ(type.substr(0, prefix.size()), prefix);
+    return type.substr(prefix.size());
+  }
+  std::string detail() const { return nlohmann::json::parse(body).at("detail"); }
+  std::string epoch() const { return nlohmann::json::parse(body).value("epoch", ""); }
+};
+
+class LoopbackClient {
+ public:
+  // "http://127.0.0.1:PORT"
+  explicit LoopbackClient(const std::string& url) {
+    const auto port = static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
+    const bool v6 = url.find('[') != std::string::npos;
+    fd_ = ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_in6 address6{};
+    address6.sin6_family = AF_INET6;
+    address6.sin6_port = htons(port);
+    address6.sin6_addr = in6addr_loopback;
+    const int result = v6 ? connect(fd_, reinterpret_cast<sockaddr*>(&address6), sizeof address6)
+                          : connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address);
+    if (result != 0) {
+      close();
+      throw std::runtime_error("cannot connect to " + url);
+    }
+  }
+  ~LoopbackClient() { close(); }
+  LoopbackClient(const LoopbackClient&) = delete;
+  LoopbackClient& operator=(const LoopbackClient&) = delete;
+
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+
+  // The client will say no more; it still listens.
+  void finish_sending() { shutdown(fd_, SHUT_WR); }
+
+  // false when the server does not take all of it.
+  bool send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t put = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(put));
+    }
+    return true;
+  }
+
+  // The next response. Throws when the connection ends before it does.
+  HttpResponse receive(bool to_head_request = false) {
+    size_t end = 0;
+    while ((end = pending_.find("\r\n\r\n")) == std::string::npos) receive_more();
+    HttpResponse response = parse_head(pending_.substr(0, end + 2));
+    pending_.erase(0, end + 4);
+    if (to_head_request || response.status == 304 || response.status == 100) return response;
+    const size_t length = std::stoull(response.header("content-length"));
+    while (pending_.size() < length) receive_more();
+    response.body = pending_.substr(0, length);
+    pending_.erase(0, length);
+    return response;
+  }
+
+  HttpResponse ask(std::string_view bytes) {
+    send(bytes);
+    return receive();
+  }
+
+  // Whether the server has closed, with nothing more to read; waits for it.
+  bool is_closed() {
+    if (!pending_.empty()) return false;
+    char byte = 0;
+    pollfd waiting{fd_, POLLIN, 0};
+    poll(&waiting, 1, 20'000);
+    return recv(fd_, &byte, 1, MSG_DONTWAIT) == 0;
+  }
+
+ private:
+  void receive_more() {
+    char bytes[65'536];
+    const ssize_t got = recv(fd_, bytes, sizeof bytes, 0);
+    if (got < 0 && errno == EINTR) return;
+    if (got <= 0) throw std::runtime_error("the connection ended within a response");
+    pending_.append(bytes, static_cast<size_t>(got));
+  }
+
+  static HttpResponse parse_head(const std::string& head) {
+    HttpResponse response;
+    EXPECT_EQ(head.substr(0, 9), "HTTP/1.1 ");
+    response.status = std::stoi(head.substr(9, 3));
+    size_t at = head.find("\r\n") + 2;
+    while (at < head.size()) {
+      const size_t end = head.find("\r\n", at);
+      const size_t colon = head.find(": ", at);
+      EXPECT_LT(colon, end);
+      std::string name = head.substr(at, colon - at);
+      for (char& c : name) c = static_cast<char>(std::tolower(c));
+      const bool added =
+          response.headers.emplace(name, head.substr(colon + 2, end - colon - 2)).second;
+      EXPECT_TRUE(added) << name << " is there twice";
+      at = end + 2;
+    }
+    return response;
+  }
+
+  int fd_ = -1;
+  std::string pending_;
+};
+
+inline std::string get_request(const std::string& target, const std::string& headers = "",
+                               const std::string& method = "GET") {
+  return method + " " + target + " HTTP/1.1\r\nHost: test\r\n" + headers + "\r\n";
+}
+
+inline std::string post_head(const std::string& target, const std::string& content_type,
+                             const std::string& length) {
+  return "POST " + target + " HTTP/1.1\r\nHost: test\r\nContent-Type: " + content_type +
+         "\r\nContent-Length: " + length + "\r\n\r\n";
+}
+
+inline std::string post_request(const std::string& target, const std::string& content_type,
+                                const std::string& body) {
+  return post_head(target, content_type, std::to_string(body.size())) + body;
+}
+
+}  // namespace blindfuse::server_testing

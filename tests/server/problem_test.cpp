@@ -1,0 +1,46 @@
+#include "host/server/problem.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace blindfuse {
+namespace {
+
+TEST(Problem, IsAProblemDocument) {
+  const Problem problem{
+      .kind = ProblemKind::kRetiredEpoch, .detail = "gone \"for good\"", .epoch = EpochId(64, 'a')};
+  EXPECT_EQ(problem.status(), 410);
+  const auto document = nlohmann::json::parse(serialize_problem(problem));
+  EXPECT_EQ(document, (nlohmann::json{{"type", "urn:blindfuse:problem:retired-epoch"},
+                                      {"title", "Retired epoch"},
+                                      {"status", 410},
+                                      {"detail", "gone \"for good\""},
+                                      {"epoch", EpochId(64, 'a')}}));
+}
+
+TEST(Problem, LeavesOutTheEpochWhereThereIsNone) {
+  const Refusal refusal(ProblemKind::kBusy, "later");
+  EXPECT_STREQ(refusal.what(), "later");
+  const auto document = nlohmann::json::parse(serialize_problem(refusal.problem()));
+  EXPECT_FALSE(document.contains("epoch"));
+  EXPECT_EQ(document.at("status"), 503);
+}
+
+TEST(Problem, HasATypeOfItsOwnForEveryKind) {
+  std::set<std::string> types;
+  const int last = static_cast<int>(ProblemKind::kUnsupportedVersion);
+  for (int kind = 0; kind <= last; ++kind) {
+    const Problem problem{.kind = static_cast<ProblemKind>(kind), .detail = ""};
+    const auto document = nlohmann::json::parse(serialize_problem(problem));
+    EXPECT_TRUE(types.insert(document.at("type")).second);
+    EXPECT_EQ(Problem{.kind = problem_kind_of(problem.status())}.status(), problem.status());
+  }
+  EXPECT_EQ(problem_kind_of(400), ProblemKind::kMalformedRequest);
+  EXPECT_EQ(problem_kind_of(404), ProblemKind::kUnknownRoute);
+  EXPECT_EQ(problem_kind_of(418), ProblemKind::kInternalError);
+}
+
+}  // namespace
+}  // namespace blindfuse

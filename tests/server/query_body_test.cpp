@@ -1,0 +1,117 @@
+#include "host/server/query_body.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/base64.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr QueryBodyLimits kLimits{.query_bytes = 4, .query_count_max = 3};
+
+std::string parse_json(const std::string& body) {
+  return parse_query_body(BodyFormat::kJson, body, kLimits);
+}
+
+std::string json_error(const std::string& body) {
+  try {
+    parse_json(body);
+  } catch (const BadInput& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << body << " was accepted";
+  return "";
+}
+
+// "QUJDRA==" is ABCD, "RUZHSA==" is EFGH.
+TEST(QueryBody, ReadsJson) {
+  EXPECT_EQ(parse_json(R"({"queries":["QUJDRA=="]})"), "ABCD");
+  EXPECT_EQ(parse_json(" {\n\t\"queries\" : [ \"QUJDRA==\" ,\r\n\"RUZHSA==\" ] } \n"), "ABCDEFGH");
+  EXPECT_EQ(parse_json(R"({"queries":["QUJDRA==","RUZHSA==","QUJDRA=="]})"), "ABCDEFGHABCD");
+  EXPECT_EQ(parse_json(R"({"\u0071ueries":["\u0051UJDRA=="]})"), "ABCD");
+  // A slash may be written with a backslash in JSON.
+  EXPECT_EQ(parse_json(R"({"queries":["\/\/\/\/\/w=="]})"), std::string(4, '\xff'));
+}
+
+TEST(QueryBody, RefusesOtherJson) {
+  for (const char* body :
+       {"[]", "1", "\"QUJDRA==\"", "null", "true", "{}", R"({"queries":{}})",
+        R"({"queries":"QUJDRA=="})", R"({"queries":[1]})", R"({"queries":[1.5]})",
+        R"({"queries":[-1]})", R"({"queries":[null]})", R"({"queries":[true]})",
+        R"({"queries":[["QUJDRA=="]]})", R"({"queries":[{}]})", R"({"query":["QUJDRA=="]})",
+        R"({"queries":["QUJDRA=="],"more":1})", R"({"more":1,"queries":["QUJDRA=="]})"}) {
+    EXPECT_THAT(json_error(body), testing::HasSubstr("the body must be {\"queries\":")) << body;
+  }
+  EXPECT_EQ(json_error(R"({"queries":["QUJDRA=="],"queries":["QUJDRA=="]})"),
+            "\"queries\" is there twice");
+  EXPECT_EQ(json_error(R"({"queries":[]})"), "there is no query in the request");
+  EXPECT_EQ(json_error(R"({"queries":["QUJDRA==","QUJDRA==","QUJDRA==","QUJDRA=="]})"),
+            "more than 3 queries in one request");
+}
+
+TEST(QueryBody, NamesThePlaceOfBrokenJsonWithoutQuotingIt) {
+  for (const char* body : {"", "{", "{\"queries\":[\"secret\x01\"]}", "{\"queries\":[\"\xff\"]}",
+                           R"({"queries":["QUJDRA=="]} x)", R"({"queries":["QUJDRA==",]})",
+                           R"({'queries':["QUJDRA=="]})", R"({"queries":["secret)",
+                           R"({"queries":[1e999]})", "/* */ {}"}) {
+    const std::string error = json_error(body);
+    EXPECT_THAT(error, testing::StartsWith("not JSON at byte ")) << body;
+    EXPECT_THAT(error, testing::Not(testing::HasSubstr("secret")));
+  }
+}
+
+TEST(QueryBody, RefusesEndlessNestingAtOnce) {
+  json_error(std::string(5'000'000, '['));
+  std::string objects;
+  for (int i = 0; i < 500'000; ++i) objects += "{\"queries\":";
+  json_error(objects);
+}
+
+TEST(QueryBody, NamesTheQueryAndTheLengthItShouldHave) {
+  EXPECT_EQ(json_error(R"({"queries":["QUJDRA==","QUJD"]})"),
+            "query 2 has 4 base64 characters; expected 8 for 4 bytes");
+  EXPECT_EQ(json_error(R"({"queries":[""]})"),
+            "query 1 has 0 base64 characters; expected 8 for 4 bytes");
+  for (const char* text :
+       {"QUJDRE==", "QUJDRA=A", "QUJDR===", "QUJDREVG", "QUJ RA==", "QUJ-RA==", "========"}) {
+    EXPECT_THAT(json_error(std::string(R"({"queries":[")") + text + "\"]}"),
+                testing::StartsWith("query 1 is not base64 of 4 bytes"))
+        << text;
+  }
+}
+
+TEST(QueryBody, ReadsBinary) {
+  EXPECT_EQ(parse_query_body(BodyFormat::kBinary, "ABCD", kLimits), "ABCD");
+  EXPECT_EQ(parse_query_body(BodyFormat::kBinary, "ABCDEFGHABCD", kLimits), "ABCDEFGHABCD");
+  for (const size_t size : {0u, 1u, 3u, 5u, 11u, 13u, 16u}) {
+    EXPECT_THROW(parse_query_body(BodyFormat::kBinary, std::string(size, 'x'), kLimits), BadInput)
+        << size;
+  }
+  try {
+    check_binary_length(5, kLimits);
+  } catch (const BadInput& error) {
+    EXPECT_STREQ(error.what(), "the body has 5 bytes; expected 1 to 3 queries of 4 bytes each");
+  }
+}
+
+TEST(QueryBody, WritesResponses) {
+  EXPECT_EQ(write_response_body(BodyFormat::kBinary, "ABCDE", 5), "ABCDE");
+  EXPECT_EQ(write_response_body(BodyFormat::kJson, "ABCD", 4), "{\"responses\":[\"QUJDRA==\"]}\n");
+  EXPECT_EQ(write_response_body(BodyFormat::kJson, "ABCDEFGH", 4),
+            "{\"responses\":[\"QUJDRA==\",\"RUZHSA==\"]}\n");
+}
+
+TEST(QueryBody, LimitsLeaveRoomForEveryRightBody) {
+  EXPECT_EQ(kLimits.body_bytes_max(BodyFormat::kBinary), 12u);
+  // As an indenting printer writes it.
+  std::string body = "{\n    \"queries\": [\n";
+  for (int i = 0; i < 3; ++i) body += "        \"QUJDRA==\",\n";
+  EXPECT_GE(kLimits.body_bytes_max(BodyFormat::kJson), body.size() + 10);
+  const QueryBodyLimits large{.query_bytes = uint64_t{1} << 33, .query_count_max = 65'536};
+  EXPECT_GT(large.body_bytes_max(BodyFormat::kJson), uint64_t{1} << 49);
+}
+
+}  // namespace
+}  // namespace blindfuse

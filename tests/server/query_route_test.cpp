@@ -1,0 +1,268 @@
+// Private look-ups over HTTP, and everything that a body can have wrong.
+#include "host/server/query_route.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/running_server.h"
+
+namespace blindfuse::server_testing {
+namespace {
+
+class QueryRoute : public RunningServer {
+ protected:
+  void SetUp() override { start(); }
+
+  static std::string binary(uint64_t count) {
+    std::string bytes;
+    for (uint64_t seed = 0; seed < count; ++seed) bytes += pack(random_query(seed), kQueryBits);
+    return bytes;
+  }
+  static std::string json(uint64_t count) {
+    auto list = nlohmann::json::array();
+    for (uint64_t seed = 0; seed < count; ++seed) {
+      list.push_back(base64_of(pack(random_query(seed), kQueryBits)));
+    }
+    return nlohmann::json{{"queries", list}}.dump();
+  }
+
+  // Refused after its body has been read: the connection goes on.
+  void expect_malformed(const std::string& request, const std::string& detail) {
+    SCOPED_TRACE(request.substr(request.find("\r\n\r\n"), 100));
+    LoopbackClient client(url());
+    const HttpResponse response = client.ask(request);
+    EXPECT_EQ(response.status, 400);
+    EXPECT_EQ(response.problem(), "malformed-queries");
+    EXPECT_EQ(response.detail(), detail);
+    EXPECT_EQ(client.ask(binary_request(binary(1))).status, 200);
+  }
+};
+
+TEST_F(QueryRoute, AnswersBinaryQueries) {
+  for (uint64_t count = 1; count <= 3; ++count) {
+    const HttpResponse response = ask(binary_request(binary(count)));
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.header("content-type"), "application/octet-stream");
+    EXPECT_EQ(response.header("cache-control"), "no-store");
+    std::string expected;
+    for (uint64_t seed = 0; seed < count; ++seed) expected += expected_response(random_query(seed));
+    EXPECT_EQ(response.body, expected);
+  }
+}
+
+TEST_F(QueryRoute, AnswersJsonQueries) {
+  for (uint64_t count = 1; count <= 3; ++count) {
+    const HttpResponse response = ask(json_request(json(count)));
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.header("content-type"), "application/json");
+    auto expected = nlohmann::json::array();
+    for (uint64_t seed = 0; seed < count; ++seed) {
+      expected.push_back(base64_of(expected_response(random_query(seed))));
+    }
+    EXPECT_EQ(nlohmann::json::parse(response.body), (nlohmann::json{{"responses", expected}}));
+  }
+}
+
+TEST_F(QueryRoute, TakesContentTypesAsTheyAreWritten) {
+  for (const char* type :
+       {"application/json; charset=utf-8", "Application/JSON", "application/json ;x=y"}) {
+    EXPECT_EQ(ask(post_request(queries_path(), type, json(1))).status, 200) << type;
+  }
+  EXPECT_EQ(ask(post_request(queries_path(), "APPLICATION/octet-stream", binary(1))).status, 200);
+}
+
+TEST_F(QueryRoute, RefusesOtherContentTypes) {
+  for (const char* type : {"text/plain", "application/x-www-form-urlencoded",
+                           "multipart/form-data; boundary=x", "application/jsonx", "json", "*/*"}) {
+    expect_refused(post_request(queries_path(), type, json(1)), 415, "unsupported-media-type");
+  }
+  expect_refused(
+      "POST " + queries_path() + " HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabcde", 415,
+      "unsupported-media-type");
+  for (const char* encoding : {"gzip", "br", "deflate", "gzip, br"}) {
+    expect_refused("POST " + queries_path() +
+                       " HTTP/1.1\r\nHost: x\r\nContent-Encoding: " + encoding +
+                       "\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\nabcde",
+                   415, "unsupported-media-type");
+  }
+}
+
+TEST_F(QueryRoute, RefusesBinaryBodiesOfOtherLengthsBeforeReadingThem) {
+  const std::string expected =
+      "; expected 1 to 3 queries of " + std::to_string(kQueryBytes) + " bytes each";
+  for (const uint64_t length :
+       {uint64_t{1}, kQueryBytes - 1, kQueryBytes + 1, 3 * kQueryBytes - 1}) {
+    expect_refused(
+        post_request(queries_path(), "application/octet-stream", std::string(length, 'x')), 400,
+        "malformed-queries");
+    const HttpResponse response =
+        ask(post_head(queries_path(), "application/octet-stream", std::to_string(length)));
+    EXPECT_EQ(response.detail(), "the body has " + std::to_string(length) + " bytes" + expected);
+  }
+  EXPECT_EQ(ask(post_request(queries_path(), "application/octet-stream", "")).problem(),
+            "malformed-queries");
+  expect_refused(post_request(queries_path(), "application/octet-stream",
+                              std::string(3 * kQueryBytes + 1, 'x')),
+                 413, "body-too-large");
+}
+
+TEST_F(QueryRoute, RefusesMalformedJson) {
+  const std::string good = base64_of(pack(random_query(0), kQueryBits));
+  const std::string length = std::to_string(good.size());
+  expect_malformed(json_request("{\"queries\":[\"" + good + "\",\"abcd\"]}"),
+                   "query 2 has 4 base64 characters; expected " + length + " for " +
+                       std::to_string(kQueryBytes) + " bytes");
+  std::string wrong = good;
+  wrong[10] = '*';
+  expect_malformed(json_request("{\"queries\":[\"" + wrong + "\"]}"),
+                   "query 1 is not base64 of " + std::to_string(kQueryBytes) +
+                       " bytes (RFC 4648 section 4, with padding)");
+  expect_malformed(json_request("{\"queries\":[]}"), "there is no query in the request");
+  expect_malformed(json_request(json(4)), "more than 3 queries in one request");
+  expect_malformed(json_request("{\"queries\":"),
+                   "not JSON at byte 12; the body must be {\"queries\": [\"<base64>\", ...]}");
+  expect_malformed(json_request(std::string(1'000, '[')),
+                   "the body must be {\"queries\": [\"<base64>\", ...]}");
+}
+
+TEST_F(QueryRoute, BoundsJsonBodiesByTheirLength) {
+  const QueryBodyLimits limits{kQueryBytes, 3};
+  const uint64_t most = limits.body_bytes_max(BodyFormat::kJson);
+  std::string body = json(3);
+  body += std::string(most - body.size(), ' ');
+  EXPECT_EQ(ask(json_request(body)).status, 200) << "the longest body that is allowed";
+  expect_refused(json_request(body + ' '), 413, "body-too-large");
+  EXPECT_EQ(ask(post_head(queries_path(), "application/json", std::to_string(most + 1))).detail(),
+            "the body has " + std::to_string(most + 1) + " bytes; at most " + std::to_string(most) +
+                " for 3 queries");
+  expect_refused(post_head(queries_path(), "application/json", "18446744073709551615"), 413,
+                 "body-too-large");
+}
+
+std::string chunked_head(const std::string& path, const std::string& type) {
+  return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: " + type +
+         "\r\nTransfer-Encoding: chunked\r\n\r\n";
+}
+
+std::string chunk(const std::string& bytes) {
+  char size[32];
+  std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
+  return size + bytes + "\r\n";
+}
+
+TEST_F(QueryRoute, TakesChunkedBodiesUpToTheSameLimit) {
+  const std::string type = "application/octet-stream";
+  const std::string body = binary(3);
+  LoopbackClient client(url());
+  const HttpResponse response =
+      client.ask(chunked_head(queries_path(), type) + chunk(body.substr(0, 1)) +
+                 chunk(body.substr(1, 700)) + chunk(body.substr(701)) + "0\r\n\r\n");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body.substr(0, kResponseBytes), expected_response(random_query(0)));
+  EXPECT_EQ(response.header("connection"), "close");
+  EXPECT_TRUE(client.is_closed());
+
+  expect_refused(chunked_head(queries_path(), type) + chunk(body + "x") + "0\r\n\r\n", 413,
+                 "body-too-large");
+  expect_refused(chunked_head(queries_path(), type) + chunk(body.substr(1)) + "0\r\n\r\n", 400,
+                 "malformed-queries");
+  expect_refused(chunked_head(queries_path(), type) + "0\r\n\r\n", 400, "malformed-queries");
+  for (const char* chunks :
+       {"xyz\r\n", "ffffffffffffffff\r\n", "-5\r\nabcde\r\n0\r\n\r\n", "\r\n\r\n"}) {
+    LoopbackClient broken(url());
+    broken.send(chunked_head(queries_path(), type) + chunks);
+    broken.finish_sending();
+    EXPECT_EQ(broken.receive().status / 100, 4) << chunks;
+  }
+  expect_healthy();
+}
+
+TEST_F(QueryRoute, CutsOffChunksWithoutEnd) {
+  LoopbackClient client(url());
+  client.send(chunked_head(queries_path(), "application/octet-stream"));
+  // A chunk's extension may be as long as it likes, and says nothing.
+  bool taken = client.send("5;" + std::string(100'000, 'a'));
+  for (int i = 0; i < 1'000 && taken; ++i) taken = client.send(std::string(10'000, 'a'));
+  EXPECT_EQ(client.receive().status, 400);
+  expect_healthy();
+}
+
+TEST_F(QueryRoute, AsksForALength) {
+  LoopbackClient client(url());
+  const HttpResponse response = client.ask(
+      "POST " + queries_path() + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\r\n");
+  EXPECT_EQ(response.status, 411);
+  EXPECT_EQ(response.problem(), "length-required");
+  EXPECT_EQ(client.ask(binary_request(binary(1))).status, 200)
+      << "there was no body to leave unread";
+}
+
+TEST_F(QueryRoute, SaysContinueOnlyToWhatItIsGoingToTake) {
+  const auto expecting = [&](const std::string& path, const std::string& length) {
+    return "POST " + path +
+           " HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n"
+           "Expect: 100-continue\r\nContent-Length: " +
+           length + "\r\n\r\n";
+  };
+  LoopbackClient client(url());
+  client.send(expecting(queries_path(), std::to_string(kQueryBytes)));
+  EXPECT_EQ(client.receive().status, 100);
+  client.send(binary(1));
+  const HttpResponse response = client.receive();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, expected_response(random_query(0)));
+
+  expect_refused(expecting(queries_path(), "5"), 400, "malformed-queries");
+  expect_refused(expecting(queries_path(), "999999999"), 413, "body-too-large");
+  expect_refused(expecting("/v1/epochs/" + kOldEpoch + "/queries", "5"), 410, "retired-epoch");
+  expect_refused(expecting("/nowhere", "5"), 404, "unknown-route");
+}
+
+TEST_F(QueryRoute, RefusesOtherEpochsBeforeReadingTheBody) {
+  const std::string old_path = "/v1/epochs/" + kOldEpoch + "/queries";
+  expect_refused(post_request(old_path, "application/octet-stream", binary(1)), 410,
+                 "retired-epoch");
+  EXPECT_EQ(ask(post_head(old_path, "application/octet-stream", "100")).epoch(), database_.epoch);
+  const std::string unknown_path = "/v1/epochs/" + std::string(64, 'e') + "/queries";
+  expect_refused(post_request(unknown_path, "application/octet-stream", binary(1)), 404,
+                 "unknown-epoch");
+  EXPECT_EQ(ask(post_head(unknown_path, "text/plain", "100")).epoch(), database_.epoch);
+}
+
+TEST_F(QueryRoute, SaysWhenTheQueueIsFull) {
+  start(default_options(), {.batch_max = 1, .queue_max = 3});
+  control_->hold();
+  LoopbackClient running(url());
+  running.send(binary_request(binary(1)));
+  control_->wait_for_batches(1);
+  LoopbackClient waiting(url());
+  waiting.send(json_request(json(1)));
+  wait_for_queue(1);
+
+  LoopbackClient client(url());
+  const HttpResponse response = client.ask(binary_request(binary(3)));
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.problem(), "busy");
+  EXPECT_EQ(response.header("retry-after"), "1");
+  EXPECT_EQ(client.ask(get_request("/health/live")).status, 200) << "the connection goes on";
+
+  control_->release();
+  EXPECT_EQ(running.receive().body, expected_response(random_query(0)));
+  EXPECT_EQ(waiting.receive().status, 200);
+  expect_healthy();
+}
+
+TEST_F(QueryRoute, SaysWhenTheEngineFails) {
+  control_->fail(true);
+  LoopbackClient client(url());
+  const HttpResponse response = client.ask(binary_request(binary(2)));
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.problem(), "engine-failed");
+  EXPECT_EQ(response.header("retry-after"), "1");
+  EXPECT_EQ(response.detail().find("the test wants"), std::string::npos)
+      << "what went wrong inside is for the log";
+  control_->fail(false);
+  EXPECT_EQ(client.ask(binary_request(binary(1))).status, 200);
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing

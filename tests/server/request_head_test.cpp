@@ -1,0 +1,150 @@
+#include "host/server/request_head.h"
+
+#include <gtest/gtest.h>
+
+#include "host/server/problem.h"
+
+namespace blindfuse {
+namespace {
+
+std::string get(const std::string& headers) {
+  return "GET /path HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n";
+}
+std::string post(const std::string& headers) {
+  return "POST /path HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n";
+}
+
+// The status of a refusal; 0 for a head that passes, -1 for one that is not whole.
+int status_of(const std::string& bytes) {
+  try {
+    return parse_request_head(bytes) ? 0 : -1;
+  } catch (const Refusal& refusal) {
+    return refusal.problem().status();
+  }
+}
+
+TEST(RequestHead, SaysWhereTheRequestEnds) {
+  const auto none = parse_request_head(get("") + "more");
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->byte_count, get("").size());
+  EXPECT_EQ(none->method, "GET");
+  EXPECT_FALSE(none->has_body());
+  EXPECT_FALSE(none->wants_close);
+  EXPECT_EQ(none->range_name_at, 0u);
+
+  EXPECT_EQ(parse_request_head(post("content-LENGTH:  12 \r\n"))->content_length, 12u);
+  EXPECT_EQ(parse_request_head(post("Content-Length: 18446744073709551615\r\n"))->content_length,
+            UINT64_MAX);
+  EXPECT_FALSE(parse_request_head(post("Content-Length: 0\r\n"))->has_body());
+  EXPECT_TRUE(parse_request_head(post("Transfer-Encoding: Chunked\r\n"))->chunked);
+}
+
+TEST(RequestHead, WaitsForAllOfIt) {
+  const std::string whole = get("Accept: */*\r\n");
+  for (size_t size = 0; size < whole.size(); ++size)
+    EXPECT_EQ(status_of(whole.substr(0, size)), -1);
+  EXPECT_EQ(status_of(whole), 0);
+}
+
+TEST(RequestHead, KnowsWhenTheConnectionEnds) {
+  EXPECT_TRUE(parse_request_head(get("Connection: close\r\n"))->wants_close);
+  EXPECT_TRUE(parse_request_head(get("connection: Keep-Alive , Close\r\n"))->wants_close);
+  EXPECT_FALSE(parse_request_head(get("Connection: keep-alive\r\n"))->wants_close);
+  EXPECT_FALSE(parse_request_head(get("Connection: closed\r\n"))->wants_close);
+  EXPECT_TRUE(parse_request_head("GET / HTTP/1.0\r\n\r\n")->wants_close);
+}
+
+TEST(RequestHead, FindsTheRange) {
+  const std::string bytes = get("A: b\r\nRANGE:\t bytes=0-3 \r\nC: d\r\n");
+  const auto head = parse_request_head(bytes);
+  EXPECT_EQ(head->range, "bytes=0-3");
+  EXPECT_EQ(bytes.substr(head->range_name_at, 6), "RANGE:");
+}
+
+TEST(RequestHead, RefusesAmbiguousLengths) {
+  for (const char* headers : {"Content-Length: 1\r\nContent-Length: 1\r\n",
+                              "Content-Length: 1\r\nContent-Length: 2\r\n",
+                              "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+                              "Content-Length: -1\r\n",
+                              "Content-Length: +1\r\n",
+                              "Content-Length: 1 1\r\n",
+                              "Content-Length: 1,1\r\n",
+                              "Content-Length: 0x10\r\n",
+                              "Content-Length:\r\n",
+                              "Content-Length: %31\r\n",
+                              "Content-Length: 1e3\r\n",
+                              "Content-Length: 18446744073709551616\r\n",
+                              "Transfer-Encoding: gzip, chunked\r\n",
+                              "Transfer-Encoding: identity\r\n",
+                              "Transfer-Encoding:\r\n",
+                              "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+                              "Content-Length : 1\r\n",
+                              " Content-Length: 1\r\n",
+                              "Content-Length: 1\n\r\n",
+                              "X: y\r\n Content-Length: 1\r\n"}) {
+    EXPECT_EQ(status_of(post(headers)), 400) << headers;
+  }
+  EXPECT_EQ(status_of(get("Content-Length: 1\r\n")), 400);
+  EXPECT_EQ(status_of(get("Transfer-Encoding: chunked\r\n")), 400);
+  EXPECT_EQ(status_of(get("Content-Length: 0\r\n")), 0);
+}
+
+TEST(RequestHead, RefusesBrokenLines) {
+  for (const char* bytes :
+       {"\r\n\r\n", "GET\r\n\r\n", "GET /\r\n\r\n", "GET  HTTP/1.1\r\n\r\n",
+        "GET / / HTTP/1.1\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1 \r\n\r\n",
+        " GET / HTTP/1.1\r\n\r\n", "G@T / HTTP/1.1\r\n\r\n", "GET path HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", "GET / FTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\nHost: x\n\n", "GET / HTTP/1.1\r\nHost\r\n\r\n",
+        "GET / HTTP/1.1\r\n: x\r\n\r\n", "GET / HTTP/1.1\r\nHo st: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: x\ry\r\n\r\n"}) {
+    EXPECT_EQ(status_of(bytes), 400) << bytes;
+  }
+  EXPECT_EQ(status_of(std::string("GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", 28)), 400);
+  EXPECT_EQ(status_of("GET / HTTP/2.0\r\nHost: x\r\n\r\n"), 505);
+  EXPECT_EQ(status_of("FROB / HTTP/1.1\r\nHost: x\r\n\r\n"), 501);
+  EXPECT_EQ(status_of("get / HTTP/1.1\r\nHost: x\r\n\r\n"), 501);
+}
+
+TEST(RequestHead, RefusesOtherProtocolsByTheirFirstBytes) {
+  EXPECT_EQ(status_of("\x16\x03\x01\x02"), 400);  // TLS
+  EXPECT_EQ(status_of(std::string(1, '\0')), 400);
+  EXPECT_EQ(status_of("\n"), 400);
+}
+
+TEST(RequestHead, BoundsItsSizes) {
+  const auto with_target = [](size_t size) {
+    return "GET /" + std::string(size - 1, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n";
+  };
+  EXPECT_EQ(status_of(with_target(kTargetBytesMax)), 0);
+  EXPECT_EQ(status_of(with_target(kTargetBytesMax + 1)), 414);
+  EXPECT_EQ(status_of("GET /" + std::string(kTargetBytesMax + 100, 'a')), 414);
+
+  EXPECT_EQ(status_of(get("A: " + std::string(kHeaderLineBytesMax - 3, 'a') + "\r\n")), 0);
+  EXPECT_EQ(status_of(get("A: " + std::string(kHeaderLineBytesMax - 2, 'a') + "\r\n")), 431);
+
+  std::string lines;
+  for (size_t i = 1; i < kHeaderLinesMax; ++i) lines += "A: b\r\n";  // beside Host
+  EXPECT_EQ(status_of(get(lines)), 0);
+  EXPECT_EQ(status_of(get(lines + "A: b\r\n")), 431);
+
+  const auto with_size = [](size_t size) {
+    std::string bytes = get("");
+    bytes.resize(bytes.size() - 2);
+    while (bytes.size() + 2 < size) {
+      const size_t left = size - 2 - bytes.size();
+      const size_t line = left <= 7'000 ? left : 6'000;
+      bytes += "A: " + std::string(line - 5, 'a') + "\r\n";
+    }
+    return bytes + "\r\n";
+  };
+  EXPECT_EQ(with_size(kHeadBytesMax).size(), kHeadBytesMax);
+  EXPECT_EQ(status_of(with_size(kHeadBytesMax)), 0);
+  EXPECT_EQ(status_of(with_size(kHeadBytesMax + 1)), 431);
+  EXPECT_EQ(status_of(with_size(kHeadBytesMax + 1).substr(0, kHeadBytesMax)), 431);
+  EXPECT_EQ(status_of(with_size(kHeadBytesMax).substr(0, kHeadBytesMax - 1)), -1);
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,84 @@
+// A server on a free loopback port over the tiny database, for tests to talk to.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "host/server/http_server.h"
+#include "src/base64.h"
+#include "tests/server/loopback_client.h"
+#include "tests/server/tiny_database.h"
+
+namespace blindfuse::server_testing {
+
+class RunningServer : public testing::Test {
+ protected:
+  static ServerOptions default_options() {
+    ServerOptions options;
+    options.http_threads = 4;
+    options.queries_per_request_max = 3;
+    return options;
+  }
+
+  void start(const ServerOptions& options = default_options(),
+             const BatchLimits& limits = {.batch_max = 4, .queue_max = 8}) {
+    server_.reset();
+    epoch_ = tiny_epoch(control_, limits);
+    server_ = std::make_unique<HttpServer>(epoch_, options);
+  }
+
+  const std::string& url() const { return server_->url(); }
+  // A request over a connection of its own.
+  HttpResponse ask(const std::string& request) { return LoopbackClient(url()).ask(request); }
+
+  std::string epoch_path(const std::string& rest) const {
+    return "/v1/epochs/" + database_.epoch + rest;
+  }
+  std::string queries_path() const { return epoch_path("/queries"); }
+
+  std::string binary_request(const std::string& queries) const {
+    return post_request(queries_path(), "application/octet-stream", queries);
+  }
+  std::string json_request(const std::string& body) const {
+    return post_request(queries_path(), "application/json", body);
+  }
+
+  void wait_for_queue(size_t count) const {
+    while (epoch_->scheduler().waiting_count() != count) std::this_thread::yield();
+  }
+
+  // The server is well: the next client gets the right answer.
+  void expect_healthy() {
+    const Numbers query = random_query(4711);
+    const HttpResponse response = ask(binary_request(pack(query, kQueryBits)));
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.body, expected_response(query));
+  }
+
+  // The request is refused with this status and type of problem, and the connection closed in
+  // peace.
+  void expect_refused(const std::string& request, int status, const std::string& problem) {
+    SCOPED_TRACE(request.substr(0, 200));
+    LoopbackClient client(url());
+    client.send(request);
+    const HttpResponse response = client.receive();
+    EXPECT_EQ(response.status, status);
+    EXPECT_EQ(response.problem(), problem);
+    EXPECT_EQ(response.header("connection"), "close");
+    EXPECT_TRUE(client.is_closed());
+  }
+
+  const LoadedDatabase database_ = tiny_database();
+  const std::shared_ptr<TestEngine::Control> control_ = std::make_shared<TestEngine::Control>();
+  std::shared_ptr<const ServingEpoch> epoch_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+inline std::string base64_of(const std::string& bytes) {
+  return encode_base64({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+}
+
+}  // namespace blindfuse::server_testing

@@ -1,0 +1,190 @@
+// The program `blindfuse serve`, run as an operator runs it.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "host/server/listening_socket.h"
+#include "tests/server/loopback_client.h"
+
+namespace blindfuse::server_testing {
+namespace {
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// blindfuse with these arguments; what it writes goes to the file `output`.
+class Program {
+ public:
+  Program(std::vector<std::string> arguments, const std::filesystem::path& output,
+          std::vector<std::string> environment = {}) {
+    arguments.insert(arguments.begin(), BLINDFUSE_BINARY_DIR "/blindfuse");
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    std::vector<char*> envp;
+    for (std::string& variable : environment) envp.push_back(variable.data());
+    for (char** at = environ; *at != nullptr; ++at) envp.push_back(*at);
+    envp.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    if (posix_spawn(&pid_, argv[0], &files, nullptr, argv.data(), envp.data()) != 0) {
+      throw std::runtime_error("cannot run " + arguments[0]);
+    }
+    posix_spawn_file_actions_destroy(&files);
+  }
+  ~Program() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      wait();
+    }
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  void send_signal(int signal) const { kill(pid_, signal); }
+  bool is_running() const { return kill(pid_, 0) == 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
+
+  // Its exit status, or minus the signal that ended it.
+  int wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+class ServeCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "serve-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    std::ofstream words(folder_ / "words.tsv");
+    for (int i = 0; i < 100; ++i) words << "word" << i << "\tmeaning " << i << "\n";
+    words.close();
+    Program build({"build", path("words.tsv"), "--output", path("words")}, folder_ / "build.log");
+    ASSERT_EQ(build.wait(), 0) << contents(folder_ / "build.log");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string log() const { return contents(folder_ / "log"); }
+
+  std::unique_ptr<Program> serve(std::vector<std::string> arguments,
+                                 std::vector<std::string> environment = {}) const {
+    arguments.insert(arguments.begin(), "serve");
+    return std::make_unique<Program>(arguments, folder_ / "log", environment);
+  }
+
+  // What a server on any port writes once it accepts requests.
+  std::string wait_for_url(const Program& program) const {
+    while (!std::filesystem::exists(folder_ / "ready")) {
+      if (!program.is_running()) throw std::runtime_error(log());
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    std::string url = contents(folder_ / "ready");
+    EXPECT_EQ(url.back(), '\n');
+    url.pop_back();
+    return url;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ServeCommand, ServesUntilItIsToldToStop) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const auto program =
+        serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file", path("ready")});
+    const std::string url = wait_for_url(*program);
+    const HttpResponse response = LoopbackClient(url).ask(get_request("/v1/database"));
+    EXPECT_EQ(response.body, contents(folder_ / "words" / "manifest.json"));
+    program->send_signal(signal);
+    EXPECT_EQ(program->wait(), 0) << log();
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
+    EXPECT_THAT(log(), testing::HasSubstr("100 keys"));
+    EXPECT_THAT(log(), testing::HasSubstr("engine cpu"));
+    EXPECT_THAT(log(), testing::HasSubstr("listening on " + url));
+  }
+}
+
+TEST_F(ServeCommand, TakesOptionsFromTheEnvironment) {
+  const auto program = serve(
+      {path("words")}, {"BLINDFUSE_LISTEN=127.0.0.1:0", "BLINDFUSE_READY_FILE=" + path("ready"),
+                        "BLINDFUSE_QUERIES_PER_REQUEST_MAX=1"});
+  LoopbackClient client(wait_for_url(*program));
+  EXPECT_EQ(client.ask(get_request("/health/ready")).status, 200);
+}
+
+TEST_F(ServeCommand, RefusesAPortInUse) {
+  const ListeningSocket taken({"127.0.0.1", 0});
+  const std::string address = format_listen_address(taken.address());
+  const auto program = serve({path("words"), "--listen", address, "--ready-file", path("ready")});
+  EXPECT_EQ(program->wait(), 1);
+  EXPECT_THAT(log(), testing::EndsWith("blindfuse: cannot listen on " + address +
+                                       ": Address already in use\n"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
+}
+
+TEST_F(ServeCommand, RefusesWhatItCannotServe) {
+  const auto status = [&](std::vector<std::string> arguments) { return serve(arguments)->wait(); };
+  EXPECT_EQ(status({path("nowhere"), "--listen", "127.0.0.1:0"}), 1);
+  EXPECT_THAT(log(), testing::HasSubstr(path("nowhere")));
+  EXPECT_EQ(status({folder_.string(), "--listen", "127.0.0.1:0"}), 1);
+  EXPECT_EQ(status({path("words"), "--listen", "127.0.0.1"}), 1);
+  EXPECT_THAT(log(), testing::StartsWith("blindfuse: cannot listen on 127.0.0.1: HOST:PORT"));
+  EXPECT_EQ(status({path("words"), "--listen", "127.0.0.1:0", "--engine", "abacus"}), 1);
+  EXPECT_THAT(log(), testing::HasSubstr("abacus"));
+  EXPECT_EQ(status({path("words"), "--listen", "127.0.0.1:0", "--queue-max", "3",
+                    "--queries-per-request-max", "4"}),
+            1);
+  EXPECT_EQ(
+      status({path("words"), "--listen", "127.0.0.1:0", "--ready-file", path("nowhere/ready")}), 1);
+  EXPECT_EQ(status({}), 2);
+  EXPECT_EQ(status({path("words"), "--http-threads", "0"}), 2);
+  EXPECT_EQ(status({path("words"), "--batch-max", "none"}), 2);
+}
+
+TEST_F(ServeCommand, EndsAtOnceWhenItIsToldTwice) {
+  const auto program =
+      serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file", path("ready")});
+  const std::string url = wait_for_url(*program);
+  // A request that does not come to an end keeps the server from stopping.
+  LoopbackClient manifest(url);
+  const std::string epoch = nlohmann::json::parse(manifest.ask(get_request("/v1/database")).body)
+                                .at("epoch")
+                                .get<std::string>();
+  LoopbackClient slow(url);
+  slow.send(post_head("/v1/epochs/" + epoch + "/queries", "application/json", "100"));
+  slow.send("{");
+  EXPECT_EQ(manifest.ask(get_request("/health/live")).status, 200);
+  program->send_signal(SIGTERM);
+  EXPECT_TRUE(manifest.is_closed());
+  EXPECT_TRUE(program->is_running());
+  program->send_signal(SIGTERM);
+  EXPECT_EQ(program->wait(), 1);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing

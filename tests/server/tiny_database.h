@@ -1,0 +1,172 @@
+// A small database in memory, engines that tests control, and the answers worked out by hand: plain
+// loops that share nothing with the code under test.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/loaded_database.h"
+#include "host/server/serving_epoch.h"
+#include "src/engine.h"
+#include "src/errors.h"
+
+namespace blindfuse::server_testing {
+
+inline constexpr uint32_t kRows = 128;
+inline constexpr uint32_t kShards = 5;
+inline constexpr uint32_t kRecordBytes = 8 + 3;
+inline constexpr uint32_t kColumns = kShards * kRecordBytes;
+inline constexpr uint32_t kQueryBits = 28;
+inline constexpr uint32_t kResponseBits = 11;
+inline constexpr uint64_t kQueryBytes = kRows * kQueryBits / 8;
+inline constexpr uint64_t kResponseBytes = (kColumns * kResponseBits + 7) / 8;
+
+inline const EpochId kOldEpoch(64, '0');
+
+inline LoadedDatabase tiny_database() {
+  LoadedDatabase database;
+  Layout& layout = database.manifest.layout;
+  layout.key_count = 200;
+  layout.shard_count = kShards;
+  layout.row_count = kRows;
+  layout.arity = 3;
+  layout.segment_length = 64;
+  layout.record = {.digest_bytes = 8, .length_bytes = 0, .value_bytes = 3};
+  layout.lwe = find_lwe_params("lwe-1288");
+  layout.query_bits = kQueryBits;
+  layout.response_bits = kResponseBits;
+  layout.hint_bits = 18;
+
+  std::mt19937_64 random(20'240'601);
+  database.matrix = Matrix(kRows, kColumns);
+  for (uint8_t& byte : database.matrix.columns(0, kColumns)) {
+    byte = static_cast<uint8_t>(random());
+  }
+  database.hints.resize(layout.hint_bytes());
+  for (uint8_t& byte : database.hints) byte = static_cast<uint8_t>(random());
+  database.table.resize(kShards);
+  database.table_bytes = serialize_shard_table(database.table);
+  database.manifest.table = sha256(database.table_bytes);
+  database.epoch = epoch_id(database.manifest);
+  database.manifest_text = serialize_manifest(database.manifest);
+  database.retired = {kOldEpoch};
+  return database;
+}
+
+// The upper bits of each word, as a client would send them.
+using Numbers = std::vector<uint32_t>;
+
+inline Numbers random_query(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Numbers numbers(kRows);
+  for (uint32_t& number : numbers) number = static_cast<uint32_t>(random() >> (64 - kQueryBits));
+  return numbers;
+}
+
+// Bit by bit, the lowest first.
+inline std::string pack(const Numbers& numbers, uint32_t bits) {
+  std::string bytes((numbers.size() * bits + 7) / 8, '\0');
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    for (uint32_t b = 0; b < bits; ++b) {
+      if ((numbers[i] >> b & 1u) == 0) continue;
+      const size_t at = i * bits + b;
+      bytes[at / 8] = static_cast<char>(bytes[at / 8] | (1 << (at % 8)));
+    }
+  }
+  return bytes;
+}
+
+// What the server must answer, from the definition: the sum, rounded to the nearest number, ties to
+// even.
+inline std::string expected_response(const Numbers& query) {
+  static const LoadedDatabase database = tiny_database();
+  const MatrixView matrix = database.matrix.view();
+  Numbers rounded;
+  for (uint32_t c = 0; c < kColumns; ++c) {
+    int64_t sum = 0;
+    for (uint32_t r = 0; r < kRows; ++r) {
+      sum += int64_t{query[r]} * 16 * matrix.column(c)[r];  // 16 = 2^(32 - query_bits)
+    }
+    const int64_t q = int64_t{1} << 32;
+    const int64_t word = ((sum % q) + q) % q;
+    const int64_t step = int64_t{1} << (32 - kResponseBits);
+    const int64_t below = word / step;
+    const int64_t twice_rest = 2 * (word % step);
+    const bool up = twice_rest > step || (twice_rest == step && below % 2 == 1);
+    rounded.push_back(
+        static_cast<uint32_t>((below + (up ? 1 : 0)) % (int64_t{1} << kResponseBits)));
+  }
+  return pack(rounded, kResponseBits);
+}
+
+// Multiplies with plain loops. A test can hold it back before every product, and make it fail.
+class TestEngine final : public Engine {
+ public:
+  // Outlives the engine, which a server destroys when it likes.
+  struct Control {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool held = false;
+    bool failing = false;
+    std::vector<size_t> batches;  // the sizes of those that have begun
+
+    void hold() { set(held, true); }
+    void release() { set(held, false); }
+    void fail(bool on) { set(failing, on); }
+    void wait_for_batches(size_t count) {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return batches.size() >= count; });
+    }
+
+   private:
+    void set(bool& flag, bool value) {
+      const std::lock_guard lock(mutex);
+      flag = value;
+      changed.notify_all();
+    }
+  };
+
+  TestEngine(MatrixView matrix, std::shared_ptr<Control> control)
+      : matrix_(matrix), control_(std::move(control)) {}
+
+  std::string_view name() const override { return "test"; }
+
+  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
+    {
+      std::unique_lock lock(control_->mutex);
+      control_->batches.push_back(queries.count);
+      control_->changed.notify_all();
+      control_->changed.wait(lock, [&] { return !control_->held; });
+      if (control_->failing) throw EngineTrouble("the test wants a failure");
+    }
+    for (size_t b = 0; b < queries.count; ++b) {
+      for (uint64_t c = 0; c < matrix_.column_count; ++c) {
+        for (uint64_t r = rows.first; r < rows.last; ++r) {
+          const auto entry = static_cast<uint32_t>(int32_t{matrix_.column(c)[r]});
+          products.words[b * products.stride + c] +=
+              queries.words[b * queries.stride + (r - rows.first)] * entry;
+        }
+      }
+    }
+  }
+
+ private:
+  const MatrixView matrix_;
+  const std::shared_ptr<Control> control_;
+};
+
+inline std::shared_ptr<const ServingEpoch> tiny_epoch(
+    std::shared_ptr<TestEngine::Control> control = std::make_shared<TestEngine::Control>(),
+    const BatchLimits& limits = {.batch_max = 4, .queue_max = 8}) {
+  return std::make_shared<const ServingEpoch>(
+      tiny_database(),
+      [&](MatrixView matrix) { return std::make_unique<TestEngine>(matrix, control); }, limits);
+}
+
+}  // namespace blindfuse::server_testing

@@ -1,0 +1,874 @@
+#!/usr/bin/env python3
+"""Writes the test vectors of docs/PROTOCOL.md: an implementation of the whole protocol that is
+independent of the product, in the Python standard library only.
+
+    generate.py            writes the *.json files beside this script
+    generate.py --check    fails when the files on disk differ from what it would write
+
+In the JSON files, text that starts with 0x is one integer; other hexadecimal text is bytes, in
+order.
+"""
+
+import hashlib
+import json
+import math
+import struct
+import sys
+from operator import mul
+from pathlib import Path
+
+U32 = (1 << 32) - 1
+U64 = (1 << 64) - 1
+DIMENSIONS = {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}
+
+
+def sha256(*parts):
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def u64(data):
+    return int.from_bytes(data[:8], "little")
+
+
+def words_to_bytes(words):
+    return struct.pack(f"<{len(words)}I", *words)
+
+
+# --- ChaCha20, RFC 8439 -------------------------------------------------------------------------
+
+QUARTER_ROUNDS = ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
+                  (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14))
+
+
+def chacha20_block(key, counter, nonce):
+    """Section 2.3: one 64-byte block, as 16 words."""
+    start = struct.unpack("<16I", b"expand 32-byte k" + key + struct.pack("<I", counter) + nonce)
+    x = list(start)
+    for _ in range(10):
+        for ia, ib, ic, id_ in QUARTER_ROUNDS:
+            a, b, c, d = x[ia], x[ib], x[ic], x[id_]
+            a = (a + b) & U32
+            d ^= a
+            d = (d << 16 | d >> 16) & U32
+            c = (c + d) & U32
+            b ^= c
+            b = (b << 12 | b >> 20) & U32
+            a = (a + b) & U32
+            d ^= a
+            d = (d << 8 | d >> 24) & U32
+            c = (c + d) & U32
+            b ^= c
+            b = (b << 7 | b >> 25) & U32
+            x[ia], x[ib], x[ic], x[id_] = a, b, c, d
+    return [(p + q) & U32 for p, q in zip(x, start)]
+
+
+def chacha20_words(key, nonce, count, counter=0):
+    words = []
+    while len(words) < count:
+        words += chacha20_block(key, counter, nonce)
+        counter += 1
+    return words[:count]
+
+
+def check_chacha20():
+    key = bytes(range(32))
+    block = chacha20_block(key, 1, bytes.fromhex("000000090000004a00000000"))  # section 2.3.2
+    assert words_to_bytes(block).hex() == (
+        "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4e"
+        "d2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e")
+    text = (b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the "
+            b"future, sunscreen would be it.")  # section 2.4.2
+    stream = words_to_bytes(chacha20_words(key, bytes.fromhex("000000000000004a00000000"), 32, 1))
+    assert bytes(a ^ b for a, b in zip(text, stream)).hex() == (
+        "6e2e359a2568f98041ba0728dd0d6981e97e7aec1d4360c20a27afccfd9fae0b"
+        "f91b65c5524733ab8f593dabcd62b3571639d624e65152ab8f530c359f0861d8"
+        "07ca0dbf500d6a6156a38e088a22b65e52bc514d16ccf806818ce91ab7793736"
+        "5af90bbf74a35be6b40b8eedf2785e42874d")
+
+
+# --- Sections 1 and 4: hashes, shards, rows -----------------------------------------------------
+
+
+def mulhi(a, b):
+    return (a * b) >> 64
+
+
+def mix64(x):
+    x ^= x >> 33
+    x = (x * 0xFF51AFD7ED558CCD) & U64
+    x ^= x >> 33
+    x = (x * 0xC4CEB9FE1A85EC53) & U64
+    return x ^ (x >> 33)
+
+
+def unmix64(x):
+    """The inverse of mix64, to reach the edges of the row range on purpose."""
+    x ^= x >> 33
+    x = (x * pow(0xC4CEB9FE1A85EC53, -1, 1 << 64)) & U64
+    x ^= x >> 33
+    x = (x * pow(0xFF51AFD7ED558CCD, -1, 1 << 64)) & U64
+    return x ^ (x >> 33)
+
+
+def key_hash(salt, key):
+    """h, x0, x1; the digest is a piece of h from byte 16."""
+    h = sha256(b"blindfuse/key/1", salt, key)
+    return h, u64(h[0:8]), u64(h[8:16])
+
+
+def rows_of(x1, seed, row_count, segment_length, arity):
+    starts = row_count // segment_length - (arity - 1)
+    a = mix64((x1 + seed) & U64)
+    b = mix64((a + 0x9E3779B97F4A7C15) & U64)
+    rows = [mulhi(a, starts * segment_length)]
+    for i in range(1, arity):
+        offset = (b >> (18 * (i - 1))) % segment_length
+        rows.append((rows[0] + i * segment_length) ^ offset)
+    return rows
+
+
+def fuse_shape(key_count, arity):
+    """Segment length, capacity and row count for so many keys in one shard."""
+    log_m, factor_log = math.log(key_count), math.log(max(key_count, 2))
+    if arity == 3:
+        exponent = log_m / math.log(3.33) + 2.25
+        factor = max(1.125, 0.875 + 0.25 * max(1.0, math.log(1e6) / factor_log))
+    else:
+        exponent = log_m / math.log(2.91) - 0.5
+        factor = max(1.075, 0.77 + 0.305 * max(1.0, math.log(6e5) / factor_log))
+    # Vectors that hang on the last bit of a logarithm would test the C library, not the rule.
+    assert abs(exponent - round(exponent)) > 1e-6
+    # (100 keys, arity 3: the ratio is 3, the product 162.5, both in theory and in doubles.)
+    assert abs(key_count * factor % 1.0 - 0.5) > 1e-6 or key_count * factor == 162.5
+    length = min(max(2 ** math.floor(exponent), 64), 1 << 18)
+    capacity = math.floor(key_count * factor + 0.5)
+    return length, capacity, length * max(-(-capacity // length), arity)
+
+
+# --- Section 5: records and the filter ----------------------------------------------------------
+
+
+def encode_record(digest, value, length_bytes, value_bytes):
+    assert len(value) <= value_bytes and (length_bytes or len(value) == value_bytes)
+    length = len(value).to_bytes(length_bytes, "little") if length_bytes else b""
+    return digest + length + value + bytes(value_bytes - len(value))
+
+
+def decode_record(record, digest, length_bytes, value_bytes):
+    """The value, or None for "not there"."""
+    if record[:len(digest)] != digest:
+        return None
+    rest = record[len(digest):]
+    length = int.from_bytes(rest[:length_bytes], "little") if length_bytes else value_bytes
+    if length > value_bytes:
+        return None
+    value, tail = rest[length_bytes:length_bytes + length], rest[length_bytes + length:]
+    return None if any(tail) else value
+
+
+def build_filter(entries, row_count, record_bytes):
+    """Peels the graph of `entries` (rows, record) and fills the matrix, a list of R records; None
+    when the graph does not peel. The order is fixed: the lowest row of degree one goes first."""
+    at_row = [set() for _ in range(row_count)]
+    for index, (rows, _) in enumerate(entries):
+        for row in rows:
+            at_row[row].add(index)
+    peeled = []
+    while True:
+        row = next((r for r in range(row_count) if len(at_row[r]) == 1), None)
+        if row is None:
+            break
+        (index,) = at_row[row]
+        for other in entries[index][0]:
+            at_row[other].discard(index)
+        peeled.append((index, row))
+    if len(peeled) != len(entries):
+        return None
+    matrix = [bytes(record_bytes) for _ in range(row_count)]
+    for index, row in reversed(peeled):
+        rows, record = entries[index]
+        others = [matrix[r] for r in rows if r != row]
+        matrix[row] = bytes((record[c] - sum(o[c] for o in others)) % 256
+                            for c in range(record_bytes))
+    return matrix
+
+
+# --- Sections 6 and 7: the public matrix, rounded words -----------------------------------------
+
+
+def panel_words(seed, panel, dimension):
+    return chacha20_words(seed, bytes(4) + struct.pack("<Q", panel), dimension * 64)
+
+
+def public_matrix(seed, dimension, row_count):
+    """A as n lists of R words."""
+    a = [[] for _ in range(dimension)]
+    for panel in range(row_count // 64):
+        words = panel_words(seed, panel, dimension)
+        for k in range(dimension):
+            a[k] += words[64 * k:64 * k + 64]
+    return a
+
+
+def round_word(x, bits):
+    unit = 1 << (32 - bits)
+    quotient, remainder = divmod(x, unit)
+    if 2 * remainder > unit or (2 * remainder == unit and quotient % 2 == 1):
+        quotient += 1
+    return quotient % (1 << bits)
+
+
+def restore_word(t, bits):
+    return (t << (32 - bits)) & U32
+
+
+def pack(numbers, bits):
+    out, held, held_bits = bytearray(), 0, 0
+    for number in numbers:
+        held |= number << held_bits
+        held_bits += bits
+        while held_bits >= 8:
+            out.append(held & 255)
+            held >>= 8
+            held_bits -= 8
+    if held_bits:
+        out.append(held)
+    return bytes(out)
+
+
+def unpack(data, bits, count):
+    if len(data) != -(-count * bits // 8):
+        raise ValueError("wrong length")
+    whole = int.from_bytes(data, "little")
+    if whole >> (count * bits):
+        raise ValueError("unused bits are not zero")
+    return [(whole >> (i * bits)) & ((1 << bits) - 1) for i in range(count)]
+
+
+def restored(words, bits):
+    """What the receiver of rounded words sees."""
+    return [restore_word(round_word(x, bits), bits) for x in words]
+
+
+def rounded_bytes(words, bits):
+    data = pack([round_word(x, bits) for x in words], bits)
+    assert [restore_word(t, bits) for t in unpack(data, bits, len(words))] == restored(words, bits)
+    return data
+
+
+# --- Sections 8 to 11: hint, query, response, decoding ------------------------------------------
+
+
+def signed(byte):
+    return byte - 256 if byte >= 128 else byte
+
+
+def signed_columns(matrix):
+    return [[signed(record[c]) for record in matrix] for c in range(len(matrix[0]))]
+
+
+def hint_words(a, columns):
+    """M of one shard, column by column."""
+    return [sum(map(mul, row, column)) & U32 for column in columns for row in a]
+
+
+def query_words(a, s, e, u):
+    b = [(x + (y << 24)) & U32 for x, y in zip(e, u)]
+    for s_k, row in zip(s, a):
+        if s_k:
+            b = [x + s_k * y for x, y in zip(b, row)]
+    return [x & U32 for x in b]
+
+
+def response_words(b, columns):
+    return [sum(map(mul, b, column)) & U32 for column in columns]
+
+
+def decode(response, hint, s, record_bytes):
+    """Phases and record bytes of one shard, from restored words."""
+    n = len(s)
+    phases = [(response[c] - sum(map(mul, s, hint[c * n:c * n + n]))) & U32
+              for c in range(record_bytes)]
+    return phases, bytes(((phase + (1 << 23)) & U32) >> 24 for phase in phases)
+
+
+# --- Sections 2 and 3: manifest and shard table -------------------------------------------------
+
+
+def canonical(manifest):
+    rest = {name: value for name, value in manifest.items() if name != "epoch"}
+    return json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def epoch_of(manifest):
+    return sha256(b"blindfuse/epoch/1", canonical(manifest).encode()).hex()
+
+
+def with_epoch(manifest):
+    return {"epoch": epoch_of(manifest)} | manifest
+
+
+def is_valid(text):
+    """Whether a client accepts this manifest: the rules that section 2 states."""
+
+    def integer(name, low, high):
+        value = m[name]
+        return type(value) is int and low <= value <= high
+
+    def hexadecimal(name, digits):
+        value = m[name]
+        return isinstance(value, str) and len(value) == digits and not set(value) - set(
+            "0123456789abcdef")
+
+    try:
+        m = json.loads(text)
+        index = m["kind"] == "index"
+        return (
+            m["format"] == "blindfuse/1" and m["mode"] == "hint" and m["lwe"] in DIMENSIONS
+            and (index or m["kind"] == "keyword") and integer("key_count", 1, 1 << 32)
+            and integer("shard_count", 1, 65536) and integer("row_count", 64, 1 << 31)
+            and m["row_count"] % 64 == 0
+            and (integer("arity", 1, 1) and integer("segment_length", 0, 0)
+                 and integer("digest_bytes", 0, 0) if index else
+                 integer("arity", 3, 4) and integer("segment_length", 64, 1 << 18)
+                 and m["segment_length"].bit_count() == 1
+                 and m["row_count"] % m["segment_length"] == 0 and integer("digest_bytes", 1, 16))
+            and integer("length_bytes", 0, 4) and m["length_bytes"] != 3
+            and integer("value_bytes", 0, 131072) and integer("query_bits", 24, 32)
+            and integer("response_bits", 9, 32) and integer("hint_bits", 16, 32)
+            and integer("failure_log2", -(1 << 63), -40) and hexadecimal("salt", 32)
+            and not any(isinstance(value, (list, dict)) for value in m.values())
+            and hexadecimal("seed", 64) and hexadecimal("table", 64) and m["epoch"] == epoch_of(m))
+    except (json.JSONDecodeError, KeyError, TypeError):
+        return False
+
+
+def derived(manifest):
+    g = manifest.get
+    w = g("digest_bytes") + g("length_bytes") + g("value_bytes")
+    n = DIMENSIONS[g("lwe")]
+    return {"dimension": n, "record_bytes": w, "column_count": g("shard_count") * w,
+            "query_bytes": g("row_count") * g("query_bits") // 8,
+            "response_bytes": -(-g("shard_count") * w * g("response_bits") // 8),
+            "hint_bytes": -(-w * n * g("hint_bits") // 8)}
+
+
+def table_entry(seed, key_count, input_hash, matrix_hash, hint_hash):
+    return struct.pack("<QQ", seed, key_count) + input_hash + matrix_hash + hint_hash
+
+
+# --- Deterministic inputs -----------------------------------------------------------------------
+
+STREAM_RULE = ("bytes of a label: SHA-256(label || u64(0)) || SHA-256(label || u64(1)) || ...; "
+               "ternary numbers of a label: its bytes in order, without those equal to 255, each "
+               "byte mod 3, minus 1")
+
+
+def stream(label, count):
+    out, i = b"", 0
+    while len(out) < count:
+        out += sha256(label.encode(), struct.pack("<Q", i))
+        i += 1
+    return out[:count]
+
+
+def stream_words(label, count):
+    return list(struct.unpack(f"<{count}I", stream(label, 4 * count)))
+
+
+def ternary(label, count):
+    usable = [byte for byte in stream(label, 2 * count + 64) if byte != 255]
+    return [byte % 3 - 1 for byte in usable[:count]]
+
+
+def signs(numbers):
+    return "".join("-0+"[x + 1] for x in numbers)
+
+
+def int64(x):
+    return f"0x{x:016x}"
+
+
+# --- The files ----------------------------------------------------------------------------------
+
+
+def key_hash_file():
+    keys = [("empty", b""), ("ascii", b"apple"), ("ascii with space", b"hello, world"),
+            ("utf-8", "Zürich – 東京 🍏".encode()), ("one zero byte", b"\0"),
+            ("zero bytes", b"a\0b\0\0"), ("high bytes", bytes(range(256)))]
+    cases = []
+    for salt in (bytes(16), bytes(range(16)), stream("vectors/salt", 16)):
+        for name, key in keys + [("longest", None)]:
+            if key is None:
+                key, given = b"\x00\x01z\xff" * 16384, {"repeat": "00017aff", "times": 16384}
+                assert len(key) == 65536
+            else:
+                given = {"bytes": key.hex()}
+            h, x0, x1 = key_hash(salt, key)
+            cases.append({
+                "name": name, "salt": salt.hex(), "key": given, "h": h.hex(), "x0": int64(x0),
+                "x1": int64(x1), "digest": {str(d): h[16:16 + d].hex() for d in (1, 8, 16)},
+                "shard": {str(s): mulhi(x0, s) for s in (1, 2, 3, 16, 1000, 65536)}})
+    return {"about": "Section 4: key to h, x0, x1, digest (by digest_bytes), shard (by S). A key "
+                     "is given as bytes, or as bytes to repeat.", "cases": cases}
+
+
+def fuse_slots_file():
+    inputs = [0, 1, 2, 1 << 32, 1 << 33, 1 << 63, U64, 0x0123456789ABCDEF]
+    inputs += struct.unpack("<8Q", stream("vectors/mix64", 64))
+    assert all(unmix64(mix64(x)) == x for x in inputs)
+    rows = []
+    for arity, row_count, length in (
+            (3, 192, 64), (3, 320, 64), (3, 4096, 256), (3, 1179648, 8192), (3, 1 << 31, 1 << 18),
+            (4, 256, 64), (4, 448, 64), (4, 5120, 512), (4, 1 << 20, 1 << 18),
+            (4, 1 << 31, 1 << 18)):
+        for number in range(4):
+            seed = (0, U64, *struct.unpack("<2Q", stream("vectors/seeds", 16)))[number]
+            x1s = list(struct.unpack("<3Q", stream(f"vectors/x1/{arity}/{number}", 24)))
+            # a = 0 and a = 2^64 - 1 are the first and the last possible first row.
+            x1s += [0, U64, (unmix64(0) - seed) & U64, (unmix64(U64) - seed) & U64]
+            for x1 in x1s:
+                r = rows_of(x1, seed, row_count, length, arity)
+                first = r[0] // length
+                assert [x // length for x in r] == list(range(first, first + arity))
+                assert r[-1] < row_count
+                rows.append({"arity": arity, "row_count": row_count, "segment_length": length,
+                             "seed": int64(seed), "x1": int64(x1), "rows": r})
+    shapes = []
+    for arity in (3, 4):
+        for m in (1, 2, 3, 10, 50, 91, 100, 1000, 1024, 4600, 10**4, 65536, 10**5, 147306, 200000,
+                  1 << 18, 10**6, 1 << 20, 10**7):
+            length, capacity, row_count = fuse_shape(m, arity)
+            shapes.append({"arity": arity, "key_count": m, "segment_length": length,
+                           "capacity": capacity, "row_count": row_count})
+    return {"about": "Section 4: mix64, rows of a slot hash x1. shapes: segment length, capacity "
+                     "and row count that a planner takes for key_count keys in the fullest shard.",
+            "mix64": [{"in": int64(x), "out": int64(mix64(x))} for x in inputs],
+            "rows": rows, "shapes": shapes}
+
+
+def record_file():
+    digest = stream("vectors/digest", 16)
+    formats = []
+    for d, l, v, sizes in (
+            (8, 1, 12, (0, 1, 11, 12)), (4, 0, 6, (6,)), (16, 2, 300, (0, 255, 256, 300)),
+            (8, 4, 5, (0, 5)), (1, 1, 0, (0,)), (8, 0, 0, (0,)), (0, 1, 8, (0, 3, 8)),
+            (0, 0, 7, (7,)), (3, 1, 255, (254, 255))):
+        good, bad = [], []
+
+        def refuse(why, record):
+            assert len(record) == d + l + v and decode_record(record, digest[:d], l, v) is None
+            bad.append({"reason": why, "record": record.hex()})
+
+        for size in sizes:
+            value = stream(f"vectors/value/{size}", size)
+            record = encode_record(digest[:d], value, l, v)
+            assert decode_record(record, digest[:d], l, v) == value
+            good.append({"value": value.hex(), "record": record.hex()})
+            if d:
+                refuse("digest differs in its last bit",
+                       record[:d - 1] + bytes([record[d - 1] ^ 128]) + record[d:])
+                refuse("digest differs in its first bit", bytes([record[0] ^ 1]) + record[1:])
+            if size < v:
+                refuse("last padding byte is not zero", record[:-1] + b"\x01")
+                at = d + l + size
+                refuse("first padding byte is not zero", record[:at] + b"\x80" + record[at + 1:])
+        if l:
+            for length in {v + 1, 256 ** l - 1}:
+                if v < length < 256 ** l:
+                    refuse(f"length {length} exceeds value_bytes",
+                           digest[:d] + length.to_bytes(l, "little") + bytes(v))
+        formats.append({"digest_bytes": d, "length_bytes": l, "value_bytes": v,
+                        "record_bytes": d + l + v, "digest": digest[:d].hex(), "good": good,
+                        "bad": bad})
+    return {"about": "Section 5: records. Reading a good record under `digest` gives value; "
+                     "reading a bad one gives \"not there\".", "formats": formats}
+
+
+def public_matrix_file():
+    seed = stream("vectors/matrix-seed", 32)
+    cases = []
+    for panel in (0, 1, 63, (1 << 25) - 1):
+        longest = panel_words(seed, panel, max(DIMENSIONS.values()))
+        for name, n in DIMENSIONS.items():
+            words = longest[:64 * n]  # a smaller n is a shorter piece of the same keystream
+            cases.append({"lwe": name, "dimension": n, "panel": panel, "first_words": words[:16],
+                          "last_words": words[-16:], "sha256": sha256(words_to_bytes(words)).hex()})
+    return {"about": "Section 6: panels of the public matrix; sha256 is over all n * 256 bytes.",
+            "seed": seed.hex(), "panels": cases}
+
+
+def bit_packing_file():
+    cases, bad = [], []
+    for bits in range(1, 33):
+        unit = 1 << (32 - bits)
+        words = [0, 1, U32, U32 - 1, 1 << 31, (1 << 31) - 1, (1 << 31) + 1]
+        if bits < 32:
+            half = unit // 2
+            # Ties above even (down), above odd (up), at the top (wraps to 0), and their neighbours.
+            words += [half, 3 * half, 5 * half, 7 * half, half - 1, half + 1, 3 * half - 1,
+                      3 * half + 1, (1 << 32) - half, (1 << 32) - half - 1, (1 << 32) - 3 * half]
+        words = [x & U32 for x in words] + stream_words(f"vectors/packing/{bits}", 8)
+        words = words[:len(words) // 2 * 2 - 1]  # an odd count leaves unused bits where it can
+        numbers = [round_word(x, bits) for x in words]
+        data = pack(numbers, bits)
+        assert unpack(data, bits, len(words)) == numbers
+        cases.append({"bits": bits, "words": words, "numbers": numbers, "packed": data.hex(),
+                      "restored": [restore_word(t, bits) for t in numbers]})
+        wrong = [("one byte too few", data[:-1]), ("one byte too many", data + b"\0")]
+        used = len(words) * bits % 8
+        if used:
+            wrong.append(("highest unused bit is set", data[:-1] + bytes([data[-1] | 128])))
+            wrong.append(("lowest unused bit is set", data[:-1] + bytes([data[-1] | 1 << used])))
+        for why, packed in wrong:
+            bad.append({"reason": why, "bits": bits, "count": len(words), "packed": packed.hex()})
+    return {"about": "Section 7: words, rounded to numbers, packed, restored; bad holds packed "
+                     "bytes that a reader of `count` numbers refuses.", "cases": cases, "bad": bad}
+
+
+def manifest_base(**members):
+    return {"format": "blindfuse/1", "mode": "hint"} | members | {
+        "salt": stream("vectors/manifest-salt", 16).hex(),
+        "seed": stream("vectors/manifest-seed", 32).hex(),
+        "table": stream("vectors/manifest-table", 32).hex(),
+        "samples": stream("vectors/manifest-samples", 32).hex()}
+
+
+def manifest_file():
+    length3, _, rows3 = fuse_shape(190000, 3)
+    length4, _, rows4 = fuse_shape(10**6, 4)
+    good = {
+        "keyword-3": manifest_base(
+            kind="keyword", lwe="lwe-1774", key_count=3000000, shard_count=16, row_count=rows3,
+            arity=3, segment_length=length3, digest_bytes=8, length_bytes=2, value_bytes=1000,
+            query_bits=28, response_bits=10, hint_bits=18, failure_log2=-256),
+        "keyword-4": manifest_base(
+            kind="keyword", lwe="lwe-1572", key_count=1 << 32, shard_count=4321, row_count=rows4,
+            arity=4, segment_length=length4, digest_bytes=16, length_bytes=0, value_bytes=33,
+            query_bits=28, response_bits=11, hint_bits=19, failure_log2=-91),
+        "index": manifest_base(
+            kind="index", lwe="lwe-1288", key_count=1000000, shard_count=1000, row_count=1024,
+            arity=1, segment_length=0, digest_bytes=0, length_bytes=4, value_bytes=131072,
+            query_bits=32, response_bits=9, hint_bits=17, failure_log2=-147)}
+    # Members that a client does not know: ignored, but part of the epoch id.
+    good["unknown-members"] = good["index"] | {"a_later_member": "two", "z_later_member": -7}
+    good = {name: with_epoch(m) for name, m in good.items()}
+    valid = [{"name": name, "text": json.dumps(m), "canonical": canonical(m), "manifest": m,
+              "derived": derived(m)} for name, m in good.items()]
+
+    assert all(is_valid(case["text"]) for case in valid)
+
+    def changed(base, **members):
+        return with_epoch({k: v for k, v in (good[base] | members).items() if k != "epoch"})
+
+    invalid, cross = [], []
+
+    def refuse(base, change, reason, manifest, into=invalid):
+        text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+        assert is_valid(text) == (into is cross), (change, reason)
+        into.append({"base": base, "change": change, "reason": reason, "text": text})
+
+    def refuse_value(base, name, value, reason, into=invalid):
+        refuse(base, f"{name} = {json.dumps(value)}, new epoch", reason,
+               changed(base, **{name: value}), into)
+
+    kw = "keyword-3"
+    whole = good[kw]
+    checked = [name for name in whole if name != "samples"]  # which clients ignore
+    for name in checked:
+        without = {k: v for k, v in whole.items() if k != name}
+        refuse(kw, f"without {name}" + ("" if name == "epoch" else ", new epoch"), "member missing",
+               without if name == "epoch" else with_epoch(
+                   {k: v for k, v in without.items() if k != "epoch"}))
+    for name in checked:
+        if name != "epoch":
+            value = whole[name]
+            refuse_value(kw, name, str(value) if isinstance(value, int) else 1, "wrong type")
+    refuse_value(kw, "row_count", None, "wrong type")
+    refuse_value(kw, "arity", True, "wrong type")
+    refuse_value(kw, "value_bytes", 1000.5, "not an integer")
+    flipped = ("1" if whole["epoch"][0] == "0" else "0") + whole["epoch"][1:]
+    refuse(kw, "first digit of epoch changed", "epoch differs", whole | {"epoch": flipped})
+    refuse(kw, "value_bytes = 1001, old epoch", "epoch differs", whole | {"value_bytes": 1001})
+    refuse(kw, "seed changed, old epoch", "epoch differs", whole | {"seed": "0" * 64})
+    refuse(kw, "unknown member added, old epoch", "epoch differs", whole | {"another": 1})
+    refuse(kw, "epoch in upper case", "not lower case", whole | {"epoch": whole["epoch"].upper()})
+    refuse(kw, "epoch one digit short", "wrong length", whole | {"epoch": whole["epoch"][:-1]})
+    for name in ("salt", "seed", "table"):
+        refuse_value(kw, name, whole[name].upper(), "not lower case")
+        refuse_value(kw, name, whole[name][:-2], "wrong length")
+        refuse_value(kw, name, whole[name] + "00", "wrong length")
+        refuse_value(kw, name, "g" + whole[name][1:], "not hexadecimal")
+    for name, value in (("format", "blindfuse/2"), ("format", ""), ("mode", "packed"),
+                        ("kind", "Keyword"), ("kind", "list"), ("lwe", "lwe-1024"),
+                        ("lwe", "1774")):
+        refuse_value(kw, name, value, "unknown value")
+    for name, values in {
+            "key_count": (0, -1, (1 << 32) + 1), "shard_count": (0, 65537, (1 << 32) + 16),
+            "row_count": (0, rows3 + 32, (1 << 31) + length3, (1 << 32) + rows3, -rows3),
+            "arity": (0, 1, 2, 5, (1 << 32) + 3), "segment_length": (0, 32, 96, 1 << 19),
+            "digest_bytes": (0, 17, 264, -8), "length_bytes": (3, 5, 8, -1),
+            "value_bytes": (-1, 131073), "query_bits": (23, 33, 0), "response_bits": (8, 33, -10),
+            "hint_bits": (15, 33), "failure_log2": (-39, 0, 40, (1 << 64) - 58)}.items():
+        for value in values:
+            refuse_value(kw, name, value, "out of range")
+    assert rows3 % (2 * length3) == 0
+    refuse(kw, f"segment_length = {2 * length3}, row_count = {rows3 + length3}, new epoch",
+           "segment_length does not divide row_count",
+           changed(kw, segment_length=2 * length3, row_count=rows3 + length3))
+    for name, value in (("arity", 3), ("segment_length", 64), ("digest_bytes", 8)):
+        refuse_value("index", name, value, "not allowed for an index")
+    refuse_value("keyword-4", "kind", "index",
+                 "arity, segment_length and digest_bytes of a keyword")
+    refuse_value("index", "kind", "keyword", "arity, segment_length and digest_bytes of an index")
+    for value in ([], {}, [1, "two"], {"a": {"b": 1}}):
+        refuse_value(kw, "a_later_member", value, "members must not nest")
+    for change, text in (("cut off", json.dumps(whole)[:-1]),
+                         ("in an array", f"[{json.dumps(whole)}]"), ("empty", ""),
+                         ("followed by text", json.dumps(whole) + "x")):
+        refuse(kw, change, "not one JSON object", text)
+
+    refuse_value(kw, "row_count", 2 * length3, "fewer segments than the arity", cross)
+    refuse_value("index", "key_count", 1024000 + 1, "more keys than shard_count * row_count", cross)
+    refuse_value(kw, "length_bytes", 1, "value_bytes does not fit length_bytes", cross)
+    refuse("index", "length_bytes = 0, value_bytes = 0, new epoch", "records of no bytes",
+           changed("index", length_bytes=0, value_bytes=0), cross)
+    return {"about": "Section 2. `text` is the JSON as a server sends it. invalid: each breaks one "
+                     "rule that the protocol states. invalid_cross_field: each value alone is in "
+                     "range, but they contradict each other.",
+            "valid": valid, "invalid": invalid, "invalid_cross_field": cross}
+
+
+def shard_table_file():
+    entries, table = [], b""
+    for shard, (seed, count) in enumerate(((0, 0), (0xFEDCBA9876543210, 0x0123456789))):
+        hashes = [stream(f"vectors/table/{shard}/{name}", 32)
+                  for name in ("input", "matrix", "hint")]
+        table += table_entry(seed, count, *hashes)
+        entries.append({"seed": int64(seed), "key_count": count, "input": hashes[0].hex(),
+                        "matrix": hashes[1].hex(), "hint": hashes[2].hex()})
+    return {"about": "Section 3: the table of two shards. input, matrix, hint are three hashes.",
+            "entries": entries, "table": table.hex(), "sha256": sha256(table).hex()}
+
+
+class Database:
+    """A whole database: its layout (members of the manifest), the records of every shard as
+    (rows, record), the matrices and hints."""
+
+    def __init__(self, name, layout):
+        self.name = name
+        self.layout = layout
+        self.n = DIMENSIONS[layout["lwe"]]
+        self.w = layout["digest_bytes"] + layout["length_bytes"] + layout["value_bytes"]
+        self.salt = stream(f"{name}/salt", 16)
+        self.seed = stream(f"{name}/seed", 32)
+        self.a = public_matrix(self.seed, self.n, layout["row_count"])
+        self.matrices, self.filter_seeds, self.key_counts = [], [], []
+
+    def value_format(self):
+        return self.layout["length_bytes"], self.layout["value_bytes"]
+
+    def finish(self):
+        """Everything that follows from the matrices, as the JSON members of the file."""
+        columns = [signed_columns(matrix) for matrix in self.matrices]
+        hints = [hint_words(self.a, shard) for shard in columns]
+        hint_bits = self.layout["hint_bits"]
+        self.columns = [column for shard in columns for column in shard]
+        self.hints = [restored(hint, hint_bits) for hint in hints]
+        shards, table = [], b""
+        for shard, matrix in enumerate(self.matrices):
+            by_column = [bytes(record[c] for record in matrix) for c in range(self.w)]
+            hint = rounded_bytes(hints[shard], hint_bits)
+            input_hash = sha256(f"{self.name}/input/{shard}".encode())
+            matrix_hash, hint_hash = sha256(*by_column), sha256(hint)
+            table += table_entry(self.filter_seeds[shard], self.key_counts[shard], input_hash,
+                                 matrix_hash, hint_hash)
+            shards.append({
+                "filter_seed": int64(self.filter_seeds[shard]), "key_count": self.key_counts[shard],
+                "input_sha256": input_hash.hex(), "matrix_columns": [c.hex() for c in by_column],
+                "matrix_sha256": matrix_hash.hex(), "product_first_words": hints[shard][:16],
+                "product_last_words": hints[shard][-16:],
+                "product_sha256": sha256(words_to_bytes(hints[shard])).hex(),
+                "hint_bytes": len(hint), "hint_prefix": hint[:64].hex(),
+                "hint_suffix": hint[-64:].hex(), "hint_sha256": hint_hash.hex()})
+        manifest = with_epoch({"format": "blindfuse/1", "mode": "hint"} | self.layout | {
+            "salt": self.salt.hex(), "seed": self.seed.hex(), "table": sha256(table).hex(),
+            "samples": sha256(b"[]").hex()})
+        return {"manifest": manifest, "derived": derived(manifest), "shards": shards,
+                "table": table.hex()}
+
+    def look_up(self, label, shard, rows, digest):
+        """One query from secrets to record, every step of it."""
+        query_bits, response_bits = self.layout["query_bits"], self.layout["response_bits"]
+        row_count = self.layout["row_count"]
+        s = ternary(f"{self.name}/{label}/s", self.n)
+        e = ternary(f"{self.name}/{label}/e", row_count)
+        u = [int(row in rows) for row in range(row_count)]
+        b = query_words(self.a, s, e, u)
+        query = rounded_bytes(b, query_bits)
+        r = response_words(restored(b, query_bits), self.columns)
+        response = rounded_bytes(r, response_bits)
+        block = slice(shard * self.w, (shard + 1) * self.w)
+        phases, record = decode(restored(r, response_bits)[block], self.hints[shard], s, self.w)
+        expected = bytes(sum(self.matrices[shard][row][c] for row in rows) % 256
+                         for c in range(self.w))
+        assert record == expected, f"{self.name}/{label} decodes wrongly"
+        value = decode_record(record, digest, *self.value_format())
+        return {"secret_label": f"{self.name}/{label}/s", "error_label": f"{self.name}/{label}/e",
+                "s": signs(s), "e": signs(e), "shard": shard, "rows": rows, "digest": digest.hex(),
+                "query_words_first": b[:16], "query_words_sha256": sha256(words_to_bytes(b)).hex(),
+                "query": query.hex(), "query_sha256": sha256(query).hex(), "response_words": r,
+                "response": response.hex(), "phases": phases, "record": record.hex(),
+                "value": None if value is None else value.hex()}
+
+
+DATABASE_NOTE = (
+    "s and e are written -, 0, + for -1, 0, 1. matrix_columns: R bytes each. product_*: M of the "
+    "shard as words before rounding, in the order of the hint; response_words: r before rounding. "
+    "*_sha256 of words: over their bytes. failure_log2 and the hashes of inputs and samples are "
+    "given, not computed. ")
+
+
+def keyword_file():
+    layout = {"kind": "keyword", "lwe": "lwe-1288", "key_count": 150, "shard_count": 2,
+              "row_count": 320, "arity": 3, "segment_length": 64, "digest_bytes": 4,
+              "length_bytes": 1, "value_bytes": 12, "query_bits": 28, "response_bits": 11,
+              "hint_bits": 19, "failure_log2": -40}
+    db = Database("database_keyword", layout)
+    keys = [b"", b"\0", b"\0\0", "é".encode(), b"\xff" * 40] + [b"key-%d" % i for i in range(145)]
+    pairs = [(key, stream(f"{db.name}/value/{i}", i % 13)) for i, key in enumerate(keys)]
+    pairs[12] = (pairs[12][0], b"\x80" * 12)  # the byte that only a signed reading makes negative
+    pairs[13] = (pairs[13][0], bytes(12))
+    entry_json, members = [], [[] for _ in range(2)]
+    for key, value in pairs:
+        h, x0, x1 = key_hash(db.salt, key)
+        members[mulhi(x0, 2)].append((key, x1, encode_record(h[16:20], value, 1, 12)))
+
+    def rows_in(shard, x1):
+        return rows_of(x1, db.filter_seeds[shard], 320, 64, 3)
+
+    for shard in range(2):
+        attempt, matrix = 0, None
+        while matrix is None:
+            seed = u64(stream(f"{db.name}/filter-seed/{shard}/{attempt}", 8))
+            matrix = build_filter([(rows_of(x1, seed, 320, 64, 3), record)
+                                   for _, x1, record in members[shard]], 320, db.w)
+            attempt += 1
+        db.filter_seeds.append(seed)
+        db.matrices.append(matrix)
+        db.key_counts.append(len(members[shard]))
+    for key, value in pairs:
+        h, x0, x1 = key_hash(db.salt, key)
+        shard = mulhi(x0, 2)
+        rows = rows_in(shard, x1)
+        record = bytes(sum(db.matrices[shard][row][c] for row in rows) % 256 for c in range(db.w))
+        assert decode_record(record, h[16:20], 1, 12) == value
+        entry_json.append({"key": key.hex(), "value": value.hex(), "shard": shard, "rows": rows,
+                           "record": record.hex()})
+    out = db.finish()
+    queries = []
+    for label, key in (("present", pairs[10][0]), ("present-high-bytes", pairs[12][0]),
+                       ("absent", b"no such key")):
+        h, x0, x1 = key_hash(db.salt, key)
+        shard = mulhi(x0, 2)
+        found = db.look_up(label, shard, rows_in(shard, x1), h[16:20])
+        expected = dict(pairs).get(key)
+        assert found["value"] == (None if expected is None else expected.hex())
+        queries.append({"name": label, "key": key.hex()} | found)
+    assert {q["shard"] for q in queries} == {0, 1}
+    return {"about": "A whole keyword database. " + DATABASE_NOTE + "A filter builder may fill the "
+                     "rows otherwise: what binds it is that record(key) is the sum of its rows; "
+                     "products, response and decoding start from matrix_columns.",
+            "secrets_rule": STREAM_RULE, **out, "entries": entry_json, "queries": queries}
+
+
+def index_file():
+    layout = {"kind": "index", "lwe": "lwe-1774", "key_count": 290, "shard_count": 3,
+              "row_count": 128, "arity": 1, "segment_length": 0, "digest_bytes": 0,
+              "length_bytes": 1, "value_bytes": 8, "query_bits": 27, "response_bits": 9,
+              "hint_bits": 17, "failure_log2": -40}
+    db = Database("database_index", layout)
+    values = [stream(f"{db.name}/value/{i}", i % 9) for i in range(290)]
+    for shard in range(3):
+        records = [encode_record(b"", value, 1, 8) for value in values[shard::3]]
+        db.key_counts.append(len(records))
+        db.filter_seeds.append(0)
+        db.matrices.append(records + [bytes(db.w)] * (128 - len(records)))
+    out = db.finish()
+    queries = []
+    for label, index in (("first", 0), ("present", 152), ("last", 289), ("beyond-the-end", 290)):
+        rows = [index // 3] if index < 290 else []
+        found = db.look_up(label, index % 3, rows, b"")
+        if index < 290:
+            assert found["value"] == values[index].hex()
+        else:
+            # The record of zeros reads as an empty value: only key_count says "not there".
+            assert found["value"] == "" and found["record"] == bytes(db.w).hex()
+            found["value"] = None
+        queries.append({"name": label, "index": index} | found)
+    return {"about": "A whole index database. " + DATABASE_NOTE + "Value i stands at index i. An "
+                     "index of key_count or more is not there whatever the record says: its record "
+                     "of zeros would read as an empty value.",
+            "secrets_rule": STREAM_RULE, **out, "values": [v.hex() for v in values],
+            "queries": queries}
+
+
+FILES = {"key_hash.json": key_hash_file, "fuse_slots.json": fuse_slots_file,
+         "record.json": record_file, "public_matrix.json": public_matrix_file,
+         "bit_packing.json": bit_packing_file, "manifest.json": manifest_file,
+         "shard_table.json": shard_table_file, "database_keyword.json": keyword_file,
+         "database_index.json": index_file}
+
+
+def pretty(value, indent=0):
+    """JSON with short values on one line and lists of numbers filled up to the line."""
+    flat = json.dumps(value, ensure_ascii=True)
+    if len(flat) + indent <= 96 or not isinstance(value, (dict, list)) or not value:
+        return flat
+    pad = " " * (indent + 1)
+    if isinstance(value, dict):
+        items = [f"{pad}{json.dumps(k)}: {pretty(v, indent + 1)}" for k, v in value.items()]
+        return "{\n" + ",\n".join(items) + "\n" + " " * indent + "}"
+    if all(isinstance(v, int) for v in value):
+        lines = [pad + ", ".join(map(str, value[i:i + 8])) for i in range(0, len(value), 8)]
+    else:
+        lines = [pad + pretty(v, indent + 1) for v in value]
+    return "[\n" + ",\n".join(lines) + "\n" + " " * indent + "]"
+
+
+def check_arity_4():
+    """The database files are of arity 3 and 1: that arity 4 peels is only asserted here."""
+    length, _, row_count = fuse_shape(300, 4)
+    for attempt in range(20):
+        entries = [(rows_of(x1, attempt, row_count, length, 4), stream(f"vectors/4/{x1}", 3))
+                   for x1 in struct.unpack("<300Q", stream("vectors/arity-4", 2400))]
+        matrix = build_filter(entries, row_count, 3)
+        if matrix is not None:
+            for rows, record in entries:
+                assert record == bytes(sum(matrix[r][c] for r in rows) % 256 for c in range(3))
+            return
+    raise AssertionError("no filter of arity 4")
+
+
+def main(arguments):
+    check_chacha20()
+    check_arity_4()
+    folder, differ = Path(__file__).resolve().parent, []
+    for name, make in FILES.items():
+        text = pretty(make()) + "\n"
+        assert len(text) < 300000, name
+        path = folder / name
+        if arguments == ["--check"]:
+            if not path.exists() or path.read_text(encoding="ascii") != text:
+                differ.append(name)
+        else:
+            path.write_text(text, encoding="ascii")
+    if differ:
+        sys.exit("differ from what generate.py writes: " + ", ".join(differ))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
+    main(sys.argv[1:])
