@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""The English dictionary as TSV: every word of WordNet with its definitions.
+
+The key is the word as the index files have it: lower case, spaces for underscores. The value lists the
+definitions of each part of speech in sense order, the most frequent sense first, without the examples:
+
+    dog<tab>n. a member of the genus Canis ...; a dull unattractive ...; v. go after with the intent to catch
+
+The data are those of Debian's package wordnet-base."""
+
+import os
+import re
+
+import tsv
+
+# The suffix of WordNet's files, and what a dictionary prints for it.
+PARTS_OF_SPEECH = [("noun", "n."), ("verb", "v."), ("adj", "adj."), ("adv", "adv.")]
+
+# Examples stand in quotes behind the definition, nearly always after a semicolon.
+EXAMPLE = re.compile(r'\s*[;:,]\s*"')
+
+
+def records(path):
+    """The lines of a WordNet file without its licence, whose lines start with a space."""
+    with tsv.open_source(path, "wordnet-base") as lines:
+        yield from (line for line in lines if not line.startswith(" "))
+
+
+def definitions(path):
+    """Maps the offset of each synset of a data file to its definition."""
+    found = {}
+    for line in records(path):
+        fields, _, gloss = line.partition("|")
+        gloss = gloss.strip()
+        definition = EXAMPLE.split(gloss, maxsplit=1)[0].strip(" ;")
+        found[fields[:8]] = definition or gloss
+    return found
+
+
+def senses(path):
+    """Pairs of a word and the offsets of its synsets, from an index file."""
+    for line in records(path):
+        fields = line.split()
+        count = int(fields[2])
+        yield fields[0].replace("_", " "), fields[-count:]
+
+
+def main():
+    parser = tsv.parser(__doc__, value_bytes=256)
+    parser.add_argument("--data", default="/usr/share/wordnet", metavar="DIR",
+                        help="where index.noun, data.noun and so on are (default: %(default)s)")
+    arguments = parser.parse_args()
+
+    meanings = {}
+    for suffix, label in PARTS_OF_SPEECH:
+        definition = definitions(os.path.join(arguments.data, f"data.{suffix}"))
+        for word, offsets in senses(os.path.join(arguments.data, f"index.{suffix}")):
+            text = f"{label} " + "; ".join(definition[offset] for offset in offsets)
+            meanings.setdefault(word, []).append(text)
+    tsv.write(((word, "; ".join(meanings[word])) for word in sorted(meanings)),
+              arguments.value_bytes)
+
+
+if __name__ == "__main__":
+    main()

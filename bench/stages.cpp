@@ -1,0 +1,247 @@
+// What each stage costs, beside the machine's read bandwidth: key hash, filter, matrix, keystream,
+// hint, product, query, decoding.
+//
+// One thread throughout, so that rates compare with the yardstick and with each other.
+// --benchmark_format=json for machines.
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "client/decoder.h"
+#include "client/prepared_query.h"
+#include "host/build/filter.h"
+#include "host/build/hint.h"
+#include "host/build/shard_matrix.h"
+#include "host/cpu/cpu_engine.h"
+#include "host/engine_factory.h"
+#include "src/bit_packing.h"
+#include "src/key_hash.h"
+#include "src/layout.h"
+#include "src/public_matrix.h"
+
+namespace blindfuse {
+namespace {
+
+using benchmark::Counter;
+using benchmark::State;
+
+constexpr uint64_t kRows = 65'536;
+constexpr uint64_t kColumns = 4096;  // 256 MiB: larger than any cache
+constexpr uint32_t kDimension = 1774;
+
+void report_bytes(State& state, double bytes_each) {
+  state.counters["bytes_per_second"] =
+      Counter(bytes_each, Counter::kIsIterationInvariantRate, Counter::OneK::kIs1000);
+}
+
+void report(State& state, const char* what, double each) {
+  state.counters[what] = Counter(each, Counter::kIsIterationInvariantRate, Counter::OneK::kIs1000);
+}
+
+Matrix random_matrix(uint64_t rows, uint64_t columns) {
+  Matrix matrix(rows, columns);
+  std::mt19937_64 random(1);
+  const auto bytes = matrix.columns(0, columns);
+  for (size_t i = 0; i + 8 <= bytes.size(); i += 8) {
+    const uint64_t word = random();
+    std::copy_n(reinterpret_cast<const uint8_t*>(&word), 8, bytes.data() + i);
+  }
+  return matrix;
+}
+
+const Matrix& large_matrix() {
+  static const Matrix matrix = random_matrix(kRows, kColumns);
+  return matrix;
+}
+
+std::vector<uint32_t> random_words(size_t count) {
+  std::vector<uint32_t> words(count);
+  std::mt19937 random(2);
+  for (uint32_t& word : words) word = static_cast<uint32_t>(random());
+  return words;
+}
+
+// The yardstick: the machine's streaming reads, with nothing else to do. Whole cache lines, eight
+// sums at once, so that neither the loads nor the additions are what takes the time.
+void ReadBandwidth(State& state) {
+  using Line [[gnu::vector_size(64)]] = uint64_t;
+  const int8_t* bytes = large_matrix().view().data;
+  constexpr size_t kStep = 8 * sizeof(Line);
+  for (auto _ : state) {
+    Line sums[8] = {};
+    for (size_t i = 0; i + kStep <= kRows * kColumns; i += kStep) {
+      Line lines[8];
+      std::memcpy(lines, bytes + i, kStep);
+      for (size_t j = 0; j < 8; ++j) sums[j] += lines[j];
+    }
+    benchmark::DoNotOptimize(sums);
+  }
+  report_bytes(state, static_cast<double>(kRows * kColumns));
+}
+BENCHMARK(ReadBandwidth)->Unit(benchmark::kMillisecond);
+
+// One batch of queries times a 256 MiB matrix; bytes are counted once a query.
+void Multiply(State& state, const std::string& engine_name) {
+  const auto batch = static_cast<size_t>(state.range(0));
+  const auto engine = make_engine(engine_name, large_matrix().view(), 1);
+  const std::vector<uint32_t> queries = random_words(batch * kRows);
+  std::vector<uint32_t> products(batch * kColumns);
+  for (auto _ : state) {
+    engine->multiply({queries.data(), batch, kRows}, {0, kRows},
+                     {products.data(), batch, kColumns});
+    benchmark::DoNotOptimize(products.data());
+  }
+  report(state, "effective_bytes_per_second", static_cast<double>(batch * kRows * kColumns));
+}
+
+void KeyHashing(State& state) {
+  KeyHasher hasher(Salt{});
+  std::string key = "0123456789abcdef";
+  for (auto _ : state) {
+    ++key[0];
+    benchmark::DoNotOptimize(hasher(key));
+  }
+  report(state, "keys_per_second", 1);
+}
+BENCHMARK(KeyHashing);
+
+std::vector<uint64_t> slot_hashes(size_t count) {
+  std::vector<uint64_t> hashes(count);
+  std::mt19937_64 random(3);
+  for (uint64_t& hash : hashes) hash = random();
+  return hashes;
+}
+
+void BuildFilter(State& state) {
+  const auto arity = static_cast<uint32_t>(state.range(0));
+  const auto keys = static_cast<uint64_t>(state.range(1));
+  const std::vector<uint64_t> hashes = slot_hashes(keys);
+  const FuseShape shape = fuse_shape(keys, arity);
+  for (auto _ : state) benchmark::DoNotOptimize(build_filter(shape, hashes));
+  report(state, "keys_per_second", static_cast<double>(keys));
+}
+BENCHMARK(BuildFilter)
+    ->ArgNames({"arity", "keys"})
+    ->Args({3, 20'000})
+    ->Args({3, 200'000})
+    ->Args({4, 20'000})
+    ->Args({4, 200'000})
+    ->Unit(benchmark::kMillisecond);
+
+void MakeMatrix(State& state) {
+  const auto value_bytes = static_cast<uint32_t>(state.range(0));
+  constexpr uint64_t kKeys = 20'000;
+  const std::vector<uint64_t> hashes = slot_hashes(kKeys);
+  const std::string value(value_bytes, 'v');
+  std::vector<SpoolEntry> entries(kKeys);
+  for (size_t i = 0; i < kKeys; ++i) {
+    entries[i].hash.slot_hash = hashes[i];
+    entries[i].value = value;
+  }
+  const FuseShape shape = fuse_shape(kKeys, 3);
+  Layout layout;
+  layout.row_count = shape.row_count;
+  layout.segment_length = shape.segment_length;
+  layout.record = record_format_for(8, value_bytes, value_bytes);
+  const Filter filter = build_filter(shape, hashes);
+  for (auto _ : state) {
+    make_keyword_matrix(layout, filter, entries,
+                        [](std::span<const uint8_t> column) { benchmark::DoNotOptimize(column); });
+  }
+  report_bytes(state, static_cast<double>(layout.shard_matrix_bytes()));
+}
+BENCHMARK(MakeMatrix)->ArgName("value_bytes")->Arg(16)->Arg(1024)->Unit(benchmark::kMillisecond);
+
+void Keystream(State& state) {
+  const PublicMatrix matrix(MatrixSeed{}, kDimension);
+  std::vector<uint32_t> panel(matrix.panel_words());
+  uint64_t j = 0;
+  for (auto _ : state) {
+    matrix.fill_panel(j++, panel);
+    benchmark::DoNotOptimize(panel.data());
+  }
+  report_bytes(state, static_cast<double>(panel.size() * 4));
+}
+BENCHMARK(Keystream)->Unit(benchmark::kMicrosecond);
+
+// n R C multiply-adds, A's keystream included.
+void ComputeHint(State& state) {
+  const auto columns = static_cast<uint64_t>(state.range(0));
+  constexpr uint64_t kHintRows = 8192;
+  const Matrix matrix = random_matrix(kHintRows, columns);
+  const PublicMatrix public_matrix(MatrixSeed{}, kDimension);
+  WorkerThreads threads(1);
+  std::vector<uint32_t> hint(columns * kDimension);
+  for (auto _ : state) {
+    compute_hint(public_matrix, matrix.view(), "auto", threads, hint, [](uint64_t) {});
+  }
+  report(state, "multiply_adds_per_second", static_cast<double>(kHintRows * columns) * kDimension);
+}
+BENCHMARK(ComputeHint)->ArgName("columns")->Arg(256)->Arg(4096)->Unit(benchmark::kMillisecond);
+
+// s * A + e; bytes of A's keystream, made once however many queries there are.
+void PrepareQueries(State& state) {
+  const auto count = static_cast<size_t>(state.range(0));
+  const PublicMatrix matrix(MatrixSeed{}, kDimension);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(prepare_queries(matrix, kRows, count, 1, fill_from_system));
+  }
+  report_bytes(state, static_cast<double>(kRows) * kDimension * 4);
+}
+BENCHMARK(PrepareQueries)->ArgName("count")->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond);
+
+void PackQuery(State& state) {
+  const std::vector<uint32_t> words = random_words(kRows);
+  std::vector<uint8_t> packed(packed_bytes(kRows, 25));
+  for (auto _ : state) {
+    pack_rounded(words, 25, packed);
+    benchmark::DoNotOptimize(packed.data());
+  }
+  report(state, "words_per_second", static_cast<double>(kRows));
+}
+BENCHMARK(PackQuery)->Unit(benchmark::kMicrosecond);
+
+void UnpackQuery(State& state) {
+  std::vector<uint32_t> words(kRows);
+  const std::vector<uint8_t> packed(packed_bytes(kRows, 25));
+  for (auto _ : state) {
+    unpack_restored(packed, 25, 0, words);
+    benchmark::DoNotOptimize(words.data());
+  }
+  report(state, "words_per_second", static_cast<double>(kRows));
+}
+BENCHMARK(UnpackQuery)->Unit(benchmark::kMicrosecond);
+
+// A record of 1 KB out of a response of one shard.
+void Decode(State& state) {
+  Layout layout;
+  layout.lwe = &lwe_params().front();
+  layout.record = record_format_for(8, 1024, 1024);
+  layout.response_bits = 12;
+  layout.hint_bits = 16;
+  const std::vector<uint8_t> response(layout.response_bytes());
+  const std::vector<uint8_t> hint(layout.shard_hint_bytes());
+  for (auto _ : state) {
+    SecretBuffer<uint32_t> secret(kDimension);
+    const SecretBuffer<uint32_t> words = words_of_shard(layout, 0, response);
+    benchmark::DoNotOptimize(decode(DecodingSecret(std::move(secret)), layout, words.span(), hint));
+  }
+}
+BENCHMARK(Decode)->Unit(benchmark::kMicrosecond);
+
+// The kernels that this machine runs are known only here.
+const bool kRegistered = [] {
+  for (std::string_view kernel : cpu_kernel_names()) {
+    const std::string engine = "cpu:" + std::string(kernel);
+    auto* multiply = benchmark::RegisterBenchmark(("Multiply/" + engine).c_str(), Multiply, engine);
+    for (int batch : {1, 2, 4, 16}) multiply->Arg(batch);
+    multiply->ArgName("batch")->Unit(benchmark::kMillisecond);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace blindfuse
