@@ -1,0 +1,126 @@
+# A thin entry point over CMake: what it needs of the system, and what a person types. CMakeLists.txt and
+# CMakePresets.json know everything else.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+.PHONY: help deps deps-fuzz deps-format configure build test demo asan tsan fuzz bench format clean
+
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+
+# The one list of packages that the project needs, by their names in Debian 12.
+TOOLS := g++ cmake ninja-build pkg-config python3
+LIBRARIES := libssl-dev nlohmann-json3-dev libcpp-httplib-dev libcli11-dev libspdlog-dev \
+  libsqlite3-dev
+TEST_LIBRARIES := libgtest-dev libgmock-dev libbenchmark-dev
+TEST_PROGRAMS := ca-certificates curl sqlite3
+DATASETS := unicode-data wordnet-base
+PACKAGES := $(TOOLS) $(LIBRARIES) $(TEST_LIBRARIES) $(TEST_PROGRAMS) $(DATASETS)
+FUZZ_PACKAGES := clang-14 libclang-rt-14-dev llvm-14
+FORMAT_PACKAGES := clang-format-14
+
+help: ## explain the targets (what make does by itself)
+	@echo 'Targets:'
+	awk -F ':[^#]*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	echo
+	echo 'Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (for each fuzz target).'
+	echo 'On Debian 12, build, test and demo install the packages they lack; that needs root.'
+
+# Installs those of the packages in $(1) that are missing. Fast and silent when none is: one dpkg-query.
+define install
+	@if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+	  echo 'This is not Debian, so nothing is installed for you. Needed is what these packages hold:' >&2
+	  echo '  $(1)' >&2
+	  exit 0
+	fi
+	missing=$$(comm -23 <(printf '%s\n' $(1) | sort) \
+	  <(dpkg-query -W -f '$${Package} $${db:Status-Status}\n' $(1) 2>/dev/null |
+	    sed -n 's/ installed$$//p' | sort -u))
+	[ -n "$$missing" ] || exit 0
+	if [ "$$(id -u)" != 0 ]; then
+	  echo "Missing packages: "$$missing >&2
+	  echo "Installing them needs root; run this once: sudo make $@" >&2
+	  exit 1
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	apt=(apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=300)
+	log=$$(mktemp)
+	trap 'rm -f "$$log"' EXIT
+	# Package lists may be absent (a new machine) or name versions that are gone (an old one).
+	try() {
+	  "$${apt[@]}" --simulate install $$missing >/dev/null 2>&1 &&
+	  "$${apt[@]}" install $$missing ||
+	  { "$${apt[@]}" update && "$${apt[@]}" install $$missing; }
+	}
+	echo "Installing with apt-get, which may take a few minutes: "$$missing
+	try >"$$log" 2>&1 </dev/null || { cat "$$log" >&2; echo 'Installing the packages failed; see above.' >&2; exit 1; }
+endef
+
+deps: ## install the packages that the build, the tests and the demo need
+	$(call install,$(PACKAGES))
+
+deps-fuzz: deps
+	$(call install,$(FUZZ_PACKAGES))
+
+deps-format:
+	$(call install,$(FORMAT_PACKAGES))
+
+# Ninja runs CMake again by itself when a CMake file changes.
+configure: deps
+	@[ -e build/build.ninja ] || cmake --preset release
+
+build: configure ## build the programs, optimized, into build/bin
+	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client
+
+test: configure ## build everything and run every test
+	@cmake --build build --parallel $(JOBS)
+	ctest --test-dir build --output-on-failure --parallel $(JOBS)
+
+demo: build ## serve a dictionary on this machine and privately look up a few words
+	@bench/demo.sh
+
+asan: ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer, in build-asan
+tsan: ## run every test under ThreadSanitizer, in build-tsan
+asan tsan: deps
+	@cmake --preset $@
+	cmake --build --preset $@ --parallel $(JOBS)
+	ctest --preset $@ --output-on-failure --parallel $(JOBS)
+
+fuzz: deps-fuzz ## run every fuzz target for FUZZ_SECONDS seconds
+	@cmake --preset fuzz
+	cmake --build --preset fuzz --parallel $(JOBS)
+	# Where Debian keeps llvm-symbolizer, for readable stacks.
+	export PATH=/usr/lib/llvm-14/bin:$$PATH
+	# New inputs stay in the build folder, so that the next run goes on from them.
+	fuzz_one() {
+	  name=$$(basename "$$1")
+	  work=build-fuzz/runs/$$name
+	  corpora=("$$work/corpus")
+	  seeds=tests/fuzz/corpus/$${name%_fuzz}
+	  [ ! -d "$$seeds" ] || corpora+=("$$seeds")
+	  mkdir -p "$$work/corpus"
+	  if "$$1" -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
+	      -artifact_prefix="$$work/" "$${corpora[@]}" >"$$work/log" 2>&1 </dev/null; then
+	    echo "$$name: clean, $$(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\) .*/\1 runs in \2 s/p' "$$work/log")"
+	  else
+	    echo "$$name: FAILED; the end of $$work/log:"
+	    tail -n 40 "$$work/log"
+	    return 1
+	  fi
+	}
+	export -f fuzz_one
+	printf '%s\n' build-fuzz/bin/*_fuzz | xargs -P $(JOBS) -I '{}' bash -c 'fuzz_one "$$1"' - '{}'
+
+bench: configure ## measure each stage
+	@cmake --build build --parallel $(JOBS)
+	for program in build/bin/blindfuse-bench-*; do
+	  "$$program"
+	done
+
+format: deps-format ## lay out every source file as .clang-format says
+	@git ls-files -co --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i
+
+clean: ## remove everything that was built
+	@rm -rf build build-asan build-tsan build-fuzz
