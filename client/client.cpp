@@ -164,6 +164,7 @@ Client::Pooled Client::take_prepared() {
 
 Client::Batch Client::encrypt(std::span<const std::string> keys) {
   const Layout& layout = database().layout();
+  std::erase_if(prepared_, [](const Pooled& pooled) { return !pooled.query.is_of_this_process(); });
   if (prepared_.size() < keys.size()) {
     prepare(std::max(keys.size() - prepared_.size(), options_.prepare_batch));
   }
@@ -264,7 +265,8 @@ std::vector<Client::Batch> Client::ask_all(std::span<const std::string> keys) {
 
 std::vector<Answer> Client::look_up(std::span<const std::string> keys) {
   // Every key is checked before any is asked for.
-  for (const std::string& key : keys) database().place(key);
+  SecretBuffer<KeyPlace> place(1);
+  for (const std::string& key : keys) place[0] = database().place(key);
   std::vector<Batch> batches = ask_all(keys);
   std::vector<Answer> answers(keys.size());
   size_t at = 0;

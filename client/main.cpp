@@ -15,6 +15,7 @@
 #include "client/line_input.h"
 #include "src/base64.h"
 #include "src/key_hash.h"
+#include "src/system/amount.h"
 #include "src/system/program.h"
 #include "src/system/progress.h"
 
@@ -26,7 +27,8 @@ constexpr size_t kPrepareMax = 16;
 constexpr const char* kGetHelp =
     R"(Prints the value of KEY, byte for byte, and a newline. With several keys: for each that is there,
 KEY, a tab, its value and a newline. Without KEY, keys are read from standard input, one a line,
-and printed as several are. In an index database keys are numbers: 0, 1, 2, ...
+and printed as several are. Keys and values that hold tabs or newlines are told apart with --json.
+In an index database keys are numbers: 0, 1, 2, ...
 
 Put -- before a KEY that begins with a dash: get URL -- -x
 
@@ -205,7 +207,7 @@ void run_sync(Settings& settings) {
     return;
   }
   print("epoch " + result.epoch.substr(0, 16) + ": " + std::to_string(result.shards_fetched) +
-        " of " + std::to_string(result.shard_count) + " shards' hints fetched (" +
+        " of " + counted(result.shard_count, "hint") + " fetched (" +
         human_bytes(result.bytes_fetched) + "); all hints are " + human_bytes(result.hint_bytes) +
         "\n");
 }
@@ -242,7 +244,9 @@ void add_get(CLI::App& app, Settings& settings) {
          "(default: the number of keys, at most 16)")
       ->check(CLI::Range(1, 1024));
   get->add_option("--threads", settings.client.thread_count,
-                  "Threads to make queries with (default: one a processor)");
+                  "Threads to make queries with; 0 is one a processor")
+      ->check(CLI::Range(0u, 1024u))
+      ->capture_default_str();
   get->add_option("--key-encoding", settings.key_encoding,
                   "How keys are written: utf8, hex or base64")
       ->check(CLI::IsMember(key_encodings()))

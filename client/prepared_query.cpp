@@ -1,5 +1,7 @@
 #include "client/prepared_query.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
@@ -99,9 +101,15 @@ SecretBuffer<uint32_t> DecodingSecret::take() && {
   return std::move(words_);
 }
 
+PreparedQuery::PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked)
+    : maker_(getpid()), secret_(std::move(secret)), masked_(std::move(masked)) {}
+
+bool PreparedQuery::is_of_this_process() const { return maker_ == getpid(); }
+
 DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                       std::span<uint8_t> query) && {
   if (masked_.empty()) throw std::logic_error("a prepared query is sent once");
+  if (!is_of_this_process()) throw std::logic_error("a prepared query is not for forked processes");
   SecretBuffer<uint32_t> words = std::move(masked_);
   for (uint32_t row : rows) {
     invariant(row < words.size(), "rows lie in the database");

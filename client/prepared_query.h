@@ -4,6 +4,8 @@
 // ever: the types below move but do not copy, and each is used up by what it is for.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -32,12 +34,12 @@ class DecodingSecret {
   SecretBuffer<uint32_t> words_;
 };
 
-// A secret s and b' = s * A + e: a query but for the key.
+// A secret s and b' = s * A + e: a query but for the key. Good only in the process that made it: a
+// fork copies memory, and two queries under one secret would tell the server both their rows.
 class PreparedQuery {
  public:
   // n and R words.
-  PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked)
-      : secret_(std::move(secret)), masked_(std::move(masked)) {}
+  PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked);
   PreparedQuery(const PreparedQuery&) = delete;
   PreparedQuery& operator=(const PreparedQuery&) = delete;
   PreparedQuery(PreparedQuery&&) = default;
@@ -45,13 +47,15 @@ class PreparedQuery {
 
   // Writes the query for these rows (each below R; none is a query too) into `query`,
   // packed_bytes(R, query_bits) bytes, and gives what decodes its answer. Throws std::logic_error
-  // when this one was used or moved away before.
+  // when this one was used or moved away before, or was made by another process.
   [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                        std::span<uint8_t> query) &&;
 
   size_t row_count() const { return masked_.size(); }
+  bool is_of_this_process() const;
 
  private:
+  pid_t maker_;
   SecretBuffer<uint32_t> secret_;
   SecretBuffer<uint32_t> masked_;
 };

@@ -21,7 +21,7 @@ std::unique_ptr<Engine> make_engine(std::string_view name, MatrixView matrix,
   }
   std::string known;
   for (const std::string& engine : engine_names()) known += (known.empty() ? "" : ", ") + engine;
-  throw BadInput("there is no engine \"" + std::string(name) + "\"; this machine has " + known);
+  throw Misuse("there is no engine \"" + std::string(name) + "\"; this machine has " + known);
 }
 
 }  // namespace blindfuse

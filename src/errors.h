@@ -1,10 +1,11 @@
-// The three kinds of error, decided once for the whole project.
+// The kinds of error, decided once for the whole project.
 //
-//   BadInput       what a person or a peer gave us is wrong: a file, a flag, a request. Exit status
-//   1, or HTTP 400. EngineTrouble  the machine failed us: a device, memory, a disk. Exit status 1,
-//   or HTTP 503. invariant()    we are wrong ourselves: abort, at once, with the place. Never used
-//   on anything that came
-//                  over the network or from a file.
+//   BadInput       What a person or a peer gave us is wrong: a file, a request. Exit status 1, or
+//                  HTTP 400.
+//   Misuse         The command line itself is wrong. Exit status 2.
+//   EngineTrouble  The machine failed us: a device, memory, a disk. Exit status 1, or HTTP 503.
+//   invariant()    We are wrong ourselves: abort, at once, with the place. Never used on anything
+//                  that came over the network or from a file.
 #pragma once
 
 #include <stdexcept>
@@ -16,6 +17,11 @@ namespace blindfuse {
 class BadInput : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+class Misuse : public BadInput {
+ public:
+  using BadInput::BadInput;
 };
 
 class EngineTrouble : public std::runtime_error {

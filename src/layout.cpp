@@ -1,6 +1,8 @@
 #include "src/layout.h"
 
+#include <array>
 #include <bit>
+#include <cstdio>
 #include <string>
 
 #include "src/bit_packing.h"
@@ -18,6 +20,12 @@ void check_range(const char* member, uint64_t value, uint64_t low, uint64_t high
 
 void check(bool holds, const char* what) {
   if (!holds) throw BadInput(what);
+}
+
+std::string one_decimal(double number) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.1f", number);
+  return text.data();
 }
 
 void check_keyword(const Layout& layout) {
@@ -77,7 +85,7 @@ void check_layout(const Layout& layout) {
   check(layout.record_bytes() >= 1, "records of an index database must have at least one byte");
   const double log2_failure = layout.noise().log2_failure;
   if (log2_failure > kFailureLog2Max) {
-    throw BadInput("a look-up would fail with probability up to 2^" + std::to_string(log2_failure) +
+    throw BadInput("a look-up would fail with probability up to 2^" + one_decimal(log2_failure) +
                    "; at most 2^-40 is allowed (" + std::to_string(layout.row_count) +
                    " rows, query_bits " + std::to_string(layout.query_bits) + ", response_bits " +
                    std::to_string(layout.response_bits) + ", hint_bits " +

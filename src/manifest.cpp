@@ -160,6 +160,11 @@ Layout parse_layout(const Members& members) {
 
 }  // namespace
 
+bool is_epoch_id(std::string_view text) {
+  return text.size() == 2 * std::tuple_size_v<Sha256Digest> &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 EpochId epoch_id(const Manifest& manifest) { return epoch_of(members_of(manifest)); }
 
 std::string serialize_manifest(const Manifest& manifest) {

@@ -13,7 +13,9 @@ namespace blindfuse {
 
 inline constexpr size_t kManifestBytesMax = 65'536;
 
-using EpochId = std::string;  // 64 hex digits
+using EpochId = std::string;  // 64 hex digits, in lower case
+
+bool is_epoch_id(std::string_view text);
 
 struct Manifest {
   Layout layout;

@@ -14,7 +14,7 @@
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
 #include "src/errors.h"
-#include "src/system/progress.h"
+#include "src/system/amount.h"
 
 namespace blindfuse {
 namespace {
@@ -74,11 +74,12 @@ void print_json(const BuildReport& report) {
 
 void print_text(const BuildReport& report, const std::string& output) {
   const Layout& layout = report.layout;
-  std::printf("%u of %u shards rebuilt; %s\n", report.shards_rebuilt, layout.shard_count,
+  std::printf("%u of %s rebuilt; %s\n", report.shards_rebuilt,
+              counted(layout.shard_count, "shard").c_str(),
               report.changed ? "a new epoch is published" : "the epoch is unchanged");
-  std::printf("%s: %llu keys, %u rows x %llu columns (%s), epoch %s\n", output.c_str(),
-              static_cast<unsigned long long>(layout.key_count), layout.row_count,
-              static_cast<unsigned long long>(layout.column_count()),
+  std::printf("%s: %s, %u rows x %s (%s), epoch %s\n", output.c_str(),
+              counted(layout.key_count, "key").c_str(), layout.row_count,
+              counted(layout.column_count(), "column").c_str(),
               human_bytes(layout.matrix_bytes()).c_str(), report.epoch.c_str());
   std::printf("a client downloads %s once an epoch, and a look-up costs %s up and %s down\n",
               human_bytes(layout.hint_bytes()).c_str(), human_bytes(layout.query_bytes()).c_str(),
@@ -89,11 +90,11 @@ void print_text(const BuildReport& report, const std::string& output) {
 void log_plan(const BuildReport& report) {
   const Layout& layout = report.layout;
   spdlog::info(
-      "read {} keys in {:.2f} s; layout {}: {} x {} rows, query {} bits, response {} bits, hint {} "
+      "read {} in {:.2f} s; layout {}: {} x {} rows, query {} bits, response {} bits, hint {} "
       "bits, a look-up fails with probability below 2^{:.1f}",
-      layout.key_count, report.seconds_reading + report.seconds_surveying, report.layout_reason,
-      layout.shard_count, layout.row_count, layout.query_bits, layout.response_bits,
-      layout.hint_bits, layout.noise().log2_failure);
+      counted(layout.key_count, "key"), report.seconds_reading + report.seconds_surveying,
+      report.layout_reason, layout.shard_count, layout.row_count, layout.query_bits,
+      layout.response_bits, layout.hint_bits, layout.noise().log2_failure);
   if (report.survey.duplicates_dropped > 0) {
     spdlog::info("pairs dropped because their key came twice: {}",
                  report.survey.duplicates_dropped);

@@ -10,10 +10,10 @@
 #include "host/commands/layout_table.h"
 #include "host/commands/sample_check.h"
 #include "host/database/directory.h"
-#include "host/loaded_database.h"
+#include "host/database/loaded_database.h"
 #include "src/errors.h"
+#include "src/system/amount.h"
 #include "src/system/file.h"
-#include "src/system/progress.h"
 
 namespace blindfuse {
 namespace {
@@ -38,7 +38,7 @@ struct Inspection {
 
 Inspection inspect(const InspectCommand& command) {
   const DatabaseDirectory directory(command.directory);
-  const ParsedManifest parsed = parse_manifest(directory.read_manifest_text());
+  const ParsedManifest parsed = directory.read_manifest();
   Inspection found{parsed.manifest, parsed.epoch, {}, 0, {}};
   found.table =
       parse_shard_table(directory.read_table(parsed.manifest), parsed.manifest.layout.shard_count);
@@ -78,10 +78,11 @@ void print_text(const Inspection& found) {
   print_line("epoch", found.epoch + " (" + std::to_string(found.retired) + " before it)");
   print_line("keys", std::to_string(layout.key_count) +
                          (layout.kind == DatabaseKind::kIndex ? ", addressed by number" : ""));
-  print_line("shards", std::to_string(layout.shard_count) + " of " + std::to_string(fewest) +
-                           " to " + std::to_string(most) + " keys");
+  print_line("shards", std::to_string(layout.shard_count) + " of " +
+                           (fewest == most ? "" : std::to_string(fewest) + " to ") +
+                           counted(most, "key"));
   print_line("matrix", std::to_string(layout.row_count) + " rows x " +
-                           std::to_string(layout.column_count()) + " columns, " +
+                           counted(layout.column_count(), "column") + ", " +
                            human_bytes(layout.matrix_bytes()));
   print_line("record", std::to_string(layout.record.digest_bytes) + " bytes of digest, " +
                            std::to_string(layout.record.length_bytes) + " of length, up to " +
@@ -98,8 +99,9 @@ void print_text(const Inspection& found) {
   print_line("look-up", human_bytes(layout.query_bytes()) + " up, " +
                             human_bytes(layout.response_bytes()) + " down");
   if (found.check) {
-    print_line("verified", "every file against its hash; " + std::to_string(found.check->keys) +
-                               " sample keys found and 1 made-up key not found through the real "
+    print_line("verified", "every file against its hash; " +
+                               counted(found.check->keys, "sample key") +
+                               " found and 1 made-up key not found through the real "
                                "client");
   }
 }

@@ -1,9 +1,8 @@
 #include "host/commands/layout_table.h"
+#include "src/system/amount.h"
 
 #include <algorithm>
 #include <cstdio>
-
-#include "src/system/progress.h"
 
 namespace blindfuse {
 

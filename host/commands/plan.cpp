@@ -9,7 +9,7 @@
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
 #include "src/errors.h"
-#include "src/system/progress.h"
+#include "src/system/amount.h"
 
 namespace blindfuse {
 namespace {
@@ -32,7 +32,7 @@ PlanRequest request_of(const PlanOptions& options) {
       record_format_for(options.layout.index ? 0 : options.layout.digest_bytes.value_or(8),
                         fixed ? options.value_bytes : options.value_bytes - 1, options.value_bytes);
   if (request.record.record_bytes() == 0) {
-    throw BadInput("an index database of values without bytes holds nothing");
+    throw Misuse("an index database of values without bytes holds nothing");
   }
   request.arity = options.layout.arity.value_or(3);
   request.lwe = options.layout.lwe();
@@ -62,15 +62,15 @@ void run_plan(const PlanOptions& options) {
   const Plan& best = cheapest(plans);
   const uint64_t lookups = request.lookups_per_client;
   if (options.json) return print_json(plans, best, lookups);
-  std::printf("%llu keys, values of up to %u bytes, %s, %llu look-ups a client and epoch\n\n%s\n",
-              static_cast<unsigned long long>(request.key_count), options.value_bytes,
-              std::string(request.lwe->name).c_str(), static_cast<unsigned long long>(lookups),
-              plan_table(plans, best, 11).c_str());
+  std::printf("%s, values of up to %s, %s, %s a client and epoch\n\n%s\n",
+              counted(request.key_count, "key").c_str(),
+              counted(options.value_bytes, "byte").c_str(), std::string(request.lwe->name).c_str(),
+              counted(lookups, "look-up").c_str(), plan_table(plans, best, 11).c_str());
   std::printf(
-      "* is what `build` would choose: with %llu look-ups a client the fewest bytes in all, %s\n"
+      "* is what `build` would choose: with %s a client the fewest bytes in all, %s\n"
       "  (%s of shard table and hint once an epoch, %s up and %s down a look-up).\n"
       "  More shards make queries smaller and the hint larger.\n",
-      static_cast<unsigned long long>(lookups), human_bytes(best.total_bytes).c_str(),
+      counted(lookups, "look-up").c_str(), human_bytes(best.total_bytes).c_str(),
       human_bytes(best.sync_bytes).c_str(), human_bytes(best.layout.query_bytes()).c_str(),
       human_bytes(best.layout.response_bytes()).c_str());
 }

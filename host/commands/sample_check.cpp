@@ -151,7 +151,7 @@ SampleCheck check_samples(LoadedDatabase database, const std::string& samples_te
       std::move(database),
       [&](MatrixView matrix) { return make_engine(engine_name, matrix, thread_count); },
       BatchLimits{});
-  const HttpServer server(epoch, ServerOptions{});
+  const HttpServer server(epoch, ListeningSocket({}), ServerOptions{});
   std::vector<std::string> arguments = {client_program(), "get", "--json", "--cache", cache.path()};
   if (keyword) arguments.insert(arguments.end(), {"--key-encoding", "base64"});
   arguments.insert(arguments.end(), {server.url(), "--"});

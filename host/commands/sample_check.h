@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "host/loaded_database.h"
+#include "host/database/loaded_database.h"
 
 namespace blindfuse {
 

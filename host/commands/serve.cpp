@@ -10,13 +10,13 @@
 #include <optional>
 #include <string>
 
+#include "host/database/loaded_database.h"
 #include "host/engine_factory.h"
-#include "host/loaded_database.h"
 #include "host/server/http_server.h"
 #include "host/server/ready_file.h"
 #include "host/server/serving_epoch.h"
 #include "host/server/stop_signals.h"
-#include "src/system/progress.h"
+#include "src/system/amount.h"
 
 namespace blindfuse {
 namespace {
@@ -36,16 +36,16 @@ LoadedDatabase load(const std::string& directory) {
   LoadedDatabase database = load_database(directory);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Layout& layout = database.manifest.layout;
-  spdlog::info("loaded {}: {} keys, matrix {}, hint {}, in {:.1f} s", directory, layout.key_count,
-               human_bytes(layout.matrix_bytes()), human_bytes(layout.hint_bytes()),
-               seconds.count());
+  spdlog::info("loaded {}: {}, matrix {}, hint {}, in {:.1f} s", directory,
+               counted(layout.key_count, "key"), human_bytes(layout.matrix_bytes()),
+               human_bytes(layout.hint_bytes()), seconds.count());
   spdlog::info("epoch {}", database.epoch);
   return database;
 }
 
 void run_serve(ServeCommand options) {
-  // What is wrong with the command line is said before minutes of loading.
-  options.server.listen = parse_listen_address(options.listen);
+  // What is wrong with the command line, and a port in use, is said before minutes of loading.
+  ListeningSocket socket(parse_listen_address(options.listen));
   check_engine_name(options.engine);
   LoadedDatabase database = load(options.directory);
 
@@ -58,7 +58,7 @@ void run_serve(ServeCommand options) {
       options.batches);
   spdlog::info("engine {}", epoch->engine_name());
 
-  HttpServer server(epoch, options.server);
+  HttpServer server(epoch, std::move(socket), options.server);
   std::optional<ReadyFile> ready;
   if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());
   spdlog::info("listening on {}", server.url());

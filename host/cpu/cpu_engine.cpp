@@ -107,8 +107,8 @@ std::unique_ptr<Engine> make_cpu_engine(std::string_view name, MatrixView matrix
     }
     known += (known.empty() ? "" : ", ") + std::string(kernel.name);
   }
-  throw BadInput("there is no CPU kernel \"" + std::string(name) +
-                 "\" that this machine runs; it runs " + known);
+  throw Misuse("there is no CPU kernel \"" + std::string(name) +
+               "\" that this machine runs; it runs " + known);
 }
 
 }  // namespace blindfuse

@@ -80,6 +80,15 @@ std::string DatabaseDirectory::read_manifest_text() const {
   return read_file(manifest_file(), kManifestBytesMax);
 }
 
+ParsedManifest DatabaseDirectory::read_manifest() const {
+  const std::string text = read_manifest_text();
+  try {
+    return parse_manifest(text);
+  } catch (const BadInput& error) {
+    throw BadInput(manifest_file().string() + ": " + error.what());
+  }
+}
+
 std::vector<uint8_t> DatabaseDirectory::read_table(const Manifest& manifest) const {
   const std::string text = read_named(tables() / table_name(manifest.table), manifest.table,
                                       manifest.layout.shard_count * kShardEntryBytes);
@@ -97,7 +106,11 @@ std::vector<EpochId> DatabaseDirectory::read_retired(const EpochId& current) con
   std::istringstream lines(read_file(path, 1 << 20));
   std::vector<EpochId> retired;
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && line != current) retired.push_back(line);
+    if (!is_epoch_id(line)) {
+      throw BadInput(path.string() + " is altered: a line is no epoch id; delete the file, and " +
+                     "clients of earlier epochs hear \"unknown\" instead of \"retired\"");
+    }
+    if (line != current) retired.push_back(line);
   }
   return retired;
 }

@@ -45,13 +45,16 @@ class DatabaseDirectory {
   // The manifest's text; BadInput when the directory is not a database.
   std::string read_manifest_text() const;
 
+  // The same, parsed; BadInput, naming the file, when it is no manifest.
+  ParsedManifest read_manifest() const;
+
   // The serialized shard table of a manifest, checked against its hash. BadInput.
   std::vector<uint8_t> read_table(const Manifest& manifest) const;
 
   // The text of a manifest's sample keys, checked against its hash. BadInput.
   std::string read_samples(const Manifest& manifest, uint64_t bytes_max) const;
 
-  // Earlier epochs, the newest last, without `current`.
+  // Earlier epochs, the newest last, without `current`. BadInput when the file holds anything else.
   std::vector<EpochId> read_retired(const EpochId& current) const;
 
   // Refuses, with BadInput, a directory that holds files which are not a database's.

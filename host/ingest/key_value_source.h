@@ -14,15 +14,16 @@ namespace blindfuse {
 struct KeyValuePair {
   std::string_view key;  // empty for a source of an index database
   std::string_view value;
-  uint64_t place = 0;  // 1-based: the line where the pair begins in a text, the row of an SQL result
+  uint64_t place =
+      0;  // 1-based: the line where the pair begins in a text, the row of an SQL result
 };
 
 class KeyValueSource {
  public:
   virtual ~KeyValueSource() = default;
 
-  // Reads the next pair; false at the end. Throws BadInput, naming source and place, for a pair that cannot be read;
-  // after that the source can only be destroyed.
+  // Reads the next pair; false at the end. Throws BadInput, naming source and place, for a pair
+  // that cannot be read; after that the source can only be destroyed.
   virtual bool next(KeyValuePair& pair) = 0;
 
   // What a person calls this source: a path, or "standard input".
@@ -40,19 +41,21 @@ enum class TextEncoding { kUtf8, kHex, kBase64 };
 enum class SourceFormat { kTsv, kCsv, kNdjson, kSqlite };
 
 struct SourceOptions {
-  std::optional<SourceFormat> format;  // nothing: by the file's name (.tsv .csv .ndjson .jsonl .sqlite .sqlite3 .db)
-  bool index = false;                  // pairs have no key: the position in the input is the key
-  std::string key_column = "key";      // CSV header
+  std::optional<SourceFormat>
+      format;  // nothing: by the file's name (.tsv .csv .ndjson .jsonl .sqlite .sqlite3 .db)
+  bool index = false;              // pairs have no key: the position in the input is the key
+  std::string key_column = "key";  // CSV header
   std::string value_column = "value";
   std::string key_field = "key";  // NDJSON member
   std::string value_field = "value";
-  std::string sqlite_query;  // must give two columns, key and value; one column for an index database
+  std::string
+      sqlite_query;  // must give two columns, key and value; one column for an index database
   TextEncoding key_encoding = TextEncoding::kUtf8;
   TextEncoding value_encoding = TextEncoding::kUtf8;
 };
 
-// Opens `path` ("-" is standard input, text formats only). Throws BadInput when it cannot be opened, when its format
-// cannot be told, or when a required option is missing.
+// Opens `path` ("-" is standard input, text formats only). Throws BadInput when it cannot be
+// opened, when its format cannot be told, or when a required option is missing.
 std::unique_ptr<KeyValueSource> open_source(const std::string& path, const SourceOptions& options);
 
 }  // namespace blindfuse

@@ -50,6 +50,8 @@ class Connection final : public httplib::Stream {
   unsigned request_count() const { return request_count_; }
   // Whether bytes of the request, or such as may be its own, have not been read.
   bool has_unread_body() const { return chunked_ || readable_ > 0; }
+  // Whether a chunked body went on beyond its limit.
+  bool is_cut_off() const { return chunked_ && readable_ == 0; }
   // Whether the request did not arrive in time.
   bool timed_out() const { return timed_out_; }
   // Whether bytes are there that nobody has read. Closing a socket then tells the client of an

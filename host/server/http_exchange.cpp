@@ -199,7 +199,7 @@ std::string HttpExchange::read_body(const httplib::ContentReader& reader) {
     return !too_large;
   });
   if (whole) return body;
-  if (too_large) {
+  if (too_large || connection_->is_cut_off()) {
     throw Refusal(ProblemKind::kBodyTooLarge,
                   "the body has more than " + std::to_string(most) + " bytes");
   }

@@ -12,23 +12,25 @@ namespace blindfuse {
 namespace {
 
 const ServerOptions& checked(const ServerOptions& options, const ServingEpoch& epoch) {
-  if (options.http_threads < 1) throw BadInput("a server has at least one HTTP thread");
+  if (options.http_threads < 1) throw Misuse("a server has at least one HTTP thread");
   const size_t queue_max = epoch.scheduler().limits().queue_max;
   if (options.queries_per_request_max < 1 || options.queries_per_request_max > queue_max) {
-    throw BadInput("a request may have 1 to " + std::to_string(queue_max) +
-                   " queries, as many as may wait in the queue; " +
-                   std::to_string(options.queries_per_request_max) + " was asked for");
+    throw Misuse("a request may have 1 to " + std::to_string(queue_max) +
+                 " queries, as many as may wait in the queue; " +
+                 std::to_string(options.queries_per_request_max) + " was asked for");
   }
   return options;
 }
 
 }  // namespace
 
-HttpServer::HttpServer(std::shared_ptr<const ServingEpoch> epoch, const ServerOptions& options)
+HttpServer::HttpServer(std::shared_ptr<const ServingEpoch> epoch, ListeningSocket socket,
+                       const ServerOptions& options)
     : options_(checked(options, *epoch)),
       epochs_(std::move(epoch)),
-      listener_(options.listen),
+      listener_(std::move(socket)),
       url_("http://" + format_listen_address(listener_.address())) {
+  listener_.listen();
   parked_.watch(listener_.fd(), true);
   try {
     poller_ = std::thread([this] { poll_connections(); });

@@ -23,7 +23,6 @@
 namespace blindfuse {
 
 struct ServerOptions {
-  ListenAddress listen;                   // by default any free port of the loopback address
   unsigned http_threads = 128;            // at least 1; each answers one request at a time
   uint64_t queries_per_request_max = 16;  // 1 .. the queue's limit
   unsigned requests_per_connection_max = 100;
@@ -33,9 +32,10 @@ struct ServerOptions {
 
 class HttpServer {
  public:
-  // Clients can connect from here on. Throws BadInput when the address cannot be listened on or an
-  // option is out of range.
-  HttpServer(std::shared_ptr<const ServingEpoch> epoch, const ServerOptions& options);
+  // Clients can connect from here on. Throws BadInput when the socket's address cannot be listened
+  // on any more, Misuse when an option is out of range.
+  HttpServer(std::shared_ptr<const ServingEpoch> epoch, ListeningSocket socket,
+             const ServerOptions& options);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

@@ -7,9 +7,9 @@
 namespace blindfuse {
 
 ListenAddress parse_listen_address(std::string_view text) {
-  const BadInput wrong("cannot listen on " + std::string(text) +
-                       ": HOST:PORT is wanted, as in 127.0.0.1:8080 or [::1]:8080, with port 0 for "
-                       "any that is free");
+  const Misuse wrong("cannot listen on " + std::string(text) +
+                     ": HOST:PORT is wanted, as in 127.0.0.1:8080 or [::1]:8080, with port 0 for "
+                     "any that is free");
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) throw wrong;
   std::string_view host = text.substr(0, colon);

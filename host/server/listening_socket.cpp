@@ -16,6 +16,10 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
+BadInput cannot_listen(const ListenAddress& address, const std::string& why) {
+  return BadInput("cannot listen on " + format_listen_address(address) + ": " + why);
+}
+
 Addresses resolve(const ListenAddress& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -23,8 +27,7 @@ Addresses resolve(const ListenAddress& address) {
   addrinfo* found = nullptr;
   const std::string port = std::to_string(address.port);
   if (const int error = getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found)) {
-    throw BadInput("cannot listen on " + format_listen_address(address) + ": " +
-                   gai_strerror(error));
+    throw cannot_listen(address, gai_strerror(error));
   }
   return {found, &freeaddrinfo};
 }
@@ -35,14 +38,13 @@ void set_option(int socket, int level, int option) {
 }
 
 // Not open, with errno set, when that fails.
-FileDescriptor listen_on(const addrinfo& address) {
+FileDescriptor bind_to(const addrinfo& address, bool any_port) {
   FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return socket;
-  // For a restart while old connections linger. SO_REUSEPORT would let two servers share a port
-  // without knowing.
-  set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR);
-  if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 ||
-      listen(socket.get(), SOMAXCONN) != 0) {
+  // For a restart while old connections linger; a free port has none, and would be given to two that
+  // do not listen yet. SO_REUSEPORT would let two servers share a port without knowing.
+  if (!any_port) set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR);
+  if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
     const int error = errno;
     socket = FileDescriptor();
     errno = error;
@@ -65,14 +67,15 @@ ListeningSocket::ListeningSocket(const ListenAddress& address) : address_(addres
   int error = 0;
   for (const addrinfo* at = addresses.get(); at != nullptr && !socket_.is_open();
        at = at->ai_next) {
-    socket_ = listen_on(*at);
+    socket_ = bind_to(*at, address.port == 0);
     error = errno;
   }
-  if (!socket_.is_open()) {
-    throw BadInput("cannot listen on " + format_listen_address(address) + ": " +
-                   std::strerror(error));
-  }
+  if (!socket_.is_open()) throw cannot_listen(address, std::strerror(error));
   address_.port = port_of(socket_.get());
+}
+
+void ListeningSocket::listen() {
+  if (::listen(socket_.get(), SOMAXCONN) != 0) throw cannot_listen(address_, std::strerror(errno));
 }
 
 FileDescriptor ListeningSocket::accept() const {

@@ -8,9 +8,12 @@ namespace blindfuse {
 
 class ListeningSocket {
  public:
-  // Listens at once. Throws BadInput, with the address and what the system says, when that cannot
-  // be: no such host, a port in use or not allowed.
+  // Takes the address; clients are refused until listen(). Throws BadInput, with the address and
+  // what the system says, when that cannot be: no such host, a port in use or not allowed.
   explicit ListeningSocket(const ListenAddress& address);
+
+  // Clients can connect from now on. Throws BadInput when another program was faster.
+  void listen();
 
   // The address as given, with the port that it got.
   const ListenAddress& address() const { return address_; }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "host/loaded_database.h"
+#include "host/database/loaded_database.h"
 #include "host/server/batch_scheduler.h"
 #include "src/engine.h"
 

@@ -28,9 +28,20 @@ void name_environment_variables(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) name_environment_variables(*command);
 }
 
-int fail(const CLI::App& app, const char* what) {
+int fail(const CLI::App& app, const char* what, int status = kExitFailed) {
   std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), what);
-  return kExitFailed;
+  return status;
+}
+
+// The parser itself would only say that a command is missing, or show help and call that success.
+void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == argv[1]) return;
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  throw Misuse("there is no command \"" + std::string(argv[1]) + "\"; there are " + known);
 }
 
 }  // namespace
@@ -45,6 +56,7 @@ int run_program(CLI::App& app, int argc, char** argv) {
   app.set_version_flag("--version", app.get_name() + " " + program_version());
   name_environment_variables(app);
   try {
+    refuse_unknown_command(app, argc, argv);
     app.parse(argc, argv);
     std::fflush(stdout);
     if (std::ferror(stdout)) return fail(app, "cannot write to standard output");
@@ -56,6 +68,8 @@ int run_program(CLI::App& app, int argc, char** argv) {
     return kExitMisuse;
   } catch (const ExitStatus& exit) {
     return exit.status;
+  } catch (const Misuse& error) {
+    return fail(app, error.what(), kExitMisuse);
   } catch (const std::bad_alloc&) {
     return fail(app, "out of memory");
   } catch (const std::exception& error) {

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "src/system/amount.h"
+
 namespace blindfuse {
 namespace {
 
@@ -20,17 +22,7 @@ int64_t nanoseconds(steady_clock::duration duration) {
 }
 
 std::string human_amount(double amount, bool bytes) {
-  constexpr std::array<const char*, 5> kPrefixes = {"", "k", "M", "G", "T"};
-  size_t prefix = 0;
-  while (amount >= 1000 && prefix + 1 < kPrefixes.size()) {
-    amount /= 1000;
-    ++prefix;
-  }
-  std::array<char, 32> text;
-  const int digits = prefix == 0 ? 0 : amount < 10 ? 2 : 1;
-  std::snprintf(text.data(), text.size(), bytes ? "%.*f %sB" : "%.*f%s", digits, amount,
-                kPrefixes[prefix]);
-  return text.data();
+  return bytes ? human_bytes(static_cast<uint64_t>(amount)) : human_count(amount);
 }
 
 std::string human_seconds(double seconds) {
@@ -41,8 +33,6 @@ std::string human_seconds(double seconds) {
 }
 
 }  // namespace
-
-std::string human_bytes(uint64_t bytes) { return human_amount(static_cast<double>(bytes), true); }
 
 Progress::Progress(std::string what, uint64_t total, Unit unit)
     : what_(std::move(what)),

@@ -40,7 +40,4 @@ class Progress {
   bool shown_ = false;
 };
 
-// "3.1 GB", "512 B": powers of 1000.
-std::string human_bytes(uint64_t bytes);
-
 }  // namespace blindfuse

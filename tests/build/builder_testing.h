@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "host/build/database_builder.h"
-#include "host/loaded_database.h"
+#include "host/database/loaded_database.h"
 #include "src/hex.h"
 #include "src/sha256.h"
 

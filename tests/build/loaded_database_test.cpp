@@ -1,4 +1,4 @@
-#include "host/loaded_database.h"
+#include "host/database/loaded_database.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,6 +54,24 @@ TEST(LoadedDatabase, NamesAFileThatIsTruncatedAlteredOrMissing) {
     EXPECT_EQ(error_of_loading(folder / "db"), "nothing was thrown") << name;
   }
   EXPECT_EQ(damaged, 6 * 4);  // manifest, table, two matrices, two hints
+}
+
+TEST(LoadedDatabase, RefusesAListOfEarlierEpochsThatHoldsSomethingElse) {
+  const TemporaryFolder folder;
+  build({{"a", "1"}}, folder / "db", {});
+  const auto load_with = [&](const std::string& content) {
+    std::ofstream(folder / "db/retired.txt") << content;
+    return error_of_loading(folder / "db");
+  };
+  const std::string id(64, 'a');
+  EXPECT_EQ(load_with(id + "\n" + id + "\n"), "nothing was thrown");
+  std::string upper = id;
+  upper[0] = 'A';
+  for (const std::string& line :
+       {std::string("hello"), id + "a", id.substr(1), upper, std::string()}) {
+    const std::string content = line + "\n" + id + "\n";
+    EXPECT_THAT(load_with(content), HasSubstr("retired.txt is altered")) << content;
+  }
 }
 
 TEST(LoadedDatabase, SaysWhatIsNoDatabase) {

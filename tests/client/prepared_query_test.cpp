@@ -1,6 +1,8 @@
 #include "client/prepared_query.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <stdexcept>
@@ -163,6 +165,27 @@ TEST(PrepareQueries, OnePassEqualsSeparatePassesForAnyThreads) {
 
 TEST(PrepareQueries, NoneIsNone) {
   EXPECT_TRUE(prepare_queries(PublicMatrix(kSeed, 10), 64, 0, 1, seeded_random(1)).empty());
+}
+
+// A forked process has a copy of every secret that its parent will use.
+TEST(PreparedQuery, IsUselessInAForkedProcess) {
+  const PublicMatrix a(kSeed, 48);
+  auto queries = prepare_queries(a, 64, 1, 1, seeded_random(1));
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<uint8_t> bytes(256);
+    try {
+      (void)std::move(queries[0]).encrypt({}, 32, bytes);
+    } catch (const std::logic_error&) {
+      _exit(bytes == std::vector<uint8_t>(256) ? 0 : 1);
+    }
+    _exit(2);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  std::vector<uint8_t> bytes(256);
+  EXPECT_NO_THROW((void)std::move(queries[0]).encrypt({}, 32, bytes));
 }
 
 TEST(PrepareQueries, ReportsProgressAndStopsWhenTold) {

@@ -142,19 +142,25 @@ TEST_F(ClientProgram, SyncsAndSaysSo) {
   EXPECT_EQ(first[0]["bytes_fetched"], 2 * 52'003 + 2 * 112);
   EXPECT_GT(first[0]["seconds"], 0.0);
   EXPECT_EQ(json_lines(run("sync --json " + server.url()).out).at(0)["shards_fetched"], 0);
-  EXPECT_THAT(run("sync --verify " + server.url()).out, HasSubstr("0 of 2 shards"));
+  EXPECT_THAT(run("sync --verify " + server.url()).out, HasSubstr("0 of 2 hints"));
 }
 
 TEST_F(ClientProgram, MisuseIsStatus2) {
   for (const char* arguments :
        {"", "fetch", "get", "get --no-such-option http://127.0.0.1:1 x",
         "get http://127.0.0.1:1 '[a,b]'", "sync http://127.0.0.1:1 -- x",
-        "sync http://127.0.0.1:1 x", "get --prepare 0 http://127.0.0.1:1 x"}) {
+        "sync http://127.0.0.1:1 x", "get --prepare 0 http://127.0.0.1:1 x", "get nonsense x",
+        "sync ftp://a.b", "fetch --help", "get --threads 2000 http://127.0.0.1:1 x"}) {
     const Outcome got = run(arguments);
     EXPECT_EQ(got.status, 2) << arguments;
     EXPECT_NE(got.err, "") << arguments;
     EXPECT_EQ(got.out, "") << arguments;
   }
+}
+
+TEST_F(ClientProgram, NamesAnUnknownCommand) {
+  EXPECT_EQ(run("fetch --help").err,
+            "blindfuse-client: there is no command \"fetch\"; there are get, sync\n");
 }
 
 TEST_F(ClientProgram, KeysThatLookLikeSyntaxAreKeys) {
@@ -167,7 +173,7 @@ TEST_F(ClientProgram, KeysThatLookLikeSyntaxAreKeys) {
 }
 
 TEST_F(ClientProgram, FailureIsOneLineAndStatus1) {
-  for (const char* arguments : {"get nonsense x", "get http://127.0.0.1:1 x", "sync ftp://a.b"}) {
+  for (const char* arguments : {"get http://127.0.0.1:1 x", "sync http://no-such-host.invalid"}) {
     const Outcome got = run(arguments);
     EXPECT_EQ(got.status, 1) << arguments;
     EXPECT_THAT(got.err, StartsWith("blindfuse-client: ")) << arguments;

@@ -19,6 +19,7 @@ struct BadInputCase {
   const char* content;
   std::vector<std::string> arguments;
   const char* message;  // a part of it
+  int status = 1;
 };
 
 void PrintTo(const BadInputCase& bad, std::ostream* out) { *out << bad.name; }
@@ -31,7 +32,7 @@ TEST_P(BuildRefuses, WithOneClearLineAndNothingOnDisk) {
   std::vector<std::string> arguments = {kBlindfuse, "build", input, "--output", folder / "db"};
   arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
   const ProgramResult result = run(folder, arguments);
-  EXPECT_EQ(result.status, 1) << result.err;
+  EXPECT_EQ(result.status, GetParam().status) << result.err;
   EXPECT_THAT(result.err, HasSubstr(GetParam().message));
   EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
   EXPECT_EQ(result.out, "");
@@ -57,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
                      {"--sqlite-query", "select k, v from t"},
                      "a.sqlite"},
         BadInputCase{"NoFormat", "a.txt", "a\tb\n", {}, "--format"},
-        BadInputCase{"NoEngine", "a.tsv", "a\tb\n", {"--engine", "warp"}, "warp"},
-        BadInputCase{"NoKernel", "a.tsv", "a\tb\n", {"--engine", "cpu:warp"}, "portable"}),
+        BadInputCase{"NoEngine", "a.tsv", "a\tb\n", {"--engine", "warp"}, "warp", 2},
+        BadInputCase{"NoKernel", "a.tsv", "a\tb\n", {"--engine", "cpu:warp"}, "portable", 2}),
     [](const auto& test) { return test.param.name; });
 
 TEST(BuildProgram, ReadsEveryFormat) {

@@ -391,26 +391,36 @@ TEST_F(HttpServerTest, HoldsAnEpochNoLongerThanARequestNeedsIt) {
 
 TEST_F(HttpServerTest, RefusesAPortInUse) {
   start();
-  ServerOptions options = default_options();
-  options.listen = parse_listen_address(url().substr(7));
-  EXPECT_THROW(HttpServer(epoch_, options), BadInput);
+  EXPECT_THROW(ListeningSocket(parse_listen_address(url().substr(7))), BadInput);
   expect_healthy();
+}
+
+// Two that take one free port at the same time: one of them serves, the other is told.
+TEST_F(HttpServerTest, RefusesAPortThatAnotherTookMeanwhile) {
+  const ListenAddress address = ListeningSocket({}).address();
+  ListeningSocket one(address);
+  ListeningSocket other(address);
+  one.listen();
+  EXPECT_THROW(other.listen(), BadInput);
+}
+
+TEST_F(HttpServerTest, RefusesClientsUntilItListens) {
+  const ListeningSocket socket({});
+  EXPECT_THROW(LoopbackClient("http://" + format_listen_address(socket.address())),
+               std::runtime_error);
 }
 
 TEST_F(HttpServerTest, RestartsOnItsPort) {
   start();
-  ServerOptions options = default_options();
-  options.listen = parse_listen_address(url().substr(7));
+  const ListenAddress address = parse_listen_address(url().substr(7));
   expect_healthy();
-  start(options);
+  start(default_options(), {}, address);
   expect_healthy();
 }
 
 TEST_F(HttpServerTest, ListensOnIpv6) {
-  ServerOptions options = default_options();
-  options.listen = {"::1", 0};
   try {
-    start(options);
+    start(default_options(), {}, {"::1", 0});
   } catch (const BadInput& error) {
     GTEST_SKIP() << error.what();
   }

@@ -26,7 +26,8 @@ TEST(ListenAddress, RefusesAnythingElse) {
 }
 
 TEST(ListeningSocket, GetsAFreePortAndHoldsIt) {
-  const ListeningSocket first({"127.0.0.1", 0});
+  ListeningSocket first({"127.0.0.1", 0});
+  first.listen();
   EXPECT_NE(first.address().port, 0);
   try {
     const ListeningSocket second(first.address());

@@ -163,6 +163,9 @@ TEST_F(QueryRoute, TakesChunkedBodiesUpToTheSameLimit) {
 
   expect_refused(chunked_head(queries_path(), type) + chunk(body + "x") + "0\r\n\r\n", 413,
                  "body-too-large");
+  expect_refused(
+      chunked_head(queries_path(), type) + chunk(std::string(1 << 20, 'x')) + "0\r\n\r\n", 413,
+      "body-too-large");
   expect_refused(chunked_head(queries_path(), type) + chunk(body.substr(1)) + "0\r\n\r\n", 400,
                  "malformed-queries");
   expect_refused(chunked_head(queries_path(), type) + "0\r\n\r\n", 400, "malformed-queries");
@@ -182,7 +185,7 @@ TEST_F(QueryRoute, CutsOffChunksWithoutEnd) {
   // A chunk's extension may be as long as it likes, and says nothing.
   bool taken = client.send("5;" + std::string(100'000, 'a'));
   for (int i = 0; i < 1'000 && taken; ++i) taken = client.send(std::string(10'000, 'a'));
-  EXPECT_EQ(client.receive().status, 400);
+  EXPECT_EQ(client.receive().status, 413);
   expect_healthy();
 }
 

@@ -24,10 +24,11 @@ class RunningServer : public testing::Test {
   }
 
   void start(const ServerOptions& options = default_options(),
-             const BatchLimits& limits = {.batch_max = 4, .queue_max = 8}) {
+             const BatchLimits& limits = {.batch_max = 4, .queue_max = 8},
+             const ListenAddress& address = {}) {
     server_.reset();
     epoch_ = tiny_epoch(control_, limits);
-    server_ = std::make_unique<HttpServer>(epoch_, options);
+    server_ = std::make_unique<HttpServer>(epoch_, ListeningSocket(address), options);
   }
 
   const std::string& url() const { return server_->url(); }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "host/loaded_database.h"
+#include "host/database/loaded_database.h"
 #include "host/server/serving_epoch.h"
 #include "src/engine.h"
 #include "src/errors.h"

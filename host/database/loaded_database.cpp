@@ -1,4 +1,4 @@
-#include "host/loaded_database.h"
+#include "host/database/loaded_database.h"
 
 #include <utility>
 
