@@ -23,8 +23,7 @@ void resolve_duplicates(std::vector<SpoolEntry>& entries, DuplicatePolicy policy
   });
   const auto same_key = [](const SpoolEntry& a, const SpoolEntry& b) { return a.hash == b.hash; };
   if (policy == DuplicatePolicy::kFirst) {
-    const auto rest = std::ranges::unique(entries, same_key);
-    entries.erase(rest.begin(), rest.end());
+    entries.erase(std::unique(entries.begin(), entries.end(), same_key), entries.end());
   } else if (policy == DuplicatePolicy::kLast) {
     const auto last = std::unique(entries.rbegin(), entries.rend(), same_key);
     entries.erase(entries.begin(), last.base());
