@@ -44,11 +44,12 @@ void report(State& state, const char* what, double each) {
 Matrix random_matrix(uint64_t rows, uint64_t columns) {
   Matrix matrix(rows, columns);
   std::mt19937_64 random(1);
-  const auto bytes = matrix.columns(0, columns);
+  std::vector<uint8_t> bytes(rows * columns);
   for (size_t i = 0; i + 8 <= bytes.size(); i += 8) {
     const uint64_t word = random();
     std::copy_n(reinterpret_cast<const uint8_t*>(&word), 8, bytes.data() + i);
   }
+  matrix.set_columns(0, bytes);
   return matrix;
 }
 
@@ -68,7 +69,7 @@ std::vector<uint32_t> random_words(size_t count) {
 // sums at once, so that neither the loads nor the additions are what takes the time.
 void ReadBandwidth(State& state) {
   using Line [[gnu::vector_size(64)]] = uint64_t;
-  const int8_t* bytes = large_matrix().view().data;
+  const int8_t* bytes = large_matrix().bytes().data();
   constexpr size_t kStep = 8 * sizeof(Line);
   for (auto _ : state) {
     Line sums[8] = {};
@@ -86,7 +87,7 @@ BENCHMARK(ReadBandwidth)->Unit(benchmark::kMillisecond);
 // One batch of queries times a 256 MiB matrix; bytes are counted once a query.
 void Multiply(State& state, const std::string& engine_name) {
   const auto batch = static_cast<size_t>(state.range(0));
-  const auto engine = make_engine(engine_name, large_matrix().view(), 1);
+  const auto engine = make_engine(engine_name, large_matrix(), 1);
   const std::vector<uint32_t> queries = random_words(batch * kRows);
   std::vector<uint32_t> products(batch * kColumns);
   for (auto _ : state) {
@@ -176,7 +177,7 @@ void ComputeHint(State& state) {
   WorkerThreads threads(1);
   std::vector<uint32_t> hint(columns * kDimension);
   for (auto _ : state) {
-    compute_hint(public_matrix, matrix.view(), "auto", threads, hint, [](uint64_t) {});
+    compute_hint(public_matrix, matrix, "auto", threads, hint, [](uint64_t) {});
   }
   report(state, "multiply_adds_per_second", static_cast<double>(kHintRows * columns) * kDimension);
 }

@@ -13,7 +13,7 @@ std::vector<std::string> engine_names() {
 
 void check_engine_name(std::string_view name) { make_engine(name, {}, 1); }
 
-std::unique_ptr<Engine> make_engine(std::string_view name, MatrixView matrix,
+std::unique_ptr<Engine> make_engine(std::string_view name, const Matrix& matrix,
                                     unsigned thread_count) {
   if (name == "auto" || name == "cpu") return make_cpu_engine("", matrix, thread_count);
   if (name.starts_with("cpu:") && name != "cpu:") {

@@ -14,7 +14,7 @@ namespace blindfuse {
 // "auto", "cpu", or "cpu:KERNEL". The matrix must outlive the engine. thread_count 0: one a
 // processor. Throws BadInput for an engine that does not exist or that this machine cannot run,
 // naming those it can.
-std::unique_ptr<Engine> make_engine(std::string_view name, MatrixView matrix,
+std::unique_ptr<Engine> make_engine(std::string_view name, const Matrix& matrix,
                                     unsigned thread_count);
 
 // Throws BadInput as make_engine would, without a matrix: for a name that is to be used much later.

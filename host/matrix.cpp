@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -28,7 +29,7 @@ uint64_t available_memory_bytes() {
 
 Matrix::Matrix(uint64_t row_count, uint64_t column_count)
     : row_count_(row_count), column_count_(column_count) {
-  const uint64_t bytes = row_count * column_count;
+  const uint64_t bytes = padded_rows() * column_count;
   if (bytes == 0) return;
   const auto too_large = [bytes] {
     return EngineTrouble("the matrix needs " + std::to_string(bytes) +
@@ -46,9 +47,48 @@ Matrix::Matrix(uint64_t row_count, uint64_t column_count)
 
 void Matrix::Deleter::operator()(int8_t* data) const { munmap(data, bytes); }
 
-std::span<uint8_t> Matrix::columns(uint64_t first, uint64_t count) {
+uint64_t Matrix::tile_width(uint64_t column) const {
+  return std::min(kTileColumns, column_count_ - column / kTileColumns * kTileColumns);
+}
+
+uint64_t Matrix::offset_of(uint64_t row, uint64_t column) const {
+  const uint64_t block = row / kBlockRows;
+  const uint64_t group = row % kBlockRows / kGroupRows;
+  const uint64_t tile_first = column / kTileColumns * kTileColumns;
+  return block * kBlockRows * column_count_ + tile_first * block_rows(block) +
+         (group * tile_width(column) + (column - tile_first)) * kGroupRows + row % kGroupRows;
+}
+
+void Matrix::set_columns(uint64_t first, std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return;
+  const uint64_t count = bytes.size() / row_count_;
+  invariant(count * row_count_ == bytes.size() && first + count <= column_count_,
+            "whole columns that lie in the matrix");
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t column = first + i;
+    const uint64_t stride = tile_width(column) * kGroupRows;
+    const uint8_t* from = bytes.data() + i * row_count_;
+    for (uint64_t block_first = 0; block_first < row_count_; block_first += kBlockRows) {
+      auto* to = reinterpret_cast<uint8_t*>(data_.get()) + offset_of(block_first, column);
+      const uint64_t block_last = std::min(block_first + kBlockRows, row_count_);
+      for (uint64_t row = block_first; row < block_last; row += kGroupRows, to += stride) {
+        std::copy_n(from + row, std::min(kGroupRows, block_last - row), to);
+      }
+    }
+  }
+}
+
+std::vector<uint8_t> Matrix::columns(uint64_t first, uint64_t count) const {
   invariant(first + count <= column_count_, "the columns lie in the matrix");
-  return {reinterpret_cast<uint8_t*>(data_.get()) + first * row_count_, count * row_count_};
+  std::vector<uint8_t> bytes;
+  bytes.reserve(count * row_count_);
+  for (uint64_t column = first; column < first + count; ++column) {
+    for (uint64_t row = 0; row < row_count_; row += kGroupRows) {
+      const int8_t* group = data_.get() + offset_of(row, column);
+      bytes.insert(bytes.end(), group, group + std::min(kGroupRows, row_count_ - row));
+    }
+  }
+  return bytes;
 }
 
 }  // namespace blindfuse

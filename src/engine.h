@@ -15,12 +15,15 @@ struct RowRange {
   uint64_t size() const { return last - first; }
 };
 
-// `count` row vectors; vector b is the words at words + b * stride, one a row of the range it is
-// multiplied with.
+// `count` row vectors, one word a row of the range they are multiplied with. The words come in
+// panels of 64 rows: that of row r of vector b is words[b * stride + r / 64 * panel_stride + r %
+// 64]. So a plain vector has the default, and the public matrix, expanded in panels, is n vectors
+// as it stands.
 struct QueryBatch {
   const uint32_t* words = nullptr;
   size_t count = 0;
   size_t stride = 0;
+  size_t panel_stride = 64;
 };
 
 // `count` products; product b is the words at words + b * stride, one a column of the matrix.

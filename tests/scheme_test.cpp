@@ -97,11 +97,11 @@ class Database {
   void start_lookups() {
     a_ = reference_pir::public_matrix({seed_.begin(), seed_.end()}, layout_.lwe->dimension,
                                       layout_.row_count);
-    engine_ = make_engine("auto", matrix_.view(), 2);
+    engine_ = make_engine("auto", matrix_, 2);
     WorkerThreads threads(2);
     std::vector<uint32_t> hints(layout_.column_count() * layout_.lwe->dimension);
-    compute_hint(PublicMatrix(seed_, layout_.lwe->dimension), matrix_.view(), "auto", threads,
-                 hints, [](uint64_t) {});
+    compute_hint(PublicMatrix(seed_, layout_.lwe->dimension), matrix_, "auto", threads, hints,
+                 [](uint64_t) {});
     ASSERT_EQ(hints, reference_pir::hint(a_, reference_matrix()));
     const size_t words = size_t{layout_.record_bytes()} * layout_.lwe->dimension;
     for (uint32_t shard = 0; shard < layout_.shard_count; ++shard) {
@@ -186,7 +186,7 @@ class Database {
     const std::vector<SpoolEntry>& entries = shards_[shard];
     uint64_t column = uint64_t{shard} * layout_.record_bytes();
     const ColumnSink sink = [&](std::span<const uint8_t> bytes) {
-      std::ranges::copy(bytes, matrix_.columns(column++, 1).begin());
+      matrix_.set_columns(column++, bytes);
     };
     if (layout_.kind == DatabaseKind::kKeyword) {
       std::vector<uint64_t> hashes;
@@ -217,11 +217,10 @@ class Database {
 
   template <typename Rows>
   void sum_rows(uint32_t shard, const Rows& rows, std::span<uint8_t> record) const {
-    const MatrixView matrix = matrix_.view();
     for (uint32_t c = 0; c < layout_.record_bytes(); ++c) {
-      const int8_t* column = matrix.column(uint64_t{shard} * layout_.record_bytes() + c);
+      const uint64_t column = uint64_t{shard} * layout_.record_bytes() + c;
       int sum = 0;
-      for (const auto row : rows) sum += column[row];
+      for (const auto row : rows) sum += matrix_.at(row, column);
       record[c] = static_cast<uint8_t>(sum & 255);
     }
   }
@@ -234,8 +233,8 @@ class Database {
 
   reference_pir::Matrix reference_matrix() const {
     reference_pir::Matrix matrix(layout_.row_count, layout_.column_count());
-    const auto* bytes = reinterpret_cast<const uint8_t*>(matrix_.view().data);
-    matrix.bytes.assign(bytes, bytes + layout_.matrix_bytes());
+    const std::vector<uint8_t> bytes = matrix_.columns(0, layout_.column_count());
+    matrix.bytes.assign(bytes.begin(), bytes.end());
     return matrix;
   }
 

@@ -13,9 +13,9 @@
 namespace blindfuse {
 
 // Computes M[k][c] for all k < n and all columns c of `columns` (R rows), into hint[c * n + k],
-// modulo 2^32, not rounded. Holds 512 columns of A and the n x columns products. engine_name as for
-// make_engine. on_rows is told of rows done.
-void compute_hint(const PublicMatrix& public_matrix, MatrixView columns,
+// modulo 2^32, not rounded. Holds 3072 columns of A and the n x columns products. engine_name as
+// for make_engine. on_rows is told of rows done.
+void compute_hint(const PublicMatrix& public_matrix, const Matrix& columns,
                   const std::string& engine_name, WorkerThreads& threads, std::span<uint32_t> hint,
                   const std::function<void(uint64_t)>& on_rows);
 

@@ -66,16 +66,27 @@ class HintStage {
   // The hint of columns first .. first + count - 1 of every shard.
   std::vector<uint32_t> compute(std::span<const uint32_t> shards, uint64_t first, uint64_t count) {
     Matrix columns(layout_.row_count, count * shards.size());
-    for (size_t i = 0; i < shards.size(); ++i) {
-      const auto path =
-          directory_.shards() / DatabaseDirectory::matrix_name(table_[shards[i]].matrix);
-      read_exactly(open_for_reading(path), first * layout_.row_count,
-                   columns.columns(i * count, count), path);
-    }
+    for (size_t i = 0; i < shards.size(); ++i)
+      read_columns(shards[i], first, columns, i * count, count);
     std::vector<uint32_t> hint(count * shards.size() * layout_.lwe->dimension);
-    compute_hint(public_matrix_, columns.view(), engine_name_, threads_, hint,
+    compute_hint(public_matrix_, columns, engine_name_, threads_, hint,
                  [&](uint64_t rows) { progress_.advance(rows * count * shards.size()); });
     return hint;
+  }
+
+  // Columns first .. first + count - 1 of a shard into the matrix, some at a time.
+  void read_columns(uint32_t shard, uint64_t first, Matrix& matrix, uint64_t to, uint64_t count) {
+    constexpr uint64_t kBytesAtOnce = 16 << 20;
+    const auto path = directory_.shards() / DatabaseDirectory::matrix_name(table_[shard].matrix);
+    const FileDescriptor file = open_for_reading(path);
+    const uint64_t rows = layout_.row_count;
+    const uint64_t step = std::clamp<uint64_t>(kBytesAtOnce / rows, 1, count);
+    std::vector<uint8_t> bytes;
+    for (uint64_t done = 0; done < count; done += step) {
+      bytes.resize(std::min(step, count - done) * rows);
+      read_exactly(file, (first + done) * rows, bytes, path);
+      matrix.set_columns(to + done, bytes);
+    }
   }
 
   const DatabaseDirectory& directory_;

@@ -149,7 +149,7 @@ SampleCheck check_samples(LoadedDatabase database, const std::string& samples_te
   const ScratchFolder cache;
   const auto epoch = std::make_shared<const ServingEpoch>(
       std::move(database),
-      [&](MatrixView matrix) { return make_engine(engine_name, matrix, thread_count); },
+      [&](const Matrix& matrix) { return make_engine(engine_name, matrix, thread_count); },
       BatchLimits{});
   const HttpServer server(epoch, ListeningSocket({}), ServerOptions{});
   std::vector<std::string> arguments = {client_program(), "get", "--json", "--cache", cache.path()};

@@ -54,7 +54,9 @@ void run_serve(ServeCommand options) {
   StopSignals signals;
   const auto epoch = std::make_shared<const ServingEpoch>(
       std::move(database),
-      [&](MatrixView matrix) { return make_engine(options.engine, matrix, options.thread_count); },
+      [&](const Matrix& matrix) {
+        return make_engine(options.engine, matrix, options.thread_count);
+      },
       options.batches);
   spdlog::info("engine {}", epoch->engine_name());
 

@@ -2,113 +2,128 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
-#include "host/cpu/multiply_kernel.h"
+#include "host/cpu/kernel_choice.h"
+#include "host/cpu/packed_queries.h"
 #include "host/worker_threads.h"
 #include "src/errors.h"
 
 namespace blindfuse {
 namespace {
 
-// A block's query words stay in the second-level cache while every column passes over them, and its
-// few columns in the first.
-constexpr uint64_t kQueryTile = 64;
-constexpr uint64_t kQueryTileWords = 128 * 1024;
-constexpr uint64_t kRowBlockMin = 2048;
-constexpr uint64_t kRowBlockMax = 16 * 1024;
+// A block's packed queries (12 KiB each) stay in the second-level cache while the block passes.
+constexpr uint64_t kQueriesAtOnce = 32;
 
 class CpuEngine final : public Engine {
  public:
-  CpuEngine(const MultiplyKernel& kernel, MatrixView matrix, unsigned thread_count)
+  CpuEngine(const MultiplyKernel& kernel, const Matrix& matrix, unsigned thread_count)
       : kernel_(kernel),
         name_("cpu:" + std::string(kernel.name)),
         matrix_(matrix),
-        threads_(thread_count) {}
+        threads_(thread_count) {
+    for (unsigned i = 0; i < threads_.count(); ++i) {
+      packed_.emplace_back(kQueriesAtOnce * Matrix::kBlockRows * sizeof(uint32_t));
+    }
+  }
 
   std::string_view name() const override { return name_; }
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
-    invariant(rows.first <= rows.last && rows.last <= matrix_.row_count, "rows of the matrix");
+    invariant(rows.first <= rows.last && rows.last <= matrix_.row_count(), "rows of the matrix");
     invariant(queries.count == products.count, "a product for every query");
-    // Threads over columns share nothing but the queries. A matrix of a few columns is cut by rows.
-    if (matrix_.column_count >= 4 * uint64_t{threads_.count()}) {
-      threads_.run([&](unsigned index) {
-        multiply_part(queries, rows, rows,
-                      share_of(matrix_.column_count, 4, index, threads_.count()), products);
-      });
-    } else {
+    if (cuts_rows(rows)) {
       multiply_by_rows(queries, rows, products);
+    } else {
+      threads_.run([&](unsigned index) {
+        multiply_part(index, queries, rows, rows,
+                      share_of(matrix_.column_count(), kTileColumns, index, threads_.count()),
+                      products);
+      });
     }
   }
 
  private:
+  // Threads over rows each read one run of memory and pack their part of the queries, but have
+  // products to add up; threads over columns each pack all queries.
+  bool cuts_rows(RowRange rows) const {
+    return 4 * rows.size() > matrix_.column_count() || matrix_.column_count() < kTileColumns;
+  }
+
   void multiply_by_rows(QueryBatch queries, RowRange rows, ProductBatch products) {
-    const size_t columns = matrix_.column_count;
+    const size_t columns = matrix_.column_count();
     std::vector<std::vector<uint32_t>> partial(threads_.count());
     threads_.run([&](unsigned index) {
-      const Share share = share_of(rows.size(), 64, index, threads_.count());
-      partial[index].assign(queries.count * columns, 0);
-      multiply_part(queries, rows, {rows.first + share.first, rows.first + share.last},
-                    {0, columns}, {partial[index].data(), queries.count, columns});
+      const Share share = share_of(rows.size(), kGroupRows, index, threads_.count());
+      // The calling thread adds to the products themselves.
+      ProductBatch sums = products;
+      if (index != 0) {
+        partial[index].assign(queries.count * columns, 0);
+        sums = {partial[index].data(), queries.count, columns};
+      }
+      multiply_part(index, queries, rows, {rows.first + share.first, rows.first + share.last},
+                    {0, columns}, sums);
     });
-    for (const std::vector<uint32_t>& sums : partial) {
+    for (unsigned index = 1; index < threads_.count(); ++index) {
       for (size_t b = 0; b < queries.count; ++b) {
         uint32_t* product = products.words + b * products.stride;
-        for (size_t c = 0; c < columns; ++c) product[c] += sums[b * columns + c];
+        for (size_t c = 0; c < columns; ++c) product[c] += partial[index][b * columns + c];
       }
     }
   }
 
   // The queries' words begin at row `all`.first; only `rows` and `columns` are multiplied.
-  void multiply_part(QueryBatch queries, RowRange all, RowRange rows, Share columns,
-                     ProductBatch products) const {
-    for (uint64_t b = 0; b < queries.count; b += kQueryTile) {
-      const uint64_t tile = std::min<uint64_t>(kQueryTile, queries.count - b);
-      const uint64_t block = std::clamp(kQueryTileWords / tile, kRowBlockMin, kRowBlockMax);
-      for (uint64_t r = rows.first; r < rows.last; r += block) {
-        KernelTask task{};
-        task.queries = queries.words + b * queries.stride + (r - all.first);
-        task.query_stride = queries.stride;
-        task.query_count = tile;
-        task.columns = matrix_.column(columns.first) + r;
-        task.column_stride = matrix_.column_stride;
-        task.column_count = columns.last - columns.first;
-        task.rows = std::min(block, rows.last - r);
-        task.products = products.words + b * products.stride + columns.first;
-        task.product_stride = products.stride;
-        kernel_.multiply(task);
+  void multiply_part(unsigned index, QueryBatch queries, RowRange all, RowRange rows, Share columns,
+                     ProductBatch products) {
+    if (columns.first == columns.last) return;
+    for (uint64_t b = 0; b < queries.count; b += kQueriesAtOnce) {
+      QueryBatch some = queries;
+      some.words += b * queries.stride;
+      some.count = std::min(kQueriesAtOnce, queries.count - b);
+      ProductBatch sums = products;
+      sums.words += b * products.stride + columns.first;
+      for (uint64_t row = rows.first; row < rows.last;) {
+        const uint64_t block = row / Matrix::kBlockRows;
+        const uint64_t end = std::min(rows.last, (block + 1) * Matrix::kBlockRows);
+        const uint64_t row_in_block = row % Matrix::kBlockRows;
+        packed_[index].pack(kernel_, some, {row - all.first, end - all.first},
+                            row_in_block % kGroupRows);
+        multiply_block(packed_[index].task(), block, row_in_block / kGroupRows, columns, sums);
+        row = end;
       }
     }
   }
 
+  void multiply_block(KernelTask task, uint64_t block, uint64_t first_group, Share columns,
+                      ProductBatch products) const {
+    const uint64_t column_bytes = matrix_.block_rows(block);
+    task.tiles = matrix_.block(block) + columns.first * column_bytes;
+    task.tile_stride = kTileColumns * column_bytes;
+    task.column_count = columns.last - columns.first;
+    task.first_group = first_group;
+    task.products = products.words;
+    task.product_stride = products.stride;
+    kernel_.multiply(task);
+  }
+
   const MultiplyKernel& kernel_;
   const std::string name_;
-  const MatrixView matrix_;
+  const Matrix& matrix_;
   WorkerThreads threads_;
+  std::vector<PackedQueries> packed_;  // one a thread
 };
 
 }  // namespace
 
 std::vector<std::string_view> cpu_kernel_names() {
   std::vector<std::string_view> names;
-  for (const MultiplyKernel& kernel : multiply_kernels()) {
-    if (kernel.runs_here()) names.push_back(kernel.name);
-  }
+  for (const MultiplyKernel* kernel : usable_kernels()) names.push_back(kernel->name);
   return names;
 }
 
-std::unique_ptr<Engine> make_cpu_engine(std::string_view name, MatrixView matrix,
+std::unique_ptr<Engine> make_cpu_engine(std::string_view name, const Matrix& matrix,
                                         unsigned thread_count) {
-  std::string known;
-  for (const MultiplyKernel& kernel : multiply_kernels()) {
-    if (!kernel.runs_here()) continue;
-    if (name.empty() || name == kernel.name) {
-      return std::make_unique<CpuEngine>(kernel, matrix, thread_count);
-    }
-    known += (known.empty() ? "" : ", ") + std::string(kernel.name);
-  }
-  throw Misuse("there is no CPU kernel \"" + std::string(name) +
-               "\" that this machine runs; it runs " + known);
+  return std::make_unique<CpuEngine>(choose_kernel(name), matrix, thread_count);
 }
 
 }  // namespace blindfuse

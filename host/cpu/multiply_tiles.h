@@ -1,78 +1,158 @@
-// Register tiles of queries x columns, shared by the instruction sets that multiply whole 32-bit
-// words.
+// A block of the matrix times a few queries, tile after tile in the order of memory, shared by all
+// kernels.
 //
-// Included only by the kernel files, each compiled for its own instruction set. Vector is a type of
+// Included only by the kernel files, each compiled for its own instruction set. Unit is a type of
 // that file's unnamed namespace, so that every instantiation is the file's own: otherwise the
 // linker could keep one compiled for a processor that is not there. For the same reason nothing of
 // the standard library is called here.
 //
-// A tile of Q queries and C columns loads Q + C vectors for Q * C multiply-adds; 4 x 4 balances
-// loads with the multiplier.
+// Unit says how many queries and columns the registers hold at a time, kQueries x kColumns
+// (kColumns divides 6), and has
+//
+//   Sums<Q, C>     their accumulators, zero at first
+//     add(const uint8_t* const* queries, size_t group, const int8_t* bytes)
+//                  multiplies the queries' group `group` with C columns, 64 bytes each
+//     add_to(uint32_t* const* products)
+//                  adds the sums to products[q][0 .. C-1]
 #pragma once
 
 #include "host/cpu/multiply_kernel.h"
 
 namespace blindfuse {
 
-template <typename Vector, size_t kQueries, size_t kColumns>
-inline void multiply_tile(const KernelTask& task, size_t b, size_t c) {
-  const uint32_t* queries[kQueries];
-  const int8_t* columns[kColumns];
-  for (size_t i = 0; i < kQueries; ++i) queries[i] = task.queries + (b + i) * task.query_stride;
-  for (size_t j = 0; j < kColumns; ++j) columns[j] = task.columns + (c + j) * task.column_stride;
-  Vector sums[kQueries][kColumns];
-  size_t r = 0;
-  for (; r + Vector::kLanes <= task.rows; r += Vector::kLanes) {
-    Vector words[kQueries];
-    for (size_t i = 0; i < kQueries; ++i) words[i] = Vector::load_words(queries[i] + r);
-    for (size_t j = 0; j < kColumns; ++j) {
-      const Vector bytes = Vector::load_bytes(columns[j] + r);
-      for (size_t i = 0; i < kQueries; ++i) sums[i][j].add_product(words[i], bytes);
-    }
+// Keeps a value in one register: GCC 12 otherwise copies an accumulator of a loop to a second one,
+// and to memory where registers run out, for what comes after the loop; and reads a column's bytes
+// from memory again for every multiplication.
+#if defined(__aarch64__)
+#define BLINDFUSE_KEEP_IN_REGISTER(vector) asm("" : "+w"(vector))
+#else
+#define BLINDFUSE_KEEP_IN_REGISTER(vector) asm("" : "+v"(vector))
+#endif
+
+// Groups that pass at a time: few queries and what is fetched ahead then stay in the first-level
+// cache beside the matrix (48 KiB on Zen 5: 4 queries x 4 KiB, 6 KiB of a tile, 24 KiB ahead); with
+// many, whose words stream from the second level, longer runs save additions across lanes.
+inline constexpr size_t kFewQueries = 4;
+inline constexpr size_t kFewQueriesGroups = 16;
+// How far ahead of the multiplication the matrix is fetched, while queries pass over what is here:
+// two tiles. With many queries the fetching is spread over all of them, so that memory and
+// multiplier work at the same time.
+inline constexpr size_t kAheadBytes = 24 * 1024;
+
+// Where the bytes of a tile are that a pass multiplies.
+struct TilePass {
+  const int8_t* bytes;  // of the first group
+  size_t group_stride;  // 64 times the tile's width
+  size_t first_query_group;
+  size_t group_count;
+};
+
+// Fetches the bytes kAheadBytes after a pass, a part of them with each of its steps.
+class Ahead {
+ public:
+  Ahead(const TilePass& pass, size_t step_count) : pass_(pass), lines_(pass.group_stride / 64) {
+    lines_a_step_ = (lines_ + step_count - 1) / step_count;
   }
+
+  size_t lines() const { return lines_a_step_; }
+  // What the next step fetches, lines() for each group; nothing new once all is fetched.
+  const int8_t* next() {
+    const size_t fetched = steps_++ * lines_a_step_;
+    return pass_.bytes + kAheadBytes + (fetched < lines_ ? fetched * 64 * pass_.group_count : 0);
+  }
+
+ private:
+  const TilePass& pass_;
+  size_t lines_;
+  size_t lines_a_step_;
+  size_t steps_ = 0;
+};
+
+template <typename Unit, size_t kQueries, size_t kColumns, size_t kLines>
+inline void multiply_step(const KernelTask& task, const TilePass& pass, size_t b, size_t c,
+                          size_t tile_column, const int8_t* ahead) {
+  const uint8_t* queries[kQueries];
   for (size_t i = 0; i < kQueries; ++i) {
-    for (size_t j = 0; j < kColumns; ++j) {
-      uint32_t sum = sums[i][j].sum();
-      for (size_t t = r; t < task.rows; ++t) {
-        sum += queries[i][t] * static_cast<uint32_t>(static_cast<int32_t>(columns[j][t]));
-      }
-      task.products[(b + i) * task.product_stride + c + j] += sum;
-    }
+    queries[i] = task.queries + (b + i) * task.query_stride + pass.first_query_group * kGroupBytes;
+  }
+  const int8_t* bytes = pass.bytes + tile_column * kGroupRows;
+  typename Unit::template Sums<kQueries, kColumns> sums;
+  size_t g = 0;
+  do {
+#pragma GCC unroll 6
+    for (size_t i = 0; i < kLines; ++i) __builtin_prefetch(ahead + (g * kLines + i) * 64);
+    sums.add(queries, g, bytes);
+    bytes += pass.group_stride;
+  } while (++g < pass.group_count);
+  uint32_t* products[kQueries];
+  for (size_t i = 0; i < kQueries; ++i) {
+    products[i] = task.products + (b + i) * task.product_stride + c + tile_column;
+  }
+  sums.add_to(products);
+}
+
+// All queries with kColumns of a tile's columns.
+template <typename Unit, size_t kColumns, size_t kLines>
+inline void multiply_queries(const KernelTask& task, const TilePass& pass, size_t c,
+                             size_t tile_column, Ahead& ahead) {
+  size_t b = 0;
+  for (; b + Unit::kQueries <= task.query_count; b += Unit::kQueries) {
+    multiply_step<Unit, Unit::kQueries, kColumns, kLines>(task, pass, b, c, tile_column,
+                                                          ahead.next());
+  }
+  for (; b < task.query_count; ++b) {
+    multiply_step<Unit, 1, kColumns, kLines>(task, pass, b, c, tile_column, ahead.next());
   }
 }
 
-template <typename Vector, size_t kQueries>
-inline void multiply_query_group(const KernelTask& task, size_t b, size_t c, size_t columns) {
-  static_assert(Vector::kTileColumns <= 4);
-  if constexpr (Vector::kTileColumns >= 4) {
-    if (columns == 4) return multiply_tile<Vector, kQueries, 4>(task, b, c);
-    if (columns == 3) return multiply_tile<Vector, kQueries, 3>(task, b, c);
+// A pass over a tile of six columns.
+template <typename Unit, size_t kLines>
+inline void multiply_whole_tile(const KernelTask& task, const TilePass& pass, size_t c,
+                                Ahead& ahead) {
+  for (size_t j = 0; j < kTileColumns; j += Unit::kColumns) {
+    multiply_queries<Unit, Unit::kColumns, kLines>(task, pass, c, j, ahead);
   }
-  if (columns == 2) return multiply_tile<Vector, kQueries, 2>(task, b, c);
-  multiply_tile<Vector, kQueries, 1>(task, b, c);
 }
 
-template <typename Vector>
+// A pass over a tile of fewer columns, which at most one is.
+template <typename Unit>
+inline void multiply_narrow_tile(const KernelTask& task, const TilePass& pass, size_t c,
+                                 Ahead& ahead) {
+  const size_t width = pass.group_stride / kGroupRows;
+  size_t j = 0;
+  if constexpr (Unit::kColumns > 2) {
+    for (; j + 2 <= width; j += 2) multiply_queries<Unit, 2, 1>(task, pass, c, j, ahead);
+  }
+  for (; j < width; ++j) multiply_queries<Unit, 1, 1>(task, pass, c, j, ahead);
+}
+
+template <typename Unit>
+inline void multiply_tile(const KernelTask& task, const TilePass& pass, size_t c) {
+  const size_t tiles = (task.query_count + Unit::kQueries - 1) / Unit::kQueries;
+  Ahead ahead(pass, tiles * (kTileColumns / Unit::kColumns));
+  if (pass.group_stride != kTileColumns * kGroupRows) {
+    return multiply_narrow_tile<Unit>(task, pass, c, ahead);
+  }
+  if (ahead.lines() == 1) return multiply_whole_tile<Unit, 1>(task, pass, c, ahead);
+  if (ahead.lines() == 2) return multiply_whole_tile<Unit, 2>(task, pass, c, ahead);
+  if (ahead.lines() == 3) return multiply_whole_tile<Unit, 3>(task, pass, c, ahead);
+  multiply_whole_tile<Unit, 6>(task, pass, c, ahead);
+}
+
+template <typename Unit>
 inline void multiply_tiles(const KernelTask& task) {
-  for (size_t c = 0; c < task.column_count; c += Vector::kTileColumns) {
+  const size_t run =
+      task.query_count <= kFewQueries ? kFewQueriesGroups : Matrix::kBlockRows / kGroupRows;
+  const int8_t* tile = task.tiles;
+  for (size_t c = 0; c < task.column_count; c += kTileColumns, tile += task.tile_stride) {
     const size_t left = task.column_count - c;
-    const size_t columns = left < Vector::kTileColumns ? left : Vector::kTileColumns;
-    size_t b = 0;
-    for (; b + 4 <= task.query_count; b += 4) {
-      multiply_query_group<Vector, 4>(task, b, c, columns);
-    }
-    switch (task.query_count - b) {
-      case 3:
-        multiply_query_group<Vector, 3>(task, b, c, columns);
-        break;
-      case 2:
-        multiply_query_group<Vector, 2>(task, b, c, columns);
-        break;
-      case 1:
-        multiply_query_group<Vector, 1>(task, b, c, columns);
-        break;
-      default:
-        break;
+    const size_t width = left < kTileColumns ? left : kTileColumns;
+    for (size_t g = 0; g < task.group_count; g += run) {
+      const size_t groups = task.group_count - g;
+      multiply_tile<Unit>(task,
+                          {tile + (task.first_group + g) * width * kGroupRows, width * kGroupRows,
+                           g, groups < run ? groups : run},
+                          c);
     }
   }
 }

@@ -1,6 +1,8 @@
 #include "host/database/loaded_database.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "host/database/directory.h"
 #include "src/errors.h"
@@ -10,19 +12,54 @@
 namespace blindfuse {
 namespace {
 
-// Reads one file of a known size and hash into `bytes`.
-void read_checked(const std::filesystem::path& path, const Sha256Digest& expected,
-                  std::span<uint8_t> bytes) {
-  const FileDescriptor file = open_for_reading(path);
-  const uint64_t size = file_size(file, path);
-  if (size != bytes.size()) {
-    throw BadInput(path.string() + " has " + std::to_string(size) + " bytes; it should have " +
-                   std::to_string(bytes.size()));
+// A file of a known size and hash, read from its beginning to its end.
+class CheckedFile {
+ public:
+  CheckedFile(std::filesystem::path path, uint64_t bytes, const Sha256Digest& expected)
+      : path_(std::move(path)), file_(open_for_reading(path_)), expected_(expected) {
+    const uint64_t size = file_size(file_, path_);
+    if (size != bytes) {
+      throw BadInput(path_.string() + " has " + std::to_string(size) + " bytes; it should have " +
+                     std::to_string(bytes));
+    }
   }
-  read_exactly(file, 0, bytes, path);
-  if (sha256(bytes) != expected) {
-    throw BadInput(path.string() + " is altered: its content does not match its hash");
+
+  void read(std::span<uint8_t> bytes) {
+    read_exactly(file_, offset_, bytes, path_);
+    offset_ += bytes.size();
+    hash_.update(bytes);
   }
+
+  // After everything has been read.
+  void check_hash() {
+    if (hash_.finish() == expected_) return;
+    throw BadInput(path_.string() + " is altered: its content does not match its hash");
+  }
+
+ private:
+  const std::filesystem::path path_;
+  const FileDescriptor file_;
+  const Sha256Digest expected_;
+  Sha256 hash_;
+  uint64_t offset_ = 0;
+};
+
+// The columns of a shard's file into the matrix, some at a time: a shard may be the whole matrix.
+void read_columns(CheckedFile file, uint64_t first, uint64_t count, Matrix& matrix) {
+  constexpr uint64_t kBytesAtOnce = 16 << 20;
+  const uint64_t step = std::clamp<uint64_t>(kBytesAtOnce / matrix.row_count(), 1, count);
+  std::vector<uint8_t> columns(step * matrix.row_count());
+  for (uint64_t done = 0; done < count; done += step) {
+    columns.resize(std::min(step, count - done) * matrix.row_count());
+    file.read(columns);
+    matrix.set_columns(first + done, columns);
+  }
+  file.check_hash();
+}
+
+void read_whole(CheckedFile file, std::span<uint8_t> bytes) {
+  file.read(bytes);
+  file.check_hash();
 }
 
 LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manifest_text) {
@@ -40,12 +77,13 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   Progress progress("loading", layout.matrix_bytes() + layout.hint_bytes(), Progress::Unit::kBytes);
   for (uint32_t shard = 0; shard < layout.shard_count; ++shard) {
     const ShardEntry& entry = database.table[shard];
-    read_checked(
-        directory.shards() / DatabaseDirectory::matrix_name(entry.matrix), entry.matrix,
-        database.matrix.columns(uint64_t{shard} * layout.record_bytes(), layout.record_bytes()));
-    read_checked(directory.hints() / DatabaseDirectory::hint_name(entry.hint), entry.hint,
-                 std::span(database.hints)
-                     .subspan(shard * layout.shard_hint_bytes(), layout.shard_hint_bytes()));
+    read_columns({directory.shards() / DatabaseDirectory::matrix_name(entry.matrix),
+                  layout.shard_matrix_bytes(), entry.matrix},
+                 uint64_t{shard} * layout.record_bytes(), layout.record_bytes(), database.matrix);
+    read_whole({directory.hints() / DatabaseDirectory::hint_name(entry.hint),
+                layout.shard_hint_bytes(), entry.hint},
+               std::span(database.hints)
+                   .subspan(shard * layout.shard_hint_bytes(), layout.shard_hint_bytes()));
     progress.advance(layout.shard_matrix_bytes() + layout.shard_hint_bytes());
   }
   return database;

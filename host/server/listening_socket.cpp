@@ -41,8 +41,8 @@ void set_option(int socket, int level, int option) {
 FileDescriptor bind_to(const addrinfo& address, bool any_port) {
   FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return socket;
-  // For a restart while old connections linger; a free port has none, and would be given to two that
-  // do not listen yet. SO_REUSEPORT would let two servers share a port without knowing.
+  // For a restart while old connections linger; a free port has none, and would be given to two
+  // that do not listen yet. SO_REUSEPORT would let two servers share a port without knowing.
   if (!any_port) set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR);
   if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
     const int error = errno;

@@ -16,13 +16,13 @@ namespace blindfuse {
 
 class ServingEpoch {
  public:
-  using EngineMaker = std::function<std::unique_ptr<Engine>(MatrixView)>;
+  using EngineMaker = std::function<std::unique_ptr<Engine>(const Matrix&)>;
 
   // make_engine gets the matrix of the database, which stays where it is as long as the epoch
   // lives.
   ServingEpoch(LoadedDatabase database, const EngineMaker& make_engine, const BatchLimits& limits)
       : database_(std::move(database)),
-        engine_(make_engine(database_.matrix.view())),
+        engine_(make_engine(database_.matrix)),
         scheduler_(std::make_unique<BatchScheduler>(*engine_, layout(), limits)) {}
 
   const LoadedDatabase& database() const { return database_; }

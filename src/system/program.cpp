@@ -35,7 +35,7 @@ int fail(const CLI::App& app, const char* what, int status = kExitFailed) {
 
 // The parser itself would only say that a command is missing, or show help and call that success.
 void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
+  if (argc < 2 || argv[1][0] == '-' || app.get_require_subcommand_min() == 0) return;
   std::string known;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (command->get_name() == argv[1]) return;

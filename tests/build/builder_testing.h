@@ -85,10 +85,10 @@ inline std::optional<std::string> look_up(const LoadedDatabase& database, const 
   const auto rows = fuse_rows(layout.fuse(), database.table[shard].filter_seed, hash.slot_hash);
   std::vector<uint8_t> record(layout.record_bytes());
   for (uint32_t c = 0; c < record.size(); ++c) {
-    const int8_t* column =
-        database.matrix.view().column(uint64_t{shard} * layout.record_bytes() + c);
+    const uint64_t column = uint64_t{shard} * layout.record_bytes() + c;
     for (uint32_t i = 0; i < layout.arity; ++i) {
-      record[c] = static_cast<uint8_t>(record[c] + static_cast<uint8_t>(column[rows[i]]));
+      record[c] = static_cast<uint8_t>(record[c] +
+                                       static_cast<uint8_t>(database.matrix.at(rows[i], column)));
     }
   }
   return decode_record(layout.record, hash.digest, record);
@@ -101,7 +101,7 @@ inline std::optional<std::string> look_up(const LoadedDatabase& database, uint64
   std::vector<uint8_t> record(layout.record_bytes());
   for (uint32_t c = 0; c < record.size(); ++c) {
     const uint64_t column = uint64_t{place.shard} * layout.record_bytes() + c;
-    record[c] = static_cast<uint8_t>(database.matrix.view().column(column)[place.row]);
+    record[c] = static_cast<uint8_t>(database.matrix.at(place.row, column));
   }
   return decode_record(layout.record, {}, record);
 }

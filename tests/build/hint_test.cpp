@@ -27,16 +27,16 @@ MatrixSeed random_seed(SeededRandom& random) {
 // A random matrix with garbage between its columns, and its hint by the reference.
 class HintCase {
  public:
-  HintCase(SeededRandom& random, uint64_t rows, uint64_t columns, uint32_t dimension, uint64_t gap)
+  HintCase(SeededRandom& random, uint64_t rows, uint64_t columns, uint32_t dimension)
       : seed_(random_seed(random)),
         dimension_(dimension),
         rows_(rows),
         columns_(columns),
-        bytes_((rows + gap) * columns) {
+        bytes_(rows * columns) {
     for (uint8_t& byte : bytes_) byte = random.byte();
     reference_pir::Matrix matrix(rows, columns);
     for (uint64_t c = 0; c < columns; ++c) {
-      for (uint64_t r = 0; r < rows; ++r) matrix.at(r, c) = bytes_[c * (rows + gap) + r];
+      for (uint64_t r = 0; r < rows; ++r) matrix.at(r, c) = bytes_[c * rows + r];
     }
     const auto a = reference_pir::public_matrix({seed_.begin(), seed_.end()}, dimension, rows);
     expected_ = reference_pir::hint(a, matrix);
@@ -48,10 +48,10 @@ class HintCase {
   std::vector<uint32_t> computed(const std::string& engine, unsigned thread_count) const {
     WorkerThreads threads(thread_count);
     std::vector<uint32_t> hint(columns_ * dimension_, 0xaaaaaaaa);
-    const MatrixView view{reinterpret_cast<const int8_t*>(bytes_.data()), rows_, columns_,
-                          bytes_.size() / columns_};
+    Matrix matrix(rows_, columns_);
+    matrix.set_columns(0, bytes_);
     uint64_t rows_done = 0;
-    compute_hint(PublicMatrix(seed_, dimension_), view, engine, threads, hint,
+    compute_hint(PublicMatrix(seed_, dimension_), matrix, engine, threads, hint,
                  [&](uint64_t more) { rows_done += more; });
     EXPECT_EQ(rows_done, rows_);
     return hint;
@@ -81,7 +81,7 @@ TEST_P(HintByEngine, AgreesWithTheReferenceForEveryNumberOfPanels) {
   SeededRandom random(300);
   for (uint64_t panels = 1; panels <= 20; ++panels) {
     const auto dimension = static_cast<uint32_t>(random.between(1, 40));
-    const HintCase hint_case(random, 64 * panels, random.between(1, 9), dimension, random.below(3));
+    const HintCase hint_case(random, 64 * panels, random.between(1, 9), dimension);
     const auto thread_count = static_cast<unsigned>(panels % 3 + 1);
     ASSERT_EQ(hint_case.computed(GetParam(), thread_count), hint_case.expected())
         << panels << " panels";
@@ -92,7 +92,7 @@ TEST_P(HintByEngine, AgreesWithTheReferenceOnAnyNumberOfThreads) {
   SeededRandom random(301);
   for (const uint64_t rows : {64, 576, 1280}) {
     for (const uint64_t columns : {1, 5, 33}) {
-      const HintCase hint_case(random, rows, columns, 70, 0);
+      const HintCase hint_case(random, rows, columns, 70);
       for (unsigned threads = 1; threads <= 3; ++threads) {
         ASSERT_EQ(hint_case.computed(GetParam(), threads), hint_case.expected())
             << rows << " rows, " << columns << " columns, " << threads << " threads";
@@ -104,14 +104,14 @@ TEST_P(HintByEngine, AgreesWithTheReferenceOnAnyNumberOfThreads) {
 TEST_P(HintByEngine, AgreesWithTheReferenceForEveryParameterSet) {
   SeededRandom random(302);
   for (const LweParams& lwe : lwe_params()) {
-    const HintCase hint_case(random, 192, 3, lwe.dimension, 0);
+    const HintCase hint_case(random, 192, 3, lwe.dimension);
     ASSERT_EQ(hint_case.computed(GetParam(), 2), hint_case.expected()) << lwe.name;
   }
 }
 
 TEST(Hint, RefusesAnEngineThatIsNotThere) {
   SeededRandom random(303);
-  const HintCase hint_case(random, 64, 1, 1, 0);
+  const HintCase hint_case(random, 64, 1, 1);
   EXPECT_NE(support::bad_input_of([&] { hint_case.computed("abacus", 1); }), "");
 }
 

@@ -42,7 +42,7 @@ class BatchSchedulerTest : public testing::Test {
 
   const LoadedDatabase database_ = server_testing::tiny_database();
   const std::shared_ptr<TestEngine::Control> control_ = std::make_shared<TestEngine::Control>();
-  TestEngine engine_{database_.matrix.view(), control_};
+  TestEngine engine_{database_.matrix, control_};
 };
 
 // The numbers are small enough to work out on paper.
@@ -56,11 +56,13 @@ TEST(BatchScheduler, ComputesAProductWorkedOutByHand) {
   layout.query_bits = 32;
   layout.response_bits = 16;
   Matrix matrix(64, 2);
-  matrix.columns(0, 2)[0] = 3;  // row 0: 3, -2
-  matrix.columns(0, 2)[64] = 0xfe;
-  matrix.columns(0, 2)[5] = 0xff;  // row 5: -1, 127
-  matrix.columns(0, 2)[64 + 5] = 0x7f;
-  TestEngine engine(matrix.view(), std::make_shared<TestEngine::Control>());
+  std::vector<uint8_t> columns(2 * 64);
+  columns[0] = 3;  // row 0: 3, -2
+  columns[64] = 0xfe;
+  columns[5] = 0xff;  // row 5: -1, 127
+  columns[64 + 5] = 0x7f;
+  matrix.set_columns(0, columns);
+  TestEngine engine(matrix, std::make_shared<TestEngine::Control>());
   BatchScheduler scheduler(engine, layout, {1, 1});
   std::string query(256, '\0');
   query[2] = 1;       // row 0: 0x00010000

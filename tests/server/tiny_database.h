@@ -45,9 +45,9 @@ inline LoadedDatabase tiny_database() {
 
   std::mt19937_64 random(20'240'601);
   database.matrix = Matrix(kRows, kColumns);
-  for (uint8_t& byte : database.matrix.columns(0, kColumns)) {
-    byte = static_cast<uint8_t>(random());
-  }
+  std::vector<uint8_t> bytes(kRows * kColumns);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+  database.matrix.set_columns(0, bytes);
   database.hints.resize(layout.hint_bytes());
   for (uint8_t& byte : database.hints) byte = static_cast<uint8_t>(random());
   database.table.resize(kShards);
@@ -86,12 +86,11 @@ inline std::string pack(const Numbers& numbers, uint32_t bits) {
 // even.
 inline std::string expected_response(const Numbers& query) {
   static const LoadedDatabase database = tiny_database();
-  const MatrixView matrix = database.matrix.view();
   Numbers rounded;
   for (uint32_t c = 0; c < kColumns; ++c) {
     int64_t sum = 0;
     for (uint32_t r = 0; r < kRows; ++r) {
-      sum += int64_t{query[r]} * 16 * matrix.column(c)[r];  // 16 = 2^(32 - query_bits)
+      sum += int64_t{query[r]} * 16 * database.matrix.at(r, c);  // 16 = 2^(32 - query_bits)
     }
     const int64_t q = int64_t{1} << 32;
     const int64_t word = ((sum % q) + q) % q;
@@ -132,7 +131,7 @@ class TestEngine final : public Engine {
     }
   };
 
-  TestEngine(MatrixView matrix, std::shared_ptr<Control> control)
+  TestEngine(const Matrix& matrix, std::shared_ptr<Control> control)
       : matrix_(matrix), control_(std::move(control)) {}
 
   std::string_view name() const override { return "test"; }
@@ -146,9 +145,9 @@ class TestEngine final : public Engine {
       if (control_->failing) throw EngineTrouble("the test wants a failure");
     }
     for (size_t b = 0; b < queries.count; ++b) {
-      for (uint64_t c = 0; c < matrix_.column_count; ++c) {
+      for (uint64_t c = 0; c < matrix_.column_count(); ++c) {
         for (uint64_t r = rows.first; r < rows.last; ++r) {
-          const auto entry = static_cast<uint32_t>(int32_t{matrix_.column(c)[r]});
+          const auto entry = static_cast<uint32_t>(int32_t{matrix_.at(r, c)});
           products.words[b * products.stride + c] +=
               queries.words[b * queries.stride + (r - rows.first)] * entry;
         }
@@ -157,7 +156,7 @@ class TestEngine final : public Engine {
   }
 
  private:
-  const MatrixView matrix_;
+  const Matrix& matrix_;
   const std::shared_ptr<Control> control_;
 };
 
@@ -166,7 +165,7 @@ inline std::shared_ptr<const ServingEpoch> tiny_epoch(
     const BatchLimits& limits = {.batch_max = 4, .queue_max = 8}) {
   return std::make_shared<const ServingEpoch>(
       tiny_database(),
-      [&](MatrixView matrix) { return std::make_unique<TestEngine>(matrix, control); }, limits);
+      [&](const Matrix& matrix) { return std::make_unique<TestEngine>(matrix, control); }, limits);
 }
 
 }  // namespace blindfuse::server_testing

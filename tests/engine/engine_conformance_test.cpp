@@ -30,28 +30,26 @@ struct Shape {
   size_t batch = 1;
   RowRange range{0, 1};
   unsigned threads = 1;
-  size_t query_gap = 0;     // words between one query and the next
-  size_t product_gap = 0;   // words between one product and the next
-  uint64_t column_gap = 0;  // bytes between one column and the next
-  size_t offset = 0;        // words before the first of each, bytes before the matrix
+  size_t query_gap = 0;    // words between one query and the next
+  size_t product_gap = 0;  // words between one product and the next
+  size_t offset = 0;       // words before the first of each
 
   size_t query_stride() const { return range.size() + query_gap; }
   size_t product_stride() const { return columns + product_gap; }
-  uint64_t column_stride() const { return rows + column_gap; }
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << "rows " << shape.range.first << ".." << shape.range.last << " of " << shape.rows
              << ", columns " << shape.columns << ", batch " << shape.batch << ", threads "
-             << shape.threads << ", gaps " << shape.query_gap << ' ' << shape.product_gap << ' '
-             << shape.column_gap << ", offset " << shape.offset;
+             << shape.threads << ", gaps " << shape.query_gap << ' ' << shape.product_gap
+             << ", offset " << shape.offset;
 }
 
 // Memory as a caller may have it, and the products that are right.
 class Problem {
  public:
-  explicit Problem(const Shape& shape) : shape_(shape) {
-    bytes_.resize(shape.offset + shape.column_stride() * (shape.columns - 1) + shape.rows);
+  explicit Problem(const Shape& shape) : shape_(shape), matrix_(shape.rows, shape.columns) {
+    bytes_.resize(shape.rows * shape.columns);
     const size_t queries =
         shape.batch == 0 ? 0 : shape.query_stride() * (shape.batch - 1) + shape.range.size();
     words_.resize(shape.offset + queries);
@@ -61,7 +59,8 @@ class Problem {
   }
 
   void fill(SeededRandom& random) {
-    for (int8_t& byte : bytes_) byte = static_cast<int8_t>(random.byte());
+    for (uint8_t& byte : bytes_) byte = random.byte();
+    matrix_.set_columns(0, bytes_);
     for (uint32_t& word : words_) word = random.u32();
     for (size_t b = 0; b < shape_.batch; ++b) {
       for (uint64_t c = 0; c < shape_.columns; ++c) products_[product_at(b, c)] = random.u32();
@@ -69,21 +68,21 @@ class Problem {
   }
 
   void fill_with(int8_t byte, uint32_t word) {
-    std::ranges::fill(bytes_, byte);
+    std::ranges::fill(bytes_, static_cast<uint8_t>(byte));
+    matrix_.set_columns(0, bytes_);
     std::ranges::fill(words_, word);
   }
 
   // products += queries * matrix, the slow way.
   std::vector<uint32_t> expected() const {
     std::vector<uint32_t> result = products_;
-    const MatrixView matrix = view();
     for (size_t b = 0; b < shape_.batch; ++b) {
       const uint32_t* query = words_.data() + shape_.offset + b * shape_.query_stride();
       for (uint64_t c = 0; c < shape_.columns; ++c) {
-        const int8_t* column = matrix.column(c) + shape_.range.first;
+        const uint8_t* column = bytes_.data() + c * shape_.rows + shape_.range.first;
         uint32_t sum = 0;
         for (uint64_t r = 0; r < shape_.range.size(); ++r) {
-          sum += query[r] * static_cast<uint32_t>(int32_t{column[r]});
+          sum += query[r] * static_cast<uint32_t>(int32_t{static_cast<int8_t>(column[r])});
         }
         result[product_at(b, c)] += sum;
       }
@@ -99,9 +98,7 @@ class Problem {
     return result;
   }
 
-  MatrixView view() const {
-    return {bytes_.data() + shape_.offset, shape_.rows, shape_.columns, shape_.column_stride()};
-  }
+  const Matrix& matrix() const { return matrix_; }
 
  private:
   size_t product_at(size_t b, uint64_t c) const {
@@ -109,7 +106,8 @@ class Problem {
   }
 
   Shape shape_;
-  std::vector<int8_t> bytes_;
+  Matrix matrix_;
+  std::vector<uint8_t> bytes_;  // the same, column after column
   std::vector<uint32_t> words_;
   std::vector<uint32_t> products_;
 };
@@ -117,7 +115,7 @@ class Problem {
 class EngineConformance : public testing::TestWithParam<std::string> {
  protected:
   void expect_right(const Shape& shape, const Problem& problem) {
-    const auto engine = make_engine(GetParam(), problem.view(), shape.threads);
+    const auto engine = make_engine(GetParam(), problem.matrix(), shape.threads);
     // Compared as a whole first: printing two long vectors helps nobody.
     const std::vector<uint32_t> computed = problem.computed(*engine);
     const std::vector<uint32_t> expected = problem.expected();
@@ -144,7 +142,8 @@ std::string test_name(const testing::TestParamInfo<std::string>& engine) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance, testing::ValuesIn(engine_names()), test_name);
 
-const std::vector<uint64_t> kRows = {1, 15, 16, 17, 63, 64, 65, 1000, 4097};
+// Groups of 64 rows, runs of 1024, blocks of 3072.
+const std::vector<uint64_t> kRows = {1, 15, 16, 17, 63, 64, 65, 1000, 1088, 3071, 3073, 4097};
 const std::vector<uint64_t> kColumns = {1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 33};
 const std::vector<size_t> kBatches = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 64, 65};
 
@@ -181,7 +180,6 @@ TEST_P(EngineConformance, MultipliesSampledShapesWithGapsRangesAndThreads) {
     shape.threads = static_cast<unsigned>(random.between(1, 4));
     shape.query_gap = random.below(4);
     shape.product_gap = random.below(4);
-    shape.column_gap = random.below(4);
     shape.offset = random.below(4);
     expect_right_on_random(shape, random);
   }
@@ -191,9 +189,9 @@ TEST_P(EngineConformance, MultipliesSampledShapesWithGapsRangesAndThreads) {
 TEST_P(EngineConformance, MultipliesManyRowsAndManyQueries) {
   SeededRandom random(107);
   expect_right_on_random({40'001, 3, 2, {0, 40'001}, 2}, random);
-  expect_right_on_random({40'001, 9, 1, {77, 40'000}, 2, 0, 0, 0, 1}, random);
-  expect_right_on_random({4097, 5, 70, {1, 4096}, 1, 3, 3, 3, 3}, random);
-  expect_right_on_random({130, 9, 200, {0, 130}, 2, 1, 1, 1, 1}, random);
+  expect_right_on_random({40'001, 9, 1, {77, 40'000}, 2, 0, 0, 1}, random);
+  expect_right_on_random({4097, 5, 70, {1, 4096}, 1, 3, 3, 3}, random);
+  expect_right_on_random({130, 9, 200, {0, 130}, 2, 1, 1, 1}, random);
 }
 
 // Odd firsts and lasts around the panels of 64 that a hint is made of.
@@ -204,10 +202,35 @@ TEST_P(EngineConformance, MultipliesEveryRangeOfRows) {
     for (const uint64_t size : {0, 1, 7, 8, 9, 15, 16, 17, 33, 63, 64, 65, 70}) {
       if (first + size > kAllRows) continue;
       const Shape shape{
-          kAllRows, random.between(1, 9), random.between(1, 9), {first, first + size}, 2, 0, 0, 0,
-          1};
+          kAllRows, random.between(1, 9), random.between(1, 9), {first, first + size}, 2, 0, 0, 1};
       expect_right_on_random(shape, random);
     }
+  }
+}
+
+// The public matrix comes in panels: 64 words of the first vector, 64 of the second, and so on.
+TEST_P(EngineConformance, TakesVectorsInPanels) {
+  SeededRandom random(108);
+  for (const auto& [rows, range] : {std::pair<uint64_t, RowRange>{3200, {0, 3200}},
+                                    {3200, {64, 3200}},
+                                    {3201, {65, 3200}},
+                                    {200, {7, 199}}}) {
+    const size_t count = 5;
+    Problem problem(Shape{rows, 9, count, range, 2});
+    problem.fill(random);
+    const std::vector<uint32_t> plain = random.words(count * range.size());
+    const size_t panels = (range.size() + 63) / 64;
+    std::vector<uint32_t> in_panels(panels * count * 64, kPoison);
+    for (size_t b = 0; b < count; ++b) {
+      for (uint64_t r = 0; r < range.size(); ++r) {
+        in_panels[(r / 64 * count + b) * 64 + r % 64] = plain[b * range.size() + r];
+      }
+    }
+    const auto engine = make_engine(GetParam(), problem.matrix(), 2);
+    std::vector<uint32_t> expected(count * 9), computed(count * 9);
+    engine->multiply({plain.data(), count, range.size()}, range, {expected.data(), count, 9});
+    engine->multiply({in_panels.data(), count, 64, 64 * count}, range, {computed.data(), count, 9});
+    EXPECT_EQ(computed, expected) << rows << " rows from " << range.first;
   }
 }
 
@@ -216,7 +239,7 @@ TEST_P(EngineConformance, AddsThePartsOfACutMatrixToTheWhole) {
   const Shape shape{4097, 9, 5, {0, 4097}, 2};
   Problem problem(shape);
   problem.fill(random);
-  const auto engine = make_engine(GetParam(), problem.view(), shape.threads);
+  const auto engine = make_engine(GetParam(), problem.matrix(), shape.threads);
   const std::vector<uint32_t> queries = random.words(shape.batch * shape.rows);
   std::vector<uint32_t> whole(shape.batch * shape.columns, 7);
   std::vector<uint32_t> parts = whole;
@@ -236,7 +259,7 @@ TEST_P(EngineConformance, GivesTheSameAgain) {
   const Shape shape{1000, 33, 17, {0, 1000}, 3};
   Problem problem(shape);
   problem.fill(random);
-  const auto engine = make_engine(GetParam(), problem.view(), shape.threads);
+  const auto engine = make_engine(GetParam(), problem.matrix(), shape.threads);
   const std::vector<uint32_t> first = problem.computed(*engine);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(problem.computed(*engine), first);
 }
@@ -272,7 +295,7 @@ TEST_P(EngineConformance, SharesWorkAmongAnyNumberOfThreads) {
   for (unsigned threads = 1; threads <= 4; ++threads) {
     for (const uint64_t columns : {1, 3, 4, 7, 8, 12, 15, 16, 17, 33}) {
       for (const uint64_t rows : {1, 65, 200}) {
-        expect_right_on_random({rows, columns, 3, {0, rows}, threads, 1, 1, 1, 1}, random);
+        expect_right_on_random({rows, columns, 3, {0, rows}, threads, 1, 1, 1}, random);
       }
     }
   }
@@ -280,11 +303,11 @@ TEST_P(EngineConformance, SharesWorkAmongAnyNumberOfThreads) {
 
 TEST_P(EngineConformance, NamesItselfAsItIsCalled) {
   const Problem problem(Shape{64, 4, 1, {0, 64}});
-  const auto engine = make_engine(GetParam(), problem.view(), 1);
+  const auto engine = make_engine(GetParam(), problem.matrix(), 1);
   const std::string name(engine->name());
   const std::vector<std::string> names = engine_names();
   EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
-  EXPECT_EQ(make_engine(name, problem.view(), 1)->name(), name);
+  EXPECT_EQ(make_engine(name, problem.matrix(), 1)->name(), name);
   EXPECT_TRUE(GetParam() == "auto" || name.starts_with(GetParam())) << name;
 }
 
@@ -300,7 +323,7 @@ TEST(EngineFactory, RefusesOtherNamesAndSaysWhichThereAre) {
   const Problem problem(Shape{64, 4, 1, {0, 64}});
   for (const char* name : {"", "CPU", "cpu:", "cpu:sse9", "gpu", "auto "}) {
     const std::string message =
-        support::bad_input_of([&] { make_engine(name, problem.view(), 1); });
+        support::bad_input_of([&] { make_engine(name, problem.matrix(), 1); });
     EXPECT_NE(message.find("portable"), std::string::npos) << '"' << name << "\": " << message;
   }
 }

@@ -1,0 +1,21 @@
+// What the machine can do at best, measured beside every benchmark: its streaming reads, and its
+// multiply instruction with nothing else to do.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "host/worker_threads.h"
+
+namespace blindfuse::bench {
+
+// Seconds to read all bytes once, each thread its part, from memory: take more than any cache
+// holds.
+double read_seconds(std::span<const int8_t> bytes, WorkerThreads& threads);
+
+// u32 x i8 multiply-adds a second on all threads, of the instruction that the kernel of this name
+// multiplies with, from registers alone. 0 for a kernel without one.
+double peak_multiply_adds(std::string_view kernel, WorkerThreads& threads);
+
+}  // namespace blindfuse::bench

@@ -1,0 +1,68 @@
+#include "host/cpu/kernel_choice.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "host/cpu/packed_queries.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// Seconds for 96 columns of one block and four queries: long enough for the processor to show what
+// it does for longer, and a fraction of a millisecond.
+double measure_seconds(const MultiplyKernel& kernel) {
+  constexpr size_t kRows = Matrix::kBlockRows, kColumns = 96, kQueries = 4;
+  static const Matrix matrix(kRows, kColumns);
+  const std::vector<uint32_t> words(kRows * kQueries, 0x89abcdef);
+  std::vector<uint32_t> products(kQueries * kColumns);
+  PackedQueries queries(4 * kRows * kQueries);
+  queries.pack(kernel, {words.data(), kQueries, kRows}, {0, kRows}, 0);
+  KernelTask task = queries.task();
+  task.tiles = matrix.block(0);
+  task.tile_stride = kTileColumns * kRows;
+  task.column_count = kColumns;
+  task.products = products.data();
+  task.product_stride = kColumns;
+  double least = 1e9;
+  for (int i = 0; i < 4; ++i) {  // the first warms up; others may be disturbed
+    const auto start = std::chrono::steady_clock::now();
+    kernel.multiply(task);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    least = std::min(least, seconds.count());
+  }
+  return least;
+}
+
+const MultiplyKernel& measure_fastest() {
+  const std::vector<const MultiplyKernel*> usable = usable_kernels();
+  std::vector<double> seconds;
+  for (const MultiplyKernel* kernel : usable) seconds.push_back(measure_seconds(*kernel));
+  return *usable[static_cast<size_t>(std::ranges::min_element(seconds) - seconds.begin())];
+}
+
+}  // namespace
+
+std::vector<const MultiplyKernel*> usable_kernels() {
+  std::vector<const MultiplyKernel*> usable;
+  std::ranges::copy_if(multiply_kernels(), std::back_inserter(usable),
+                       [](const MultiplyKernel* kernel) { return kernel->runs_here(); });
+  return usable;
+}
+
+const MultiplyKernel& choose_kernel(std::string_view name) {
+  if (name.empty()) {
+    static const MultiplyKernel& fastest = measure_fastest();
+    return fastest;
+  }
+  std::string known;
+  for (const MultiplyKernel* kernel : usable_kernels()) {
+    if (name == kernel->name) return *kernel;
+    known += (known.empty() ? "" : ", ") + std::string(kernel->name);
+  }
+  throw Misuse("there is no CPU kernel \"" + std::string(name) +
+               "\" that this machine runs; it runs " + known);
+}
+
+}  // namespace blindfuse

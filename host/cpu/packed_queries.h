@@ -1,0 +1,35 @@
+// A block of query words in the form that a kernel multiplies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "host/cpu/multiply_kernel.h"
+#include "src/engine.h"
+
+namespace blindfuse {
+
+// One thread's own; as large as the cache that it is to stay in.
+class PackedQueries {
+ public:
+  explicit PackedQueries(size_t bytes_max);
+
+  // Packs the words `words`.first .. `words`.last-1 of all queries, behind `lead` (below 64) zeros
+  // and before as many as fill the last group.
+  void pack(const MultiplyKernel& kernel, const QueryBatch& queries, RowRange words, size_t lead);
+
+  // The groups that were packed last; the caller adds the matrix and the products.
+  KernelTask task() const;
+
+ private:
+  struct Deleter {
+    void operator()(uint8_t* bytes) const;
+  };
+
+  const size_t bytes_max_;
+  std::unique_ptr<uint8_t, Deleter> bytes_;
+  size_t query_count_ = 0;
+  size_t group_count_ = 0;
+};
+
+}  // namespace blindfuse
