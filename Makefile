@@ -5,7 +5,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-fuzz deps-format configure build test demo asan tsan fuzz bench format clean
+.PHONY: help deps deps-fuzz deps-aarch64 deps-format configure build test demo asan tsan aarch64 fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -19,11 +19,12 @@ TEST_PROGRAMS := ca-certificates curl sqlite3
 DATASETS := unicode-data wordnet-base
 PACKAGES := $(TOOLS) $(LIBRARIES) $(TEST_LIBRARIES) $(TEST_PROGRAMS) $(DATASETS)
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev llvm-14
+AARCH64_PACKAGES := g++-aarch64-linux-gnu googletest qemu-user
 FORMAT_PACKAGES := clang-format-14
 
 help: ## explain the targets (what make does by itself)
 	@echo 'Targets:'
-	awk -F ':[^#]*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	awk -F ':[^#]*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	echo
 	echo 'Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (for each fuzz target).'
 	echo 'On Debian 12, build, test and demo install the packages they lack; that needs root.'
@@ -64,6 +65,9 @@ deps: ## install the packages that the build, the tests and the demo need
 deps-fuzz: deps
 	$(call install,$(FUZZ_PACKAGES))
 
+deps-aarch64: deps
+	$(call install,$(AARCH64_PACKAGES))
+
 deps-format:
 	$(call install,$(FORMAT_PACKAGES))
 
@@ -83,7 +87,9 @@ demo: build ## serve a dictionary on this machine and privately look up a few wo
 
 asan: ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer, in build-asan
 tsan: ## run every test under ThreadSanitizer, in build-tsan
+aarch64: deps-aarch64 ## run the engine's tests for 64-bit Arm, on an emulator where need be
 asan tsan: deps
+asan tsan aarch64:
 	@cmake --preset $@
 	cmake --build --preset $@ --parallel $(JOBS)
 	ctest --preset $@ --output-on-failure --parallel $(JOBS)
@@ -123,4 +129,4 @@ format: deps-format ## lay out every source file as .clang-format says
 	@git ls-files -co --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i
 
 clean: ## remove everything that was built
-	@rm -rf build build-asan build-tsan build-fuzz
+	@rm -rf build build-asan build-tsan build-aarch64 build-fuzz
