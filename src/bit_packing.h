@@ -17,11 +17,9 @@ constexpr uint64_t packed_bytes(uint64_t count, uint32_t bits) { return (count *
 constexpr uint32_t round_word(uint32_t word, uint32_t bits) {
   if (bits == 32) return word;
   const uint32_t shift = 32 - bits;
-  const uint32_t rest = word & ((1u << shift) - 1);
-  const uint32_t half = 1u << (shift - 1);
-  uint32_t number = word >> shift;
-  if (rest > half || (rest == half && (number & 1) != 0)) ++number;
-  return number & ((1u << bits) - 1);
+  // Half of a step, and a little less for an even number: it then carries only beyond the half.
+  const uint64_t half = (uint64_t{1} << (shift - 1)) - 1 + (word >> shift & 1);
+  return static_cast<uint32_t>((word + half) >> shift) & ((1u << bits) - 1);
 }
 
 constexpr uint32_t restore_word(uint32_t number, uint32_t bits) { return number << (32 - bits); }
