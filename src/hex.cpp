@@ -1,14 +1,19 @@
 #include "src/hex.h"
 
+#include <array>
+
 namespace blindfuse {
 namespace {
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
+// The value of each character as a digit, or kNoDigit.
+constexpr uint8_t kNoDigit = 0xff;
+constexpr std::array<uint8_t, 256> kDigitValues = [] {
+  std::array<uint8_t, 256> values;
+  values.fill(kNoDigit);
+  for (uint8_t i = 0; i < 10; ++i) values['0' + i] = i;
+  for (uint8_t i = 0; i < 6; ++i) values['a' + i] = values['A' + i] = static_cast<uint8_t>(10 + i);
+  return values;
+}();
 
 }  // namespace
 
@@ -25,14 +30,15 @@ std::string encode_hex(std::span<const uint8_t> bytes) {
 
 std::optional<std::string> decode_hex(std::string_view text) {
   if (text.size() % 2 != 0) return std::nullopt;
-  std::string bytes;
-  bytes.reserve(text.size() / 2);
-  for (size_t i = 0; i < text.size(); i += 2) {
-    const int high = hex_digit(text[i]);
-    const int low = hex_digit(text[i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    bytes.push_back(static_cast<char>(high * 16 + low));
+  std::string bytes(text.size() / 2, '\0');
+  uint8_t all = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const uint8_t high = kDigitValues[static_cast<uint8_t>(text[2 * i])];
+    const uint8_t low = kDigitValues[static_cast<uint8_t>(text[2 * i + 1])];
+    all |= high | low;  // above 15 only when one of them is no digit
+    bytes[i] = static_cast<char>(high << 4 | low);
   }
+  if (all > 15) return std::nullopt;
   return bytes;
 }
 

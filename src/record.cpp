@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "src/errors.h"
 
@@ -32,15 +33,18 @@ void encode_record(const RecordFormat& format, std::span<const uint8_t> digest,
     *end++ = static_cast<uint8_t>(value.size() >> (8 * i));
   }
   const auto header_bytes = static_cast<uint32_t>(end - header.begin());
-  uint32_t at = first;
-  auto out = piece.begin();
-  for (; at < header_bytes && out != piece.end(); ++at) *out++ = header[at];
-  if (at >= header_bytes && at - header_bytes < value.size()) {
-    const std::string_view rest = value.substr(at - header_bytes);
-    const auto count = std::min(rest.size(), static_cast<size_t>(piece.end() - out));
-    out = std::copy_n(rest.begin(), count, out);
-  }
-  std::fill(out, piece.end(), uint8_t{0});
+  // Header, value and padding, each as far as the piece has it.
+  size_t done = 0;
+  const auto put = [&](std::span<const uint8_t> part, size_t begin) {
+    const size_t at = first + done;
+    if (at >= begin + part.size() || done == piece.size()) return;
+    const size_t count = std::min(begin + part.size() - at, piece.size() - done);
+    std::memcpy(piece.data() + done, part.data() + (at - begin), count);
+    done += count;
+  };
+  put(std::span(header).first(header_bytes), 0);
+  put({reinterpret_cast<const uint8_t*>(value.data()), value.size()}, header_bytes);
+  std::fill(piece.begin() + static_cast<ptrdiff_t>(done), piece.end(), uint8_t{0});
 }
 
 std::optional<std::string> decode_record(const RecordFormat& format,

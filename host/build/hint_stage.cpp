@@ -14,8 +14,8 @@ namespace {
 
 // Making A costs the same for one column as for thousands; the columns at hand are bounded by their
 // hint (n words each) and by their own bytes.
-constexpr uint64_t kColumnsMax = 4096;
-constexpr uint64_t kMatrixBytesMax = uint64_t{256} << 20;
+constexpr uint64_t kColumnsMax = 8192;
+constexpr uint64_t kMatrixBytesMax = uint64_t{1} << 30;
 // A multiple of 8 columns packs into whole bytes, so that a shard's hint can be written in parts.
 constexpr uint64_t kColumnGrain = 8;
 constexpr uint64_t kOpenFilesMax = 256;
@@ -66,8 +66,11 @@ class HintStage {
   // The hint of columns first .. first + count - 1 of every shard.
   std::vector<uint32_t> compute(std::span<const uint32_t> shards, uint64_t first, uint64_t count) {
     Matrix columns(layout_.row_count, count * shards.size());
-    for (size_t i = 0; i < shards.size(); ++i)
-      read_columns(shards[i], first, columns, i * count, count);
+    threads_.run([&](unsigned index) {
+      for (size_t i = index; i < shards.size(); i += threads_.count()) {
+        read_columns(shards[i], first, columns, i * count, count);
+      }
+    });
     std::vector<uint32_t> hint(count * shards.size() * layout_.lwe->dimension);
     compute_hint(public_matrix_, columns, engine_name_, threads_, hint,
                  [&](uint64_t rows) { progress_.advance(rows * count * shards.size()); });

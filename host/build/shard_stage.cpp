@@ -1,9 +1,9 @@
 #include "host/build/shard_stage.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <mutex>
+#include <vector>
 
 #include "host/build/filter.h"
 #include "host/build/shard_matrix.h"
@@ -19,15 +19,24 @@ namespace {
 // What a shard's matrix is made from, whatever the order of the input: entries are sorted by slot
 // hash.
 Sha256Digest input_digest(std::span<const SpoolEntry> entries) {
+  constexpr size_t kHeaderBytes = 28;
+  constexpr size_t kBytesAtOnce = 16 * 1024;  // a call of the hash costs as much as many bytes
   Sha256 hash;
+  std::vector<uint8_t> bytes;
+  bytes.reserve(kBytesAtOnce + kHeaderBytes + kValueBytesMax);
   for (const SpoolEntry& entry : entries) {
-    std::array<uint8_t, 28> header;
-    store_le(header.data(), entry.hash.slot_hash);
-    std::ranges::copy(entry.hash.digest, header.begin() + 8);
-    store_le(header.data() + 24, static_cast<uint32_t>(entry.value.size()));
-    hash.update(header);
-    hash.update(entry.value);
+    const size_t at = bytes.size();
+    bytes.resize(at + kHeaderBytes + entry.value.size());
+    uint8_t* header = bytes.data() + at;
+    store_le(header, entry.hash.slot_hash);
+    std::ranges::copy(entry.hash.digest, header + 8);
+    store_le(header + 24, static_cast<uint32_t>(entry.value.size()));
+    std::ranges::copy(entry.value, header + kHeaderBytes);
+    if (bytes.size() < kBytesAtOnce) continue;
+    hash.update(bytes);
+    bytes.clear();
   }
+  hash.update(bytes);
   return hash.finish();
 }
 

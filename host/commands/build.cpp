@@ -1,5 +1,6 @@
 #include "host/commands/build.h"
 
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -131,7 +132,15 @@ BuildOptions options_of(const BuildCommand& command) {
   return options;
 }
 
+// Buffers of one shard after the other are as large: giving their memory back to the system and
+// taking it again, cleared, costs an eighth of the time of the filters.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 64 << 20);
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
 void run_build(BuildCommand& command) {
+  keep_freed_memory();
   command.source.index = command.layout.index;
   std::vector<std::unique_ptr<KeyValueSource>> sources;
   for (const std::string& input : command.inputs) {

@@ -45,9 +45,12 @@ class CpuEngine final : public Engine {
 
  private:
   // Threads over rows each read one run of memory and pack their part of the queries, but have
-  // products to add up; threads over columns each pack all queries.
+  // products to add up, and want whole blocks; threads over columns each pack all queries.
   bool cuts_rows(RowRange rows) const {
-    return 4 * rows.size() > matrix_.column_count() || matrix_.column_count() < kTileColumns;
+    const uint64_t columns = matrix_.column_count();
+    if (threads_.count() == 1) return false;
+    if (columns < kTileColumns * threads_.count()) return true;
+    return rows.size() >= 2 * threads_.count() * Matrix::kBlockRows && 4 * rows.size() > columns;
   }
 
   void multiply_by_rows(QueryBatch queries, RowRange rows, ProductBatch products) {

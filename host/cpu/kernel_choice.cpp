@@ -10,11 +10,16 @@
 namespace blindfuse {
 namespace {
 
-// Seconds for 96 columns of one block and four queries: long enough for the processor to show what
-// it does for longer, and a fraction of a millisecond.
+// Seconds for 96 columns of one block and sixteen queries: long enough for the processor to show
+// what it does for longer, and a fraction of a millisecond.
 double measure_seconds(const MultiplyKernel& kernel) {
-  constexpr size_t kRows = Matrix::kBlockRows, kColumns = 96, kQueries = 4;
-  static const Matrix matrix(kRows, kColumns);
+  constexpr size_t kRows = Matrix::kBlockRows, kColumns = 96, kQueries = 16;
+  // Written to: untouched memory is one page of zeros at many addresses, which no cache likes.
+  static const Matrix matrix = [] {
+    Matrix written(kRows, kColumns);
+    written.set_columns(0, std::vector<uint8_t>(kRows * kColumns, 0x9d));
+    return written;
+  }();
   const std::vector<uint32_t> words(kRows * kQueries, 0x89abcdef);
   std::vector<uint32_t> products(kQueries * kColumns);
   PackedQueries queries(4 * kRows * kQueries);

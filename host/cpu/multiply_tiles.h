@@ -72,8 +72,11 @@ template <typename Unit, size_t kQueries, size_t kColumns, size_t kLines>
 inline void multiply_step(const KernelTask& task, const TilePass& pass, size_t b, size_t c,
                           size_t tile_column, const int8_t* ahead) {
   const uint8_t* queries[kQueries];
+  uint32_t* products[kQueries];
   for (size_t i = 0; i < kQueries; ++i) {
     queries[i] = task.queries + (b + i) * task.query_stride + pass.first_query_group * kGroupBytes;
+    products[i] = task.products + (b + i) * task.product_stride + c + tile_column;
+    __builtin_prefetch(products[i], 1);  // may be far away by the time that they are added to
   }
   const int8_t* bytes = pass.bytes + tile_column * kGroupRows;
   typename Unit::template Sums<kQueries, kColumns> sums;
@@ -84,10 +87,6 @@ inline void multiply_step(const KernelTask& task, const TilePass& pass, size_t b
     sums.add(queries, g, bytes);
     bytes += pass.group_stride;
   } while (++g < pass.group_count);
-  uint32_t* products[kQueries];
-  for (size_t i = 0; i < kQueries; ++i) {
-    products[i] = task.products + (b + i) * task.product_stride + c + tile_column;
-  }
   sums.add_to(products);
 }
 
