@@ -119,11 +119,13 @@ fuzz: deps-fuzz ## run every fuzz target for FUZZ_SECONDS seconds
 	export -f fuzz_one
 	printf '%s\n' build-fuzz/bin/*_fuzz | xargs -P $(JOBS) -I '{}' bash -c 'fuzz_one "$$1"' - '{}'
 
-bench: configure ## measure each stage
+bench: configure ## measure everything, into build/bench/*.json
 	@cmake --build build --parallel $(JOBS)
-	for program in build/bin/blindfuse-bench-*; do
-	  "$$program"
-	done
+	mkdir -p build/bench
+	build/bin/blindfuse-bench-stages --benchmark_out_format=json --benchmark_out=build/bench/stages.json
+	build/bin/blindfuse-bench-engine --json | tee build/bench/engine.json
+	build/bin/blindfuse-bench-engine --json --kernel all --shape tall1040 --batch 1,4,16 --rounds 3 |
+	  tee build/bench/kernels.json
 
 format: deps-format ## lay out every source file as .clang-format says
 	@git ls-files -co --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i

@@ -81,7 +81,7 @@ class Bench {
   void run() {
     for (const unsigned thread_count : options_.threads) {
       WorkerThreads threads(thread_count);
-      for (const std::string& name : options_.kernels) {
+      for (const std::string& name : kernels()) {
         const auto engine = make_cpu_engine(name == "auto" ? "" : name, matrix_, thread_count);
         const std::string kernel(engine->name().substr(4));
         for (const size_t batch : options_.batches) {
@@ -92,6 +92,13 @@ class Bench {
   }
 
  private:
+  std::vector<std::string> kernels() const {
+    if (options_.kernels != std::vector<std::string>{"all"}) return options_.kernels;
+    std::vector<std::string> names;
+    for (const std::string_view name : cpu_kernel_names()) names.emplace_back(name);
+    return names;
+  }
+
   Measurement measure(Engine& engine, const std::string& kernel, size_t batch,
                       WorkerThreads& threads) {
     std::vector<double> seconds, reads, peaks;
@@ -173,7 +180,7 @@ int main(int argc, char** argv) {
   Options options;
   std::vector<std::string> names;
   for (const Shape& shape : kShapes) names.emplace_back(shape.name);
-  app.add_option("--kernel", options.kernels, "Kernels: auto, or names")->delimiter(',');
+  app.add_option("--kernel", options.kernels, "Kernels: auto, all, or names")->delimiter(',');
   app.add_option("--shape", options.shapes, "Shapes (default: all)")
       ->delimiter(',')
       ->check(CLI::IsMember(names));

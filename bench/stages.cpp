@@ -4,12 +4,14 @@
 // One thread throughout, so that rates compare with the yardstick and with each other.
 // --benchmark_format=json for machines.
 #include <benchmark/benchmark.h>
+#include <openssl/evp.h>
 
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "bench/yardsticks.h"
 #include "client/decoder.h"
 #include "client/prepared_query.h"
 #include "host/build/filter.h"
@@ -65,24 +67,14 @@ std::vector<uint32_t> random_words(size_t count) {
   return words;
 }
 
-// The yardstick: the machine's streaming reads, with nothing else to do. Whole cache lines, eight
-// sums at once, so that neither the loads nor the additions are what takes the time.
+// The yardstick of everything that passes over memory.
 void ReadBandwidth(State& state) {
-  using Line [[gnu::vector_size(64)]] = uint64_t;
-  const int8_t* bytes = large_matrix().bytes().data();
-  constexpr size_t kStep = 8 * sizeof(Line);
-  for (auto _ : state) {
-    Line sums[8] = {};
-    for (size_t i = 0; i + kStep <= kRows * kColumns; i += kStep) {
-      Line lines[8];
-      std::memcpy(lines, bytes + i, kStep);
-      for (size_t j = 0; j < 8; ++j) sums[j] += lines[j];
-    }
-    benchmark::DoNotOptimize(sums);
-  }
-  report_bytes(state, static_cast<double>(kRows * kColumns));
+  WorkerThreads threads(1);
+  const std::span<const int8_t> bytes = large_matrix().bytes();
+  for (auto _ : state) state.SetIterationTime(bench::read_seconds(bytes, threads));
+  report_bytes(state, static_cast<double>(bytes.size()));
 }
-BENCHMARK(ReadBandwidth)->Unit(benchmark::kMillisecond);
+BENCHMARK(ReadBandwidth)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 // One batch of queries times a 256 MiB matrix; bytes are counted once a query.
 void Multiply(State& state, const std::string& engine_name) {
@@ -156,6 +148,24 @@ void MakeMatrix(State& state) {
 }
 BENCHMARK(MakeMatrix)->ArgName("value_bytes")->Arg(16)->Arg(1024)->Unit(benchmark::kMillisecond);
 
+// The yardstick of the keystream: OpenSSL's cipher over a buffer in the cache, with nothing around
+// it.
+void ChaCha20(State& state) {
+  std::vector<uint8_t> bytes(256 * 1024);
+  const std::vector<uint8_t> key(32), counter_and_nonce(16);
+  EVP_CIPHER_CTX* context = EVP_CIPHER_CTX_new();
+  EVP_EncryptInit_ex(context, EVP_chacha20(), nullptr, key.data(), counter_and_nonce.data());
+  int written = 0;
+  for (auto _ : state) {
+    EVP_EncryptUpdate(context, bytes.data(), &written, bytes.data(),
+                      static_cast<int>(bytes.size()));
+    benchmark::DoNotOptimize(bytes.data());
+  }
+  EVP_CIPHER_CTX_free(context);
+  report_bytes(state, static_cast<double>(bytes.size()));
+}
+BENCHMARK(ChaCha20)->Unit(benchmark::kMicrosecond);
+
 void Keystream(State& state) {
   const PublicMatrix matrix(MatrixSeed{}, kDimension);
   std::vector<uint32_t> panel(matrix.panel_words());
@@ -181,7 +191,12 @@ void ComputeHint(State& state) {
   }
   report(state, "multiply_adds_per_second", static_cast<double>(kHintRows * columns) * kDimension);
 }
-BENCHMARK(ComputeHint)->ArgName("columns")->Arg(256)->Arg(4096)->Unit(benchmark::kMillisecond);
+BENCHMARK(ComputeHint)
+    ->ArgName("columns")
+    ->Arg(256)
+    ->Arg(1024)
+    ->Arg(4096)
+    ->Unit(benchmark::kMillisecond);
 
 // s * A + e; bytes of A's keystream, made once however many queries there are.
 void PrepareQueries(State& state) {
