@@ -29,25 +29,29 @@ namespace blindfuse {
 #define BLINDFUSE_KEEP_IN_REGISTER(vector) asm("" : "+v"(vector))
 #endif
 
-// Groups that pass at a time: few queries and what is fetched ahead then stay in the first-level
-// cache beside the matrix (48 KiB on Zen 5: 4 queries x 4 KiB, 6 KiB of a tile, 24 KiB ahead); with
-// many, whose words stream from the second level, longer runs save additions across lanes.
+// Groups that pass at a time. With few queries, runs of 1024 rows, so that their words and what is
+// fetched ahead stay in the first-level cache beside the matrix (48 KiB on Zen 5). With many, whose
+// words stream from the second level, longer runs save additions across lanes.
 inline constexpr size_t kFewQueries = 4;
 inline constexpr size_t kFewQueriesGroups = 16;
-// How far ahead of the multiplication the matrix is fetched, while queries pass over what is here:
-// two tiles. With many queries the fetching is spread over all of them, so that memory and
-// multiplier work at the same time.
+// Up to here the words of all of a block's runs fit there, and a tile is read to its end before the
+// next; beyond, all tiles pass for one run before the next run begins.
+inline constexpr size_t kVeryFewQueries = 2;
+// How far ahead of the multiplication the matrix is fetched, while queries pass over what is here. With
+// many queries the fetching is spread over all of them, so that memory and multiplier work at the
+// same time.
 inline constexpr size_t kAheadBytes = 24 * 1024;
 
 // Where the bytes of a tile are that a pass multiplies.
 struct TilePass {
   const int8_t* bytes;  // of the first group
+  const int8_t* ahead;  // what to fetch meanwhile: as many bytes, wanted some passes later
   size_t group_stride;  // 64 times the tile's width
   size_t first_query_group;
   size_t group_count;
 };
 
-// Fetches the bytes kAheadBytes after a pass, a part of them with each of its steps.
+// Fetches the bytes ahead of a pass, a part of them with each of its steps.
 class Ahead {
  public:
   Ahead(const TilePass& pass, size_t step_count) : pass_(pass), lines_(pass.group_stride / 64) {
@@ -58,7 +62,7 @@ class Ahead {
   // What the next step fetches, lines() for each group; nothing new once all is fetched.
   const int8_t* next() {
     const size_t fetched = steps_++ * lines_a_step_;
-    return pass_.bytes + kAheadBytes + (fetched < lines_ ? fetched * 64 * pass_.group_count : 0);
+    return pass_.ahead + (fetched < lines_ ? fetched * 64 * pass_.group_count : 0);
   }
 
  private:
@@ -138,20 +142,36 @@ inline void multiply_tile(const KernelTask& task, const TilePass& pass, size_t c
   multiply_whole_tile<Unit, 6>(task, pass, c, ahead);
 }
 
+// The groups g .. g + count - 1 of the task with the tile that begins with column c; `distance` bytes
+// ahead is what is wanted some passes later.
+template <typename Unit>
+inline void multiply_run(const KernelTask& task, size_t c, size_t g, size_t run, size_t distance) {
+  const size_t left = task.column_count - c;
+  const size_t width = left < kTileColumns ? left : kTileColumns;
+  const size_t groups = task.group_count - g;
+  const int8_t* bytes = task.tiles + c / kTileColumns * task.tile_stride +
+                        (task.first_group + g) * width * kGroupRows;
+  multiply_tile<Unit>(
+      task, {bytes, bytes + distance, width * kGroupRows, g, groups < run ? groups : run}, c);
+}
+
 template <typename Unit>
 inline void multiply_tiles(const KernelTask& task) {
-  const size_t run =
-      task.query_count <= kFewQueries ? kFewQueriesGroups : Matrix::kBlockRows / kGroupRows;
-  const int8_t* tile = task.tiles;
-  for (size_t c = 0; c < task.column_count; c += kTileColumns, tile += task.tile_stride) {
-    const size_t left = task.column_count - c;
-    const size_t width = left < kTileColumns ? left : kTileColumns;
+  const bool few = task.query_count <= kFewQueries;
+  const size_t run = few ? kFewQueriesGroups : Matrix::kBlockRows / kGroupRows;
+  if (few && task.query_count > kVeryFewQueries) {
+    // As many tiles ahead as have kAheadBytes in one run.
+    const size_t tiles = kAheadBytes / (kFewQueriesGroups * kTileColumns * kGroupRows);
     for (size_t g = 0; g < task.group_count; g += run) {
-      const size_t groups = task.group_count - g;
-      multiply_tile<Unit>(task,
-                          {tile + (task.first_group + g) * width * kGroupRows, width * kGroupRows,
-                           g, groups < run ? groups : run},
-                          c);
+      for (size_t c = 0; c < task.column_count; c += kTileColumns) {
+        multiply_run<Unit>(task, c, g, run, tiles * task.tile_stride);
+      }
+    }
+    return;
+  }
+  for (size_t c = 0; c < task.column_count; c += kTileColumns) {
+    for (size_t g = 0; g < task.group_count; g += run) {
+      multiply_run<Unit>(task, c, g, run, kAheadBytes);
     }
   }
 }
