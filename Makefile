@@ -87,7 +87,7 @@ demo: build ## serve a dictionary on this machine and privately look up a few wo
 
 asan: ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer, in build-asan
 tsan: ## run every test under ThreadSanitizer, in build-tsan
-aarch64: deps-aarch64 ## run the engine's tests for 64-bit Arm, on an emulator where need be
+aarch64: deps-aarch64 ## run the engine's tests for 64-bit Arm, on an emulator
 asan tsan: deps
 asan tsan aarch64:
 	@cmake --preset $@

@@ -8,9 +8,9 @@
 
 namespace blindfuse {
 
-// R x C bytes. A product passes over them from first to last, one stream that the memory delivers
-// at full speed, whatever the shape; columns by themselves would be many streams at distances that
-// fall on the same sets of a cache.
+// R x C bytes. A product passes over them from first to last (with three or four queries in three
+// sweeps over each block), one stream that the memory delivers at full speed, whatever the shape;
+// columns by themselves would be many streams at distances that fall on the same sets of a cache.
 //
 //   blocks   of 3072 rows (the last one: what is left, rounded up to 64), each holding
 //   tiles    of 6 columns (the last one: what is left), each holding

@@ -22,6 +22,7 @@ unsigned usable_processors() {
 
 WorkerThreads::WorkerThreads(unsigned count) {
   const unsigned wanted = count == 0 ? usable_processors() : count;
+  threads_.reserve(wanted);
   try {
     for (unsigned index = 1; index < wanted; ++index) {
       threads_.emplace_back([this, index] { work(index); });

@@ -32,25 +32,49 @@ class CpuEngine final : public Engine {
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
     invariant(rows.first <= rows.last && rows.last <= matrix_.row_count(), "rows of the matrix");
     invariant(queries.count == products.count, "a product for every query");
-    if (cuts_rows(rows)) {
-      multiply_by_rows(queries, rows, products);
-    } else {
-      threads_.run([&](unsigned index) {
-        multiply_part(index, queries, rows, rows,
-                      share_of(matrix_.column_count(), kTileColumns, index, threads_.count()),
-                      products);
-      });
+    switch (choose_cut(rows.size(), queries.count)) {
+      case Cut::kRows:
+        return multiply_by_rows(queries, rows, products);
+      case Cut::kColumns:
+        return multiply_by_columns(queries, rows, products);
+      case Cut::kQueries:
+        return multiply_by_queries(queries, rows, products);
     }
   }
 
  private:
+  // What the threads share out among themselves.
+  enum class Cut { kRows, kColumns, kQueries };
+
   // Threads over rows each read one run of memory and pack their part of the queries, but have
-  // products to add up, and want whole blocks; threads over columns each pack all queries.
-  bool cuts_rows(RowRange rows) const {
+  // products to add up; it takes some blocks for each to be worth it. Threads over columns each
+  // pack all queries, and over queries each read the whole matrix.
+  Cut choose_cut(uint64_t rows, uint64_t queries) const {
+    const uint64_t threads = threads_.count();
     const uint64_t columns = matrix_.column_count();
-    if (threads_.count() == 1) return false;
-    if (columns < kTileColumns * threads_.count()) return true;
-    return rows.size() >= 2 * threads_.count() * Matrix::kBlockRows && 4 * rows.size() > columns;
+    if (rows >= 2 * threads * Matrix::kBlockRows && 4 * rows > columns) return Cut::kRows;
+    if (columns >= kTileColumns * threads) return Cut::kColumns;
+    return queries >= threads ? Cut::kQueries : Cut::kRows;
+  }
+
+  void multiply_by_columns(QueryBatch queries, RowRange rows, ProductBatch products) {
+    threads_.run([&](unsigned index) {
+      multiply_part(index, queries, rows, rows,
+                    share_of(matrix_.column_count(), kTileColumns, index, threads_.count()),
+                    products);
+    });
+  }
+
+  void multiply_by_queries(QueryBatch queries, RowRange rows, ProductBatch products) {
+    threads_.run([&](unsigned index) {
+      const Share share = share_of(queries.count, 1, index, threads_.count());
+      QueryBatch some = queries;
+      some.words += share.first * queries.stride;
+      some.count = share.last - share.first;
+      const ProductBatch sums{products.words + share.first * products.stride, some.count,
+                              products.stride};
+      multiply_part(index, some, rows, rows, {0, matrix_.column_count()}, sums);
+    });
   }
 
   void multiply_by_rows(QueryBatch queries, RowRange rows, ProductBatch products) {
@@ -58,6 +82,7 @@ class CpuEngine final : public Engine {
     std::vector<std::vector<uint32_t>> partial(threads_.count());
     threads_.run([&](unsigned index) {
       const Share share = share_of(rows.size(), kGroupRows, index, threads_.count());
+      if (share.first == share.last) return;
       // The calling thread adds to the products themselves.
       ProductBatch sums = products;
       if (index != 0) {
@@ -67,12 +92,16 @@ class CpuEngine final : public Engine {
       multiply_part(index, queries, rows, {rows.first + share.first, rows.first + share.last},
                     {0, columns}, sums);
     });
-    for (unsigned index = 1; index < threads_.count(); ++index) {
-      for (size_t b = 0; b < queries.count; ++b) {
-        uint32_t* product = products.words + b * products.stride;
-        for (size_t c = 0; c < columns; ++c) product[c] += partial[index][b * columns + c];
+    threads_.run([&](unsigned index) {
+      const Share share = share_of(queries.count, 1, index, threads_.count());
+      for (const std::vector<uint32_t>& sums : partial) {
+        if (sums.empty()) continue;
+        for (size_t b = share.first; b < share.last; ++b) {
+          uint32_t* product = products.words + b * products.stride;
+          for (size_t c = 0; c < columns; ++c) product[c] += sums[b * columns + c];
+        }
       }
-    }
+    });
   }
 
   // The queries' words begin at row `all`.first; only `rows` and `columns` are multiplied.

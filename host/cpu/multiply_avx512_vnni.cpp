@@ -1,7 +1,7 @@
 // u32 x i8 with AVX-512 VNNI: a word is four bytes, and vpdpbusd multiplies 64 unsigned bytes with
-// 64 signed ones and adds fours of them to sixteen sums. Never vpdpbusds, which saturates: sums of
-// one of the four bytes wrap, and since 2^8k times a sum that is right modulo 2^32 is right modulo
-// 2^32, so is the whole.
+// 64 signed ones and adds fours of them to sixteen sums. Never vpdpbusds, which
+// saturates, though a sum over a block stays far from it. Only when the four are put together, 2^8k
+// times each, does anything wrap: modulo 2^32, as it should.
 //
 // Roofline: 16 multiply-adds an instruction, two instructions a cycle on Zen 5 and one on Zen 4.
 // A tile of one query and six columns loads ten vectors for 24 instructions; a query's bytes stay

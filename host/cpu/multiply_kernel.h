@@ -24,7 +24,7 @@ inline constexpr size_t kGroupBytes = 4 * kGroupRows;  // of a packed group of q
 // Query b is the packed groups at queries + b * query_stride, aligned to 64 bytes. The columns are
 // tiles of a matrix's block (host/matrix.h): tile t, of width w = min(6, column_count - 6 t),
 // begins at tiles + t * tile_stride, and of it the groups from first_group on are multiplied. There
-// is at least one group.
+// is at least one group, and at most those of a block: sums of parts of words then stay below 2^31.
 struct KernelTask {
   const uint8_t* queries;
   size_t query_stride;  // bytes

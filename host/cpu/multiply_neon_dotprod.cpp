@@ -1,6 +1,7 @@
 // u32 x i8 with the dot products of Armv8.2: a word is four signed bytes, low to high
 // l0 + 2^8 l1 + 2^16 l2 + 2^24 l3 modulo 2^32, and sdot multiplies 16 bytes with 16 and adds fours
-// of them to four sums. Sums of one of the four bytes wrap, and so does the whole.
+// of them to four sums. When the four bytes' sums are put together they wrap, modulo 2^32, as they
+// should.
 //
 // Roofline: 4 multiply-adds an instruction, of which large cores issue two to four a cycle.
 // Thirty-two registers hold a tile of one query and six columns.
@@ -45,10 +46,11 @@ struct Unit {
 
     void add_to(uint32_t* const* products) const {
       for (size_t j = 0; j < C; ++j) {
-        const int32x4_t high = vaddq_s32(limbs[2][j], vshlq_n_s32(limbs[3][j], 8));
-        const int32x4_t low = vaddq_s32(limbs[0][j], vshlq_n_s32(limbs[1][j], 8));
-        const int32x4_t all = vaddq_s32(low, vshlq_n_s32(high, 16));
-        products[0][j] += static_cast<uint32_t>(vaddvq_s32(all));
+        uint32x4_t words[4];  // unsigned, whose overflow is defined
+        for (size_t l = 0; l < 4; ++l) words[l] = vreinterpretq_u32_s32(limbs[l][j]);
+        const uint32x4_t high = vaddq_u32(words[2], vshlq_n_u32(words[3], 8));
+        const uint32x4_t low = vaddq_u32(words[0], vshlq_n_u32(words[1], 8));
+        products[0][j] += vaddvq_u32(vaddq_u32(low, vshlq_n_u32(high, 16)));
       }
     }
   };

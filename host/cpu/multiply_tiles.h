@@ -1,5 +1,4 @@
-// A block of the matrix times a few queries, tile after tile in the order of memory, shared by all
-// kernels.
+// A block of the matrix times a few queries, tile after tile, shared by all kernels.
 //
 // Included only by the kernel files, each compiled for its own instruction set. Unit is a type of
 // that file's unnamed namespace, so that every instantiation is the file's own: otherwise the
@@ -37,9 +36,9 @@ inline constexpr size_t kFewQueriesGroups = 16;
 // Up to here the words of all of a block's runs fit there, and a tile is read to its end before the
 // next; beyond, all tiles pass for one run before the next run begins.
 inline constexpr size_t kVeryFewQueries = 2;
-// How far ahead of the multiplication the matrix is fetched, while queries pass over what is here. With
-// many queries the fetching is spread over all of them, so that memory and multiplier work at the
-// same time.
+// How far ahead of the multiplication the matrix is fetched, while queries pass over what is here.
+// With many queries the fetching is spread over all of them, so that memory and multiplier work at
+// the same time.
 inline constexpr size_t kAheadBytes = 24 * 1024;
 
 // Where the bytes of a tile are that a pass multiplies.
@@ -51,7 +50,9 @@ struct TilePass {
   size_t group_count;
 };
 
-// Fetches the bytes ahead of a pass, a part of them with each of its steps.
+// Fetches the bytes ahead of a pass, a part of them with each of its steps. A template as
+// everything here, for the reason above.
+template <typename Unit>
 class Ahead {
  public:
   Ahead(const TilePass& pass, size_t step_count) : pass_(pass), lines_(pass.group_stride / 64) {
@@ -97,7 +98,7 @@ inline void multiply_step(const KernelTask& task, const TilePass& pass, size_t b
 // All queries with kColumns of a tile's columns.
 template <typename Unit, size_t kColumns, size_t kLines>
 inline void multiply_queries(const KernelTask& task, const TilePass& pass, size_t c,
-                             size_t tile_column, Ahead& ahead) {
+                             size_t tile_column, Ahead<Unit>& ahead) {
   size_t b = 0;
   for (; b + Unit::kQueries <= task.query_count; b += Unit::kQueries) {
     multiply_step<Unit, Unit::kQueries, kColumns, kLines>(task, pass, b, c, tile_column,
@@ -111,7 +112,7 @@ inline void multiply_queries(const KernelTask& task, const TilePass& pass, size_
 // A pass over a tile of six columns.
 template <typename Unit, size_t kLines>
 inline void multiply_whole_tile(const KernelTask& task, const TilePass& pass, size_t c,
-                                Ahead& ahead) {
+                                Ahead<Unit>& ahead) {
   for (size_t j = 0; j < kTileColumns; j += Unit::kColumns) {
     multiply_queries<Unit, Unit::kColumns, kLines>(task, pass, c, j, ahead);
   }
@@ -120,7 +121,7 @@ inline void multiply_whole_tile(const KernelTask& task, const TilePass& pass, si
 // A pass over a tile of fewer columns, which at most one is.
 template <typename Unit>
 inline void multiply_narrow_tile(const KernelTask& task, const TilePass& pass, size_t c,
-                                 Ahead& ahead) {
+                                 Ahead<Unit>& ahead) {
   const size_t width = pass.group_stride / kGroupRows;
   size_t j = 0;
   if constexpr (Unit::kColumns > 2) {
@@ -131,8 +132,8 @@ inline void multiply_narrow_tile(const KernelTask& task, const TilePass& pass, s
 
 template <typename Unit>
 inline void multiply_tile(const KernelTask& task, const TilePass& pass, size_t c) {
-  const size_t tiles = (task.query_count + Unit::kQueries - 1) / Unit::kQueries;
-  Ahead ahead(pass, tiles * (kTileColumns / Unit::kColumns));
+  const size_t steps = task.query_count / Unit::kQueries + task.query_count % Unit::kQueries;
+  Ahead<Unit> ahead(pass, steps * (kTileColumns / Unit::kColumns));
   if (pass.group_stride != kTileColumns * kGroupRows) {
     return multiply_narrow_tile<Unit>(task, pass, c, ahead);
   }
@@ -142,36 +143,56 @@ inline void multiply_tile(const KernelTask& task, const TilePass& pass, size_t c
   multiply_whole_tile<Unit, 6>(task, pass, c, ahead);
 }
 
-// The groups g .. g + count - 1 of the task with the tile that begins with column c; `distance` bytes
-// ahead is what is wanted some passes later.
+// Where group g of the task begins in the tile whose first column is c.
 template <typename Unit>
-inline void multiply_run(const KernelTask& task, size_t c, size_t g, size_t run, size_t distance) {
+inline const int8_t* group_in_tile(const KernelTask& task, size_t c, size_t g) {
+  const size_t left = task.column_count - c;
+  const size_t width = left < kTileColumns ? left : kTileColumns;
+  return task.tiles + c / kTileColumns * task.tile_stride +
+         (task.first_group + g) * width * kGroupRows;
+}
+
+// The groups from g on, at most `run`, with the tile whose first column is c.
+template <typename Unit>
+inline void multiply_run(const KernelTask& task, size_t c, size_t g, size_t run,
+                         const int8_t* ahead) {
   const size_t left = task.column_count - c;
   const size_t width = left < kTileColumns ? left : kTileColumns;
   const size_t groups = task.group_count - g;
-  const int8_t* bytes = task.tiles + c / kTileColumns * task.tile_stride +
-                        (task.first_group + g) * width * kGroupRows;
   multiply_tile<Unit>(
-      task, {bytes, bytes + distance, width * kGroupRows, g, groups < run ? groups : run}, c);
+      task,
+      {group_in_tile<Unit>(task, c, g), ahead, width * kGroupRows, g, groups < run ? groups : run},
+      c);
+}
+
+// All tiles for a run of groups before the next run; as many tiles ahead as have kAheadBytes in one
+// run.
+template <typename Unit>
+inline void multiply_run_by_run(const KernelTask& task) {
+  constexpr size_t kRun = kFewQueriesGroups;
+  constexpr size_t kColumnsAhead = kAheadBytes / (kRun * kGroupRows);
+  for (size_t g = 0; g < task.group_count; g += kRun) {
+    for (size_t c = 0; c < task.column_count; c += kTileColumns) {
+      // Behind the last tile come the first ones of the next run.
+      const bool here = c + kColumnsAhead < task.column_count;
+      const size_t column = here ? c + kColumnsAhead : c % kColumnsAhead;
+      const size_t group = here ? g : g + kRun;
+      const bool exists = column < task.column_count && group < task.group_count;
+      multiply_run<Unit>(task, c, g, kRun,
+                         group_in_tile<Unit>(task, exists ? column : c, exists ? group : g));
+    }
+  }
 }
 
 template <typename Unit>
 inline void multiply_tiles(const KernelTask& task) {
+  if (task.query_count == 0) return;
   const bool few = task.query_count <= kFewQueries;
+  if (few && task.query_count > kVeryFewQueries) return multiply_run_by_run<Unit>(task);
   const size_t run = few ? kFewQueriesGroups : Matrix::kBlockRows / kGroupRows;
-  if (few && task.query_count > kVeryFewQueries) {
-    // As many tiles ahead as have kAheadBytes in one run.
-    const size_t tiles = kAheadBytes / (kFewQueriesGroups * kTileColumns * kGroupRows);
-    for (size_t g = 0; g < task.group_count; g += run) {
-      for (size_t c = 0; c < task.column_count; c += kTileColumns) {
-        multiply_run<Unit>(task, c, g, run, tiles * task.tile_stride);
-      }
-    }
-    return;
-  }
   for (size_t c = 0; c < task.column_count; c += kTileColumns) {
     for (size_t g = 0; g < task.group_count; g += run) {
-      multiply_run<Unit>(task, c, g, run, kAheadBytes);
+      multiply_run<Unit>(task, c, g, run, group_in_tile<Unit>(task, c, g) + kAheadBytes);
     }
   }
 }

@@ -6,7 +6,9 @@
 #include <random>
 #include <set>
 
+#include "host/build/hint.h"
 #include "host/database/directory.h"
+#include "src/bit_packing.h"
 #include "src/errors.h"
 #include "src/system/file.h"
 #include "tests/build/builder_testing.h"
@@ -91,6 +93,24 @@ TEST(DatabaseBuilder, TakesTheLongestKeysAndValues) {
   build(pairs, folder / "db", options_with_shards(1));
   const LoadedDatabase database = load_database(folder / "db");
   for (const auto& [key, value] : pairs) EXPECT_EQ(look_up(database, key), value);
+}
+
+// More columns than one pass over the public matrix takes, and more bytes of them than are read at
+// a time: the hint must be that of the whole matrix at once.
+TEST(DatabaseBuilder, MakesTheHintsOfLongRecordsInParts) {
+  const TemporaryFolder folder;
+  build(made_pairs(2'000, 9'000, 11), folder / "db", options_with_shards(1));
+  const LoadedDatabase database = load_database(folder / "db");
+  const Layout& layout = database.manifest.layout;
+  ASSERT_GT(layout.record_bytes(), 8192u);
+  ASSERT_GT(layout.matrix_bytes(), 16u << 20);
+  WorkerThreads threads(2);
+  std::vector<uint32_t> words(layout.column_count() * layout.lwe->dimension);
+  compute_hint(PublicMatrix(database.manifest.seed, layout.lwe->dimension), database.matrix, "auto",
+               threads, words, [](uint64_t) {});
+  std::vector<uint8_t> packed(layout.hint_bytes());
+  pack_rounded(words, layout.hint_bits, packed);
+  EXPECT_TRUE(packed == database.hints);
 }
 
 TEST(DatabaseBuilder, DoesNotDependOnTheOrderOfTheInput) {

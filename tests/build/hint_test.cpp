@@ -24,7 +24,7 @@ MatrixSeed random_seed(SeededRandom& random) {
   return seed;
 }
 
-// A random matrix with garbage between its columns, and its hint by the reference.
+// A random matrix, and its hint by the reference.
 class HintCase {
  public:
   HintCase(SeededRandom& random, uint64_t rows, uint64_t columns, uint32_t dimension)
@@ -76,10 +76,12 @@ std::string test_name(const testing::TestParamInfo<std::string>& engine) {
 
 INSTANTIATE_TEST_SUITE_P(Engines, HintByEngine, testing::ValuesIn(engine_names()), test_name);
 
-// Every remainder of panels after whole blocks of eight: 64 to 1280 rows.
+// 64 to 1280 rows, and more than one and two blocks of 3072.
 TEST_P(HintByEngine, AgreesWithTheReferenceForEveryNumberOfPanels) {
   SeededRandom random(300);
-  for (uint64_t panels = 1; panels <= 20; ++panels) {
+  std::vector<uint64_t> panel_counts = {48, 49, 97};
+  for (uint64_t panels = 1; panels <= 20; ++panels) panel_counts.push_back(panels);
+  for (const uint64_t panels : panel_counts) {
     const auto dimension = static_cast<uint32_t>(random.between(1, 40));
     const HintCase hint_case(random, 64 * panels, random.between(1, 9), dimension);
     const auto thread_count = static_cast<unsigned>(panels % 3 + 1);

@@ -2,9 +2,9 @@
 // of engine_names().
 //
 // The shapes straddle the edges of every tile that a kernel may have. Memory is laid out against
-// the kernels: nothing is aligned beyond its type, buffers end with the last word that may be read
-// (AddressSanitizer sees one more), gaps of a stride hold garbage that must neither count nor
-// change, and products add to what is there.
+// the kernels: nothing is aligned beyond its type, queries and products end with the last word that
+// may be used (AddressSanitizer sees one more), gaps of a stride hold garbage that must neither
+// count nor change, and products add to what is there.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/cpu/multiply_kernel.h"
 #include "host/engine_factory.h"
 #include "tests/support.h"
 
@@ -192,6 +193,10 @@ TEST_P(EngineConformance, MultipliesManyRowsAndManyQueries) {
   expect_right_on_random({40'001, 9, 1, {77, 40'000}, 2, 0, 0, 1}, random);
   expect_right_on_random({4097, 5, 70, {1, 4096}, 1, 3, 3, 3}, random);
   expect_right_on_random({130, 9, 200, {0, 130}, 2, 1, 1, 1}, random);
+  // Enough for two threads to cut the rows, and too few columns for them to cut those.
+  expect_right_on_random({12'352, 13, 3, {0, 12'352}, 2}, random);
+  expect_right_on_random({40'001, 19, 40, {77, 40'000}, 2, 1, 1, 1}, random);
+  expect_right_on_random({3'072, 7, 9, {0, 3'072}, 4}, random);
 }
 
 // Odd firsts and lasts around the panels of 64 that a hint is made of.
@@ -267,12 +272,14 @@ TEST_P(EngineConformance, GivesTheSameAgain) {
 TEST_P(EngineConformance, LeavesProductsOfNoQueriesAndNoRows) {
   SeededRandom random(105);
   expect_right_on_random({64, 5, 0, {0, 64}}, random);
+  expect_right_on_random({64, 0, 2, {0, 64}, 3}, random);
+  expect_right_on_random({0, 5, 2, {0, 0}, 3}, random);
   expect_right_on_random({64, 5, 3, {0, 0}}, random);
   expect_right_on_random({64, 5, 3, {64, 64}}, random);
 }
 
-// Instructions that saturate, or that hold a sum of products in too few bits, fail here: all -128
-// times all ones, over more than 2^17 rows. So do signs mistaken, with the other extremes.
+// Instructions that saturate at 16 bits, and signs mistaken, fail here: all -128 times all ones,
+// over more than 2^17 rows, and the other extremes.
 TEST_P(EngineConformance, WrapsAtTheExtremes) {
   constexpr uint64_t kManyRows = (1u << 17) + 64;
   for (const auto& [columns, batch] : {std::pair<uint64_t, size_t>{5, 3}, {1, 1}, {9, 5}}) {
@@ -309,6 +316,15 @@ TEST_P(EngineConformance, NamesItselfAsItIsCalled) {
   EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
   EXPECT_EQ(make_engine(name, problem.matrix(), 1)->name(), name);
   EXPECT_TRUE(GetParam() == "auto" || name.starts_with(GetParam())) << name;
+}
+
+// What was compiled and not tested is said, by the name of the kernel.
+TEST(EngineConformanceCoverage, RunsEveryKernelThatWasCompiled) {
+  std::string missing;
+  for (const MultiplyKernel* kernel : multiply_kernels()) {
+    if (!kernel->runs_here()) missing += " " + std::string(kernel->name);
+  }
+  if (!missing.empty()) GTEST_SKIP() << "this processor cannot run:" << missing;
 }
 
 TEST(EngineFactory, KnowsAutoFirstAndTheReferenceAlways) {
