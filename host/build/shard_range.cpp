@@ -1,6 +1,8 @@
 #include "host/build/shard_range.h"
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -9,19 +11,54 @@
 namespace blindfuse {
 namespace {
 
-// Entries are large; slot hashes with places are what is sorted, and next to always are all
-// different.
-void sort_by_slot_hash(std::vector<SpoolEntry>& entries) {
-  std::vector<std::pair<uint64_t, uint32_t>> order(entries.size());
-  for (uint32_t i = 0; i < entries.size(); ++i) order[i] = {entries[i].hash.slot_hash, i};
-  std::ranges::sort(order, [&](const auto& a, const auto& b) {
-    if (a.first != b.first) return a.first < b.first;
-    return entries[a.second].hash.digest < entries[b.second].hash.digest;
-  });
+// An entry's place in its part. Entries are large, so that these are sorted instead.
+struct Place {
+  uint64_t slot_hash;
+  uint32_t entry;
+};
+
+// Slot hashes are spread evenly, and so are the row numbers of an index database: a bucket for
+// every few of them leaves little to sort within each. Returns where each bucket begins.
+std::vector<size_t> spread_over_buckets(std::vector<Place>& places) {
+  constexpr size_t kBucketSize = 4;
+  const auto [least, most] = std::ranges::minmax(places, {}, &Place::slot_hash);
+  const auto bits = std::bit_width(most.slot_hash - least.slot_hash);
+  // At least one bit is left: shifting all 64 out is undefined.
+  const auto bucket_bits = std::bit_width(places.size() / kBucketSize | 1);
+  const auto shift = std::max(0, int(bits) - int(bucket_bits));
+  const auto bucket_of = [first = least.slot_hash, shift](const Place& place) {
+    return (place.slot_hash - first) >> shift;
+  };
+  std::vector<size_t> begins(bucket_of(most) + 2);
+  for (const Place& place : places) ++begins[bucket_of(place) + 1];
+  std::inclusive_scan(begins.begin(), begins.end(), begins.begin());
+  std::vector<size_t> next = begins;
+  std::vector<Place> spread(places.size());
+  for (const Place& place : places) spread[next[bucket_of(place)]++] = place;
+  places = std::move(spread);
+  return begins;
+}
+
+// The entries at these places, sorted by slot hash; by digest where two keys have the same one.
+std::vector<SpoolEntry> sorted_entries(std::span<const SpoolEntry> entries,
+                                       std::vector<Place>& places) {
+  if (places.empty()) return {};
+  const std::vector<size_t> begins = spread_over_buckets(places);
+  for (size_t i = 0; i + 1 < begins.size(); ++i) {
+    std::ranges::sort(std::span(places).subspan(begins[i], begins[i + 1] - begins[i]),
+                      [&](const Place& a, const Place& b) {
+                        if (a.slot_hash != b.slot_hash) return a.slot_hash < b.slot_hash;
+                        return entries[a.entry].hash.digest < entries[b.entry].hash.digest;
+                      });
+  }
   std::vector<SpoolEntry> sorted;
-  sorted.reserve(entries.size());
-  for (const auto& [slot_hash, i] : order) sorted.push_back(entries[i]);
-  entries = std::move(sorted);
+  sorted.reserve(places.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    constexpr size_t kAhead = 16;
+    if (i + kAhead < places.size()) __builtin_prefetch(&entries[places[i + kAhead].entry]);
+    sorted.push_back(entries[places[i].entry]);
+  }
+  return sorted;
 }
 
 uint32_t partition_of(uint64_t shard_hash) { return shard_of(shard_hash, Spool::kPartitions); }
@@ -54,14 +91,18 @@ ShardRange::ShardRange(const Spool& spool, uint32_t shard_count, uint32_t first,
   const uint64_t high = last == shard_count ? UINT64_MAX : lowest_shard_hash(last, shard_count) - 1;
   part_ = spool.load(partition_of(low), partition_of(high));
   if (policy != DuplicatePolicy::kError) resolve_duplicates(part_.entries, policy);
+  std::vector<std::vector<Place>> places(shards_.size());
   const size_t about = part_.entries.size() / shards_.size();
-  for (std::vector<SpoolEntry>& entries : shards_) entries.reserve(about + about / 16);
-  for (const SpoolEntry& entry : part_.entries) {
-    const uint32_t shard = shard_of(entry.hash.shard_hash, shard_count);
-    if (shard >= first && shard < last) shards_[shard - first].push_back(entry);
+  for (std::vector<Place>& shard : places) shard.reserve(about + about / 16);
+  for (uint32_t i = 0; i < part_.entries.size(); ++i) {
+    const KeyHash& hash = part_.entries[i].hash;
+    const uint32_t shard = shard_of(hash.shard_hash, shard_count);
+    if (shard >= first && shard < last) places[shard - first].push_back({hash.slot_hash, i});
+  }
+  for (size_t i = 0; i < shards_.size(); ++i) {
+    shards_[i] = sorted_entries(part_.entries, places[i]);
   }
   part_.entries = {};
-  for (std::vector<SpoolEntry>& entries : shards_) sort_by_slot_hash(entries);
 }
 
 }  // namespace blindfuse
