@@ -39,10 +39,11 @@ class RunningProgram {
     posix_spawn_file_actions_addopen(&actions, 0, (stem + ".in").c_str(), O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT, 0600);
     posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), O_WRONLY | O_CREAT, 0600);
+    // A server must not outlive a test that dies.
+    std::vector<std::string> command = {"setpriv", "--pdeathsig", "KILL"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
-    for (const std::string& argument : arguments) {
-      argv.push_back(const_cast<char*>(argument.c_str()));
-    }
+    for (std::string& argument : command) argv.push_back(argument.data());
     argv.push_back(nullptr);
     if (posix_spawnp(&child_, argv[0], &actions, nullptr, argv.data(), environ) != 0) std::abort();
     posix_spawn_file_actions_destroy(&actions);
