@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -46,7 +48,8 @@ class PanelPass {
   std::atomic<uint64_t> next_ = 0;
 };
 
-// Helpers of the calling thread; told to stop and waited for on every way out.
+// Helpers of the calling thread; told to stop and waited for on every way out. What one of them
+// throws, finish() throws.
 class Helpers {
  public:
   explicit Helpers(PanelPass& pass) : pass_(pass) {}
@@ -59,7 +62,7 @@ class Helpers {
     threads_.reserve(panels.size());
     try {
       for (std::vector<uint32_t>& panel : panels) {
-        threads_.emplace_back([this, &panel] { pass_.work(panel, [](uint64_t) {}); });
+        threads_.emplace_back([this, &panel] { work(panel); });
       }
     } catch (const std::system_error&) {
       // A system that gives fewer threads makes this slower, not impossible.
@@ -69,11 +72,24 @@ class Helpers {
   void finish() {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
+    if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
+  void work(std::span<uint32_t> panel) {
+    try {
+      pass_.work(panel, [](uint64_t) {});
+    } catch (...) {
+      const std::lock_guard lock(failure_mutex_);
+      failure_ = std::current_exception();
+      pass_.stop();
+    }
+  }
+
   PanelPass& pass_;
   std::vector<std::thread> threads_;
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
 };
 
 void add_products(const PublicMatrix& a, uint64_t panel_count,

@@ -17,16 +17,17 @@ template <size_t kFactors, size_t kVectors>
 [[gnu::always_inline]] inline void add_tile(const uint32_t* panel, const SecretFactor* factors,
                                             uint32_t* const* words, size_t column) {
   Lanes sums[kFactors][kVectors] = {};
-  const uint32_t* masks[kFactors];
-  for (size_t i = 0; i < kFactors; ++i) masks[i] = factors[i].masks();
+  const uint32_t* flips[kFactors];
+  const uint32_t* keeps[kFactors];
+  for (size_t i = 0; i < kFactors; ++i) flips[i] = factors[i].flip(), keeps[i] = factors[i].keep();
   const size_t dimension = factors[0].dimension();
   for (size_t k = 0; k < dimension; ++k) {
     Lanes row[kVectors];
     std::memcpy(row, panel + k * kPanelRows + column, sizeof row);
 #pragma GCC unroll 4
     for (size_t i = 0; i < kFactors; ++i) {
-      const Lanes flip = Lanes{} + masks[i][2 * k];
-      const Lanes keep = Lanes{} + masks[i][2 * k + 1];
+      const Lanes flip = Lanes{} + flips[i][k];
+      const Lanes keep = Lanes{} + keeps[i][k];
 #pragma GCC unroll 4
       for (size_t v = 0; v < kVectors; ++v) sums[i][v] += (row[v] ^ flip) & keep;
     }
@@ -89,13 +90,23 @@ AddProducts choose() {
 
 }  // namespace
 
-SecretFactor::SecretFactor(std::span<const uint32_t> secret) : masks_(2 * secret.size()) {
+SecretFactor::SecretFactor(std::span<const uint32_t> secret)
+    : flip_(secret.size()), keep_(secret.size()) {
   for (size_t k = 0; k < secret.size(); ++k) {
     const uint32_t negative = secret[k] >> 31;
-    masks_[2 * k] = 0u - negative;
-    masks_[2 * k + 1] = 0u - (secret[k] & 1);
+    flip_[k] = 0u - negative;
+    keep_[k] = 0u - (secret[k] & 1);
     minus_ones_ += negative;
   }
+}
+
+uint32_t secret_product(const SecretFactor& factor, std::span<const uint32_t> column) {
+  invariant(column.size() == factor.dimension(), "the secret fits the column");
+  const uint32_t* flip = factor.flip();
+  const uint32_t* keep = factor.keep();
+  uint32_t sum = factor.minus_ones();
+  for (size_t k = 0; k < column.size(); ++k) sum += (column[k] ^ flip[k]) & keep[k];
+  return sum;
 }
 
 void add_secret_products(std::span<const uint32_t> panel, std::span<const SecretFactor> factors,

@@ -18,16 +18,18 @@ class SecretFactor {
   // Words -1, 0 or 1 modulo 2^32.
   explicit SecretFactor(std::span<const uint32_t> secret);
 
-  size_t dimension() const { return masks_.size() / 2; }
-  const uint32_t* masks() const {
-    return masks_.span().data();
-  }  // flip and keep of s[0], of s[1], ...
+  size_t dimension() const { return flip_.size(); }
+  const uint32_t* flip() const { return flip_.span().data(); }
+  const uint32_t* keep() const { return keep_.span().data(); }
   uint32_t minus_ones() const { return minus_ones_; }
 
  private:
-  SecretBuffer<uint32_t> masks_;
+  SecretBuffer<uint32_t> flip_, keep_;
   uint32_t minus_ones_ = 0;
 };
+
+// The sum over k of factor[k] * column[k], modulo 2^32; as many words as the factor's dimension.
+uint32_t secret_product(const SecretFactor& factor, std::span<const uint32_t> column);
 
 // words[i][c] += sum over k of factors[i][k] * panel[64 k + c], for c = 0 .. 63, modulo 2^32.
 //
