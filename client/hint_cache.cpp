@@ -20,11 +20,6 @@ std::span<const uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-std::vector<uint8_t> read_bytes(const std::filesystem::path& path, uint64_t bytes_max) {
-  const std::string text = read_file(path, bytes_max);
-  return {text.begin(), text.end()};
-}
-
 std::filesystem::path made(const std::filesystem::path& folder) {
   make_folder(folder);
   return folder;
@@ -91,7 +86,7 @@ std::vector<uint8_t> HintCache::read_hint(const DatabaseDescription& database,
   const Sha256Digest& hash = database.table()[shard].hint;
   const std::filesystem::path path = hints_ / hint_file_name(hash);
   try {
-    std::vector<uint8_t> hint = read_bytes(path, database.layout().shard_hint_bytes());
+    std::vector<uint8_t> hint = read_file_bytes(path, database.layout().shard_hint_bytes());
     if (sha256(hint) == hash) return hint;
   } catch (const BadInput&) {
     // Missing, unreadable or too long: the same trouble with the same cure.
@@ -105,7 +100,7 @@ std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedMa
   const uint32_t shard_count = wanted.manifest.layout.shard_count;
   const uint64_t bytes = uint64_t{shard_count} * kShardEntryBytes;
   try {
-    std::vector<uint8_t> table = read_bytes(folder_ / kTableName, bytes);
+    std::vector<uint8_t> table = read_file_bytes(folder_ / kTableName, bytes);
     if (sha256(table) == wanted.manifest.table) return table;
   } catch (const BadInput&) {
     // No table yet.
@@ -166,7 +161,7 @@ bool HintCache::has_hint(const Sha256Digest& hash, const HintShape& shape, bool 
   uint8_t last_byte = 0;
   read_exactly(file, shape.bytes - 1, {&last_byte, 1}, path);
   if (last_byte > shape.last_byte_max) return false;  // downloaded for an epoch of another layout
-  return !verify || sha256(read_bytes(path, shape.bytes)) == hash;
+  return !verify || sha256(read_file_bytes(path, shape.bytes)) == hash;
 }
 
 void HintCache::check_room(uint64_t bytes) const {

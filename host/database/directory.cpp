@@ -37,12 +37,13 @@ void delete_unless_named(const fs::path& folder, const Names& names) {
 }
 
 // A file that is named by its content.
-std::string read_named(const fs::path& path, const Sha256Digest& content, uint64_t bytes_max) {
-  std::string text = read_file(path, bytes_max);
-  if (sha256(std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size())) != content) {
+std::vector<uint8_t> read_named(const fs::path& path, const Sha256Digest& content,
+                                uint64_t bytes_max) {
+  std::vector<uint8_t> bytes = read_file_bytes(path, bytes_max);
+  if (sha256(bytes) != content) {
     throw BadInput(path.string() + " is altered: its content does not match its hash");
   }
-  return text;
+  return bytes;
 }
 
 bool is_pending(const fs::path& path) {
@@ -90,13 +91,14 @@ ParsedManifest DatabaseDirectory::read_manifest() const {
 }
 
 std::vector<uint8_t> DatabaseDirectory::read_table(const Manifest& manifest) const {
-  const std::string text = read_named(tables() / table_name(manifest.table), manifest.table,
-                                      manifest.layout.shard_count * kShardEntryBytes);
-  return {text.begin(), text.end()};
+  return read_named(tables() / table_name(manifest.table), manifest.table,
+                    manifest.layout.shard_count * kShardEntryBytes);
 }
 
 std::string DatabaseDirectory::read_samples(const Manifest& manifest, uint64_t bytes_max) const {
-  return read_named(samples() / samples_name(manifest.samples), manifest.samples, bytes_max);
+  const std::vector<uint8_t> bytes =
+      read_named(samples() / samples_name(manifest.samples), manifest.samples, bytes_max);
+  return {bytes.begin(), bytes.end()};
 }
 
 std::vector<EpochId> DatabaseDirectory::read_retired(const EpochId& current) const {

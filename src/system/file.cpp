@@ -80,16 +80,29 @@ void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t
   }
 }
 
-std::string read_file(const std::filesystem::path& path, uint64_t bytes_max) {
+namespace {
+
+template <typename Bytes>
+Bytes read_whole(const std::filesystem::path& path, uint64_t bytes_max) {
   const FileDescriptor file = open_for_reading(path);
   const uint64_t size = file_size(file, path);
   if (size > bytes_max) {
     throw BadInput(path.string() + " has " + std::to_string(size) + " bytes; at most " +
                    std::to_string(bytes_max) + " were expected");
   }
-  std::string text(size, '\0');
-  read_exactly(file, 0, {reinterpret_cast<uint8_t*>(text.data()), text.size()}, path);
-  return text;
+  Bytes bytes(size, typename Bytes::value_type{});
+  read_exactly(file, 0, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}, path);
+  return bytes;
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path, uint64_t bytes_max) {
+  return read_whole<std::string>(path, bytes_max);
+}
+
+std::vector<uint8_t> read_file_bytes(const std::filesystem::path& path, uint64_t bytes_max) {
+  return read_whole<std::vector<uint8_t>>(path, bytes_max);
 }
 
 PendingFile::PendingFile(const std::filesystem::path& folder)

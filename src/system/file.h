@@ -44,6 +44,7 @@ void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t
 
 // The whole file, which must have at most bytes_max bytes: checked before memory is taken.
 std::string read_file(const std::filesystem::path& path, uint64_t bytes_max);
+std::vector<uint8_t> read_file_bytes(const std::filesystem::path& path, uint64_t bytes_max);
 
 // A file being written under a temporary name in the same folder; it appears under its own name,
 // whole and on disk, at commit(), or not at all.
