@@ -70,7 +70,7 @@ Matrix random_matrix(const Shape& shape) {
 class Bench {
  public:
   Bench(const Shape& shape, const Options& options)
-      : shape_(shape), options_(options), matrix_(random_matrix(shape)) {
+      : shape_(shape), options_(options), matrix_(std::make_shared<Matrix>(random_matrix(shape))) {
     const size_t batch = std::ranges::max(options.batches);
     queries_.resize(batch * shape.rows);
     std::mt19937 random(2);
@@ -103,7 +103,7 @@ class Bench {
                       WorkerThreads& threads) {
     std::vector<double> seconds, reads, peaks;
     for (unsigned i = 0; i < options_.rounds; ++i) {
-      reads.push_back(read_seconds(matrix_.bytes(), threads));
+      reads.push_back(read_seconds(matrix_->bytes(), threads));
       peaks.push_back(peak_multiply_adds(kernel, threads));
       const auto start = std::chrono::steady_clock::now();
       engine.multiply({queries_.data(), batch, shape_.rows}, {0, shape_.rows},
@@ -147,7 +147,7 @@ class Bench {
 
   const Shape shape_;
   const Options& options_;
-  Matrix matrix_;
+  std::shared_ptr<Matrix> matrix_;
   std::vector<uint32_t> queries_;
   std::vector<uint32_t> products_;
 };

@@ -18,7 +18,6 @@
 #include "host/build/hint.h"
 #include "host/build/shard_matrix.h"
 #include "host/cpu/cpu_engine.h"
-#include "host/engine_factory.h"
 #include "src/bit_packing.h"
 #include "src/key_hash.h"
 #include "src/layout.h"
@@ -55,8 +54,8 @@ Matrix random_matrix(uint64_t rows, uint64_t columns) {
   return matrix;
 }
 
-const Matrix& large_matrix() {
-  static const Matrix matrix = random_matrix(kRows, kColumns);
+const std::shared_ptr<Matrix>& large_matrix() {
+  static const auto matrix = std::make_shared<Matrix>(random_matrix(kRows, kColumns));
   return matrix;
 }
 
@@ -70,16 +69,16 @@ std::vector<uint32_t> random_words(size_t count) {
 // The yardstick of everything that passes over memory.
 void ReadBandwidth(State& state) {
   WorkerThreads threads(1);
-  const std::span<const int8_t> bytes = large_matrix().bytes();
+  const std::span<const int8_t> bytes = large_matrix()->bytes();
   for (auto _ : state) state.SetIterationTime(bench::read_seconds(bytes, threads));
   report_bytes(state, static_cast<double>(bytes.size()));
 }
 BENCHMARK(ReadBandwidth)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 // One batch of queries times a 256 MiB matrix; bytes are counted once a query.
-void Multiply(State& state, const std::string& engine_name) {
+void Multiply(State& state, const std::string& kernel) {
   const auto batch = static_cast<size_t>(state.range(0));
-  const auto engine = make_engine(engine_name, large_matrix(), 1);
+  const auto engine = make_cpu_engine(kernel, large_matrix(), 1);
   const std::vector<uint32_t> queries = random_words(batch * kRows);
   std::vector<uint32_t> products(batch * kColumns);
   for (auto _ : state) {
@@ -182,12 +181,13 @@ BENCHMARK(Keystream)->Unit(benchmark::kMicrosecond);
 void ComputeHint(State& state) {
   const auto columns = static_cast<uint64_t>(state.range(0));
   constexpr uint64_t kHintRows = 8192;
-  const Matrix matrix = random_matrix(kHintRows, columns);
+  const auto engine =
+      make_cpu_engine("", std::make_shared<Matrix>(random_matrix(kHintRows, columns)), 1);
   const PublicMatrix public_matrix(MatrixSeed{}, kDimension);
   WorkerThreads threads(1);
   std::vector<uint32_t> hint(columns * kDimension);
   for (auto _ : state) {
-    compute_hint(public_matrix, matrix, "auto", threads, hint, [](uint64_t) {});
+    compute_hint(public_matrix, *engine, threads, hint, [](uint64_t) {});
   }
   report(state, "multiply_adds_per_second", static_cast<double>(kHintRows * columns) * kDimension);
 }
@@ -251,8 +251,8 @@ BENCHMARK(Decode)->Unit(benchmark::kMicrosecond);
 // The kernels that this machine runs are known only here.
 const bool kRegistered = [] {
   for (std::string_view kernel : cpu_kernel_names()) {
-    const std::string engine = "cpu:" + std::string(kernel);
-    auto* multiply = benchmark::RegisterBenchmark(("Multiply/" + engine).c_str(), Multiply, engine);
+    const std::string name = "Multiply/cpu:" + std::string(kernel);
+    auto* multiply = benchmark::RegisterBenchmark(name.c_str(), Multiply, std::string(kernel));
     for (int batch : {1, 2, 4, 16}) multiply->Arg(batch);
     multiply->ArgName("batch")->Unit(benchmark::kMillisecond);
   }

@@ -11,14 +11,15 @@ std::vector<std::string> engine_names() {
   return names;
 }
 
-void check_engine_name(std::string_view name) { make_engine(name, {}, 1); }
+void check_engine_name(std::string_view name) { make_engine(name, 0, 0, 1); }
 
-std::unique_ptr<Engine> make_engine(std::string_view name, const Matrix& matrix,
-                                    unsigned thread_count) {
-  if (name == "auto" || name == "cpu") return make_cpu_engine("", matrix, thread_count);
-  if (name.starts_with("cpu:") && name != "cpu:") {
-    return make_cpu_engine(name.substr(4), matrix, thread_count);
-  }
+std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,
+                                    uint64_t column_count, unsigned thread_count) {
+  const auto cpu = [&](std::string_view kernel) {
+    return make_cpu_engine(kernel, std::make_shared<Matrix>(row_count, column_count), thread_count);
+  };
+  if (name == "auto" || name == "cpu") return cpu("");
+  if (name.starts_with("cpu:") && name != "cpu:") return cpu(name.substr(4));
   std::string known;
   for (const std::string& engine : engine_names()) known += (known.empty() ? "" : ", ") + engine;
   throw Misuse("there is no engine \"" + std::string(name) + "\"; this machine has " + known);

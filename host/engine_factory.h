@@ -1,21 +1,26 @@
 // Engines by name, as --engine takes them.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "host/matrix.h"
 #include "src/engine.h"
 
 namespace blindfuse {
 
-// "auto", "cpu", or "cpu:KERNEL". The matrix must outlive the engine. thread_count 0: one a
-// processor. Throws BadInput for an engine that does not exist or that this machine cannot run,
-// naming those it can.
-std::unique_ptr<Engine> make_engine(std::string_view name, const Matrix& matrix,
-                                    unsigned thread_count);
+// "auto", "cpu", or "cpu:KERNEL", for a matrix of this size. thread_count 0: one a processor.
+// Throws BadInput for an engine that does not exist or that this machine cannot run, naming those
+// it can; EngineTrouble when memory cannot hold the matrix.
+std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,
+                                    uint64_t column_count, unsigned thread_count);
+
+// Makes an engine for a matrix of so many rows and columns.
+using EngineMaker =
+    std::function<std::unique_ptr<Engine>(uint64_t row_count, uint64_t column_count)>;
 
 // Throws BadInput as make_engine would, without a matrix: for a name that is to be used much later.
 void check_engine_name(std::string_view name);

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
 
 namespace blindfuse {
@@ -33,13 +35,67 @@ struct ProductBatch {
   size_t stride = 0;
 };
 
-// An engine holds one matrix, in whatever layout and memory suits it.
+// Products of the same vectors with one panel of rows after another, added up where the engine
+// computes: the hint, whose vectors are far too long to be held (host/build/hint.h).
+class PanelProducts {
+ public:
+  virtual ~PanelProducts() = default;
+
+  // Where to put the next panel's words: room for count vectors of rows_max words, which is free
+  // until add(). Throws EngineTrouble.
+  virtual std::span<uint32_t> buffer() = 0;
+  // Multiplies what is in the buffer, laid out as `queries` says (its words within the buffer),
+  // with these rows. May return before that is done.
+  virtual void add(QueryBatch queries, RowRange rows) = 0;
+  // The sums, once all are done: count times C words, vector after vector.
+  virtual std::span<const uint32_t> finish() = 0;
+};
+
+// How queries and responses are packed (docs/PROTOCOL.md, sections 8 and 9).
+struct WireBits {
+  uint32_t query = 32;
+  uint32_t response = 32;
+};
+
+// From packed queries to packed responses, for a queue of slots; batches of neighbouring slots may
+// overlap, one
+// being computed while the next is brought to where the engine computes.
+class AnswerPipeline {
+ public:
+  virtual ~AnswerPipeline() = default;
+
+  static constexpr size_t kDepthMax = 2;
+
+  // Batches that may have begun and not been finished, 1 .. kDepthMax.
+  virtual size_t depth() const = 0;
+  // Puts a packed query of R words into a slot that no batch is using. Any thread.
+  virtual void put(size_t slot, std::span<const uint8_t> query) = 0;
+  // Begins with the slots first .. first + count - 1. Throws EngineTrouble; nothing has begun then.
+  virtual void begin(size_t first, size_t count) = 0;
+  // Ends the oldest batch: its packed responses of C words, one after another, which stay until the
+  // next begin(). Throws EngineTrouble; the batch has ended then, too.
+  virtual std::span<const uint8_t> finish() = 0;
+};
+
+// An engine holds one matrix, in whatever layout and memory suits it; all of it zero at first.
 class Engine {
  public:
   virtual ~Engine() = default;
 
   // Names the engine and the kernel it chose, as --engine takes it: "cpu:avx512".
   virtual std::string_view name() const = 0;
+
+  virtual uint64_t row_count() const = 0;     // R
+  virtual uint64_t column_count() const = 0;  // C
+
+  // Sets the columns from `first` on to `bytes`, a whole number of columns of R signed bytes, one
+  // after another. Different columns by any number of threads at the same time; not while a product
+  // is computed.
+  virtual void set_columns(uint64_t first, std::span<const uint8_t> bytes) = 0;
+
+  // Called after the last set_columns() and before the first product. Throws EngineTrouble when
+  // what has arrived where the engine computes is not what was set.
+  virtual void seal() = 0;
 
   // products[b][c] += sum over r in rows of queries[b][r - rows.first] * int8(matrix[r][c]), modulo
   // 2^32.
@@ -48,6 +104,12 @@ class Engine {
   // rows over machines. queries.count == products.count; any alignment; rows within the matrix. One
   // caller at a time. Throws EngineTrouble when the machine fails; products are then worthless.
   virtual void multiply(QueryBatch queries, RowRange rows, ProductBatch products) = 0;
+
+  // For engines whose memory is not the host's: what saves them moving words back and forth. None
+  // (nullptr) where multiply() does as well.
+  virtual std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) = 0;
+  virtual std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
+                                                               size_t batch_max) = 0;
 };
 
 }  // namespace blindfuse

@@ -29,6 +29,12 @@ class EngineTrouble : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The engine's device is gone, or what it held: only a new process can go on.
+class EngineLost : public EngineTrouble {
+ public:
+  using EngineTrouble::EngineTrouble;
+};
+
 [[noreturn]] void abort_broken_invariant(const char* what, const char* file, int line);
 
 // Prints the place and `what`, and aborts, when `holds` is false. On in every build type.

@@ -14,9 +14,9 @@
 
 #include "host/build/hint.h"
 #include "host/build/shard_matrix.h"
-#include "host/engine_factory.h"
 #include "src/bit_packing.h"
 #include "src/public_matrix.h"
+#include "tests/filled_engine.h"
 #include "tests/reference_pir.h"
 #include "tests/support.h"
 
@@ -97,10 +97,10 @@ class Database {
   void start_lookups() {
     a_ = reference_pir::public_matrix({seed_.begin(), seed_.end()}, layout_.lwe->dimension,
                                       layout_.row_count);
-    engine_ = make_engine("auto", matrix_, 2);
+    engine_ = support::filled_engine("auto", matrix_, 2);
     WorkerThreads threads(2);
     std::vector<uint32_t> hints(layout_.column_count() * layout_.lwe->dimension);
-    compute_hint(PublicMatrix(seed_, layout_.lwe->dimension), matrix_, "auto", threads, hints,
+    compute_hint(PublicMatrix(seed_, layout_.lwe->dimension), *engine_, threads, hints,
                  [](uint64_t) {});
     ASSERT_EQ(hints, reference_pir::hint(a_, reference_matrix()));
     const size_t words = size_t{layout_.record_bytes()} * layout_.lwe->dimension;

@@ -11,10 +11,10 @@
 
 #include "host/build/hint.h"
 #include "host/build/shard_matrix.h"
-#include "host/engine_factory.h"
 #include "src/bit_packing.h"
 #include "src/manifest.h"
 #include "src/sha256.h"
+#include "tests/filled_engine.h"
 #include "tests/support.h"
 #include "tests/vectors.h"
 
@@ -77,7 +77,8 @@ TEST_P(SchemeVectors, HintsAreThoseOfTheFile) {
     for (uint64_t i = 0; i < layout_.shard_count; ++i) {
       const json& shard = file_.at("shards").at(i);
       std::vector<uint32_t> words(size_t{layout_.record_bytes()} * layout_.lwe->dimension);
-      compute_hint(a, shard_matrix(i), engine, threads, words, [](uint64_t) {});
+      compute_hint(a, *support::filled_engine(engine, shard_matrix(i), 2), threads, words,
+                   [](uint64_t) {});
       EXPECT_EQ(sha256_of_words(words), shard.at("product_sha256")) << engine;
       std::vector<uint8_t> packed(layout_.shard_hint_bytes());
       pack_rounded(words, layout_.hint_bits, packed);
@@ -88,7 +89,7 @@ TEST_P(SchemeVectors, HintsAreThoseOfTheFile) {
 
 TEST_P(SchemeVectors, ResponsesAreThoseOfTheFile) {
   for (const std::string& name : engine_names()) {
-    const auto engine = make_engine(name, matrix_, 2);
+    const auto engine = support::filled_engine(name, matrix_, 2);
     for (const json& q : file_.at("queries")) {
       SCOPED_TRACE(name + ", " + q.at("name").get<std::string>());
       const std::vector<uint8_t> query = from_hex(q.at("query"));

@@ -1,16 +1,18 @@
 #include "host/build/hint.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
-#include "host/engine_factory.h"
+#include "host/matrix.h"
 #include "src/errors.h"
 
 namespace blindfuse {
 namespace {
 
-// A block of the matrix's rows: enough to amortize the sums across lanes, and A's words for it stay
-// in the last-level cache or near it.
+// A block of the CPU engine's matrix (host/matrix.h): enough to amortize the sums across lanes, and
+// A's words for it stay in the last-level cache or near it.
 constexpr uint64_t kRowsAtOnce = Matrix::kBlockRows;
 
 // The panels of A for these rows, one after another.
@@ -39,26 +41,54 @@ void transpose(std::span<const uint32_t> products, uint64_t dimension, uint64_t 
   }
 }
 
+// For engines that read the host's memory: nothing has to be moved.
+class HostPanelProducts final : public PanelProducts {
+ public:
+  HostPanelProducts(Engine& engine, size_t count, uint64_t rows_max)
+      : engine_(engine),
+        count_(count),
+        panels_(count * rows_max),
+        products_(count * engine.column_count()) {}
+
+  std::span<uint32_t> buffer() override { return panels_; }
+  void add(QueryBatch queries, RowRange rows) override {
+    engine_.multiply(queries, rows, {products_.data(), count_, engine_.column_count()});
+  }
+  std::span<const uint32_t> finish() override { return products_; }
+
+ private:
+  Engine& engine_;
+  const size_t count_;
+  std::vector<uint32_t> panels_;
+  std::vector<uint32_t> products_;
+};
+
+std::unique_ptr<PanelProducts> make_panel_products(Engine& engine, size_t count,
+                                                   uint64_t rows_max) {
+  auto products = engine.make_panel_products(count, rows_max);
+  return products ? std::move(products)
+                  : std::make_unique<HostPanelProducts>(engine, count, rows_max);
+}
+
 }  // namespace
 
-void compute_hint(const PublicMatrix& public_matrix, const Matrix& columns,
-                  const std::string& engine_name, WorkerThreads& threads, std::span<uint32_t> hint,
-                  const std::function<void(uint64_t)>& on_rows) {
+void compute_hint(const PublicMatrix& public_matrix, Engine& engine, WorkerThreads& threads,
+                  std::span<uint32_t> hint, const std::function<void(uint64_t)>& on_rows) {
   const uint64_t n = public_matrix.dimension();
-  invariant(hint.size() == n * columns.column_count(), "n words of hint a column");
-  invariant(columns.row_count() % kPanelRows == 0, "rows come in whole panels");
-  const std::unique_ptr<Engine> engine = make_engine(engine_name, columns, threads.count());
-  std::vector<uint32_t> panels(std::min(kRowsAtOnce, columns.row_count()) * n);
-  std::vector<uint32_t> products(n * columns.column_count());
-  for (uint64_t first = 0; first < columns.row_count(); first += kRowsAtOnce) {
-    const RowRange rows{first, std::min(first + kRowsAtOnce, columns.row_count())};
+  const uint64_t row_count = engine.row_count();
+  const uint64_t columns = engine.column_count();
+  invariant(hint.size() == n * columns, "n words of hint a column");
+  invariant(row_count % kPanelRows == 0, "rows come in whole panels");
+  const auto sums = make_panel_products(engine, n, std::min(kRowsAtOnce, row_count));
+  for (uint64_t first = 0; first < row_count; first += kRowsAtOnce) {
+    const RowRange rows{first, std::min(first + kRowsAtOnce, row_count)};
+    const std::span<uint32_t> panels = sums->buffer();
     fill_panels(public_matrix, rows, threads, panels);
     // A's rows, as the n vectors that they are.
-    engine->multiply({panels.data(), n, kPanelRows, public_matrix.panel_words()}, rows,
-                     {products.data(), n, columns.column_count()});
+    sums->add({panels.data(), n, kPanelRows, public_matrix.panel_words()}, rows);
     on_rows(rows.size());
   }
-  transpose(products, n, columns.column_count(), hint);
+  transpose(sums->finish(), n, columns, hint);
 }
 
 }  // namespace blindfuse

@@ -4,19 +4,17 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 
-#include "host/matrix.h"
 #include "host/worker_threads.h"
+#include "src/engine.h"
 #include "src/public_matrix.h"
 
 namespace blindfuse {
 
-// Computes M[k][c] for all k < n and all columns c of `columns` (R rows), into hint[c * n + k],
-// modulo 2^32, not rounded. Holds 3072 columns of A and the n x columns products. engine_name as
-// for make_engine. on_rows is told of rows done.
-void compute_hint(const PublicMatrix& public_matrix, const Matrix& columns,
-                  const std::string& engine_name, WorkerThreads& threads, std::span<uint32_t> hint,
-                  const std::function<void(uint64_t)>& on_rows);
+// Computes M[k][c] for all k < n and all columns c of the engine's matrix (R rows), into
+// hint[c * n + k], modulo 2^32, not rounded. Holds 3072 columns of A, or two times as many, and the
+// n x C products. on_rows is told of rows done.
+void compute_hint(const PublicMatrix& public_matrix, Engine& engine, WorkerThreads& threads,
+                  std::span<uint32_t> hint, const std::function<void(uint64_t)>& on_rows);
 
 }  // namespace blindfuse

@@ -4,7 +4,7 @@
 
 #include "host/build/hint.h"
 #include "host/database/content_file.h"
-#include "host/matrix.h"
+#include "host/engine_factory.h"
 #include "src/bit_packing.h"
 #include "src/system/file.h"
 #include "src/system/progress.h"
@@ -65,20 +65,22 @@ class HintStage {
  private:
   // The hint of columns first .. first + count - 1 of every shard.
   std::vector<uint32_t> compute(std::span<const uint32_t> shards, uint64_t first, uint64_t count) {
-    Matrix columns(layout_.row_count, count * shards.size());
+    const auto engine =
+        make_engine(engine_name_, layout_.row_count, count * shards.size(), threads_.count());
     threads_.run([&](unsigned index) {
       for (size_t i = index; i < shards.size(); i += threads_.count()) {
-        read_columns(shards[i], first, columns, i * count, count);
+        read_columns(shards[i], first, *engine, i * count, count);
       }
     });
     std::vector<uint32_t> hint(count * shards.size() * layout_.lwe->dimension);
-    compute_hint(public_matrix_, columns, engine_name_, threads_, hint,
+    engine->seal();
+    compute_hint(public_matrix_, *engine, threads_, hint,
                  [&](uint64_t rows) { progress_.advance(rows * count * shards.size()); });
     return hint;
   }
 
-  // Columns first .. first + count - 1 of a shard into the matrix, some at a time.
-  void read_columns(uint32_t shard, uint64_t first, Matrix& matrix, uint64_t to, uint64_t count) {
+  // Columns first .. first + count - 1 of a shard into the engine, some at a time.
+  void read_columns(uint32_t shard, uint64_t first, Engine& engine, uint64_t to, uint64_t count) {
     constexpr uint64_t kBytesAtOnce = 16 << 20;
     const auto path = directory_.shards() / DatabaseDirectory::matrix_name(table_[shard].matrix);
     const FileDescriptor file = open_for_reading(path);
@@ -88,7 +90,7 @@ class HintStage {
     for (uint64_t done = 0; done < count; done += step) {
       bytes.resize(std::min(step, count - done) * rows);
       read_exactly(file, (first + done) * rows, bytes, path);
-      matrix.set_columns(to + done, bytes);
+      engine.set_columns(to + done, bytes);
     }
   }
 

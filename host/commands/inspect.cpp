@@ -11,6 +11,7 @@
 #include "host/commands/sample_check.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
+#include "host/engine_factory.h"
 #include "src/errors.h"
 #include "src/system/amount.h"
 #include "src/system/file.h"
@@ -44,9 +45,12 @@ Inspection inspect(const InspectCommand& command) {
       parse_shard_table(directory.read_table(parsed.manifest), parsed.manifest.layout.shard_count);
   found.retired = directory.read_retired(parsed.epoch).size();
   if (command.verify) {
-    LoadedDatabase database = load_database(command.directory);
+    LoadedDatabase database =
+        load_database(command.directory, [&](uint64_t rows, uint64_t columns) {
+          return make_engine(command.engine, rows, columns, command.thread_count);
+        });
     const std::string samples = directory.read_samples(database.manifest, kSamplesBytesMax);
-    found.check = check_samples(std::move(database), samples, command.engine, command.thread_count);
+    found.check = check_samples(std::move(database), samples);
   }
   return found;
 }

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "host/build/samples.h"
-#include "host/engine_factory.h"
 #include "host/server/http_server.h"
 #include "host/server/serving_epoch.h"
 #include "src/base64.h"
@@ -141,16 +140,12 @@ std::vector<nlohmann::json> answers_of(const std::string& output) {
 
 }  // namespace
 
-SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
-                          const std::string& engine_name, unsigned thread_count) {
+SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text) {
   const std::vector<Sample> samples = parse_samples(samples_text);
   const bool keyword = database.manifest.layout.kind == DatabaseKind::kKeyword;
   const std::string beyond_the_end = std::to_string(database.manifest.layout.key_count);
   const ScratchFolder cache;
-  const auto epoch = std::make_shared<const ServingEpoch>(
-      std::move(database),
-      [&](const Matrix& matrix) { return make_engine(engine_name, matrix, thread_count); },
-      BatchLimits{});
+  const auto epoch = std::make_shared<const ServingEpoch>(std::move(database), BatchLimits{});
   const HttpServer server(epoch, ListeningSocket({}), ServerOptions{});
   std::vector<std::string> arguments = {client_program(), "get", "--json", "--cache", cache.path()};
   if (keyword) arguments.insert(arguments.end(), {"--key-encoding", "base64"});

@@ -16,7 +16,6 @@ struct SampleCheck {
 
 // Throws BadInput, naming the key, when an answer is wrong; EngineTrouble when the client program
 // is missing or fails.
-SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
-                          const std::string& engine_name, unsigned thread_count);
+SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text);
 
 }  // namespace blindfuse

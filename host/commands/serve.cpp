@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "host/server/ready_file.h"
 #include "host/server/serving_epoch.h"
 #include "host/server/stop_signals.h"
+#include "src/errors.h"
 #include "src/system/amount.h"
 
 namespace blindfuse {
@@ -31,9 +33,15 @@ struct ServeCommand {
   ServerOptions server;
 };
 
-LoadedDatabase load(const std::string& directory) {
+LoadedDatabase load(const ServeCommand& options) {
   const auto start = std::chrono::steady_clock::now();
-  LoadedDatabase database = load_database(directory);
+  const std::string& directory = options.directory;
+  LoadedDatabase database = load_database(directory, [&](uint64_t rows, uint64_t columns) {
+    // The engine's threads would die of a signal later; while the database is loading there is
+    // nothing to finish, and a signal may end the program as usual.
+    const StopSignalsHeldBack held_back;
+    return make_engine(options.engine, rows, columns, options.thread_count);
+  });
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Layout& layout = database.manifest.layout;
   spdlog::info("loaded {}: {}, matrix {}, hint {}, in {:.1f} s", directory,
@@ -47,17 +55,16 @@ void run_serve(ServeCommand options) {
   // What is wrong with the command line, and a port in use, is said before minutes of loading.
   ListeningSocket socket(parse_listen_address(options.listen));
   check_engine_name(options.engine);
-  LoadedDatabase database = load(options.directory);
-
-  // Before the engine starts threads, which would die of these signals otherwise; while the
-  // database is loading there is nothing to finish, and a signal may end the program as usual.
+  LoadedDatabase database = load(options);
   StopSignals signals;
+  // What the engine cannot recover from ends the program, for whoever started it to start again.
+  std::atomic<bool> engine_lost = false;
   const auto epoch = std::make_shared<const ServingEpoch>(
-      std::move(database),
-      [&](const Matrix& matrix) {
-        return make_engine(options.engine, matrix, options.thread_count);
-      },
-      options.batches);
+      std::move(database), options.batches, [&](const std::exception& error) {
+        if (dynamic_cast<const EngineLost*>(&error) == nullptr) return;
+        engine_lost = true;
+        signals.request_stop();
+      });
   spdlog::info("engine {}", epoch->engine_name());
 
   HttpServer server(epoch, std::move(socket), options.server);
@@ -65,8 +72,11 @@ void run_serve(ServeCommand options) {
   if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());
   spdlog::info("listening on {}", server.url());
 
-  spdlog::info("told to stop ({}); finishing what has begun", strsignal(signals.wait()));
+  if (const std::optional<int> signal = signals.wait()) {
+    spdlog::info("told to stop ({}); finishing what has begun", strsignal(*signal));
+  }
   signals.run_until_next([&] { server.stop(); }, [&] { ready.reset(); });
+  if (engine_lost) throw EngineLost("the engine's device failed; the log above says how");
   spdlog::info("stopped");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/cpu/kernel_choice.h"
@@ -17,10 +18,11 @@ constexpr uint64_t kQueriesAtOnce = 32;
 
 class CpuEngine final : public Engine {
  public:
-  CpuEngine(const MultiplyKernel& kernel, const Matrix& matrix, unsigned thread_count)
+  CpuEngine(const MultiplyKernel& kernel, std::shared_ptr<Matrix> matrix, unsigned thread_count)
       : kernel_(kernel),
         name_("cpu:" + std::string(kernel.name)),
-        matrix_(matrix),
+        shared_matrix_(std::move(matrix)),
+        matrix_(*shared_matrix_),
         threads_(thread_count) {
     for (unsigned i = 0; i < threads_.count(); ++i) {
       packed_.emplace_back(kQueriesAtOnce * Matrix::kBlockRows * sizeof(uint32_t));
@@ -28,6 +30,13 @@ class CpuEngine final : public Engine {
   }
 
   std::string_view name() const override { return name_; }
+  uint64_t row_count() const override { return matrix_.row_count(); }
+  uint64_t column_count() const override { return matrix_.column_count(); }
+
+  void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
+    shared_matrix_->set_columns(first, bytes);
+  }
+  void seal() override {}
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
     invariant(rows.first <= rows.last && rows.last <= matrix_.row_count(), "rows of the matrix");
@@ -40,6 +49,11 @@ class CpuEngine final : public Engine {
       case Cut::kQueries:
         return multiply_by_queries(queries, rows, products);
     }
+  }
+
+  std::unique_ptr<PanelProducts> make_panel_products(size_t, uint64_t) override { return nullptr; }
+  std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits, size_t, size_t) override {
+    return nullptr;
   }
 
  private:
@@ -140,6 +154,7 @@ class CpuEngine final : public Engine {
 
   const MultiplyKernel& kernel_;
   const std::string name_;
+  const std::shared_ptr<Matrix> shared_matrix_;
   const Matrix& matrix_;
   WorkerThreads threads_;
   std::vector<PackedQueries> packed_;  // one a thread
@@ -153,9 +168,9 @@ std::vector<std::string_view> cpu_kernel_names() {
   return names;
 }
 
-std::unique_ptr<Engine> make_cpu_engine(std::string_view name, const Matrix& matrix,
+std::unique_ptr<Engine> make_cpu_engine(std::string_view name, std::shared_ptr<Matrix> matrix,
                                         unsigned thread_count) {
-  return std::make_unique<CpuEngine>(choose_kernel(name), matrix, thread_count);
+  return std::make_unique<CpuEngine>(choose_kernel(name), std::move(matrix), thread_count);
 }
 
 }  // namespace blindfuse

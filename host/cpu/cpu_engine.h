@@ -11,10 +11,10 @@
 
 namespace blindfuse {
 
-// kernel: the name of one of cpu_kernel_names(), or "" for the fastest. The matrix must outlive the
-// engine. thread_count 0: one a processor. Throws BadInput for a kernel that this machine does not
+// kernel: the name of one of cpu_kernel_names(), or "" for the fastest. Several engines may share a
+// matrix. thread_count 0: one a processor. Throws BadInput for a kernel that this machine does not
 // run.
-std::unique_ptr<Engine> make_cpu_engine(std::string_view kernel, const Matrix& matrix,
+std::unique_ptr<Engine> make_cpu_engine(std::string_view kernel, std::shared_ptr<Matrix> matrix,
                                         unsigned thread_count);
 
 // The kernels that this machine runs, the fastest first.

@@ -44,15 +44,15 @@ class CheckedFile {
   uint64_t offset_ = 0;
 };
 
-// The columns of a shard's file into the matrix, some at a time: a shard may be the whole matrix.
-void read_columns(CheckedFile file, uint64_t first, uint64_t count, Matrix& matrix) {
+// The columns of a shard's file into the engine, some at a time: a shard may be the whole matrix.
+void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engine) {
   constexpr uint64_t kBytesAtOnce = 16 << 20;
-  const uint64_t step = std::clamp<uint64_t>(kBytesAtOnce / matrix.row_count(), 1, count);
-  std::vector<uint8_t> columns(step * matrix.row_count());
+  const uint64_t step = std::clamp<uint64_t>(kBytesAtOnce / engine.row_count(), 1, count);
+  std::vector<uint8_t> columns(step * engine.row_count());
   for (uint64_t done = 0; done < count; done += step) {
-    columns.resize(std::min(step, count - done) * matrix.row_count());
+    columns.resize(std::min(step, count - done) * engine.row_count());
     file.read(columns);
-    matrix.set_columns(first + done, columns);
+    engine.set_columns(first + done, columns);
   }
   file.check_hash();
 }
@@ -62,7 +62,8 @@ void read_whole(CheckedFile file, std::span<uint8_t> bytes) {
   file.check_hash();
 }
 
-LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manifest_text) {
+LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manifest_text,
+                          const EngineMaker& make_engine) {
   LoadedDatabase database;
   database.manifest_text = std::move(manifest_text);
   ParsedManifest parsed = parse_manifest(database.manifest_text);
@@ -72,31 +73,32 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   database.table_bytes = directory.read_table(database.manifest);
   database.table = parse_shard_table(database.table_bytes, layout.shard_count);
   database.retired = directory.read_retired(database.epoch);
-  database.matrix = Matrix(layout.row_count, layout.column_count());
+  database.engine = make_engine(layout.row_count, layout.column_count());
   database.hints.resize(layout.hint_bytes());
   Progress progress("loading", layout.matrix_bytes() + layout.hint_bytes(), Progress::Unit::kBytes);
   for (uint32_t shard = 0; shard < layout.shard_count; ++shard) {
     const ShardEntry& entry = database.table[shard];
     read_columns({directory.shards() / DatabaseDirectory::matrix_name(entry.matrix),
                   layout.shard_matrix_bytes(), entry.matrix},
-                 uint64_t{shard} * layout.record_bytes(), layout.record_bytes(), database.matrix);
+                 uint64_t{shard} * layout.record_bytes(), layout.record_bytes(), *database.engine);
     read_whole({directory.hints() / DatabaseDirectory::hint_name(entry.hint),
                 layout.shard_hint_bytes(), entry.hint},
                std::span(database.hints)
                    .subspan(shard * layout.shard_hint_bytes(), layout.shard_hint_bytes()));
     progress.advance(layout.shard_matrix_bytes() + layout.shard_hint_bytes());
   }
+  database.engine->seal();
   return database;
 }
 
 }  // namespace
 
-LoadedDatabase load_database(const std::filesystem::path& root) {
+LoadedDatabase load_database(const std::filesystem::path& root, const EngineMaker& make_engine) {
   const DatabaseDirectory directory(root);
   for (;;) {
     const std::string manifest_text = directory.read_manifest_text();
     try {
-      return load_epoch(directory, manifest_text);
+      return load_epoch(directory, manifest_text, make_engine);
     } catch (const BadInput& error) {
       // A build may have replaced the epoch and deleted its files while we were reading them.
       if (directory.read_manifest_text() != manifest_text) continue;

@@ -3,34 +3,24 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <new>
+#include <utility>
 
-#include "src/bit_packing.h"
+#include "host/server/host_answer_pipeline.h"
 #include "src/errors.h"
 
 namespace blindfuse {
-namespace {
 
-// Not cleared: slots that are never used never become memory.
-std::unique_ptr<uint32_t[]> allocate_words(uint64_t count, uint64_t words_each, const char* what) {
-  try {
-    return std::make_unique_for_overwrite<uint32_t[]>(count * words_each);
-  } catch (const std::bad_alloc&) {
-    throw EngineTrouble("no memory for the " + std::string(what) + " of " + std::to_string(count) +
-                        " queries, " + std::to_string(count * words_each * sizeof(uint32_t)) +
-                        " bytes; lower --queue-max or --batch-max");
-  }
-}
-
-}  // namespace
-
-BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits)
-    : engine_(engine), layout_(layout), limits_(limits) {
+BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
+                               FailureCallback on_failure)
+    : layout_(layout), limits_(limits), on_failure_(std::move(on_failure)) {
   invariant(limits.batch_max >= 1 && limits.queue_max >= 1, "batches and the queue have room");
-  // A full queue beside a full running batch.
-  slots_.resize(limits.queue_max + limits.batch_max);
-  words_ = allocate_words(slots_.size(), layout.row_count, "words");
-  products_ = allocate_words(limits.batch_max, layout.column_count(), "products");
+  // A full queue beside full batches in the engine.
+  slots_.resize(limits.queue_max + AnswerPipeline::kDepthMax * limits.batch_max);
+  const WireBits bits{layout.query_bits, layout.response_bits};
+  pipeline_ = engine.make_answer_pipeline(bits, slots_.size(), limits.batch_max);
+  if (!pipeline_) {
+    pipeline_ = make_host_answer_pipeline(engine, bits, slots_.size(), limits.batch_max);
+  }
   worker_ = std::thread([this] { work(); });
 }
 
@@ -59,10 +49,9 @@ std::string BatchScheduler::answer(std::span<const uint8_t> queries) {
   const size_t first = claim_slots(waiting, count);
   for (size_t i = 0; i < count; ++i) {
     const size_t slot = slot_after(first, i);
-    unpack_restored(queries.subspan(i * query_bytes, query_bytes), layout_.query_bits, 0,
-                    {words_.get() + slot * layout_.row_count, layout_.row_count});
+    pipeline_->put(slot, queries.subspan(i * query_bytes, query_bytes));
     const std::lock_guard lock(mutex_);
-    slots_[slot].unpacked = true;
+    slots_[slot].filled = true;
     changed_.notify_one();
   }
   std::unique_lock lock(mutex_);
@@ -89,62 +78,85 @@ size_t BatchScheduler::claim_slots(Waiting& waiting, size_t count) {
 void BatchScheduler::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return batch_at_head() > 0 || (stopping_ && claimed_ == 0); });
-    const size_t count = batch_at_head();
-    if (count == 0) return;
-    running_ = count;
-    lock.unlock();
-    const std::string failure = run_batch(count);
-    lock.lock();
-    finish_batch(count, failure);
+    if (batches_.empty()) {
+      changed_.wait(lock, [this] { return next_batch() > 0 || (stopping_ && claimed_ == 0); });
+      if (next_batch() == 0) return;
+    }
+    const size_t count = batches_.size() < pipeline_->depth() ? next_batch() : 0;
+    if (count > 0) {
+      begin_batch(lock, count);
+    } else {
+      finish_batch(lock);
+    }
   }
 }
 
 // How many queries the engine can take now. They must be neighbours in memory, so a batch ends
 // where the ring does.
-size_t BatchScheduler::batch_at_head() const {
-  const size_t most = std::min({claimed_, limits_.batch_max, slots_.size() - head_});
+size_t BatchScheduler::next_batch() const {
+  const size_t first = slot_after(head_, running_);
+  const size_t most = std::min({claimed_ - running_, limits_.batch_max, slots_.size() - first});
   size_t count = 0;
-  while (count < most && slots_[head_ + count].unpacked) ++count;
+  while (count < most && slots_[first + count].filled) ++count;
   return count;
 }
 
-// Computes the responses of the slots at the head, which nobody else touches meanwhile. Returns
-// what failed, if something.
-std::string BatchScheduler::run_batch(size_t count) {
-  const uint64_t rows = layout_.row_count;
-  const uint64_t columns = layout_.column_count();
-  const uint64_t response_bytes = layout_.response_bytes();
+// Hands the engine the slots behind those that it has, which nobody else touches until they are
+// free.
+void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t count) {
+  const size_t first = slot_after(head_, running_);
+  running_ += count;
+  Batch& batch = batches_.emplace_back(Batch{count, ""});
+  lock.unlock();
   try {
-    std::fill_n(products_.get(), count * columns, 0u);
-    engine_.multiply({words_.get() + head_ * rows, count, rows}, {0, rows},
-                     {products_.get(), count, columns});
+    pipeline_->begin(first, count);
   } catch (const std::exception& error) {
-    spdlog::error("the engine failed in a batch of {}: {}", count, error.what());
-    return "the engine failed in the batch of these queries";
+    batch.failure = describe_failure(error, count);
   }
-  for (size_t i = 0; i < count; ++i) {
-    const Slot& slot = slots_[head_ + i];
-    auto* responses = reinterpret_cast<uint8_t*>(slot.waiting->responses.data());
-    pack_rounded({products_.get() + i * columns, columns}, layout_.response_bits,
-                 {responses + slot.index * response_bytes, response_bytes});
-  }
-  return "";
+  lock.lock();
 }
 
-void BatchScheduler::finish_batch(size_t count, const std::string& failure) {
-  for (size_t i = 0; i < count; ++i) {
-    Waiting& waiting = *slots_[head_ + i].waiting;
-    slots_[head_ + i] = {};
-    if (!failure.empty()) waiting.failure = failure;
+// Takes the responses of the oldest batch to those who wait for them, and frees its slots.
+void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
+  Batch& batch = batches_.front();
+  lock.unlock();
+  try {
+    if (batch.failure.empty()) hand_out(pipeline_->finish(), batch.count);
+  } catch (const std::exception& error) {
+    batch.failure = describe_failure(error, batch.count);
+  }
+  lock.lock();
+  for (size_t i = 0; i < batch.count; ++i) {
+    Slot& slot = slots_[slot_after(head_, i)];
+    Waiting& waiting = *slot.waiting;
+    slot = {};
+    if (!batch.failure.empty()) waiting.failure = batch.failure;
     // Notified under the lock: the caller's stack is gone as soon as it can see that nothing is
     // left.
     if (--waiting.left == 0) waiting.done.notify_one();
   }
-  running_ = 0;
-  claimed_ -= count;
+  running_ -= batch.count;
+  claimed_ -= batch.count;
   // Starting over when nothing waits keeps a quiet server in the same few slots.
-  head_ = claimed_ == 0 ? 0 : slot_after(head_, count);
+  head_ = claimed_ == 0 ? 0 : slot_after(head_, batch.count);
+  batches_.pop_front();
+}
+
+void BatchScheduler::hand_out(std::span<const uint8_t> responses, size_t count) const {
+  const uint64_t response_bytes = layout_.response_bytes();
+  for (size_t i = 0; i < count; ++i) {
+    const Slot& slot = slots_[slot_after(head_, i)];
+    std::copy_n(
+        responses.begin() + static_cast<ptrdiff_t>(i * response_bytes), response_bytes,
+        slot.waiting->responses.begin() + static_cast<ptrdiff_t>(slot.index * response_bytes));
+  }
+}
+
+// What those who wait are told; the log and on_failure_ get all of it.
+std::string BatchScheduler::describe_failure(const std::exception& error, size_t count) const {
+  spdlog::error("the engine failed in a batch of {}: {}", count, error.what());
+  if (on_failure_) on_failure_(error);
+  return "the engine failed in the batch of these queries";
 }
 
 }  // namespace blindfuse

@@ -2,11 +2,15 @@
 //
 // Threads that have queries write them into a ring of slots and wait; one worker thread takes
 // whatever waits at the ring's head, up to batch_max, the moment the engine is free: no timer when
-// idle, full batches under load.
+// idle, full batches under load. An engine that can begin with a batch while it computes another is
+// free a batch earlier.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -39,10 +43,14 @@ class SchedulerStopped : public std::runtime_error {
 
 class BatchScheduler {
  public:
+  // Called by the worker with what the engine threw when a batch failed.
+  using FailureCallback = std::function<void(const std::exception& error)>;
+
   // The engine holds the matrix of this layout and is used by the worker alone. Takes (queue_max +
-  // batch_max) * R words of address space, which cost memory only as far as they are used. Throws
-  // EngineTrouble when there is not even that.
-  BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits);
+  // 2 batch_max) times a query's room where the engine wants it (src/engine.h). Throws
+  // EngineTrouble when there is no such room.
+  BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
+                 FailureCallback on_failure = {});
   ~BatchScheduler();
   BatchScheduler(const BatchScheduler&) = delete;
   BatchScheduler& operator=(const BatchScheduler&) = delete;
@@ -70,29 +78,36 @@ class BatchScheduler {
   };
   struct Slot {
     Waiting* waiting = nullptr;
-    size_t index = 0;       // of the query among those of its call
-    bool unpacked = false;  // the slot's words are whole
+    size_t index = 0;     // of the query among those of its call
+    bool filled = false;  // with its query
+  };
+
+  struct Batch {
+    size_t count;
+    std::string failure;  // not empty: it has not begun
   };
 
   size_t claim_slots(Waiting& waiting, size_t count);
   size_t slot_after(size_t slot, size_t count) const { return (slot + count) % slots_.size(); }
   void work();
-  size_t batch_at_head() const;
-  std::string run_batch(size_t count);
-  void finish_batch(size_t count, const std::string& failure);
+  size_t next_batch() const;
+  void begin_batch(std::unique_lock<std::mutex>& lock, size_t count);
+  void finish_batch(std::unique_lock<std::mutex>& lock);
+  void hand_out(std::span<const uint8_t> responses, size_t count) const;
+  std::string describe_failure(const std::exception& error, size_t count) const;
 
-  Engine& engine_;
   const Layout layout_;
   const BatchLimits limits_;
-  std::unique_ptr<uint32_t[]> words_;     // R for each slot
-  std::unique_ptr<uint32_t[]> products_;  // C for each query of a batch
+  const FailureCallback on_failure_;
+  std::unique_ptr<AnswerPipeline> pipeline_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // something for the worker
   std::vector<Slot> slots_;
-  size_t head_ = 0;     // the slot that is next, or first in the running batch
-  size_t claimed_ = 0;  // slots from head_ on that are in use
-  size_t running_ = 0;  // of these, the ones in the engine
+  size_t head_ = 0;            // the slot that is next, or first in the oldest batch
+  size_t claimed_ = 0;         // slots from head_ on that are in use
+  size_t running_ = 0;         // of these, the ones in the engine
+  std::deque<Batch> batches_;  // in the engine, the oldest first
   bool stopping_ = false;
   std::thread worker_;
 };

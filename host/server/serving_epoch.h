@@ -2,7 +2,6 @@
 // that engine.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -16,25 +15,21 @@ namespace blindfuse {
 
 class ServingEpoch {
  public:
-  using EngineMaker = std::function<std::unique_ptr<Engine>(const Matrix&)>;
-
-  // make_engine gets the matrix of the database, which stays where it is as long as the epoch
-  // lives.
-  ServingEpoch(LoadedDatabase database, const EngineMaker& make_engine, const BatchLimits& limits)
+  ServingEpoch(LoadedDatabase database, const BatchLimits& limits,
+               BatchScheduler::FailureCallback on_failure = {})
       : database_(std::move(database)),
-        engine_(make_engine(database_.matrix)),
-        scheduler_(std::make_unique<BatchScheduler>(*engine_, layout(), limits)) {}
+        scheduler_(std::make_unique<BatchScheduler>(*database_.engine, layout(), limits,
+                                                    std::move(on_failure))) {}
 
   const LoadedDatabase& database() const { return database_; }
   const Layout& layout() const { return database_.manifest.layout; }
-  std::string_view engine_name() const { return engine_->name(); }
+  std::string_view engine_name() const { return database_.engine->name(); }
 
   // Any number of threads may ask it, also those that see the epoch as const.
   BatchScheduler& scheduler() const { return *scheduler_; }
 
  private:
   const LoadedDatabase database_;
-  const std::unique_ptr<Engine> engine_;
   const std::unique_ptr<BatchScheduler>
       scheduler_;  // last, so that its worker ends before its engine does
 };

@@ -22,25 +22,40 @@ namespace {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignalsHeldBack::StopSignalsHeldBack() {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGTERM);
   sigaddset(&signals_, SIGINT);
-  arrivals_ = FileDescriptor(signalfd(-1, &signals_, SFD_CLOEXEC));
-  if (!arrivals_.is_open()) fail();
   pthread_sigmask(SIG_BLOCK, &signals_, &before_);
 }
 
-StopSignals::~StopSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+StopSignalsHeldBack::~StopSignalsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-int StopSignals::wait() {
-  signalfd_siginfo arrived{};
+StopSignals::StopSignals()
+    : arrivals_(signalfd(-1, &held_back_.signals(), SFD_CLOEXEC)),
+      requests_(eventfd(0, EFD_CLOEXEC)) {
+  if (!arrivals_.is_open() || !requests_.is_open()) fail();
+}
+
+std::optional<int> StopSignals::wait() {
+  pollfd events[2] = {{arrivals_.get(), POLLIN, 0}, {requests_.get(), POLLIN, 0}};
   for (;;) {
+    if (poll(events, 2, -1) < 0) {
+      if (errno != EINTR) fail();
+      continue;
+    }
+    if ((events[0].revents & POLLIN) == 0) return std::nullopt;
+    signalfd_siginfo arrived{};
     if (read(arrivals_.get(), &arrived, sizeof arrived) == sizeof arrived) {
       return static_cast<int>(arrived.ssi_signo);
     }
     if (errno != EINTR) fail();
   }
+}
+
+void StopSignals::request_stop() {
+  const uint64_t once = 1;
+  (void)!::write(requests_.get(), &once, sizeof once);
 }
 
 void StopSignals::run_until_next(const std::function<void()>& work,

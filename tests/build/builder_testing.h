@@ -19,6 +19,7 @@
 #include "host/database/loaded_database.h"
 #include "src/hex.h"
 #include "src/sha256.h"
+#include "tests/plain_engine.h"
 
 namespace blindfuse::testing {
 
@@ -77,18 +78,23 @@ inline BuildReport build(const Pairs& pairs, const std::filesystem::path& root,
   return build_database(sources, root, options);
 }
 
+inline LoadedDatabase load(const std::filesystem::path& root) {
+  return load_database(root, support::PlainEngine::make);
+}
+
 // The value of a key, straight from the definition: its rows add up to its record.
 inline std::optional<std::string> look_up(const LoadedDatabase& database, const std::string& key) {
   const Layout& layout = database.manifest.layout;
   const KeyHash hash = key_hash(database.manifest.salt, key);
   const uint32_t shard = shard_of(hash.shard_hash, layout.shard_count);
   const auto rows = fuse_rows(layout.fuse(), database.table[shard].filter_seed, hash.slot_hash);
+  const auto& matrix = support::PlainEngine::in(database);
   std::vector<uint8_t> record(layout.record_bytes());
   for (uint32_t c = 0; c < record.size(); ++c) {
     const uint64_t column = uint64_t{shard} * layout.record_bytes() + c;
     for (uint32_t i = 0; i < layout.arity; ++i) {
-      record[c] = static_cast<uint8_t>(record[c] +
-                                       static_cast<uint8_t>(database.matrix.at(rows[i], column)));
+      record[c] =
+          static_cast<uint8_t>(record[c] + static_cast<uint8_t>(matrix.at(rows[i], column)));
     }
   }
   return decode_record(layout.record, hash.digest, record);
@@ -98,10 +104,11 @@ inline std::optional<std::string> look_up(const LoadedDatabase& database, const 
 inline std::optional<std::string> look_up(const LoadedDatabase& database, uint64_t i) {
   const Layout& layout = database.manifest.layout;
   const IndexPlace place = index_place(i, layout.shard_count);
+  const auto& matrix = support::PlainEngine::in(database);
   std::vector<uint8_t> record(layout.record_bytes());
   for (uint32_t c = 0; c < record.size(); ++c) {
     const uint64_t column = uint64_t{place.shard} * layout.record_bytes() + c;
-    record[c] = static_cast<uint8_t>(database.matrix.at(place.row, column));
+    record[c] = static_cast<uint8_t>(matrix.at(place.row, column));
   }
   return decode_record(layout.record, {}, record);
 }

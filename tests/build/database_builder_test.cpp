@@ -71,7 +71,7 @@ TEST_P(EveryShape, AnswersEveryKeyAndNoOther) {
   options.arity = GetParam().arity;
   const BuildReport report = build(pairs, folder / "db", options);
   EXPECT_EQ(report.shards_rebuilt, GetParam().shards);
-  const LoadedDatabase database = load_database(folder / "db");
+  const LoadedDatabase database = load(folder / "db");
   EXPECT_EQ(database.epoch, report.epoch);
   EXPECT_EQ(database.manifest.layout.key_count, pairs.size());
   for (const auto& [key, value] : pairs) ASSERT_EQ(look_up(database, key), value) << key;
@@ -91,7 +91,7 @@ TEST(DatabaseBuilder, TakesTheLongestKeysAndValues) {
   const TemporaryFolder folder;
   const Pairs pairs = {{std::string(65'536, 'k'), std::string(131'072, 'v')}, {"", "empty key"}};
   build(pairs, folder / "db", options_with_shards(1));
-  const LoadedDatabase database = load_database(folder / "db");
+  const LoadedDatabase database = load(folder / "db");
   for (const auto& [key, value] : pairs) EXPECT_EQ(look_up(database, key), value);
 }
 
@@ -100,14 +100,22 @@ TEST(DatabaseBuilder, TakesTheLongestKeysAndValues) {
 TEST(DatabaseBuilder, MakesTheHintsOfLongRecordsInParts) {
   const TemporaryFolder folder;
   build(made_pairs(2'000, 9'000, 11), folder / "db", options_with_shards(1));
-  const LoadedDatabase database = load_database(folder / "db");
+  const LoadedDatabase database = load(folder / "db");
   const Layout& layout = database.manifest.layout;
   ASSERT_GT(layout.record_bytes(), 8192u);
   ASSERT_GT(layout.matrix_bytes(), 16u << 20);
+  const auto engine = make_engine("auto", layout.row_count, layout.column_count(), 2);
+  const auto& matrix = support::PlainEngine::in(database);
+  std::vector<uint8_t> column(layout.row_count);
+  for (uint64_t c = 0; c < layout.column_count(); ++c) {
+    for (uint64_t r = 0; r < column.size(); ++r) column[r] = static_cast<uint8_t>(matrix.at(r, c));
+    engine->set_columns(c, column);
+  }
+  engine->seal();
   WorkerThreads threads(2);
   std::vector<uint32_t> words(layout.column_count() * layout.lwe->dimension);
-  compute_hint(PublicMatrix(database.manifest.seed, layout.lwe->dimension), database.matrix, "auto",
-               threads, words, [](uint64_t) {});
+  compute_hint(PublicMatrix(database.manifest.seed, layout.lwe->dimension), *engine, threads, words,
+               [](uint64_t) {});
   std::vector<uint8_t> packed(layout.hint_bytes());
   pack_rounded(words, layout.hint_bits, packed);
   EXPECT_TRUE(packed == database.hints);
@@ -139,7 +147,7 @@ TEST(DatabaseBuilder, RebuildsOnlyTheShardsThatChanged) {
   const TemporaryFolder folder;
   Pairs pairs = made_pairs(1000, 10, 5);
   build(pairs, folder / "db", options_with_shards(16));
-  const LoadedDatabase before = load_database(folder / "db");
+  const LoadedDatabase before = load(folder / "db");
 
   pairs[7].second = "new";
   EXPECT_EQ(build(pairs, folder / "db").shards_rebuilt, 1u) << "a value changed";
@@ -149,7 +157,7 @@ TEST(DatabaseBuilder, RebuildsOnlyTheShardsThatChanged) {
   const BuildReport report = build(pairs, folder / "db");
   EXPECT_EQ(report.shards_rebuilt, 1u) << "a key went";
 
-  const LoadedDatabase after = load_database(folder / "db");
+  const LoadedDatabase after = load(folder / "db");
   EXPECT_EQ(after.manifest.salt, before.manifest.salt);
   EXPECT_EQ(after.manifest.seed, before.manifest.seed);
   EXPECT_EQ(after.manifest.layout.row_count, before.manifest.layout.row_count);
@@ -196,7 +204,7 @@ TEST(DatabaseBuilder, StartsAnewWhenTheLayoutNoLongerFits) {
   report = build(pairs, folder / "db");
   EXPECT_EQ(report.shards_rebuilt, report.layout.shard_count);
   EXPECT_THAT(report.layout_reason, HasSubstr("rows hold"));
-  const LoadedDatabase database = load_database(folder / "db");
+  const LoadedDatabase database = load(folder / "db");
   for (const auto& [key, value] : pairs) ASSERT_EQ(look_up(database, key), value);
 }
 
@@ -204,11 +212,11 @@ TEST(DatabaseBuilder, FreshPicksANewSaltAndSeed) {
   const TemporaryFolder folder;
   const Pairs pairs = made_pairs(50, 10, 8);
   build(pairs, folder / "db");
-  const Manifest before = load_database(folder / "db").manifest;
+  const Manifest before = load(folder / "db").manifest;
   BuildOptions options;
   options.fresh = true;
   const BuildReport report = build(pairs, folder / "db", options);
-  const Manifest after = load_database(folder / "db").manifest;
+  const Manifest after = load(folder / "db").manifest;
   EXPECT_TRUE(report.changed);
   EXPECT_NE(after.salt, before.salt);
   EXPECT_NE(after.seed, before.seed);
@@ -220,7 +228,7 @@ TEST(DatabaseBuilder, HealsDamagedShardsWithoutANewEpoch) {
   const BuildReport first = build(pairs, folder / "db", options_with_shards(4));
   const auto before = snapshot(folder / "db");
   const DatabaseDirectory directory(folder / "db");
-  const ShardTable table = load_database(folder / "db").table;
+  const ShardTable table = load(folder / "db").table;
   std::filesystem::remove(directory.hints() / DatabaseDirectory::hint_name(table[1].hint));
   std::filesystem::resize_file(directory.shards() / DatabaseDirectory::matrix_name(table[3].matrix),
                                10);
@@ -249,11 +257,11 @@ TEST(DatabaseBuilder, KeepsTheFirstOrTheLastDuplicate) {
   options.on_duplicate = DuplicatePolicy::kFirst;
   BuildReport report = build(pairs, folder / "first", options);
   EXPECT_EQ(report.survey.duplicates_dropped, 2u);
-  EXPECT_EQ(look_up(load_database(folder / "first"), "a"), "1");
+  EXPECT_EQ(look_up(load(folder / "first"), "a"), "1");
   options.on_duplicate = DuplicatePolicy::kLast;
   report = build(pairs, folder / "last", options);
   EXPECT_EQ(report.layout.key_count, 3u);
-  EXPECT_EQ(look_up(load_database(folder / "last"), "a"), "5");
+  EXPECT_EQ(look_up(load(folder / "last"), "a"), "5");
 }
 
 TEST(DatabaseBuilder, RefusesOrCutsLongValues) {
@@ -268,10 +276,10 @@ TEST(DatabaseBuilder, RefusesOrCutsLongValues) {
               AllOf(HasSubstr("memory, line 2"), HasSubstr("7 bytes"), HasSubstr("at most 5")));
   options.input.long_values = LongValues::kTruncate;
   EXPECT_EQ(build(pairs, folder / "text", options).truncated_values, 1u);
-  EXPECT_EQ(look_up(load_database(folder / "text"), "b"), "gr\xc3\xbc") << "a character is whole";
+  EXPECT_EQ(look_up(load(folder / "text"), "b"), "gr\xc3\xbc") << "a character is whole";
   options.input.values_are_text = false;
   build(pairs, folder / "bytes", options);
-  EXPECT_EQ(look_up(load_database(folder / "bytes"), "b"), "gr\xc3\xbc\xc3");
+  EXPECT_EQ(look_up(load(folder / "bytes"), "b"), "gr\xc3\xbc\xc3");
 }
 
 TEST(DatabaseBuilder, RefusesEmptyInput) {
@@ -359,7 +367,7 @@ TEST(DatabaseBuilder, DoesNotTouchADamagedDatabaseUnlessFresh) {
   BuildOptions options;
   options.fresh = true;
   build(pairs, folder / "db", options);
-  EXPECT_EQ(look_up(load_database(folder / "db"), "key 1"), pairs[1].second);
+  EXPECT_EQ(look_up(load(folder / "db"), "key 1"), pairs[1].second);
 }
 
 TEST(DatabaseBuilder, BuildsIndexDatabases) {
@@ -369,7 +377,7 @@ TEST(DatabaseBuilder, BuildsIndexDatabases) {
   options.input.kind = DatabaseKind::kIndex;
   BuildReport report = build(pairs, folder / "db", options);
   EXPECT_EQ(report.layout.row_count, 768u);  // 5000 / 7 = 714.3, up to a multiple of 64
-  LoadedDatabase database = load_database(folder / "db");
+  LoadedDatabase database = load(folder / "db");
   for (size_t i = 0; i < pairs.size(); ++i) {
     ASSERT_EQ(look_up(database, uint64_t{i}), pairs[i].second);
   }
@@ -377,7 +385,7 @@ TEST(DatabaseBuilder, BuildsIndexDatabases) {
   options.shard_count.reset();
   report = build(pairs, folder / "db", options);
   EXPECT_EQ(report.shards_rebuilt, 1u);
-  database = load_database(folder / "db");
+  database = load(folder / "db");
   EXPECT_EQ(look_up(database, uint64_t{4321}), "other");
 }
 

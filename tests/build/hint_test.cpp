@@ -45,13 +45,14 @@ class HintCase {
   const std::vector<uint32_t>& expected() const { return expected_; }
 
   // What compute_hint makes of it, which must tell of every row.
-  std::vector<uint32_t> computed(const std::string& engine, unsigned thread_count) const {
+  std::vector<uint32_t> computed(const std::string& name, unsigned thread_count) const {
     WorkerThreads threads(thread_count);
     std::vector<uint32_t> hint(columns_ * dimension_, 0xaaaaaaaa);
-    Matrix matrix(rows_, columns_);
-    matrix.set_columns(0, bytes_);
+    const auto engine = make_engine(name, rows_, columns_, thread_count);
+    engine->set_columns(0, bytes_);
+    engine->seal();
     uint64_t rows_done = 0;
-    compute_hint(PublicMatrix(seed_, dimension_), matrix, engine, threads, hint,
+    compute_hint(PublicMatrix(seed_, dimension_), *engine, threads, hint,
                  [&](uint64_t more) { rows_done += more; });
     EXPECT_EQ(rows_done, rows_);
     return hint;

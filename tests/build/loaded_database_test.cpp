@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 std::string error_of_loading(const std::filesystem::path& root) {
   try {
-    load_database(root);
+    load(root);
   } catch (const BadInput& error) {
     return error.what();
   }

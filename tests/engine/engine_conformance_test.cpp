@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -49,7 +50,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
 // Memory as a caller may have it, and the products that are right.
 class Problem {
  public:
-  explicit Problem(const Shape& shape) : shape_(shape), matrix_(shape.rows, shape.columns) {
+  explicit Problem(const Shape& shape) : shape_(shape) {
     bytes_.resize(shape.rows * shape.columns);
     const size_t queries =
         shape.batch == 0 ? 0 : shape.query_stride() * (shape.batch - 1) + shape.range.size();
@@ -61,7 +62,6 @@ class Problem {
 
   void fill(SeededRandom& random) {
     for (uint8_t& byte : bytes_) byte = random.byte();
-    matrix_.set_columns(0, bytes_);
     for (uint32_t& word : words_) word = random.u32();
     for (size_t b = 0; b < shape_.batch; ++b) {
       for (uint64_t c = 0; c < shape_.columns; ++c) products_[product_at(b, c)] = random.u32();
@@ -70,7 +70,6 @@ class Problem {
 
   void fill_with(int8_t byte, uint32_t word) {
     std::ranges::fill(bytes_, static_cast<uint8_t>(byte));
-    matrix_.set_columns(0, bytes_);
     std::ranges::fill(words_, word);
   }
 
@@ -99,7 +98,12 @@ class Problem {
     return result;
   }
 
-  const Matrix& matrix() const { return matrix_; }
+  std::unique_ptr<Engine> engine(const std::string& name, unsigned thread_count) const {
+    auto engine = make_engine(name, shape_.rows, shape_.columns, thread_count);
+    engine->set_columns(0, bytes_);
+    engine->seal();
+    return engine;
+  }
 
  private:
   size_t product_at(size_t b, uint64_t c) const {
@@ -107,8 +111,7 @@ class Problem {
   }
 
   Shape shape_;
-  Matrix matrix_;
-  std::vector<uint8_t> bytes_;  // the same, column after column
+  std::vector<uint8_t> bytes_;  // the matrix, column after column
   std::vector<uint32_t> words_;
   std::vector<uint32_t> products_;
 };
@@ -116,7 +119,7 @@ class Problem {
 class EngineConformance : public testing::TestWithParam<std::string> {
  protected:
   void expect_right(const Shape& shape, const Problem& problem) {
-    const auto engine = make_engine(GetParam(), problem.matrix(), shape.threads);
+    const auto engine = problem.engine(GetParam(), shape.threads);
     // Compared as a whole first: printing two long vectors helps nobody.
     const std::vector<uint32_t> computed = problem.computed(*engine);
     const std::vector<uint32_t> expected = problem.expected();
@@ -231,7 +234,7 @@ TEST_P(EngineConformance, TakesVectorsInPanels) {
         in_panels[(r / 64 * count + b) * 64 + r % 64] = plain[b * range.size() + r];
       }
     }
-    const auto engine = make_engine(GetParam(), problem.matrix(), 2);
+    const auto engine = problem.engine(GetParam(), 2);
     std::vector<uint32_t> expected(count * 9), computed(count * 9);
     engine->multiply({plain.data(), count, range.size()}, range, {expected.data(), count, 9});
     engine->multiply({in_panels.data(), count, 64, 64 * count}, range, {computed.data(), count, 9});
@@ -244,7 +247,7 @@ TEST_P(EngineConformance, AddsThePartsOfACutMatrixToTheWhole) {
   const Shape shape{4097, 9, 5, {0, 4097}, 2};
   Problem problem(shape);
   problem.fill(random);
-  const auto engine = make_engine(GetParam(), problem.matrix(), shape.threads);
+  const auto engine = problem.engine(GetParam(), shape.threads);
   const std::vector<uint32_t> queries = random.words(shape.batch * shape.rows);
   std::vector<uint32_t> whole(shape.batch * shape.columns, 7);
   std::vector<uint32_t> parts = whole;
@@ -264,7 +267,7 @@ TEST_P(EngineConformance, GivesTheSameAgain) {
   const Shape shape{1000, 33, 17, {0, 1000}, 3};
   Problem problem(shape);
   problem.fill(random);
-  const auto engine = make_engine(GetParam(), problem.matrix(), shape.threads);
+  const auto engine = problem.engine(GetParam(), shape.threads);
   const std::vector<uint32_t> first = problem.computed(*engine);
   for (int i = 0; i < 20; ++i) ASSERT_EQ(problem.computed(*engine), first);
 }
@@ -310,11 +313,11 @@ TEST_P(EngineConformance, SharesWorkAmongAnyNumberOfThreads) {
 
 TEST_P(EngineConformance, NamesItselfAsItIsCalled) {
   const Problem problem(Shape{64, 4, 1, {0, 64}});
-  const auto engine = make_engine(GetParam(), problem.matrix(), 1);
+  const auto engine = problem.engine(GetParam(), 1);
   const std::string name(engine->name());
   const std::vector<std::string> names = engine_names();
   EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
-  EXPECT_EQ(make_engine(name, problem.matrix(), 1)->name(), name);
+  EXPECT_EQ(problem.engine(name, 1)->name(), name);
   EXPECT_TRUE(GetParam() == "auto" || name.starts_with(GetParam())) << name;
 }
 
@@ -338,8 +341,7 @@ TEST(EngineFactory, KnowsAutoFirstAndTheReferenceAlways) {
 TEST(EngineFactory, RefusesOtherNamesAndSaysWhichThereAre) {
   const Problem problem(Shape{64, 4, 1, {0, 64}});
   for (const char* name : {"", "CPU", "cpu:", "cpu:sse9", "gpu", "auto "}) {
-    const std::string message =
-        support::bad_input_of([&] { make_engine(name, problem.matrix(), 1); });
+    const std::string message = support::bad_input_of([&] { problem.engine(name, 1); });
     EXPECT_NE(message.find("portable"), std::string::npos) << '"' << name << "\": " << message;
   }
 }

@@ -90,7 +90,7 @@ TEST(BuildProgram, ReadsEveryFormat) {
     arguments.insert(arguments.end(), input.begin(), input.end());
     const ProgramResult result = run(folder, arguments);
     ASSERT_EQ(result.status, 0) << result.err;
-    const LoadedDatabase database = load_database(folder / "db");
+    const LoadedDatabase database = load(folder / "db");
     EXPECT_EQ(look_up(database, "a"), "1") << input[0];
     EXPECT_EQ(look_up(database, "b"), "2") << input[0];
   }
@@ -101,7 +101,7 @@ TEST(BuildProgram, ReadsStandardInput) {
   const ProgramResult result = run(
       folder, {kBlindfuse, "build", "-", "--format", "tsv", "--output", folder / "db"}, "a\tb\n");
   ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(look_up(load_database(folder / "db"), "a"), "b");
+  EXPECT_EQ(look_up(load(folder / "db"), "a"), "b");
 }
 
 TEST(BuildProgram, SaysWhatItRebuilt) {
@@ -125,7 +125,7 @@ TEST(BuildProgram, PrintsAReportAsJsonAlone) {
       run(folder, {kBlindfuse, "build", input, "--output", folder / "db", "--json"});
   const auto report = nlohmann::json::parse(result.out);
   EXPECT_EQ(report["layout"]["key_count"], 1);
-  EXPECT_EQ(report["epoch"], load_database(folder / "db").epoch);
+  EXPECT_EQ(report["epoch"], load(folder / "db").epoch);
 }
 
 TEST(BuildProgram, WarnsOfValuesOfVeryDifferentLengths) {
@@ -145,7 +145,7 @@ TEST(BuildProgram, TakesOptionsFromTheEnvironment) {
   const ProgramResult result = run(folder, {"env", "BLINDFUSE_ARITY=4", "BLINDFUSE_SHARDS=3",
                                             kBlindfuse, "build", input, "--output", folder / "db"});
   ASSERT_EQ(result.status, 0) << result.err;
-  const Layout layout = load_database(folder / "db").manifest.layout;
+  const Layout layout = load(folder / "db").manifest.layout;
   EXPECT_EQ(layout.arity, 4u);
   EXPECT_EQ(layout.shard_count, 3u);
 }

@@ -29,7 +29,7 @@ TEST(Kill, LeavesAWholeEpochAtAnyMoment) {
   ASSERT_EQ(run(folder, command).status, 0);
   const auto whole_build = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - start);
-  std::string before = load_database(folder / "db").epoch;
+  std::string before = load(folder / "db").epoch;
   int killed = 0;
   int published = 0;
   for (int version = 1001; version < 1041; ++version) {
@@ -39,7 +39,7 @@ TEST(Kill, LeavesAWholeEpochAtAnyMoment) {
         std::chrono::microseconds(random() % static_cast<unsigned>(whole_build.count() * 5 / 4)));
     build.send(SIGKILL);
     killed += build.wait() == -SIGKILL ? 1 : 0;
-    const LoadedDatabase database = load_database(folder / "db");
+    const LoadedDatabase database = load(folder / "db");
     const auto value = look_up(database, "k17");
     ASSERT_TRUE(value);
     if (database.epoch == before) continue;
@@ -69,7 +69,7 @@ TEST(Kill, LeavesNothingThatHindersAFirstBuild) {
     build.send(SIGKILL);
     build.wait();
     ASSERT_EQ(run(folder, command).status, 0) << "after " << delay_ms << " ms";
-    ASSERT_EQ(look_up(load_database(folder / "db"), "k17"), "v");
+    ASSERT_EQ(look_up(load(folder / "db"), "k17"), "v");
   }
 }
 

@@ -23,7 +23,7 @@ std::span<const uint8_t> bytes_of(const std::string& text) {
 class BatchSchedulerTest : public testing::Test {
  protected:
   std::unique_ptr<BatchScheduler> scheduler(size_t batch_max, size_t queue_max) {
-    return std::make_unique<BatchScheduler>(engine_, database_.manifest.layout,
+    return std::make_unique<BatchScheduler>(*database_.engine, database_.manifest.layout,
                                             BatchLimits{batch_max, queue_max});
   }
 
@@ -40,9 +40,9 @@ class BatchSchedulerTest : public testing::Test {
     while (scheduler.waiting_count() < count) std::this_thread::yield();
   }
 
-  const LoadedDatabase database_ = server_testing::tiny_database();
   const std::shared_ptr<TestEngine::Control> control_ = std::make_shared<TestEngine::Control>();
-  TestEngine engine_{database_.matrix, control_};
+  const LoadedDatabase database_ =
+      server_testing::tiny_database(std::make_unique<TestEngine>(control_));
 };
 
 // The numbers are small enough to work out on paper.
@@ -55,14 +55,13 @@ TEST(BatchScheduler, ComputesAProductWorkedOutByHand) {
   layout.record = {.digest_bytes = 0, .length_bytes = 0, .value_bytes = 2};
   layout.query_bits = 32;
   layout.response_bits = 16;
-  Matrix matrix(64, 2);
+  TestEngine engine(std::make_shared<TestEngine::Control>(), 64, 2);
   std::vector<uint8_t> columns(2 * 64);
   columns[0] = 3;  // row 0: 3, -2
   columns[64] = 0xfe;
   columns[5] = 0xff;  // row 5: -1, 127
   columns[64 + 5] = 0x7f;
-  matrix.set_columns(0, columns);
-  TestEngine engine(matrix, std::make_shared<TestEngine::Control>());
+  engine.set_columns(0, columns);
   BatchScheduler scheduler(engine, layout, {1, 1});
   std::string query(256, '\0');
   query[2] = 1;       // row 0: 0x00010000

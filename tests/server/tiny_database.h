@@ -15,6 +15,7 @@
 #include "host/server/serving_epoch.h"
 #include "src/engine.h"
 #include "src/errors.h"
+#include "tests/plain_engine.h"
 
 namespace blindfuse::server_testing {
 
@@ -29,7 +30,8 @@ inline constexpr uint64_t kResponseBytes = (kColumns * kResponseBits + 7) / 8;
 
 inline const EpochId kOldEpoch(64, '0');
 
-inline LoadedDatabase tiny_database() {
+inline LoadedDatabase tiny_database(
+    std::unique_ptr<Engine> engine = support::PlainEngine::make(kRows, kColumns)) {
   LoadedDatabase database;
   Layout& layout = database.manifest.layout;
   layout.key_count = 200;
@@ -44,10 +46,11 @@ inline LoadedDatabase tiny_database() {
   layout.hint_bits = 18;
 
   std::mt19937_64 random(20'240'601);
-  database.matrix = Matrix(kRows, kColumns);
+  database.engine = std::move(engine);
   std::vector<uint8_t> bytes(kRows * kColumns);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
-  database.matrix.set_columns(0, bytes);
+  database.engine->set_columns(0, bytes);
+  database.engine->seal();
   database.hints.resize(layout.hint_bytes());
   for (uint8_t& byte : database.hints) byte = static_cast<uint8_t>(random());
   database.table.resize(kShards);
@@ -86,11 +89,12 @@ inline std::string pack(const Numbers& numbers, uint32_t bits) {
 // even.
 inline std::string expected_response(const Numbers& query) {
   static const LoadedDatabase database = tiny_database();
+  const auto& matrix = support::PlainEngine::in(database);
   Numbers rounded;
   for (uint32_t c = 0; c < kColumns; ++c) {
     int64_t sum = 0;
     for (uint32_t r = 0; r < kRows; ++r) {
-      sum += int64_t{query[r]} * 16 * database.matrix.at(r, c);  // 16 = 2^(32 - query_bits)
+      sum += int64_t{query[r]} * 16 * matrix.at(r, c);  // 16 = 2^(32 - query_bits)
     }
     const int64_t q = int64_t{1} << 32;
     const int64_t word = ((sum % q) + q) % q;
@@ -105,7 +109,7 @@ inline std::string expected_response(const Numbers& query) {
 }
 
 // Multiplies with plain loops. A test can hold it back before every product, and make it fail.
-class TestEngine final : public Engine {
+class TestEngine final : public support::PlainEngine {
  public:
   // Outlives the engine, which a server destroys when it likes.
   struct Control {
@@ -131,10 +135,9 @@ class TestEngine final : public Engine {
     }
   };
 
-  TestEngine(const Matrix& matrix, std::shared_ptr<Control> control)
-      : matrix_(matrix), control_(std::move(control)) {}
-
-  std::string_view name() const override { return "test"; }
+  explicit TestEngine(std::shared_ptr<Control> control, uint64_t rows = kRows,
+                      uint64_t columns = kColumns)
+      : PlainEngine(rows, columns), control_(std::move(control)) {}
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
     {
@@ -144,19 +147,10 @@ class TestEngine final : public Engine {
       control_->changed.wait(lock, [&] { return !control_->held; });
       if (control_->failing) throw EngineTrouble("the test wants a failure");
     }
-    for (size_t b = 0; b < queries.count; ++b) {
-      for (uint64_t c = 0; c < matrix_.column_count(); ++c) {
-        for (uint64_t r = rows.first; r < rows.last; ++r) {
-          const auto entry = static_cast<uint32_t>(int32_t{matrix_.at(r, c)});
-          products.words[b * products.stride + c] +=
-              queries.words[b * queries.stride + (r - rows.first)] * entry;
-        }
-      }
-    }
+    PlainEngine::multiply(queries, rows, products);
   }
 
  private:
-  const Matrix& matrix_;
   const std::shared_ptr<Control> control_;
 };
 
@@ -164,8 +158,7 @@ inline std::shared_ptr<const ServingEpoch> tiny_epoch(
     std::shared_ptr<TestEngine::Control> control = std::make_shared<TestEngine::Control>(),
     const BatchLimits& limits = {.batch_max = 4, .queue_max = 8}) {
   return std::make_shared<const ServingEpoch>(
-      tiny_database(),
-      [&](const Matrix& matrix) { return std::make_unique<TestEngine>(matrix, control); }, limits);
+      tiny_database(std::make_unique<TestEngine>(std::move(control))), limits);
 }
 
 }  // namespace blindfuse::server_testing
