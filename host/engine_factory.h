@@ -12,9 +12,10 @@
 
 namespace blindfuse {
 
-// "auto", "cpu", or "cpu:KERNEL", for a matrix of this size. thread_count 0: one a processor.
-// Throws BadInput for an engine that does not exist or that this machine cannot run, naming those
-// it can; EngineTrouble when memory cannot hold the matrix.
+// "auto", "cpu", "cpu:KERNEL", "cuda" or "cuda:KERNEL", the last two with "@DEVICE" or without, for
+// a matrix of this size. "auto" is a CUDA device when there is one. thread_count 0: one a processor
+// (of the CPU). Throws BadInput for an engine that does not exist or that this machine cannot run,
+// naming those it can; EngineTrouble when memory cannot hold the matrix.
 std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,
                                     uint64_t column_count, unsigned thread_count);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace blindfuse {
@@ -84,6 +85,8 @@ class Engine {
 
   // Names the engine and the kernel it chose, as --engine takes it: "cpu:avx512".
   virtual std::string_view name() const = 0;
+  // What it runs on, for people: "4 threads".
+  virtual std::string hardware() const = 0;
 
   virtual uint64_t row_count() const = 0;     // R
   virtual uint64_t column_count() const = 0;  // C

@@ -30,6 +30,7 @@ class PlainEngine : public Engine {
   bool is_sealed() const { return sealed_; }
 
   std::string_view name() const override { return "plain"; }
+  std::string hardware() const override { return "none"; }
   uint64_t row_count() const override { return row_count_; }
   uint64_t column_count() const override { return column_count_; }
 

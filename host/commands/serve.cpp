@@ -65,7 +65,7 @@ void run_serve(ServeCommand options) {
         engine_lost = true;
         signals.request_stop();
       });
-  spdlog::info("engine {}", epoch->engine_name());
+  spdlog::info("engine {}, {}", epoch->engine().name(), epoch->engine().hardware());
 
   HttpServer server(epoch, std::move(socket), options.server);
   std::optional<ReadyFile> ready;

@@ -30,6 +30,9 @@ class CpuEngine final : public Engine {
   }
 
   std::string_view name() const override { return name_; }
+  std::string hardware() const override {
+    return std::to_string(threads_.count()) + (threads_.count() == 1 ? " thread" : " threads");
+  }
   uint64_t row_count() const override { return matrix_.row_count(); }
   uint64_t column_count() const override { return matrix_.column_count(); }
 

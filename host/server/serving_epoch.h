@@ -23,7 +23,7 @@ class ServingEpoch {
 
   const LoadedDatabase& database() const { return database_; }
   const Layout& layout() const { return database_.manifest.layout; }
-  std::string_view engine_name() const { return database_.engine->name(); }
+  const Engine& engine() const { return *database_.engine; }
 
   // Any number of threads may ask it, also those that see the epoch as const.
   BatchScheduler& scheduler() const { return *scheduler_; }

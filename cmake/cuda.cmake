@@ -1,0 +1,38 @@
+# The CUDA engine, as blindfuse_cuda, where nvcc is: on PATH, or where NVIDIA installs it. The runtime is linked
+# statically, so that the programs start on machines that have no CUDA, and the driver is looked for when they run.
+option(BLINDFUSE_CUDA "Build the CUDA engine if there is nvcc" ON)
+
+if(NOT BLINDFUSE_CUDA OR BLINDFUSE_ENGINE_ONLY)
+  message(STATUS "Engines: CPU; CUDA is switched off")
+  return()
+endif()
+find_program(BLINDFUSE_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin /usr/local/cuda/bin)
+if(NOT BLINDFUSE_NVCC)
+  message(STATUS "Engines: CPU; there is no nvcc here to build the CUDA engine with")
+  return()
+endif()
+
+# Ampere, Ada and Hopper as they are; later ones compile what is kept for compute capability 9.0.
+set(CMAKE_CUDA_ARCHITECTURES 80-real 89-real 90a-real 90-virtual)
+set(CMAKE_CUDA_COMPILER ${BLINDFUSE_NVCC})
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+enable_language(CUDA)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  # CMake 3.25 does not know that nvcc has had C++20 since version 12.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+find_package(CUDAToolkit REQUIRED)
+
+file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu)
+add_library(blindfuse_cuda STATIC ${cuda_sources})
+target_link_libraries(blindfuse_cuda PUBLIC blindfuse_errors PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
+target_include_directories(blindfuse_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+# constexpr functions of src/ serve on the device, too.
+target_compile_options(blindfuse_cuda PRIVATE
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra
+    $<$<BOOL:${BLINDFUSE_WERROR}>:-Werror=all-warnings>>)
+target_link_libraries(blindfuse_engine PRIVATE blindfuse_cuda)
+target_compile_definitions(blindfuse_engine PRIVATE BLINDFUSE_CUDA_ENGINE)
+message(STATUS "Engines: CPU, and CUDA by nvcc ${CMAKE_CUDA_COMPILER_VERSION}")

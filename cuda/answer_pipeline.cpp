@@ -1,0 +1,134 @@
+#include "cuda/answer_pipeline.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+
+#include "cuda/kernels.h"
+#include "cuda/memory.h"
+#include "cuda/stream.h"
+#include "src/bit_packing.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+uint64_t words_for(uint64_t bytes) { return (bytes + 3) / 4; }
+
+class DeviceAnswerPipeline final : public AnswerPipeline {
+ public:
+  DeviceAnswerPipeline(Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
+                       size_t slot_count, size_t batch_max, int device)
+      : scanner_(scanner),
+        device_(device),
+        bits_(bits),
+        rows_(matrix.row_count()),
+        columns_(matrix.column_count()),
+        // Reading a word touches the one behind it.
+        slot_words_(words_for(packed_bytes(rows_, bits.query)) + 1),
+        response_bytes_(packed_bytes(columns_, bits.response)),
+        response_words_((columns_ + 31) / 32 * bits.response),
+        slots_(slot_count * slot_words_) {
+    std::ranges::fill(slots_.span(), 0u);
+    for (Lane& lane : lanes_) {
+      lane.packed = DeviceMemory<uint32_t>(batch_max * slot_words_);
+      lane.limbs =
+          DeviceMemory<int8_t>(limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix.pitch());
+      lane.products = DeviceMemory<uint32_t>(batch_max * columns_);
+      lane.rounded = DeviceMemory<uint32_t>(batch_max * response_words_);
+      lane.responses = PinnedMemory<uint8_t>(batch_max * response_bytes_);
+    }
+    limb_pitch_ = matrix.pitch();
+    BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
+  }
+
+  size_t depth() const override { return kLanes; }
+
+  void put(size_t slot, std::span<const uint8_t> query) override {
+    std::ranges::copy(query, reinterpret_cast<uint8_t*>(slots_.data() + slot * slot_words_));
+  }
+
+  void begin(size_t first, size_t count) override {
+    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    Lane& lane = lanes_[next_];
+    const cudaStream_t stream = lane.stream.get();
+    const auto queries = static_cast<uint32_t>(count);
+    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.packed.data(), slots_.data() + first * slot_words_,
+                                   count * slot_words_ * sizeof(uint32_t), cudaMemcpyHostToDevice,
+                                   stream));
+    const Limbs limbs{lane.limbs.data(), limb_pitch_};
+    start_cut(PackedWords{lane.packed.data(), slot_words_, bits_.query, rows_}, queries, limbs,
+              stream);
+    BLINDFUSE_CUDA(
+        cudaMemsetAsync(lane.products.data(), 0, count * columns_ * sizeof(uint32_t), stream));
+    scanner_.start(limbs, queries, {0, rows_}, lane.products.data(), stream);
+    start_round({lane.products.data(), columns_, static_cast<uint32_t>(columns_), bits_.response,
+                 lane.rounded.data(), response_words_},
+                queries, stream);
+    BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.responses.data(), response_bytes_, lane.rounded.data(),
+                                     response_words_ * sizeof(uint32_t), response_bytes_, count,
+                                     cudaMemcpyDeviceToHost, stream));
+    lane.done.record(lane.stream);
+    begun_.push_back({next_, count});
+    next_ = (next_ + 1) % kLanes;
+  }
+
+  std::span<const uint8_t> finish() override {
+    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    const Begun oldest = begun_.front();
+    begun_.pop_front();
+    const Lane& lane = lanes_[oldest.lane];
+    lane.done.wait();
+    return {lane.responses.data(), oldest.count * response_bytes_};
+  }
+
+ private:
+  static constexpr size_t kLanes = 2;
+  struct Lane {
+    DeviceMemory<uint32_t> packed;  // queries
+    DeviceMemory<int8_t> limbs;
+    DeviceMemory<uint32_t> products;
+    DeviceMemory<uint32_t> rounded;
+    PinnedMemory<uint8_t> responses;
+    Event done;
+    Stream stream;
+  };
+  struct Begun {
+    size_t lane;
+    size_t count;
+  };
+
+  Scanner& scanner_;
+  const int device_;
+  const WireBits bits_;
+  const uint64_t rows_;
+  const uint64_t columns_;
+  const uint64_t slot_words_;
+  const uint64_t response_bytes_;
+  const uint64_t response_words_;
+  uint64_t limb_pitch_ = 0;
+  PinnedMemory<uint32_t> slots_;
+  Lane lanes_[kLanes];
+  size_t next_ = 0;
+  std::deque<Begun> begun_;
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
+                                                            const DeviceMatrix& matrix,
+                                                            WireBits bits, size_t slot_count,
+                                                            size_t batch_max, int device) {
+  try {
+    return std::make_unique<DeviceAnswerPipeline>(scanner, matrix, bits, slot_count, batch_max,
+                                                  device);
+  } catch (const EngineLost&) {
+    throw;
+  } catch (const EngineTrouble& error) {
+    throw EngineTrouble("no room for " + std::to_string(slot_count) + " waiting queries and " +
+                        std::to_string(2 * batch_max) +
+                        " on the device; lower --queue-max or --batch-max: " + error.what());
+  }
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,14 @@
+// What the CUDA runtime reports, as exceptions. No failure is swallowed.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace blindfuse {
+
+// Throws EngineTrouble when memory is short, EngineLost for anything else: a kernel that failed
+// takes the whole context with it. The message has call, file and line.
+void check_cuda(cudaError_t status, const char* call, const char* file, int line);
+
+}  // namespace blindfuse
+
+#define BLINDFUSE_CUDA(call) ::blindfuse::check_cuda((call), #call, __FILE__, __LINE__)

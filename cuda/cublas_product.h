@@ -1,0 +1,30 @@
+// The product by the vendor's library, as a kernel to compare with: bytes times limbs with cuBLAS.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "cuda/kernels/tasks.h"
+
+namespace blindfuse {
+
+// Bound to one device and one stream at a time. cuBLAS is loaded when it is first needed, so that
+// nothing else depends on it.
+class CublasProduct {
+ public:
+  // Throws BadInput where the library is not installed, EngineTrouble when it fails.
+  CublasProduct();
+  ~CublasProduct();
+
+  // Starts it; task.limbs and task.products as for the kernels (cuda/kernels.h).
+  void start(const ScanTask& task, cudaStream_t stream);
+
+ private:
+  class Library;
+  struct Work;
+
+  std::unique_ptr<Work> work_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,185 @@
+#include "cuda/cuda_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cuda/answer_pipeline.h"
+#include "cuda/device_matrix.h"
+#include "cuda/kernels.h"
+#include "cuda/panel_products.h"
+#include "cuda/scanner.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// Queries that multiply() takes at a time: a tile of the tensor core kernel.
+constexpr uint64_t kQueriesAtOnce = 32;
+
+// What two batches of a server take beside the matrix, and some for what CUDA itself needs.
+uint64_t bytes_beside(uint64_t rows, uint64_t columns) {
+  constexpr uint64_t kServerBatches = 2 * 32;
+  return kServerBatches * 8 * (rows + columns) + (uint64_t{64} << 20);
+}
+
+int use_device(int device) {
+  const std::string why_not = why_no_cuda_device();
+  if (!why_not.empty()) throw Misuse("the engine cuda cannot run: " + why_not);
+  int count = 0;
+  BLINDFUSE_CUDA(cudaGetDeviceCount(&count));
+  if (device < 0 || device >= count) {
+    throw Misuse("there is no CUDA device " + std::to_string(device) + "; this machine has " +
+                 std::to_string(count) + ", counted from 0");
+  }
+  BLINDFUSE_CUDA(cudaSetDevice(device));
+  return device;
+}
+
+std::string engine_name(std::string_view kernel, int device) {
+  std::string name = "cuda";
+  if (!kernel.empty()) name += ":" + std::string(kernel);
+  if (device != 0) name += "@" + std::to_string(device);
+  return name;
+}
+
+class CudaEngine final : public Engine {
+ public:
+  CudaEngine(std::string_view kernel, int device, uint64_t row_count, uint64_t column_count)
+      : device_(use_device(device)),
+        name_(engine_name(kernel, device)),
+        matrix_(row_count, column_count, bytes_beside(row_count, column_count)),
+        scanner_(matrix_, kernel) {}
+
+  std::string_view name() const override { return name_; }
+  std::string hardware() const override { return cuda_device_name(device_); }
+  uint64_t row_count() const override { return matrix_.row_count(); }
+  uint64_t column_count() const override { return matrix_.column_count(); }
+
+  void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
+    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    matrix_.set_columns(first, bytes);
+  }
+
+  void seal() override {
+    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    matrix_.check();
+    scanner_.calibrate();
+  }
+
+  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
+    invariant(rows.first <= rows.last && rows.last <= row_count(), "rows of the matrix");
+    invariant(queries.count == products.count, "a product for every query");
+    if (rows.size() == 0 || column_count() == 0) return;
+    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    for (uint64_t b = 0; b < queries.count; b += kQueriesAtOnce) {
+      QueryBatch some = queries;
+      some.words += b * queries.stride;
+      some.count = std::min(kQueriesAtOnce, queries.count - b);
+      multiply_some(some, rows,
+                    {products.words + b * products.stride, some.count, products.stride});
+    }
+  }
+
+  std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) override {
+    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    return make_device_panel_products(scanner_, matrix_, count, rows_max);
+  }
+  std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
+                                                       size_t batch_max) override {
+    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    return make_device_answer_pipeline(scanner_, matrix_, bits, slot_count, batch_max, device_);
+  }
+
+ private:
+  // The words in whole vectors, to the device and back.
+  void multiply_some(QueryBatch queries, RowRange rows, ProductBatch products) {
+    const auto count = static_cast<uint32_t>(queries.count);
+    const uint64_t columns = column_count();
+    reserve(host_words_, count * rows.size());
+    reserve(words_, count * rows.size());
+    reserve(host_products_, count * columns);
+    reserve(products_, count * columns);
+    const Limbs limbs{nullptr, uint64_t{Scanner::step_count(rows)} * kStepRows};
+    reserve(limbs_, limb_rows_for(count) * limbs.pitch);
+    gather(queries, rows.size());
+    const cudaStream_t stream = stream_.get();
+    BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data(), host_words_.data(),
+                                   count * rows.size() * sizeof(uint32_t), cudaMemcpyHostToDevice,
+                                   stream));
+    start_cut(PlainWords{words_.data(), rows.size(), 64, rows.size(), Scanner::lead(rows)}, count,
+              {limbs_.data(), limbs.pitch}, stream);
+    BLINDFUSE_CUDA(
+        cudaMemsetAsync(products_.data(), 0, count * columns * sizeof(uint32_t), stream));
+    scanner_.start({limbs_.data(), limbs.pitch}, count, rows, products_.data(), stream);
+    BLINDFUSE_CUDA(cudaMemcpyAsync(host_products_.data(), products_.data(),
+                                   count * columns * sizeof(uint32_t), cudaMemcpyDeviceToHost,
+                                   stream));
+    stream_.wait();
+    for (size_t b = 0; b < count; ++b) {
+      const uint32_t* from = host_products_.data() + b * columns;
+      uint32_t* to = products.words + b * products.stride;
+      for (uint64_t c = 0; c < columns; ++c) to[c] += from[c];
+    }
+  }
+
+  void gather(const QueryBatch& queries, uint64_t rows) {
+    constexpr uint64_t kPanel = 64;
+    for (size_t b = 0; b < queries.count; ++b) {
+      const uint32_t* from = queries.words + b * queries.stride;
+      uint32_t* to = host_words_.data() + b * rows;
+      for (uint64_t r = 0; r < rows; r += kPanel) {
+        std::copy_n(from + r / kPanel * queries.panel_stride, std::min(kPanel, rows - r), to + r);
+      }
+    }
+  }
+
+  template <typename Memory>
+  static void reserve(Memory& memory, uint64_t count) {
+    if (memory.size() >= count) return;
+    memory = {};  // not both at the same time
+    memory = Memory(count);
+    BLINDFUSE_CUDA(cudaDeviceSynchronize());
+  }
+
+  const int device_;
+  const std::string name_;
+  DeviceMatrix matrix_;
+  Scanner scanner_;
+  // Of multiply(), as large as they ever had to be.
+  PinnedMemory<uint32_t> host_words_, host_products_;
+  DeviceMemory<uint32_t> words_, products_;
+  DeviceMemory<int8_t> limbs_;
+  Stream stream_;
+};
+
+}  // namespace
+
+std::string why_no_cuda_device() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count > 0) return "";
+  (void)cudaGetLastError();
+  if (status == cudaErrorInsufficientDriver) {
+    return "no NVIDIA driver, or one that is older than this program's CUDA";
+  }
+  if (status == cudaSuccess || status == cudaErrorNoDevice) return "no CUDA device";
+  return cudaGetErrorString(status);
+}
+
+std::string cuda_device_name(int device) {
+  cudaDeviceProp properties{};
+  BLINDFUSE_CUDA(cudaGetDeviceProperties(&properties, device));
+  return std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
+         "." + std::to_string(properties.minor) + ", " +
+         std::to_string(properties.multiProcessorCount) + " multiprocessors, " +
+         std::to_string(properties.totalGlobalMem / 1'000'000'000) + " GB";
+}
+
+std::vector<std::string_view> cuda_kernel_names() { return Scanner::kernel_names(); }
+
+std::unique_ptr<Engine> make_cuda_engine(std::string_view kernel, int device, uint64_t row_count,
+                                         uint64_t column_count) {
+  return std::make_unique<CudaEngine>(kernel, device, row_count, column_count);
+}
+
+}  // namespace blindfuse

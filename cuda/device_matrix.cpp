@@ -1,0 +1,102 @@
+#include "cuda/device_matrix.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "cuda/kernels.h"
+#include "src/errors.h"
+#include "src/little_endian.h"
+
+namespace blindfuse {
+namespace {
+
+// Columns behind the last, all zero, for those who want a multiple of four (cuda/cublas_product.h).
+constexpr uint64_t kColumnGrain = 4;
+
+uint64_t round_up(uint64_t value, uint64_t grain) { return (value + grain - 1) / grain * grain; }
+
+uint64_t check_room(uint64_t bytes) {
+  size_t free = 0, total = 0;
+  BLINDFUSE_CUDA(cudaMemGetInfo(&free, &total));
+  if (bytes <= free) return bytes;
+  int device = 0;
+  BLINDFUSE_CUDA(cudaGetDevice(&device));
+  throw EngineTrouble("the matrix and its queries need " + std::to_string(bytes) +
+                      " bytes of memory; CUDA device " + std::to_string(device) + " has " +
+                      std::to_string(free) + " free of " + std::to_string(total));
+}
+
+// As cuda/kernels/checksum.cuh defines it.
+uint64_t checksum(std::span<const uint8_t> column) {
+  uint64_t sum = 0;
+  const size_t whole = column.size() / 8;
+  for (size_t i = 0; i < whole; ++i) {
+    sum += (2 * i + 1) * load_le<uint64_t>(column.data() + 8 * i);
+  }
+  uint8_t last[8] = {};
+  std::copy(column.begin() + static_cast<ptrdiff_t>(8 * whole), column.end(), last);
+  return sum + (2 * whole + 1) * load_le<uint64_t>(last);
+}
+
+}  // namespace
+
+DeviceMatrix::DeviceMatrix(uint64_t row_count, uint64_t column_count, uint64_t bytes_beside)
+    : row_count_(row_count),
+      column_count_(column_count),
+      pitch_(round_up(row_count, kStepRows)),
+      bytes_(check_room(pitch_ * round_up(column_count, kColumnGrain) + bytes_beside) -
+             bytes_beside),
+      checksums_(column_count) {
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());  // cleared before another stream writes there
+}
+
+void DeviceMatrix::set_columns(uint64_t first, std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return;
+  const uint64_t count = bytes.size() / row_count_;
+  invariant(count * row_count_ == bytes.size() && first + count <= column_count_,
+            "whole columns that lie in the matrix");
+  for (uint64_t c = 0; c < count; ++c) {
+    checksums_[first + c] = checksum(bytes.subspan(c * row_count_, row_count_));
+  }
+  const std::lock_guard lock(mutex_);
+  const uint64_t step = std::max<uint64_t>(1, kStagingBytes / row_count_);
+  for (uint64_t done = 0; done < count; done += step) {
+    const uint64_t columns = std::min(step, count - done);
+    send(first + done, bytes.subspan(done * row_count_, columns * row_count_));
+  }
+}
+
+void DeviceMatrix::send(uint64_t first, std::span<const uint8_t> bytes) {
+  Staging& staging = staging_[next_staging_];
+  next_staging_ = 1 - next_staging_;
+  staging.sent.wait();
+  if (staging.bytes.size() < bytes.size()) {
+    staging.bytes = PinnedMemory<uint8_t>(std::max(bytes.size(), kStagingBytes));
+  }
+  std::ranges::copy(bytes, staging.bytes.data());
+  BLINDFUSE_CUDA(cudaMemcpy2DAsync(bytes_.data() + first * pitch_, pitch_, staging.bytes.data(),
+                                   row_count_, row_count_, bytes.size() / row_count_,
+                                   cudaMemcpyHostToDevice, stream_.get()));
+  staging.sent.record(stream_);
+}
+
+void DeviceMatrix::check() {
+  const std::lock_guard lock(mutex_);
+  if (bytes_.size() == 0) return;
+  const DeviceMemory<unsigned long long> sums(column_count_);
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());
+  start_checksums(bytes_.data(), pitch_, column_count_, sums.data(), stream_.get());
+  std::vector<uint64_t> arrived(column_count_);
+  BLINDFUSE_CUDA(cudaMemcpyAsync(arrived.data(), sums.data(), column_count_ * sizeof(uint64_t),
+                                 cudaMemcpyDeviceToHost, stream_.get()));
+  stream_.wait();
+  const auto [at, sent] = std::ranges::mismatch(arrived, checksums_);
+  if (at != arrived.end()) {
+    throw EngineTrouble("column " + std::to_string(at - arrived.begin()) +
+                        " of the matrix arrived altered in the device's memory");
+  }
+  for (Staging& staging : staging_) staging.bytes = {};
+}
+
+}  // namespace blindfuse

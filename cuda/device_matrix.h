@@ -1,0 +1,54 @@
+// The matrix in the device's memory: column after column, as the kernels read it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "cuda/memory.h"
+#include "cuda/stream.h"
+
+namespace blindfuse {
+
+// Every column begins at a multiple of 128 bytes and is followed by zeros up to the next.
+class DeviceMatrix {
+ public:
+  // On the current device; all zero. Throws EngineTrouble, with the bytes needed and those free,
+  // before anything is allocated, when `bytes_beside` more would not fit with it.
+  DeviceMatrix(uint64_t row_count, uint64_t column_count, uint64_t bytes_beside);
+
+  uint64_t row_count() const { return row_count_; }
+  uint64_t column_count() const { return column_count_; }
+  uint64_t pitch() const { return pitch_; }
+  const int8_t* data() const { return bytes_.data(); }
+
+  // As Engine::set_columns (src/engine.h). Returns before all has arrived.
+  void set_columns(uint64_t first, std::span<const uint8_t> bytes);
+
+  // Waits until all has arrived, and compares checksums that the device computes with those of what
+  // was sent. Throws EngineTrouble, naming the first column that differs.
+  void check();
+
+ private:
+  void send(uint64_t first, std::span<const uint8_t> bytes);
+
+  uint64_t row_count_;
+  uint64_t column_count_;
+  uint64_t pitch_;
+  DeviceMemory<int8_t> bytes_;
+  std::vector<uint64_t> checksums_;  // of what was sent
+
+  // Two buffers, one filled while the other one is on its way.
+  static constexpr uint64_t kStagingBytes = 16 << 20;
+  struct Staging {
+    PinnedMemory<uint8_t> bytes;
+    Event sent;
+  };
+  std::mutex mutex_;
+  Stream stream_;
+  Staging staging_[2];
+  unsigned next_staging_ = 0;
+};
+
+}  // namespace blindfuse

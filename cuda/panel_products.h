@@ -1,0 +1,17 @@
+// The sums of panel after panel on the device, for the hint: words go there from two buffers in
+// turn, and the sums stay there until the end.
+#pragma once
+
+#include <memory>
+
+#include "cuda/scanner.h"
+#include "src/engine.h"
+
+namespace blindfuse {
+
+// Scanner and matrix outlive it, and the device is current wherever it is used.
+std::unique_ptr<PanelProducts> make_device_panel_products(Scanner& scanner,
+                                                          const DeviceMatrix& matrix, size_t count,
+                                                          uint64_t rows_max);
+
+}  // namespace blindfuse

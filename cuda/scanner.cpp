@@ -1,0 +1,130 @@
+#include "cuda/scanner.h"
+
+#include <algorithm>
+#include <string>
+
+#include "cuda/kernels.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// Below this a scan takes no time that matters, and none that could be measured.
+constexpr uint64_t kCalibrationBytesMin = 64 << 20;
+
+// Two points of a stream, and the time between them.
+class Timer {
+ public:
+  Timer() {
+    BLINDFUSE_CUDA(cudaEventCreate(&begin_));
+    BLINDFUSE_CUDA(cudaEventCreate(&end_));
+  }
+  ~Timer() {
+    (void)cudaEventDestroy(begin_);
+    (void)cudaEventDestroy(end_);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  void begin(const Stream& stream) { BLINDFUSE_CUDA(cudaEventRecord(begin_, stream.get())); }
+  double end(const Stream& stream) {
+    BLINDFUSE_CUDA(cudaEventRecord(end_, stream.get()));
+    BLINDFUSE_CUDA(cudaEventSynchronize(end_));
+    float milliseconds = 0;
+    BLINDFUSE_CUDA(cudaEventElapsedTime(&milliseconds, begin_, end_));
+    return double{milliseconds};
+  }
+
+ private:
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<std::string_view> Scanner::kernel_names() { return {"dp4a", "mma", "cublas"}; }
+
+Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel)
+    : matrix_(matrix), few_max_(kScanFewQueriesMax) {
+  if (kernel.empty()) {
+    kernel_ = Kernel::kAuto;
+  } else if (kernel == "dp4a") {
+    kernel_ = Kernel::kDp4a;
+  } else if (kernel == "mma") {
+    kernel_ = Kernel::kMma;
+  } else if (kernel == "cublas") {
+    kernel_ = Kernel::kCublas;
+    cublas_ = std::make_unique<CublasProduct>();
+  } else {
+    throw Misuse("there is no CUDA kernel \"" + std::string(kernel) +
+                 "\"; there are dp4a, mma and cublas");
+  }
+}
+
+uint32_t Scanner::step_count(RowRange rows) {
+  if (rows.size() == 0) return 0;
+  return static_cast<uint32_t>((rows.last + kStepRows - 1) / kStepRows - rows.first / kStepRows);
+}
+
+void Scanner::start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
+                    cudaStream_t stream) {
+  ScanTask task{};
+  task.columns = matrix_.data() + rows.first / kStepRows * kStepRows;
+  task.column_pitch = matrix_.pitch();
+  task.column_count = static_cast<uint32_t>(matrix_.column_count());
+  task.step_count = step_count(rows);
+  task.limbs = limbs.bytes;
+  task.limb_pitch = limbs.pitch;
+  task.query_count = query_count;
+  task.products = products;
+  task.product_pitch = matrix_.column_count();
+  if (task.column_count == 0 || task.step_count == 0 || task.query_count == 0) return;
+  start_kernel(kernel_, task, stream);
+}
+
+void Scanner::start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t stream) {
+  switch (kernel) {
+    case Kernel::kAuto:
+      return start_kernel(task.query_count <= few_max_ ? Kernel::kDp4a : Kernel::kMma, task,
+                          stream);
+    case Kernel::kDp4a:
+      return start_scan_few(task, stream);
+    case Kernel::kMma:
+      return start_scan_many(task, stream);
+    case Kernel::kCublas:
+      return cublas_->start(task, stream);
+  }
+}
+
+void Scanner::calibrate() {
+  if (kernel_ != Kernel::kAuto) return;
+  if (matrix_.pitch() * matrix_.column_count() < kCalibrationBytesMin) return;
+  few_max_ = 0;
+  while (few_max_ < kScanFewQueriesMax &&
+         milliseconds(Kernel::kDp4a, few_max_ + 1) <= milliseconds(Kernel::kMma, few_max_ + 1)) {
+    ++few_max_;
+  }
+}
+
+// The least of three, after one that warms up. Limbs are zero; integer products take the same time
+// whatever they multiply, but for the power that they draw.
+double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
+  const RowRange rows{0, matrix_.row_count()};
+  const DeviceMemory<int8_t> limbs(limb_rows_for(query_count) * matrix_.pitch());
+  const DeviceMemory<uint32_t> products(query_count * matrix_.column_count());
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());
+  const Kernel chosen = std::exchange(kernel_, kernel);
+  const Stream stream;
+  Timer timer;
+  double least = 1e9;
+  for (int i = 0; i < 4; ++i) {
+    timer.begin(stream);
+    start({limbs.data(), matrix_.pitch()}, query_count, rows, products.data(), stream.get());
+    const double taken = timer.end(stream);
+    if (i > 0) least = std::min(least, taken);
+  }
+  kernel_ = chosen;
+  return least;
+}
+
+}  // namespace blindfuse

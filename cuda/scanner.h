@@ -1,0 +1,50 @@
+// One scan of a matrix, by the kernel that is asked for or the fastest for the batch.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "cuda/cublas_product.h"
+#include "cuda/device_matrix.h"
+#include "cuda/kernels/tasks.h"
+#include "src/engine.h"
+
+namespace blindfuse {
+
+class Scanner {
+ public:
+  // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. Throws BadInput
+  // for any other.
+  Scanner(const DeviceMatrix& matrix, std::string_view kernel);
+
+  static std::vector<std::string_view> kernel_names();
+
+  // Steps of 128 rows that a range touches, and the rows of the first that do not count.
+  static uint32_t step_count(RowRange rows);
+  static uint32_t lead(RowRange rows) { return static_cast<uint32_t>(rows.first % kStepRows); }
+
+  // products[q * C + c] += query q's limbs times the rows; limbs as ScanTask has them, with
+  // lead(rows) zeros in front. Returns at once.
+  void start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
+             cudaStream_t stream);
+
+  // Times the kernels on the matrix as it is, to choose by. Some tens of scans.
+  void calibrate();
+
+ private:
+  enum class Kernel { kAuto, kDp4a, kMma, kCublas };
+
+  void start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t stream);
+  double milliseconds(Kernel kernel, uint32_t query_count);
+
+  const DeviceMatrix& matrix_;
+  Kernel kernel_;
+  uint32_t few_max_;  // queries up to which dp4a is the fastest
+  std::unique_ptr<CublasProduct> cublas_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,44 @@
+// A queue of work for the device, and points in it to wait for.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/check.h"
+
+namespace blindfuse {
+
+class Stream {
+ public:
+  Stream() { BLINDFUSE_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~Stream() { (void)cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  cudaStream_t get() const { return stream_; }
+  void wait() const { BLINDFUSE_CUDA(cudaStreamSynchronize(stream_)); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+ public:
+  Event() { BLINDFUSE_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  ~Event() { (void)cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  // Behind all that is in the stream now.
+  void record(const Stream& stream) const { BLINDFUSE_CUDA(cudaEventRecord(event_, stream.get())); }
+  // Until all before it is done; at once when it was never recorded.
+  void wait() const { BLINDFUSE_CUDA(cudaEventSynchronize(event_)); }
+  // The stream goes on behind it.
+  void hold(const Stream& stream) const {
+    BLINDFUSE_CUDA(cudaStreamWaitEvent(stream.get(), event_, 0));
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace blindfuse
