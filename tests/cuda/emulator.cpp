@@ -1,0 +1,534 @@
+#include "tests/cuda/emulator.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/fiber.h"
+
+namespace blindfuse::emulator {
+namespace {
+
+constexpr unsigned kLanes = 32;
+constexpr unsigned kMaxThreads = 1024;
+constexpr uint32_t kCopyBytes = 16;
+
+// What threads wait for together: the last one to arrive does it for all of them, from and to where
+// their operands lie. Nobody is woken before it is done, and a lane's operands are its own, so that
+// a lane that runs ahead to the next collective disturbs nobody.
+using Operands = std::array<void*, kLanes>;
+struct Collective {
+  const char* name;
+  void (*perform)(const Operands& operands);
+};
+
+struct Copy {
+  uint8_t* shared;
+  const void* global;
+  uint64_t group;
+
+  void perform() const { std::memcpy(shared, global, kCopyBytes); }
+};
+
+// The offsets in shared memory that up to eight lanes touch together, 16 bytes each.
+struct Phase {
+  unsigned lanes = 0;
+  std::array<size_t, 8> offsets{};
+
+  void add(size_t offset) { offsets[lanes++] = offset; }
+
+  uint64_t extra_passes() const {
+    std::array<uint64_t, 8> passes{};  // of each group of 4 banks
+    for (unsigned i = 0; i < lanes; ++i) {
+      const auto* const end = offsets.begin() + i;
+      if (std::find(offsets.begin(), end, offsets[i]) == end) ++passes[offsets[i] / 16 % 8];
+    }
+    const uint64_t most = *std::ranges::max_element(passes);
+    return most == 0 ? 0 : most - 1;
+  }
+};
+
+// The accesses of one kind by eight lanes that not all of them have come to yet.
+struct Accesses {
+  uint64_t first = 0;  // the order number of the front
+  std::deque<Phase> phases;
+};
+struct QuarterWarp {
+  Accesses copies;
+  Accesses loads;
+};
+
+struct Warp {
+  const Collective* collective = nullptr;  // of the lanes that wait
+  unsigned waiting = 0;
+  unsigned waiting_lane = 0;  // one of them
+  Operands operands{};
+  std::array<QuarterWarp, 4> quarters;
+};
+
+enum class State { kReady, kWaiting, kEnded };
+
+struct Thread {
+  Context context;
+  State state = State::kReady;
+  uint3 index{};
+  unsigned number = 0;
+  unsigned lane = 0;
+  Warp* warp = nullptr;
+  std::vector<Copy> copies;  // not yet waited for
+  uint64_t copies_issued = 0;
+  uint64_t loads_done = 0;
+  uint64_t groups_committed = 0;
+};
+
+uint4 read_16(const void* from) {
+  uint4 value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+std::string to_text(const char* what, uint3 index) {
+  return std::string(what) + " (" + std::to_string(index.x) + ", " + std::to_string(index.y) +
+         ", " + std::to_string(index.z) + ")";
+}
+
+void enter_thread();
+
+// A launch, which has one block at a time.
+class Machine {
+ public:
+  Machine(const Schedule& schedule, dim3 block, size_t shared_bytes,
+          const std::function<void()>& thread)
+      : schedule_(schedule),
+        thread_(thread),
+        shared_bytes_(shared_bytes),
+        shared_(static_cast<uint8_t*>(::operator new(shared_bytes, kSharedAlignment))) {
+    const unsigned count = block.x * block.y * block.z;
+    threads_.resize(count);
+    warps_.resize(count / kLanes);
+    for (unsigned i = 0; i < count; ++i) {
+      threads_[i].number = i;
+      threads_[i].lane = i % kLanes;
+      threads_[i].warp = &warps_[i / kLanes];
+      threads_[i].index = {i % block.x, i / block.x % block.y, i / block.x / block.y};
+    }
+  }
+
+  void run_block() {
+    std::memset(shared_.get(), 0xcd, shared_bytes_);
+    std::ranges::fill(warps_, Warp{});
+    for (Thread& thread : threads_) start(thread);
+    bool progress = true;
+    while (progress) {
+      progress = false;
+      for (size_t i = 0; i < warps_.size(); ++i) {
+        progress |= run_warp(schedule_.backward ? warps_.size() - 1 - i : i);
+      }
+    }
+    if (std::ranges::any_of(threads_, [](auto& t) { return t.state != State::kEnded; })) {
+      throw std::logic_error(to_text("block", blockIdx) + " is dead locked: " + census());
+    }
+    for (const Warp& warp : warps_) {
+      for (const QuarterWarp& quarter : warp.quarters) {
+        for (const Accesses* accesses : {&quarter.copies, &quarter.loads}) {
+          for (const Phase& phase : accesses->phases) conflicts_ += phase.extra_passes();
+        }
+      }
+    }
+  }
+
+  uint64_t conflicts() const { return conflicts_; }
+
+  // The rest is called by fibers.
+
+  // What a fiber does, from its beginning to its end.
+  void run_thread() {
+    try {
+      thread_();
+      if (const size_t count = running_->copies.size(); count != 0) {
+        fail("ended with " + std::to_string(count) +
+             " asynchronous copies that it had not waited for");
+      }
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    running_->state = State::kEnded;
+    switch_context(running_->context, host_, true);
+    std::abort();  // nobody comes back
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw std::logic_error(to_text("block", blockIdx) + ", " + to_text("thread", running_->index) +
+                           ": " + what);
+  }
+
+  // Returns when all lanes of the warp have called it and it is done.
+  void join_warp(const Collective& collective, void* operands) {
+    Warp& warp = *running_->warp;
+    arrive(collective);
+    warp.operands[running_->lane] = operands;
+    if (warp.waiting < kLanes) return wait();
+    collective.perform(warp.operands);
+    release(warp);
+  }
+
+  void join_block(const Collective& collective) {
+    arrive(collective);
+    if (++at_barrier_ < threads_.size()) return wait();
+    at_barrier_ = 0;
+    for (Warp& warp : warps_) release(warp);
+  }
+
+  void require_full_mask(unsigned mask, const Collective& collective) const {
+    if (mask != ~0u) {
+      fail(std::string(collective.name) + " with a mask of some lanes, which is not emulated");
+    }
+  }
+
+  uint8_t* shared() const { return shared_.get(); }
+  unsigned lane() const { return running_->lane; }
+
+  // How far into shared memory the 16 bytes are.
+  size_t shared_offset(const void* address, const char* what) const {
+    // Of an address below, it wraps around to an offset that is too large as well.
+    const size_t offset =
+        reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(shared());
+    const bool inside = shared_bytes_ >= kCopyBytes && offset <= shared_bytes_ - kCopyBytes;
+    if (inside && offset % kCopyBytes == 0) return offset;
+    fail(std::string(what) + " at byte " + std::to_string(static_cast<ptrdiff_t>(offset)) +
+         " of shared memory, which is " +
+         (inside ? "not a multiple of 16"
+                 : "outside of the block's " + std::to_string(shared_bytes_)));
+  }
+
+  void issue_copy(void* shared, const void* global) {
+    const size_t offset = shared_offset(shared, "copy_16_async");
+    if (reinterpret_cast<uintptr_t>(global) % kCopyBytes != 0) {
+      fail("copy_16_async of a global address that is not a multiple of 16");
+    }
+    Thread& thread = *running_;
+    const Copy copy{static_cast<uint8_t*>(shared), global, thread.groups_committed};
+    thread.copies.push_back(copy);
+    if (schedule_.early_copies) copy.perform();
+    count_conflicts(thread.warp->quarters[thread.lane / 8].copies, thread.copies_issued++, offset);
+  }
+
+  void commit_copies() { ++running_->groups_committed; }
+
+  void wait_for_copies(unsigned pending) {
+    Thread& thread = *running_;
+    auto copy = thread.copies.begin();
+    for (; copy != thread.copies.end() && copy->group + pending < thread.groups_committed; ++copy) {
+      if (!schedule_.early_copies) copy->perform();
+    }
+    thread.copies.erase(thread.copies.begin(), copy);
+  }
+
+  uint4 load(const void* shared) {
+    const size_t offset = shared_offset(shared, "load_shared_16");
+    Thread& thread = *running_;
+    count_conflicts(thread.warp->quarters[thread.lane / 8].loads, thread.loads_done++, offset);
+    return read_16(shared);
+  }
+
+ private:
+  static constexpr std::align_val_t kSharedAlignment{1024};
+  struct FreeShared {
+    void operator()(uint8_t* memory) const { ::operator delete(memory, kSharedAlignment); }
+  };
+
+  void start(Thread& thread) {
+    thread.state = State::kReady;
+    thread.copies_issued = 0;
+    thread.loads_done = 0;
+    thread.groups_committed = 0;
+    prepare_context(thread.context, thread.number, enter_thread);
+  }
+
+  // Until every lane waits for another warp or has ended. Returns whether anything ran.
+  bool run_warp(size_t number) {
+    const std::span lanes = std::span(threads_).subspan(number * kLanes, kLanes);
+    bool ran = false;
+    for (bool again = true; again;) {
+      again = false;
+      for (unsigned i = 0; i < kLanes; ++i) {
+        Thread& thread = lanes[schedule_.backward ? kLanes - 1 - i : i];
+        if (thread.state != State::kReady) continue;
+        again = true;
+        resume(thread);
+      }
+      ran |= again;
+    }
+    return ran;
+  }
+
+  void resume(Thread& thread) {
+    running_ = &thread;
+    threadIdx = thread.index;
+    switch_context(host_, thread.context);
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  void arrive(const Collective& collective) {
+    Warp& warp = *running_->warp;
+    if (warp.waiting != 0 && warp.collective != &collective) {
+      fail(std::string("waits at ") + collective.name + " and lane " +
+           std::to_string(warp.waiting_lane) + " of its warp at " + warp.collective->name);
+    }
+    warp.collective = &collective;
+    warp.waiting_lane = running_->lane;
+    ++warp.waiting;
+    running_->state = State::kWaiting;
+  }
+
+  void wait() { switch_context(running_->context, host_); }
+
+  void release(Warp& warp) {
+    warp.waiting = 0;
+    Thread* const lanes = &threads_[static_cast<size_t>(&warp - warps_.data()) * kLanes];
+    for (unsigned i = 0; i < kLanes; ++i) lanes[i].state = State::kReady;
+  }
+
+  void count_conflicts(Accesses& accesses, uint64_t number, size_t offset) {
+    const size_t at = number - accesses.first;
+    if (at >= accesses.phases.size()) accesses.phases.resize(at + 1);
+    accesses.phases[at].add(offset);
+    while (!accesses.phases.empty() && accesses.phases.front().lanes == 8) {
+      conflicts_ += accesses.phases.front().extra_passes();
+      accesses.phases.pop_front();
+      ++accesses.first;
+    }
+  }
+
+  // Which threads are where, for a person who has to find out why.
+  std::string census() const {
+    struct Place {
+      std::string name;
+      const Thread* first;
+      size_t count;
+    };
+    std::vector<Place> places;
+    for (const Thread& thread : threads_) {
+      const std::string name = thread.state == State::kEnded
+                                   ? "ended"
+                                   : std::string("waiting at ") + thread.warp->collective->name;
+      const auto place = std::ranges::find(places, name, &Place::name);
+      if (place == places.end()) {
+        places.push_back({name, &thread, 1});
+      } else {
+        ++place->count;
+      }
+    }
+    std::string text;
+    for (const Place& place : places) {
+      text += (text.empty() ? "" : ", ") + std::to_string(place.count) + " threads " + place.name +
+              " (" + to_text("the first is", place.first->index) + ")";
+    }
+    return text;
+  }
+
+  const Schedule schedule_;
+  const std::function<void()>& thread_;
+  const size_t shared_bytes_;
+  // Not a byte more than was asked for, so that AddressSanitizer sees a plain access beyond it.
+  const std::unique_ptr<uint8_t, FreeShared> shared_;
+  std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
+  Context host_;
+  Thread* running_ = nullptr;
+  size_t at_barrier_ = 0;
+  uint64_t conflicts_ = 0;
+  std::exception_ptr error_;
+
+  friend void enter_thread();
+};
+
+Machine* machine = nullptr;
+
+struct CurrentMachine {
+  explicit CurrentMachine(Machine& current) { machine = &current; }
+  ~CurrentMachine() { machine = nullptr; }
+};
+
+void enter_thread() {
+  arrive_from(machine->host_);
+  machine->run_thread();
+}
+
+template <typename T>
+T& operands_of(const Operands& operands, unsigned lane) {
+  return *static_cast<T*>(operands[lane]);
+}
+
+struct MmaOperands {
+  int32_t (&sums)[4];
+  const uint32_t (&a)[4];
+  const uint32_t (&b)[2];
+};
+
+// PTX ISA, "Matrix fragments for mma.m16n8k32": a lane is of group l/4, and the l%4-th in it. Of A
+// it has, in rows group and group+8, 4 columns of each half; of B, in column group, the same rows;
+// of the sums, 2 columns of those two rows.
+void perform_mma(const Operands& operands) {
+  int8_t a[16][32];
+  int8_t b[8][32];  // column after column
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const auto& mine = operands_of<MmaOperands>(operands, lane);
+    const unsigned group = lane / 4;
+    const unsigned k = lane % 4 * 4;
+    std::memcpy(&a[group][k], &mine.a[0], 4);
+    std::memcpy(&a[group + 8][k], &mine.a[1], 4);
+    std::memcpy(&a[group][k + 16], &mine.a[2], 4);
+    std::memcpy(&a[group + 8][k + 16], &mine.a[3], 4);
+    std::memcpy(&b[group][k], &mine.b[0], 4);
+    std::memcpy(&b[group][k + 16], &mine.b[1], 4);
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    for (unsigned i = 0; i < 4; ++i) {
+      const int8_t* const row = a[lane / 4 + i / 2 * 8];
+      const int8_t* const column = b[lane % 4 * 2 + i % 2];
+      int32_t product = 0;
+      for (unsigned k = 0; k < 32; ++k) product += row[k] * column[k];
+      int32_t& sum = operands_of<MmaOperands>(operands, lane).sums[i];
+      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(product));
+    }
+  }
+}
+
+struct WordOperands {
+  uint32_t value;
+  unsigned source;  // of a shuffle
+  uint32_t result;
+};
+
+void perform_shuffle(const Operands& operands) {
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    auto& mine = operands_of<WordOperands>(operands, lane);
+    mine.result = operands_of<WordOperands>(operands, mine.source).value;
+  }
+}
+
+void perform_reduce_add(const Operands& operands) {
+  uint32_t sum = 0;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    sum += operands_of<WordOperands>(operands, lane).value;
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    operands_of<WordOperands>(operands, lane).result = sum;
+  }
+}
+
+constexpr Collective kSyncThreads{"__syncthreads", nullptr};
+constexpr Collective kSyncWarp{"__syncwarp", [](const Operands&) {}};
+constexpr Collective kReduceAdd{"__reduce_add_sync", perform_reduce_add};
+constexpr Collective kShuffle{"__shfl_sync", perform_shuffle};
+constexpr Collective kShuffleXor{"__shfl_xor_sync", perform_shuffle};
+constexpr Collective kMma{"mma_s8_s8", perform_mma};
+
+uint32_t exchange(const Collective& collective, unsigned mask, uint32_t value, unsigned source) {
+  machine->require_full_mask(mask, collective);
+  WordOperands operands{value, source % kLanes, 0};
+  machine->join_warp(collective, &operands);
+  return operands.result;
+}
+
+}  // namespace
+
+LaunchReport run_grid(const Schedule& schedule, dim3 grid, dim3 block, size_t shared_bytes,
+                      const std::function<void()>& thread) {
+  const uint64_t threads = uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > kMaxThreads || threads % kLanes != 0) {
+    throw std::logic_error("a block of " + std::to_string(threads) +
+                           " threads: it must be a multiple of 32, at most 1024");
+  }
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) throw std::logic_error("a grid without blocks");
+  Machine launched(schedule, block, shared_bytes, thread);
+  const CurrentMachine current(launched);
+  gridDim = grid;
+  blockDim = block;
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x; ++x) {
+        blockIdx = {x, y, z};
+        launched.run_block();
+      }
+    }
+  }
+  return {launched.conflicts()};
+}
+
+void wait_for_copies(unsigned pending) { machine->wait_for_copies(pending); }
+
+uint32_t shuffle(unsigned mask, uint32_t value, unsigned source_lane) {
+  return exchange(kShuffle, mask, value, source_lane);
+}
+
+uint32_t shuffle_xor(unsigned mask, uint32_t value, unsigned lane_mask) {
+  return exchange(kShuffleXor, mask, value, machine->lane() ^ lane_mask);
+}
+
+uint32_t reduce_add(unsigned mask, uint32_t value) { return exchange(kReduceAdd, mask, value, 0); }
+
+void synchronize_block() { machine->join_block(kSyncThreads); }
+
+void synchronize_warp(unsigned mask) {
+  machine->require_full_mask(mask, kSyncWarp);
+  machine->join_warp(kSyncWarp, nullptr);
+}
+
+uint32_t permute_bytes(uint32_t x, uint32_t y, uint32_t selector) {
+  // CUDA's documents ignore these bits; the instruction repeats the byte's sign where they are set.
+  if ((selector & 0x8888) != 0) machine->fail("__byte_perm with the highest bit of a selector set");
+  const uint64_t bytes = uint64_t{y} << 32 | x;
+  uint32_t result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const uint64_t byte = bytes >> (selector >> (4 * i) & 7) * 8 & 0xff;
+    result |= static_cast<uint32_t>(byte) << (8 * i);
+  }
+  return result;
+}
+
+}  // namespace blindfuse::emulator
+
+namespace blindfuse {
+
+uint8_t* dynamic_shared_memory() { return emulator::machine->shared(); }
+
+void copy_16_async(void* shared, const void* global) {
+  emulator::machine->issue_copy(shared, global);
+}
+
+void commit_copies() { emulator::machine->commit_copies(); }
+
+uint4 load_shared_16(const void* shared) { return emulator::machine->load(shared); }
+
+uint4 load_once_16(const void* global) {
+  if (reinterpret_cast<uintptr_t>(global) % 16 != 0) {
+    emulator::machine->fail("load_once_16 of an address that is not a multiple of 16");
+  }
+  return emulator::read_16(global);
+}
+
+void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  emulator::MmaOperands operands{sums, a, b};
+  emulator::machine->join_warp(emulator::kMma, &operands);
+}
+
+int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum) {
+  int32_t product = 0;
+  for (unsigned i = 0; i < 32; i += 8) {
+    product += static_cast<int8_t>(a >> i) * static_cast<int8_t>(b >> i);
+  }
+  return static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(product));
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,190 @@
+// The emulator runs CUDA kernels on the processor, bit for bit as a GPU would, so that their index
+// arithmetic, pipelines and barriers are tested where there is no GPU.
+//
+// Include it before a kernel's file: it gives the parts of CUDA's language that the kernels use,
+// and takes the place of cuda/kernels/intrinsics.cuh. Then call emulator::launch().
+//
+// Blocks run one after another. Each thread of a block is a fiber, which runs until it waits for
+// others: in a barrier of the block, or in a collective of its warp, which takes all 32 lanes. The
+// lanes of a warp take turns; the warps run in order, each until all of it waits for the block.
+// Everything happens on the caller's thread, in the same order every time.
+//
+// What a GPU would leave undefined or hang at is an error here, a std::logic_error out of launch().
+// The other threads of the block then stay where they are for ever, and nothing of theirs is
+// destroyed: kernels own nothing that would mind.
+//
+// Not emulated: memory that is seen late for want of a barrier (what a thread writes is there at
+// once, except for asynchronous copies; try every Schedule), __shared__ variables, partial warps.
+#pragma once
+
+// What cuda/kernels/intrinsics.cuh guards itself with, which makes that file an empty one from here
+// on.
+#define BLINDFUSE_CUDA_INTRINSICS_CUH
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __grid_constant__
+
+struct dim3 {
+  // Not explicit, as in CUDA: a number is a dim3.
+  constexpr dim3(unsigned x_size = 1, unsigned y_size = 1, unsigned z_size = 1)
+      : x(x_size), y(y_size), z(z_size) {}
+  unsigned x, y, z;
+};
+
+struct uint3 {
+  unsigned x, y, z;
+};
+// Kernels take memory of other types for these, which a compiler for GPUs does not mind.
+struct [[gnu::may_alias]] alignas(8) uint2 {
+  unsigned x, y;
+};
+struct [[gnu::may_alias]] alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct [[gnu::may_alias]] alignas(16) int4 {
+  int x, y, z, w;
+};
+struct [[gnu::may_alias]] alignas(4) uchar4 {
+  unsigned char x, y, z, w;
+};
+
+constexpr uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+constexpr uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+constexpr int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
+constexpr uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) {
+  return {x, y, z, w};
+}
+
+// Of the running thread; the emulator sets them whenever it changes threads.
+inline uint3 threadIdx{};
+inline uint3 blockIdx{};
+inline dim3 blockDim;
+inline dim3 gridDim;
+
+namespace blindfuse {
+
+// What cuda/kernels/intrinsics.cuh has for a GPU.
+
+// The block's, 1024-byte aligned, and full of 0xcd when the block begins.
+uint8_t* dynamic_shared_memory();
+
+// cp.async.cg.shared.global. Both addresses are multiples of 16. It takes place no sooner than
+// wait_copies() demands it.
+void copy_16_async(void* shared, const void* global);
+void commit_copies();
+
+// ld.shared.v4
+uint4 load_shared_16(const void* shared);
+// ld.global.nc.v4
+uint4 load_once_16(const void* global);
+// mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32, onto `sums`, modulo 2^32
+void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
+// dp4a.s32.s32, modulo 2^32
+int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum);
+
+namespace emulator {
+
+// The orders of events that a GPU is free to choose from, as far as kernels have been wrong about
+// them. A kernel that synchronizes rightly computes the same in each.
+struct Schedule {
+  // The last warp and the last lane first. With one or the other, a thread that does not wait for
+  // another comes before it.
+  bool backward = false;
+  // Asynchronous copies take place when they are issued, rather than when they are waited for. Late
+  // ones are missed by who forgets to wait; early ones spoil what somebody still reads.
+  bool early_copies = false;
+};
+
+struct LaunchReport {
+  // Passes that shared memory takes beyond the one that is needed, for each 8 lanes' n-th access of
+  // 16 bytes: asynchronous copies, and loads. 0 is perfect.
+  uint64_t bank_conflicts = 0;
+};
+
+// The parts of launch() and of the intrinsics that need not be templates.
+LaunchReport run_grid(const Schedule& schedule, dim3 grid, dim3 block, size_t shared_bytes,
+                      const std::function<void()>& thread);
+void wait_for_copies(unsigned pending);
+uint32_t shuffle(unsigned mask, uint32_t value, unsigned source_lane);
+uint32_t shuffle_xor(unsigned mask, uint32_t value, unsigned lane_mask);
+uint32_t reduce_add(unsigned mask, uint32_t value);
+void synchronize_block();
+void synchronize_warp(unsigned mask);
+uint32_t permute_bytes(uint32_t x, uint32_t y, uint32_t selector);
+
+// Runs kernel(args...) to its end. A block has at most 1024 threads, in whole warps. Not to be
+// called from two threads of the host at once.
+template <typename Kernel, typename... Args>
+LaunchReport launch_with(const Schedule& schedule, dim3 grid, dim3 block, size_t shared_bytes,
+                         Kernel kernel, Args... args) {
+  return run_grid(schedule, grid, block, shared_bytes, [&] { kernel(args...); });
+}
+
+template <typename Kernel, typename... Args>
+LaunchReport launch(dim3 grid, dim3 block, size_t shared_bytes, Kernel kernel, Args... args) {
+  return launch_with({}, grid, block, shared_bytes, kernel, args...);
+}
+
+}  // namespace emulator
+
+// cp.async.commit_group and cp.async.wait_group, each thread for itself.
+template <int kPending>
+void wait_copies() {
+  static_assert(kPending >= 0);
+  emulator::wait_for_copies(kPending);
+}
+
+}  // namespace blindfuse
+
+// CUDA's functions. A mask is always that of the whole warp.
+
+inline void __syncthreads() { blindfuse::emulator::synchronize_block(); }
+
+inline void __syncwarp(unsigned mask = ~0u) { blindfuse::emulator::synchronize_warp(mask); }
+
+inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
+  return blindfuse::emulator::reduce_add(mask, value);
+}
+
+template <typename T>
+T __shfl_sync(unsigned mask, T value, int source_lane) {
+  return std::bit_cast<T>(blindfuse::emulator::shuffle(mask, std::bit_cast<uint32_t>(value),
+                                                       static_cast<unsigned>(source_lane)));
+}
+
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int lane_mask) {
+  return std::bit_cast<T>(blindfuse::emulator::shuffle_xor(mask, std::bit_cast<uint32_t>(value),
+                                                           static_cast<unsigned>(lane_mask)));
+}
+
+// One thread runs at a time, so that this is atomic.
+inline unsigned atomicAdd(unsigned* sum, unsigned value) {
+  const unsigned old = *sum;
+  *sum += value;
+  return old;
+}
+
+constexpr unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+
+template <typename T>
+T __ldg(const T* p) {
+  return *p;
+}
+
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  return blindfuse::emulator::permute_bytes(x, y, selector);
+}
+
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((uint64_t{high} << 32 | low) >> (shift & 31));
+}

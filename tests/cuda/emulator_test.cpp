@@ -1,0 +1,566 @@
+// The emulator of CUDA against plain loops over the definitions of the PTX ISA, and every mistake
+// of a kernel that it is there to find.
+#include "tests/cuda/emulator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using emulator::launch;
+using emulator::launch_with;
+using emulator::LaunchReport;
+using emulator::Schedule;
+using support::SeededRandom;
+
+constexpr unsigned kFull = 0xffffffff;
+constexpr Schedule kSchedules[] = {{false, false}, {false, true}, {true, false}, {true, true}};
+
+// 16-byte aligned, as global memory that is copied from has to be.
+struct alignas(16) Line {
+  std::array<uint8_t, 16> bytes;
+};
+
+std::vector<Line> random_lines(SeededRandom& random, size_t count) {
+  std::vector<Line> lines(count);
+  for (Line& line : lines) {
+    for (uint8_t& byte : line.bytes) byte = random.byte();
+  }
+  return lines;
+}
+
+__device__ unsigned thread_number() {
+  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+__device__ unsigned block_number() {
+  return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+}
+__device__ uint32_t* shared_words() { return reinterpret_cast<uint32_t*>(dynamic_shared_memory()); }
+
+// The message of the error that the launch of one block ends with.
+std::string error_of(const std::function<void()>& kernel, dim3 block = 32, size_t shared = 256) {
+  try {
+    launch(1, block, shared, kernel);
+  } catch (const std::logic_error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void expect_error(const std::string& part, const std::function<void()>& kernel, dim3 block = 32,
+                  size_t shared = 256) {
+  const std::string message = error_of(kernel, block, shared);
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+struct Indices {
+  unsigned thread[3], block[3], block_size[3], grid_size[3], visits;
+};
+
+__global__ void __launch_bounds__(1024) note_indices(const __grid_constant__ dim3, Indices* seen) {
+  const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+  Indices& mine = seen[block_number() * threads + thread_number()];
+  __syncthreads();  // the indices are still its own after another thread's turn
+  mine = {{threadIdx.x, threadIdx.y, threadIdx.z},
+          {blockIdx.x, blockIdx.y, blockIdx.z},
+          {blockDim.x, blockDim.y, blockDim.z},
+          {gridDim.x, gridDim.y, gridDim.z},
+          mine.visits + 1};
+}
+
+void expect_indices(dim3 grid, dim3 block) {
+  std::vector<Indices> seen(size_t{grid.x} * grid.y * grid.z * block.x * block.y * block.z);
+  launch(grid, block, 0, note_indices, grid, seen.data());
+  const Indices* next = seen.data();
+  for (unsigned bz = 0; bz < grid.z; ++bz)
+    for (unsigned by = 0; by < grid.y; ++by)
+      for (unsigned bx = 0; bx < grid.x; ++bx)
+        for (unsigned z = 0; z < block.z; ++z)
+          for (unsigned y = 0; y < block.y; ++y)
+            for (unsigned x = 0; x < block.x; ++x) {
+              const Indices right = {{x, y, z},
+                                     {bx, by, bz},
+                                     {block.x, block.y, block.z},
+                                     {grid.x, grid.y, grid.z},
+                                     1};
+              ASSERT_EQ(std::memcmp(next++, &right, sizeof(right)), 0) << x << ' ' << y << ' ' << z;
+            }
+}
+
+TEST(CudaEmulator, GridsAndBlocksHaveUpToThreeDimensions) {
+  expect_indices(1, 32);
+  expect_indices(5, 1024);
+  expect_indices(dim3(3, 4), dim3(8, 12));
+  expect_indices(dim3(2, 3, 2), dim3(4, 8, 5));
+}
+
+TEST(CudaEmulator, TypesAreLaidOutAsInCuda) {
+  static_assert(sizeof(uint2) == 8 && alignof(uint2) == 8);
+  static_assert(sizeof(uint4) == 16 && alignof(uint4) == 16);
+  static_assert(sizeof(int4) == 16 && alignof(int4) == 16);
+  static_assert(sizeof(uchar4) == 4 && alignof(uchar4) == 4);
+  EXPECT_EQ(make_uint2(1, 2).y, 2u);
+  EXPECT_EQ(make_uint4(1, 2, 3, 4).w, 4u);
+  EXPECT_EQ(make_int4(1, 2, 3, -4).w, -4);
+  EXPECT_EQ(make_uchar4(1, 2, 3, 255).w, 255);
+  EXPECT_EQ(dim3(7).x * dim3(7).y * dim3(7).z, 7u);
+  const uint4 words = make_uint4(1, 2, 3, 4);
+  EXPECT_EQ(__ldg(&words).z, 3u);
+  EXPECT_EQ(load_once_16(&words).z, 3u);
+}
+
+__global__ void reverse_often(unsigned rounds, bool forgets, uint32_t* wrong) {
+  const unsigned threads = blockDim.x * blockDim.y;
+  for (unsigned round = 0; round < rounds; ++round) {
+    shared_words()[thread_number()] = round * 10000 + thread_number();
+    if (!forgets) __syncthreads();
+    const unsigned other = threads - 1 - thread_number();
+    if (shared_words()[other] != round * 10000 + other) atomicAdd(wrong, 1);
+    __syncthreads();
+  }
+}
+
+TEST(CudaEmulator, WhatIsWrittenBeforeABarrierIsSeenAfterIt) {
+  for (const Schedule& schedule : kSchedules) {
+    for (const dim3 block : {dim3(32), dim3(96), dim3(16, 16), dim3(1024)}) {
+      uint32_t wrong = 0;
+      launch_with(schedule, 2, block, 4096, reverse_often, 9u, false, &wrong);
+      EXPECT_EQ(wrong, 0u);
+    }
+  }
+}
+
+TEST(CudaEmulator, AMissingBarrierIsFoundForwardAndBackward) {
+  for (const Schedule& schedule : kSchedules) {
+    uint32_t wrong = 0;
+    launch_with(schedule, 1, 256, 4096, reverse_often, 3u, true, &wrong);
+    EXPECT_GT(wrong, 0u);
+  }
+}
+
+// A warp goes on as far as it can alone, from the first to the last or the other way.
+TEST(CudaEmulator, WarpsTakeTurnsAtBarriersOfTheBlock) {
+  for (const bool backward : {false, true}) {
+    std::vector<unsigned> warps;
+    launch_with({.backward = backward, .early_copies = false}, 1, 96, 0, [&] {
+      for (unsigned round = 0; round < 2; ++round) {
+        if (threadIdx.x % 32 == 7) warps.push_back(threadIdx.x / 32);
+        __syncwarp();
+        if (threadIdx.x % 32 == 9) warps.push_back(threadIdx.x / 32);
+        if (round == 0) __syncthreads();
+      }
+    });
+    const std::vector<unsigned> once = backward ? std::vector<unsigned>{2, 2, 1, 1, 0, 0}
+                                                : std::vector<unsigned>{0, 0, 1, 1, 2, 2};
+    ASSERT_EQ(warps.size(), 12u);
+    EXPECT_TRUE(std::equal(once.begin(), once.end(), warps.begin()));
+  }
+}
+
+TEST(CudaEmulator, LanesTakeTurnsForwardOrBackward) {
+  for (const bool backward : {false, true}) {
+    std::vector<unsigned> lanes;
+    launch_with({.backward = backward, .early_copies = false}, 1, 64, 0,
+                [&] { lanes.push_back(threadIdx.x); });
+    if (backward) std::ranges::reverse(lanes);
+    ASSERT_EQ(lanes.size(), 64u);
+    for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(lanes[i], i);
+  }
+}
+
+TEST(CudaEmulator, SharedMemoryIsAlignedAndPoisonedForEveryBlock) {
+  std::vector<uint32_t> bad(3);
+  launch(3, 64, 256, [&] {
+    if (reinterpret_cast<uintptr_t>(dynamic_shared_memory()) % 1024 != 0) bad[0] = 1;
+    if (shared_words()[thread_number()] != 0xcdcdcdcd) ++bad[blockIdx.x];
+    shared_words()[thread_number()] = 1;
+  });
+  EXPECT_EQ(bad, std::vector<uint32_t>(3));
+}
+
+TEST(CudaEmulator, CopiesTakePlaceWhenTheirGroupIsWaitedFor) {
+  std::vector<Line> lines(2);
+  lines[0].bytes.fill(1);
+  lines[1].bytes.fill(2);
+  // What is in the first bytes of two 16-byte places at each step.
+  const auto observe = [&](bool early) {
+    std::vector<std::string> steps;
+    launch_with({.backward = false, .early_copies = early}, 1, 32, 1024, [&] {
+      uint8_t* const place = dynamic_shared_memory() + threadIdx.x * 32;
+      const auto look = [&] {
+        if (threadIdx.x != 31) return;
+        const auto letter = [](uint8_t byte) { return byte == 0xcd ? '-' : char('0' + byte); };
+        steps.push_back({letter(place[0]), letter(place[16])});
+      };
+      copy_16_async(place, &lines[0]);
+      wait_copies<0>();  // not committed: not waited for
+      look();
+      commit_copies();
+      copy_16_async(place + 16, &lines[1]);
+      commit_copies();
+      __syncthreads();
+      look();
+      wait_copies<2>();
+      look();
+      wait_copies<1>();
+      look();
+      wait_copies<0>();
+      look();
+    });
+    return steps;
+  };
+  EXPECT_EQ(observe(false), (std::vector<std::string>{"--", "--", "--", "1-", "12"}));
+  EXPECT_EQ(observe(true), (std::vector<std::string>{"1-", "12", "12", "12", "12"}));
+}
+
+TEST(CudaEmulator, CopiesTakePlaceOnce) {
+  const Line line{};
+  for (const Schedule& schedule : kSchedules) {
+    unsigned kept = 0;
+    launch_with(schedule, 1, 32, 1024, [&] {
+      uint8_t* const place = dynamic_shared_memory() + threadIdx.x * 16;
+      copy_16_async(place, &line);
+      commit_copies();
+      if (!schedule.early_copies) wait_copies<0>();
+      *place = 5;
+      wait_copies<0>();
+      if (*place == 5) ++kept;
+    });
+    EXPECT_EQ(kept, 32u);
+  }
+}
+
+TEST(CudaEmulator, GroupsMayBeEmptyAndOfSeveralCopies) {
+  std::vector<Line> lines(1);
+  lines[0].bytes.fill(7);
+  std::vector<unsigned> sums;
+  launch(1, 32, 1024, [&] {
+    uint8_t* const place = dynamic_shared_memory() + threadIdx.x * 32;
+    copy_16_async(place, lines.data());
+    copy_16_async(place + 16, lines.data());
+    commit_copies();
+    for (int i = 0; i < 2; ++i) {
+      commit_copies();
+      wait_copies<2>();
+      if (threadIdx.x == 0) sums.push_back(place[0] + 1000u * place[31]);
+    }
+  });
+  EXPECT_EQ(sums, (std::vector<unsigned>{0xcd + 1000 * 0xcd, 7007}));
+}
+
+TEST(CudaEmulator, LoadsAndCopiesAreOfSixteenBytes) {
+  SeededRandom random(3);
+  const std::vector<Line> lines = random_lines(random, 32);
+  std::vector<Line> copied(32), loaded(32), streamed(32);
+  launch(1, 32, 512, [&] {
+    const unsigned i = threadIdx.x;
+    copy_16_async(dynamic_shared_memory() + i * 16, &lines[i]);
+    commit_copies();
+    wait_copies<0>();
+    __syncthreads();
+    std::memcpy(&copied[i], dynamic_shared_memory() + i * 16, 16);
+    const uint4 shared = load_shared_16(dynamic_shared_memory() + (31 - i) * 16);
+    std::memcpy(&loaded[31 - i], &shared, 16);
+    const uint4 global = load_once_16(&lines[i]);
+    std::memcpy(&streamed[i], &global, 16);
+  });
+  for (unsigned i = 0; i < 32; ++i) {
+    EXPECT_EQ(copied[i].bytes, lines[i].bytes);
+    EXPECT_EQ(loaded[i].bytes, lines[i].bytes);
+    EXPECT_EQ(streamed[i].bytes, lines[i].bytes);
+  }
+}
+
+// D = A * B + C, all in rows, with the fragments as the PTX ISA has them in "Matrix Fragments for
+// mma.m16n8k32".
+struct Multiplication {
+  int8_t a[16][32];
+  int8_t b[32][8];
+  uint32_t c[16][8];
+  uint32_t d[16][8];
+};
+
+__global__ void multiply(Multiplication* m) {
+  const unsigned group_id = threadIdx.x >> 2;
+  const unsigned thread_in_group = threadIdx.x % 4;
+  uint32_t a[4] = {}, b[2] = {};
+  int32_t sums[4];
+  for (unsigned i = 0; i < 16; ++i) {
+    const unsigned row = i < 4 || (8 <= i && i < 12) ? group_id : group_id + 8;
+    const unsigned column = thread_in_group * 4 + (i & 3) + (i < 8 ? 0 : 16);
+    a[i / 4] |= uint32_t{static_cast<uint8_t>(m->a[row][column])} << (i % 4 * 8);
+  }
+  for (unsigned i = 0; i < 8; ++i) {
+    const unsigned row = thread_in_group * 4 + (i & 3) + (i < 4 ? 0 : 16);
+    b[i / 4] |= uint32_t{static_cast<uint8_t>(m->b[row][group_id])} << (i % 4 * 8);
+  }
+  const auto row_of = [&](unsigned i) { return i < 2 ? group_id : group_id + 8; };
+  const auto column_of = [&](unsigned i) { return thread_in_group * 2 + (i & 1); };
+  for (unsigned i = 0; i < 4; ++i) sums[i] = static_cast<int32_t>(m->c[row_of(i)][column_of(i)]);
+  mma_s8_s8(sums, a, b);
+  for (unsigned i = 0; i < 4; ++i) m->d[row_of(i)][column_of(i)] = static_cast<uint32_t>(sums[i]);
+}
+
+void expect_product(Multiplication m) {
+  launch(1, 32, 0, multiply, &m);
+  for (unsigned row = 0; row < 16; ++row) {
+    for (unsigned column = 0; column < 8; ++column) {
+      uint32_t sum = m.c[row][column];
+      for (unsigned k = 0; k < 32; ++k) {
+        sum += static_cast<uint32_t>(int32_t{m.a[row][k]} * int32_t{m.b[k][column]});
+      }
+      ASSERT_EQ(m.d[row][column], sum) << row << ' ' << column;
+    }
+  }
+}
+
+TEST(CudaEmulator, MultipliesMatricesModulo2To32) {
+  SeededRandom random(5);
+  Multiplication m{};
+  for (unsigned round = 0; round < 20; ++round) {
+    for (auto& row : m.a)
+      std::ranges::generate(row, [&] { return static_cast<int8_t>(random.byte()); });
+    for (auto& row : m.b)
+      std::ranges::generate(row, [&] { return static_cast<int8_t>(random.byte()); });
+    for (auto& row : m.c) std::ranges::generate(row, [&] { return random.u32(); });
+    expect_product(m);
+  }
+  for (const uint32_t start : {0x80000000u, 0x7fffffffu, 0u}) {
+    for (const int8_t extreme : {int8_t{-128}, int8_t{127}}) {
+      for (auto& row : m.a) std::ranges::fill(row, extreme);
+      for (auto& row : m.b) std::ranges::fill(row, int8_t{-128});
+      for (auto& row : m.c) std::ranges::fill(row, start);
+      expect_product(m);
+    }
+  }
+}
+
+TEST(CudaEmulator, DotProductOfSignedBytes) {
+  EXPECT_EQ(dot4_s8_s8(0x80, 0xff, 0), -128 * -1);
+  EXPECT_EQ(dot4_s8_s8(0x7f, 0x80, 0), 127 * -128);
+  EXPECT_EQ(dot4_s8_s8(0x01020304, 0x281e140a, 5), 40 + 60 + 60 + 40 + 5);
+  EXPECT_EQ(dot4_s8_s8(0x80808080, 0x7f7f7f7f, INT32_MIN), INT32_MAX - 4 * 128 * 127 + 1);
+  EXPECT_EQ(dot4_s8_s8(0x80000000, 0x80000000, INT32_MAX), INT32_MIN + 128 * 128 - 1);
+}
+
+TEST(CudaEmulator, BytesAndShifts) {
+  launch(1, 32, 0, [] {
+    EXPECT_EQ(__byte_perm(0x33221100, 0x77665544, 0x3210), 0x33221100u);
+    EXPECT_EQ(__byte_perm(0x33221100, 0x77665544, 0x7654), 0x77665544u);
+    EXPECT_EQ(__byte_perm(0x33221100, 0x77665544, 0xffff0527), 0x00552277u);
+    EXPECT_EQ(__funnelshift_r(0x89abcdef, 0x01234567, 0), 0x89abcdefu);
+    EXPECT_EQ(__funnelshift_r(0x89abcdef, 0x01234567, 8), 0x6789abcdu);
+    EXPECT_EQ(__funnelshift_r(0x89abcdef, 0x01234567, 31), 0x02468acfu);
+    EXPECT_EQ(__funnelshift_r(0x89abcdef, 0x01234567, 40), 0x6789abcdu);
+  });
+  expect_error("__byte_perm", [] { __byte_perm(1, 2, 0x8000); });
+}
+
+// Rounds follow each other at once, so that a lane that runs ahead would be seen to disturb others.
+TEST(CudaEmulator, WarpsExchangeWords) {
+  SeededRandom random(6);
+  constexpr unsigned kRounds = 50;
+  const std::vector<uint32_t> words = random.words(kRounds * 64);
+  const std::vector<uint32_t> sources = random.words(kRounds * 64);
+  for (const Schedule& schedule : kSchedules) {
+    std::vector<uint32_t> shuffled(words.size()), crossed(words.size()), sums(words.size());
+    launch_with(schedule, 1, 64, 0, [&] {
+      for (unsigned round = 0; round < kRounds; ++round) {
+        const unsigned at = round * 64 + thread_number();
+        const auto source = static_cast<int>(sources[at]);
+        shuffled[at] = __shfl_sync(kFull, words[at], source);
+        crossed[at] = __shfl_xor_sync(kFull, words[at], static_cast<int>(round % 32));
+        sums[at] = __reduce_add_sync(kFull, words[at]);
+      }
+    });
+    for (unsigned i = 0; i < words.size(); ++i) {
+      const unsigned warp = i / 32 * 32;
+      uint32_t sum = 0;
+      for (unsigned lane = 0; lane < 32; ++lane) sum += words[warp + lane];
+      ASSERT_EQ(shuffled[i], words[warp + sources[i] % 32]);
+      ASSERT_EQ(crossed[i], words[warp + ((i % 32) ^ (i / 64 % 32))]);
+      ASSERT_EQ(sums[i], sum);
+    }
+  }
+  launch(1, 32, 0, [] {
+    const float mine = static_cast<float>(threadIdx.x) + 0.5f;
+    EXPECT_EQ(__shfl_sync(kFull, mine, 3), 3.5f);
+    EXPECT_EQ(__shfl_xor_sync(kFull, -static_cast<int>(threadIdx.x), 31),
+              static_cast<int>(threadIdx.x) - 31);
+  });
+}
+
+TEST(CudaEmulator, AtomicAddOverSeveralBlocks) {
+  unsigned sum = 0xfffffff0;
+  std::vector<unsigned> olds(5 * 64);
+  launch(5, 64, 0, [&] { olds[block_number() * 64 + thread_number()] = atomicAdd(&sum, 3) + 16; });
+  EXPECT_EQ(sum, 0xfffffff0 + 5 * 64 * 3);
+  std::ranges::sort(olds);
+  for (unsigned i = 0; i < olds.size(); ++i) EXPECT_EQ(olds[i], 3 * i);
+}
+
+// Rows of 128 bytes. Lane l takes 16-byte column `column` of row l, which lies xor-ed with the
+// row's number if `swizzled`.
+unsigned place_in_rows(unsigned row, unsigned column, bool swizzled) {
+  return row * 128 + (swizzled ? column ^ (row % 8) : column) * 16;
+}
+
+__global__ void load_column(unsigned column, bool swizzled) {
+  load_shared_16(dynamic_shared_memory() + place_in_rows(threadIdx.x % 32, column, swizzled));
+}
+
+// The first `copying` lanes copy `columns` columns each.
+__global__ void copy_columns(unsigned columns, bool swizzled, unsigned copying,
+                             const Line* source) {
+  for (unsigned column = 0; column < columns && threadIdx.x < copying; ++column) {
+    const unsigned place = place_in_rows(threadIdx.x, column, swizzled);
+    copy_16_async(dynamic_shared_memory() + place, source);
+  }
+  commit_copies();
+  wait_copies<0>();
+}
+
+TEST(CudaEmulator, CountsBankConflicts) {
+  const auto of_load = [](unsigned column, bool swizzled) {
+    return launch(3, 64, 4096, load_column, column, swizzled).bank_conflicts;
+  };
+  EXPECT_EQ(of_load(0, false), 3u * 2 * 4 * 7);  // blocks, warps, phases
+  EXPECT_EQ(of_load(5, false), 3u * 2 * 4 * 7);
+  EXPECT_EQ(of_load(0, true), 0u);
+  EXPECT_EQ(of_load(5, true), 0u);
+
+  const Line line{};
+  const auto of_copies = [&](bool swizzled, unsigned copying) {
+    return launch(2, 32, 4096, copy_columns, 6u, swizzled, copying, &line).bank_conflicts;
+  };
+  EXPECT_EQ(of_copies(false, 32), 2u * 6 * 4 * 7);
+  EXPECT_EQ(of_copies(true, 32), 0u);
+  EXPECT_EQ(of_copies(false, 11), 2u * 6 * (7 + 2));  // 8 lanes, and 3 of the next
+  EXPECT_EQ(of_copies(false, 9), 2u * 6 * 7);
+
+  // The same row for all is read once; pairs of rows in the same banks, four times two passes.
+  const auto of_rows = [](unsigned pitch, unsigned count) {
+    const auto load = [=] {
+      load_shared_16(dynamic_shared_memory() + threadIdx.x % count * pitch);
+    };
+    return launch(1, 32, 4096, load).bank_conflicts;
+  };
+  EXPECT_EQ(of_rows(128, 1), 0u);
+  EXPECT_EQ(of_rows(128, 2), 4u);
+  EXPECT_EQ(of_rows(32, 8), 4u);
+  EXPECT_EQ(of_rows(16, 8), 0u);
+}
+
+TEST(CudaEmulator, FindsWrongAddresses) {
+  alignas(16) static const uint8_t global[32] = {};
+  const auto copy = [](size_t to, size_t from) {
+    return [=] { copy_16_async(dynamic_shared_memory() + to, global + from); };
+  };
+  const auto load = [](size_t from) {
+    return [=] { load_shared_16(dynamic_shared_memory() + from); };
+  };
+  expect_error("copy_16_async at byte 8 of shared memory, which is not a multiple", copy(8, 0));
+  expect_error("copy_16_async at byte 256 of shared memory, which is outside", copy(256, 0));
+  expect_error("copy_16_async at byte -16 of shared memory, which is outside",
+               copy(size_t(-16), 0));
+  expect_error("at byte 0 of shared memory, which is outside of the block's 0", copy(0, 0), 32, 0);
+  expect_error("global address that is not a multiple of 16", copy(0, 4));
+  expect_error("load_once_16 of an address that is not a multiple of 16",
+               [] { load_once_16(global + 8); });
+  expect_error("load_shared_16 at byte 40 of shared memory, which is not a multiple", load(40));
+  expect_error("load_shared_16 at byte 256 of shared memory, which is outside", load(256));
+  expect_error("load_shared_16 at byte 241 of shared memory, which is outside", load(241));
+  expect_error(
+      "block (0, 0, 0), thread (1, 2, 0): load_shared_16 at byte 40",
+      [&] { load(threadIdx.x == 1 && threadIdx.y == 2 ? 40 : 0)(); }, dim3(8, 4));
+}
+
+TEST(CudaEmulator, FindsThreadsThatDoNotMeet) {
+  expect_error("waits at __syncthreads and lane 9 of its warp at __syncwarp", [] {
+    if (threadIdx.x < 10) __syncwarp();
+    __syncthreads();
+  });
+  expect_error("waits at __shfl_xor_sync and lane 0 of its warp at __shfl_sync",
+               [] { threadIdx.x == 0 ? __shfl_sync(kFull, 1, 1) : __shfl_xor_sync(kFull, 1, 1); });
+  expect_error(
+      "is dead locked: 31 threads waiting at mma_s8_s8 (the first is (0, 0, 0)), "
+      "1 threads ended (the first is (31, 0, 0))",
+      [] {
+        int32_t sums[4] = {};
+        const uint32_t a[4] = {}, b[2] = {};
+        if (threadIdx.x != 31) mma_s8_s8(sums, a, b);
+      });
+  expect_error(
+      "32 threads ended (the first is (0, 0, 0)), 32 threads waiting at __syncthreads",
+      [] {
+        if (threadIdx.x >= 32) __syncthreads();
+      },
+      64);
+  expect_error(
+      "32 threads waiting at __syncthreads (the first is (0, 0, 0)), "
+      "31 threads waiting at __syncwarp (the first is (0, 1, 0)), 1 threads ended",
+      [] {
+        if (threadIdx.y == 0)
+          __syncthreads();
+        else if (threadIdx.x != 31)
+          __syncwarp();
+      },
+      dim3(32, 2));
+}
+
+TEST(CudaEmulator, FindsCopiesThatAreNeverWaitedFor) {
+  static const Line line{};
+  const auto copies = [](bool commits, bool waits) {
+    return [=] {
+      copy_16_async(dynamic_shared_memory(), &line);
+      copy_16_async(dynamic_shared_memory(), &line);
+      if (commits) commit_copies();
+      if (waits) wait_copies<0>();
+    };
+  };
+  expect_error("ended with 2 asynchronous copies that it had not waited for", copies(false, false));
+  expect_error("ended with 2 asynchronous copies that it had not waited for", copies(true, false));
+  expect_error("ended with 2 asynchronous copies that it had not waited for", copies(false, true));
+  expect_error("no error", copies(true, true));
+}
+
+TEST(CudaEmulator, RefusesWhatItDoesNotEmulate) {
+  expect_error("__syncwarp with a mask of some lanes", [] { __syncwarp(0xffff); });
+  expect_error("__reduce_add_sync with a mask of some lanes", [] { __reduce_add_sync(1, 1); });
+  expect_error("__shfl_sync with a mask of some lanes", [] { __shfl_sync(1, 1, 1); });
+  expect_error("__shfl_xor_sync with a mask of some lanes", [] { __shfl_xor_sync(1, 1, 1); });
+  expect_error(
+      "a block of 33 threads", [] {}, 33);
+  expect_error(
+      "a block of 0 threads", [] {}, 0);
+  expect_error(
+      "a block of 1056 threads", [] {}, dim3(32, 33));
+  EXPECT_THROW(launch(dim3(1, 0), 32, 0, [] {}), std::logic_error);
+}
+
+// An error in the middle of a launch, with threads that wait and threads that have yet to begin.
+TEST(CudaEmulator, ErrorsLeaveNothingBehind) {
+  for (unsigned round = 0; round < 3; ++round) {
+    const auto fail = [] {
+      if (blockIdx.x == 1 && threadIdx.x == 100) throw std::runtime_error("of the kernel's own");
+      __syncthreads();
+    };
+    EXPECT_THROW(launch(3, 1024, 0, fail), std::runtime_error);
+    uint32_t wrong = 0;
+    launch(1, 1024, 4096, reverse_often, 2u, false, &wrong);
+    EXPECT_EQ(wrong, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,350 @@
+// The CUDA kernels, run by the emulator, against plain loops: every kernel, tile edges, walks cut
+// anywhere, in every order that a GPU may choose.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "src/bit_packing.h"
+#include "tests/cuda/emulator.h"
+#include "tests/support.h"
+
+#include "cuda/kernels/combine_sums.cuh"
+#include "cuda/kernels/limbs.cuh"
+#include "cuda/kernels/round_products.cuh"
+#include "cuda/kernels/scan_few.cuh"
+#include "cuda/kernels/scan_many.cuh"
+
+namespace blindfuse {
+namespace {
+
+using emulator::launch;
+using emulator::launch_with;
+using emulator::Schedule;
+using support::SeededRandom;
+
+constexpr Schedule kSchedules[] = {{false, false}, {false, true}, {true, false}, {true, true}};
+
+constexpr uint32_t blocks_for(uint64_t threads, uint32_t each) {
+  return static_cast<uint32_t>((threads + each - 1) / each);
+}
+
+// Memory as a device hands it out: aligned to 256 bytes, and not a byte more than was asked for.
+template <typename T>
+class Memory {
+ public:
+  explicit Memory(uint64_t count)
+      : count_(count), data_(static_cast<T*>(::operator new(count * sizeof(T), kAlignment))) {
+    std::memset(data_.get(), 0xa5, count * sizeof(T));
+  }
+  T* data() const { return data_.get(); }
+  T* begin() const { return data(); }
+  T* end() const { return data() + count_; }
+  T& operator[](uint64_t i) const { return data()[i]; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{256};
+  struct Free {
+    void operator()(T* data) const { ::operator delete(data, kAlignment); }
+  };
+  uint64_t count_;
+  std::unique_ptr<T, Free> data_;
+};
+
+// A range of rows of a matrix, and queries: what a kernel is given, and the products that are
+// right.
+class Problem {
+ public:
+  Problem(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t queries,
+          uint32_t lead = 0)
+      : rows_(rows),
+        columns_(columns),
+        queries_(queries),
+        lead_(lead),
+        steps_(blocks_for(lead + rows, kStepRows)),
+        pitch_(uint64_t{steps_} * kStepRows),
+        bytes_(pitch_ * columns),
+        words_(random.words(rows * queries)),
+        limbs_(pitch_ * ((uint64_t{queries} * 4 + 127) / 128 * 128)),
+        products_(uint64_t{queries} * columns) {
+    // Rows that do not count hold anything.
+    for (int8_t& byte : bytes_) byte = static_cast<int8_t>(random.byte());
+    for (uint32_t& product : products_) product = random.u32();
+    expected_.assign(products_.begin(), products_.end());
+  }
+
+  void fill_with(int8_t byte, uint32_t word) {
+    std::ranges::fill(bytes_, byte);
+    std::ranges::fill(words_, word);
+  }
+
+  // By the definition, on what is there now.
+  void work_out() {
+    for (uint32_t q = 0; q < queries_; ++q) {
+      for (uint32_t c = 0; c < columns_; ++c) {
+        for (uint64_t r = 0; r < rows_; ++r) {
+          expected_[uint64_t{q} * columns_ + c] +=
+              words_[q * rows_ + r] *
+              static_cast<uint32_t>(int32_t{bytes_[c * pitch_ + lead_ + r]});
+        }
+      }
+    }
+  }
+
+  void cut() {
+    launch(dim3(blocks_for(pitch_ / kRowsPerThread, 64), queries_), 64, 0, cut_plain_words,
+           PlainWords{words_.data(), rows_, 64, rows_, lead_}, limbs());
+  }
+
+  Limbs limbs() const { return {limbs_.data(), pitch_}; }
+  ScanTask task() const {
+    return {bytes_.data(), pitch_,   columns_,         steps_,  limbs_.data(),
+            pitch_,        queries_, products_.data(), columns_};
+  }
+  uint32_t steps() const { return steps_; }
+  uint32_t columns() const { return columns_; }
+
+  void expect_right(const char* what) const {
+    const auto at = std::ranges::mismatch(products_, expected_).in1;
+    ASSERT_TRUE(at == products_.end())
+        << what << ": " << rows_ << " rows after " << lead_ << ", " << columns_ << " columns, "
+        << queries_ << " queries: product " << at - products_.begin();
+  }
+
+ private:
+  uint64_t rows_;
+  uint32_t columns_;
+  uint32_t queries_;
+  uint32_t lead_;
+  uint32_t steps_;
+  uint64_t pitch_;
+  Memory<int8_t> bytes_;
+  std::vector<uint32_t> words_;
+  Memory<int8_t> limbs_;
+  Memory<uint32_t> products_;
+  std::vector<uint32_t> expected_;
+};
+
+template <int kLimbRows, int kStages>
+void expect_many(Problem& problem, uint32_t queries, uint32_t walkers, const Schedule& schedule) {
+  problem.cut();
+  problem.work_out();
+  const auto report = launch_with(schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)),
+                                  kManyThreads, many_shared_bytes<kLimbRows, kStages>(),
+                                  scan_many<kLimbRows, kStages>, problem.task());
+  EXPECT_EQ(report.bank_conflicts, 0u);
+  problem.expect_right("scan_many");
+}
+
+void expect_many(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t queries,
+                 uint32_t lead, uint32_t walkers, const Schedule& schedule) {
+  Problem problem(random, rows, columns, queries, lead);
+  if (queries <= 4) return expect_many<16, 4>(problem, queries, walkers, schedule);
+  if (queries <= 8) return expect_many<32, 4>(problem, queries, walkers, schedule);
+  if (queries <= 16) return expect_many<64, 4>(problem, queries, walkers, schedule);
+  expect_many<128, 4>(problem, queries, walkers, schedule);
+}
+
+TEST(CudaKernels, LimbsAddUpToTheirWords) {
+  SeededRandom random(501);
+  for (const auto& [rows, lead] : {std::pair<uint64_t, uint32_t>{1, 0}, {127, 1}, {300, 100}}) {
+    constexpr uint32_t kQueries = 7;
+    const std::vector<uint32_t> words = random.words(rows * kQueries);
+    const uint64_t pitch = uint64_t{blocks_for(lead + rows, kStepRows)} * kStepRows;
+    const Memory<int8_t> limbs(pitch * 32);
+    launch(dim3(blocks_for(pitch / kRowsPerThread, 32), kQueries), 32, 0, cut_plain_words,
+           PlainWords{words.data(), rows, 64, rows, lead}, Limbs{limbs.data(), pitch});
+    for (uint32_t q = 0; q < kQueries; ++q) {
+      for (uint64_t at = 0; at < pitch; ++at) {
+        uint32_t sum = 0;
+        for (uint32_t l = 0; l < 4; ++l) {
+          sum += static_cast<uint32_t>(int32_t{limbs[limb_row(q, l) * pitch + at]}) << (8 * l);
+        }
+        const bool counts = at >= lead && at < lead + rows;
+        ASSERT_EQ(sum, counts ? words[q * rows + at - lead] : 0u) << q << ' ' << at;
+      }
+    }
+  }
+}
+
+TEST(CudaKernels, EveryLimbHasARowOfItsOwn) {
+  std::vector<uint32_t> rows;
+  for (uint32_t q = 0; q < 64; ++q) {
+    for (uint32_t l = 0; l < 4; ++l) rows.push_back(limb_row(q, l));
+  }
+  std::ranges::sort(rows);
+  for (uint32_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i], i);
+}
+
+// The public matrix comes in panels: 64 words of the first vector, 64 of the second, and so on.
+TEST(CudaKernels, CutsWordsInPanels) {
+  SeededRandom random(502);
+  constexpr uint32_t kQueries = 5;
+  constexpr uint64_t kRows = 192;
+  const std::vector<uint32_t> panels = random.words(kRows * kQueries);
+  const Memory<int8_t> limbs(256 * 32);
+  launch(dim3(1, kQueries), 32, 0, cut_plain_words,
+         PlainWords{panels.data(), 64, 64 * kQueries, kRows, 64}, Limbs{limbs.data(), 256});
+  for (uint32_t q = 0; q < kQueries; ++q) {
+    for (uint64_t r = 0; r < kRows; ++r) {
+      uint32_t sum = 0;
+      for (uint32_t l = 0; l < 4; ++l) {
+        sum += static_cast<uint32_t>(int32_t{limbs[limb_row(q, l) * 256 + 64 + r]}) << (8 * l);
+      }
+      ASSERT_EQ(sum, panels[(r / 64 * kQueries + q) * 64 + r % 64]);
+    }
+  }
+}
+
+TEST(CudaKernels, CutsPackedWordsOfEveryWidth) {
+  SeededRandom random(503);
+  constexpr uint32_t kQueries = 3;
+  for (uint32_t bits = 1; bits <= 32; ++bits) {
+    const uint64_t rows = 64 * random.between(1, 5);
+    const uint64_t words_each = packed_bytes(rows, bits) / 4 + 1;
+    const Memory<uint32_t> packed(kQueries * words_each);
+    for (uint32_t& word : packed) word = random.u32();
+    const uint64_t pitch = uint64_t{blocks_for(rows, kStepRows)} * kStepRows;
+    const Memory<int8_t> limbs(pitch * 16);
+    launch(dim3(blocks_for(pitch / kRowsPerThread, 32), kQueries), 32, 0, cut_packed_words,
+           PackedWords{packed.data(), words_each, bits, rows}, Limbs{limbs.data(), pitch});
+    for (uint32_t q = 0; q < kQueries; ++q) {
+      for (uint64_t r = 0; r < pitch; ++r) {
+        uint32_t sum = 0;
+        for (uint32_t l = 0; l < 4; ++l) {
+          sum += static_cast<uint32_t>(int32_t{limbs[limb_row(q, l) * pitch + r]}) << (8 * l);
+        }
+        uint32_t word = 0;  // bit by bit
+        for (uint32_t b = 0; b < bits && r < rows; ++b) {
+          const uint64_t at = r * bits + b;
+          word |= (packed[q * words_each + at / 32] >> at % 32 & 1) << (32 - bits + b);
+        }
+        ASSERT_EQ(sum, word) << bits << " bits, query " << q << ", row " << r;
+      }
+    }
+  }
+}
+
+TEST(CudaKernels, FewQueries) {
+  SeededRandom random(504);
+  for (const uint32_t columns : {1, 31, 32, 33, 70, 130}) {
+    for (const uint64_t rows : {1, 15, 128, 4095, 4097, 9000}) {
+      if (rows * columns > 200'000) continue;
+      const auto queries = static_cast<uint32_t>(random.between(1, 9));
+      const auto lead = static_cast<uint32_t>(random.below(128));
+      Problem problem(random, rows, columns, queries, lead);
+      problem.cut();
+      problem.work_out();
+      const uint32_t per_block = 32 * static_cast<uint32_t>(random.between(1, 4));
+      const dim3 grid(blocks_for(uint64_t{problem.steps()} * kStepRows, kFewBlockRows),
+                      blocks_for(columns, per_block));
+      for (uint32_t first = 0; first < queries; first += 3) {
+        const auto kernel = queries - first == 1   ? scan_few<1>
+                            : queries - first == 2 ? scan_few<2>
+                                                   : scan_few<3>;
+        launch(grid, kFewThreads, 0, kernel, problem.task(), first, per_block);
+      }
+      problem.expect_right("scan_few");
+    }
+  }
+}
+
+TEST(CudaKernels, ManyQueriesOfEveryShape) {
+  SeededRandom random(505);
+  for (const uint32_t queries : {1, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 67}) {
+    for (const uint32_t columns : {1, 8, 33, 255, 257}) {
+      const uint64_t rows = random.between(1, 500);
+      const auto lead = static_cast<uint32_t>(random.below(128));
+      const auto walkers = static_cast<uint32_t>(random.between(1, 4));
+      expect_many(random, rows, columns, queries, lead, walkers,
+                  random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
+    }
+  }
+}
+
+// More steps than stages of shared memory, and walks that begin and end anywhere in tiles.
+TEST(CudaKernels, ManyQueriesInWalksOfAnyLength) {
+  SeededRandom random(506);
+  for (const Schedule& schedule : kSchedules) {
+    for (const uint32_t walkers : {1, 2, 3, 5, 7, 40}) {
+      expect_many(random, 1500, 520, 6, 3, walkers, schedule);
+    }
+    expect_many(random, 2000, 300, 40, 0, 2, schedule);
+  }
+}
+
+// All -128 times all ones, and the other extremes.
+TEST(CudaKernels, WrapAtTheExtremes) {
+  SeededRandom random(507);
+  for (const auto& [byte, word] : {std::pair<int, uint32_t>{-128, 0xffffffff},
+                                   {-128, 0x80808080},
+                                   {-128, 0x7f7f7f7f},
+                                   {-128, 0x80000000},
+                                   {127, 0x7f7f7f7f},
+                                   {-1, 0xffffffff}}) {
+    Problem few(random, 4000, 3, 2);
+    few.fill_with(static_cast<int8_t>(byte), word);
+    few.cut();
+    few.work_out();
+    launch(dim3(1, 1), kFewThreads, 0, scan_few<2>, few.task(), 0u, 32u);
+    few.expect_right("scan_few");
+    Problem many(random, 4000, 3, 5);
+    many.fill_with(static_cast<int8_t>(byte), word);
+    expect_many<32, 4>(many, 5, 1, {});
+  }
+  // Sums of limbs that leave 31 bits, after 2^17 rows at the earliest.
+  Problem long_one(random, (1 << 17) + 64, 1, 1);
+  long_one.fill_with(-128, 0x80808080);
+  expect_many<16, 4>(long_one, 1, 1, {});
+}
+
+TEST(CudaKernels, CombinesSumsOfLimbs) {
+  SeededRandom random(508);
+  constexpr uint32_t kColumns = 70, kQueries = 6;
+  constexpr uint64_t kSumPitch = 72, kProductPitch = 71;
+  std::vector<uint32_t> words = random.words(32 * kSumPitch);
+  std::vector<uint32_t> products = random.words(kQueries * kProductPitch);
+  std::vector<uint32_t> expected = products;
+  for (uint32_t q = 0; q < kQueries; ++q) {
+    for (uint32_t c = 0; c < kColumns; ++c) {
+      for (uint32_t l = 0; l < 4; ++l) {
+        expected[q * kProductPitch + c] += words[limb_row(q, l) * kSumPitch + c] << (8 * l);
+      }
+    }
+  }
+  launch(dim3(3, kQueries), 32, 0, combine_sums,
+         CombineTask{reinterpret_cast<const int32_t*>(words.data()), kSumPitch, kColumns,
+                     products.data(), kProductPitch});
+  EXPECT_EQ(products, expected);
+}
+
+// What the server does on the host, for every width.
+TEST(CudaKernels, RoundsAndPacksResponses) {
+  SeededRandom random(509);
+  for (uint32_t bits = 1; bits <= 32; ++bits) {
+    const auto columns = static_cast<uint32_t>(random.between(1, 200));
+    constexpr uint32_t kQueries = 2;
+    std::vector<uint32_t> products = random.words(kQueries * columns);
+    // Ties, of even and of odd numbers.
+    for (uint32_t c = 0; c < columns && bits < 32; c += 3) {
+      products[c] = (products[c] | 1u << (31 - bits)) & ~((1u << (31 - bits)) - 1);
+    }
+    const uint64_t pitch = uint64_t{blocks_for(columns, 32)} * bits;
+    const Memory<uint32_t> packed(kQueries * pitch);
+    launch(dim3(blocks_for(blocks_for(columns, 32), 32), kQueries), 32, 0, round_products,
+           RoundTask{products.data(), columns, columns, bits, packed.data(), pitch});
+    for (uint32_t q = 0; q < kQueries; ++q) {
+      std::vector<uint8_t> expected(packed_bytes(columns, bits));
+      pack_rounded(std::span(products).subspan(q * columns, columns), bits, expected);
+      EXPECT_EQ(std::memcmp(packed.data() + q * pitch, expected.data(), expected.size()), 0)
+          << bits << " bits, " << columns << " columns";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse
