@@ -5,7 +5,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-fuzz deps-aarch64 deps-format configure build test demo asan tsan aarch64 fuzz bench format clean
+.PHONY: help deps cuda-tools deps-fuzz deps-aarch64 deps-format configure build test demo asan tsan aarch64 fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -71,6 +71,14 @@ deps-aarch64: deps
 deps-format:
 	$(call install,$(FORMAT_PACKAGES))
 
+# Where CUDA's compiler is installed without its disassembler, the latter, for the test that looks into the machine code.
+cuda-tools:
+	@nvcc=$$(PATH=$$PATH:/usr/local/cuda/bin command -v nvcc) || exit 0
+	if [ -x "$$(dirname "$$nvcc")/cuobjdump" ] || [ -d build/cuda-tools ]; then exit 0; fi
+	python3 -m pip install -q --root-user-action=ignore --target build/cuda-tools \
+	  nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm ||
+	  echo 'No cuobjdump could be installed: the test of the CUDA machine code is skipped.' >&2
+
 # Ninja runs CMake again by itself when a CMake file changes.
 configure: deps
 	@[ -e build/build.ninja ] || cmake --preset release
@@ -78,7 +86,7 @@ configure: deps
 build: configure ## build the programs, optimized, into build/bin
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client
 
-test: configure ## build everything and run every test
+test: cuda-tools configure ## build everything and run every test
 	@cmake --build build --parallel $(JOBS)
 	ctest --test-dir build --output-on-failure --parallel $(JOBS)
 

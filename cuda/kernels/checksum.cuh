@@ -7,6 +7,8 @@
 #include <cub/block/block_reduce.cuh>
 
 namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
 
 constexpr uint32_t kChecksumThreads = 256;
 
@@ -24,4 +26,5 @@ __global__ void __launch_bounds__(kChecksumThreads)
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
+}  // namespace
 }  // namespace blindfuse

@@ -8,6 +8,8 @@
 #include "cuda/kernels/limbs.cuh"
 
 namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
 
 // Grid: (columns, queries).
 __global__ void combine_sums(CombineTask task) {
@@ -22,4 +24,5 @@ __global__ void combine_sums(CombineTask task) {
       combine_limbs(sums[0], sums[1], sums[2], sums[3]);
 }
 
+}  // namespace
 }  // namespace blindfuse

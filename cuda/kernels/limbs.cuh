@@ -10,6 +10,8 @@
 #include "cuda/kernels/tasks.h"
 
 namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
 
 // Rows that one thread cuts: 16 bytes of each limb row.
 constexpr uint32_t kRowsPerThread = 16;
@@ -78,4 +80,5 @@ __global__ void cut_packed_words(PackedWords from, Limbs limbs) {
   });
 }
 
+}  // namespace
 }  // namespace blindfuse

@@ -10,6 +10,8 @@
 #include "src/bit_packing.h"
 
 namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
 
 // A thread makes `bits` words of 32 columns. Grid: (columns / 32 threads, queries).
 __global__ void round_products(RoundTask task) {
@@ -32,4 +34,5 @@ __global__ void round_products(RoundTask task) {
   }
 }
 
+}  // namespace
 }  // namespace blindfuse

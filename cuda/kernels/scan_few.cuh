@@ -14,6 +14,8 @@
 #include "cuda/kernels/limbs.cuh"
 
 namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
 
 constexpr uint32_t kFewThreads = 256;
 constexpr uint32_t kFewBlockRows = kFewThreads * kRowsPerThread;
@@ -83,4 +85,5 @@ __global__ void __launch_bounds__(kFewThreads)
   }
 }
 
+}  // namespace
 }  // namespace blindfuse

@@ -21,6 +21,8 @@
 #include "cuda/kernels/limbs.cuh"
 
 namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
 
 constexpr uint32_t kManyThreads = 256;
 constexpr uint32_t kWarpColumns = 32;
@@ -217,4 +219,5 @@ __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
   wait_copies<0>();
 }
 
+}  // namespace
 }  // namespace blindfuse

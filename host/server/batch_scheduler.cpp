@@ -82,8 +82,11 @@ void BatchScheduler::work() {
       changed_.wait(lock, [this] { return next_batch() > 0 || (stopping_ && claimed_ == 0); });
       if (next_batch() == 0) return;
     }
-    const size_t count = batches_.size() < pipeline_->depth() ? next_batch() : 0;
-    if (count > 0) {
+    // Beside another batch only a full one begins: whoever waits for that one's end will not be
+    // alone, and a batch takes about the same time however many are in it.
+    const size_t least = batches_.empty() ? 1 : limits_.batch_max;
+    const size_t count = next_batch();
+    if (batches_.size() < pipeline_->depth() && count >= least) {
       begin_batch(lock, count);
     } else {
       finish_batch(lock);

@@ -2,8 +2,8 @@
 //
 // Threads that have queries write them into a ring of slots and wait; one worker thread takes
 // whatever waits at the ring's head, up to batch_max, the moment the engine is free: no timer when
-// idle, full batches under load. An engine that can begin with a batch while it computes another is
-// free a batch earlier.
+// idle, full batches under load. An engine that can begin with a batch while it computes another
+// gets full ones early.
 #pragma once
 
 #include <condition_variable>

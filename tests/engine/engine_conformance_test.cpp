@@ -262,6 +262,43 @@ TEST_P(EngineConformance, AddsThePartsOfACutMatrixToTheWhole) {
   EXPECT_EQ(parts, whole);
 }
 
+// Every number of queries, through all that an engine may cut them into.
+TEST_P(EngineConformance, MultipliesEveryBatch) {
+  SeededRandom random(109);
+  for (size_t batch = 1; batch <= 130; ++batch) {
+    expect_right_on_random({130, 9, batch, {0, 130}, 2}, random);
+  }
+}
+
+// A million products and some, each of them right.
+TEST_P(EngineConformance, MultipliesAMillionProducts) {
+  SeededRandom random(110);
+  expect_right_on_random({200, 2'003, 501, {0, 200}, 2}, random);
+}
+
+// What an engine keeps between products is not mistaken for another's.
+TEST_P(EngineConformance, TwoMatricesTakeTurns) {
+  SeededRandom random(111);
+  std::vector<Problem> problems;
+  std::vector<std::unique_ptr<Engine>> engines;
+  for (const Shape& shape : {Shape{1000, 33, 5, {0, 1000}, 1}, Shape{777, 70, 2, {5, 700}, 2}}) {
+    problems.emplace_back(shape).fill(random);
+    engines.push_back(problems.back().engine(GetParam(), shape.threads));
+  }
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(problems[i % 2].computed(*engines[i % 2]) == problems[i % 2].expected()) << i;
+  }
+}
+
+// Small, with every kind of kernel: for tools that make a device some hundred times slower.
+TEST_P(EngineConformance, SanitizerSample) {
+  SeededRandom random(112);
+  expect_right_on_random({300, 40, 1, {3, 299}, 1}, random);
+  expect_right_on_random({300, 40, 3, {0, 300}, 1}, random);
+  expect_right_on_random({700, 270, 7, {0, 700}, 1}, random);
+  expect_right_on_random({150, 20, 40, {0, 150}, 1}, random);
+}
+
 TEST_P(EngineConformance, GivesTheSameAgain) {
   SeededRandom random(104);
   const Shape shape{1000, 33, 17, {0, 1000}, 3};

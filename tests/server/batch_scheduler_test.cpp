@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <condition_variable>
+#include <deque>
 #include <future>
+#include <mutex>
+#include <thread>
 
+#include "host/server/host_answer_pipeline.h"
 #include "tests/server/tiny_database.h"
 
 namespace blindfuse {
@@ -210,6 +216,156 @@ TEST_F(BatchSchedulerTest, GivesEachOfManyThreadsItsOwnAnswers) {
     }));
   }
   for (auto& client : clients) client.get();
+}
+
+// An engine that takes a second batch while it computes the first, and notes what it is told.
+class TwoDeepEngine final : public support::PlainEngine {
+ public:
+  struct Control {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<std::string> events;
+    bool held = true;           // nothing ends
+    std::string begin_failure;  // not empty: what begin() throws
+    bool lost = false;          // finish() throws EngineLost
+
+    void note(std::string event) {
+      const std::lock_guard lock(mutex);
+      events.push_back(std::move(event));
+      changed.notify_all();
+    }
+    void wait_for_events(size_t count) {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return events.size() >= count; });
+    }
+    void release() {
+      const std::lock_guard lock(mutex);
+      held = false;
+      changed.notify_all();
+    }
+  };
+
+  explicit TwoDeepEngine(std::shared_ptr<Control> control)
+      : PlainEngine(server_testing::kRows, server_testing::kColumns),
+        control_(std::move(control)) {}
+
+  std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
+                                                       size_t batch_max) override {
+    return std::make_unique<Pipeline>(make_host_answer_pipeline(*this, bits, slot_count, batch_max),
+                                      control_);
+  }
+
+ private:
+  class Pipeline final : public AnswerPipeline {
+   public:
+    Pipeline(std::unique_ptr<AnswerPipeline> host, std::shared_ptr<Control> control)
+        : host_(std::move(host)), control_(std::move(control)) {}
+    size_t depth() const override { return 2; }
+    void put(size_t slot, std::span<const uint8_t> query) override { host_->put(slot, query); }
+    void begin(size_t first, size_t count) override {
+      const std::string failure = control_->begin_failure;
+      control_->note("begin " + std::to_string(count));
+      if (!failure.empty()) throw EngineTrouble(failure);
+      begun_.emplace_back(first, count);
+    }
+    std::span<const uint8_t> finish() override {
+      {
+        std::unique_lock lock(control_->mutex);
+        control_->changed.wait(lock, [&] { return !control_->held; });
+      }
+      const auto [first, count] = begun_.front();
+      begun_.pop_front();
+      control_->note("finish " + std::to_string(count));
+      if (control_->lost) throw EngineLost("the test's device is gone");
+      host_->begin(first, count);
+      return host_->finish();
+    }
+
+   private:
+    const std::unique_ptr<AnswerPipeline> host_;
+    const std::shared_ptr<Control> control_;
+    std::deque<std::pair<size_t, size_t>> begun_;
+  };
+
+  const std::shared_ptr<Control> control_;
+};
+
+class TwoDeepTest : public testing::Test {
+ protected:
+  std::future<std::string> ask(uint64_t seed, size_t count = 1) {
+    return std::async(std::launch::async, [this, seed, count] {
+      std::string queries;
+      for (size_t i = 0; i < count; ++i) queries += pack(random_query(seed + i), kQueryBits);
+      return scheduler_.answer(bytes_of(queries));
+    });
+  }
+
+  const std::shared_ptr<TwoDeepEngine::Control> control_ =
+      std::make_shared<TwoDeepEngine::Control>();
+  const LoadedDatabase database_ =
+      server_testing::tiny_database(std::make_unique<TwoDeepEngine>(control_));
+  std::vector<std::string> failures_;
+  BatchScheduler scheduler_{
+      *database_.engine, database_.manifest.layout, BatchLimits{3, 20},
+      [this](const std::exception& error) {
+        const bool lost = dynamic_cast<const EngineLost*>(&error) != nullptr;
+        failures_.push_back((lost ? "lost: " : "") + std::string(error.what()));
+      }};
+};
+
+// Two full batches are in the engine at the same time; a third waits for room, the last, which is
+// not full, for the engine to be idle.
+TEST_F(TwoDeepTest, FullBatchesBeginWhileAnotherIsComputed) {
+  auto first = ask(100);
+  control_->wait_for_events(1);
+  auto many = ask(200, 7);  // two full batches and one more
+  control_->wait_for_events(1);
+  while (scheduler_.waiting_count() < 7) std::this_thread::yield();
+  control_->release();
+  EXPECT_EQ(first.get(), expected_response(random_query(100)));
+  std::string expected;
+  for (uint64_t i = 0; i < 7; ++i) expected += expected_response(random_query(200 + i));
+  EXPECT_EQ(many.get(), expected);
+  EXPECT_EQ(control_->events,
+            (std::vector<std::string>{"begin 1", "finish 1", "begin 3", "begin 3", "finish 3",
+                                      "finish 3", "begin 1", "finish 1"}));
+}
+
+TEST_F(TwoDeepTest, ABatchThatCannotBeginFailsAlone) {
+  control_->begin_failure = "no device memory";
+  control_->release();
+  auto failing = ask(300);
+  EXPECT_THROW(failing.get(), EngineTrouble);
+  control_->begin_failure.clear();
+  EXPECT_EQ(ask(301).get(), expected_response(random_query(301)));
+  scheduler_.stop();
+  EXPECT_EQ(failures_, std::vector<std::string>{"no device memory"});
+}
+
+TEST_F(TwoDeepTest, SaysThatTheEngineIsLost) {
+  control_->lost = true;
+  control_->release();
+  EXPECT_THROW(ask(400).get(), EngineTrouble);
+  scheduler_.stop();
+  EXPECT_EQ(failures_, std::vector<std::string>{"lost: the test's device is gone"});
+}
+
+// Slots are used again and again, across the ring's end, with batches of every size.
+TEST_F(TwoDeepTest, AnswersManyThreadsAtOnce) {
+  control_->release();
+  std::vector<std::future<std::string>> answers;
+  std::vector<std::thread> clients;
+  std::atomic<int> wrong = 0;
+  for (uint64_t t = 0; t < 6; ++t) {
+    clients.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 20; ++i) {
+        const uint64_t seed = 1000 * t + i;
+        if (ask(seed).get() != expected_response(random_query(seed))) ++wrong;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace

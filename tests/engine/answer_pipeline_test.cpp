@@ -1,0 +1,123 @@
+// Engines that take packed queries: the same responses as by unpacking, multiplying and packing on
+// the host, whatever is in flight.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "host/engine_factory.h"
+#include "src/bit_packing.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using support::SeededRandom;
+
+class AnswerPipelineTest : public testing::TestWithParam<std::string> {};
+
+std::string test_name(const testing::TestParamInfo<std::string>& engine) {
+  std::string name = engine.param;
+  std::ranges::replace(name, ':', '_');
+  return name;
+}
+
+// Those whose memory is not the host's.
+std::vector<std::string> device_engine_names() {
+  std::vector<std::string> names = engine_names();
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("cuda"); });
+  return names;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AnswerPipelineTest);
+INSTANTIATE_TEST_SUITE_P(Engines, AnswerPipelineTest, testing::ValuesIn(device_engine_names()),
+                         test_name);
+
+std::vector<uint8_t> random_bytes(SeededRandom& random, size_t count) {
+  std::vector<uint8_t> bytes(count);
+  for (uint8_t& byte : bytes) byte = random.byte();
+  return bytes;
+}
+
+std::vector<uint8_t> expected_response(Engine& engine, const std::vector<uint8_t>& query,
+                                       WireBits bits) {
+  std::vector<uint32_t> words(engine.row_count());
+  unpack_restored(query, bits.query, 0, words);
+  std::vector<uint32_t> products(engine.column_count());
+  engine.multiply({words.data(), 1, words.size()}, {0, words.size()},
+                  {products.data(), 1, products.size()});
+  std::vector<uint8_t> response(packed_bytes(products.size(), bits.response));
+  pack_rounded(products, bits.response, response);
+  return response;
+}
+
+TEST_P(AnswerPipelineTest, AnswersAsTheHostWould) {
+  SeededRandom random(120);
+  for (const WireBits bits : {WireBits{24, 9}, {25, 10}, {26, 11}, {27, 13}, {32, 32}}) {
+    const uint64_t rows = 64 * random.between(1, 20);
+    const uint64_t columns = random.between(1, 300);
+    const auto engine = make_engine(GetParam(), rows, columns, 2);
+    engine->set_columns(0, random_bytes(random, rows * columns));
+    engine->seal();
+    constexpr size_t kSlots = 23, kBatchMax = 9;
+    const auto pipeline = engine->make_answer_pipeline(bits, kSlots, kBatchMax);
+    ASSERT_TRUE(pipeline);
+    std::vector<std::vector<uint8_t>> queries(kSlots), expected(kSlots);
+    for (size_t slot = 0; slot < kSlots; ++slot) {
+      queries[slot] = random_bytes(random, packed_bytes(rows, bits.query));
+      expected[slot] = expected_response(*engine, queries[slot], bits);
+      pipeline->put(slot, queries[slot]);
+    }
+    std::deque<std::pair<size_t, size_t>> begun;
+    const auto finish = [&] {
+      const auto [first, count] = begun.front();
+      begun.pop_front();
+      const std::span<const uint8_t> responses = pipeline->finish();
+      const size_t each = packed_bytes(columns, bits.response);
+      ASSERT_EQ(responses.size(), count * each);
+      for (size_t i = 0; i < count; ++i) {
+        ASSERT_TRUE(std::ranges::equal(responses.subspan(i * each, each), expected[first + i]))
+            << rows << " x " << columns << ", query " << first + i;
+      }
+    };
+    for (size_t first = 0; first < kSlots;) {
+      if (begun.size() == pipeline->depth()) finish();
+      const size_t count = std::min<size_t>(random.between(1, kBatchMax), kSlots - first);
+      pipeline->begin(first, count);
+      begun.emplace_back(first, count);
+      first += count;
+    }
+    while (!begun.empty()) finish();
+  }
+}
+
+TEST_P(AnswerPipelineTest, PanelProductsAreThoseOfTheWholeMatrix) {
+  SeededRandom random(121);
+  for (const uint64_t panels : {1, 2, 7, 50, 103}) {
+    const uint64_t rows = 64 * panels, columns = random.between(1, 40),
+                   count = random.between(1, 40);
+    const auto engine = make_engine(GetParam(), rows, columns, 2);
+    engine->set_columns(0, random_bytes(random, rows * columns));
+    engine->seal();
+    const uint64_t rows_at_once = 64 * random.between(1, 10);
+    const auto products = engine->make_panel_products(count, rows_at_once);
+    ASSERT_TRUE(products);
+    // Panels of 64 words of every vector, as the public matrix has them.
+    const std::vector<uint32_t> words = random.words(rows * count);
+    std::vector<uint32_t> expected(count * columns);
+    engine->multiply({words.data(), count, 64, 64 * count}, {0, rows},
+                     {expected.data(), count, columns});
+    for (uint64_t first = 0; first < rows; first += rows_at_once) {
+      const RowRange range{first, std::min(rows, first + rows_at_once)};
+      const std::span<uint32_t> buffer = products->buffer();
+      std::copy_n(words.begin() + static_cast<ptrdiff_t>(first * count), range.size() * count,
+                  buffer.begin());
+      products->add({buffer.data(), count, 64, 64 * count}, range);
+    }
+    EXPECT_TRUE(std::ranges::equal(products->finish(), expected)) << panels << " panels";
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse
