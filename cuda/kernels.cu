@@ -50,8 +50,7 @@ void start_scan_many_of(const ScanTask& task, cudaStream_t stream) {
   BLINDFUSE_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_a_processor, kernel,
                                                                kManyThreads, kShared));
   const uint32_t query_tiles = blocks_for(task.query_count, kLimbRows / 4);
-  const uint64_t steps =
-      uint64_t{blocks_for(task.column_count, kManyBlockColumns)} * task.step_count;
+  const uint64_t steps = uint64_t{tile_count(task.column_count)} * task.step_count;
   // As many blocks as run at the same time, so that those of different queries read the same part
   // of the matrix together.
   const auto running = static_cast<uint32_t>(std::max(1, blocks_a_processor) * processor_count());

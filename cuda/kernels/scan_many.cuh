@@ -1,6 +1,7 @@
 // The product for four queries and more, on the tensor cores: mma.sync m16n8k32 of signed bytes.
 //
-// Columns are M, limbs of queries are N, rows are K; a block has 256 columns and up to 32 queries.
+// Columns are M, limbs of queries are N, rows are K; a block has up to 256 columns and 32
+// queries.
 // A byte of the matrix is used by one warp alone, so it goes from memory into that warp's registers
 // without a detour through shared memory, 16 bytes a thread. Limbs, which all warps use, go through
 // shared memory, kStages steps ahead. What the instruction calls its k-th row need not be the k-th
@@ -25,8 +26,18 @@ namespace blindfuse {
 namespace {
 
 constexpr uint32_t kManyThreads = 256;
-constexpr uint32_t kWarpColumns = 32;
-constexpr uint32_t kManyBlockColumns = kManyThreads / 32 * kWarpColumns;
+constexpr uint32_t kWarps = kManyThreads / 32;
+constexpr uint32_t kWarpColumnsMax = 32;
+
+// Columns are shared out evenly: with as few tiles as there can be, every warp of every tile has so
+// many (but the last ones), and no block waits for memory less than another.
+constexpr uint32_t tile_count(uint32_t columns) {
+  return (columns + kWarps * kWarpColumnsMax - 1) / (kWarps * kWarpColumnsMax);
+}
+constexpr uint32_t warp_columns(uint32_t columns) {
+  const uint32_t warps = tile_count(columns) * kWarps;
+  return (columns + warps - 1) / warps;
+}
 
 // The limbs of a step in shared memory: kLimbRows rows of 128 bytes. Eight threads read 64 bytes of
 // two neighbouring rows at a time, so every other row has its halves exchanged: no two of them use
@@ -98,7 +109,7 @@ struct ManySums {
 
   // Adds the products to those of the warp's columns, from first_column on.
   __device__ __forceinline__ void add_to(const ScanTask& task, uint32_t first_column,
-                                         uint32_t lane) {
+                                         uint32_t column_count, uint32_t lane) {
 #pragma unroll
     for (int four = 0; four < kLimbRows / 16; ++four) {
       const uint32_t q = static_cast<uint32_t>(four) * kQueriesInFour + lane % 4;
@@ -106,10 +117,11 @@ struct ManySums {
       for (int m = 0; m < 2; ++m) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          const uint32_t column = first_column + static_cast<uint32_t>(m * 16 + i * 8) + lane / 4;
+          const uint32_t of_warp = static_cast<uint32_t>(m * 16 + i * 8) + lane / 4;
+          const uint32_t column = first_column + of_warp;
           const int32_t(&low)[4] = sums[m][2 * four];
           const int32_t(&high)[4] = sums[m][2 * four + 1];
-          if (q < task.query_count && column < task.column_count) {
+          if (q < task.query_count && of_warp < column_count && column < task.column_count) {
             atomicAdd(task.products + q * task.product_pitch + column,
                       combine_limbs(low[2 * i], low[2 * i + 1], high[2 * i], high[2 * i + 1]));
           }
@@ -136,8 +148,9 @@ __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
   task.products += first_query * task.product_pitch;
   task.query_count -= first_query;
 
-  const uint32_t tiles = (task.column_count + kManyBlockColumns - 1) / kManyBlockColumns;
-  const uint64_t all = uint64_t{tiles} * task.step_count;
+  const uint32_t columns = warp_columns(task.column_count);
+  const auto first_column = [&](uint32_t tile) { return (tile * kWarps + warp) * columns; };
+  const uint64_t all = uint64_t{tile_count(task.column_count)} * task.step_count;
   Walk walk{all * blockIdx.x / gridDim.x, all * (blockIdx.x + 1) / gridDim.x, task.step_count};
   if (walk.at == walk.end) return;
   Walk limbs_ahead = walk;
@@ -161,12 +174,13 @@ __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
   };
 
   const auto load_half = [&](const Walk& at, uint32_t h, HalfStep& bytes) {
-    const uint32_t first = at.tile() * kManyBlockColumns + warp * kWarpColumns + lane / 4;
+    const uint32_t first = first_column(at.tile());
     const int8_t* from = task.columns + uint64_t{at.step()} * kStepRows + h * 64 + lane % 4 * 16;
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) {
       // Behind the last column the last one is read again, and not used.
-      const uint32_t column = min(first + k * 8, task.column_count - 1);
+      const uint32_t of_warp = min(k * 8 + lane / 4, columns - 1);
+      const uint32_t column = min(first + of_warp, task.column_count - 1);
       bytes.columns[k] = load_once_16(from + column * task.column_pitch);
     }
   };
@@ -211,7 +225,7 @@ __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
     stage = stage + 1 == kStages ? 0 : stage + 1;
     walk = next;
     if (!more || walk.tile() != tile) {
-      sums.add_to(task, tile * kManyBlockColumns + warp * kWarpColumns, lane);
+      sums.add_to(task, first_column(tile), columns, lane);
       if (!more) break;
       sums.clear();
     }

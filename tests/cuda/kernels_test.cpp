@@ -256,7 +256,7 @@ TEST(CudaKernels, FewQueries) {
 TEST(CudaKernels, ManyQueriesOfEveryShape) {
   SeededRandom random(505);
   for (const uint32_t queries : {1, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 67}) {
-    for (const uint32_t columns : {1, 8, 33, 255, 257}) {
+    for (const uint32_t columns : {1, 8, 33, 255, 256, 257, 264}) {
       const uint64_t rows = random.between(1, 500);
       const auto lead = static_cast<uint32_t>(random.below(128));
       const auto walkers = static_cast<uint32_t>(random.between(1, 4));
