@@ -227,7 +227,9 @@ void add_build_command(CLI::App& program) {
   command->add_flag(
       "--fresh", options->fresh,
       "Start anew: new salt, new seed, new layout; clients download everything again");
-  command->add_option("--engine", options->engine, "auto, cpu, or cpu:KERNEL")
+  command
+      ->add_option("--engine", options->engine,
+                   "auto, cpu, cpu:KERNEL, cuda, or cuda:KERNEL, with @DEVICE or without")
       ->capture_default_str();
   command->add_option("--threads", options->thread_count, "Threads; 0 is one a processor")
       ->check(CLI::Range(0u, 1024u))

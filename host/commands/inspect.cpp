@@ -119,7 +119,7 @@ void add_inspect_command(CLI::App& program) {
   command->add_flag("--verify", options->verify,
                     "Check every file against its hash, and look sample keys up through a real "
                     "server on loopback and the real client");
-  command->add_option("--engine", options->engine, "With --verify: auto, cpu, or cpu:KERNEL")
+  command->add_option("--engine", options->engine, "With --verify: as for serve")
       ->capture_default_str();
   command->add_option("--threads", options->thread_count, "Threads; 0 is one a processor")
       ->check(CLI::Range(0u, 1024u))

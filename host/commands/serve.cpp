@@ -91,7 +91,9 @@ void add_serve_command(CLI::App& program) {
       ->add_option("--listen", options->listen,
                    "HOST:PORT to listen on, [ADDRESS]:PORT for IPv6; port 0 is any that is free")
       ->capture_default_str();
-  command->add_option("--engine", options->engine, "auto, cpu, or cpu:KERNEL")
+  command
+      ->add_option("--engine", options->engine,
+                   "auto, cpu, cpu:KERNEL, cuda, or cuda:KERNEL, with @DEVICE or without")
       ->capture_default_str();
   command
       ->add_option("--threads", options->thread_count,
