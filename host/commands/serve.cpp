@@ -4,20 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstring>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 
 #include "host/database/loaded_database.h"
 #include "host/engine_factory.h"
-#include "host/server/http_server.h"
-#include "host/server/ready_file.h"
-#include "host/server/serving_epoch.h"
+#include "host/server/service.h"
 #include "host/server/stop_signals.h"
-#include "src/errors.h"
 #include "src/system/amount.h"
 
 namespace blindfuse {
@@ -28,9 +23,7 @@ struct ServeCommand {
   std::string listen = "127.0.0.1:8080";
   std::string engine = "auto";
   unsigned thread_count = 0;
-  std::string ready_file;
-  BatchLimits batches;
-  ServerOptions server;
+  ServiceOptions service;
 };
 
 LoadedDatabase load(const ServeCommand& options) {
@@ -51,33 +44,12 @@ LoadedDatabase load(const ServeCommand& options) {
   return database;
 }
 
-void run_serve(ServeCommand options) {
+void run_serve(const ServeCommand& options) {
   // What is wrong with the command line, and a port in use, is said before minutes of loading.
   ListeningSocket socket(parse_listen_address(options.listen));
   check_engine_name(options.engine);
   LoadedDatabase database = load(options);
-  StopSignals signals;
-  // What the engine cannot recover from ends the program, for whoever started it to start again.
-  std::atomic<bool> engine_lost = false;
-  const auto epoch = std::make_shared<const ServingEpoch>(
-      std::move(database), options.batches, [&](const std::exception& error) {
-        if (dynamic_cast<const EngineLost*>(&error) == nullptr) return;
-        engine_lost = true;
-        signals.request_stop();
-      });
-  spdlog::info("engine {}, {}", epoch->engine().name(), epoch->engine().hardware());
-
-  HttpServer server(epoch, std::move(socket), options.server);
-  std::optional<ReadyFile> ready;
-  if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());
-  spdlog::info("listening on {}", server.url());
-
-  if (const std::optional<int> signal = signals.wait()) {
-    spdlog::info("told to stop ({}); finishing what has begun", strsignal(*signal));
-  }
-  signals.run_until_next([&] { server.stop(); }, [&] { ready.reset(); });
-  if (engine_lost) throw EngineLost("the engine's device failed; the log above says how");
-  spdlog::info("stopped");
+  serve_until_stopped(std::move(database), std::move(socket), options.service);
 }
 
 }  // namespace
@@ -101,33 +73,34 @@ void add_serve_command(CLI::App& program) {
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   command
-      ->add_option("--http-threads", options->server.http_threads,
+      ->add_option("--http-threads", options->service.server.http_threads,
                    "Requests that are read or answered at the same time")
       ->check(CLI::Range(1u, 4096u))
       ->capture_default_str();
   command
-      ->add_option("--batch-max", options->batches.batch_max,
+      ->add_option("--batch-max", options->service.batches.batch_max,
                    "Queries that the engine answers in one pass over the database")
       ->check(CLI::Range(1u, 4096u))
       ->capture_default_str();
   command
-      ->add_option("--queue-max", options->batches.queue_max,
+      ->add_option("--queue-max", options->service.batches.queue_max,
                    "Queries that may wait for the engine; more get status 503")
       ->check(CLI::Range(1u, 65'536u))
       ->capture_default_str();
   const CLI::Option* per_request =
       command
-          ->add_option("--queries-per-request-max", options->server.queries_per_request_max,
+          ->add_option("--queries-per-request-max", options->service.server.queries_per_request_max,
                        "Queries in one request; at most --queue-max")
           ->check(CLI::Range(1u, 65'536u))
           ->capture_default_str();
-  command->add_option("--ready-file", options->ready_file,
+  command->add_option("--ready-file", options->service.ready_file,
                       "File to write the server's URL to once it accepts requests, and to remove "
                       "at exit");
   command->callback([options, per_request] {
     // The default gives way to a short queue; what was asked for does not.
-    uint64_t& queries = options->server.queries_per_request_max;
-    if (per_request->empty()) queries = std::min<uint64_t>(queries, options->batches.queue_max);
+    uint64_t& queries = options->service.server.queries_per_request_max;
+    if (per_request->empty())
+      queries = std::min<uint64_t>(queries, options->service.batches.queue_max);
     run_serve(*options);
   });
 }
