@@ -72,11 +72,12 @@ deps-format:
 	$(call install,$(FORMAT_PACKAGES))
 
 # Where CUDA's compiler is installed without its disassembler, the latter, for the test that looks into the machine code.
-cuda-tools:
+cuda-tools: deps
 	@nvcc=$$(PATH=$$PATH:/usr/local/cuda/bin command -v nvcc) || exit 0
-	if [ -x "$$(dirname "$$nvcc")/cuobjdump" ] || [ -d build/cuda-tools ]; then exit 0; fi
+	if [ -x "$$(dirname "$$nvcc")/cuobjdump" ] ||
+	  [ -x build/cuda-tools/nvidia/cu13/bin/nvdisasm ]; then exit 0; fi
 	python3 -m pip install -q --root-user-action=ignore --target build/cuda-tools \
-	  nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm ||
+	  'nvidia-cuda-cuobjdump==13.*' 'nvidia-cuda-nvdisasm==13.*' ||
 	  echo 'No cuobjdump could be installed: the test of the CUDA machine code is skipped.' >&2
 
 # Ninja runs CMake again by itself when a CMake file changes.

@@ -18,9 +18,9 @@ uint64_t words_for(uint64_t bytes) { return (bytes + 3) / 4; }
 class DeviceAnswerPipeline final : public AnswerPipeline {
  public:
   DeviceAnswerPipeline(Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
-                       size_t slot_count, size_t batch_max, int device)
+                       size_t slot_count, size_t batch_max)
       : scanner_(scanner),
-        device_(device),
+        matrix_(matrix),
         bits_(bits),
         rows_(matrix.row_count()),
         columns_(matrix.column_count()),
@@ -49,7 +49,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   }
 
   void begin(size_t first, size_t count) override {
-    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    matrix_.use_device();
     Lane& lane = lanes_[next_];
     const cudaStream_t stream = lane.stream.get();
     const auto queries = static_cast<uint32_t>(count);
@@ -74,9 +74,9 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   }
 
   std::span<const uint8_t> finish() override {
-    BLINDFUSE_CUDA(cudaSetDevice(device_));
     const Begun oldest = begun_.front();
     begun_.pop_front();
+    matrix_.use_device();
     const Lane& lane = lanes_[oldest.lane];
     lane.done.wait();
     return {lane.responses.data(), oldest.count * response_bytes_};
@@ -99,7 +99,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   };
 
   Scanner& scanner_;
-  const int device_;
+  const DeviceMatrix& matrix_;
   const WireBits bits_;
   const uint64_t rows_;
   const uint64_t columns_;
@@ -118,10 +118,9 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             const DeviceMatrix& matrix,
                                                             WireBits bits, size_t slot_count,
-                                                            size_t batch_max, int device) {
+                                                            size_t batch_max) {
   try {
-    return std::make_unique<DeviceAnswerPipeline>(scanner, matrix, bits, slot_count, batch_max,
-                                                  device);
+    return std::make_unique<DeviceAnswerPipeline>(scanner, matrix, bits, slot_count, batch_max);
   } catch (const EngineLost&) {
     throw;
   } catch (const EngineTrouble& error) {

@@ -9,11 +9,10 @@
 
 namespace blindfuse {
 
-// Scanner and matrix outlive it. put() needs no device; whoever calls begin() and finish() has the
-// device current. Throws EngineTrouble when there is no room for so many queries.
+// Scanner and matrix outlive it. Throws EngineTrouble when there is no room for so many queries.
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             const DeviceMatrix& matrix,
                                                             WireBits bits, size_t slot_count,
-                                                            size_t batch_max, int device);
+                                                            size_t batch_max);
 
 }  // namespace blindfuse

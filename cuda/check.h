@@ -5,8 +5,9 @@
 
 namespace blindfuse {
 
-// Throws EngineTrouble when memory is short, EngineLost for anything else: a kernel that failed
-// takes the whole context with it. The message has call, file and line.
+// Throws EngineTrouble when memory is short, EngineLost for anything else: after most failures the
+// context is of no use, and after the others it is our arguments that cannot be trusted. The
+// message has call, file and line.
 void check_cuda(cudaError_t status, const char* call, const char* file, int line);
 
 }  // namespace blindfuse

@@ -8,6 +8,7 @@
 
 #include "cuda/kernels.h"
 #include "cuda/memory.h"
+#include "cuda/stream.h"
 #include "src/errors.h"
 
 namespace blindfuse {
@@ -52,7 +53,7 @@ class CublasProduct::Library {
   Library() {
     void* handle = dlopen(library_name().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      throw BadInput("the kernel cuda:cublas needs " + library_name() + ": " + dlerror());
+      throw Misuse("the kernel cuda:cublas needs " + library_name() + ": " + dlerror());
     }
     load(handle, "cublasCreate_v2", create);
     load(handle, "cublasDestroy_v2", destroy);
@@ -72,6 +73,7 @@ struct CublasProduct::Work {
   const Library& library = Library::get();
   cublasHandle_t handle = nullptr;
   DeviceMemory<int32_t> sums;
+  Event sums_free;  // the last product has read them
 
   Work() { library.check(library.create(&handle), "cublasCreate"); }
   ~Work() { library.destroy(handle); }
@@ -79,19 +81,29 @@ struct CublasProduct::Work {
   Work& operator=(const Work&) = delete;
 };
 
+bool CublasProduct::is_there() {
+  try {
+    Library::get();
+    return true;
+  } catch (const Misuse&) {
+    return false;
+  }
+}
+
 CublasProduct::CublasProduct() : work_(std::make_unique<Work>()) {}
 CublasProduct::~CublasProduct() = default;
 
 void CublasProduct::start(const ScanTask& task, cudaStream_t stream) {
   const Library& library = work_->library;
   library.check(library.set_stream(work_->handle, stream), "cublasSetStream");
+  work_->sums_free.hold(stream);
   const uint64_t sum_pitch = (task.column_count + kColumnGrain - 1) / kColumnGrain * kColumnGrain;
   const uint64_t fours_max =
       std::max<uint64_t>(1, kSumBytesMax / (sum_pitch * kLimbRowsInFour * sizeof(int32_t)));
   const uint64_t fours = (task.query_count + kQueriesInFour - 1) / kQueriesInFour;
   const uint64_t sum_count = std::min(fours, fours_max) * kLimbRowsInFour * sum_pitch;
   if (work_->sums.size() < sum_count) {
-    BLINDFUSE_CUDA(cudaStreamSynchronize(stream));  // what is replaced may be in use
+    work_->sums_free.wait();  // what is replaced may be in use
     work_->sums = DeviceMemory<int32_t>(sum_count);
     BLINDFUSE_CUDA(cudaDeviceSynchronize());
   }
@@ -119,6 +131,7 @@ void CublasProduct::start(const ScanTask& task, cudaStream_t stream) {
                     queries, stream);
     }
   }
+  work_->sums_free.record(stream);
 }
 
 }  // namespace blindfuse

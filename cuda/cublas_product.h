@@ -9,15 +9,19 @@
 
 namespace blindfuse {
 
-// Bound to one device and one stream at a time. cuBLAS is loaded when it is first needed, so that
-// nothing else depends on it.
+// For one device. cuBLAS is loaded when it is first needed, so that nothing else depends on it.
 class CublasProduct {
  public:
-  // Throws BadInput where the library is not installed, EngineTrouble when it fails.
+  // Whether the library is installed.
+  static bool is_there();
+
+  // On the current device. Throws Misuse where the library is not installed, EngineTrouble when it
+  // fails.
   CublasProduct();
   ~CublasProduct();
 
-  // Starts it; task.limbs and task.products as for the kernels (cuda/kernels.h).
+  // Starts it, behind all that was started before on whatever stream; task.limbs and task.products
+  // as for the kernels (cuda/kernels.h).
   void start(const ScanTask& task, cudaStream_t stream);
 
  private:

@@ -13,8 +13,8 @@
 namespace blindfuse {
 namespace {
 
-// Queries that multiply() takes at a time: a tile of the tensor core kernel.
-constexpr uint64_t kQueriesAtOnce = 32;
+// Queries that multiply() takes at a time.
+constexpr uint64_t kQueriesAtOnce = kScanManyQueriesMax;
 
 // What two batches of a server take beside the matrix, and some for what CUDA itself needs.
 uint64_t bytes_beside(uint64_t rows, uint64_t columns) {
@@ -23,14 +23,8 @@ uint64_t bytes_beside(uint64_t rows, uint64_t columns) {
 }
 
 int use_device(int device) {
-  const std::string why_not = why_no_cuda_device();
+  const std::string why_not = why_no_cuda_device(device);
   if (!why_not.empty()) throw Misuse("the engine cuda cannot run: " + why_not);
-  int count = 0;
-  BLINDFUSE_CUDA(cudaGetDeviceCount(&count));
-  if (device < 0 || device >= count) {
-    throw Misuse("there is no CUDA device " + std::to_string(device) + "; this machine has " +
-                 std::to_string(count) + ", counted from 0");
-  }
   BLINDFUSE_CUDA(cudaSetDevice(device));
   return device;
 }
@@ -45,32 +39,28 @@ std::string engine_name(std::string_view kernel, int device) {
 class CudaEngine final : public Engine {
  public:
   CudaEngine(std::string_view kernel, int device, uint64_t row_count, uint64_t column_count)
-      : device_(use_device(device)),
-        name_(engine_name(kernel, device)),
-        matrix_(row_count, column_count, bytes_beside(row_count, column_count)),
+      : name_(engine_name(kernel, use_device(device))),
+        matrix_(device, row_count, column_count, bytes_beside(row_count, column_count)),
         scanner_(matrix_, kernel) {}
 
   std::string_view name() const override { return name_; }
-  std::string hardware() const override { return cuda_device_name(device_); }
+  std::string hardware() const override {
+    return cuda_device_name(matrix_.device()) + scanner_.choice();
+  }
   uint64_t row_count() const override { return matrix_.row_count(); }
   uint64_t column_count() const override { return matrix_.column_count(); }
 
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
-    BLINDFUSE_CUDA(cudaSetDevice(device_));
     matrix_.set_columns(first, bytes);
   }
 
-  void seal() override {
-    BLINDFUSE_CUDA(cudaSetDevice(device_));
-    matrix_.check();
-    scanner_.calibrate();
-  }
+  void seal() override { matrix_.check(); }
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
     invariant(rows.first <= rows.last && rows.last <= row_count(), "rows of the matrix");
     invariant(queries.count == products.count, "a product for every query");
     if (rows.size() == 0 || column_count() == 0) return;
-    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    matrix_.use_device();
     for (uint64_t b = 0; b < queries.count; b += kQueriesAtOnce) {
       QueryBatch some = queries;
       some.words += b * queries.stride;
@@ -81,13 +71,14 @@ class CudaEngine final : public Engine {
   }
 
   std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) override {
-    BLINDFUSE_CUDA(cudaSetDevice(device_));
+    matrix_.use_device();
     return make_device_panel_products(scanner_, matrix_, count, rows_max);
   }
   std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
                                                        size_t batch_max) override {
-    BLINDFUSE_CUDA(cudaSetDevice(device_));
-    return make_device_answer_pipeline(scanner_, matrix_, bits, slot_count, batch_max, device_);
+    matrix_.use_device();
+    scanner_.calibrate();
+    return make_device_answer_pipeline(scanner_, matrix_, bits, slot_count, batch_max);
   }
 
  private:
@@ -141,7 +132,6 @@ class CudaEngine final : public Engine {
     BLINDFUSE_CUDA(cudaDeviceSynchronize());
   }
 
-  const int device_;
   const std::string name_;
   DeviceMatrix matrix_;
   Scanner scanner_;
@@ -154,16 +144,25 @@ class CudaEngine final : public Engine {
 
 }  // namespace
 
-std::string why_no_cuda_device() {
+std::string why_no_cuda_device(int device) {
+  constexpr int kMajorMin = 8;  // Ampere
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaSuccess && count > 0) return "";
   (void)cudaGetLastError();
   if (status == cudaErrorInsufficientDriver) {
     return "no NVIDIA driver, or one that is older than this program's CUDA";
   }
-  if (status == cudaSuccess || status == cudaErrorNoDevice) return "no CUDA device";
-  return cudaGetErrorString(status);
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) return "no CUDA device";
+  if (status != cudaSuccess) return cudaGetErrorString(status);
+  if (device < 0 || device >= count) {
+    return "there is no CUDA device " + std::to_string(device) + "; this machine has " +
+           std::to_string(count) + ", counted from 0";
+  }
+  int major = 0;
+  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  if (major >= kMajorMin) return "";
+  return "compute capability 8.0 or later is needed, and CUDA device " + std::to_string(device) +
+         " is " + cuda_device_name(device);
 }
 
 std::string cuda_device_name(int device) {

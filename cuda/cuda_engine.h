@@ -13,8 +13,8 @@
 
 namespace blindfuse {
 
-// "" when there is a device to use; otherwise why there is none.
-std::string why_no_cuda_device();
+// "" when this device can be used; otherwise why not.
+std::string why_no_cuda_device(int device);
 
 // What --engine takes behind "cuda:" on this machine.
 std::vector<std::string_view> cuda_kernel_names();

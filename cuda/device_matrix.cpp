@@ -24,7 +24,8 @@ uint64_t check_room(uint64_t bytes) {
   BLINDFUSE_CUDA(cudaGetDevice(&device));
   throw EngineTrouble("the matrix and its queries need " + std::to_string(bytes) +
                       " bytes of memory; CUDA device " + std::to_string(device) + " has " +
-                      std::to_string(free) + " free of " + std::to_string(total));
+                      std::to_string(free) + " free of " + std::to_string(total) +
+                      "; --engine cpu computes on the processor");
 }
 
 // As cuda/kernels/checksum.cuh defines it.
@@ -41,8 +42,10 @@ uint64_t checksum(std::span<const uint8_t> column) {
 
 }  // namespace
 
-DeviceMatrix::DeviceMatrix(uint64_t row_count, uint64_t column_count, uint64_t bytes_beside)
-    : row_count_(row_count),
+DeviceMatrix::DeviceMatrix(int device, uint64_t row_count, uint64_t column_count,
+                           uint64_t bytes_beside)
+    : device_(device),
+      row_count_(row_count),
       column_count_(column_count),
       pitch_(round_up(row_count, kStepRows)),
       bytes_(check_room(pitch_ * round_up(column_count, kColumnGrain) + bytes_beside) -
@@ -53,6 +56,7 @@ DeviceMatrix::DeviceMatrix(uint64_t row_count, uint64_t column_count, uint64_t b
 
 void DeviceMatrix::set_columns(uint64_t first, std::span<const uint8_t> bytes) {
   if (bytes.empty()) return;
+  use_device();
   const uint64_t count = bytes.size() / row_count_;
   invariant(count * row_count_ == bytes.size() && first + count <= column_count_,
             "whole columns that lie in the matrix");
@@ -84,6 +88,7 @@ void DeviceMatrix::send(uint64_t first, std::span<const uint8_t> bytes) {
 void DeviceMatrix::check() {
   const std::lock_guard lock(mutex_);
   if (bytes_.size() == 0) return;
+  use_device();
   const DeviceMemory<unsigned long long> sums(column_count_);
   BLINDFUSE_CUDA(cudaDeviceSynchronize());
   start_checksums(bytes_.data(), pitch_, column_count_, sums.data(), stream_.get());

@@ -14,9 +14,13 @@ namespace blindfuse {
 // Every column begins at a multiple of 128 bytes and is followed by zeros up to the next.
 class DeviceMatrix {
  public:
-  // On the current device; all zero. Throws EngineTrouble, with the bytes needed and those free,
-  // before anything is allocated, when `bytes_beside` more would not fit with it.
-  DeviceMatrix(uint64_t row_count, uint64_t column_count, uint64_t bytes_beside);
+  // All zero. Throws EngineTrouble, with the bytes needed and those free, before anything is
+  // allocated, when `bytes_beside` more would not fit with it.
+  DeviceMatrix(int device, uint64_t row_count, uint64_t column_count, uint64_t bytes_beside);
+
+  int device() const { return device_; }
+  // Makes its device the calling thread's current one.
+  void use_device() const { BLINDFUSE_CUDA(cudaSetDevice(device_)); }
 
   uint64_t row_count() const { return row_count_; }
   uint64_t column_count() const { return column_count_; }
@@ -33,6 +37,7 @@ class DeviceMatrix {
  private:
   void send(uint64_t first, std::span<const uint8_t> bytes);
 
+  const int device_;
   uint64_t row_count_;
   uint64_t column_count_;
   uint64_t pitch_;
@@ -46,9 +51,9 @@ class DeviceMatrix {
     Event sent;
   };
   std::mutex mutex_;
-  Stream stream_;
   Staging staging_[2];
   unsigned next_staging_ = 0;
+  Stream stream_;  // last: through before the memory goes
 };
 
 }  // namespace blindfuse

@@ -9,6 +9,7 @@
 #include "cuda/kernels/round_products.cuh"
 #include "cuda/kernels/scan_few.cuh"
 #include "cuda/kernels/scan_many.cuh"
+#include "cuda/launch.cuh"
 
 namespace blindfuse {
 namespace {
@@ -19,11 +20,11 @@ constexpr uint32_t blocks_for(uint64_t threads, uint32_t each = kThreads) {
   return static_cast<uint32_t>((threads + each - 1) / each);
 }
 
-int processor_count() {
+uint32_t processor_count() {
   int device = 0, count = 0;
   BLINDFUSE_CUDA(cudaGetDevice(&device));
   BLINDFUSE_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return count;
+  return static_cast<uint32_t>(count);
 }
 
 template <int kQueries>
@@ -31,54 +32,47 @@ void start_scan_few_of(const ScanTask& task, uint32_t first_query, cudaStream_t 
   // Enough blocks that the last ones to end are a small part of all.
   constexpr uint64_t kBlocksAProcessor = 64;
   const uint32_t row_blocks = blocks_for(uint64_t{task.step_count} * kStepRows, kFewBlockRows);
-  const uint64_t wanted = kBlocksAProcessor * static_cast<uint64_t>(processor_count());
+  const uint64_t wanted = kBlocksAProcessor * processor_count();
   const uint64_t columns = uint64_t{task.column_count} * row_blocks / wanted;
   const uint32_t columns_per_block = static_cast<uint32_t>(
       std::clamp<uint64_t>(columns / kFewColumnGrain * kFewColumnGrain, kFewColumnGrain, 1024));
-  const dim3 grid(row_blocks, blocks_for(task.column_count, columns_per_block));
-  scan_few<kQueries><<<grid, kFewThreads, 0, stream>>>(task, first_query, columns_per_block);
-  BLINDFUSE_CUDA(cudaGetLastError());
+  const dim3 grid(blocks_for(task.column_count, columns_per_block), row_blocks);
+  launch_kernel(scan_few<kQueries>, grid, kFewThreads, 0, stream, task, first_query,
+                columns_per_block);
 }
 
 template <int kLimbRows, int kStages>
 void start_scan_many_of(const ScanTask& task, cudaStream_t stream) {
   constexpr uint32_t kShared = many_shared_bytes<kLimbRows, kStages>();
   const auto kernel = scan_many<kLimbRows, kStages>;
-  BLINDFUSE_CUDA(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
-  int blocks_a_processor = 0;
-  BLINDFUSE_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_a_processor, kernel,
-                                                               kManyThreads, kShared));
   const uint32_t query_tiles = blocks_for(task.query_count, kLimbRows / 4);
   const uint64_t steps = uint64_t{tile_count(task.column_count)} * task.step_count;
   // As many blocks as run at the same time, so that those of different queries read the same part
   // of the matrix together.
-  const auto running = static_cast<uint32_t>(std::max(1, blocks_a_processor) * processor_count());
+  const uint32_t running =
+      std::max(1u, blocks_a_processor(kernel, kManyThreads, kShared)) * processor_count();
   const uint32_t walkers =
       static_cast<uint32_t>(std::clamp<uint64_t>(running / query_tiles, 1, steps));
-  kernel<<<dim3(walkers, query_tiles), kManyThreads, kShared, stream>>>(task);
-  BLINDFUSE_CUDA(cudaGetLastError());
+  launch_kernel(kernel, dim3(walkers, query_tiles), kManyThreads, kShared, stream, task);
 }
 
 }  // namespace
 
 uint64_t limb_rows_for(uint32_t query_count) {
-  constexpr uint64_t kLargestTile = 128;
+  constexpr uint64_t kLargestTile = 4 * kScanManyQueriesMax;
   return (uint64_t{query_count} * 4 + kLargestTile - 1) / kLargestTile * kLargestTile;
 }
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs,
                cudaStream_t stream) {
-  cut_plain_words<<<dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count), kThreads, 0,
-                    stream>>>(from, limbs);
-  BLINDFUSE_CUDA(cudaGetLastError());
+  launch_kernel(cut_plain_words, dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count),
+                kThreads, 0, stream, from, limbs);
 }
 
 void start_cut(const PackedWords& from, uint32_t query_count, const Limbs& limbs,
                cudaStream_t stream) {
-  cut_packed_words<<<dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count), kThreads, 0,
-                     stream>>>(from, limbs);
-  BLINDFUSE_CUDA(cudaGetLastError());
+  launch_kernel(cut_packed_words, dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count),
+                kThreads, 0, stream, from, limbs);
 }
 
 void start_scan_few(const ScanTask& task, cudaStream_t stream) {
@@ -100,25 +94,24 @@ void start_scan_many(const ScanTask& task, cudaStream_t stream) {
   if (task.query_count <= 4) return start_scan_many_of<16, 4>(task, stream);
   if (task.query_count <= 8) return start_scan_many_of<32, 4>(task, stream);
   if (task.query_count <= 16) return start_scan_many_of<64, 4>(task, stream);
-  start_scan_many_of<128, 4>(task, stream);
+  start_scan_many_of<4 * kScanManyQueriesMax, 4>(task, stream);
 }
 
 void start_combine(const CombineTask& task, uint32_t query_count, cudaStream_t stream) {
-  combine_sums<<<dim3(blocks_for(task.column_count), query_count), kThreads, 0, stream>>>(task);
-  BLINDFUSE_CUDA(cudaGetLastError());
+  launch_kernel(combine_sums, dim3(blocks_for(task.column_count), query_count), kThreads, 0, stream,
+                task);
 }
 
 void start_round(const RoundTask& task, uint32_t query_count, cudaStream_t stream) {
+  if (task.column_count == 0 || query_count == 0) return;
   const uint32_t groups = blocks_for(task.column_count, 32);
-  round_products<<<dim3(blocks_for(groups), query_count), kThreads, 0, stream>>>(task);
-  BLINDFUSE_CUDA(cudaGetLastError());
+  launch_kernel(round_products, dim3(blocks_for(groups), query_count), kThreads, 0, stream, task);
 }
 
 void start_checksums(const int8_t* columns, uint64_t pitch, uint64_t column_count,
                      unsigned long long* sums, cudaStream_t stream) {
-  checksum_columns<<<static_cast<uint32_t>(column_count), kChecksumThreads, 0, stream>>>(
-      reinterpret_cast<const uint64_t*>(columns), pitch / 8, pitch / 8, sums);
-  BLINDFUSE_CUDA(cudaGetLastError());
+  launch_kernel(checksum_columns, static_cast<uint32_t>(column_count), kChecksumThreads, 0, stream,
+                reinterpret_cast<const uint64_t*>(columns), pitch / 8, pitch / 8, sums);
 }
 
 }  // namespace blindfuse

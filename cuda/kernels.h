@@ -13,6 +13,8 @@ namespace blindfuse {
 
 // Queries up to which the few-queries kernel is made.
 constexpr uint32_t kScanFewQueriesMax = 3;
+// Queries that the many-queries kernel has in a tile, at most; more scan the matrix again.
+constexpr uint32_t kScanManyQueriesMax = 32;
 
 // The limb rows that must be allocated for so many queries: those of the largest tile of any
 // kernel.

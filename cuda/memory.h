@@ -16,7 +16,9 @@ template <typename T>
 class DeviceMemory {
  public:
   DeviceMemory() = default;
-  explicit DeviceMemory(uint64_t count) : count_(count) {
+  // By way of the constructor above, so that what is thrown here frees what there is.
+  explicit DeviceMemory(uint64_t count) : DeviceMemory() {
+    count_ = count;
     if (count == 0) return;
     BLINDFUSE_CUDA(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)));
     BLINDFUSE_CUDA(cudaMemset(data_, 0, count * sizeof(T)));

@@ -12,6 +12,7 @@ class DevicePanelProducts final : public PanelProducts {
  public:
   DevicePanelProducts(Scanner& scanner, const DeviceMatrix& matrix, size_t count, uint64_t rows_max)
       : scanner_(scanner),
+        matrix_(matrix),
         count_(static_cast<uint32_t>(count)),
         // A range may begin and end within a step.
         limb_pitch_((rows_max / kStepRows + 2) * kStepRows),
@@ -26,18 +27,22 @@ class DevicePanelProducts final : public PanelProducts {
   }
 
   std::span<uint32_t> buffer() override {
+    matrix_.use_device();
     panels_[next_].sent.wait();
     return panels_[next_].host.span();
   }
 
   void add(QueryBatch queries, RowRange rows) override {
+    matrix_.use_device();
     Panel& panel = panels_[next_];
     next_ = 1 - next_;
     invariant(queries.words == panel.host.data() && queries.count == count_,
               "the panel's words are in the buffer");
-    const uint64_t panels = (rows.size() + 63) / 64;
-    const uint64_t words =
-        queries.panel_stride == 64 ? queries.count * queries.stride : panels * queries.panel_stride;
+    if (rows.size() == 0) return;
+    // Up to the last word that is used.
+    const uint64_t last_row = rows.size() - 1;
+    const uint64_t words = (queries.count - 1) * queries.stride +
+                           last_row / 64 * queries.panel_stride + last_row % 64 + 1;
     invariant(words <= panel.host.size(), "the panel's words are in the buffer");
     panel.cut.hold(copies_);
     BLINDFUSE_CUDA(cudaMemcpyAsync(panel.device.data(), panel.host.data(), words * sizeof(uint32_t),
@@ -53,6 +58,7 @@ class DevicePanelProducts final : public PanelProducts {
   }
 
   std::span<const uint32_t> finish() override {
+    matrix_.use_device();
     BLINDFUSE_CUDA(cudaMemcpyAsync(sums_.data(), products_.data(),
                                    products_.size() * sizeof(uint32_t), cudaMemcpyDeviceToHost,
                                    products_stream_.get()));
@@ -69,6 +75,7 @@ class DevicePanelProducts final : public PanelProducts {
   };
 
   Scanner& scanner_;
+  const DeviceMatrix& matrix_;
   const uint32_t count_;
   const uint64_t limb_pitch_;
   DeviceMemory<int8_t> limbs_;

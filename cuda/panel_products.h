@@ -9,7 +9,7 @@
 
 namespace blindfuse {
 
-// Scanner and matrix outlive it, and the device is current wherever it is used.
+// Scanner and matrix outlive it.
 std::unique_ptr<PanelProducts> make_device_panel_products(Scanner& scanner,
                                                           const DeviceMatrix& matrix, size_t count,
                                                           uint64_t rows_max);

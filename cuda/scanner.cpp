@@ -15,7 +15,9 @@ constexpr uint64_t kCalibrationBytesMin = 64 << 20;
 // Two points of a stream, and the time between them.
 class Timer {
  public:
-  Timer() {
+  // By way of the default one, so that what is thrown here destroys what there is.
+  explicit Timer(cudaStream_t stream) : Timer() {
+    stream_ = stream;
     BLINDFUSE_CUDA(cudaEventCreate(&begin_));
     BLINDFUSE_CUDA(cudaEventCreate(&end_));
   }
@@ -26,9 +28,9 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  void begin(const Stream& stream) { BLINDFUSE_CUDA(cudaEventRecord(begin_, stream.get())); }
-  double end(const Stream& stream) {
-    BLINDFUSE_CUDA(cudaEventRecord(end_, stream.get()));
+  void begin() { BLINDFUSE_CUDA(cudaEventRecord(begin_, stream_)); }
+  double end() {
+    BLINDFUSE_CUDA(cudaEventRecord(end_, stream_));
     BLINDFUSE_CUDA(cudaEventSynchronize(end_));
     float milliseconds = 0;
     BLINDFUSE_CUDA(cudaEventElapsedTime(&milliseconds, begin_, end_));
@@ -36,13 +38,26 @@ class Timer {
   }
 
  private:
+  Timer() = default;
+
+  cudaStream_t stream_ = nullptr;
   cudaEvent_t begin_ = nullptr;
   cudaEvent_t end_ = nullptr;
 };
 
 }  // namespace
 
-std::vector<std::string_view> Scanner::kernel_names() { return {"dp4a", "mma", "cublas"}; }
+std::vector<std::string_view> Scanner::kernel_names() {
+  std::vector<std::string_view> names = {"dp4a", "mma"};
+  if (CublasProduct::is_there()) names.push_back("cublas");
+  return names;
+}
+
+std::string Scanner::choice() const {
+  if (kernel_ != Kernel::kAuto) return "";
+  if (few_max_ == 0) return ", mma for all batches";
+  return ", dp4a for batches of up to " + std::to_string(few_max_) + " and mma for others";
+}
 
 Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel)
     : matrix_(matrix), few_max_(kScanFewQueriesMax) {
@@ -66,8 +81,8 @@ uint32_t Scanner::step_count(RowRange rows) {
   return static_cast<uint32_t>((rows.last + kStepRows - 1) / kStepRows - rows.first / kStepRows);
 }
 
-void Scanner::start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
-                    cudaStream_t stream) {
+ScanTask Scanner::task(const Limbs& limbs, uint32_t query_count, RowRange rows,
+                       uint32_t* products) const {
   ScanTask task{};
   task.columns = matrix_.data() + rows.first / kStepRows * kStepRows;
   task.column_pitch = matrix_.pitch();
@@ -78,8 +93,13 @@ void Scanner::start(const Limbs& limbs, uint32_t query_count, RowRange rows, uin
   task.query_count = query_count;
   task.products = products;
   task.product_pitch = matrix_.column_count();
-  if (task.column_count == 0 || task.step_count == 0 || task.query_count == 0) return;
-  start_kernel(kernel_, task, stream);
+  return task;
+}
+
+void Scanner::start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
+                    cudaStream_t stream) {
+  if (matrix_.column_count() == 0 || rows.size() == 0 || query_count == 0) return;
+  start_kernel(kernel_, task(limbs, query_count, rows, products), stream);
 }
 
 void Scanner::start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t stream) {
@@ -113,17 +133,16 @@ double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   const DeviceMemory<int8_t> limbs(limb_rows_for(query_count) * matrix_.pitch());
   const DeviceMemory<uint32_t> products(query_count * matrix_.column_count());
   BLINDFUSE_CUDA(cudaDeviceSynchronize());
-  const Kernel chosen = std::exchange(kernel_, kernel);
   const Stream stream;
-  Timer timer;
+  Timer timer(stream.get());
   double least = 1e9;
   for (int i = 0; i < 4; ++i) {
-    timer.begin(stream);
-    start({limbs.data(), matrix_.pitch()}, query_count, rows, products.data(), stream.get());
-    const double taken = timer.end(stream);
+    timer.begin();
+    start_kernel(kernel, task({limbs.data(), matrix_.pitch()}, query_count, rows, products.data()),
+                 stream.get());
+    const double taken = timer.end();
     if (i > 0) least = std::min(least, taken);
   }
-  kernel_ = chosen;
   return least;
 }
 

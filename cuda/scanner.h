@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,11 @@ class Scanner {
   // for any other.
   Scanner(const DeviceMatrix& matrix, std::string_view kernel);
 
+  // Those that this machine can run.
   static std::vector<std::string_view> kernel_names();
+
+  // Which kernel serves which batch, for people; "" when one serves all.
+  std::string choice() const;
 
   // Steps of 128 rows that a range touches, and the rows of the first that do not count.
   static uint32_t step_count(RowRange rows);
@@ -32,12 +37,13 @@ class Scanner {
   void start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
              cudaStream_t stream);
 
-  // Times the kernels on the matrix as it is, to choose by. Some tens of scans.
+  // Times the kernels on the matrix as it is, to choose by. Up to 24 scans.
   void calibrate();
 
  private:
   enum class Kernel { kAuto, kDp4a, kMma, kCublas };
 
+  ScanTask task(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
   void start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t stream);
   double milliseconds(Kernel kernel, uint32_t query_count);
 

@@ -10,7 +10,11 @@ namespace blindfuse {
 class Stream {
  public:
   Stream() { BLINDFUSE_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~Stream() { (void)cudaStreamDestroy(stream_); }
+  // Through with its work: the memory that it uses may go now.
+  ~Stream() {
+    (void)cudaStreamSynchronize(stream_);
+    (void)cudaStreamDestroy(stream_);
+  }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -29,13 +33,13 @@ class Event {
   Event& operator=(const Event&) = delete;
 
   // Behind all that is in the stream now.
-  void record(const Stream& stream) const { BLINDFUSE_CUDA(cudaEventRecord(event_, stream.get())); }
+  void record(cudaStream_t stream) const { BLINDFUSE_CUDA(cudaEventRecord(event_, stream)); }
+  void record(const Stream& stream) const { record(stream.get()); }
   // Until all before it is done; at once when it was never recorded.
   void wait() const { BLINDFUSE_CUDA(cudaEventSynchronize(event_)); }
   // The stream goes on behind it.
-  void hold(const Stream& stream) const {
-    BLINDFUSE_CUDA(cudaStreamWaitEvent(stream.get(), event_, 0));
-  }
+  void hold(cudaStream_t stream) const { BLINDFUSE_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
+  void hold(const Stream& stream) const { hold(stream.get()); }
 
  private:
   cudaEvent_t event_ = nullptr;

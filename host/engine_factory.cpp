@@ -42,7 +42,7 @@ std::optional<CudaName> parse_cuda_name(std::string_view name) {
 }
 
 #ifdef BLINDFUSE_CUDA_ENGINE
-bool has_cuda_device() { return why_no_cuda_device().empty(); }
+bool has_cuda_device() { return why_no_cuda_device(0).empty(); }
 #else
 bool has_cuda_device() { return false; }
 std::unique_ptr<Engine> make_cuda_engine(std::string_view, int, uint64_t, uint64_t) {

@@ -23,7 +23,7 @@ std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,
 using EngineMaker =
     std::function<std::unique_ptr<Engine>(uint64_t row_count, uint64_t column_count)>;
 
-// Throws BadInput as make_engine would, without a matrix: for a name that is to be used much later.
+// Throws what make_engine would, without a matrix: for a name that is to be used much later.
 void check_engine_name(std::string_view name);
 
 // Every name that make_engine takes on this machine, "auto" first.

@@ -58,9 +58,8 @@ struct WireBits {
   uint32_t response = 32;
 };
 
-// From packed queries to packed responses, for a queue of slots; batches of neighbouring slots may
-// overlap, one
-// being computed while the next is brought to where the engine computes.
+// From packed queries to packed responses, for a queue of slots. Batches of neighbouring slots may
+// overlap: one is computed while the next is brought to where the engine computes.
 class AnswerPipeline {
  public:
   virtual ~AnswerPipeline() = default;

@@ -4,6 +4,7 @@
 //                  HTTP 400.
 //   Misuse         The command line itself is wrong. Exit status 2.
 //   EngineTrouble  The machine failed us: a device, memory, a disk. Exit status 1, or HTTP 503.
+//   EngineLost     The same, for good: the program ends.
 //   invariant()    We are wrong ourselves: abort, at once, with the place. Never used on anything
 //                  that came over the network or from a file.
 #pragma once

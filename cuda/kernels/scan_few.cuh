@@ -2,9 +2,10 @@
 //
 // Every byte of the matrix is read once, and that is the limit: on an H200, 4.8 TB/s over 132
 // multiprocessors at 1.75 GHz are 21 bytes a clock and multiprocessor. For 512 bytes of a column a
-// warp issues, a query, 16 dp4a, 3 shift-adds and one reduction: 21 instructions of 512 bytes, or
-// 24 bytes for each of the 4 warp instructions a clock; three queries are near the limit, four are
-// beyond it.
+// warp issues, a query, 16 dp4a, 3 shift-adds and one reduction. dp4a goes through at 64 lanes a
+// clock and multiprocessor, two a clock for a warp: 8 clocks for 512 bytes and query, with the rest
+// some 10: 17 bytes a clock with three queries, less than memory delivers; with four the tensor
+// cores are ahead.
 //
 // A thread keeps the limbs of its 16 rows in registers and goes from column to column.
 #pragma once
@@ -22,13 +23,13 @@ constexpr uint32_t kFewBlockRows = kFewThreads * kRowsPerThread;
 // A warp adds up this many columns before it writes: one a lane.
 constexpr uint32_t kFewColumnGrain = 32;
 
-// The queries first_query .. first_query + kQueries - 1 of the task. Grid: (rows / 4096, columns /
-// columns_per_block); columns_per_block is a multiple of 32.
+// The queries first_query .. first_query + kQueries - 1 of the task. Grid: (columns /
+// columns_per_block, rows / 4096); columns_per_block is a multiple of 32.
 template <int kQueries>
 __global__ void __launch_bounds__(kFewThreads)
     scan_few(ScanTask task, uint32_t first_query, uint32_t columns_per_block) {
   constexpr int kColumnsAhead = 8;  // 16 bytes each on their way to every thread
-  const uint64_t row = uint64_t{blockIdx.x} * kFewBlockRows + threadIdx.x * kRowsPerThread;
+  const uint64_t row = uint64_t{blockIdx.y} * kFewBlockRows + threadIdx.x * kRowsPerThread;
   const bool counts = row < uint64_t{task.step_count} * kStepRows;
   uint4 limbs[kQueries][4];
 #pragma unroll
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(kFewThreads)
   }
   const int8_t* bytes = task.columns + (counts ? row : 0);
   const uint32_t lane = threadIdx.x % 32;
-  const uint32_t first = blockIdx.y * columns_per_block;
+  const uint32_t first = blockIdx.x * columns_per_block;
   for (uint32_t c = first; c < first + columns_per_block && c < task.column_count;
        c += kFewColumnGrain) {
     uint32_t mine[kQueries] = {};  // the products of column c + lane

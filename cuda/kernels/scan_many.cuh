@@ -11,10 +11,10 @@
 // Napkin, on an H200 (132 multiprocessors, 1.75 GHz, 4.8 TB/s: 21 matrix bytes a clock each): an
 // instruction is 4096 multiply-adds, of which a query's product with a byte takes 4; at 0.62 of the
 // dense peak (4096 a clock), which is what mma.sync is said to reach on Hopper, 2540 / (4 batch)
-// bytes a clock: memory is the limit up to 30 queries. Shared memory is read for limbs only: 16
-// batch bytes for every 32 columns and row, half its 128 bytes a clock with 32 queries. Limbs come
-// from the second-level cache once for every 256 columns: with 32 queries half as many bytes as the
-// matrix has.
+// bytes a clock: memory is the limit up to 30 queries. Shared memory is read for limbs only: 4
+// batch bytes for every 32 columns and row, two thirds of its 128 bytes a clock with 32 queries.
+// Limbs come from the second-level cache once for every 256 columns: with 32 queries half as many
+// bytes as the matrix has.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,9 +31,6 @@ LoadedDatabase load(const ServeCommand& options) {
   const auto start = std::chrono::steady_clock::now();
   const std::string& directory = options.directory;
   LoadedDatabase database = load_database(directory, [&](uint64_t rows, uint64_t columns) {
-    // The engine's threads would die of a signal later; while the database is loading there is
-    // nothing to finish, and a signal may end the program as usual.
-    const StopSignalsHeldBack held_back;
     return make_engine(options.engine, rows, columns, options.thread_count);
   });
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
@@ -47,9 +45,13 @@ LoadedDatabase load(const ServeCommand& options) {
 void run_serve(const ServeCommand& options) {
   // What is wrong with the command line, and a port in use, is said before minutes of loading.
   ListeningSocket socket(parse_listen_address(options.listen));
+  // Before any thread starts, an engine's or its driver's, which would die of a signal later.
+  StopSignals signals;
   check_engine_name(options.engine);
-  LoadedDatabase database = load(options);
-  serve_until_stopped(std::move(database), std::move(socket), options.service);
+  std::optional<LoadedDatabase> database;
+  // Meanwhile there is nothing to finish, and a signal ends the program as usual.
+  signals.run_until_next([&] { database = load(options); }, StopSignals::die_of);
+  serve_until_stopped(std::move(*database), std::move(socket), options.service, signals);
 }
 
 }  // namespace

@@ -99,6 +99,8 @@ LoadedDatabase load_database(const std::filesystem::path& root, const EngineMake
     const std::string manifest_text = directory.read_manifest_text();
     try {
       return load_epoch(directory, manifest_text, make_engine);
+    } catch (const Misuse&) {
+      throw;  // of the engine, whatever the directory holds
     } catch (const BadInput& error) {
       // A build may have replaced the epoch and deleted its files while we were reading them.
       if (directory.read_manifest_text() != manifest_text) continue;

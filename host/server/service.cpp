@@ -1,6 +1,7 @@
 #include "host/server/service.h"
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -10,14 +11,13 @@
 
 #include "host/server/ready_file.h"
 #include "host/server/serving_epoch.h"
-#include "host/server/stop_signals.h"
 #include "src/errors.h"
+#include "src/system/program.h"
 
 namespace blindfuse {
 
 void serve_until_stopped(LoadedDatabase database, ListeningSocket socket,
-                         const ServiceOptions& options) {
-  StopSignals signals;
+                         const ServiceOptions& options, StopSignals& signals) {
   // What the engine cannot recover from ends the program, for whoever started it to start again.
   std::atomic<bool> engine_lost = false;
   const auto epoch = std::make_shared<const ServingEpoch>(
@@ -36,7 +36,11 @@ void serve_until_stopped(LoadedDatabase database, ListeningSocket socket,
   if (const std::optional<int> signal = signals.wait()) {
     spdlog::info("told to stop ({}); finishing what has begun", strsignal(*signal));
   }
-  signals.run_until_next([&] { server.stop(); }, [&] { ready.reset(); });
+  signals.run_until_next([&] { server.stop(); },
+                         [&](int) {
+                           ready.reset();
+                           _exit(kExitFailed);
+                         });
   if (engine_lost) throw EngineLost("the engine's device failed; the log above says how");
   spdlog::info("stopped");
 }

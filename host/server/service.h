@@ -7,6 +7,7 @@
 #include "host/server/batch_scheduler.h"
 #include "host/server/http_server.h"
 #include "host/server/listening_socket.h"
+#include "host/server/stop_signals.h"
 
 namespace blindfuse {
 
@@ -16,9 +17,9 @@ struct ServiceOptions {
   std::filesystem::path ready_file;  // empty: none
 };
 
-// Serves until SIGTERM or SIGINT, answers what has begun, and returns. Throws EngineLost, likewise
+// Serves until one of the signals, answers what has begun, and returns. Throws EngineLost, likewise
 // after an orderly end, when the engine's device fails; what HttpServer throws at its start.
 void serve_until_stopped(LoadedDatabase database, ListeningSocket socket,
-                         const ServiceOptions& options);
+                         const ServiceOptions& options, StopSignals& signals);
 
 }  // namespace blindfuse

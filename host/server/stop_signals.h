@@ -11,36 +11,32 @@
 
 namespace blindfuse {
 
-// Holds both signals back from this thread and from all that it starts meanwhile, for as long as
-// those live; threads that are there already would still die of them.
-class StopSignalsHeldBack {
- public:
-  StopSignalsHeldBack();
-  ~StopSignalsHeldBack();
-  StopSignalsHeldBack(const StopSignalsHeldBack&) = delete;
-  StopSignalsHeldBack& operator=(const StopSignalsHeldBack&) = delete;
-
-  const sigset_t& signals() const { return signals_; }
-
- private:
-  sigset_t signals_;
-  sigset_t before_;
-};
-
 class StopSignals {
  public:
+  // Holds both signals back from this thread and from all that it starts later; threads that are
+  // there already would still die of them.
   StopSignals();
+  // Gives them back.
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
 
   // Returns the number of the first signal, or nothing once request_stop() has been called.
   std::optional<int> wait();
   // Any thread, any number of times.
   void request_stop();
 
-  // Runs `work`; a signal meanwhile ends the process, after `last_words`, with exit status 1.
-  void run_until_next(const std::function<void()>& work, const std::function<void()>& last_words);
+  // Runs `work`; a signal meanwhile is given to `on_signal`, on another thread, which ends the
+  // process.
+  void run_until_next(const std::function<void()>& work, const std::function<void(int)>& on_signal);
+  // Ends the process as this signal would have.
+  [[noreturn]] static void die_of(int signal);
 
  private:
-  const StopSignalsHeldBack held_back_;
+  int next();
+
+  sigset_t signals_;
+  sigset_t before_;
   FileDescriptor arrivals_;
   FileDescriptor requests_;
 };

@@ -7,20 +7,21 @@ few-queries kernels use four-byte dot products, loads from the matrix are 16 byt
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 SKIPPED = 77
-ARCHITECTURES = {"sm_80", "sm_89", "sm_90a"}
+ARCHITECTURES = ["sm_80", "sm_89", "sm_90a"]
 KERNELS = {
-    # kernel: instructions that it must have
-    "scan_many": [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"],
-    "scan_few": [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"],
-    "cut_packed_words": [r"STG\.E\.128"],
-    "cut_plain_words": [r"STG\.E\.128"],
-    "round_products": [],
-    "combine_sums": [],
-    "checksum_columns": [],
+    # kernel: how many versions of it there are, and instructions that each must have
+    "scan_many": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
+    "scan_few": (3, [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"]),
+    "cut_packed_words": (1, [r"STG\.E\.128"]),
+    "cut_plain_words": (1, [r"STG\.E\.128"]),
+    "round_products": (1, []),
+    "combine_sums": (1, []),
+    "checksum_columns": (1, []),
 }
 # Saturating arithmetic, and local memory: registers that did not fit.
 FORBIDDEN = [r"IMMA\S*\.SAT", r"IDP\S*\.SAT", r"\b(LDL|STL)\b"]
@@ -57,27 +58,28 @@ def local_memory(cuobjdump, library):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cuobjdump", required=True)
-    parser.add_argument("library")
+    parser.add_argument("--tools", nargs="*", default=[], help="where cuobjdump and nvdisasm may be, beside PATH")
+    parser.add_argument("--library", required=True)
     options = parser.parse_args()
-    if not os.access(options.cuobjdump, os.X_OK):
+    os.environ["PATH"] = os.pathsep.join([*options.tools, os.environ["PATH"]])
+    cuobjdump = shutil.which("cuobjdump")
+    if cuobjdump is None:
         print("skipped: there is no cuobjdump to look into the machine code with")
         return SKIPPED
-    code = machine_code(options.cuobjdump, options.library)
-    usage = local_memory(options.cuobjdump, options.library)
+    code = machine_code(cuobjdump, options.library)
+    usage = local_memory(cuobjdump, options.library)
     wrong = []
-    missing = ARCHITECTURES - {architecture for architecture, _ in code}
-    if missing:
-        wrong.append(f"no machine code for {', '.join(sorted(missing))}")
-    for kernel, instructions in KERNELS.items():
+    for kernel, (count, instructions) in KERNELS.items():
         versions = [key for key in code if kernel in key[1]]
-        if {architecture for architecture, _ in versions} < ARCHITECTURES:
-            wrong.append(f"{kernel} is not there for every architecture")
+        for architecture in ARCHITECTURES:
+            found = sum(1 for key in versions if key[0] == architecture)
+            if found != count:
+                wrong.append(f"{kernel} is there {found} times for {architecture}, not {count}")
         for key in versions:
             wrong += [f"{key}: no {i}" for i in instructions if not re.search(i, code[key])]
             wrong += [f"{key}: has {i}" for i in FORBIDDEN if re.search(i, code[key])]
-    if not usage:
-        wrong.append("no resource usage was printed")
+    if len(usage) != len(code):
+        wrong.append(f"the resources of {len(usage)} kernels were printed, not of {len(code)}")
     wrong += [f"{name}: {stack} bytes of stack, {local} of local memory" for name, stack, local in usage if stack or local]
     for line in wrong:
         print(line, file=sys.stderr)

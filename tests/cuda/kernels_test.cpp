@@ -240,8 +240,8 @@ TEST(CudaKernels, FewQueries) {
       problem.cut();
       problem.work_out();
       const uint32_t per_block = 32 * static_cast<uint32_t>(random.between(1, 4));
-      const dim3 grid(blocks_for(uint64_t{problem.steps()} * kStepRows, kFewBlockRows),
-                      blocks_for(columns, per_block));
+      const dim3 grid(blocks_for(columns, per_block),
+                      blocks_for(uint64_t{problem.steps()} * kStepRows, kFewBlockRows));
       for (uint32_t first = 0; first < queries; first += 3) {
         const auto kernel = queries - first == 1   ? scan_few<1>
                             : queries - first == 2 ? scan_few<2>

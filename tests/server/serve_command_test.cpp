@@ -114,8 +114,8 @@ class ServeCommand : public testing::Test {
 
 TEST_F(ServeCommand, ServesUntilItIsToldToStop) {
   for (const int signal : {SIGTERM, SIGINT}) {
-    const auto program =
-        serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file", path("ready")});
+    const auto program = serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file",
+                                path("ready"), "--engine", "cpu"});
     const std::string url = wait_for_url(*program);
     const HttpResponse response = LoopbackClient(url).ask(get_request("/v1/database"));
     EXPECT_EQ(response.body, contents(folder_ / "words" / "manifest.json"));

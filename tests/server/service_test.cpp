@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <thread>
 
 #include "src/errors.h"
 #include "tests/server/running_server.h"
@@ -23,9 +22,12 @@ class LostEngine final : public support::PlainEngine {
   }
 };
 
-std::string wait_for_url(const std::filesystem::path& ready_file) {
+// Until the service is ready; throws what it throws before that.
+std::string wait_for_url(const std::filesystem::path& ready_file, std::future<void>& service) {
   std::string url;
-  while (!std::getline(std::ifstream(ready_file), url)) std::this_thread::yield();
+  while (!std::getline(std::ifstream(ready_file), url)) {
+    if (service.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready) service.get();
+  }
   return url;
 }
 
@@ -36,9 +38,10 @@ TEST(Service, EndsWhenItsEngineIsLost) {
   LoadedDatabase database = tiny_database(std::make_unique<LostEngine>());
   const std::string path = "/v1/epochs/" + database.epoch + "/queries";
   auto service = std::async(std::launch::async, [&] {
-    serve_until_stopped(std::move(database), ListeningSocket({}), {{}, {}, ready});
+    StopSignals signals;
+    serve_until_stopped(std::move(database), ListeningSocket({}), {{}, {}, ready}, signals);
   });
-  const std::string url = wait_for_url(ready);
+  const std::string url = wait_for_url(ready, service);
   const HttpResponse response = LoopbackClient(url).ask(
       post_request(path, "application/octet-stream", pack(random_query(1), kQueryBits)));
   EXPECT_EQ(response.status, 503);
