@@ -46,6 +46,9 @@ class CublasProduct::Library {
 
   void check(cublasStatus_t status, const char* call) const {
     if (status == CUBLAS_STATUS_SUCCESS) return;
+    if (status == CUBLAS_STATUS_ALLOC_FAILED) {
+      throw EngineTrouble(std::string(call) + " failed: the device's memory is full");
+    }
     throw EngineLost(std::string(call) + " failed: " + status_string(status));
   }
 
@@ -85,7 +88,7 @@ bool CublasProduct::is_there() {
   try {
     Library::get();
     return true;
-  } catch (const Misuse&) {
+  } catch (const std::exception&) {
     return false;
   }
 }
@@ -104,6 +107,7 @@ void CublasProduct::start(const ScanTask& task, cudaStream_t stream) {
   const uint64_t sum_count = std::min(fours, fours_max) * kLimbRowsInFour * sum_pitch;
   if (work_->sums.size() < sum_count) {
     work_->sums_free.wait();  // what is replaced may be in use
+    work_->sums = {};         // not both at the same time
     work_->sums = DeviceMemory<int32_t>(sum_count);
     BLINDFUSE_CUDA(cudaDeviceSynchronize());
   }

@@ -76,7 +76,7 @@ void DeviceMatrix::send(uint64_t first, std::span<const uint8_t> bytes) {
   next_staging_ = 1 - next_staging_;
   staging.sent.wait();
   if (staging.bytes.size() < bytes.size()) {
-    staging.bytes = PinnedMemory<uint8_t>(std::max(bytes.size(), kStagingBytes));
+    staging.bytes = PinnedMemory<uint8_t>(bytes.size());
   }
   std::ranges::copy(bytes, staging.bytes.data());
   BLINDFUSE_CUDA(cudaMemcpy2DAsync(bytes_.data() + first * pitch_, pitch_, staging.bytes.data(),

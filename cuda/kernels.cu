@@ -65,12 +65,14 @@ uint64_t limb_rows_for(uint32_t query_count) {
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs,
                cudaStream_t stream) {
+  if (limbs.pitch == 0 || query_count == 0) return;
   launch_kernel(cut_plain_words, dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count),
                 kThreads, 0, stream, from, limbs);
 }
 
 void start_cut(const PackedWords& from, uint32_t query_count, const Limbs& limbs,
                cudaStream_t stream) {
+  if (limbs.pitch == 0 || query_count == 0) return;
   launch_kernel(cut_packed_words, dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count),
                 kThreads, 0, stream, from, limbs);
 }

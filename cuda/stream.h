@@ -27,7 +27,7 @@ class Stream {
 
 class Event {
  public:
-  Event() { BLINDFUSE_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  Event() { BLINDFUSE_CUDA(cudaEventCreateWithFlags(&event_, kFlags)); }
   ~Event() { (void)cudaEventDestroy(event_); }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -42,6 +42,9 @@ class Event {
   void hold(const Stream& stream) const { hold(stream.get()); }
 
  private:
+  // Whoever waits sleeps: a server's processors have other things to do.
+  static constexpr unsigned kFlags = cudaEventDisableTiming | cudaEventBlockingSync;
+
   cudaEvent_t event_ = nullptr;
 };
 

@@ -26,6 +26,25 @@
 #include <cstdint>
 #include <functional>
 
+#ifdef BLINDFUSE_FAKE_CUDA_RUNTIME
+// Beside the stand-in for the runtime (fake_runtime.h), CUDA's own types are used, and
+// cuda/launch.cuh has its counterpart here, too.
+#define BLINDFUSE_CUDA_LAUNCH_CUH
+#include <cuda_runtime_api.h>
+#include <vector_functions.h>
+
+#include "tests/cuda/fake_runtime.h"
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __forceinline__
+#undef __launch_bounds__
+#undef __grid_constant__
+#undef __shared__
+// One block runs at a time.
+#define __shared__ static
+#endif
+
 #define __global__
 #define __device__
 #define __host__
@@ -33,6 +52,7 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 
+#ifndef BLINDFUSE_FAKE_CUDA_RUNTIME
 struct dim3 {
   // Not explicit, as in CUDA: a number is a dim3.
   constexpr dim3(unsigned x_size = 1, unsigned y_size = 1, unsigned z_size = 1)
@@ -63,6 +83,7 @@ constexpr int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 constexpr uchar4 make_uchar4(unsigned char x, unsigned char y, unsigned char z, unsigned char w) {
   return {x, y, z, w};
 }
+#endif
 
 // Of the running thread; the emulator sets them whenever it changes threads.
 inline uint3 threadIdx{};
@@ -188,3 +209,20 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((uint64_t{high} << 32 | low) >> (shift & 31));
 }
+
+#ifdef BLINDFUSE_FAKE_CUDA_RUNTIME
+namespace blindfuse {
+
+template <typename Kernel, typename... Args>
+void launch_kernel(Kernel kernel, dim3 grid, uint32_t threads, uint32_t shared_bytes,
+                   cudaStream_t stream, const Args&... args) {
+  fake_cuda::put(stream, [=] { emulator::launch(grid, threads, shared_bytes, kernel, args...); });
+}
+
+template <typename Kernel>
+uint32_t blocks_a_processor(Kernel, uint32_t, uint32_t) {
+  return 2;
+}
+
+}  // namespace blindfuse
+#endif

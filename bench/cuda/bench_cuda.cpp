@@ -1,0 +1,164 @@
+// The product on a GPU beside what the device could do at best: its own copies and reads, the
+// vendor's product of bytes, and transfers from the host. Every measurement takes turns with its
+// yardsticks, so that what disturbs the one disturbs the others.
+//
+// Napkin, on an H200 (4.8 TB/s; 990 T multiply-adds of bytes a second, of which a query takes four
+// for a byte of the matrix): reading a byte takes as long as multiplying it with 52 queries. Up to
+// there a batch should take as long as one query, and be measured by the reads; beyond, by the
+// product.
+//
+// It has no use for the logging library and the like of the other programs, and links nothing but
+// the C library, so that it can be taken to a machine that has a GPU and nothing else
+// (bench/gpu/run).
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "bench/cuda/engine_bench.h"
+#include "bench/cuda/options.h"
+#include "bench/cuda/scan_bench.h"
+#include "cuda/cuda_engine.h"
+#include "src/errors.h"
+#include "src/system/program.h"
+
+namespace blindfuse::bench {
+namespace {
+
+constexpr const char* kAll = "all";
+
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// Whether this machine has cuBLAS or not: that it is missing is said more clearly later.
+const std::vector<std::string> kKernelNames = {kAll, "auto", "dp4a", "mma", "cublas"};
+
+std::vector<std::string> shape_names() {
+  std::vector<std::string> names;
+  for (const Shape& shape : kScanShapes) names.emplace_back(shape.name);
+  names.emplace_back(kHintShape.name);
+  return names;
+}
+
+bool is_wanted(const Options& options, const Shape& shape) {
+  return options.shapes.empty() || has(options.shapes, shape.name);
+}
+
+void use_device(int device) {
+  const std::string why_not = why_no_cuda_device(device);
+  if (!why_not.empty()) throw EngineTrouble("there is no GPU to measure: " + why_not);
+  BLINDFUSE_CUDA(cudaSetDevice(device));
+}
+
+std::vector<std::string> chosen_kernels(const Options& options, const Yardsticks& yardsticks) {
+  const std::string& why_no_cublas = yardsticks.why_no_product();
+  if (!why_no_cublas.empty()) {
+    std::fprintf(stderr, "no peak to compare with, and no kernel cublas: %s\n",
+                 why_no_cublas.c_str());
+  }
+  if (!has(options.kernels, kAll)) return options.kernels;
+  std::vector<std::string> names = {"auto"};
+  for (const std::string_view name : cuda_kernel_names()) names.emplace_back(name);
+  if (!why_no_cublas.empty()) std::erase(names, "cublas");
+  return names;
+}
+
+// A shape that this device is too small for is left out, unless it was asked for.
+template <typename Measure>
+void measure_if_there_is_room(const Options& options, const Shape& shape, const Measure& measure) {
+  if (!is_wanted(options, shape)) return;
+  try {
+    measure();
+  } catch (const EngineLost&) {
+    throw;
+  } catch (const EngineTrouble& error) {
+    if (!options.shapes.empty()) throw;
+    std::fprintf(stderr, "%s is left out: %s\n", std::string(shape.name).c_str(), error.what());
+  }
+}
+
+void run(Options options) {
+  use_device(options.device);
+  // One query comes first: the other batches are compared with it.
+  std::ranges::sort(options.batches);
+  const auto twice = std::ranges::unique(options.batches);
+  options.batches.erase(twice.begin(), twice.end());
+  Report report(options, cuda_device_name(options.device));
+  const RandomBytes random;
+  WorkerThreads threads(0);
+  Yardsticks yardsticks(random);
+  const std::vector<std::string> kernels = chosen_kernels(options, yardsticks);
+  const Bench bench{options, kernels, random, threads, yardsticks, report};
+  check_kernels(bench);
+  for (const Shape& shape : kScanShapes) {
+    measure_if_there_is_room(options, shape,
+                             [&] { time_pipelines(bench, shape, time_scans(bench, shape)); });
+  }
+  measure_if_there_is_room(options, kHintShape, [&] { time_hint(bench, kHintShape); });
+}
+
+int fail(const char* what, int status = kExitFailed) {
+  std::fprintf(stderr, "blindfuse-bench-cuda: %s\n", what);
+  return status;
+}
+
+// As run_program() has it (src/system/program.h).
+int parse_and_run(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+      return fail("cannot write to standard output");
+    }
+    return 0;
+  } catch (const CLI::Success& asked) {  // --help
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return kExitMisuse;
+  } catch (const Misuse& error) {
+    return fail(error.what(), kExitMisuse);
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory");
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse::bench
+
+int main(int argc, char** argv) {
+  using namespace blindfuse::bench;
+  CLI::App app(
+      "Times the product of queries and matrix on a GPU beside reads of its memory, products of "
+      "bytes by cuBLAS\nand transfers from the host; then a server's answers, and the hint. One "
+      "line a measurement.",
+      "blindfuse-bench-cuda");
+  Options options;
+  app.add_option("--kernels", options.kernels,
+                 "Kernels; answers and the hint are measured with the first")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kKernelNames))
+      ->capture_default_str();
+  app.add_option("--shapes", options.shapes, "Shapes (default: all that there is room for)")
+      ->delimiter(',')
+      ->check(CLI::IsMember(shape_names()));
+  app.add_option("--batches", options.batches, "Queries at once")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "The CUDA device, counted from 0")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag("--json", options.json, "Print JSON, one object a measurement");
+  app.add_option("--json-file", options.json_file, "Write that there, too");
+  app.callback([&options] { run(options); });
+  return parse_and_run(app, argc, argv);
+}

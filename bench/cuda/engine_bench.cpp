@@ -1,0 +1,170 @@
+// Napkin, on an H200 (4.8 TB/s, 990 T multiply-adds of bytes a second) behind 16 lanes of PCIe 5
+// (63 GB/s), with 26 bits a word. The square's query has 426 KB, 7 us of the transfer; its scan
+// takes 0.9 ms up to 52 queries, and 17 us for each one more: the scan is the limit, whatever the
+// batch, and so it is for the billion. The tall one's query has 3.8 MB, 61 us; its scan takes 0.26
+// ms up to 52 queries: from five on the transfer is the limit.
+//
+// The hint of 1,048,576 x 1,032 with n = 1,774: 7.4 GB of words, 0.12 s of that PCIe, and 7.7 T
+// multiply-adds of bytes, 8 ms of the dense peak. What is left to measure is the keystream.
+#include "bench/cuda/engine_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bench/cuda/scan_problem.h"
+#include "bench/cuda/stopwatch.h"
+#include "cuda/cuda_engine.h"
+#include "host/build/hint.h"
+#include "host/matrix.h"
+#include "src/bit_packing.h"
+#include "src/engine.h"
+#include "src/errors.h"
+#include "src/public_matrix.h"
+
+namespace blindfuse::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr WireBits kBits{26, 12};
+// Of every round: hundreds of batches of the fastest kind.
+constexpr double kRoundSeconds = 0.25;
+constexpr size_t kRoundBatches = 8;
+
+constexpr uint32_t kDimension = 1'774;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::unique_ptr<Engine> make_random_engine(const Bench& bench, const Shape& shape) {
+  auto engine = make_cuda_engine(kernel_argument(bench.kernels.front()), bench.options.device,
+                                 shape.rows, shape.columns);
+  fill_columns(
+      bench.random, shape, bench.threads,
+      [&](uint64_t first, std::span<const uint8_t> bytes) { engine->set_columns(first, bytes); });
+  engine->seal();
+  return engine;
+}
+
+// As many batches as the pipeline takes, always: seconds from the end of one to that of the next.
+class PipelineTimer {
+ public:
+  PipelineTimer(AnswerPipeline& pipeline, size_t batch)
+      : pipeline_(pipeline), batch_(batch), depth_(pipeline.depth()) {}
+
+  double seconds_a_batch() {
+    for (size_t i = 0; i < depth_; ++i) begin();
+    pipeline_.finish();
+    // From here on nothing is new: each batch that ends makes room for another one.
+    const auto start = Clock::now();
+    size_t count = 0;
+    double seconds = 0;
+    while (seconds < kRoundSeconds || count < kRoundBatches) {
+      begin();
+      pipeline_.finish();
+      ++count;
+      seconds = seconds_since(start);
+    }
+    for (size_t i = 1; i < depth_; ++i) pipeline_.finish();
+    return seconds / static_cast<double>(count);
+  }
+
+ private:
+  // With the slots of the batch that ended longest ago.
+  void begin() {
+    pipeline_.begin(next_ * batch_, batch_);
+    next_ = (next_ + 1) % depth_;
+  }
+
+  AnswerPipeline& pipeline_;
+  const size_t batch_;
+  const size_t depth_;
+  size_t next_ = 0;
+};
+
+PipelineTimes time_pipeline(const Bench& bench, Engine& engine, size_t batch) {
+  const size_t slots = AnswerPipeline::kDepthMax * batch;
+  const auto pipeline = engine.make_answer_pipeline(kBits, slots, batch);
+  invariant(pipeline != nullptr && pipeline->depth() <= AnswerPipeline::kDepthMax,
+            "the engine has a pipeline");
+  PipelineTimes times;
+  times.query_bytes = packed_bytes(engine.row_count(), kBits.query);
+  times.response_bytes = packed_bytes(engine.column_count(), kBits.response);
+  for (size_t slot = 0; slot < slots; ++slot) {
+    pipeline->put(slot, bench.random.part(times.query_bytes, slot));
+  }
+  PipelineTimer timer(*pipeline, batch);
+  std::vector<double> seconds, sent;
+  for (unsigned i = 0; i <= bench.options.rounds; ++i) {
+    const double sent_now = bench.yardsticks.sent_per_second();
+    const double taken = timer.seconds_a_batch();
+    if (i == 0) continue;  // warms up
+    sent.push_back(sent_now);
+    seconds.push_back(taken);
+  }
+  times.seconds = median(std::move(seconds));
+  times.sent = median(std::move(sent));
+  return times;
+}
+
+// What compute_hint() does on the host, without an engine: the same blocks of rows, shared alike.
+double keystream_seconds(const PublicMatrix& public_matrix, const Shape& shape,
+                         WorkerThreads& threads) {
+  const uint64_t words = public_matrix.panel_words();
+  const uint64_t panels = shape.rows / kPanelRows;
+  constexpr uint64_t kPanelsAtOnce = Matrix::kBlockRows / kPanelRows;
+  std::vector<uint32_t> block(kPanelsAtOnce * words);
+  const auto start = Clock::now();
+  for (uint64_t first = 0; first < panels; first += kPanelsAtOnce) {
+    const uint64_t count = std::min(kPanelsAtOnce, panels - first);
+    threads.run([&](unsigned index) {
+      for (uint64_t p = index; p < count; p += threads.count()) {
+        public_matrix.fill_panel(first + p, std::span(block).subspan(p * words, words));
+      }
+    });
+  }
+  return seconds_since(start);
+}
+
+}  // namespace
+
+void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans) {
+  const std::string& kernel = bench.kernels.front();
+  const auto engine = make_random_engine(bench, shape);
+  for (const size_t batch : bench.options.batches) {
+    PipelineTimes times = time_pipeline(bench, *engine, batch);
+    if (const auto scan = scans.find({kernel, batch}); scan != scans.end()) {
+      times.scan_seconds = scan->second;
+    }
+    bench.report.print(shape, kernel, batch, times);
+  }
+}
+
+void time_hint(const Bench& bench, const Shape& shape) {
+  const auto engine = make_random_engine(bench, shape);
+  MatrixSeed seed;
+  std::ranges::copy(bench.random.part(seed.size(), 0), seed.begin());
+  const PublicMatrix public_matrix(seed, kDimension);
+  std::vector<uint32_t> hint(kDimension * shape.columns);
+  std::vector<double> seconds, keystream, sent;
+  for (unsigned i = 0; i <= bench.options.rounds; ++i) {
+    const double sent_now = bench.yardsticks.sent_per_second();
+    const double keystream_now = keystream_seconds(public_matrix, shape, bench.threads);
+    const auto start = Clock::now();
+    compute_hint(public_matrix, *engine, bench.threads, hint, [](uint64_t) {});
+    const double taken = seconds_since(start);
+    if (i == 0) continue;  // warms up
+    sent.push_back(sent_now);
+    keystream.push_back(keystream_now);
+    seconds.push_back(taken);
+  }
+  bench.report.print(shape, bench.kernels.front(),
+                     {kDimension, bench.threads.count(), median(std::move(seconds)),
+                      median(std::move(keystream)), median(std::move(sent))});
+}
+
+}  // namespace blindfuse::bench

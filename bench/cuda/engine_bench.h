@@ -1,0 +1,18 @@
+// What uses the kernels, through the engine: answers to a server's queries, and the hint.
+#pragma once
+
+#include "bench/cuda/options.h"
+#include "bench/cuda/scan_bench.h"
+
+namespace blindfuse::bench {
+
+// Both with the first of the kernels. Throw EngineTrouble when the device has no room for the
+// shape.
+
+// Answers batches of every size, two in flight, and prints how fast. scans: to compare with.
+void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
+
+// Makes the hint, and the part of it that the host does, and prints the time of both.
+void time_hint(const Bench& bench, const Shape& shape);
+
+}  // namespace blindfuse::bench

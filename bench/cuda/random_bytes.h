@@ -1,0 +1,36 @@
+// Random bytes for matrices and queries of any size. Never zeros: a GPU draws less power on those,
+// and is faster.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "bench/cuda/options.h"
+#include "host/worker_threads.h"
+
+namespace blindfuse::bench {
+
+class RandomBytes {
+ public:
+  static constexpr size_t kBytes = size_t{64} << 20;
+
+  RandomBytes();
+
+  // So many of them, at most kBytes, from a place that depends on `which`, aligned to 4 bytes: the
+  // same every time.
+  std::span<const uint8_t> part(size_t byte_count, uint64_t which) const;
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+// Calls set_columns, as Engine has it (src/engine.h), until all columns are set to random bytes: on
+// all threads at the same time, with the same bytes every time.
+void fill_columns(
+    const RandomBytes& random, const Shape& shape, WorkerThreads& threads,
+    const std::function<void(uint64_t first, std::span<const uint8_t> bytes)>& set_columns);
+
+}  // namespace blindfuse::bench

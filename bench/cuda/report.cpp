@@ -1,0 +1,198 @@
+#include "bench/cuda/report.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cuda/check.h"
+#include "src/errors.h"
+
+namespace blindfuse::bench {
+namespace {
+
+constexpr const char* kScanHead =
+    "\nThe scan alone. Effective bytes count the matrix once a query; scan/read: the rate of one "
+    "pass over the matrix\nto that of plain reads; multiply-adds are of bytes, four for a word of "
+    "a "
+    "query; x one: time to that of one query.\n"
+    "shape    kernel  batch         time   effective        read scan/read  mult-adds      cuBLAS  "
+    "ratio  x one        copy       PCIe";
+constexpr const char* kPipelineHead =
+    "\nPacked queries to packed responses, two batches in flight; bound: the scan or the transfer, "
+    "whichever takes longer.\n"
+    "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
+    "ratio";
+constexpr const char* kHintHead =
+    "\nThe hint: n vectors, expanded on the host while the device multiplies; keystream: the "
+    "host's "
+    "part alone.\n"
+    "shape    kernel      n threads       time  keystream  ratio   mult-adds      sent       PCIe";
+
+using Value = std::optional<double>;
+
+Value ratio(double value, double to) { return to > 0 ? Value(value / to) : std::nullopt; }
+Value if_any(double value) { return value > 0 ? Value(value) : std::nullopt; }
+nlohmann::json json_of(const Value& value) {
+  return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+// A cell of a table: the value in units of `unit`, or a dash.
+std::string cell(const Value& value, double unit, const char* name, int decimals = 2) {
+  if (!value) return "-";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f%s", decimals, *value / unit, name);
+  return text;
+}
+std::string milliseconds(double seconds) { return cell(seconds, 1e-3, " ms", 3); }
+std::string gigabytes(double rate) { return cell(if_any(rate), 1e9, " GB/s", 1); }
+std::string tera(double rate) { return cell(if_any(rate), 1e12, " T/s", 1); }
+std::string plain(const Value& value) { return cell(value, 1, ""); }
+
+double bytes_of(const Shape& shape) { return static_cast<double>(shape.rows * shape.columns); }
+
+// CUDA's 13020 is 13.2.
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+}  // namespace
+
+Report::Report(const Options& options, const std::string& device)
+    : json_(options.json), json_path_(options.json_file), device_(device) {
+  BLINDFUSE_CUDA(cudaDriverGetVersion(&driver_version_));
+  BLINDFUSE_CUDA(cudaRuntimeGetVersion(&runtime_version_));
+  if (!json_path_.empty()) {
+    json_file_.open(json_path_);
+    if (!json_file_) throw BadInput("cannot write " + json_path_);
+  }
+  if (!json_) {
+    std::printf("%s; CUDA %s of the driver, %s of this program\n", device_.c_str(),
+                version_text(driver_version_).c_str(), version_text(runtime_version_).c_str());
+  }
+}
+
+void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
+                   const ScanTimes& times) {
+  const Rates& rates = times.rates;
+  const auto queries = static_cast<double>(batch);
+  const double scanned = bytes_of(shape) / times.seconds;
+  const double effective = scanned * queries;
+  const double multiplied = 4 * effective;
+  const Value alone =
+      times.seconds_alone ? ratio(times.seconds, *times.seconds_alone) : std::nullopt;
+  nlohmann::json line = this->line("scan", shape, kernel);
+  line["batch"] = batch;
+  line["seconds"] = times.seconds;
+  line["effective_bytes_per_second"] = effective;
+  line["read_bytes_per_second"] = rates.read;
+  line["ratio"] = json_of(ratio(effective, rates.read));
+  line["scan_ratio"] = json_of(ratio(scanned, rates.read));
+  line["byte_multiply_adds_per_second"] = multiplied;
+  line["peak_byte_multiply_adds_per_second"] = json_of(if_any(rates.multiplied));
+  line["instruction_peak_ratio"] = json_of(ratio(multiplied, rates.multiplied));
+  line["times_one_query"] = json_of(alone);
+  line["copy_bytes_per_second"] = rates.copied;
+  line["pcie_bytes_per_second"] = rates.sent;
+  print_json(line);
+  if (json_) return;
+  print_head(kScanHead);
+  std::printf("%-8s %-7s %5zu %12s %11s %11s %9s %10s %11s %6s %6s %11s %10s\n",
+              std::string(shape.name).c_str(), kernel.c_str(), batch,
+              milliseconds(times.seconds).c_str(), gigabytes(effective).c_str(),
+              gigabytes(rates.read).c_str(), plain(ratio(scanned, rates.read)).c_str(),
+              tera(multiplied).c_str(), tera(rates.multiplied).c_str(),
+              plain(ratio(multiplied, rates.multiplied)).c_str(), plain(alone).c_str(),
+              gigabytes(rates.copied).c_str(), gigabytes(rates.sent).c_str());
+  std::fflush(stdout);
+}
+
+void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
+                   const PipelineTimes& times) {
+  const auto queries = static_cast<double>(batch);
+  const auto query_bytes = static_cast<double>(times.query_bytes);
+  const double answered = queries / times.seconds;
+  const double sent = answered * query_bytes;
+  double bound = times.sent / query_bytes;
+  if (times.scan_seconds) bound = std::min(bound, queries / *times.scan_seconds);
+  nlohmann::json line = this->line("pipeline", shape, kernel);
+  line["batch"] = batch;
+  line["seconds"] = times.seconds;
+  line["queries_per_second"] = answered;
+  line["effective_bytes_per_second"] = answered * bytes_of(shape);
+  line["query_bytes"] = times.query_bytes;
+  line["response_bytes"] = times.response_bytes;
+  line["sent_bytes_per_second"] = sent;
+  line["received_bytes_per_second"] = answered * static_cast<double>(times.response_bytes);
+  line["pcie_bytes_per_second"] = times.sent;
+  line["scan_seconds"] = json_of(times.scan_seconds);
+  line["bound_queries_per_second"] = bound;
+  line["bound_ratio"] = json_of(ratio(answered, bound));
+  print_json(line);
+  if (json_) return;
+  print_head(kPipelineHead);
+  std::printf("%-8s %-7s %5zu %12s %12.0f %11s %9s %10s %6s %5s\n", std::string(shape.name).c_str(),
+              kernel.c_str(), batch, milliseconds(times.seconds).c_str(), answered,
+              gigabytes(answered * bytes_of(shape)).c_str(), gigabytes(sent).c_str(),
+              gigabytes(times.sent).c_str(),
+              times.scan_seconds && *times.scan_seconds > query_bytes * queries / times.sent
+                  ? "scan"
+                  : "PCIe",
+              plain(ratio(answered, bound)).c_str());
+  std::fflush(stdout);
+}
+
+void Report::print(const Shape& shape, const std::string& kernel, const HintTimes& times) {
+  const auto dimension = static_cast<double>(times.dimension);
+  const double multiplied = 4 * dimension * bytes_of(shape) / times.seconds;
+  const double sent = 4 * dimension * static_cast<double>(shape.rows) / times.seconds;
+  const Value keystream = ratio(times.seconds, times.keystream_seconds);
+  nlohmann::json line = this->line("hint", shape, kernel);
+  line["dimension"] = times.dimension;
+  line["threads"] = times.threads;
+  line["seconds"] = times.seconds;
+  line["keystream_seconds"] = times.keystream_seconds;
+  line["keystream_ratio"] = json_of(keystream);
+  line["byte_multiply_adds_per_second"] = multiplied;
+  line["sent_bytes_per_second"] = sent;
+  line["pcie_bytes_per_second"] = times.sent;
+  print_json(line);
+  if (json_) return;
+  print_head(kHintHead);
+  std::printf("%-8s %-7s %5u %7u %10s %10s %6s %11s %9s %10s\n", std::string(shape.name).c_str(),
+              kernel.c_str(), times.dimension, times.threads, cell(times.seconds, 1, " s").c_str(),
+              cell(times.keystream_seconds, 1, " s").c_str(), plain(keystream).c_str(),
+              tera(multiplied).c_str(), gigabytes(sent).c_str(), gigabytes(times.sent).c_str());
+  std::fflush(stdout);
+}
+
+nlohmann::json Report::line(const char* measurement, const Shape& shape,
+                            const std::string& kernel) const {
+  return {
+      {"measurement", measurement},
+      {"kernel", kernel},
+      {"shape", shape.name},
+      {"rows", shape.rows},
+      {"columns", shape.columns},
+      {"device", device_},
+      {"driver_version", version_text(driver_version_)},
+      {"runtime_version", version_text(runtime_version_)},
+  };
+}
+
+void Report::print_head(const char* head) {
+  if (head != head_) std::puts(head);
+  head_ = head;
+}
+
+void Report::print_json(const nlohmann::json& line) {
+  if (json_) {
+    std::puts(line.dump().c_str());
+    std::fflush(stdout);
+  }
+  if (json_path_.empty()) return;
+  json_file_ << line.dump() << std::endl;
+  if (!json_file_) throw BadInput("cannot write " + json_path_);
+}
+
+}  // namespace blindfuse::bench

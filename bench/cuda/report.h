@@ -1,0 +1,64 @@
+// What was measured, as a table for people or JSON for programs.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "bench/cuda/options.h"
+#include "bench/cuda/yardsticks.h"
+
+namespace blindfuse::bench {
+
+// A scan with queries that are on the device and cut already.
+struct ScanTimes {
+  double seconds = 0;
+  Rates rates;                          // of the same rounds
+  std::optional<double> seconds_alone;  // of one query, with the fastest kernel
+};
+
+// Packed queries to packed responses.
+struct PipelineTimes {
+  double seconds = 0;  // from the end of one batch to that of the next
+  uint64_t query_bytes = 0;
+  uint64_t response_bytes = 0;
+  double sent = 0;                     // as in Rates
+  std::optional<double> scan_seconds;  // of the same kernel and batch
+};
+
+struct HintTimes {
+  uint32_t dimension = 0;  // n
+  unsigned threads = 0;
+  double seconds = 0;
+  double keystream_seconds = 0;
+  double sent = 0;
+};
+
+class Report {
+ public:
+  // Throws BadInput when options.json_file cannot be written.
+  Report(const Options& options, const std::string& device);
+
+  void print(const Shape& shape, const std::string& kernel, size_t batch, const ScanTimes& times);
+  void print(const Shape& shape, const std::string& kernel, size_t batch,
+             const PipelineTimes& times);
+  void print(const Shape& shape, const std::string& kernel, const HintTimes& times);
+
+ private:
+  nlohmann::json line(const char* measurement, const Shape& shape, const std::string& kernel) const;
+  // Prints the head of the table when it is another one than the last.
+  void print_head(const char* head);
+  void print_json(const nlohmann::json& line);
+
+  const bool json_;
+  const std::string json_path_;
+  std::ofstream json_file_;
+  const std::string device_;
+  int driver_version_ = 0;
+  int runtime_version_ = 0;
+  const char* head_ = nullptr;
+};
+
+}  // namespace blindfuse::bench

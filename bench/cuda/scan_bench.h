@@ -1,0 +1,38 @@
+// The kernels by themselves: whether they agree, and how long each takes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/cuda/options.h"
+#include "bench/cuda/random_bytes.h"
+#include "bench/cuda/report.h"
+#include "bench/cuda/yardsticks.h"
+#include "host/worker_threads.h"
+
+namespace blindfuse::bench {
+
+// What every part of the benchmark needs.
+struct Bench {
+  const Options& options;                   // batches in ascending order
+  const std::vector<std::string>& kernels;  // at least one
+  const RandomBytes& random;
+  WorkerThreads& threads;
+  Yardsticks& yardsticks;
+  Report& report;
+};
+
+// Throws EngineTrouble, naming the kernels, when two of them multiply differently, or when the
+// yardstick does not read the whole matrix: then no time means anything.
+void check_kernels(const Bench& bench);
+
+// Seconds of a batch, by the kernel and the size of the batch.
+using ScanSeconds = std::map<std::pair<std::string, size_t>, double>;
+
+// Times every kernel with every batch, and prints it. Throws EngineTrouble when the device has no
+// room for the shape.
+ScanSeconds time_scans(const Bench& bench, const Shape& shape);
+
+}  // namespace blindfuse::bench

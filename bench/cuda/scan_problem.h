@@ -1,0 +1,51 @@
+// A random matrix and random queries, cut into limbs, in the device's memory: a scan and nothing
+// else is left to do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/cuda/options.h"
+#include "bench/cuda/random_bytes.h"
+#include "cuda/device_matrix.h"
+#include "cuda/memory.h"
+#include "cuda/scanner.h"
+#include "cuda/stream.h"
+#include "host/worker_threads.h"
+
+namespace blindfuse::bench {
+
+// What the engine's makers call a kernel: "auto" is none in particular.
+inline std::string_view kernel_argument(const std::string& kernel) {
+  return kernel == "auto" ? std::string_view() : std::string_view(kernel);
+}
+
+class ScanProblem {
+ public:
+  // `device` is the current one. Throws EngineTrouble when it has no room for so much.
+  ScanProblem(const Shape& shape, size_t batch_max, int device, const RandomBytes& random,
+              WorkerThreads& threads);
+
+  const DeviceMatrix& matrix() const { return matrix_; }
+  const Stream& stream() const { return stream_; }
+
+  // The kernel, or for "auto" what the engine would choose for this matrix.
+  std::unique_ptr<Scanner> make_scanner(const std::string& kernel) const;
+
+  // Puts a scan with the first `batch` queries into the stream: it adds to the products.
+  void start(Scanner& scanner, size_t batch);
+  // The products of the first `batch` queries, C words each.
+  std::vector<uint32_t> products(Scanner& scanner, size_t batch);
+
+ private:
+  void cut_queries(const Shape& shape, size_t count, const RandomBytes& random);
+
+  DeviceMatrix matrix_;
+  DeviceMemory<int8_t> limbs_;
+  DeviceMemory<uint32_t> products_;
+  Stream stream_;
+};
+
+}  // namespace blindfuse::bench

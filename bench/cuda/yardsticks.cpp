@@ -1,0 +1,157 @@
+// Napkin, on an H200: 4.3 GB to and fro at 4.8 TB/s take 0.9 ms; 256 MiB over 16 lanes of PCIe 5
+// (63 GB/s) 4.3 ms.
+//
+// The product is 8192 x 8192 bytes deep enough that what CublasProduct does behind it does not
+// count: 65536 rows are 4.4 T multiply-adds, 4.4 ms of the dense peak of 990 T/s, and to add the
+// sums to the products moves 16 + 8 bytes for each of 8192 x 2048, 0.4 GB: 0.1 ms, 2 %. Both
+// operands lie along the rows, as cuBLAS likes its bytes (transposed times not transposed).
+#include "bench/cuda/yardsticks.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "bench/cuda/read_all.h"
+#include "cuda/kernels/tasks.h"
+#include "src/errors.h"
+
+namespace blindfuse::bench {
+namespace {
+
+constexpr uint64_t kCopyBytes = uint64_t{2} << 30;
+constexpr uint64_t kSendBytes = uint64_t{256} << 20;
+
+constexpr uint64_t kProductDepth = 65'536;
+constexpr uint32_t kProductColumns = 8'192;
+constexpr uint32_t kProductLimbRows = 8'192;
+constexpr uint32_t kProductQueries = kProductLimbRows / kLimbRowsInFour * kQueriesInFour;
+static_assert((kProductColumns + kProductLimbRows) * kProductDepth <= kCopyBytes,
+              "both operands are random bytes of the source");
+static_assert(kProductDepth % kStepRows == 0);
+
+uint64_t bytes_of(const DeviceMatrix& matrix) { return matrix.pitch() * matrix.column_count(); }
+
+// Random bytes all over: the block, and copies of it that begin elsewhere.
+void fill(const DeviceMemory<int8_t>& memory, const RandomBytes& random) {
+  constexpr uint64_t kBlock = RandomBytes::kBytes;
+  static_assert(kCopyBytes % kBlock == 0);
+  BLINDFUSE_CUDA(
+      cudaMemcpy(memory.data(), random.part(kBlock, 0).data(), kBlock, cudaMemcpyHostToDevice));
+  for (uint64_t i = 1; i < memory.size() / kBlock; ++i) {
+    const uint64_t cut = i * 1'234'577 % kBlock;
+    int8_t* const to = memory.data() + i * kBlock;
+    BLINDFUSE_CUDA(cudaMemcpy(to, memory.data() + cut, kBlock - cut, cudaMemcpyDeviceToDevice));
+    BLINDFUSE_CUDA(cudaMemcpy(to + kBlock - cut, memory.data(), cut, cudaMemcpyDeviceToDevice));
+  }
+}
+
+void fill(std::span<uint8_t> memory, const RandomBytes& random) {
+  constexpr size_t kPart = 1 << 20;
+  for (size_t i = 0; i < memory.size(); i += kPart) {
+    const size_t count = std::min(kPart, memory.size() - i);
+    std::ranges::copy(random.part(count, i), memory.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+}  // namespace
+
+Rates median(const std::vector<Rates>& rounds) {
+  const auto of = [&](double Rates::*rate) {
+    std::vector<double> values;
+    for (const Rates& rates : rounds) values.push_back(rates.*rate);
+    return median(std::move(values));
+  };
+  return {of(&Rates::copied), of(&Rates::read), of(&Rates::multiplied), of(&Rates::sent)};
+}
+
+Yardsticks::Yardsticks(const RandomBytes& random)
+    : source_(kCopyBytes),
+      target_(kCopyBytes),
+      products_(uint64_t{kProductQueries} * kProductColumns),
+      folded_(1),
+      host_(kSendBytes) {
+  fill(source_, random);
+  fill(host_.span(), random);
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared and filled
+  try_product();
+}
+
+// The library is not ours: that it is missing, or fails, shall not keep anything else from being
+// measured.
+void Yardsticks::try_product() {
+  try {
+    product_ = std::make_unique<CublasProduct>();
+    multiplied_per_second();
+    return;
+  } catch (const BadInput& error) {
+    why_no_product_ = error.what();
+  } catch (const EngineTrouble& error) {
+    why_no_product_ = error.what();
+  }
+  product_.reset();
+}
+
+Rates Yardsticks::measure(const DeviceMatrix& matrix) {
+  // The product first and the transfer behind it: what draws most power is not followed by what is
+  // measured next, which would find the clocks lowered.
+  Rates rates;
+  rates.multiplied = multiplied_per_second();
+  rates.sent = sent_per_second();
+  rates.copied = copied_per_second();
+  rates.read = read_per_second(matrix);
+  return rates;
+}
+
+double Yardsticks::copied_per_second() {
+  const double seconds = stopwatch_.seconds(stream_, [&] {
+    BLINDFUSE_CUDA(cudaMemcpyAsync(target_.data(), source_.data(), kCopyBytes,
+                                   cudaMemcpyDeviceToDevice, stream_.get()));
+  });
+  return static_cast<double>(2 * kCopyBytes) / seconds;
+}
+
+double Yardsticks::sent_per_second() {
+  const double seconds = stopwatch_.seconds(stream_, [&] {
+    BLINDFUSE_CUDA(cudaMemcpyAsync(target_.data(), host_.data(), kSendBytes, cudaMemcpyHostToDevice,
+                                   stream_.get()));
+  });
+  return static_cast<double>(kSendBytes) / seconds;
+}
+
+double Yardsticks::multiplied_per_second() {
+  if (product_ == nullptr) return 0;
+  ScanTask task{};
+  task.columns = source_.data();
+  task.column_pitch = kProductDepth;
+  task.column_count = kProductColumns;
+  task.step_count = kProductDepth / kStepRows;
+  task.limbs = source_.data() + kProductColumns * kProductDepth;
+  task.limb_pitch = kProductDepth;
+  task.query_count = kProductQueries;
+  task.products = products_.data();
+  task.product_pitch = kProductColumns;
+  const double seconds = stopwatch_.seconds(stream_, [&] { product_->start(task, stream_.get()); });
+  return static_cast<double>(kProductColumns) * static_cast<double>(kProductLimbRows) *
+         static_cast<double>(kProductDepth) / seconds;
+}
+
+double Yardsticks::read_per_second(const DeviceMatrix& matrix) {
+  const double seconds = stopwatch_.seconds(stream_, [&] { start_read(matrix); });
+  return static_cast<double>(bytes_of(matrix)) / seconds;
+}
+
+uint32_t Yardsticks::fold(const DeviceMatrix& matrix) {
+  uint32_t folded = 0;
+  BLINDFUSE_CUDA(cudaMemsetAsync(folded_.data(), 0, sizeof folded, stream_.get()));
+  start_read(matrix);
+  BLINDFUSE_CUDA(cudaMemcpyAsync(&folded, folded_.data(), sizeof folded, cudaMemcpyDeviceToHost,
+                                 stream_.get()));
+  stream_.wait();
+  return folded;
+}
+
+void Yardsticks::start_read(const DeviceMatrix& matrix) {
+  start_read_all(matrix.data(), bytes_of(matrix), folded_.data(), stream_.get());
+}
+
+}  // namespace blindfuse::bench

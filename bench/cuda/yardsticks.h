@@ -1,0 +1,63 @@
+// What the device could do at best, measured beside everything else: copies and reads of its
+// memory, products of bytes by the vendor's library, and transfers from the host.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/cuda/random_bytes.h"
+#include "bench/cuda/stopwatch.h"
+#include "cuda/cublas_product.h"
+#include "cuda/device_matrix.h"
+#include "cuda/memory.h"
+#include "cuda/stream.h"
+
+namespace blindfuse::bench {
+
+// Each a second.
+struct Rates {
+  double copied = 0;      // bytes of the device's memory, those read and those written
+  double read = 0;        // bytes of the matrix
+  double multiplied = 0;  // multiply-adds of signed bytes; 0 where there is no cuBLAS
+  double sent = 0;        // bytes from the host's pinned memory to the device's
+};
+
+// The median of each.
+Rates median(const std::vector<Rates>& rounds);
+
+// On the device that is current when it is made; takes 4.9 GB of its memory.
+class Yardsticks {
+ public:
+  explicit Yardsticks(const RandomBytes& random);
+
+  // "" when the product can be measured; otherwise why not: there is no cuBLAS, or none that works.
+  const std::string& why_no_product() const { return why_no_product_; }
+
+  // All of them once, one after another, and the reads of this matrix.
+  Rates measure(const DeviceMatrix& matrix);
+  double sent_per_second();
+
+  // Exclusive or of all words of the matrix, by the kernel that is timed.
+  uint32_t fold(const DeviceMatrix& matrix);
+
+ private:
+  double copied_per_second();
+  double read_per_second(const DeviceMatrix& matrix);
+  double multiplied_per_second();
+  void try_product();
+  void start_read(const DeviceMatrix& matrix);
+
+  Stopwatch stopwatch_;
+  DeviceMemory<int8_t> source_;
+  DeviceMemory<int8_t> target_;
+  DeviceMemory<uint32_t> products_;
+  DeviceMemory<uint32_t> folded_;
+  PinnedMemory<uint8_t> host_;
+  std::unique_ptr<CublasProduct> product_;
+  std::string why_no_product_;
+  Stream stream_;
+};
+
+}  // namespace blindfuse::bench

@@ -1,0 +1,60 @@
+// What the suite of all engines does not see of the CUDA engine: that a matrix which arrives
+// altered is found out, and what it says of memory.
+#include <gtest/gtest.h>
+
+#include "cuda/cuda_engine.h"
+#include "cuda/device_matrix.h"
+#include "src/errors.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using support::SeededRandom;
+
+std::vector<uint8_t> random_bytes(SeededRandom& random, size_t count) {
+  std::vector<uint8_t> bytes(count);
+  for (uint8_t& byte : bytes) byte = random.byte();
+  return bytes;
+}
+
+TEST(EmulatedCuda, FindsAnAlteredByteOfTheMatrix) {
+  SeededRandom random(130);
+  for (const uint64_t rows : {1, 7, 8, 64, 129, 1000}) {
+    constexpr uint64_t kColumns = 5;
+    DeviceMatrix matrix(0, rows, kColumns, 0);
+    matrix.set_columns(0, random_bytes(random, rows * 2));
+    matrix.set_columns(2, random_bytes(random, rows * 3));
+    EXPECT_NO_THROW(matrix.check());
+    const_cast<int8_t*>(matrix.data())[3 * matrix.pitch() + random.below(rows)] ^= 0x10;
+    try {
+      matrix.check();
+      ADD_FAILURE() << rows << " rows";
+    } catch (const EngineTrouble& error) {
+      EXPECT_NE(std::string(error.what()).find("column 3 "), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(EmulatedCuda, RefusesAMatrixThatMemoryCannotHold) {
+  try {
+    make_cuda_engine("", 0, uint64_t{1} << 22, 1 << 12);
+    ADD_FAILURE();
+  } catch (const EngineTrouble& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("CUDA device 0 has 4294967296 free of 4294967296"), std::string::npos)
+        << message;
+  }
+}
+
+TEST(EmulatedCuda, NamesItsDeviceAndItsKernels) {
+  const auto engine = make_cuda_engine("", 0, 64, 3);
+  EXPECT_EQ(
+      engine->hardware(),
+      "emulator, compute capability 8.0, 3 multiprocessors, 4 GB, dp4a for batches of up to 3 "
+      "and mma for others");
+  EXPECT_EQ(make_cuda_engine("mma", 0, 64, 3)->name(), "cuda:mma");
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,13 @@
+// What the stand-in for the CUDA runtime has beside CUDA's own functions.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+
+namespace blindfuse::fake_cuda {
+
+// Puts work into a stream, as a kernel's launch does.
+void put(cudaStream_t stream, std::function<void()> work);
+
+}  // namespace blindfuse::fake_cuda
