@@ -43,6 +43,11 @@ class SeededRandom {
     for (char& c : bytes) c = static_cast<char>(byte());
     return bytes;
   }
+  std::vector<uint8_t> octets(size_t count) {
+    std::vector<uint8_t> octets(count);
+    for (uint8_t& octet : octets) octet = byte();
+    return octets;
+  }
   std::vector<uint32_t> words(size_t count) {
     std::vector<uint32_t> words(count);
     for (uint32_t& word : words) word = u32();

@@ -12,12 +12,6 @@ namespace {
 
 using support::SeededRandom;
 
-std::vector<uint8_t> random_bytes(SeededRandom& random, size_t count) {
-  std::vector<uint8_t> bytes(count);
-  for (uint8_t& byte : bytes) byte = random.byte();
-  return bytes;
-}
-
 TEST(EmulatedCuda, FindsAnAlteredByteOfTheMatrix) {
   SeededRandom random(130);
   for (const uint64_t rows : {1, 7, 8, 64, 129, 1000}) {
@@ -25,7 +19,7 @@ TEST(EmulatedCuda, FindsAnAlteredByteOfTheMatrix) {
     DeviceMatrix matrix(0, rows, kColumns, 0);
     // More than there are buffers to send from.
     for (uint64_t c = 0; c + 1 < kColumns; ++c) {
-      matrix.set_columns(c, random_bytes(random, rows * (c == 2 ? 2 : 1)));
+      matrix.set_columns(c, random.octets(rows * (c == 2 ? 2 : 1)));
     }
     EXPECT_NO_THROW(matrix.check());
     const_cast<int8_t*>(matrix.data())[3 * matrix.pitch() + random.below(rows)] ^= 0x10;

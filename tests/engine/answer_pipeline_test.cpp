@@ -34,12 +34,6 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AnswerPipelineTest);
 INSTANTIATE_TEST_SUITE_P(Engines, AnswerPipelineTest, testing::ValuesIn(device_engine_names()),
                          test_name);
 
-std::vector<uint8_t> random_bytes(SeededRandom& random, size_t count) {
-  std::vector<uint8_t> bytes(count);
-  for (uint8_t& byte : bytes) byte = random.byte();
-  return bytes;
-}
-
 std::vector<uint8_t> expected_response(Engine& engine, const std::vector<uint8_t>& query,
                                        WireBits bits) {
   std::vector<uint32_t> words(engine.row_count());
@@ -58,14 +52,14 @@ TEST_P(AnswerPipelineTest, AnswersAsTheHostWould) {
     const uint64_t rows = 64 * random.between(1, 20);
     const uint64_t columns = random.between(1, 300);
     const auto engine = make_engine(GetParam(), rows, columns, 2);
-    engine->set_columns(0, random_bytes(random, rows * columns));
+    engine->set_columns(0, random.octets(rows * columns));
     engine->seal();
     constexpr size_t kSlots = 23, kBatchMax = 9;
     const auto pipeline = engine->make_answer_pipeline(bits, kSlots, kBatchMax);
     ASSERT_TRUE(pipeline);
     std::vector<std::vector<uint8_t>> queries(kSlots), expected(kSlots);
     for (size_t slot = 0; slot < kSlots; ++slot) {
-      queries[slot] = random_bytes(random, packed_bytes(rows, bits.query));
+      queries[slot] = random.octets(packed_bytes(rows, bits.query));
       expected[slot] = expected_response(*engine, queries[slot], bits);
       pipeline->put(slot, queries[slot]);
     }
@@ -98,7 +92,7 @@ TEST_P(AnswerPipelineTest, PanelProductsAreThoseOfTheWholeMatrix) {
     const uint64_t rows = 64 * panels, columns = random.between(1, 40);
     const uint64_t count = panels == 7 ? 1 : random.between(1, 40);
     const auto engine = make_engine(GetParam(), rows, columns, 2);
-    engine->set_columns(0, random_bytes(random, rows * columns));
+    engine->set_columns(0, random.octets(rows * columns));
     engine->seal();
     const uint64_t rows_at_once = 64 * random.between(1, 10);
     const auto products = engine->make_panel_products(count, rows_at_once);

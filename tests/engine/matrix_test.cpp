@@ -13,18 +13,12 @@ namespace {
 
 using support::SeededRandom;
 
-std::vector<uint8_t> random_bytes(SeededRandom& random, size_t count) {
-  std::vector<uint8_t> bytes(count);
-  for (uint8_t& byte : bytes) byte = random.byte();
-  return bytes;
-}
-
 TEST(Matrix, GivesBackTheColumnsThatWereSet) {
   SeededRandom random(400);
   for (const uint64_t rows : {1, 63, 64, 65, 3071, 3072, 3073, 6200}) {
     for (const uint64_t columns : {1, 5, 6, 7, 13}) {
       Matrix matrix(rows, columns);
-      const std::vector<uint8_t> bytes = random_bytes(random, rows * columns);
+      const std::vector<uint8_t> bytes = random.octets(rows * columns);
       const uint64_t first = random.below(columns);
       matrix.set_columns(first, std::span(bytes).subspan(first * rows));
       matrix.set_columns(0, std::span(bytes).first(first * rows));
