@@ -56,7 +56,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     BLINDFUSE_CUDA(cudaMemcpyAsync(lane.packed.data(), slots_.data() + first * slot_words_,
                                    count * slot_words_ * sizeof(uint32_t), cudaMemcpyHostToDevice,
                                    stream));
-    const Limbs limbs{lane.limbs.data(), limb_pitch_};
+    const Limbs limbs{lane.limbs.data(), limb_pitch_, scanner_.limb_order(queries)};
     start_cut(PackedWords{lane.packed.data(), slot_words_, bits_.query, rows_}, queries, limbs,
               stream);
     BLINDFUSE_CUDA(

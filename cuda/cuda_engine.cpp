@@ -90,18 +90,19 @@ class CudaEngine final : public Engine {
     reserve(words_, count * rows.size());
     reserve(host_products_, count * columns);
     reserve(products_, count * columns);
-    const Limbs limbs{nullptr, uint64_t{Scanner::step_count(rows)} * kStepRows};
-    reserve(limbs_, limb_rows_for(count) * limbs.pitch);
+    const uint64_t limb_pitch = uint64_t{Scanner::step_count(rows)} * kStepRows;
+    reserve(limbs_, limb_rows_for(count) * limb_pitch);
+    const Limbs limbs{limbs_.data(), limb_pitch, scanner_.limb_order(count)};
     gather(queries, rows.size());
     const cudaStream_t stream = stream_.get();
     BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data(), host_words_.data(),
                                    count * rows.size() * sizeof(uint32_t), cudaMemcpyHostToDevice,
                                    stream));
     start_cut(PlainWords{words_.data(), rows.size(), 64, rows.size(), Scanner::lead(rows)}, count,
-              {limbs_.data(), limbs.pitch}, stream);
+              limbs, stream);
     BLINDFUSE_CUDA(
         cudaMemsetAsync(products_.data(), 0, count * columns * sizeof(uint32_t), stream));
-    scanner_.start({limbs_.data(), limbs.pitch}, count, rows, products_.data(), stream);
+    scanner_.start(limbs, count, rows, products_.data(), stream);
     BLINDFUSE_CUDA(cudaMemcpyAsync(host_products_.data(), products_.data(),
                                    count * columns * sizeof(uint32_t), cudaMemcpyDeviceToHost,
                                    stream));

@@ -8,6 +8,7 @@
 #include "cuda/kernels/limbs.cuh"
 #include "cuda/kernels/round_products.cuh"
 #include "cuda/kernels/scan_few.cuh"
+#include "cuda/kernels/scan_hopper.cuh"
 #include "cuda/kernels/scan_many.cuh"
 #include "cuda/launch.cuh"
 
@@ -41,25 +42,38 @@ void start_scan_few_of(const ScanTask& task, uint32_t first_query, cudaStream_t 
                 columns_per_block);
 }
 
-template <int kLimbRows, int kStages>
-void start_scan_many_of(const ScanTask& task, cudaStream_t stream) {
-  constexpr uint32_t kShared = many_shared_bytes<kLimbRows, kStages>();
-  const auto kernel = scan_many<kLimbRows, kStages>;
-  const uint32_t query_tiles = blocks_for(task.query_count, kLimbRows / 4);
-  const uint64_t steps = uint64_t{tile_count(task.column_count)} * task.step_count;
+// Starts a kernel whose blocks share `steps` steps for each tile of queries.
+template <typename Kernel>
+void start_walkers(Kernel kernel, uint32_t threads, uint32_t shared_bytes, uint32_t queries_in_tile,
+                   uint64_t steps, const ScanTask& task, cudaStream_t stream) {
+  const uint32_t query_tiles = blocks_for(task.query_count, queries_in_tile);
   // As many blocks as run at the same time, so that those of different queries read the same part
   // of the matrix together.
   const uint32_t running =
-      std::max(1u, blocks_a_processor(kernel, kManyThreads, kShared)) * processor_count();
+      std::max(1u, blocks_a_processor(kernel, threads, shared_bytes)) * processor_count();
   const uint32_t walkers =
       static_cast<uint32_t>(std::clamp<uint64_t>(running / query_tiles, 1, steps));
-  launch_kernel(kernel, dim3(walkers, query_tiles), kManyThreads, kShared, stream, task);
+  launch_kernel(kernel, dim3(walkers, query_tiles), threads, shared_bytes, stream, task);
+}
+
+template <int kLimbRows, int kStages>
+void start_scan_many_of(const ScanTask& task, cudaStream_t stream) {
+  start_walkers(scan_many<kLimbRows, kStages>, kManyThreads,
+                many_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
+                uint64_t{tile_count(task.column_count)} * task.step_count, task, stream);
+}
+
+template <int kLimbRows, int kStages>
+void start_scan_hopper_of(const ScanTask& task, cudaStream_t stream) {
+  start_walkers(scan_hopper<kLimbRows, kStages>, kHopperThreads,
+                hopper_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
+                uint64_t{hopper_tiles(task.column_count)} * task.step_count, task, stream);
 }
 
 }  // namespace
 
 uint64_t limb_rows_for(uint32_t query_count) {
-  constexpr uint64_t kLargestTile = 4 * kScanManyQueriesMax;
+  constexpr uint64_t kLargestTile = 8 * kScanManyQueriesMax;
   return (uint64_t{query_count} * 4 + kLargestTile - 1) / kLargestTile * kLargestTile;
 }
 
@@ -97,6 +111,20 @@ void start_scan_many(const ScanTask& task, cudaStream_t stream) {
   if (task.query_count <= 8) return start_scan_many_of<32, 4>(task, stream);
   if (task.query_count <= 16) return start_scan_many_of<64, 4>(task, stream);
   start_scan_many_of<4 * kScanManyQueriesMax, 4>(task, stream);
+}
+
+bool has_wgmma() {
+  int device = 0, major = 0;
+  BLINDFUSE_CUDA(cudaGetDevice(&device));
+  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  return major == 9;
+}
+
+void start_scan_hopper(const ScanTask& task, cudaStream_t stream) {
+  if (task.query_count <= 8) return start_scan_hopper_of<32, 4>(task, stream);
+  if (task.query_count <= 16) return start_scan_hopper_of<64, 4>(task, stream);
+  if (task.query_count <= 32) return start_scan_hopper_of<128, 4>(task, stream);
+  start_scan_hopper_of<256, 4>(task, stream);
 }
 
 void start_combine(const CombineTask& task, uint32_t query_count, cudaStream_t stream) {

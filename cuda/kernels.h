@@ -24,6 +24,10 @@ void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs,
 void start_cut(const PackedWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_scan_few(const ScanTask& task, cudaStream_t stream);
 void start_scan_many(const ScanTask& task, cudaStream_t stream);
+// Only where has_wgmma(); the limbs in LimbOrder::kWgmma.
+void start_scan_hopper(const ScanTask& task, cudaStream_t stream);
+// Whether the current device has Hopper's instructions.
+bool has_wgmma();
 void start_combine(const CombineTask& task, uint32_t query_count, cudaStream_t stream);
 void start_round(const RoundTask& task, uint32_t query_count, cudaStream_t stream);
 void start_checksums(const int8_t* columns, uint64_t pitch, uint64_t column_count,

@@ -49,7 +49,8 @@ class DevicePanelProducts final : public PanelProducts {
                                    cudaMemcpyHostToDevice, copies_.get()));
     panel.sent.record(copies_);
     panel.sent.hold(products_stream_);
-    const Limbs limbs{limbs_.data(), uint64_t{Scanner::step_count(rows)} * kStepRows};
+    const Limbs limbs{limbs_.data(), uint64_t{Scanner::step_count(rows)} * kStepRows,
+                      scanner_.limb_order(count_)};
     start_cut(PlainWords{panel.device.data(), queries.stride, queries.panel_stride, rows.size(),
                          Scanner::lead(rows)},
               count_, limbs, products_stream_.get());

@@ -49,14 +49,16 @@ class Timer {
 
 std::vector<std::string_view> Scanner::kernel_names() {
   std::vector<std::string_view> names = {"dp4a", "mma"};
+  if (has_wgmma()) names.push_back("wgmma");
   if (CublasProduct::is_there()) names.push_back("cublas");
   return names;
 }
 
 std::string Scanner::choice() const {
   if (kernel_ != Kernel::kAuto) return "";
-  if (few_max_ == 0) return ", mma for all batches";
-  return ", dp4a for batches of up to " + std::to_string(few_max_) + " and mma for others";
+  const std::string many = many_ == Kernel::kWgmma ? "wgmma" : "mma";
+  if (few_max_ == 0) return ", " + many + " for all batches";
+  return ", dp4a for batches of up to " + std::to_string(few_max_) + " and " + many + " for others";
 }
 
 Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel)
@@ -67,12 +69,15 @@ Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel)
     kernel_ = Kernel::kDp4a;
   } else if (kernel == "mma") {
     kernel_ = Kernel::kMma;
+  } else if (kernel == "wgmma") {
+    kernel_ = Kernel::kWgmma;
+    if (!has_wgmma()) throw Misuse("the kernel cuda:wgmma needs a GPU of compute capability 9.0");
   } else if (kernel == "cublas") {
     kernel_ = Kernel::kCublas;
     cublas_ = std::make_unique<CublasProduct>();
   } else {
     throw Misuse("there is no CUDA kernel \"" + std::string(kernel) +
-                 "\"; there are dp4a, mma and cublas");
+                 "\"; there are dp4a, mma, wgmma and cublas");
   }
 }
 
@@ -99,18 +104,28 @@ ScanTask Scanner::task(const Limbs& limbs, uint32_t query_count, RowRange rows,
 void Scanner::start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
                     cudaStream_t stream) {
   if (matrix_.column_count() == 0 || rows.size() == 0 || query_count == 0) return;
-  start_kernel(kernel_, task(limbs, query_count, rows, products), stream);
+  invariant(limbs.order == limb_order(query_count), "limbs are in the order of their kernel");
+  start_kernel(kernel_for(query_count), task(limbs, query_count, rows, products), stream);
+}
+
+Scanner::Kernel Scanner::kernel_for(uint32_t query_count) const {
+  if (kernel_ != Kernel::kAuto) return kernel_;
+  return query_count <= few_max_ ? Kernel::kDp4a : many_;
+}
+
+LimbOrder Scanner::limb_order(uint32_t query_count) const {
+  return kernel_for(query_count) == Kernel::kWgmma ? LimbOrder::kWgmma : LimbOrder::kRows;
 }
 
 void Scanner::start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t stream) {
   switch (kernel) {
-    case Kernel::kAuto:
-      return start_kernel(task.query_count <= few_max_ ? Kernel::kDp4a : Kernel::kMma, task,
-                          stream);
     case Kernel::kDp4a:
       return start_scan_few(task, stream);
+    case Kernel::kAuto:
     case Kernel::kMma:
       return start_scan_many(task, stream);
+    case Kernel::kWgmma:
+      return start_scan_hopper(task, stream);
     case Kernel::kCublas:
       return cublas_->start(task, stream);
   }
@@ -119,9 +134,14 @@ void Scanner::start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t str
 void Scanner::calibrate() {
   if (kernel_ != Kernel::kAuto) return;
   if (matrix_.pitch() * matrix_.column_count() < kCalibrationBytesMin) return;
+  // A batch that both can take whole.
+  if (has_wgmma() && milliseconds(Kernel::kWgmma, kScanManyQueriesMax) <=
+                         milliseconds(Kernel::kMma, kScanManyQueriesMax)) {
+    many_ = Kernel::kWgmma;
+  }
   few_max_ = 0;
   while (few_max_ < kScanFewQueriesMax &&
-         milliseconds(Kernel::kDp4a, few_max_ + 1) <= milliseconds(Kernel::kMma, few_max_ + 1)) {
+         milliseconds(Kernel::kDp4a, few_max_ + 1) <= milliseconds(many_, few_max_ + 1)) {
     ++few_max_;
   }
 }

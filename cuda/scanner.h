@@ -32,24 +32,29 @@ class Scanner {
   static uint32_t step_count(RowRange rows);
   static uint32_t lead(RowRange rows) { return static_cast<uint32_t>(rows.first % kStepRows); }
 
+  // The order in which start() wants the limbs of so many queries.
+  LimbOrder limb_order(uint32_t query_count) const;
+
   // products[q * C + c] += query q's limbs times the rows; limbs as ScanTask has them, with
   // lead(rows) zeros in front. Returns at once.
   void start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
              cudaStream_t stream);
 
-  // Times the kernels on the matrix as it is, to choose by. Up to 24 scans.
+  // Times the kernels on the matrix as it is, to choose by. Some 30 scans.
   void calibrate();
 
  private:
-  enum class Kernel { kAuto, kDp4a, kMma, kCublas };
+  enum class Kernel { kAuto, kDp4a, kMma, kWgmma, kCublas };
 
   ScanTask task(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
+  Kernel kernel_for(uint32_t query_count) const;
   void start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t stream);
   double milliseconds(Kernel kernel, uint32_t query_count);
 
   const DeviceMatrix& matrix_;
   Kernel kernel_;
-  uint32_t few_max_;  // queries up to which dp4a is the fastest
+  uint32_t few_max_;            // queries up to which dp4a is the fastest
+  Kernel many_ = Kernel::kMma;  // what is the fastest for more
   std::unique_ptr<CublasProduct> cublas_;
 };
 

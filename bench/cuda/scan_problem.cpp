@@ -11,7 +11,7 @@ constexpr uint64_t kPanelRows = 64;
 uint64_t bytes_beside(const Shape& shape, size_t batch) {
   constexpr uint64_t kSpare = uint64_t{512} << 20;
   const uint64_t rows = shape.rows + kStepRows;
-  return batch * rows * sizeof(uint32_t) + limb_rows_for(static_cast<uint32_t>(batch)) * rows +
+  return batch * rows * sizeof(uint32_t) + 2 * limb_rows_for(static_cast<uint32_t>(batch)) * rows +
          batch * shape.columns * sizeof(uint32_t) + kSpare;
 }
 
@@ -20,8 +20,10 @@ uint64_t bytes_beside(const Shape& shape, size_t batch) {
 ScanProblem::ScanProblem(const Shape& shape, size_t batch_max, int device,
                          const RandomBytes& random, WorkerThreads& threads)
     : matrix_(device, shape.rows, shape.columns, bytes_beside(shape, batch_max)),
-      limbs_(limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix_.pitch()),
       products_(batch_max * shape.columns) {
+  for (DeviceMemory<int8_t>& limbs : limbs_) {
+    limbs = DeviceMemory<int8_t>(limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix_.pitch());
+  }
   fill_columns(random, shape, threads, [&](uint64_t first, std::span<const uint8_t> bytes) {
     matrix_.set_columns(first, bytes);
   });
@@ -38,9 +40,15 @@ void ScanProblem::cut_queries(const Shape& shape, size_t count, const RandomByte
                               cudaMemcpyHostToDevice));
   }
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is there, and the limbs and products are cleared
-  start_cut(PlainWords{words.data(), shape.rows, kPanelRows, shape.rows, 0},
-            static_cast<uint32_t>(count), {limbs_.data(), matrix_.pitch()}, stream_.get());
+  for (const LimbOrder order : {LimbOrder::kRows, LimbOrder::kWgmma}) {
+    start_cut(PlainWords{words.data(), shape.rows, kPanelRows, shape.rows, 0},
+              static_cast<uint32_t>(count), limbs(order), stream_.get());
+  }
   stream_.wait();
+}
+
+Limbs ScanProblem::limbs(LimbOrder order) const {
+  return {limbs_[order == LimbOrder::kWgmma ? 1 : 0].data(), matrix_.pitch(), order};
 }
 
 std::unique_ptr<Scanner> ScanProblem::make_scanner(const std::string& kernel) const {
@@ -50,8 +58,9 @@ std::unique_ptr<Scanner> ScanProblem::make_scanner(const std::string& kernel) co
 }
 
 void ScanProblem::start(Scanner& scanner, size_t batch) {
-  scanner.start({limbs_.data(), matrix_.pitch()}, static_cast<uint32_t>(batch),
-                {0, matrix_.row_count()}, products_.data(), stream_.get());
+  const auto count = static_cast<uint32_t>(batch);
+  scanner.start(limbs(scanner.limb_order(count)), count, {0, matrix_.row_count()}, products_.data(),
+                stream_.get());
 }
 
 std::vector<uint32_t> ScanProblem::products(Scanner& scanner, size_t batch) {

@@ -40,10 +40,11 @@ class ScanProblem {
   std::vector<uint32_t> products(Scanner& scanner, size_t batch);
 
  private:
+  Limbs limbs(LimbOrder order) const;
   void cut_queries(const Shape& shape, size_t count, const RandomBytes& random);
 
   DeviceMatrix matrix_;
-  DeviceMemory<int8_t> limbs_;
+  DeviceMemory<int8_t> limbs_[2];  // in each LimbOrder
   DeviceMemory<uint32_t> products_;
   Stream stream_;
 };

@@ -47,6 +47,19 @@ __device__ __forceinline__ void cut_sixteen(const Limbs& limbs, uint32_t q, uint
     const uint32_t words[4] = {word(4 * i), word(4 * i + 1), word(4 * i + 2), word(4 * i + 3)};
     cut_four(words, cut[i]);
   }
+  if (limbs.order == LimbOrder::kWgmma) {
+    const uint64_t block = row / 64 * 64 + row % 64 / 4;
+#pragma unroll
+    for (int l = 0; l < 4; ++l) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        *reinterpret_cast<uint32_t*>(limbs.bytes +
+                                     limb_row(q, static_cast<uint32_t>(l)) * limbs.pitch + block +
+                                     static_cast<uint32_t>(16 * j)) = cut[j][l];
+      }
+    }
+    return;
+  }
 #pragma unroll
   for (int l = 0; l < 4; ++l) {
     *reinterpret_cast<uint4*>(limbs.bytes + limb_row(q, static_cast<uint32_t>(l)) * limbs.pitch +

@@ -12,9 +12,16 @@ namespace blindfuse {
 // bytes with bytes will do.
 //
 // A limb row is one limb of all of a query's words, zero in front of the first and behind the last.
+enum class LimbOrder {
+  kRows,  // as the rows of the matrix
+  // Each 64 rows as wgmma wants them when a thread's operand is sixteen neighbouring rows: rows
+  // 16 t + 4 j .. 16 t + 4 j + 3 at 16 j + 4 t (t, j < 4).
+  kWgmma,
+};
 struct Limbs {
   int8_t* bytes;
   uint64_t pitch;  // from one limb row to the next; a multiple of kStepRows
+  LimbOrder order = LimbOrder::kRows;
 };
 
 // Rows of the matrix that a kernel takes at a time.

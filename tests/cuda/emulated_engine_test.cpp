@@ -47,9 +47,9 @@ TEST(EmulatedCuda, NamesItsDeviceAndItsKernels) {
   const auto engine = make_cuda_engine("", 0, 64, 3);
   EXPECT_EQ(
       engine->hardware(),
-      "emulator, compute capability 8.0, 3 multiprocessors, 4 GB, dp4a for batches of up to 3 "
+      "emulator, compute capability 9.0, 3 multiprocessors, 4 GB, dp4a for batches of up to 3 "
       "and mma for others");
-  EXPECT_EQ(make_cuda_engine("mma", 0, 64, 3)->name(), "cuda:mma");
+  EXPECT_EQ(make_cuda_engine("wgmma", 0, 64, 3)->name(), "cuda:wgmma");
 }
 
 }  // namespace

@@ -75,6 +75,27 @@ struct Warp {
   std::array<QuarterWarp, 4> quarters;
 };
 
+// A product of a warpgroup that has been started: what each thread gave.
+constexpr unsigned kGroupThreads = 128;
+struct GroupProduct {
+  struct Operand {
+    int32_t* sums;
+    std::array<uint32_t, 4> a;
+  };
+  std::array<Operand, kGroupThreads> operands{};
+  unsigned given = 0;
+  unsigned columns = 0;
+  size_t offset = 0;  // of b in shared memory
+
+  void perform(const uint8_t* shared) const;
+};
+
+// Four warps.
+struct Group {
+  GroupProduct next;  // not all threads have come to it yet
+  std::vector<GroupProduct> started;
+};
+
 enum class State { kReady, kWaiting, kEnded };
 
 struct Thread {
@@ -115,6 +136,7 @@ class Machine {
     const unsigned count = block.x * block.y * block.z;
     threads_.resize(count);
     warps_.resize(count / kLanes);
+    groups_.resize((count + kGroupThreads - 1) / kGroupThreads);
     for (unsigned i = 0; i < count; ++i) {
       threads_[i].number = i;
       threads_[i].lane = i % kLanes;
@@ -126,6 +148,7 @@ class Machine {
   void run_block() {
     std::memset(shared_.get(), 0xcd, shared_bytes_);
     std::ranges::fill(warps_, Warp{});
+    std::ranges::fill(groups_, Group{});
     for (Thread& thread : threads_) start(thread);
     bool progress = true;
     while (progress) {
@@ -186,6 +209,41 @@ class Machine {
     if (++at_barrier_ < threads_.size()) return wait();
     at_barrier_ = 0;
     for (Warp& warp : warps_) release(warp);
+  }
+
+  // Returns when all threads of the warpgroup have come to the same product.
+  void start_group_product(const Collective& collective, int32_t* sums, unsigned columns,
+                           const uint32_t (&a)[4], const void* shared) {
+    const size_t offset = shared_offset(shared, collective.name);
+    if (offset % 128 % 32 != 0 || offset / 128 % 8 != 0) {
+      fail("wgmma_s8_s8 of limbs that begin at byte " + std::to_string(offset) +
+           ", not in the first of eight rows");
+    }
+    const size_t first_warp = static_cast<size_t>(running_->warp - warps_.data()) / 4 * 4;
+    if (first_warp + 4 > warps_.size()) fail("wgmma_s8_s8 of less than four warps");
+    Group& group = groups_[first_warp / 4];
+    GroupProduct& product = group.next;
+    if (product.given != 0 && (product.columns != columns || product.offset != offset)) {
+      fail("wgmma_s8_s8 of other limbs than another thread's");
+    }
+    arrive(collective);
+    product.columns = columns;
+    product.offset = offset;
+    product.operands[running_->number % kGroupThreads] = {sums, {a[0], a[1], a[2], a[3]}};
+    if (++product.given < kGroupThreads) return wait();
+    if (schedule_.early_copies) {
+      product.perform(shared_.get());
+    } else {
+      group.started.push_back(product);
+    }
+    product = {};
+    for (size_t i = 0; i < 4; ++i) release(warps_[first_warp + i]);
+  }
+
+  void wait_for_group_products() {
+    Group& group = groups_[static_cast<size_t>(running_->warp - warps_.data()) / 4];
+    for (const GroupProduct& product : group.started) product.perform(shared_.get());
+    group.started.clear();
   }
 
   void require_full_mask(unsigned mask, const Collective& collective) const {
@@ -343,6 +401,7 @@ class Machine {
   const std::unique_ptr<uint8_t, FreeShared> shared_;
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
+  std::vector<Group> groups_;
   Context host_;
   Thread* running_ = nullptr;
   size_t at_barrier_ = 0;
@@ -367,6 +426,37 @@ void enter_thread() {
 template <typename T>
 T& operands_of(const Operands& operands, unsigned lane) {
   return *static_cast<T*>(operands[lane]);
+}
+
+// PTX ISA, "Register fragments for wgmma.m64nNk32": each warp has 16 rows of A and of the sums,
+// laid out as those of mma.m16n8k32, the sums for every eight columns. Of b, row n (a column of the
+// product) has its 32 bytes n % 8 times 128 and n / 8 times 1024 bytes further, and bits 4 .. 6 of
+// every address are exclusive-or-ed with bits 7 .. 9.
+void GroupProduct::perform(const uint8_t* shared) const {
+  const auto b = [&](unsigned column, unsigned k) {
+    const size_t linear = offset + column / 8 * 1024 + column % 8 * 128 + k;
+    return static_cast<int8_t>(shared[linear ^ (linear >> 7 & 7) << 4]);
+  };
+  for (unsigned warp = 0; warp < kGroupThreads / kLanes; ++warp) {
+    int8_t a[16][32];
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const auto& mine = operands[warp * kLanes + lane].a;
+      for (unsigned i = 0; i < 4; ++i) {
+        std::memcpy(&a[lane / 4 + i % 2 * 8][lane % 4 * 4 + i / 2 * 16], &mine[i], 4);
+      }
+    }
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      int32_t* const sums = operands[warp * kLanes + lane].sums;
+      for (unsigned i = 0; i < columns / 2; ++i) {
+        const int8_t* const row = a[lane / 4 + i % 4 / 2 * 8];
+        const unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        int32_t product = 0;
+        for (unsigned k = 0; k < 32; ++k) product += row[k] * b(column, k);
+        sums[i] =
+            static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + static_cast<uint32_t>(product));
+      }
+    }
+  }
 }
 
 struct MmaOperands {
@@ -433,6 +523,7 @@ constexpr Collective kReduceAdd{"__reduce_add_sync", perform_reduce_add};
 constexpr Collective kShuffle{"__shfl_sync", perform_shuffle};
 constexpr Collective kShuffleXor{"__shfl_xor_sync", perform_shuffle};
 constexpr Collective kMma{"mma_s8_s8", perform_mma};
+constexpr Collective kWgmma{"wgmma_s8_s8", nullptr};
 
 uint32_t exchange(const Collective& collective, unsigned mask, uint32_t value, unsigned source) {
   machine->require_full_mask(mask, collective);
@@ -484,6 +575,13 @@ void synchronize_warp(unsigned mask) {
   machine->require_full_mask(mask, kSyncWarp);
   machine->join_warp(kSyncWarp, nullptr);
 }
+
+void start_group_product(int32_t* sums, unsigned columns, const uint32_t (&a)[4],
+                         const void* shared) {
+  machine->start_group_product(kWgmma, sums, columns, a, shared);
+}
+
+void wait_for_group_products() { machine->wait_for_group_products(); }
 
 uint32_t permute_bytes(uint32_t x, uint32_t y, uint32_t selector) {
   // CUDA's documents ignore these bits; the instruction repeats the byte's sign where they are set.

@@ -20,6 +20,7 @@
 // What cuda/kernels/intrinsics.cuh guards itself with, which makes that file an empty one from here
 // on.
 #define BLINDFUSE_CUDA_INTRINSICS_CUH
+#define BLINDFUSE_CUDA_HOPPER_CUH
 
 #include <bit>
 #include <cstddef>
@@ -112,6 +113,11 @@ void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2
 // dp4a.s32.s32, modulo 2^32
 int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum);
 
+// And what cuda/kernels/hopper.cuh has. A product takes place no sooner than wgmma_wait() demands
+// it, with what is then in shared memory.
+inline void publish_shared() {}
+inline void wgmma_fence() {}
+
 namespace emulator {
 
 // The orders of events that a GPU is free to choose from, as far as kernels have been wrong about
@@ -120,8 +126,9 @@ struct Schedule {
   // The last warp and the last lane first. With one or the other, a thread that does not wait for
   // another comes before it.
   bool backward = false;
-  // Asynchronous copies take place when they are issued, rather than when they are waited for. Late
-  // ones are missed by who forgets to wait; early ones spoil what somebody still reads.
+  // Asynchronous copies and products take place when they are issued, rather than when they are
+  // waited for. Late ones are missed by who forgets to wait; early ones spoil what somebody still
+  // reads.
   bool early_copies = false;
 };
 
@@ -141,6 +148,9 @@ uint32_t reduce_add(unsigned mask, uint32_t value);
 void synchronize_block();
 void synchronize_warp(unsigned mask);
 uint32_t permute_bytes(uint32_t x, uint32_t y, uint32_t selector);
+void start_group_product(int32_t* sums, unsigned columns, const uint32_t (&a)[4],
+                         const void* shared);
+void wait_for_group_products();
 
 // Runs kernel(args...) to its end. A block has at most 1024 threads, in whole warps. Not to be
 // called from two threads of the host at once.
@@ -156,6 +166,17 @@ LaunchReport launch(dim3 grid, dim3 block, size_t shared_bytes, Kernel kernel, A
 }
 
 }  // namespace emulator
+
+// wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8, N = kColumns, modulo 2^32: b in shared memory
+// with the 128-byte swizzle, eight rows 1024 bytes apart from the next.
+template <int kColumns>
+void wgmma_s8_s8(int32_t (&sums)[kColumns / 2], const uint32_t (&a)[4], const uint8_t* shared) {
+  emulator::start_group_product(sums, kColumns, a, shared);
+}
+template <int kCount>
+void wgmma_wait(int32_t (&)[kCount]) {
+  emulator::wait_for_group_products();
+}
 
 // cp.async.commit_group and cp.async.wait_group, each thread for itself.
 template <int kPending>

@@ -345,6 +345,79 @@ TEST(CudaEmulator, MultipliesMatricesModulo2To32) {
   }
 }
 
+// 64 x 32 times 32 x N, b with the 128-byte swizzle: the 16-byte chunk c of row n lies at chunk
+// c xor (n mod 8) of that row.
+template <int kColumns>
+void expect_group_product(SeededRandom& random, unsigned first_byte, const Schedule& schedule) {
+  std::vector<int8_t> a(64 * 32), b(kColumns * 128);
+  for (int8_t& byte : a) byte = static_cast<int8_t>(random.byte());
+  for (int8_t& byte : b) byte = static_cast<int8_t>(random.byte());
+  std::vector<uint32_t> sums = random.words(64 * kColumns);
+  std::vector<uint32_t> expected = sums;
+  for (unsigned row = 0; row < 64; ++row) {
+    for (unsigned column = 0; column < kColumns; ++column) {
+      for (unsigned k = 0; k < 32; ++k) {
+        expected[row * kColumns + column] +=
+            static_cast<uint32_t>(a[row * 32 + k] * b[column * 128 + first_byte + k]);
+      }
+    }
+  }
+  launch_with(schedule, 1, 128, kColumns * 128, [&] {
+    for (unsigned i = threadIdx.x; i < kColumns * 128; i += 128) {
+      const unsigned row = i / 128, chunk = i % 128 / 16;
+      dynamic_shared_memory()[row * 128 + (chunk ^ row % 8) * 16 + i % 16] =
+          static_cast<uint8_t>(b[i]);
+    }
+    publish_shared();
+    __syncthreads();
+    const unsigned group = threadIdx.x % 32 / 4, in_group = threadIdx.x % 4;
+    const unsigned first_row = threadIdx.x / 32 * 16;
+    uint32_t words[4] = {};
+    for (unsigned i = 0; i < 16; ++i) {
+      const unsigned row = first_row + group + i / 4 % 2 * 8;
+      const unsigned k = in_group * 4 + i % 4 + i / 8 * 16;
+      words[i / 4] |= uint32_t{static_cast<uint8_t>(a[row * 32 + k])} << (i % 4 * 8);
+    }
+    int32_t mine[kColumns / 2];
+    const auto at = [&](unsigned i) {
+      const unsigned row = first_row + group + i / 2 % 2 * 8;
+      return row * kColumns + i / 4 * 8 + in_group * 2 + i % 2;
+    };
+    for (unsigned i = 0; i < kColumns / 2; ++i) mine[i] = static_cast<int32_t>(sums[at(i)]);
+    wgmma_fence();
+    wgmma_s8_s8<kColumns>(mine, words, dynamic_shared_memory() + first_byte);
+    wgmma_wait(mine);
+    for (unsigned i = 0; i < kColumns / 2; ++i) sums[at(i)] = static_cast<uint32_t>(mine[i]);
+  });
+  EXPECT_EQ(sums, expected) << kColumns << " columns from byte " << first_byte;
+}
+
+TEST(CudaEmulator, MultipliesMatricesOfAWarpgroup) {
+  SeededRandom random(7);
+  for (const Schedule& schedule : kSchedules) {
+    for (const unsigned first_byte : {0, 32, 64, 96}) {
+      expect_group_product<32>(random, first_byte, schedule);
+      expect_group_product<256>(random, first_byte, schedule);
+    }
+  }
+}
+
+TEST(CudaEmulator, FindsProductsOfAWarpgroupThatAreWrong) {
+  const auto product = [](size_t at) {
+    int32_t sums[16] = {};
+    const uint32_t a[4] = {};
+    wgmma_s8_s8<32>(sums, a, dynamic_shared_memory() + at);
+    wgmma_wait(sums);
+  };
+  expect_error(
+      "wgmma_s8_s8 of less than four warps", [&] { product(0); }, 64, 4096);
+  expect_error(
+      "in the first of eight rows", [&] { product(128); }, 128, 8192);
+  expect_error(
+      "of other limbs than another thread's", [&] { product(threadIdx.x == 9 ? 32 : 0); }, 128,
+      4096);
+}
+
 TEST(CudaEmulator, DotProductOfSignedBytes) {
   EXPECT_EQ(dot4_s8_s8(0x80, 0xff, 0), -128 * -1);
   EXPECT_EQ(dot4_s8_s8(0x7f, 0x80, 0), 127 * -128);

@@ -158,7 +158,7 @@ cudaError_t cudaGetDevice(int* device) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   if (attribute == cudaDevAttrComputeCapabilityMajor) {
-    *value = 8;
+    *value = 9;
   } else if (attribute == cudaDevAttrMultiProcessorCount) {
     *value = blindfuse::fake_cuda::kProcessors;
   } else {
@@ -168,7 +168,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::strcpy(properties->name, "emulator");
-  properties->major = 8;
+  properties->major = 9;
   properties->minor = 0;
   properties->multiProcessorCount = blindfuse::fake_cuda::kProcessors;
   properties->totalGlobalMem = blindfuse::fake_cuda::kDeviceBytes;

@@ -17,6 +17,7 @@
 #include "cuda/kernels/limbs.cuh"
 #include "cuda/kernels/round_products.cuh"
 #include "cuda/kernels/scan_few.cuh"
+#include "cuda/kernels/scan_hopper.cuh"
 #include "cuda/kernels/scan_many.cuh"
 
 namespace blindfuse {
@@ -69,7 +70,7 @@ class Problem {
         pitch_(uint64_t{steps_} * kStepRows),
         bytes_(pitch_ * columns),
         words_(random.words(rows * queries)),
-        limbs_(pitch_ * ((uint64_t{queries} * 4 + 127) / 128 * 128)),
+        limbs_(pitch_ * ((uint64_t{queries} * 4 + 255) / 256 * 256)),
         products_(uint64_t{queries} * columns) {
     // Rows that do not count hold anything.
     for (int8_t& byte : bytes_) byte = static_cast<int8_t>(random.byte());
@@ -95,12 +96,13 @@ class Problem {
     }
   }
 
-  void cut() {
+  void cut(LimbOrder order = LimbOrder::kRows) {
+    order_ = order;
     launch(dim3(blocks_for(pitch_ / kRowsPerThread, 64), queries_), 64, 0, cut_plain_words,
            PlainWords{words_.data(), rows_, 64, rows_, lead_}, limbs());
   }
 
-  Limbs limbs() const { return {limbs_.data(), pitch_}; }
+  Limbs limbs() const { return {limbs_.data(), pitch_, order_}; }
   ScanTask task() const {
     return {bytes_.data(), pitch_,   columns_,         steps_,  limbs_.data(),
             pitch_,        queries_, products_.data(), columns_};
@@ -122,6 +124,7 @@ class Problem {
   uint32_t lead_;
   uint32_t steps_;
   uint64_t pitch_;
+  LimbOrder order_ = LimbOrder::kRows;
   Memory<int8_t> bytes_;
   std::vector<uint32_t> words_;
   Memory<int8_t> limbs_;
@@ -147,6 +150,49 @@ void expect_many(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t
   if (queries <= 8) return expect_many<32, 4>(problem, queries, walkers, schedule);
   if (queries <= 16) return expect_many<64, 4>(problem, queries, walkers, schedule);
   expect_many<128, 4>(problem, queries, walkers, schedule);
+}
+
+template <int kLimbRows, int kStages>
+void expect_hopper(Problem& problem, uint32_t queries, uint32_t walkers, const Schedule& schedule) {
+  problem.cut(LimbOrder::kWgmma);
+  problem.work_out();
+  const auto report = launch_with(schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)),
+                                  kHopperThreads, hopper_shared_bytes<kLimbRows, kStages>(),
+                                  scan_hopper<kLimbRows, kStages>, problem.task());
+  EXPECT_EQ(report.bank_conflicts, 0u);
+  problem.expect_right("scan_hopper");
+}
+
+void expect_hopper(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t queries,
+                   uint32_t lead, uint32_t walkers, const Schedule& schedule) {
+  Problem problem(random, rows, columns, queries, lead);
+  if (queries <= 8) return expect_hopper<32, 4>(problem, queries, walkers, schedule);
+  if (queries <= 16) return expect_hopper<64, 4>(problem, queries, walkers, schedule);
+  if (queries <= 32) return expect_hopper<128, 4>(problem, queries, walkers, schedule);
+  expect_hopper<256, 4>(problem, queries, walkers, schedule);
+}
+
+TEST(CudaKernels, HopperQueriesOfEveryShape) {
+  SeededRandom random(510);
+  for (const uint32_t queries : {1, 4, 8, 9, 16, 17, 32, 33, 64, 65}) {
+    for (const uint32_t columns : {1, 8, 33, 127, 128, 129, 264}) {
+      const uint64_t rows = random.between(1, 500);
+      const auto lead = static_cast<uint32_t>(random.below(128));
+      const auto walkers = static_cast<uint32_t>(random.between(1, 4));
+      expect_hopper(random, rows, columns, queries, lead, walkers,
+                    random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
+    }
+  }
+}
+
+TEST(CudaKernels, HopperQueriesInWalksOfAnyLength) {
+  SeededRandom random(511);
+  for (const Schedule& schedule : kSchedules) {
+    for (const uint32_t walkers : {1, 2, 3, 5, 7, 40}) {
+      expect_hopper(random, 1500, 300, 6, 3, walkers, schedule);
+    }
+    expect_hopper(random, 2000, 200, 70, 0, 2, schedule);
+  }
 }
 
 TEST(CudaKernels, LimbsAddUpToTheirWords) {
@@ -295,6 +341,9 @@ TEST(CudaKernels, WrapAtTheExtremes) {
     Problem many(random, 4000, 3, 5);
     many.fill_with(static_cast<int8_t>(byte), word);
     expect_many<32, 4>(many, 5, 1, {});
+    Problem hopper(random, 4000, 3, 5);
+    hopper.fill_with(static_cast<int8_t>(byte), word);
+    expect_hopper<32, 4>(hopper, 5, 1, {});
   }
   // Sums of limbs that leave 31 bits, after 2^17 rows at the earliest.
   Problem long_one(random, (1 << 17) + 64, 1, 1);
