@@ -24,6 +24,9 @@ template <typename Kernel>
 uint32_t blocks_a_processor(Kernel kernel, uint32_t threads, uint32_t shared_bytes) {
   BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       static_cast<int>(shared_bytes)));
+  // Shared memory first: the matrix does not stay in what is left of it.
+  BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                      static_cast<int>(cudaSharedmemCarveoutMaxShared)));
   int blocks = 0;
   BLINDFUSE_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &blocks, kernel, static_cast<int>(threads), shared_bytes));

@@ -21,18 +21,28 @@ namespace blindfuse {
 __device__ __forceinline__ void publish_shared() {
   BLINDFUSE_WGMMA("fence.proxy.async.shared::cta;" ::: "memory");
 }
+// Products read and write their registers while the program goes on. These keep the compiler from
+// moving anything that touches them across: before wgmma_fence(), and behind wgmma_wait().
+template <int kCount>
+__device__ __forceinline__ void pin(int32_t (&registers)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(registers[i])::"memory");
+}
+__device__ __forceinline__ void pin(uint4& v) {
+  asm volatile("" : "+r"(v.x), "+r"(v.y), "+r"(v.z), "+r"(v.w)::"memory");
+}
+
 // Registers that were written are ready for the products that are started next.
 __device__ __forceinline__ void wgmma_fence() {
   BLINDFUSE_WGMMA("wgmma.fence.sync.aligned;" ::: "memory");
 }
-// Until all products that were started are done: their operands may change, the sums be read, which
-// the compiler must not think that it could do before.
-template <int kCount>
-__device__ __forceinline__ void wgmma_wait(int32_t (&sums)[kCount]) {
-  BLINDFUSE_WGMMA("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::
-                      : "memory");
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+// Right behind the last of the products that are waited for together.
+__device__ __forceinline__ void wgmma_commit() {
+  BLINDFUSE_WGMMA("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+// Until they are done: their operands may change, the sums be read.
+__device__ __forceinline__ void wgmma_wait() {
+  BLINDFUSE_WGMMA("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
 // Rows of 128 bytes, eight of them 1024, with the 16-byte chunks of each exclusive-or-ed with the

@@ -76,10 +76,24 @@ __device__ __forceinline__ void add_sums(const int32_t (&sums)[kLimbRows / 2], c
   }
 }
 
-// The limbs are in LimbOrder::kWgmma. kLimbRows: 4 for each query of a tile. Grid: (blocks that
-// share the walk over tiles of columns and steps evenly, tiles of queries).
+// A step of a tile; steps are counted on from tile to tile.
+struct HopperPlace {
+  uint32_t tile;
+  uint32_t step;
+
+  __device__ __forceinline__ void advance(uint32_t step_count) {
+    if (++step < step_count) return;
+    step = 0;
+    ++tile;
+  }
+};
+
+// The limbs are in LimbOrder::kWgmma. kLimbRows: 4 for each query of a tile, a multiple of 32.
+// Grid: (blocks that share the walk over tiles of columns and steps evenly, tiles of queries).
 template <int kLimbRows, int kStages>
-__global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 128 ? 2 : 1)
+__global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 32    ? 3
+                                                  : kLimbRows <= 128 ? 2
+                                                                     : 1)
     scan_hopper(ScanTask task) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
@@ -91,34 +105,37 @@ __global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 128 ? 2 : 1)
   const uint32_t columns = hopper_warp_columns(task.column_count);
   const auto first_column = [&](uint32_t tile) { return (tile * kHopperWarps + warp) * columns; };
   const uint64_t all = uint64_t{hopper_tiles(task.column_count)} * task.step_count;
-  uint64_t at = all * blockIdx.x / gridDim.x;
-  const uint64_t end = all * (blockIdx.x + 1) / gridDim.x;
-  if (at == end) return;
-  const auto tile_of = [&](uint64_t i) { return static_cast<uint32_t>(i / task.step_count); };
-  const auto row_of = [&](uint64_t i) { return i % task.step_count * kStepRows; };
+  const uint64_t begin = all * blockIdx.x / gridDim.x;
+  uint64_t left = all * (blockIdx.x + 1) / gridDim.x - begin;  // steps
+  if (left == 0) return;
+  HopperPlace place{static_cast<uint32_t>(begin / task.step_count),
+                    static_cast<uint32_t>(begin % task.step_count)};
   uint8_t* const shared = dynamic_shared_memory();
 
-  // As in scan_many.cuh.
-  uint64_t limbs_ahead = at;
+  // As in scan_many.cuh. The block's threads copy 32 rows at a time.
+  HopperPlace limbs_ahead = place;
+  uint64_t limbs_left = left;
   uint32_t stage_to_fill = 0;
   const auto fetch_limbs = [&] {
-    if (limbs_ahead < end) {
+    if (limbs_left > 0) {
+      const uint32_t first_row = threadIdx.x / 8, chunk = threadIdx.x % 8;
       uint8_t* to = shared + stage_to_fill * (kLimbRows * kStepRows);
-      const int8_t* from = task.limbs + row_of(limbs_ahead);
+      const int8_t* from = task.limbs + first_row * task.limb_pitch +
+                           uint64_t{limbs_ahead.step} * kStepRows + chunk * 16;
 #pragma unroll
-      for (uint32_t i = threadIdx.x; i < kLimbRows * 8; i += kHopperThreads) {
-        copy_16_async(to + swizzled_chunk(i / 8, i % 8),
-                      from + i / 8 * task.limb_pitch + i % 8 * 16);
+      for (uint32_t row = 0; row < kLimbRows; row += kHopperThreads / 8) {
+        copy_16_async(to + swizzled_chunk(first_row + row, chunk), from + row * task.limb_pitch);
       }
-      ++limbs_ahead;
+      limbs_ahead.advance(task.step_count);
+      --limbs_left;
     }
     commit_copies();
     stage_to_fill = stage_to_fill + 1 == kStages ? 0 : stage_to_fill + 1;
   };
 
-  const auto load_step = [&](uint64_t i, HopperBytes(&bytes)[2]) {
-    const uint32_t first = first_column(tile_of(i));
-    const int8_t* from = task.columns + row_of(i) + lane % 4 * 16;
+  const auto load_step = [&](const HopperPlace& from_place, HopperBytes(&bytes)[2]) {
+    const uint32_t first = first_column(from_place.tile);
+    const int8_t* from = task.columns + uint64_t{from_place.step} * kStepRows + lane % 4 * 16;
 #pragma unroll
     for (uint32_t k = 0; k < 2; ++k) {
       // Behind the last column the last one is read again, and not used.
@@ -130,22 +147,24 @@ __global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 128 ? 2 : 1)
       }
     }
   };
+  const auto pin_bytes = [](HopperBytes(&bytes)[2]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) pin(bytes[i / 2].columns[i % 2]);
+  };
 
 #pragma unroll
   for (int i = 0; i < kStages - 1; ++i) fetch_limbs();
   HopperBytes bytes[2];
-  load_step(at, bytes);
+  load_step(place, bytes);
   int32_t sums[kLimbRows / 2] = {};
   uint32_t stage = 0;
   while (true) {
-    const bool more = at + 1 < end;
-    HopperBytes next[2] = {bytes[0], bytes[1]};
-    if (more) load_step(at + 1, next);
     wait_copies<kStages - 2>();
     publish_shared();
     __syncthreads();  // this step's limbs are there for all, and all are done with the last step's
-    fetch_limbs();
     const uint8_t* limbs = shared + stage * (kLimbRows * kStepRows);
+    pin(sums);
+    pin_bytes(bytes);
     wgmma_fence();
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -158,18 +177,25 @@ __global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 128 ? 2 : 1)
         wgmma_s8_s8<kLimbRows>(sums, a, limbs + h * 64 + i * 32);
       }
     }
-    wgmma_wait(sums);
-    const uint32_t tile = tile_of(at);
+    wgmma_commit();
+    // While the tensor cores work: everything that the next step needs.
+    const uint32_t tile = place.tile;
+    place.advance(task.step_count);
+    HopperBytes next[2];
+    if (--left > 0) load_step(place, next);
+    fetch_limbs();
     stage = stage + 1 == kStages ? 0 : stage + 1;
-    ++at;
-    bytes[0] = next[0];
-    bytes[1] = next[1];
-    if (!more || tile_of(at) != tile) {
+    wgmma_wait();
+    pin(sums);
+    pin_bytes(bytes);
+    if (left == 0 || place.tile != tile) {
       add_sums<kLimbRows>(sums, task, first_column(tile), columns, lane);
-      if (!more) break;
+      if (left == 0) break;
 #pragma unroll
       for (int i = 0; i < kLimbRows / 2; ++i) sums[i] = 0;
     }
+    bytes[0] = next[0];
+    bytes[1] = next[1];
   }
   wait_copies<0>();
 }

@@ -59,6 +59,33 @@ def local_memory(cuobjdump, library):
     return found
 
 
+def hopper_troubles(instructions):
+    """Products that follow one another without a wait, and nothing that touches their registers until it."""
+    lines = [line.split("*/")[1].strip() for line in instructions.splitlines()]
+    names = [re.sub(r"^@!?U?P\w+ ", "", line).split(" ")[0] for line in lines]
+    products = [i for i, name in enumerate(names) if name.startswith("IGMMA")]
+    waits = [i for i, name in enumerate(names) if name.startswith("WARPGROUP.DEPBAR")]
+    if len(products) != 4 or len(waits) != 1 or any("HGMMA" in name for name in names):
+        yield f"{len(products)} products and {len(waits)} waits, not 4 and 1"
+        return
+    used = set()
+    for i in products:
+        columns = int(re.search(r"64x(\d+)x32", names[i])[1])
+        sums, a = (int(r) for r in re.findall(r"\bR(\d+)\b", lines[i])[:2])
+        used |= {*range(sums, sums + columns // 2), *range(a, a + 4)}
+    for line in lines[products[0]:waits[0]]:
+        if "IGMMA" in line:
+            continue
+        # A load of 16 bytes names the first of four registers.
+        written = re.match(r"(?:@!?U?P\w+ )?(\S+) R(\d+)", line)
+        wide = 4 if written and ".128" in written[1] else 1
+        named = {int(r) for r in re.findall(r"\bR(\d+)\b", line)}
+        if written:
+            named |= set(range(int(written[2]), int(written[2]) + wide))
+        if named & used:
+            yield f"touches what a product is using: {line}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", nargs="*", default=[], help="where cuobjdump and nvdisasm may be, beside PATH")
@@ -82,6 +109,8 @@ def main():
             here = instructions + ONLY.get((kernel, key[0]), [])
             wrong += [f"{key}: no {i}" for i in here if not re.search(i, code[key])]
             wrong += [f"{key}: has {i}" for i in FORBIDDEN if re.search(i, code[key])]
+    wrong += [f"{key}: {trouble}" for key in code if "scan_hopper" in key[1] and key[0] == "sm_90a"
+              for trouble in hopper_troubles(code[key])]
     if len(usage) != len(code):
         wrong.append(f"the resources of {len(usage)} kernels were printed, not of {len(code)}")
     wrong += [f"{name}: {stack} bytes of stack, {local} of local memory" for name, stack, local in usage if stack or local]

@@ -581,8 +581,6 @@ void start_group_product(int32_t* sums, unsigned columns, const uint32_t (&a)[4]
   machine->start_group_product(kWgmma, sums, columns, a, shared);
 }
 
-void wait_for_group_products() { machine->wait_for_group_products(); }
-
 uint32_t permute_bytes(uint32_t x, uint32_t y, uint32_t selector) {
   // CUDA's documents ignore these bits; the instruction repeats the byte's sign where they are set.
   if ((selector & 0x8888) != 0) machine->fail("__byte_perm with the highest bit of a selector set");
@@ -620,6 +618,8 @@ void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2
   emulator::MmaOperands operands{sums, a, b};
   emulator::machine->join_warp(emulator::kMma, &operands);
 }
+
+void wgmma_wait() { emulator::machine->wait_for_group_products(); }
 
 int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum) {
   int32_t product = 0;

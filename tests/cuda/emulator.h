@@ -116,7 +116,11 @@ int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum);
 // And what cuda/kernels/hopper.cuh has. A product takes place no sooner than wgmma_wait() demands
 // it, with what is then in shared memory.
 inline void publish_shared() {}
+template <typename Registers>
+void pin(Registers&) {}
 inline void wgmma_fence() {}
+inline void wgmma_commit() {}
+void wgmma_wait();
 
 namespace emulator {
 
@@ -150,7 +154,6 @@ void synchronize_warp(unsigned mask);
 uint32_t permute_bytes(uint32_t x, uint32_t y, uint32_t selector);
 void start_group_product(int32_t* sums, unsigned columns, const uint32_t (&a)[4],
                          const void* shared);
-void wait_for_group_products();
 
 // Runs kernel(args...) to its end. A block has at most 1024 threads, in whole warps. Not to be
 // called from two threads of the host at once.
@@ -173,11 +176,6 @@ template <int kColumns>
 void wgmma_s8_s8(int32_t (&sums)[kColumns / 2], const uint32_t (&a)[4], const uint8_t* shared) {
   emulator::start_group_product(sums, kColumns, a, shared);
 }
-template <int kCount>
-void wgmma_wait(int32_t (&)[kCount]) {
-  emulator::wait_for_group_products();
-}
-
 // cp.async.commit_group and cp.async.wait_group, each thread for itself.
 template <int kPending>
 void wait_copies() {

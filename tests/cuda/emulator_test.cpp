@@ -386,7 +386,8 @@ void expect_group_product(SeededRandom& random, unsigned first_byte, const Sched
     for (unsigned i = 0; i < kColumns / 2; ++i) mine[i] = static_cast<int32_t>(sums[at(i)]);
     wgmma_fence();
     wgmma_s8_s8<kColumns>(mine, words, dynamic_shared_memory() + first_byte);
-    wgmma_wait(mine);
+    wgmma_commit();
+    wgmma_wait();
     for (unsigned i = 0; i < kColumns / 2; ++i) sums[at(i)] = static_cast<uint32_t>(mine[i]);
   });
   EXPECT_EQ(sums, expected) << kColumns << " columns from byte " << first_byte;
@@ -407,7 +408,7 @@ TEST(CudaEmulator, FindsProductsOfAWarpgroupThatAreWrong) {
     int32_t sums[16] = {};
     const uint32_t a[4] = {};
     wgmma_s8_s8<32>(sums, a, dynamic_shared_memory() + at);
-    wgmma_wait(sums);
+    wgmma_wait();
   };
   expect_error(
       "wgmma_s8_s8 of less than four warps", [&] { product(0); }, 64, 4096);
