@@ -70,6 +70,8 @@ class AnswerPipeline {
   virtual size_t depth() const = 0;
   // Puts a packed query of R words into a slot that no batch is using. Any thread.
   virtual void put(size_t slot, std::span<const uint8_t> query) = 0;
+  // Copies a query to a slot that no batch is using. The caller of begin().
+  virtual void move(size_t from, size_t to) = 0;
   // Begins with the slots first .. first + count - 1. Throws EngineTrouble; nothing has begun then.
   virtual void begin(size_t first, size_t count) = 0;
   // Ends the oldest batch: its packed responses of C words, one after another, which stay until the
@@ -92,11 +94,21 @@ class Engine {
 
   // Sets the columns from `first` on to `bytes`, a whole number of columns of R signed bytes, one
   // after another. Different columns by any number of threads at the same time; not while a product
-  // is computed.
+  // is computed. Throws EngineTrouble.
   virtual void set_columns(uint64_t first, std::span<const uint8_t> bytes) = 0;
 
-  // Called after the last set_columns() and before the first product. Throws EngineTrouble when
-  // what has arrived where the engine computes is not what was set.
+  // Instead of setting `count` columns from `first` on: takes them from another engine, which is
+  // sealed and whose matrix has as many rows and columns and is the same there. What can be shared
+  // is not copied. The other may compute meanwhile, and may be destroyed later, or this one before
+  // it. False, with nothing done, when columns cannot be had that way, and set_columns() has to be
+  // used. Threads as for set_columns(). Throws EngineTrouble.
+  //
+  // Best called before set_columns(), which may insist that memory holds all that is missing.
+  virtual bool share_columns(uint64_t first, uint64_t count, const Engine& other) = 0;
+
+  // Called after the last set_columns() and share_columns(), and before the first product. Throws
+  // EngineTrouble when memory is short, or when what has arrived where the engine computes is not
+  // what was set.
   virtual void seal() = 0;
 
   // products[b][c] += sum over r in rows of queries[b][r - rows.first] * int8(matrix[r][c]), modulo

@@ -9,25 +9,13 @@
 //                  that came over the network or from a file.
 #pragma once
 
-#include <stdexcept>
-#include <string>
+#include <blindfuse/error_kinds.h>
 
 namespace blindfuse {
-
-// The message is one line: what is wrong, where, and what would be right.
-class BadInput : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 class Misuse : public BadInput {
  public:
   using BadInput::BadInput;
-};
-
-class EngineTrouble : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
 };
 
 // The engine's device is gone, or what it held: only a new process can go on.

@@ -87,7 +87,8 @@ class Members {
   std::array<uint8_t, kSize> bytes(const char* name) const {
     const std::string digits = text(name);
     const auto decoded = decode_hex(digits);
-    const bool upper = std::ranges::any_of(digits, [](char c) { return c >= 'A' && c <= 'F'; });
+    const bool upper =
+        std::any_of(digits.begin(), digits.end(), [](char c) { return c >= 'A' && c <= 'F'; });
     if (!decoded || upper || decoded->size() != kSize) {
       throw wrong(name, std::to_string(2 * kSize) + " lower-case hex digits");
     }

@@ -16,6 +16,7 @@ class PublicMatrix {
  public:
   PublicMatrix(const MatrixSeed& seed, uint32_t dimension);
 
+  const MatrixSeed& seed() const { return seed_; }
   uint32_t dimension() const { return dimension_; }
   size_t panel_words() const { return size_t{dimension_} * kPanelRows; }
 

@@ -22,12 +22,21 @@ void start(EVP_MD_CTX* context) {
 
 }  // namespace
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  invariant(context_ != nullptr, "memory for a hash context");
-  start(context_);
-}
+struct Sha256::Context {
+  Context() : evp(EVP_MD_CTX_new()) {
+    invariant(evp != nullptr, "memory for a hash context");
+    start(evp);
+  }
+  ~Context() { EVP_MD_CTX_free(evp); }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
 
-Sha256::~Sha256() { EVP_MD_CTX_free(context_); }
+  EVP_MD_CTX* const evp;
+};
+
+Sha256::Sha256() : context_(new Context) {}
+
+Sha256::~Sha256() { delete context_; }
 
 Sha256::Sha256(Sha256&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
 
@@ -37,7 +46,7 @@ Sha256& Sha256::operator=(Sha256&& other) noexcept {
 }
 
 void Sha256::update(std::span<const uint8_t> bytes) {
-  invariant(EVP_DigestUpdate(context_, bytes.data(), bytes.size()) == 1, "SHA-256 continues");
+  invariant(EVP_DigestUpdate(context_->evp, bytes.data(), bytes.size()) == 1, "SHA-256 continues");
 }
 
 void Sha256::update(std::string_view bytes) {
@@ -46,8 +55,8 @@ void Sha256::update(std::string_view bytes) {
 
 Sha256Digest Sha256::finish() {
   Sha256Digest digest;
-  invariant(EVP_DigestFinal_ex(context_, digest.data(), nullptr) == 1, "SHA-256 ends");
-  start(context_);
+  invariant(EVP_DigestFinal_ex(context_->evp, digest.data(), nullptr) == 1, "SHA-256 ends");
+  start(context_->evp);
   return digest;
 }
 

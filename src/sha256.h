@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), by OpenSSL.
+// SHA-256 (FIPS 180-4): by OpenSSL, or, where that is not, by client/web/crypto.
 #pragma once
 
 #include <array>
@@ -7,8 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-
-struct evp_md_ctx_st;
 
 namespace blindfuse {
 
@@ -29,7 +27,8 @@ class Sha256 {
   Sha256Digest finish();
 
  private:
-  evp_md_ctx_st* context_;
+  struct Context;  // whose it is, only the source knows
+  Context* context_;
 };
 
 Sha256Digest sha256(std::span<const uint8_t> bytes);

@@ -14,9 +14,9 @@ std::vector<uint8_t> serialize_shard_table(const ShardTable& table) {
   for (const ShardEntry& entry : table) {
     store_le(at, entry.filter_seed);
     store_le(at + 8, entry.key_count);
-    std::ranges::copy(entry.input, at + 16);
-    std::ranges::copy(entry.matrix, at + 48);
-    std::ranges::copy(entry.hint, at + 80);
+    std::copy(entry.input.begin(), entry.input.end(), at + 16);
+    std::copy(entry.matrix.begin(), entry.matrix.end(), at + 48);
+    std::copy(entry.hint.begin(), entry.hint.end(), at + 80);
     at += kShardEntryBytes;
   }
   return bytes;

@@ -38,7 +38,7 @@ std::array<uint8_t, kSize> array_from_hex(const json& text) {
   const std::vector<uint8_t> bytes = from_hex(text);
   if (bytes.size() != kSize) throw std::runtime_error("hex of another length: " + text.dump());
   std::array<uint8_t, kSize> array;
-  std::ranges::copy(bytes, array.begin());
+  std::copy(bytes.begin(), bytes.end(), array.begin());
   return array;
 }
 

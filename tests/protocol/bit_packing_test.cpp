@@ -32,7 +32,7 @@ Bytes pack(const Words& words, uint32_t bits) {
 // From a copy that ends where it should, so that AddressSanitizer sees a read beyond the end.
 Words unpack(const Bytes& packed, uint32_t bits, uint64_t first, size_t count) {
   const auto exact = std::make_unique<uint8_t[]>(packed.size());
-  std::ranges::copy(packed, exact.get());
+  std::copy(packed.begin(), packed.end(), exact.get());
   Words words(count, 0xaaaaaaaa);
   unpack_restored({exact.get(), packed.size()}, bits, first, words);
   return words;

@@ -94,7 +94,7 @@ TEST(ShardOf, IsMonotoneAndAgreesWithTheReference) {
   SeededRandom random(5);
   std::vector<uint64_t> hashes;
   for (int i = 0; i < 10'000; ++i) hashes.push_back(random.u64());
-  std::ranges::sort(hashes);
+  std::sort(hashes.begin(), hashes.end());
   for (const uint32_t count : {1u, 3u, 10u, 65'536u}) {
     uint32_t previous = 0;
     for (const uint64_t hash : hashes) {

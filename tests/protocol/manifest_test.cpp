@@ -43,7 +43,7 @@ std::string altered_text(const json& change) {
 }
 
 std::string lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](char c) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   return text;
@@ -150,7 +150,7 @@ TEST(Manifest, RefusesTheInvalidVectorsAndNamesWhatIsWrong) {
       EXPECT_NE(message, "") << "accepted";
       refused += !message.empty();
       const auto words = words_that_name(c);
-      EXPECT_TRUE(std::ranges::any_of(words, [&](const std::string& word) {
+      EXPECT_TRUE(std::any_of(words.begin(), words.end(), [&](const std::string& word) {
         return lower_case(message).find(word) != std::string::npos;
       })) << message;
     }

@@ -1,4 +1,4 @@
-#include "src/system/program.h"
+#include "src/program/program.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>

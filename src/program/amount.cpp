@@ -1,4 +1,4 @@
-#include "src/system/amount.h"
+#include "src/program/amount.h"
 
 #include <array>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "src/system/progress.h"
+#include "src/program/progress.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "src/system/amount.h"
+#include "src/program/amount.h"
 
 namespace blindfuse {
 namespace {

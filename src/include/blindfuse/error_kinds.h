@@ -1,0 +1,24 @@
+// The two kinds of error that what is installed may throw; src/errors.h tells all kinds.
+#pragma once
+
+#include <stdexcept>
+
+// What a shared library shows of itself.
+#define BLINDFUSE_API __attribute__((visibility("default")))
+
+namespace blindfuse {
+
+// What a person or a peer gave us is wrong. The message is one line: what is wrong, where, and what
+// would be right.
+class BLINDFUSE_API BadInput : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The machine failed us, or the network: memory, a disk, a connection.
+class BLINDFUSE_API EngineTrouble : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace blindfuse

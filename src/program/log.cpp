@@ -1,0 +1,79 @@
+#include "src/program/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace blindfuse {
+namespace {
+
+std::atomic<bool> as_json = false;
+
+// Of the event that this thread is logging: loggers format where they are called.
+thread_local const nlohmann::ordered_json* members_now = nullptr;
+
+class JsonFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    spdlog::memory_buf_t time;
+    time_.format(message, time);
+    const auto level = spdlog::level::to_string_view(message.level);
+    nlohmann::ordered_json line;
+    line["time"] = std::string(time.data(), time.size());
+    line["level"] = std::string(level.data(), level.size());
+    line["message"] = std::string(message.payload.data(), message.payload.size());
+    if (members_now != nullptr) line.update(*members_now);
+    // What is no UTF-8, in a path perhaps, must not cost the line.
+    const std::string text =
+        line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    out.append(text.data(), text.data() + text.size());
+  }
+
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<JsonFormatter>();
+  }
+
+ private:
+  spdlog::pattern_formatter time_{"%Y-%m-%dT%H:%M:%S.%e%z", spdlog::pattern_time_type::local, ""};
+};
+
+std::string as_text(const nlohmann::ordered_json& value) {
+  if (!value.is_string()) return value.dump();
+  const std::string& text = value.get_ref<const std::string&>();
+  const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return c > ' ' && c != '"' && c != '=' && c < 0x7f;
+  });
+  return plain ? text : value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::vector<std::string> log_level_names() { return {"debug", "info", "warning", "error", "off"}; }
+
+void configure_log(LogFormat format, std::string_view level) {
+  as_json = format == LogFormat::kJson;
+  if (as_json) spdlog::set_formatter(std::make_unique<JsonFormatter>());
+  spdlog::set_level(spdlog::level::from_str(std::string(level)));
+  // For whoever reads the log through a pipe.
+  spdlog::flush_on(spdlog::level::debug);
+}
+
+void log_event(spdlog::level::level_enum level, std::string_view message,
+               const nlohmann::ordered_json& members) {
+  if (!spdlog::default_logger_raw()->should_log(level)) return;
+  if (as_json) {
+    members_now = &members;
+    spdlog::log(level, "{}", message);
+    members_now = nullptr;
+    return;
+  }
+  std::string line(message);
+  for (const auto& [name, value] : members.items()) line += " " + name + "=" + as_text(value);
+  spdlog::log(level, "{}", line);
+}
+
+}  // namespace blindfuse

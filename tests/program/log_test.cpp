@@ -1,0 +1,153 @@
+#include "src/program/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace blindfuse {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+class Log : public ::testing::Test {
+ protected:
+  Log() {
+    before_ = spdlog::default_logger();
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(out_)));
+    spdlog::set_pattern("%l %v");
+  }
+  ~Log() override {
+    configure_log(LogFormat::kText, "info");
+    spdlog::set_default_logger(before_);
+    spdlog::set_pattern("%+");
+  }
+
+  // The lines since the last time.
+  std::vector<std::string> lines() {
+    std::vector<std::string> lines;
+    std::istringstream text(out_.str());
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    out_.str("");
+    return lines;
+  }
+  json object() {
+    const auto all = lines();
+    EXPECT_EQ(all.size(), 1u);
+    return json::parse(all.at(0));
+  }
+
+  std::ostringstream out_;
+  std::shared_ptr<spdlog::logger> before_;
+};
+
+TEST_F(Log, IsAnObjectALine) {
+  configure_log(LogFormat::kJson, "info");
+  spdlog::info("listening on {}", "http://127.0.0.1:8080");
+  const json line = object();
+  EXPECT_EQ(line.size(), 3u);
+  EXPECT_EQ(line.at("level"), "info");
+  EXPECT_EQ(line.at("message"), "listening on http://127.0.0.1:8080");
+  // As in 2026-11-21T09:08:07.123+02:00
+  EXPECT_THAT(line.at("time").get<std::string>(),
+              ::testing::MatchesRegex(
+                  "[0-9]+-[0-9]+-[0-9]+T[0-9]+:[0-9]+:[0-9]+\\.[0-9]+[+-][0-9]+:[0-9]+"));
+}
+
+TEST_F(Log, HasMembersOfItsEvents) {
+  configure_log(LogFormat::kJson, "info");
+  log_event(spdlog::level::info, "request", {{"status", 200}, {"ms", 1.5}, {"client", "::1"}});
+  spdlog::warn("another");
+  const auto all = lines();
+  ASSERT_EQ(all.size(), 2u);
+  const json event = json::parse(all[0]);
+  EXPECT_EQ(event.at("message"), "request");
+  EXPECT_EQ(event.at("status"), 200);
+  EXPECT_EQ(event.at("ms"), 1.5);
+  EXPECT_EQ(event.at("client"), "::1");
+  EXPECT_FALSE(json::parse(all[1]).contains("status")) << "members are of one event alone";
+  EXPECT_LT(all[0].find("\"time\""), all[0].find("\"message\"")) << "people read it, too";
+}
+
+// A path may hold anything; a line stays a line.
+TEST_F(Log, StaysOnOneLineWhateverItSays) {
+  configure_log(LogFormat::kJson, "info");
+  std::string all_bytes;
+  for (int i = 1; i < 256; ++i) all_bytes.push_back(static_cast<char>(i));
+  for (const std::string& text :
+       {std::string("two\nlines\r\n"), std::string("nul\0nul", 7), std::string("\"quoted\\\""),
+        std::string("\x1b[31mred\x7f"), std::string("\xff\xfe\x80"), std::string("\xe2\x82"),
+        std::string("{} {0} %s"), all_bytes}) {
+    log_event(spdlog::level::info, text, {{"path", text}});
+    const json line = object();
+    EXPECT_EQ(line.at("message"), line.at("path"));
+    spdlog::info("{}", text);
+    EXPECT_EQ(object().at("message"), line.at("message"));
+  }
+  spdlog::info("a \xff b");
+  EXPECT_EQ(object().at("message"), "a \xef\xbf\xbd b") << "only what is no text is replaced";
+  spdlog::info("\xc3\xa4\n");
+  EXPECT_EQ(object().at("message"), "\xc3\xa4\n");
+}
+
+TEST_F(Log, WritesMembersBehindTheMessage) {
+  configure_log(LogFormat::kText, "info");
+  log_event(spdlog::level::info, "request",
+            {{"method", "GET"}, {"status", 200}, {"ms", 0.25}, {"client", "127.0.0.1"}});
+  EXPECT_EQ(lines(), std::vector<std::string>{
+                         "info request method=GET status=200 ms=0.25 client=127.0.0.1"});
+}
+
+TEST_F(Log, QuotesMembersThatAreNotPlain) {
+  configure_log(LogFormat::kText, "info");
+  const std::vector<std::pair<std::string, std::string>> values = {
+      {"", "\"\""},
+      {"two words", "\"two words\""},
+      {"a=b", "\"a=b\""},
+      {"say \"x\"", "\"say \\\"x\\\"\""},
+      {"two\nlines", "\"two\\nlines\""},
+      {"\x1b[31m", "\"\\u001b[31m\""},
+      {"\xc3\xa4", "\"\\u00e4\""},
+      {"\xff", "\"\\ufffd\""},
+      {"{}", "{}"},
+      {"/plain/path-1.2_3:4", "/plain/path-1.2_3:4"},
+  };
+  for (const auto& [value, written] : values) {
+    log_event(spdlog::level::info, "event", {{"x", value}});
+    EXPECT_EQ(lines(), std::vector<std::string>{"info event x=" + written});
+  }
+}
+
+TEST_F(Log, LeavesOutWhatIsBelowItsLevel) {
+  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+    configure_log(format, "warning");
+    spdlog::info("x");
+    log_event(spdlog::level::info, "x", {{"y", 1}});
+    EXPECT_TRUE(lines().empty());
+    spdlog::warn("x");
+    spdlog::error("x");
+    log_event(spdlog::level::err, "x", {{"y", 1}});
+    EXPECT_EQ(lines().size(), 3u);
+    configure_log(format, "off");
+    spdlog::critical("x");
+    EXPECT_TRUE(lines().empty());
+    configure_log(format, "debug");
+    spdlog::debug("x");
+    EXPECT_EQ(lines().size(), 1u);
+  }
+}
+
+TEST_F(Log, KnowsItsLevels) {
+  for (const std::string& name : log_level_names()) {
+    const auto level = spdlog::level::from_str(name);
+    EXPECT_TRUE(name == "off" || level != spdlog::level::off) << name << " is unknown to spdlog";
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse
