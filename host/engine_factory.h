@@ -15,7 +15,8 @@ namespace blindfuse {
 // "auto", "cpu", "cpu:KERNEL", "cuda" or "cuda:KERNEL", the last two with "@DEVICE" or without, for
 // a matrix of this size. "auto" is a CUDA device when there is one. thread_count 0: one a processor
 // (of the CPU). Throws BadInput for an engine that does not exist or that this machine cannot run,
-// naming those it can; EngineTrouble when memory cannot hold the matrix.
+// naming those it can; EngineTrouble when memory cannot hold the matrix, which an engine on the CPU
+// only throws when it is filled, as it may share some of it.
 std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,
                                     uint64_t column_count, unsigned thread_count);
 

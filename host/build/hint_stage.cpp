@@ -7,7 +7,7 @@
 #include "host/engine_factory.h"
 #include "src/bit_packing.h"
 #include "src/system/file.h"
-#include "src/system/progress.h"
+#include "src/program/progress.h"
 
 namespace blindfuse {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "host/build/shard_range.h"
 #include "src/errors.h"
-#include "src/system/progress.h"
+#include "src/program/progress.h"
 
 namespace blindfuse {
 namespace {

@@ -11,7 +11,7 @@
 #include "src/errors.h"
 #include "src/little_endian.h"
 #include "src/system/file.h"
-#include "src/system/progress.h"
+#include "src/program/progress.h"
 
 namespace blindfuse {
 namespace {

@@ -13,7 +13,7 @@
 #include "host/database/loaded_database.h"
 #include "host/engine_factory.h"
 #include "src/errors.h"
-#include "src/system/amount.h"
+#include "src/program/amount.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

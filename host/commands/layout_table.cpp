@@ -1,5 +1,5 @@
 #include "host/commands/layout_table.h"
-#include "src/system/amount.h"
+#include "src/program/amount.h"
 
 #include <algorithm>
 #include <cstdio>

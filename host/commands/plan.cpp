@@ -9,7 +9,7 @@
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
 #include "src/errors.h"
-#include "src/system/amount.h"
+#include "src/program/amount.h"
 
 namespace blindfuse {
 namespace {

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "host/build/samples.h"
+#include "host/server/epochs/serving_epoch.h"
 #include "host/server/http_server.h"
-#include "host/server/serving_epoch.h"
 #include "src/base64.h"
 #include "src/errors.h"
 #include "src/hex.h"
 #include "src/system/file.h"
-#include "src/system/program.h"
+#include "src/program/program.h"
 #include "src/system/random.h"
 
 extern char** environ;
@@ -145,8 +145,10 @@ SampleCheck check_samples(LoadedDatabase database, const std::string& samples_te
   const bool keyword = database.manifest.layout.kind == DatabaseKind::kKeyword;
   const std::string beyond_the_end = std::to_string(database.manifest.layout.key_count);
   const ScratchFolder cache;
-  const auto epoch = std::make_shared<const ServingEpoch>(std::move(database), BatchLimits{});
-  const HttpServer server(epoch, ListeningSocket({}), ServerOptions{});
+  ServerMetrics metrics;
+  const ServedEpochs epochs(
+      std::make_shared<const ServingEpoch>(std::move(database), BatchLimits{}, &metrics));
+  const HttpServer server(epochs, metrics, ListeningSocket({}), ServerOptions{});
   std::vector<std::string> arguments = {client_program(), "get", "--json", "--cache", cache.path()};
   if (keyword) arguments.insert(arguments.end(), {"--key-encoding", "base64"});
   arguments.insert(arguments.end(), {server.url(), "--"});

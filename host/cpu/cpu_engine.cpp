@@ -39,7 +39,11 @@ class CpuEngine final : public Engine {
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
     shared_matrix_->set_columns(first, bytes);
   }
-  void seal() override {}
+  bool share_columns(uint64_t first, uint64_t count, const Engine& other) override {
+    const auto* cpu = dynamic_cast<const CpuEngine*>(&other);
+    return cpu != nullptr && shared_matrix_->share_columns(first, count, cpu->matrix_);
+  }
+  void seal() override { shared_matrix_->take_memory(); }
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
     invariant(rows.first <= rows.last && rows.last <= matrix_.row_count(), "rows of the matrix");
@@ -137,22 +141,31 @@ class CpuEngine final : public Engine {
         const uint64_t row_in_block = row % Matrix::kBlockRows;
         packed_[index].pack(kernel_, some, {row - all.first, end - all.first},
                             row_in_block % kGroupRows);
-        multiply_block(packed_[index].task(), block, row_in_block / kGroupRows, columns, sums);
+        // Behind the last row come other queries, or another product.
+        const uint64_t next_row = end < rows.last ? end : rows.first;
+        multiply_block(packed_[index].task(), block, row_in_block / kGroupRows, columns, sums,
+                       matrix_.tile(next_row / Matrix::kBlockRows, columns.first));
         row = end;
       }
     }
   }
 
+  // A slab after the other; `next` is what will be read after that.
   void multiply_block(KernelTask task, uint64_t block, uint64_t first_group, Share columns,
-                      ProductBatch products) const {
-    const uint64_t column_bytes = matrix_.block_rows(block);
-    task.tiles = matrix_.block(block) + columns.first * column_bytes;
-    task.tile_stride = kTileColumns * column_bytes;
-    task.column_count = columns.last - columns.first;
+                      ProductBatch products, const int8_t* next) const {
+    task.tile_stride = kTileColumns * matrix_.block_rows(block);
     task.first_group = first_group;
-    task.products = products.words;
     task.product_stride = products.stride;
-    kernel_.multiply(task);
+    for (uint64_t column = columns.first; column < columns.last;) {
+      const uint64_t slab_last = (column / matrix_.slab_columns() + 1) * matrix_.slab_columns();
+      const uint64_t end = std::min(columns.last, slab_last);
+      task.tiles = matrix_.tile(block, column);
+      task.column_count = end - column;
+      task.next = end < columns.last ? matrix_.tile(block, end) : next;
+      task.products = products.words + (column - columns.first);
+      kernel_.multiply(task);
+      column = end;
+    }
   }
 
   const MultiplyKernel& kernel_;

@@ -25,7 +25,8 @@ double measure_seconds(const MultiplyKernel& kernel) {
   PackedQueries queries(4 * kRows * kQueries);
   queries.pack(kernel, {words.data(), kQueries, kRows}, {0, kRows}, 0);
   KernelTask task = queries.task();
-  task.tiles = matrix.block(0);
+  task.tiles = matrix.tile(0, 0);
+  task.next = task.tiles;
   task.tile_stride = kTileColumns * kRows;
   task.column_count = kColumns;
   task.products = products.data();

@@ -25,6 +25,7 @@ inline constexpr size_t kGroupBytes = 4 * kGroupRows;  // of a packed group of q
 // tiles of a matrix's block (host/matrix.h): tile t, of width w = min(6, column_count - 6 t),
 // begins at tiles + t * tile_stride, and of it the groups from first_group on are multiplied. There
 // is at least one group, and at most those of a block: sums of parts of words then stay below 2^31.
+// Towards the end the kernel fetches tiles from `next` on, of as many rows, which may be anywhere.
 struct KernelTask {
   const uint8_t* queries;
   size_t query_stride;  // bytes
@@ -32,6 +33,7 @@ struct KernelTask {
   const int8_t* tiles;
   size_t tile_stride;
   size_t column_count;
+  const int8_t* next;
   size_t first_group;
   size_t group_count;
   uint32_t* products;

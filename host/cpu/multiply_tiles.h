@@ -165,6 +165,16 @@ inline void multiply_run(const KernelTask& task, size_t c, size_t g, size_t run,
       c);
 }
 
+// What to fetch while the groups from g on pass, in a task that is read from its beginning to its
+// end: what lies further on, and what will be read next behind the end.
+template <typename Unit>
+inline const int8_t* ahead_of(const KernelTask& task, size_t c, size_t g) {
+  const int8_t* here = group_in_tile<Unit>(task, c, g);
+  const int8_t* end = task.tiles + task.column_count * (task.tile_stride / kTileColumns);
+  const auto left = static_cast<size_t>(end - here);
+  return left > kAheadBytes ? here + kAheadBytes : task.next + (kAheadBytes - left);
+}
+
 // All tiles for a run of groups before the next run; as many tiles ahead as have kAheadBytes in one
 // run.
 template <typename Unit>
@@ -173,13 +183,15 @@ inline void multiply_run_by_run(const KernelTask& task) {
   constexpr size_t kColumnsAhead = kAheadBytes / (kRun * kGroupRows);
   for (size_t g = 0; g < task.group_count; g += kRun) {
     for (size_t c = 0; c < task.column_count; c += kTileColumns) {
-      // Behind the last tile come the first ones of the next run.
+      // Behind the last tile come the first ones of the next run, and behind the last run those
+      // that are next.
       const bool here = c + kColumnsAhead < task.column_count;
       const size_t column = here ? c + kColumnsAhead : c % kColumnsAhead;
       const size_t group = here ? g : g + kRun;
-      const bool exists = column < task.column_count && group < task.group_count;
-      multiply_run<Unit>(task, c, g, kRun,
-                         group_in_tile<Unit>(task, exists ? column : c, exists ? group : g));
+      const int8_t* ahead = group < task.group_count
+                                ? group_in_tile<Unit>(task, column, group)
+                                : task.next + column / kTileColumns * task.tile_stride;
+      multiply_run<Unit>(task, c, g, kRun, ahead);
     }
   }
 }
@@ -192,7 +204,7 @@ inline void multiply_tiles(const KernelTask& task) {
   const size_t run = few ? kFewQueriesGroups : Matrix::kBlockRows / kGroupRows;
   for (size_t c = 0; c < task.column_count; c += kTileColumns) {
     for (size_t g = 0; g < task.group_count; g += run) {
-      multiply_run<Unit>(task, c, g, run, group_in_tile<Unit>(task, c, g) + kAheadBytes);
+      multiply_run<Unit>(task, c, g, run, ahead_of<Unit>(task, c, g));
     }
   }
 }

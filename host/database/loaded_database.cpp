@@ -7,7 +7,7 @@
 #include "host/database/directory.h"
 #include "src/errors.h"
 #include "src/system/file.h"
-#include "src/system/progress.h"
+#include "src/program/progress.h"
 
 namespace blindfuse {
 namespace {
@@ -45,11 +45,13 @@ class CheckedFile {
 };
 
 // The columns of a shard's file into the engine, some at a time: a shard may be the whole matrix.
-void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engine) {
+void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engine,
+                  const std::function<void()>& on_step) {
   constexpr uint64_t kBytesAtOnce = 16 << 20;
   const uint64_t step = std::clamp<uint64_t>(kBytesAtOnce / engine.row_count(), 1, count);
   std::vector<uint8_t> columns(step * engine.row_count());
   for (uint64_t done = 0; done < count; done += step) {
+    on_step();
     columns.resize(std::min(step, count - done) * engine.row_count());
     file.read(columns);
     engine.set_columns(first + done, columns);
@@ -57,13 +59,51 @@ void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engi
   file.check_hash();
 }
 
-void read_whole(CheckedFile file, std::span<uint8_t> bytes) {
+PackedHint read_hint(CheckedFile file, uint64_t size) {
+  std::vector<uint8_t> bytes(size);
   file.read(bytes);
   file.check_hash();
+  return std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+}
+
+// Whether shards and hints of the same hash are the same bytes at the same place.
+bool same_sizes(const Layout& one, const Layout& other) {
+  return one.row_count == other.row_count && one.shard_count == other.shard_count &&
+         one.record_bytes() == other.record_bytes() &&
+         one.shard_hint_bytes() == other.shard_hint_bytes();
+}
+
+// Takes what has not changed from the previous epoch, run after run of shards; says which shards'
+// matrices are there now. Hints that are not stay null.
+std::vector<bool> reuse(LoadedDatabase& database, const LoadedDatabase& previous) {
+  const Layout& layout = database.manifest.layout;
+  std::vector<bool> is_there(layout.shard_count);
+  if (!same_sizes(layout, previous.manifest.layout)) return is_there;
+  const auto is_same = [&](uint32_t shard) {
+    return database.table[shard].matrix == previous.table[shard].matrix;
+  };
+  for (uint32_t first = 0, last; first < layout.shard_count; first = last) {
+    last = first + 1;
+    if (!is_same(first)) continue;
+    while (last < layout.shard_count && is_same(last)) ++last;
+    const uint64_t width = layout.record_bytes();
+    if (!database.engine->share_columns(first * width, (last - first) * width, *previous.engine)) {
+      continue;
+    }
+    std::fill(is_there.begin() + first, is_there.begin() + last, true);
+    database.reused_bytes += (last - first) * layout.shard_matrix_bytes();
+  }
+  for (uint32_t shard = 0; shard < layout.shard_count; ++shard) {
+    if (database.table[shard].hint != previous.table[shard].hint) continue;
+    database.hints[shard] = previous.hints[shard];
+    database.reused_bytes += layout.shard_hint_bytes();
+  }
+  return is_there;
 }
 
 LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manifest_text,
-                          const EngineMaker& make_engine) {
+                          const EngineMaker& make_engine, const LoadedDatabase* previous,
+                          const std::function<void()>& on_step) {
   LoadedDatabase database;
   database.manifest_text = std::move(manifest_text);
   ParsedManifest parsed = parse_manifest(database.manifest_text);
@@ -74,18 +114,28 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   database.table = parse_shard_table(database.table_bytes, layout.shard_count);
   database.retired = directory.read_retired(database.epoch);
   database.engine = make_engine(layout.row_count, layout.column_count());
-  database.hints.resize(layout.hint_bytes());
-  Progress progress("loading", layout.matrix_bytes() + layout.hint_bytes(), Progress::Unit::kBytes);
+  database.hints.resize(layout.shard_count);
+  const std::vector<bool> is_there =
+      previous != nullptr ? reuse(database, *previous) : std::vector<bool>(layout.shard_count);
+  Progress progress("loading", layout.matrix_bytes() + layout.hint_bytes() - database.reused_bytes,
+                    Progress::Unit::kBytes);
   for (uint32_t shard = 0; shard < layout.shard_count; ++shard) {
     const ShardEntry& entry = database.table[shard];
-    read_columns({directory.shards() / DatabaseDirectory::matrix_name(entry.matrix),
-                  layout.shard_matrix_bytes(), entry.matrix},
-                 uint64_t{shard} * layout.record_bytes(), layout.record_bytes(), *database.engine);
-    read_whole({directory.hints() / DatabaseDirectory::hint_name(entry.hint),
-                layout.shard_hint_bytes(), entry.hint},
-               std::span(database.hints)
-                   .subspan(shard * layout.shard_hint_bytes(), layout.shard_hint_bytes()));
-    progress.advance(layout.shard_matrix_bytes() + layout.shard_hint_bytes());
+    if (!is_there[shard]) {
+      read_columns({directory.shards() / DatabaseDirectory::matrix_name(entry.matrix),
+                    layout.shard_matrix_bytes(), entry.matrix},
+                   uint64_t{shard} * layout.record_bytes(), layout.record_bytes(), *database.engine,
+                   on_step);
+      progress.advance(layout.shard_matrix_bytes());
+    }
+    if (!database.hints[shard]) {
+      on_step();
+      database.hints[shard] =
+          read_hint({directory.hints() / DatabaseDirectory::hint_name(entry.hint),
+                     layout.shard_hint_bytes(), entry.hint},
+                    layout.shard_hint_bytes());
+      progress.advance(layout.shard_hint_bytes());
+    }
   }
   database.engine->seal();
   return database;
@@ -93,12 +143,13 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
 
 }  // namespace
 
-LoadedDatabase load_database(const std::filesystem::path& root, const EngineMaker& make_engine) {
+LoadedDatabase load_database(const std::filesystem::path& root, const EngineMaker& make_engine,
+                             const LoadedDatabase* previous, const std::function<void()>& on_step) {
   const DatabaseDirectory directory(root);
   for (;;) {
     const std::string manifest_text = directory.read_manifest_text();
     try {
-      return load_epoch(directory, manifest_text, make_engine);
+      return load_epoch(directory, manifest_text, make_engine, previous, on_step);
     } catch (const Misuse&) {
       throw;  // of the engine, whatever the directory holds
     } catch (const BadInput& error) {

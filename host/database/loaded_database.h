@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 
 namespace blindfuse {
 
+// The packed hint of a shard; epochs with the same one share it.
+using PackedHint = std::shared_ptr<const std::vector<uint8_t>>;
+
 struct LoadedDatabase {
   Manifest manifest;
   EpochId epoch;
@@ -21,14 +25,20 @@ struct LoadedDatabase {
   ShardTable table;
   // Holds the matrix, sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
   std::unique_ptr<Engine> engine;
-  std::vector<uint8_t> hints;    // the packed hints of all shards, one after another
-  std::vector<EpochId> retired;  // earlier epochs of this directory, the newest last
+  std::vector<PackedHint> hints;  // one a shard
+  std::vector<EpochId> retired;   // earlier epochs of this directory, the newest last
+  uint64_t reused_bytes = 0;      // of matrix and hints, taken from the previous epoch
 };
 
-// Throws BadInput, naming the file, when the directory is not a database or a file is missing,
-// truncated or altered; EngineTrouble when memory does not hold it, and what
-// make_engine throws.
-LoadedDatabase load_database(const std::filesystem::path& directory,
-                             const EngineMaker& make_engine);
+// What another epoch, `previous`, has in memory already, shards and hints of the same hash at the
+// same place of the same layout, is taken from there: their files are neither read nor checked, and
+// memory is shared where that is possible. `previous` may be in use meanwhile, and go later.
+//
+// Throws BadInput, naming the file, when the directory is not a database or a file that is read is
+// missing, truncated or altered; EngineTrouble when memory does not hold it, and what
+// make_engine throws. on_step is called every few megabytes, and ends the load by what it throws.
+LoadedDatabase load_database(
+    const std::filesystem::path& directory, const EngineMaker& make_engine,
+    const LoadedDatabase* previous = nullptr, const std::function<void()>& on_step = [] {});
 
 }  // namespace blindfuse

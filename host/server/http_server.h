@@ -1,7 +1,7 @@
 // A database on the network: starts when constructed, stops when destroyed.
 //
-//   poller thread    accepts clients, waits for their bytes, and closes who says nothing
-//   HTTP threads     read, check and answer requests, one connection at a time
+//   poller thread    accepts clients, waits for what happens to them, and closes who takes too long
+//   HTTP threads     read, check and answer requests; none ever waits for a client or the engine
 //   engine worker    of the epoch's BatchScheduler: does the products
 #pragma once
 
@@ -14,33 +14,27 @@
 #include <thread>
 #include <vector>
 
-#include "host/server/connection.h"
+#include "host/server/connections/connection.h"
+#include "host/server/connections/listening_socket.h"
+#include "host/server/connections/parked_connections.h"
+#include "host/server/connections/tls.h"
 #include "host/server/http_exchange.h"
-#include "host/server/listening_socket.h"
-#include "host/server/parked_connections.h"
-#include "host/server/serving_epoch.h"
+#include "host/server/server_context.h"
 
 namespace blindfuse {
 
-struct ServerOptions {
-  unsigned http_threads = 128;            // at least 1; each answers one request at a time
-  uint64_t queries_per_request_max = 16;  // 1 .. the queue's limit
-  unsigned requests_per_connection_max = 100;
-  size_t connections_max = 1000;  // beyond that, clients that send nothing make room for new ones
-  ConnectionTimeouts timeouts;
-};
-
 class HttpServer {
  public:
-  // Clients can connect from here on. Throws BadInput when the socket's address cannot be listened
-  // on any more, Misuse when an option is out of range.
-  HttpServer(std::shared_ptr<const ServingEpoch> epoch, ListeningSocket socket,
-             const ServerOptions& options);
+  // Clients can connect from here on. What is given by reference outlives the server. Without a
+  // certificate clients speak plain HTTP. Throws BadInput when the socket's address cannot be
+  // listened on any more, Misuse when an option is out of range.
+  HttpServer(const ServedEpochs& epochs, ServerMetrics& metrics, ListeningSocket socket,
+             const ServerOptions& options, std::shared_ptr<const TlsCertificate> tls = nullptr);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // "http://127.0.0.1:8080", with the port that it got.
+  // "http://127.0.0.1:8080", with the port that it got; "unix:/path" for a UNIX socket.
   const std::string& url() const { return url_; }
 
   // Accepts nobody any more, answers the requests that have begun, closes all connections, and
@@ -50,21 +44,29 @@ class HttpServer {
  private:
   void poll_connections();
   void accept_clients();
-  void admit(FileDescriptor client);
+  void admit(ListeningSocket::Client client);
+  void leave(const Connection& connection);
+  void begin_drain();
   bool is_drained();
 
   void answer_connections();
   void enqueue(std::unique_ptr<Connection> connection);
   std::unique_ptr<Connection> dequeue();
   void finish(std::unique_ptr<Connection> connection, HttpExchange::Outcome outcome);
+  void bound_bodies();
+  uint64_t body_bytes_max() const;
 
   const ServerOptions options_;
-  const ServedEpochs epochs_;
+  const std::shared_ptr<const TlsCertificate> tls_;
+  ServerMetrics& metrics_;
   ListeningSocket listener_;
   const std::string url_;
   std::atomic<bool> stopping_ = false;
-  std::atomic<size_t> open_count_ = 0;
-  ParkedConnections parked_;
+  Connection::Totals totals_;
+  Connection::Id next_id_ = 2;  // those below are the poller's
+  // Shared with the engine's worker, which may bring an answer when the server has gone.
+  const std::shared_ptr<ParkedConnections> parked_ = std::make_shared<ParkedConnections>();
+  const ServerContext context_;
   bool listening_ = true;  // the poller's own
 
   std::mutex mutex_;

@@ -1,46 +1,121 @@
 #include "host/server/service.h"
 
 #include <spdlog/spdlog.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
-#include <memory>
-#include <optional>
+#include <string>
 #include <utility>
 
+#include "host/server/epochs/serving_epoch.h"
 #include "host/server/ready_file.h"
-#include "host/server/serving_epoch.h"
+#include "host/server/routes/query_route.h"
+#include "host/server/service_manager.h"
 #include "src/errors.h"
-#include "src/system/program.h"
+#include "src/program/program.h"
 
 namespace blindfuse {
+namespace {
 
-void serve_until_stopped(LoadedDatabase database, ListeningSocket socket,
-                         const ServiceOptions& options, StopSignals& signals) {
+// systemd wants to know since when, by its own clock.
+std::string reloading_state() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t microseconds = int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+  return "RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds);
+}
+
+// A file that cannot be read is no reason to stop: what was read before goes on.
+template <typename Files>
+void reload(Files* files, const char* what) {
+  if (files == nullptr) return;
+  try {
+    files->reload();
+    spdlog::info("{} read again", what);
+  } catch (const std::exception& error) {
+    spdlog::error("{} not read again, those before go on: {}", what, error.what());
+  }
+}
+
+// For whoever sets the limits of what stands in front of the server.
+void log_sizes(const ServingEpoch& epoch, const ServerOptions& options) {
+  const QueryBodyLimits limits = query_limits(epoch, options.queries_per_request_max);
+  spdlog::info("a query has {} bytes, a response {}; bodies up to {} bytes, {} in JSON",
+               limits.query_bytes, epoch.layout().response_bytes(),
+               limits.body_bytes_max(BodyFormat::kBinary),
+               limits.body_bytes_max(BodyFormat::kJson));
+}
+
+}  // namespace
+
+void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals) {
+  ServerMetrics metrics;
   // What the engine cannot recover from ends the program, for whoever started it to start again.
   std::atomic<bool> engine_lost = false;
-  const auto epoch = std::make_shared<const ServingEpoch>(
-      std::move(database), options.batches, [&](const std::exception& error) {
-        if (dynamic_cast<const EngineLost*>(&error) == nullptr) return;
-        engine_lost = true;
-        signals.request_stop();
-      });
-  spdlog::info("engine {}, {}", epoch->engine().name(), epoch->engine().hardware());
+  metrics.set_failure_callback([&](const std::exception& error) {
+    if (dynamic_cast<const EngineLost*>(&error) == nullptr) return;
+    engine_lost = true;
+    signals.request_stop();
+  });
+  ServedEpochs epochs(
+      std::make_shared<const ServingEpoch>(std::move(parts.database), options.batches, &metrics));
+  spdlog::info("engine {}, {}", epochs.current()->engine().name(),
+               epochs.current()->engine().hardware());
 
-  HttpServer server(epoch, std::move(socket), options.server);
+  log_sizes(*epochs.current(), options.server);
+
+  std::optional<HttpServer> metrics_server;
+  ServerOptions server_options = options.server;
+  server_options.api_keys = parts.api_keys;
+  const auto draining = std::make_shared<std::atomic<bool>>(false);
+  if (parts.metrics_socket) {
+    ServerOptions metrics_options = options.server;
+    metrics_options.http_threads = 1;
+    metrics_options.routes = RouteSet::kMetricsAndHealth;
+    metrics_options.draining = draining;
+    metrics_server.emplace(epochs, metrics, std::move(*parts.metrics_socket), metrics_options);
+    server_options.routes = RouteSet::kAllButMetrics;
+  }
+  HttpServer server(epochs, metrics, std::move(parts.socket), server_options, parts.tls);
+  std::optional<EpochReloader> reloader;
+  if (parts.loader) {
+    reloader.emplace(epochs, metrics, options.batches, std::move(parts.loader), options.reload);
+  }
   std::optional<ReadyFile> ready;
   if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());
   spdlog::info("listening on {}", server.url());
-
-  if (const std::optional<int> signal = signals.wait()) {
-    spdlog::info("told to stop ({}); finishing what has begun", strsignal(*signal));
+  // A browser cannot open a UNIX socket.
+  if (server_options.page && server.url().starts_with("http")) {
+    spdlog::info("page: {}/", server.url());
   }
-  signals.run_until_next([&] { server.stop(); },
-                         [&](int) {
-                           ready.reset();
-                           _exit(kExitFailed);
-                         });
+  if (metrics_server) spdlog::info("metrics on {}", metrics_server->url());
+  notify_service_manager("READY=1");
+
+  for (;;) {
+    const Signals::Event event = signals.wait();
+    if (event != Signals::Event::kReload) {
+      if (event == Signals::Event::kStop) spdlog::info("told to stop; finishing what has begun");
+      break;
+    }
+    notify_service_manager(reloading_state());
+    reload(parts.tls.get(), "certificate and key");
+    reload(parts.api_keys.get(), "API keys");
+    if (reloader) reloader->request();
+    notify_service_manager("READY=1");
+  }
+  *draining = true;
+  notify_service_manager("STOPPING=1");
+  signals.run_until_next(
+      [&] {
+        server.stop();
+        if (metrics_server) metrics_server->stop();
+        reloader.reset();
+      },
+      [&](int) {
+        ready.reset();
+        _exit(kExitFailed);
+      });
   if (engine_lost) throw EngineLost("the engine's device failed; the log above says how");
   spdlog::info("stopped");
 }

@@ -2,24 +2,37 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 
 #include "host/database/loaded_database.h"
-#include "host/server/batch_scheduler.h"
+#include "host/server/connections/listening_socket.h"
+#include "host/server/epochs/batch_scheduler.h"
+#include "host/server/epochs/epoch_reloader.h"
 #include "host/server/http_server.h"
-#include "host/server/listening_socket.h"
-#include "host/server/stop_signals.h"
+#include "host/server/signals.h"
 
 namespace blindfuse {
 
 struct ServiceOptions {
   BatchLimits batches;
   ServerOptions server;
+  ReloadOptions reload;
   std::filesystem::path ready_file;  // empty: none
 };
 
-// Serves until one of the signals, answers what has begun, and returns. Throws EngineLost, likewise
-// after an orderly end, when the engine's device fails; what HttpServer throws at its start.
-void serve_until_stopped(LoadedDatabase database, ListeningSocket socket,
-                         const ServiceOptions& options, StopSignals& signals);
+struct ServiceParts {
+  LoadedDatabase database;
+  ListeningSocket socket;
+  std::optional<ListeningSocket> metrics_socket;  // without one, metrics are among the other routes
+  std::shared_ptr<TlsCertificate> tls;            // may be none
+  std::shared_ptr<ApiKeys> api_keys;              // may be none
+  EpochReloader::Loader loader;                   // none: one epoch for ever
+};
+
+// Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate
+// and keys again, and looks for a new epoch. Throws EngineLost, likewise after an orderly end, when
+// the engine's device fails; what HttpServer throws at its start.
+void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 
 }  // namespace blindfuse

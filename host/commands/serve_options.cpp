@@ -1,0 +1,138 @@
+#include "host/commands/serve_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <thread>
+
+#include "src/errors.h"
+#include "src/program/config_file.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr uint64_t kDaySeconds = 86'400;
+
+}  // namespace
+
+void ServeOptions::add_to(CLI::App& command) {
+  add_config_option(command);
+  command.add_option("directory", directory, "The database directory (needed)");
+  command
+      .add_option("--listen", listen,
+                  "HOST:PORT to listen on, [ADDRESS]:PORT for IPv6, or unix:PATH; port 0 is any "
+                  "that is free")
+      ->capture_default_str();
+  command.add_option("--metrics-listen", metrics_listen,
+                     "HOST:PORT or unix:PATH for /metrics and /health alone; otherwise /metrics is "
+                     "where all else is");
+  command.add_option("--ready-file", service.ready_file,
+                     "File to write the server's URL to once it accepts requests, and to remove "
+                     "at exit");
+  add_engine_options(command);
+  add_queue_options(command);
+  add_access_options(command);
+  add_log_options(command);
+}
+
+void ServeOptions::add_engine_options(CLI::App& command) {
+  command
+      .add_option("--engine", engine,
+                  "auto, cpu, cpu:KERNEL, cuda, or cuda:KERNEL, with @DEVICE or without")
+      ->capture_default_str();
+  command.add_option("--threads", thread_count, "Threads of the engine; 0 is one a processor")
+      ->check(CLI::Range(0u, 1024u))
+      ->capture_default_str();
+  command
+      .add_option("--grace-seconds", grace_seconds_,
+                  "For how long an epoch is served after a new one has replaced it")
+      ->check(CLI::Range(uint64_t{0}, kDaySeconds))
+      ->capture_default_str();
+  command
+      .add_option("--watch-seconds", watch_seconds_,
+                  "How often to look for a new epoch in the directory; 0: only on SIGHUP")
+      ->check(CLI::Range(uint64_t{0}, kDaySeconds))
+      ->capture_default_str();
+}
+
+void ServeOptions::add_queue_options(CLI::App& command) {
+  command
+      .add_option("--batch-max", service.batches.batch_max,
+                  "Queries that the engine answers in one pass over the database")
+      ->check(CLI::Range(1u, 4096u))
+      ->capture_default_str();
+  command
+      .add_option("--queue-max", service.batches.queue_max,
+                  "Queries that may wait for the engine; more get status 503")
+      ->check(CLI::Range(1u, 65'536u))
+      ->capture_default_str();
+  per_request_ =
+      command
+          .add_option("--queries-per-request-max", service.server.queries_per_request_max,
+                      "Queries in one request; at most --queue-max")
+          ->check(CLI::Range(1u, 65'536u))
+          ->capture_default_str();
+  command
+      .add_option("--timeout-ms", timeout_ms_,
+                  "How long a query may wait for the engine; after that it gets status 503")
+      ->check(CLI::Range(uint64_t{1}, kDaySeconds * 1000))
+      ->capture_default_str();
+  command
+      .add_option("--http-threads", http_threads_,
+                  "Threads that read and answer requests, and wait for nobody; 0 is one a "
+                  "processor, at most 16")
+      ->check(CLI::Range(0u, 1024u))
+      ->capture_default_str();
+  command
+      .add_option("--connections-max", service.server.connections_max,
+                  "Connections; beyond that, the one that has been silent longest is closed")
+      ->check(CLI::Range(1u, 100'000u))
+      ->capture_default_str();
+}
+
+void ServeOptions::add_access_options(CLI::App& command) {
+  command.add_option("--tls-cert", tls_certificate,
+                     "Certificate with its chain, in PEM: speak HTTPS. Read again on SIGHUP");
+  command.add_option("--tls-key", tls_key, "Private key of the certificate, in PEM");
+  command.add_option("--api-keys", api_keys,
+                     "File of the keys that may ask (see `blindfuse api-key`). Read again on "
+                     "SIGHUP");
+  command.add_option("--cors-origin", service.server.cors_origins,
+                     "Origin whose pages may ask, as in https://example.org; * is all. May be "
+                     "given several times");
+  command.add_flag("--no-page", no_page_, "Serve no page for browsers at /");
+}
+
+void ServeOptions::add_log_options(CLI::App& command) {
+  static const std::map<std::string, LogFormat> kFormats = {{"text", LogFormat::kText},
+                                                            {"json", LogFormat::kJson}};
+  command.add_option("--log-format", log_format, "text, or json: an object a line")
+      ->transform(CLI::CheckedTransformer(kFormats).description("{text,json}"))
+      ->default_str("text");
+  command.add_option("--log-level", log_level, "The least that is logged")
+      ->check(CLI::IsMember(log_level_names()))
+      ->capture_default_str();
+  command.add_flag("--access-log", service.server.access_log,
+                   "Log each request: method, route, status, bytes, time, client's address");
+}
+
+void ServeOptions::finish() {
+  if (directory.empty()) throw Misuse("serve needs the database directory");
+  // The default gives way to a short queue; what was asked for does not.
+  uint64_t& queries = service.server.queries_per_request_max;
+  if (per_request_->empty()) queries = std::min<uint64_t>(queries, service.batches.queue_max);
+  if (queries > service.batches.queue_max) {
+    throw Misuse("--queries-per-request-max " + std::to_string(queries) +
+                 " is more than --queue-max " + std::to_string(service.batches.queue_max) +
+                 ": such a request could never wait");
+  }
+  const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+  service.server.http_threads = http_threads_ > 0 ? http_threads_ : std::clamp(processors, 2u, 16u);
+  service.server.timeouts.answer = std::chrono::milliseconds(timeout_ms_);
+  service.server.page = no_page_ ? nullptr : Page::built_in();
+  service.reload.directory = directory;
+  service.reload.grace = std::chrono::seconds(grace_seconds_);
+  service.reload.watch_interval = std::chrono::seconds(watch_seconds_);
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,48 @@
+// The options of `blindfuse serve`.
+#pragma once
+
+#include <string>
+
+#include "host/server/service.h"
+#include "src/program/log.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace blindfuse {
+
+struct ServeOptions {
+  std::string directory;
+  std::string listen = "127.0.0.1:8080";
+  std::string metrics_listen;
+  std::string engine = "auto";
+  unsigned thread_count = 0;
+  std::string tls_certificate;
+  std::string tls_key;
+  std::string api_keys;
+  LogFormat log_format = LogFormat::kText;
+  std::string log_level = "info";
+  ServiceOptions service;
+
+  // All of them, to this command, which must not outlive this.
+  void add_to(CLI::App& command);
+  // Once the command line is read: what follows from it.
+  void finish();
+
+ private:
+  void add_engine_options(CLI::App& command);
+  void add_queue_options(CLI::App& command);
+  void add_access_options(CLI::App& command);
+  void add_log_options(CLI::App& command);
+
+  unsigned http_threads_ = 0;
+  uint64_t timeout_ms_ = 30'000;
+  uint64_t grace_seconds_ = 60;
+  uint64_t watch_seconds_ = 2;
+  bool no_page_ = false;
+  const CLI::Option* per_request_ = nullptr;
+};
+
+}  // namespace blindfuse

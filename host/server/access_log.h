@@ -1,0 +1,27 @@
+// A line for each request: who asked for what kind of thing, and how that went. Never a body, an
+// API key, or a path with what it names.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "host/server/routes/router.h"
+
+namespace blindfuse {
+
+struct AccessEvent {
+  std::string method = "-";  // "-": not known
+  std::optional<Route> route;
+  int status = 0;
+  uint64_t received_bytes = 0;
+  std::chrono::duration<double> time{0};
+  std::string peer;      // the client's address
+  std::string key_name;  // of its API key, when one is needed
+};
+
+// Health checks and metrics are left out: they come every few seconds and say nothing.
+void log_access(const AccessEvent& event);
+
+}  // namespace blindfuse

@@ -1,0 +1,74 @@
+// The queries of one request on their way through the engine.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace blindfuse {
+
+// Shared by whoever asks and the scheduler's worker. Begins as waiting; either it is dropped before
+// the engine has it, or it gets done.
+class PendingAnswer {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  enum class Outcome { kAnswered, kEngineFailed, kExpired };
+
+  // `on_done` is called once, when is_done() has become true, by the worker, which it must not keep
+  // waiting; never for an answer that was dropped.
+  PendingAnswer(size_t query_count, Clock::time_point deadline, std::function<void()> on_done)
+      : query_count_(query_count),
+        deadline_(deadline),
+        on_done_(std::move(on_done)),
+        left_(query_count) {}
+  PendingAnswer(const PendingAnswer&) = delete;
+  PendingAnswer& operator=(const PendingAnswer&) = delete;
+
+  size_t query_count() const { return query_count_; }
+
+  // Any thread. The rest of what the answer is may be looked at once this is true.
+  bool is_done() const { return state_.load(std::memory_order_acquire) == State::kDone; }
+  Outcome outcome() const { return outcome_; }
+  // Packed responses, one after another, in the order of the queries.
+  std::string& responses() { return responses_; }
+
+  // Any thread: nobody wants it any more. false when the engine has begun with it, or it is done.
+  bool drop() { return leave_waiting(State::kDropped); }
+
+ private:
+  friend class BatchScheduler;
+
+  enum class State { kWaiting, kRunning, kDropped, kExpired, kDone };
+
+  bool is_wanted() const {
+    const State state = state_.load(std::memory_order_acquire);
+    return state == State::kWaiting || state == State::kRunning;
+  }
+  // false when it is not waiting any more. Ends with finish().
+  bool expire() { return leave_waiting(State::kExpired); }
+  bool leave_waiting(State next) {
+    State waiting = State::kWaiting;
+    return state_.compare_exchange_strong(waiting, next, std::memory_order_acq_rel);
+  }
+  // Whether its queries go to the engine now. One whose first query went there has all of them go.
+  bool start() { return leave_waiting(State::kRunning) || state_.load() == State::kRunning; }
+  void finish(Outcome outcome) {
+    outcome_ = outcome;
+    state_.store(State::kDone, std::memory_order_release);
+    if (on_done_) on_done_();
+  }
+
+  const size_t query_count_;
+  const Clock::time_point deadline_;
+  const std::function<void()> on_done_;
+  std::atomic<State> state_ = State::kWaiting;
+  Outcome outcome_ = Outcome::kAnswered;
+  std::string responses_;
+  size_t left_;  // queries without a response; the scheduler's
+  bool failed_ = false;
+};
+
+}  // namespace blindfuse

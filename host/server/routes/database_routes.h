@@ -1,0 +1,24 @@
+// What clients download: the manifest, the shard table, and hints.
+#pragma once
+
+#include <httplib.h>
+
+#include <memory>
+
+#include "host/server/epochs/serving_epoch.h"
+#include "host/server/routes/resource.h"
+
+namespace blindfuse {
+
+// Each holds on to its epoch. hint_resource throws Refusal.
+
+Resource database_resource(const std::shared_ptr<const ServingEpoch>& epoch);
+
+Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch);
+
+// The hints of the shards that the request's parameter `shards` names, in that order; of all shards
+// without it.
+Resource hint_resource(const std::shared_ptr<const ServingEpoch>& epoch,
+                       const httplib::Request& request);
+
+}  // namespace blindfuse

@@ -1,0 +1,60 @@
+#include "host/server/routes/openapi.h"
+
+#include <nlohmann/json.hpp>
+
+#include "host/server/routes/openapi_text.h"
+#include "host/server/routes/query_body.h"
+#include "host/server/routes/query_route.h"
+#include "src/base64.h"
+
+namespace blindfuse {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Strings of base64 of exactly `bytes` bytes, at most count_max of them.
+void set_sizes(ordered_json& array, uint64_t bytes, uint64_t count_max) {
+  const uint64_t digits = (bytes * 8 + 5) / 6;
+  const uint64_t padding = base64_length(bytes) - digits;
+  array["maxItems"] = count_max;
+  ordered_json& items = array["items"];
+  items["minLength"] = base64_length(bytes);
+  items["maxLength"] = base64_length(bytes);
+  // The bits of the last digit that belong to no byte are zero.
+  constexpr const char* kLast[] = {"[A-Za-z0-9+/]", "[AEIMQUYcgkosw048]", "[AQgw]"};
+  items["pattern"] =
+      std::string("^[A-Za-z0-9+/]*") + kLast[padding] + std::string(padding, '=') + "$";
+}
+
+}  // namespace
+
+std::string openapi_document(const ServingEpoch& epoch, const ServerOptions& options) {
+  ordered_json document = ordered_json::parse(kOpenApiText);
+  const Layout& layout = epoch.layout();
+  const uint64_t count_max = options.queries_per_request_max;
+  ordered_json& schemas = document["components"]["schemas"];
+  set_sizes(schemas["Queries"]["properties"]["queries"], layout.query_bytes(), count_max);
+  set_sizes(schemas["Responses"]["properties"]["responses"], layout.response_bytes(), count_max);
+  ordered_json& packed = schemas["PackedQueries"];
+  packed["minLength"] = layout.query_bytes();
+  packed["maxLength"] = layout.query_bytes() * count_max;
+  packed["description"] = "1 to " + std::to_string(count_max) +
+                          " packed queries, one after another, of " +
+                          std::to_string(layout.query_bytes()) + " bytes each.";
+  ordered_json& paths = document["paths"];
+  if (options.routes == RouteSet::kAllButMetrics) paths.erase("/metrics");
+  if (!options.page) paths.erase("/");
+  if (options.api_keys) {
+    // Without one there is no way in.
+    for (auto& [path, operations] : paths.items()) {
+      for (auto& [method, operation] : operations.items()) {
+        if (operation.contains("security"))
+          operation["security"] = ordered_json::parse(R"([{"apiKey":[]}])");
+      }
+    }
+  }
+  document["components"]["parameters"]["epoch"]["example"] = epoch.database().epoch;
+  return document.dump() + "\n";
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,14 @@
+// The interface as a program reads it: OpenAPI 3.1, with the sizes of the database that is served.
+#pragma once
+
+#include <string>
+
+#include "host/server/epochs/serving_epoch.h"
+#include "host/server/server_context.h"
+
+namespace blindfuse {
+
+// docs/HTTP_API.md in the form that tools take. JSON.
+std::string openapi_document(const ServingEpoch& epoch, const ServerOptions& options);
+
+}  // namespace blindfuse

@@ -1,0 +1,42 @@
+// The files of the demonstration page: what a browser gets to see of a server, and the client that
+// runs in it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace blindfuse {
+
+// Bytes that are there for as long as the program runs.
+struct PageFile {
+  std::string_view path;  // of the request, "/" for the page itself
+  std::string_view content_type;
+  std::span<const uint8_t> bytes;
+  std::span<const uint8_t> gzip_bytes;  // the same, compressed
+};
+
+class Page {
+ public:
+  explicit Page(std::span<const PageFile> files);
+
+  // The page that this program was built with; none where it was built without the client for
+  // browsers.
+  static std::shared_ptr<const Page> built_in();
+
+  struct File {
+    PageFile content;
+    std::string entity_tag;  // strong, with its quotes, as is that of what is compressed
+    std::string gzip_entity_tag;
+  };
+  // Nothing for a path that the page has not.
+  const File* find(std::string_view path) const;
+
+ private:
+  std::vector<File> files_;
+};
+
+}  // namespace blindfuse

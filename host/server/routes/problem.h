@@ -1,0 +1,75 @@
+// Errors as clients see them: problem details (RFC 9457), one kind for each thing that a client can
+// do about it.
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/manifest.h"
+
+namespace blindfuse {
+
+inline constexpr std::string_view kProblemContentType = "application/problem+json";
+
+// docs/HTTP_API.md lists the status and the type of each.
+enum class ProblemKind {
+  kMalformedRequest,
+  kMalformedQueries,
+  kMalformedShards,
+  kUnauthorized,
+  kUnknownRoute,
+  kUnknownEpoch,
+  kMethodNotAllowed,
+  kRequestTimeout,
+  kRetiredEpoch,
+  kLengthRequired,
+  kBodyTooLarge,
+  kTargetTooLong,
+  kUnsupportedMediaType,
+  kRangeNotSatisfiable,
+  kHeaderTooLarge,
+  kInternalError,
+  kUnknownMethod,
+  kBusy,
+  kTimedOut,
+  kEngineFailed,
+  kStopping,
+  kUnsupportedVersion,
+};
+
+struct Problem {
+  ProblemKind kind = ProblemKind::kInternalError;
+  std::string detail = {};            // one sentence; nothing of a request's body
+  std::optional<EpochId> epoch = {};  // the current one, when the client asked for another
+  std::vector<std::pair<std::string, std::string>> headers = {};  // of its response, besides
+
+  int status() const;
+  std::string_view title() const;
+};
+
+// A JSON object: type (urn:blindfuse:problem:<slug>), title, status, detail, and epoch if there is
+// one.
+std::string serialize_problem(const Problem& problem);
+
+// The kind that says no more than the status does; kInternalError for a status that has none.
+ProblemKind problem_kind_of(int status);
+
+// Thrown anywhere between a request and its response, and caught where the response is written.
+class Refusal : public std::exception {
+ public:
+  explicit Refusal(Problem problem) : problem_(std::move(problem)) {}
+  Refusal(ProblemKind kind, std::string detail)
+      : problem_{.kind = kind, .detail = std::move(detail)} {}
+
+  const char* what() const noexcept override { return problem_.detail.c_str(); }
+  const Problem& problem() const { return problem_; }
+
+ private:
+  Problem problem_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,214 @@
+#include "host/server/routes/query_body.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "src/base64.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+using nlohmann::json;
+
+// Room for {"queries":[]} and, around every query, for quotes, a comma, and a pretty-printer's
+// line.
+constexpr uint64_t kJsonFrameBytes = 1024;
+constexpr uint64_t kJsonQueryFrameBytes = 64;
+
+constexpr const char* kExpectedJson = "the body must be {\"queries\": [\"<base64>\", ...]}";
+
+void append_query(std::string_view text, uint64_t number, const QueryBodyLimits& limits,
+                  std::string& queries) {
+  const size_t at = queries.size();
+  queries.resize(at + limits.query_bytes);
+  if (!decode_base64_into(text,
+                          {reinterpret_cast<uint8_t*>(queries.data()) + at, limits.query_bytes})) {
+    throw BadInput("query " + std::to_string(number) + " is not base64 of " +
+                   std::to_string(limits.query_bytes) +
+                   " bytes (RFC 4648 section 4, with padding)");
+  }
+}
+
+// Takes the parser's events one by one, so that nothing is built for what is not asked for, however
+// deep or long.
+class QueryBodyReader : public nlohmann::json_sax<json> {
+ public:
+  QueryBodyReader(const QueryBodyLimits& limits, std::string& queries)
+      : limits_(limits), queries_(queries) {}
+
+  bool start_object(size_t) override { return expect(State::kStart, State::kObject); }
+
+  bool key(std::string& name) override {
+    if (state_ == State::kAfterArray && name == "queries") {
+      throw BadInput("\"queries\" is there twice");
+    }
+    if (name != "queries") throw BadInput(std::string("unknown member; ") + kExpectedJson);
+    return expect(State::kObject, State::kKey);
+  }
+
+  bool start_array(size_t) override { return expect(State::kKey, State::kArray); }
+
+  bool string(std::string& text) override {
+    expect(State::kArray, State::kArray);
+    ++query_count_;
+    if (query_count_ > limits_.query_count_max) {
+      throw BadInput("more than " + std::to_string(limits_.query_count_max) +
+                     " queries in one request");
+    }
+    const uint64_t expected = base64_length(limits_.query_bytes);
+    if (text.size() != expected) {
+      throw BadInput("query " + std::to_string(query_count_) + " has " +
+                     std::to_string(text.size()) + " base64 characters; expected " +
+                     std::to_string(expected) + " for " + std::to_string(limits_.query_bytes) +
+                     " bytes");
+    }
+    append_query(text, query_count_, limits_, queries_);
+    return true;
+  }
+
+  bool end_array() override { return expect(State::kArray, State::kAfterArray); }
+
+  bool end_object() override {
+    expect(State::kAfterArray, State::kEnd);
+    if (query_count_ == 0) throw BadInput("there is no query in the request");
+    return true;
+  }
+
+  bool null() override { return unexpected(); }
+  bool boolean(bool) override { return unexpected(); }
+  bool number_integer(int64_t) override { return unexpected(); }
+  bool number_unsigned(uint64_t) override { return unexpected(); }
+  bool number_float(double, const std::string&) override { return unexpected(); }
+  bool binary(json::binary_t&) override { return unexpected(); }
+
+  // The parser's own message quotes the body, so only the place is taken from it.
+  bool parse_error(size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
+    throw BadInput("not JSON at byte " + std::to_string(position) + "; " + kExpectedJson);
+  }
+
+ private:
+  enum class State { kStart, kObject, kKey, kArray, kAfterArray, kEnd };
+
+  bool expect(State now, State next) {
+    if (state_ != now) unexpected();
+    state_ = next;
+    return true;
+  }
+
+  [[noreturn]] bool unexpected() const { throw BadInput(kExpectedJson); }
+
+  const QueryBodyLimits& limits_;
+  State state_ = State::kStart;
+  uint64_t query_count_ = 0;
+  std::string& queries_;
+};
+
+// A body as nearly every client writes it, whose strings hold base64 and no escapes, is taken apart
+// by the lengths that its parts must have: the strings are most of it, and the general parser would
+// look at each character and copy it. Anything else is left to that one, and to its messages.
+class PlainBody {
+ public:
+  PlainBody(std::string_view body, const QueryBodyLimits& limits) : rest_(body), limits_(limits) {}
+
+  // The base64 of each query; nothing when the body is not plain.
+  std::optional<std::vector<std::string_view>> split() {
+    const uint64_t length = base64_length(limits_.query_bytes);
+    std::vector<std::string_view> texts;
+    if (!take("{") || !take("\"queries\"") || !take(":") || !take("[")) return std::nullopt;
+    do {
+      if (texts.size() == limits_.query_count_max || !take("\"")) return std::nullopt;
+      if (rest_.size() <= length || rest_[length] != '"') return std::nullopt;
+      texts.push_back(rest_.substr(0, length));
+      // An escape, which makes this another text than it looks.
+      if (texts.back().find('\\') != std::string_view::npos) return std::nullopt;
+      rest_.remove_prefix(length + 1);
+    } while (take(","));
+    if (!take("]") || !take("}")) return std::nullopt;
+    skip_space();
+    if (!rest_.empty()) return std::nullopt;
+    return texts;
+  }
+
+ private:
+  void skip_space() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
+  }
+  // Also the white space before it; none is skipped behind, where a string may begin.
+  bool take(std::string_view token) {
+    skip_space();
+    if (!rest_.starts_with(token)) return false;
+    rest_.remove_prefix(token.size());
+    return true;
+  }
+
+  std::string_view rest_;
+  const QueryBodyLimits& limits_;
+};
+
+}  // namespace
+
+std::string_view content_type_of(BodyFormat format) {
+  return format == BodyFormat::kJson ? "application/json" : "application/octet-stream";
+}
+
+uint64_t QueryBodyLimits::body_bytes_max(BodyFormat format) const {
+  if (format == BodyFormat::kBinary) return query_count_max * query_bytes;
+  return kJsonFrameBytes + query_count_max * (base64_length(query_bytes) + kJsonQueryFrameBytes);
+}
+
+uint64_t QueryBodyLimits::query_count(BodyFormat format, uint64_t body_bytes) const {
+  const uint64_t each = format == BodyFormat::kBinary ? query_bytes : base64_length(query_bytes);
+  return std::clamp<uint64_t>(body_bytes / each, 1, query_count_max);
+}
+
+void check_binary_length(uint64_t body_bytes, const QueryBodyLimits& limits) {
+  const uint64_t count = body_bytes / limits.query_bytes;
+  if (body_bytes % limits.query_bytes != 0 || count < 1 || count > limits.query_count_max) {
+    throw BadInput("the body has " + std::to_string(body_bytes) + " bytes; expected 1 to " +
+                   std::to_string(limits.query_count_max) + " queries of " +
+                   std::to_string(limits.query_bytes) + " bytes each");
+  }
+}
+
+std::span<const uint8_t> read_query_body(BodyFormat format, std::string_view body,
+                                         const QueryBodyLimits& limits, std::string& decoded) {
+  if (format == BodyFormat::kBinary) {
+    check_binary_length(body.size(), limits);
+    return {reinterpret_cast<const uint8_t*>(body.data()), body.size()};
+  }
+  decoded.clear();
+  if (const auto texts = PlainBody(body, limits).split()) {
+    decoded.reserve(texts->size() * limits.query_bytes);
+    for (const std::string_view text : *texts) {
+      append_query(text, decoded.size() / limits.query_bytes + 1, limits, decoded);
+    }
+  } else {
+    QueryBodyReader reader(limits, decoded);
+    // Whatever is wrong is thrown; the parser keeps its own stack of open brackets on the heap, not
+    // ours.
+    json::sax_parse(body, &reader);
+  }
+  return {reinterpret_cast<const uint8_t*>(decoded.data()), decoded.size()};
+}
+
+std::string write_response_body(BodyFormat format, std::string responses, uint64_t response_bytes) {
+  if (format == BodyFormat::kBinary) return responses;
+  const std::span bytes(reinterpret_cast<const uint8_t*>(responses.data()), responses.size());
+  std::string text = "{\"responses\":[";
+  text.reserve(text.size() + bytes.size() / response_bytes * (base64_length(response_bytes) + 3) +
+               3);
+  for (size_t at = 0; at < bytes.size(); at += response_bytes) {
+    if (at > 0) text += ',';
+    text += '"';
+    text += encode_base64(bytes.subspan(at, response_bytes));
+    text += '"';
+  }
+  text += "]}\n";
+  return text;
+}
+
+}  // namespace blindfuse

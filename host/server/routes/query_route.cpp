@@ -1,0 +1,113 @@
+#include "host/server/routes/query_route.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "host/server/routes/problem.h"
+#include "src/ascii.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// Seconds after which a client may try again: the queue empties in a few batches, each well below a
+// second.
+constexpr const char* kRetryAfterSeconds = "1";
+
+// A media type without its parameters, in lower case.
+std::string media_type_of(std::string text) {
+  text.erase(std::min(text.find(';'), text.size()));
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.pop_back();
+  std::ranges::transform(text, text.begin(), lower_ascii);
+  return text;
+}
+
+BodyFormat format_of(const std::string& content_type, const std::string& content_encoding) {
+  const std::string media_type = media_type_of(content_type);
+  for (const BodyFormat format : {BodyFormat::kBinary, BodyFormat::kJson}) {
+    if (media_type != content_type_of(format)) continue;
+    // Queries look random; compressing them gains nothing, and unpacking them would hide their
+    // size.
+    if (content_encoding.empty() || content_encoding == "identity") return format;
+    throw Refusal(ProblemKind::kUnsupportedMediaType, "queries are sent without Content-Encoding");
+  }
+  throw Refusal(ProblemKind::kUnsupportedMediaType,
+                "queries are application/octet-stream or application/json");
+}
+
+Refusal refusal_for_now(ProblemKind kind, const char* detail) {
+  return Refusal(
+      Problem{.kind = kind, .detail = detail, .headers = {{"Retry-After", kRetryAfterSeconds}}});
+}
+
+}  // namespace
+
+QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_request_max) {
+  return {epoch.layout().query_bytes(), queries_per_request_max};
+}
+
+QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch, const RequestHead& head,
+                              uint64_t queries_per_request_max) {
+  QueryRequest query{std::move(epoch), format_of(head.content_type, head.content_encoding), {}};
+  query.limits = query_limits(*query.epoch, queries_per_request_max);
+  if (head.chunked) return query;
+  if (!head.content_length) {
+    throw Refusal(ProblemKind::kLengthRequired,
+                  "a request with queries has Content-Length or Transfer-Encoding: chunked");
+  }
+  const uint64_t most = query.limits.body_bytes_max(query.format);
+  if (*head.content_length > most) {
+    throw Refusal(ProblemKind::kBodyTooLarge,
+                  "the body has " + std::to_string(*head.content_length) + " bytes; at most " +
+                      std::to_string(most) + " for " +
+                      std::to_string(query.limits.query_count_max) + " queries");
+  }
+  if (query.format == BodyFormat::kBinary) {
+    try {
+      check_binary_length(*head.content_length, query.limits);
+    } catch (const BadInput& error) {
+      throw Refusal(ProblemKind::kMalformedQueries, error.what());
+    }
+  }
+  return query;
+}
+
+std::shared_ptr<PendingAnswer> ask_queries(const QueryRequest& query, std::string_view body,
+                                           PendingAnswer::Clock::time_point deadline,
+                                           std::function<void()> on_done) {
+  // Kept for the next request of this thread: taking and clearing memory costs as much as decoding.
+  thread_local std::string decoded;
+  try {
+    const auto queries = read_query_body(query.format, body, query.limits, decoded);
+    return query.epoch->scheduler().ask(queries, deadline, std::move(on_done));
+  } catch (const BadInput& error) {
+    throw Refusal(ProblemKind::kMalformedQueries, error.what());
+  } catch (const QueueFull& error) {
+    throw refusal_for_now(ProblemKind::kBusy, error.what());
+  } catch (const SchedulerStopped& error) {
+    throw refusal_for_now(ProblemKind::kStopping, error.what());
+  }
+}
+
+void answer_queries(const QueryRequest& query, PendingAnswer& answer, httplib::Response& response) {
+  switch (answer.outcome()) {
+    case PendingAnswer::Outcome::kAnswered:
+      break;
+    case PendingAnswer::Outcome::kEngineFailed:
+      throw refusal_for_now(ProblemKind::kEngineFailed,
+                            "the engine failed in the batch of these queries");
+    case PendingAnswer::Outcome::kExpired:
+      throw timed_out_in_queue();
+  }
+  response.body = write_response_body(query.format, std::move(answer.responses()),
+                                      query.epoch->layout().response_bytes());
+  response.status = 200;
+  response.set_header("Content-Type", std::string(content_type_of(query.format)));
+  response.set_header("Cache-Control", "no-store");
+}
+
+Refusal timed_out_in_queue() {
+  return refusal_for_now(ProblemKind::kTimedOut, "the engine was busy for too long");
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,44 @@
+// Private look-ups: POST /v1/epochs/{epoch}/queries.
+#pragma once
+
+#include <httplib.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "host/server/connections/request_head.h"
+#include "host/server/epochs/batch_scheduler.h"
+#include "host/server/epochs/serving_epoch.h"
+#include "host/server/routes/problem.h"
+#include "host/server/routes/query_body.h"
+
+namespace blindfuse {
+
+// A request whose head is right.
+struct QueryRequest {
+  std::shared_ptr<const ServingEpoch> epoch;
+  BodyFormat format = BodyFormat::kBinary;
+  QueryBodyLimits limits;
+};
+
+// What an epoch's layout allows in one request.
+QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_request_max);
+
+// Everything that can be known before the body is read or memory is taken for it. Throws Refusal.
+QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch, const RequestHead& head,
+                              uint64_t queries_per_request_max);
+
+// Queues the queries of a whole body, which may go as soon as this returns. Throws Refusal.
+std::shared_ptr<PendingAnswer> ask_queries(const QueryRequest& query, std::string_view body,
+                                           PendingAnswer::Clock::time_point deadline,
+                                           std::function<void()> on_done);
+
+// Writes the response for an answer that is done, and takes its bytes. Throws Refusal.
+void answer_queries(const QueryRequest& query, PendingAnswer& answer, httplib::Response& response);
+
+// For queries that the engine did not begin with in time.
+Refusal timed_out_in_queue();
+
+}  // namespace blindfuse

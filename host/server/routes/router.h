@@ -1,0 +1,34 @@
+// Which request is for what. Written out by hand: the library's routes are regular expressions,
+// which recurse once for every byte of a path.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace blindfuse {
+
+enum class Route { kDatabase, kShards, kHint, kQueries, kLive, kReady, kMetrics, kOpenApi, kPage };
+
+// As metrics and logs name it.
+std::string_view name_of(Route route);
+
+// Which routes a server has.
+enum class RouteSet {
+  kAll,
+  kAllButMetrics,
+  kMetricsAndHealth,
+};
+
+struct RouteMatch {
+  Route route = Route::kDatabase;
+  std::string epoch;  // what the path says; empty for routes without one
+};
+
+// Throws Refusal: 404 for a path that there is not, 405 with Allow for a method that its path does
+// not have.
+RouteMatch match_route(std::string_view method, std::string_view path, RouteSet routes);
+
+// The methods of a route, as in the header Allow.
+std::string_view methods_of(Route route);
+
+}  // namespace blindfuse

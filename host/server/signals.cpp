@@ -1,0 +1,106 @@
+#include "host/server/signals.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <thread>
+
+#include "src/errors.h"
+#include "src/program/program.h"
+
+namespace blindfuse {
+namespace {
+
+[[noreturn]] void fail() {
+  throw EngineTrouble(std::string("cannot wait for signals: ") + std::strerror(errno));
+}
+
+}  // namespace
+
+Signals::Signals() : requests_(eventfd(0, EFD_CLOEXEC)) {
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGTERM);
+  sigaddset(&stops, SIGINT);
+  stops_ = FileDescriptor(signalfd(-1, &stops, SFD_CLOEXEC));
+  sigset_t hangups;
+  sigemptyset(&hangups);
+  sigaddset(&hangups, SIGHUP);
+  hangups_ = FileDescriptor(signalfd(-1, &hangups, SFD_CLOEXEC));
+  if (!stops_.is_open() || !hangups_.is_open() || !requests_.is_open()) fail();
+  sigset_t all = stops;
+  sigaddset(&all, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &all, &before_);
+}
+
+Signals::~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+// The number of a signal that has arrived.
+int Signals::next(const FileDescriptor& signals) {
+  signalfd_siginfo arrived{};
+  while (read(signals.get(), &arrived, sizeof arrived) != sizeof arrived) {
+    if (errno != EINTR) fail();
+  }
+  return static_cast<int>(arrived.ssi_signo);
+}
+
+Signals::Event Signals::wait() {
+  pollfd events[3] = {
+      {stops_.get(), POLLIN, 0}, {requests_.get(), POLLIN, 0}, {hangups_.get(), POLLIN, 0}};
+  while (poll(events, 3, -1) < 0) {
+    if (errno != EINTR) fail();
+  }
+  if ((events[0].revents & POLLIN) != 0) {
+    next(stops_);
+    return Event::kStop;
+  }
+  if ((events[1].revents & POLLIN) != 0) return Event::kStopRequested;
+  next(hangups_);
+  return Event::kReload;
+}
+
+void Signals::die_of(int signal) {
+  std::signal(signal, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  raise(signal);
+  _exit(kExitFailed);  // not reached
+}
+
+void Signals::request_stop() {
+  const uint64_t once = 1;
+  (void)!::write(requests_.get(), &once, sizeof once);
+}
+
+void Signals::run_until_next(const std::function<void()>& work,
+                             const std::function<void(int)>& on_signal) {
+  const FileDescriptor finished(eventfd(0, EFD_CLOEXEC));
+  if (!finished.is_open()) fail();
+  std::thread watcher([&] {
+    pollfd events[2] = {{stops_.get(), POLLIN, 0}, {finished.get(), POLLIN, 0}};
+    while (poll(events, 2, -1) < 0) {
+    }
+    if ((events[0].revents & POLLIN) != 0) on_signal(next(stops_));
+  });
+  std::exception_ptr failure;
+  try {
+    work();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  const uint64_t once = 1;
+  (void)!::write(finished.get(), &once, sizeof once);  // an eventfd at 0 takes it
+  watcher.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace blindfuse
