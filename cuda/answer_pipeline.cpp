@@ -48,6 +48,10 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     std::ranges::copy(query, reinterpret_cast<uint8_t*>(slots_.data() + slot * slot_words_));
   }
 
+  void move(size_t from, size_t to) override {
+    std::copy_n(slots_.data() + from * slot_words_, slot_words_, slots_.data() + to * slot_words_);
+  }
+
   void begin(size_t first, size_t count) override {
     matrix_.use_device();
     Lane& lane = lanes_[next_];

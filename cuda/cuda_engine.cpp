@@ -54,6 +54,11 @@ class CudaEngine final : public Engine {
     matrix_.set_columns(first, bytes);
   }
 
+  bool share_columns(uint64_t first, uint64_t count, const Engine& other) override {
+    const auto* cuda = dynamic_cast<const CudaEngine*>(&other);
+    return cuda != nullptr && matrix_.share_columns(first, count, cuda->matrix_);
+  }
+
   void seal() override { matrix_.check(); }
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {

@@ -71,6 +71,24 @@ void DeviceMatrix::set_columns(uint64_t first, std::span<const uint8_t> bytes) {
   }
 }
 
+bool DeviceMatrix::share_columns(uint64_t first, uint64_t count, const DeviceMatrix& other) {
+  if (other.device_ != device_ || other.row_count_ != row_count_ ||
+      other.column_count_ != column_count_) {
+    return false;
+  }
+  invariant(first + count <= column_count_, "the columns lie in the matrix");
+  if (count * pitch_ == 0) return true;
+  use_device();
+  std::copy_n(other.checksums_.begin() + static_cast<ptrdiff_t>(first), count,
+              checksums_.begin() + static_cast<ptrdiff_t>(first));
+  // Not behind what set_columns() sends; and done before the other matrix may go.
+  const Stream stream;
+  BLINDFUSE_CUDA(cudaMemcpyAsync(bytes_.data() + first * pitch_, other.data() + first * pitch_,
+                                 count * pitch_, cudaMemcpyDeviceToDevice, stream.get()));
+  stream.wait();
+  return true;
+}
+
 void DeviceMatrix::send(uint64_t first, std::span<const uint8_t> bytes) {
   Staging& staging = staging_[next_staging_];
   next_staging_ = 1 - next_staging_;

@@ -30,6 +30,10 @@ class DeviceMatrix {
   // As Engine::set_columns (src/engine.h). Returns before all has arrived.
   void set_columns(uint64_t first, std::span<const uint8_t> bytes);
 
+  // As Engine::share_columns, from a matrix on the same device: copies within its memory. False
+  // when the two are not alike.
+  bool share_columns(uint64_t first, uint64_t count, const DeviceMatrix& other);
+
   // Waits until all has arrived, and compares checksums that the device computes with those of what
   // was sent. Throws EngineTrouble, naming the first column that differs.
   void check();
