@@ -1,17 +1,21 @@
 #include "client/bounded_http.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <string_view>
 
 namespace blindfuse {
 namespace {
+
+using std::chrono::steady_clock;
 
 constexpr size_t kContinueBytes = 12;  // of "HTTP/1.1 100"
 
@@ -21,11 +25,20 @@ bool is_continue(std::string_view line_start) {
 
 class BoundedStream : public httplib::Stream {
  public:
-  BoundedStream(socket_t socket, SSL* ssl, SocketTimeouts timeouts, bool& too_long)
-      : socket_(socket), ssl_(ssl), timeouts_(timeouts), too_long_(too_long) {
-    // What is not data, such as TLS session tickets, is none of the caller's business.
-    if (ssl_ != nullptr) SSL_set_mode(ssl_, SSL_MODE_AUTO_RETRY);
+  BoundedStream(socket_t socket, SSL* ssl, SocketTimeouts timeouts, Patience& patience)
+      : socket_(socket), ssl_(ssl), timeouts_(timeouts), patience_(patience) {
+    // A write takes what there is room for, and a read what is there: nothing waits but wait(),
+    // which can be told to stop.
+    fcntl(socket_, F_SETFL, flags_ | O_NONBLOCK);
+    if (ssl_ != nullptr) {
+      SSL_set_mode(ssl_, SSL_MODE_AUTO_RETRY | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                             SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    }
   }
+  // The library goes on with the socket as it was.
+  ~BoundedStream() override { fcntl(socket_, F_SETFL, flags_); }
+  BoundedStream(const BoundedStream&) = delete;
+  BoundedStream& operator=(const BoundedStream&) = delete;
 
   bool is_readable() const override {
     return at_ < end_ || (ssl_ != nullptr && SSL_pending(ssl_) > 0) ||
@@ -51,21 +64,18 @@ class BoundedStream : public httplib::Stream {
       got = static_cast<ssize_t>(part);
     }
     if (got > 0 && !limits_.accept(bytes, static_cast<size_t>(got))) {
-      too_long_ = true;
+      patience_.head_too_long = true;
       return -1;
     }
     return got;
   }
 
   ssize_t write(const char* bytes, size_t size) override {
-    if (!is_writable()) return -1;
-    if (ssl_ != nullptr) {
-      return SSL_write(ssl_, bytes, static_cast<int>(std::min<size_t>(size, INT_MAX)));
-    }
-    for (;;) {
-      const ssize_t sent = send(socket_, bytes, size, MSG_NOSIGNAL);
-      if (sent >= 0 || errno != EINTR) return sent;
-    }
+    const auto attempt = [&] {
+      if (ssl_ == nullptr) return plain(send(socket_, bytes, size, MSG_NOSIGNAL), POLLOUT);
+      return secure(SSL_write(ssl_, bytes, static_cast<int>(std::min<size_t>(size, INT_MAX))));
+    };
+    return transfer(attempt, timeouts_.write_ms);
   }
 
   // The library asks for these on a server alone.
@@ -75,29 +85,76 @@ class BoundedStream : public httplib::Stream {
   socket_t socket() const override { return socket_; }
 
  private:
-  bool wait(short events, int timeout_ms) const {
-    pollfd polled = {socket_, events, 0};
+  // What one attempt to read or write came to: `done` bytes, or what to wait for.
+  struct Attempt {
+    ssize_t done;  // 0: the end; -1: it failed
+    short wait_for = 0;
+  };
+
+  static Attempt plain(ssize_t done, short events) {
+    if (done >= 0) return {done};
+    if (errno == EINTR) return {-1, events};
+    return {-1, errno == EAGAIN || errno == EWOULDBLOCK ? events : short{0}};
+  }
+  Attempt secure(int done) const {
+    if (done > 0) return {done};
+    switch (SSL_get_error(ssl_, done)) {
+      case SSL_ERROR_WANT_READ:
+        return {-1, POLLIN};
+      case SSL_ERROR_WANT_WRITE:
+        return {-1, POLLOUT};
+      case SSL_ERROR_ZERO_RETURN:
+        return {0};
+      default:
+        return {-1};
+    }
+  }
+
+  template <class Try>
+  ssize_t transfer(Try attempt, int timeout_ms) {
     for (;;) {
-      const int ready = poll(&polled, 1, timeout_ms);
-      if (ready >= 0 || errno != EINTR) return ready > 0;
+      if (!may_go_on()) return -1;
+      const Attempt made = attempt();
+      if (made.wait_for == 0) return made.done;
+      if (!wait(made.wait_for, timeout_ms)) return -1;
     }
   }
 
   ssize_t receive(char* bytes, size_t size) {
-    if (!is_readable()) return -1;
-    if (ssl_ != nullptr) {
-      return SSL_read(ssl_, bytes, static_cast<int>(std::min<size_t>(size, INT_MAX)));
-    }
+    const auto attempt = [&] {
+      if (ssl_ == nullptr) return plain(recv(socket_, bytes, size, 0), POLLIN);
+      return secure(SSL_read(ssl_, bytes, static_cast<int>(std::min<size_t>(size, INT_MAX))));
+    };
+    return transfer(attempt, timeouts_.read_ms);
+  }
+
+  // Asks now and then, whether or not anything comes.
+  bool may_go_on() const {
+    const auto now = steady_clock::now();
+    if (now - asked_ < std::chrono::milliseconds(kWaitSliceMs)) return true;
+    asked_ = now;
+    if (!patience_.keep_waiting || patience_.keep_waiting()) return true;
+    patience_.told_to_stop = true;
+    return false;
+  }
+
+  bool wait(short events, int timeout_ms) const {
+    const auto give_up = steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+    pollfd polled = {socket_, events, 0};
     for (;;) {
-      const ssize_t got = recv(socket_, bytes, size, 0);
-      if (got >= 0 || errno != EINTR) return got;
+      const int ready = poll(&polled, 1, std::min(timeout_ms, kWaitSliceMs));
+      if (ready > 0) return true;
+      if (ready < 0 && errno != EINTR) return false;
+      if (!may_go_on() || steady_clock::now() >= give_up) return false;
     }
   }
 
   const socket_t socket_;
   SSL* const ssl_;
   const SocketTimeouts timeouts_;
-  bool& too_long_;
+  Patience& patience_;
+  const int flags_ = fcntl(socket_, F_GETFL);
+  mutable steady_clock::time_point asked_ = steady_clock::now();
   HeadLimits limits_;
   std::array<char, 4096> buffer_{};
   size_t at_ = 0;
@@ -139,9 +196,9 @@ bool HeadLimits::accept(char byte) {
   return true;
 }
 
-bool process_bounded(socket_t socket, SSL* ssl, SocketTimeouts timeouts, bool& too_long,
+bool process_bounded(socket_t socket, SSL* ssl, SocketTimeouts timeouts, Patience& patience,
                      const std::function<bool(httplib::Stream&)>& process) {
-  BoundedStream stream(socket, ssl, timeouts, too_long);
+  BoundedStream stream(socket, ssl, timeouts, patience);
   return process(stream);
 }
 

@@ -1,5 +1,6 @@
-// HTTP clients that give up on a server whose answer has too long a head. cpp-httplib takes any: it
-// matches a status line with std::regex, which overflows the stack, and keeps all header lines.
+// HTTP clients that give up on a server whose answer has too long a head, and when they are told to
+// while they wait. cpp-httplib takes any head: it matches a status line with std::regex, which
+// overflows the stack, and keeps all header lines.
 #pragma once
 
 #include <httplib.h>
@@ -7,6 +8,8 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+
+#include "client/patience.h"
 
 namespace blindfuse {
 
@@ -31,31 +34,30 @@ class HeadLimits {
 };
 
 struct SocketTimeouts {
-  int read_ms;
+  int read_ms;  // of any one of them
   int write_ms;
 };
 
-// The connection as the library reads and writes it, plain when `ssl` is null. Says in `too_long`
-// when it gave up because of the head.
-bool process_bounded(socket_t socket, SSL* ssl, SocketTimeouts timeouts, bool& too_long,
+// The connection as the library reads and writes it, plain when `ssl` is null.
+bool process_bounded(socket_t socket, SSL* ssl, SocketTimeouts timeouts, Patience& patience,
                      const std::function<bool(httplib::Stream&)>& process);
 
 // httplib::ClientImpl or httplib::SSLClient, bounded.
 template <class Base>
 class BoundedHttpClient : public Base {
  public:
-  BoundedHttpClient(const std::string& host, int port, bool& too_long)
-      : Base(host, port), too_long_(too_long) {}
+  BoundedHttpClient(const std::string& host, int port, Patience& patience)
+      : Base(host, port), patience_(patience) {}
 
  private:
   bool process_socket(const httplib::ClientImpl::Socket& socket,
                       std::function<bool(httplib::Stream&)> callback) override {
     const SocketTimeouts timeouts = {static_cast<int>(this->read_timeout_sec_ * 1000),
                                      static_cast<int>(this->write_timeout_sec_ * 1000)};
-    return process_bounded(socket.sock, socket.ssl, timeouts, too_long_, callback);
+    return process_bounded(socket.sock, socket.ssl, timeouts, patience_, callback);
   }
 
-  bool& too_long_;
+  Patience& patience_;
 };
 
 }  // namespace blindfuse

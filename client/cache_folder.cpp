@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "client/report_progress.h"
 #include "src/errors.h"
 #include "src/hex.h"
 #include "src/sha256.h"

@@ -1,11 +1,12 @@
 // Where a client keeps the hints of one database, and how clients share that folder.
 #pragma once
 
+#include <blindfuse/progress.h>
+
 #include <filesystem>
 #include <functional>
 #include <string_view>
 
-#include "client/progress_callback.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

@@ -54,8 +54,8 @@ std::optional<std::string> DatabaseDescription::value_in(std::span<const uint8_t
 }
 
 uint64_t parse_index(std::string_view text) {
-  const bool digits =
-      !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
+                                                   [](char c) { return c >= '0' && c <= '9'; });
   if (!digits || (text.size() > 1 && text[0] == '0')) {
     throw BadInput("this database is asked by number: 0, 1, 2, ... in decimal digits");
   }

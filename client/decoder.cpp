@@ -1,8 +1,10 @@
 #include "client/decoder.h"
 
-#include "client/errors.h"
+#include <blindfuse/errors.h>
+
 #include "client/secret_product.h"
 #include "src/bit_packing.h"
+#include "src/errors.h"
 
 namespace blindfuse {
 

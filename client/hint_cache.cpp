@@ -1,5 +1,7 @@
 #include "client/hint_cache.h"
+#include "client/report_progress.h"
 
+#include <blindfuse/errors.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -7,7 +9,6 @@
 #include <set>
 #include <unordered_set>
 
-#include "client/errors.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
@@ -66,7 +67,7 @@ DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& m
   DatabaseDescription database(manifest_text, table_for(remote, wanted, result));
   const Layout& layout = database.layout();
 
-  const std::vector<MissingHint> missing = hints_to_fetch(database, verify);
+  const std::vector<MissingHint> missing = hints_to_fetch(database, verify, progress);
   check_room(missing.size() * layout.shard_hint_bytes());
   HintDownload download(hints_, HintShape(layout));
   result.bytes_fetched += download.fetch(remote, database.epoch(), missing, progress);
@@ -114,14 +115,15 @@ std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedMa
   return table;
 }
 
-std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wanted,
-                                                   bool verify) const {
+std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wanted, bool verify,
+                                                   const ProgressCallback& progress) const {
   // Without a manifest no epoch was ever complete, and nobody asked for a key.
-  if (!std::filesystem::exists(folder_ / kManifestName)) return missing_hints(wanted, verify);
+  if (!std::filesystem::exists(folder_ / kManifestName))
+    return missing_hints(wanted, verify, progress);
   const std::optional<DatabaseDescription> complete = described();
-  if (!missing_hints(complete ? *complete : wanted, verify).empty()) drop_everything();
+  if (!missing_hints(complete ? *complete : wanted, verify, progress).empty()) drop_everything();
   const bool checked = !complete || complete->epoch() == wanted.epoch();
-  return missing_hints(wanted, verify && !checked);
+  return missing_hints(wanted, verify && !checked, progress);
 }
 
 void HintCache::drop_everything() const {
@@ -141,13 +143,17 @@ void HintCache::drop_everything() const {
   }
 }
 
-std::vector<MissingHint> HintCache::missing_hints(const DatabaseDescription& database,
-                                                  bool verify) const {
+std::vector<MissingHint> HintCache::missing_hints(const DatabaseDescription& database, bool verify,
+                                                  const ProgressCallback& progress) const {
   const HintShape shape(database.layout());
   std::vector<MissingHint> missing;
   std::set<Sha256Digest> seen;  // shards with the same content share a hint
   for (uint32_t shard = 0; shard < database.layout().shard_count; ++shard) {
     const Sha256Digest& hash = database.table()[shard].hint;
+    if (verify) {
+      report_progress(progress, {ClientStage::kCheckingHints, shape.bytes * shard,
+                                 database.layout().hint_bytes()});
+    }
     if (!seen.insert(hash).second) continue;
     if (!has_hint(hash, shape, verify)) missing.push_back({shard, hash});
   }

@@ -6,6 +6,9 @@
 //   <folder>/sync.lock, use.lock  see cache_folder.h
 #pragma once
 
+#include <blindfuse/progress.h>
+#include <blindfuse/results.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -15,19 +18,9 @@
 #include "client/cache_folder.h"
 #include "client/database_description.h"
 #include "client/hint_download.h"
-#include "client/progress_callback.h"
 #include "client/remote_database.h"
 
 namespace blindfuse {
-
-struct SyncResult {
-  EpochId epoch;
-  uint32_t shard_count = 0;
-  uint32_t shards_fetched = 0;
-  uint64_t bytes_fetched = 0;  // of hints and shard table
-  uint64_t hint_bytes = 0;     // of all shards
-  double seconds = 0;
-};
 
 // What is fetched never depends on a key: all hints, or all that changed between two epochs. When
 // one of an epoch that was complete is missing or altered, all hints are fetched again: it may have
@@ -56,8 +49,10 @@ class HintCache {
                                  SyncResult& result) const;
   // What manifest and table say, whatever hints there are.
   std::optional<DatabaseDescription> described() const;
-  std::vector<MissingHint> hints_to_fetch(const DatabaseDescription& wanted, bool verify) const;
-  std::vector<MissingHint> missing_hints(const DatabaseDescription& database, bool verify) const;
+  std::vector<MissingHint> hints_to_fetch(const DatabaseDescription& wanted, bool verify,
+                                          const ProgressCallback& progress) const;
+  std::vector<MissingHint> missing_hints(const DatabaseDescription& database, bool verify,
+                                         const ProgressCallback& progress = {}) const;
   bool has_hint(const Sha256Digest& hash, const HintShape& shape, bool verify) const;
   void drop_everything() const;
   void check_room(uint64_t bytes) const;

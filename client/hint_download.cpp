@@ -1,5 +1,6 @@
 #include "client/hint_download.h"
 
+#include <blindfuse/errors.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,7 +9,7 @@
 #include <cstring>
 #include <optional>
 
-#include "client/errors.h"
+#include "client/report_progress.h"
 #include "src/hex.h"
 #include "src/system/file.h"
 

@@ -1,12 +1,13 @@
 // Fetches hints into a folder, a file a hint, and goes on where an earlier attempt stopped.
 #pragma once
 
+#include <blindfuse/progress.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
 
-#include "client/progress_callback.h"
 #include "client/remote_database.h"
 #include "src/layout.h"
 #include "src/sha256.h"

@@ -1,5 +1,6 @@
 #include "client/http_transport.h"
 
+#include <blindfuse/errors.h>
 #include <httplib.h>
 #include <pthread.h>
 
@@ -9,9 +10,9 @@
 #include <ctime>
 #include <exception>
 #include <filesystem>
+#include <utility>
 
 #include "client/bounded_http.h"
-#include "client/errors.h"
 
 namespace blindfuse {
 namespace {
@@ -74,14 +75,24 @@ std::optional<uint64_t> number_in(const std::string& text) {
 
 }  // namespace
 
-HttpTransport::HttpTransport(Url url, const HttpOptions& options)
+HttpTransport::HttpTransport(Url url, const HttpOptions& options,
+                             std::function<bool()> keep_waiting)
     : url_(std::move(url)), options_(options) {
+  patience_.keep_waiting = [keep_waiting = std::move(keep_waiting), this] {
+    try {
+      return !keep_waiting || keep_waiting();
+    } catch (...) {
+      // Carried past the library, which closes the connection.
+      refused_ = std::current_exception();
+      return false;
+    }
+  };
   if (url_.secure) {
-    client_ = std::make_unique<BoundedHttpClient<httplib::SSLClient>>(url_.host, url_.port,
-                                                                      head_too_long_);
+    client_ =
+        std::make_unique<BoundedHttpClient<httplib::SSLClient>>(url_.host, url_.port, patience_);
   } else {
-    client_ = std::make_unique<BoundedHttpClient<httplib::ClientImpl>>(url_.host, url_.port,
-                                                                       head_too_long_);
+    client_ =
+        std::make_unique<BoundedHttpClient<httplib::ClientImpl>>(url_.host, url_.port, patience_);
   }
   if (!options_.ca_file.empty()) {
     if (!std::filesystem::is_regular_file(options_.ca_file)) {
@@ -123,9 +134,11 @@ HttpReply HttpTransport::post(const std::string& path, std::span<const uint8_t> 
 
 HttpReply HttpTransport::send(httplib::Request& request, BodyReceiver& receiver) {
   HttpReply reply;
-  std::exception_ptr refused;  // carried past the library, which closes the connection
   bool cut = false;
   request.set_header("User-Agent", "blindfuse-client");
+  if (!options_.api_key.empty()) {
+    request.set_header("Authorization", "Bearer " + options_.api_key);
+  }
   request.set_header("Accept-Encoding", "identity");
   request.response_handler = [&](const httplib::Response& head) {
     reply.status = head.status;
@@ -135,9 +148,9 @@ HttpReply HttpTransport::send(httplib::Request& request, BodyReceiver& receiver)
     try {
       receiver.begin(head.status, number_in(head.get_header_value("Content-Length")));
     } catch (...) {
-      refused = std::current_exception();
+      refused_ = std::current_exception();
     }
-    return refused == nullptr;
+    return refused_ == nullptr;
   };
   request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
     if (reply.status != 200 && reply.status != 206) {
@@ -148,15 +161,17 @@ HttpReply HttpTransport::send(httplib::Request& request, BodyReceiver& receiver)
     try {
       receiver.receive({reinterpret_cast<const uint8_t*>(data), size});
     } catch (...) {
-      refused = std::current_exception();
+      refused_ = std::current_exception();
     }
-    return refused == nullptr;
+    return refused_ == nullptr;
   };
   const SigpipeBlocked blocked;
-  head_too_long_ = false;
+  patience_.head_too_long = patience_.told_to_stop = false;
+  refused_ = nullptr;
   const httplib::Result result = client_->send(request);
-  if (refused) std::rethrow_exception(refused);
-  if (head_too_long_) {
+  if (refused_) std::rethrow_exception(std::exchange(refused_, nullptr));
+  if (patience_.told_to_stop) throw Cancelled();
+  if (patience_.head_too_long) {
     throw ProtocolViolation(
         "what answers at " + url_.text() +
         " sends too long a status line or header lines: is it the right server?");

@@ -1,10 +1,14 @@
 // HTTP and HTTPS, by cpp-httplib.
 #pragma once
 
-#include <chrono>
+#include <blindfuse/client_options.h>
+
+#include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "client/patience.h"
 #include "client/transport.h"
 #include "client/url.h"
 
@@ -15,17 +19,14 @@ struct Request;
 
 namespace blindfuse {
 
-struct HttpOptions {
-  std::chrono::seconds timeout{300};  // for any one read or write; a server may compute for long
-  std::string ca_file;                // trusted certificates (PEM); empty: the system's
-};
-
 // Keeps its connection open between requests. Follows no redirects, sends no cookies, asks for no
 // compression. Throws ProtocolViolation for an answer with too long a head.
 class HttpTransport : public Transport {
  public:
-  // Connects on the first request. Throws BadInput when ca_file cannot be read.
-  HttpTransport(Url url, const HttpOptions& options);
+  // Connects on the first request. While it waits for the server, asks `keep_waiting` several times
+  // a second whether to; when not, the request throws Cancelled. Throws BadInput when ca_file
+  // cannot be read.
+  HttpTransport(Url url, const HttpOptions& options, std::function<bool()> keep_waiting = {});
   ~HttpTransport() override;
 
   HttpReply get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) override;
@@ -37,7 +38,8 @@ class HttpTransport : public Transport {
 
   const Url url_;
   const HttpOptions options_;
-  bool head_too_long_ = false;  // of the last answer
+  Patience patience_;           // of the request under way
+  std::exception_ptr refused_;  // what a callback threw, carried past the library
   std::unique_ptr<httplib::ClientImpl> client_;
 };
 

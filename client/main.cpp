@@ -1,4 +1,5 @@
 // blindfuse-client: private look-ups from the command line.
+#include <blindfuse/client.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -10,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "client/client.h"
+#include "client/api_key.h"
 #include "client/key_text.h"
 #include "client/line_input.h"
 #include "src/base64.h"
 #include "src/key_hash.h"
-#include "src/system/amount.h"
-#include "src/system/program.h"
-#include "src/system/progress.h"
+#include "src/program/amount.h"
+#include "src/program/program.h"
+#include "src/program/progress.h"
 
 namespace blindfuse {
 namespace {
@@ -46,12 +47,17 @@ struct Settings {
   bool json = false;
   bool verify = false;
   uint64_t timeout_s = 300;
+  std::string api_key_file;
 };
 
 // Shows each stage of a client's work on the terminal.
 class StageProgress {
  public:
   bool operator()(const ClientProgress& progress) {
+    if (progress.stage == ClientStage::kWaitingForAnswer ||
+        progress.stage == ClientStage::kDecodingAnswers) {
+      return true;
+    }
     if (!shown_ || stage_ != progress.stage) {
       shown_.reset();
       stage_ = progress.stage;
@@ -68,6 +74,8 @@ class StageProgress {
     switch (progress.stage) {
       case ClientStage::kFetchingHints:
         return std::make_unique<Progress>("fetching hints", progress.total, Progress::Unit::kBytes);
+      case ClientStage::kCheckingHints:
+        return std::make_unique<Progress>("checking hints", progress.total, Progress::Unit::kBytes);
       case ClientStage::kPreparingQueries:
         return std::make_unique<Progress>("preparing queries, rows", progress.total,
                                           Progress::Unit::kItems);
@@ -75,6 +83,8 @@ class StageProgress {
         return std::make_unique<Progress>("waiting for another client that fetches these hints", 0,
                                           Progress::Unit::kItems);
       case ClientStage::kWaitingForServer:
+      case ClientStage::kWaitingForAnswer:
+      case ClientStage::kDecodingAnswers:
         break;
     }
     return std::make_unique<Progress>("the server is busy; waiting", 0, Progress::Unit::kItems);
@@ -86,6 +96,9 @@ class StageProgress {
 
 Client connect(Settings& settings, const std::shared_ptr<StageProgress>& progress) {
   settings.client.http.timeout = std::chrono::seconds(settings.timeout_s);
+  if (!settings.api_key_file.empty()) {
+    settings.client.http.api_key = read_api_key(settings.api_key_file);
+  }
   settings.client.progress = [progress](const ClientProgress& report) {
     return (*progress)(report);
   };
@@ -219,6 +232,8 @@ void add_common_options(CLI::App& command, Settings& settings) {
                      "Folder for hints (default: $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse)");
   command.add_option("--ca-file", settings.client.http.ca_file,
                      "Certificates (PEM) to trust for https (default: the system's)");
+  command.add_option("--api-key-file", settings.api_key_file,
+                     "File whose first line is the key that the server asks for");
   command.add_option("--timeout", settings.timeout_s, "Seconds to wait for the server")
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();

@@ -10,7 +10,8 @@
 #include <system_error>
 #include <thread>
 
-#include "client/secret_product.h"
+#include "client/panel_product.h"
+#include "client/report_progress.h"
 #include "src/bit_packing.h"
 #include "src/errors.h"
 #include "src/lwe_params.h"
@@ -30,10 +31,9 @@ class PanelPass {
   void work(std::span<uint32_t> panel, AfterEach after_each) {
     std::vector<uint32_t*> words(words_.size());
     for (uint64_t j = next_++; j < panel_count_; j = next_++) {
-      a_.fill_panel(j, panel);
-      std::ranges::transform(words_, words.begin(),
-                             [j](uint32_t* all) { return all + j * kPanelRows; });
-      add_secret_products(panel, factors_, words);
+      std::transform(words_.begin(), words_.end(), words.begin(),
+                     [j](uint32_t* all) { return all + j * kPanelRows; });
+      add_panel_products(a_, j, factors_, words, panel);
       after_each(std::min<uint64_t>(next_, panel_count_));
     }
   }

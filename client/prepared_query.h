@@ -4,13 +4,13 @@
 // ever: the types below move but do not copy, and each is used up by what it is for.
 #pragma once
 
+#include <blindfuse/progress.h>
 #include <sys/types.h>
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "client/progress_callback.h"
 #include "client/secret.h"
 #include "src/public_matrix.h"
 #include "src/system/random.h"

@@ -1,9 +1,10 @@
 #include "client/remote_database.h"
 
+#include <blindfuse/errors.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "client/errors.h"
 #include "src/shard_table.h"
 
 namespace blindfuse {
@@ -82,8 +83,8 @@ class BoundedText : public BodyReceiver {
 // A server's words, fit for a terminal.
 std::string printable(std::string text) {
   if (text.size() > kDetailCharsMax) text.resize(kDetailCharsMax);
-  std::ranges::replace_if(
-      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return text;
 }
 
@@ -108,7 +109,7 @@ std::string RemoteDatabase::fetch_manifest() {
   const std::string at = "what " + address_ + "/v1/database answers";
   BoundedText body(at, kManifestBytesMax);
   const HttpReply reply = transport_->get("/v1/database", 0, body);
-  if (reply.status == 503) throw_refusal(reply);
+  if (reply.status == 401 || reply.status == 503) throw_refusal(reply);
   if (reply.status != 200) {
     throw ProtocolViolation("no database at " + address_ +
                             ": it answers /v1/database with status " +
@@ -165,6 +166,7 @@ void RemoteDatabase::throw_refusal(const HttpReply& reply) const {
   std::string message = address_ + " answered with status " + std::to_string(reply.status);
   const std::string detail = problem_detail(reply.problem);
   if (!detail.empty()) message += ": " + detail;
+  if (reply.status == 401) message += "; name the file of yours with --api-key-file";
   if (reply.status == 404 || reply.status == 410) throw EpochGone(reply.status, message);
   if (reply.status == 503) throw ServerBusy(message, reply.retry_after_s);
   throw ServerRefusal(reply.status, message);

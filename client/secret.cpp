@@ -1,8 +1,7 @@
 #include "client/secret.h"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
+#include <cstring>
 
 namespace blindfuse {
 namespace {
@@ -29,7 +28,7 @@ void write_digits(uint32_t byte, std::span<uint32_t> words) {
 
 }  // namespace
 
-void wipe_memory(void* memory, size_t bytes) { OPENSSL_cleanse(memory, bytes); }
+void wipe_memory(void* memory, size_t bytes) { explicit_bzero(memory, bytes); }
 
 void sample_ternary(const RandomSource& random, std::span<uint32_t> words) {
   SecretBuffer<uint8_t> block(std::min(kBlockBytes, bytes_for(words.size())));

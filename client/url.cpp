@@ -13,20 +13,20 @@ bool is_alphanumeric(char c) {
 }
 
 bool is_host(std::string_view host) {
-  return !host.empty() && std::ranges::all_of(host, [](char c) {
+  return !host.empty() && std::all_of(host.begin(), host.end(), [](char c) {
     return is_alphanumeric(c) || c == '-' || c == '.' || c == '_';
   });
 }
 
 bool is_ipv6(std::string_view host) {
-  return !host.empty() && std::ranges::all_of(host, [](char c) {
+  return !host.empty() && std::all_of(host.begin(), host.end(), [](char c) {
     return (is_alphanumeric(c) && !(c > 'f' && c <= 'z') && !(c > 'F' && c <= 'Z')) || c == ':' ||
            c == '.';
   });
 }
 
 bool is_path(std::string_view path) {
-  return std::ranges::all_of(path, [](char c) {
+  return std::all_of(path.begin(), path.end(), [](char c) {
     return is_alphanumeric(c) ||
            std::string_view("/-._~%!$&'()*+,;=:@").find(c) != std::string_view::npos;
   });
@@ -34,7 +34,7 @@ bool is_path(std::string_view path) {
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::ranges::transform(result, result.begin(), [](char c) {
+  std::transform(result.begin(), result.end(), result.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   return result;

@@ -1,0 +1,17 @@
+// The key that a server may ask for. It says who asks, and to the server alone; the cryptography
+// does not need it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace blindfuse {
+
+// Letters, digits and -._~+/= (RFC 6750, section 2.1).
+bool is_api_key(std::string_view text);
+
+// The first line of a file. Throws BadInput when it is no API key.
+std::string read_api_key(const std::filesystem::path& file);
+
+}  // namespace blindfuse

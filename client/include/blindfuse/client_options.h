@@ -1,0 +1,36 @@
+// What a client may be told beforehand.
+#pragma once
+
+#include <blindfuse/progress.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace blindfuse {
+
+// Queries in one request: what a server takes unless its operator says otherwise.
+inline constexpr size_t kQueriesPerRequest = 16;
+
+struct HttpOptions {
+  std::chrono::seconds timeout{300};  // for any one read or write; a server may compute for long
+  std::string ca_file;                // trusted certificates (PEM); empty: the system's
+  std::string api_key;                // sent with every request, unless empty
+};
+
+struct ClientOptions {
+  std::filesystem::path
+      cache_folder;           // for all databases; empty: ~/.cache/blindfuse, or as XDG says
+  unsigned thread_count = 0;  // to prepare queries with; 0: one a processor
+  size_t prepare_batch = 1;   // queries made in one pass when none are left
+  HttpOptions http;
+  // A database that needs more is refused before anything is fetched: hints on disk, and one query
+  // or response.
+  uint64_t hint_bytes_max = uint64_t{64} << 30;
+  uint64_t transfer_bytes_max = uint64_t{1} << 30;
+  ProgressCallback progress;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,46 @@
+// What a client tells its caller.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace blindfuse {
+
+// One look-up, and what it took.
+struct Answer {
+  std::optional<std::string> value;  // nothing: the key is not there
+  uint64_t query_bytes = 0;
+  uint64_t response_bytes = 0;
+  double prepare_seconds = 0;  // its share of the pass that made its query
+  double server_seconds = 0;   // of the whole request, which other keys may have shared
+  double decode_seconds = 0;
+  double total_seconds = 0;  // all of that, and making the query from the prepared one
+};
+
+// One synchronization of the hints.
+struct SyncResult {
+  std::string epoch;
+  uint32_t shard_count = 0;
+  uint32_t shards_fetched = 0;
+  uint64_t bytes_fetched = 0;  // of hints and shard table
+  uint64_t hint_bytes = 0;     // of all shards
+  double seconds = 0;
+};
+
+// One epoch of a database.
+struct DatabaseInfo {
+  std::string epoch;      // its identity: 64 hex digits
+  bool is_index = false;  // keys are the numbers 0 .. key_count - 1, not byte strings
+  uint64_t key_count = 0;
+  uint32_t value_bytes_max = 0;
+  std::string parameter_set;  // "lwe-1774"
+  uint32_t row_count = 0;     // of every shard: the words of a query
+  uint32_t shard_count = 0;
+  uint64_t query_bytes = 0;
+  uint64_t response_bytes = 0;
+  uint64_t hint_bytes = 0;  // of all shards: what a new client downloads
+  double failure_log2 = 0;  // a look-up goes wrong with at most 2 to this
+};
+
+}  // namespace blindfuse

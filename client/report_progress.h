@@ -1,0 +1,14 @@
+// Tells a caller how far a client is.
+#pragma once
+
+#include <blindfuse/errors.h>
+#include <blindfuse/progress.h>
+
+namespace blindfuse {
+
+// Throws Cancelled when the callback says stop.
+inline void report_progress(const ProgressCallback& callback, const ClientProgress& progress) {
+  if (callback && !callback(progress)) throw Cancelled();
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,299 @@
+#include "client/session.h"
+
+#include <blindfuse/errors.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "client/decoder.h"
+#include "client/report_progress.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr int kBusyRetriesMax = 5;
+constexpr uint64_t kRetryAfterMaxS = 60;
+constexpr uint64_t kRequestBytesMax = uint64_t{256} << 20;
+
+double seconds_since(steady_clock::time_point start) {
+  return std::chrono::duration<double>(steady_clock::now() - start).count();
+}
+
+std::filesystem::path cache_of(const ClientOptions& options) {
+  return options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
+}
+
+bool same_public_matrix(const DatabaseDescription& a, const DatabaseDescription& b) {
+  return a.manifest().seed == b.manifest().seed && a.layout().lwe == b.layout().lwe &&
+         a.layout().row_count == b.layout().row_count;
+}
+
+void check_limit(const char* what, uint64_t bytes, uint64_t bytes_max, const char* option) {
+  if (bytes <= bytes_max) return;
+  throw BadInput(std::string(what) + " of this database take " + std::to_string(bytes) +
+                 " bytes; allowed are " + std::to_string(bytes_max) + " (" + option + ")");
+}
+
+}  // namespace
+
+// One request: what was asked, and what decodes the answers.
+struct Session::Batch {
+  SecretBuffer<KeyPlace> places;
+  std::vector<DecodingSecret> secrets;
+  std::vector<double> prepare_seconds;
+  std::vector<uint8_t> body;
+  std::vector<SecretBuffer<uint32_t>> words;  // of each response, its shard's
+  double encrypt_seconds = 0;
+  double server_seconds = 0;
+};
+
+// How often a request may be made anew, always with other queries.
+class Session::Attempts {
+ public:
+  explicit Attempts(const ProgressCallback& progress) : progress_(&progress) {}
+
+  // Waits as long as the server asks for; gives up, throwing `busy`, when that is too long or too
+  // often.
+  void wait_for(const ServerBusy& busy) {
+    const uint64_t wait_s = busy.retry_after_s().value_or(1);
+    if (++busy_count_ > kBusyRetriesMax || wait_s > kRetryAfterMaxS) throw ServerBusy(busy);
+    const auto until = steady_clock::now() + std::chrono::seconds(wait_s);
+    do {
+      report_progress(*progress_, {ClientStage::kWaitingForServer});
+      std::this_thread::sleep_for(std::min<steady_clock::duration>(until - steady_clock::now(),
+                                                                   std::chrono::milliseconds(100)));
+    } while (steady_clock::now() < until);
+  }
+
+  void succeeded() { busy_count_ = 0; }
+
+  // True once.
+  bool may_sync() { return !std::exchange(synced_, true); }
+
+ private:
+  const ProgressCallback* progress_;
+  int busy_count_ = 0;
+  bool synced_ = false;
+};
+
+Session::Session(std::unique_ptr<Transport> transport, const std::string& address,
+                 ClientOptions options, RandomSource random)
+    : options_(std::move(options)),
+      random_(std::move(random)),
+      remote_(std::move(transport), address),
+      cache_(database_folder(cache_of(options_), address)),
+      manifest_text_(remote_.fetch_manifest()) {}
+
+SyncResult Session::sync(bool verify) {
+  SyncResult result;
+  try {
+    sync_once(verify, result);
+  } catch (const EpochGone&) {
+    // The server went on to another epoch after it sent its manifest.
+    sync_once(verify, result);
+  }
+  return result;
+}
+
+void Session::sync_once(bool verify, SyncResult& result) {
+  const std::string manifest = take_manifest();
+  check_limits(parse_manifest(manifest).manifest.layout);
+  use(cache_.sync(remote_, manifest, verify, options_.progress, result));
+}
+
+std::string Session::take_manifest() {
+  // Used once, whatever comes of it: what is wrong with it now would be for ever.
+  if (auto fetched = std::exchange(manifest_text_, std::nullopt)) return std::move(*fetched);
+  return remote_.fetch_manifest();
+}
+
+void Session::use(DatabaseDescription database) {
+  if (database_ && !same_public_matrix(*database_, database)) prepared_.clear();
+  database_ = std::move(database);
+}
+
+void Session::check_limits(const Layout& layout) const {
+  check_limit("the hints", layout.hint_bytes(), options_.hint_bytes_max, "--hint-bytes-max");
+  check_limit("the query and the response", std::max(layout.query_bytes(), layout.response_bytes()),
+              options_.transfer_bytes_max, "--transfer-bytes-max");
+}
+
+const DatabaseDescription& Session::database() {
+  if (database_) return *database_;
+  std::string manifest = take_manifest();
+  const ParsedManifest wanted = parse_manifest(manifest);
+  if (auto stored = cache_.stored(); stored && stored->epoch() == wanted.epoch) {
+    check_limits(wanted.manifest.layout);
+    use(std::move(*stored));
+  } else {
+    manifest_text_ = std::move(manifest);
+    sync();
+  }
+  return *database_;
+}
+
+void Session::prepare(size_t count) {
+  const Manifest& manifest = database().manifest();
+  const auto start = steady_clock::now();
+  const PublicMatrix a(manifest.seed, manifest.layout.lwe->dimension);
+  std::vector<PreparedQuery> queries = prepare_queries(
+      a, manifest.layout.row_count, count, options_.thread_count, random_, options_.progress);
+  add_prepared(std::move(queries),
+               seconds_since(start) / static_cast<double>(std::max<size_t>(count, 1)));
+}
+
+void Session::add_prepared(std::vector<PreparedQuery> queries, double seconds) {
+  for (PreparedQuery& query : queries) {
+    invariant(query.row_count() == database().layout().row_count, "a query fits the database");
+    prepared_.push_back({std::move(query), seconds});
+  }
+}
+
+size_t Session::request_size() {
+  const Layout& layout = database().layout();
+  const uint64_t each = std::max(layout.query_bytes(), layout.response_bytes());
+  return std::clamp<uint64_t>(kRequestBytesMax / each, 1, queries_per_request_);
+}
+
+Session::Pooled Session::take_prepared() {
+  Pooled pooled = std::move(prepared_.front());
+  prepared_.pop_front();
+  return pooled;
+}
+
+Session::Batch Session::encrypt(std::span<const std::string> keys) {
+  const Layout& layout = database().layout();
+  std::erase_if(prepared_, [](const Pooled& pooled) { return !pooled.query.is_of_this_process(); });
+  if (prepared_.size() < keys.size()) {
+    prepare(std::max(keys.size() - prepared_.size(), options_.prepare_batch));
+  }
+  const auto start = steady_clock::now();
+  Batch batch;
+  batch.places = SecretBuffer<KeyPlace>(keys.size());
+  batch.body.resize(keys.size() * layout.query_bytes());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    KeyPlace& place = batch.places[i];
+    place = database_->place(keys[i]);
+    Pooled pooled = take_prepared();
+    batch.prepare_seconds.push_back(pooled.seconds);
+    batch.secrets.push_back(
+        std::move(pooled.query)
+            .encrypt(
+                std::span(place.rows).first(place.row_count), layout.query_bits,
+                std::span(batch.body).subspan(i * layout.query_bytes(), layout.query_bytes())));
+  }
+  batch.encrypt_seconds = seconds_since(start) / static_cast<double>(keys.size());
+  return batch;
+}
+
+void Session::decode_batch(Batch batch, std::span<Answer> answers) {
+  const Layout& layout = database_->layout();
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const auto start = steady_clock::now();
+    const KeyPlace& place = batch.places[i];
+    const std::vector<uint8_t> record =
+        decode(std::move(batch.secrets[i]), layout, batch.words[i].span(),
+               cache_.read_hint(*database_, place.shard));
+    Answer& answer = answers[i];
+    answer.value = database_->value_in(record, place);
+    answer.query_bytes = layout.query_bytes();
+    answer.response_bytes = layout.response_bytes();
+    answer.prepare_seconds = batch.prepare_seconds[i];
+    answer.server_seconds = batch.server_seconds;
+    answer.decode_seconds = seconds_since(start);
+    answer.total_seconds = answer.prepare_seconds + batch.encrypt_seconds + answer.server_seconds +
+                           answer.decode_seconds;
+  }
+}
+
+void Session::ask(Batch& batch) {
+  const Layout& layout = database_->layout();
+  const size_t count = batch.places.size();
+  const auto start = steady_clock::now();
+  const std::vector<uint8_t> responses =
+      remote_.ask(database_->epoch(), batch.body, count * layout.response_bytes());
+  batch.server_seconds = seconds_since(start);
+  batch.body = {};
+  for (size_t i = 0; i < count; ++i) {
+    const auto response =
+        std::span(responses).subspan(i * layout.response_bytes(), layout.response_bytes());
+    batch.words.push_back(words_of_shard(layout, batch.places[i].shard, response));
+  }
+}
+
+void Session::sync_within_look_up() {
+  const DatabaseKind kind = database_->layout().kind;
+  sync();
+  if (database_->layout().kind == kind) return;
+  // What is a key in the one kind may be none in the other: whether a query follows would tell.
+  throw BadInput("the server at " + remote_.address() +
+                 " changed from a keyword to an index database or back in the middle of a look-up;"
+                 " look at what it serves and ask again");
+}
+
+std::vector<Session::Batch> Session::ask_all(std::span<const std::string> keys) {
+  std::vector<Batch> batches;
+  Attempts attempts(options_.progress);
+  for (size_t at = 0; at < keys.size();) {
+    const size_t count = std::min(request_size(), keys.size() - at);
+    Batch batch = encrypt(keys.subspan(at, count));
+    try {
+      ask(batch);
+    } catch (const ServerBusy& busy) {
+      attempts.wait_for(busy);
+      continue;
+    } catch (const EpochGone&) {
+      if (!attempts.may_sync()) throw;
+      sync_within_look_up();
+      // What was answered belongs to hints that are gone.
+      batches.clear();
+      at = 0;
+      continue;
+    } catch (const ServerRefusal& refusal) {
+      // A server that takes fewer queries at a time than most: from now on one by one.
+      if (count == 1 || (refusal.status() != 413 && refusal.status() != 400)) throw;
+      queries_per_request_ = 1;
+      continue;
+    }
+    batches.push_back(std::move(batch));
+    at += count;
+    attempts.succeeded();
+  }
+  return batches;
+}
+
+void Session::check_keys(std::span<const std::string> keys) {
+  SecretBuffer<KeyPlace> place(1);
+  for (const std::string& key : keys) place[0] = database().place(key);
+}
+
+std::vector<Answer> Session::look_up(std::span<const std::string> keys) {
+  check_keys(keys);  // all, before any is asked for
+  std::vector<Batch> batches = ask_all(keys);
+  std::vector<Answer> answers(keys.size());
+  size_t at = 0;
+  for (Batch& batch : batches) {
+    report_progress(options_.progress, {ClientStage::kDecodingAnswers, at, keys.size()});
+    const size_t count = batch.places.size();
+    decode_batch(std::move(batch), std::span(answers).subspan(at, count));
+    at += count;
+  }
+  return answers;
+}
+
+std::vector<std::optional<std::string>> Session::get_many(std::span<const std::string> keys) {
+  std::vector<std::optional<std::string>> values;
+  for (Answer& answer : look_up(keys)) values.push_back(std::move(answer.value));
+  return values;
+}
+
+std::optional<std::string> Session::get(std::string_view key) {
+  const std::string one(key);
+  return std::move(get_many({&one, 1}).front());
+}
+
+}  // namespace blindfuse

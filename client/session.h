@@ -1,0 +1,95 @@
+// Look-ups in one database, for one thread at a time: what the client library is made of
+// (<blindfuse/client.h>), apart from how bytes get to the server.
+#pragma once
+
+#include <blindfuse/client_options.h>
+#include <blindfuse/results.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/database_description.h"
+#include "client/hint_cache.h"
+#include "client/prepared_query.h"
+#include "client/remote_database.h"
+#include "src/system/random.h"
+
+namespace blindfuse {
+
+// Errors: <blindfuse/errors.h>; after any of them the session can be used again.
+//
+// get, get_many and look_up fetch the hints first when there are none yet, and when the server no
+// longer serves the epoch of those that there are. Every query uses
+// up a prepared one, answered or not: a request is repeated (a few times when the server is busy)
+// with new queries. When the epoch changes in a look-up, all its keys are asked for again, once.
+// What the server sees never depends on a key: all requests of a look-up are sent before the first
+// answer is decoded.
+class Session {
+ public:
+  // Checks that the server answers with a manifest. `address` names the server in messages and in
+  // the cache. Secrets are drawn from `random`.
+  Session(std::unique_ptr<Transport> transport, const std::string& address, ClientOptions options,
+          RandomSource random = fill_from_system);
+
+  // Brings the hints up to the server's current epoch; with `verify`, checks every cached one
+  // first.
+  SyncResult sync(bool verify = false);
+
+  // Makes `count` more queries ahead, in one pass. Memory: 4 R bytes each.
+  void prepare(size_t count);
+  size_t prepared_count() const { return prepared_.size(); }
+  // Takes queries that somebody else made ahead for database()'s public matrix, in so many seconds
+  // each.
+  void add_prepared(std::vector<PreparedQuery> queries, double seconds);
+
+  // Throws BadInput when one of the keys can be no key of this database.
+  void check_keys(std::span<const std::string> keys);
+
+  // The value of a key: a byte string, or a decimal number in an index database.
+  std::optional<std::string> get(std::string_view key);
+  // Several keys, kQueriesPerRequest to a request, in their order.
+  std::vector<std::optional<std::string>> get_many(std::span<const std::string> keys);
+  std::vector<Answer> look_up(std::span<const std::string> keys);
+
+  // What is known of the database: of the epoch whose hints are there, which are fetched when there
+  // are none.
+  const DatabaseDescription& database();
+
+ private:
+  struct Pooled {
+    PreparedQuery query;
+    double seconds;
+  };
+  struct Batch;
+  class Attempts;
+
+  void sync_once(bool verify, SyncResult& result);
+  std::string take_manifest();
+  void use(DatabaseDescription database);
+  void check_limits(const Layout& layout) const;
+  size_t request_size();
+  Pooled take_prepared();
+  Batch encrypt(std::span<const std::string> keys);
+  void ask(Batch& batch);
+  std::vector<Batch> ask_all(std::span<const std::string> keys);
+  void sync_within_look_up();
+  void decode_batch(Batch batch, std::span<Answer> answers);
+
+  ClientOptions options_;
+  RandomSource random_;
+  RemoteDatabase remote_;
+  HintCache cache_;
+  std::optional<std::string> manifest_text_;  // fetched, and not yet used
+  std::optional<DatabaseDescription> database_;
+  std::deque<Pooled> prepared_;
+  size_t queries_per_request_ = kQueriesPerRequest;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,125 @@
+// A session that any number of threads use at once: one of them has its turn, and takes along what
+// the others wait for.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "client/session.h"
+
+namespace blindfuse {
+
+// Makes the transport of a session; the function given tells it whether to wait on.
+using TransportMaker = std::function<std::unique_ptr<Transport>(std::function<bool()>)>;
+
+enum class KeyForm {
+  kAny,     // what a key is in this database
+  kNumber,  // of an entry in an index database, in decimal digits; no key of a keyword database
+};
+
+class SharedSession {
+ public:
+  SharedSession(const TransportMaker& make_transport, const std::string& address,
+                ClientOptions options, std::stop_token stop);
+
+  // Runs `work` with the session, alone. Throws Cancelled when told to stop before or meanwhile.
+  template <class Work>
+  auto run(const std::stop_token& stop, Work work) {
+    const Turn turn(*this, stop);
+    return work(*session_);
+  }
+
+  // Keys of several calls that wait together are asked for together, as many as fit a request. One
+  // that can be no key is the error of its own call alone, as is what the progress callback throws
+  // on its thread; any other error is that of all. When the thread that asks for all of them is
+  // told to stop, the others ask anew.
+  std::vector<Answer> look_up(std::span<const std::string> keys, KeyForm form,
+                              const std::stop_token& stop);
+
+  // False after a fork, in the child.
+  bool is_of_this_process() const;
+
+  // After the last call that ended.
+  size_t prepared_count() const { return prepared_count_; }
+
+ private:
+  // Copies of keys, wiped.
+  class Keys {
+   public:
+    // Room for `count` keys: to grow would leave copies behind.
+    explicit Keys(size_t count) { texts_.reserve(count); }
+    ~Keys();
+    Keys(const Keys&) = delete;
+    Keys& operator=(const Keys&) = delete;
+    void append(std::span<const std::string> keys);
+    std::span<const std::string> span() const { return texts_; }
+
+   private:
+    std::vector<std::string> texts_;
+  };
+
+  // One call, and what came of it.
+  struct LookUp {
+    LookUp(std::span<const std::string> asked, KeyForm form_of_keys)
+        : keys(asked.size()), form(form_of_keys) {
+      keys.append(asked);
+    }
+    Keys keys;
+    const KeyForm form;
+    bool is_done = false;
+    bool is_abandoned = false;  // its thread was told to stop while another thread asked for it
+    std::vector<Answer> answers;
+    std::exception_ptr error;
+  };
+  using LookUps = std::list<std::shared_ptr<LookUp>>;
+
+  // The session for the calling thread alone, until the turn ends.
+  class Turn {
+   public:
+    Turn(SharedSession& shared, const std::stop_token& stop);
+    // Of a session that was taken already, under the lock.
+    explicit Turn(SharedSession& shared) : shared_(shared) {}
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    SharedSession& shared_;
+  };
+
+  bool go_on(const ClientProgress& progress);
+  void check_process() const;
+  void take(const std::stop_token& stop);
+  LookUps take_waiting();
+  void answer(const std::shared_ptr<LookUp>& mine);
+  void check(const LookUp& look_up);
+  void ask_for(const LookUps& batch);
+  void put_back(LookUps batch, const std::shared_ptr<LookUp>& mine, std::exception_ptr why);
+
+  const pid_t maker_;
+  const ProgressCallback progress_;
+  std::stop_token stop_;         // of the thread whose turn it is
+  bool callback_threw_ = false;  // in this turn
+  std::optional<Session> session_;
+  std::atomic<size_t> prepared_count_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool is_taken_ = false;
+  LookUps waiting_;
+};
+
+}  // namespace blindfuse
