@@ -1,0 +1,137 @@
+#include "client/python/native/running_call.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace blindfuse::python {
+namespace {
+
+// Python's lock may be contended, and queries take milliseconds.
+constexpr auto kReportEvery = std::chrono::milliseconds(50);
+
+thread_local RunningCall* innermost = nullptr;
+
+std::atomic<bool> interpreter_ends = false;
+std::atomic<std::thread::id> ending_thread;
+
+void wait_for_the_end_if_it_comes() {
+  while (interpreter_ends && ending_thread.load() != std::this_thread::get_id()) pause();
+}
+
+}  // namespace
+
+RunningCall::RunningCall(const void* session, nanobind::handle progress, std::exception_ptr& error)
+    : session_(session),
+      progress_(progress),
+      outer_(std::exchange(innermost, this)),
+      error_(error),
+      reported_(std::chrono::steady_clock::now()),
+      state_(PyEval_SaveThread()) {}
+
+RunningCall::~RunningCall() {
+  innermost = outer_;
+  wait_for_the_end_if_it_comes();
+  PyEval_RestoreThread(state_);
+}
+
+bool RunningCall::is_within(const void* session) {
+  for (const RunningCall* call = innermost; call != nullptr; call = call->outer_) {
+    if (call->session_ == session) return true;
+  }
+  return false;
+}
+
+void RunningCall::note_interpreter_ends() {
+  ending_thread = std::this_thread::get_id();
+  interpreter_ends = true;
+}
+
+bool RunningCall::is_due(const ClientProgress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool is_new = stage_ != progress.stage;
+  // Nobody misses a preparation that took a millisecond; a download is told of from its beginning,
+  // and whatever was told of to its end.
+  const bool is_download = progress.stage == ClientStage::kFetchingHints;
+  const bool is_end = progress.total > 0 && progress.done == progress.total;
+  const bool is_edge = is_new ? is_download : is_end;
+  if (!is_edge && now - reported_ < kReportEvery) return false;
+  stage_ = progress.stage;
+  reported_ = now;
+  return true;
+}
+
+bool RunningCall::report(const ClientProgress& progress) {
+  RunningCall* call = innermost;
+  if (call == nullptr || !call->is_due(progress)) return true;
+  return call->run_python([&] {
+    if (call->progress_.is_none()) return;
+    call->progress_(static_cast<int>(progress.stage), progress.done, progress.total);
+  });
+}
+
+template <typename Work>
+bool RunningCall::run_python(Work&& work) {
+  wait_for_the_end_if_it_comes();
+  const nanobind::gil_scoped_acquire lock;
+  try {
+    if (PyErr_CheckSignals() != 0) nanobind::raise_python_error();
+    work();
+    return true;
+  } catch (...) {
+    error_ = std::current_exception();
+    return false;
+  }
+}
+
+void RunningCall::run_apart(const std::function<void()>& work, std::stop_source& stop) {
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool has_ended = false;
+  std::exception_ptr thrown;
+  std::thread worker([&] {
+    innermost = this;
+    try {
+      work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    has_ended = true;
+    ended.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  bool goes_on = true;
+  while (!ended.wait_for(lock, kReportEvery, [&] { return has_ended; })) {
+    if (!goes_on) continue;
+    lock.unlock();
+    goes_on = run_python([] {});
+    if (!goes_on) stop.request_stop();
+    lock.lock();
+  }
+  lock.unlock();
+  worker.join();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void run_without_lock(const void* session, nanobind::handle progress,
+                      const std::function<void()>& work, std::stop_source* stop_apart) {
+  std::exception_ptr error;
+  try {
+    RunningCall call(session, progress, error);
+    if (stop_apart != nullptr) {
+      call.run_apart(work, *stop_apart);
+    } else {
+      work();
+    }
+  } catch (...) {
+    if (!error) throw;
+  }
+  if (error) std::rethrow_exception(std::exchange(error, nullptr));
+}
+
+}  // namespace blindfuse::python

@@ -1,0 +1,371 @@
+"""Private look-ups in one database."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Awaitable, Callable, ClassVar, Iterable, NoReturn, Sequence, TypeVar
+
+from . import _blindfuse
+from ._errors import BadInputError, StoppedError
+from ._keys import AnyKey, Key, native_key, native_keys
+from ._progress import ProgressCallback, Report, TerminalBar, report_to
+from ._results import Answer, DatabaseInfo, SyncResult
+
+_Result = TypeVar("_Result")
+_Stop = _blindfuse.Stop
+
+# Threads for awaiting: while the keys of one full request wait for their answers, those of the next gather.
+_THREADS = 2 * _blindfuse.QUERIES_PER_REQUEST
+
+_TIMEOUT_MAX_S = 86400
+
+
+class Client:
+    """Private look-ups in one database; `blindfuse.connect` makes one.
+
+    The server learns how many keys are asked for and when; not which, and not whether they are there.
+
+    Any number of threads and tasks may use one client: keys that wait at the same time are asked for in one request.
+    After an error it can be used again. Not for the child after a fork, and not to be pickled.
+    """
+
+    # words["owl"] and "owl" in words are look-ups. Without this, iter(words) would ask for 0, 1, 2, ...
+    __iter__: ClassVar[None] = None
+
+    def __init__(self, session: _blindfuse.Session, url: str, report: Report | None) -> None:
+        """Use `blindfuse.connect`."""
+        self._session = session
+        self._url = url
+        self._report = report
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_lock = threading.Lock()
+        self._closed = False
+        self._process = os.getpid()
+
+    # Look-ups
+
+    def get(self, key: Key) -> bytes | None:
+        """The value of a key, or None when it is not there."""
+        return self._get(key, None)
+
+    def get_many(self, keys: Iterable[AnyKey]) -> dict[AnyKey, bytes | None]:
+        """The values of several keys, 16 keys to a request; None for those that are not there.
+
+        Every key is checked before any is asked for. A key that is given twice is asked for twice: the server sees how
+        many were given.
+        """
+        return self._get_many(_several(keys), None)
+
+    def look_up(self, keys: Iterable[Key]) -> list[Answer]:
+        """Like get_many, in the order of the keys, with what each look-up took."""
+        return self._look_up(_several(keys), None)
+
+    def __getitem__(self, key: Key) -> bytes:
+        """get(), with KeyError for a key that is not there. Each time a look-up, as the server sees."""
+        value = self.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def __contains__(self, key: Key) -> bool:
+        """Whether get() gives a value. Each time a look-up, as the server sees."""
+        return self.get(key) is not None
+
+    # The database
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    @property
+    def info(self) -> DatabaseInfo:
+        """What is known of the database. Fetches the hints when they are not here yet."""
+        return self._info(None)
+
+    def sync(self, verify: bool = False) -> SyncResult:
+        """Brings the hints on disk up to the server's current epoch; look-ups do so by themselves.
+
+        With `verify`, checks every one that is on disk first.
+        """
+        return self._sync(verify, None)
+
+    def prepare(self, count: int) -> None:
+        """Makes `count` more queries ahead, in one pass, which makes later look-ups faster."""
+        self._prepare(count, None)
+
+    @property
+    def prepared_count(self) -> int:
+        """How many queries are ready."""
+        return self._alive().prepared_count()
+
+    # The same for asyncio. Cancelling the task stops the work.
+
+    async def aget(self, key: Key) -> bytes | None:
+        """get() for asyncio. Those that are awaited together are asked for together."""
+        return await self._in_thread(lambda stop: self._get(key, stop))
+
+    async def aget_many(self, keys: Iterable[AnyKey]) -> dict[AnyKey, bytes | None]:
+        """get_many() for asyncio."""
+        several = _several(keys)
+        return await self._in_thread(lambda stop: self._get_many(several, stop))
+
+    async def alook_up(self, keys: Iterable[Key]) -> list[Answer]:
+        """look_up() for asyncio."""
+        several = _several(keys)
+        return await self._in_thread(lambda stop: self._look_up(several, stop))
+
+    async def ainfo(self) -> DatabaseInfo:
+        """info for asyncio."""
+        return await self._in_thread(self._info)
+
+    async def sync_async(self, verify: bool = False) -> SyncResult:
+        """sync() for asyncio."""
+        return await self._in_thread(lambda stop: self._sync(verify, stop))
+
+    async def aprepare(self, count: int) -> None:
+        """prepare() for asyncio."""
+        await self._in_thread(lambda stop: self._prepare(count, stop))
+
+    # Its end
+
+    def close(self) -> None:
+        """Lets go of everything. Calls that run in other threads are stopped, with StoppedError."""
+        self._closed = True
+        if self._process != os.getpid():
+            return
+        self._session.close()
+        with self._pool_lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            # What waits for a thread still begins, to find the client closed: its caller did not cancel it.
+            pool.shutdown(wait=False)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<blindfuse.Client {self._url}{', closed' if self._closed else ''}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Client cannot be pickled or copied: it holds secrets of queries; connect again where you need one"
+        )
+
+    # What is behind all that; `stop` may be requested from another thread.
+
+    def _alive(self) -> _blindfuse.Session:
+        if self._process != os.getpid():
+            raise BadInputError("this client was made before a fork; connect again in the new process")
+        if self._closed:
+            raise BadInputError("this client is closed; connect again")
+        return self._session
+
+    def _done(self) -> None:
+        if isinstance(self._report, TerminalBar):
+            self._report.clear()
+
+    def _get(self, key: Key, stop: _Stop | None) -> bytes | None:
+        session = self._alive()
+        asked = native_key(key)
+        try:
+            return session.get(asked, self._report, stop)
+        finally:
+            self._done()
+
+    def _get_many(self, keys: list[AnyKey], stop: _Stop | None) -> dict[AnyKey, bytes | None]:
+        return {key: answer.value for key, answer in zip(keys, self._look_up(keys, stop))}
+
+    def _look_up(self, keys: Sequence[Key], stop: _Stop | None) -> list[Answer]:
+        session = self._alive()
+        asked = native_keys(keys)
+        try:
+            return [Answer(*answer) for answer in session.look_up(asked, self._report, stop)]
+        finally:
+            self._done()
+
+    def _info(self, stop: _Stop | None) -> DatabaseInfo:
+        try:
+            return DatabaseInfo(*self._alive().database(self._report, stop))
+        finally:
+            self._done()
+
+    def _sync(self, verify: bool, stop: _Stop | None) -> SyncResult:
+        try:
+            return SyncResult(*self._alive().sync(bool(verify), self._report, stop))
+        finally:
+            self._done()
+
+    def _prepare(self, count: int, stop: _Stop | None) -> None:
+        try:
+            self._alive().prepare(_number("count", count, 0, 2**31), self._report, stop)
+        finally:
+            self._done()
+
+    async def _in_thread(self, work: Callable[[_Stop], _Result]) -> _Result:
+        def work_or_stopped(stop: _Stop) -> _Result:
+            try:
+                return work(stop)
+            except BadInputError:
+                # It was open when this call was made.
+                if self._closed:
+                    raise StoppedError("the client was closed before the call was done") from None
+                raise
+
+        # In a forked child, where nobody lets go of the lock any more, this raises.
+        self._alive()
+        with self._pool_lock:
+            # close() in another thread shuts the pool down before this or after.
+            self._alive()
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blindfuse")
+            started = _start(self._pool, work_or_stopped)
+        return await started
+
+
+def _start(pool: ThreadPoolExecutor | None, work: Callable[[_Stop], _Result]) -> Awaitable[_Result]:
+    """Has a thread begin at once. A task that is cancelled while it awaits the result stops the work."""
+    stop = _Stop()
+    future = asyncio.get_running_loop().run_in_executor(pool, work, stop)
+
+    async def result() -> _Result:
+        try:
+            return await future
+        except asyncio.CancelledError:
+            stop.request()
+            raise
+
+    return result()
+
+
+def connect(
+    url: str,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    threads: int = 0,
+    prepare: int = 1,
+    timeout: float = 300,
+    ca_file: str | os.PathLike[str] | None = None,
+    api_key: str | None = None,
+    progress: ProgressCallback | bool | None = None,
+    hint_bytes_max: int = 64 << 30,
+    transfer_bytes_max: int = 1 << 30,
+) -> Client:
+    """A client of the server at `url`, as in "http://127.0.0.1:8080". Checks that one answers there.
+
+    cache: folder for hints, shared with other clients (default: $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse)
+    threads: to prepare queries with; 0 is one a processor
+    prepare: queries made in one pass when none are left
+    timeout: seconds in which something has to come from the server
+    ca_file: certificates (PEM) to trust for https instead of the system's
+    api_key: what the server asks for, if it does
+    progress: a function that is called with a blindfuse.Progress now and then, and ends the call by raising; or True or
+        False for a progress bar of tqdm or none (default: one where stderr is a terminal and tqdm is installed)
+    hint_bytes_max, transfer_bytes_max: a database is refused if its hints, or its query or response, take more
+    """
+    return _connector(locals())(None)
+
+
+async def aconnect(
+    url: str,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    threads: int = 0,
+    prepare: int = 1,
+    timeout: float = 300,
+    ca_file: str | os.PathLike[str] | None = None,
+    api_key: str | None = None,
+    progress: ProgressCallback | bool | None = None,
+    hint_bytes_max: int = 64 << 30,
+    transfer_bytes_max: int = 1 << 30,
+) -> Client:
+    """connect() for asyncio."""
+    return await _start(None, _connector(locals()))
+
+
+def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
+    """What connects, once all arguments are found to be right."""
+    url = options["url"]
+    if not isinstance(url, str):
+        raise TypeError(f"url= takes a str such as 'http://127.0.0.1:8080', not {type(url).__name__}")
+    cache, ca_file = (_path(name, options[name]) for name in ("cache", "ca_file"))
+    threads = _number("threads", options["threads"], 0, 1024)
+    prepare = _number("prepare", options["prepare"], 1, 1024)
+    timeout = _seconds(options["timeout"])
+    api_key = _api_key(options["api_key"])
+    hints, transfers = (_number(name, options[name], 0, 2**63) for name in ("hint_bytes_max", "transfer_bytes_max"))
+    report = report_to(options["progress"])
+
+    def work(stop: _Stop | None) -> Client:
+        session = _blindfuse.connect(
+            url, cache, threads, prepare, timeout, ca_file, api_key, hints, transfers, report, stop
+        )
+        return Client(session, url, report)
+
+    return work
+
+
+def _several(keys: Iterable[AnyKey]) -> list[AnyKey]:
+    if isinstance(keys, (str, bytes)):
+        raise TypeError("several keys come as a list or another iterable; for one, use get")
+    return list(keys)
+
+
+def _number(name: str, value: object, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}= takes an int, not {type(value).__name__}")
+    if not least <= value <= most:
+        raise BadInputError(f"{name}={value} is out of range; it takes {least} to {most}")
+    return value
+
+
+def _seconds(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"timeout= takes a number of seconds, not {type(value).__name__}")
+    if not 0 < value <= _TIMEOUT_MAX_S:
+        raise BadInputError(f"timeout={value} is out of range; it takes seconds, above 0 and up to {_TIMEOUT_MAX_S}")
+    return math.ceil(value)
+
+
+def _path(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}= takes a path, not {type(value).__name__}")
+    path: object = os.fspath(value)
+    if not isinstance(path, str):
+        raise TypeError(f"{name}= takes a path that is text; os.fsdecode() makes it so")
+    if not path or "\0" in path:
+        raise BadInputError(f"{name}= is no path; leave it out for the default")
+    return os.path.expanduser(path)
+
+
+def _api_key(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"api_key= takes a str, not {type(value).__name__}")
+    if not value:
+        raise BadInputError("api_key= is empty; leave it out where the server asks for none")
+    return value

@@ -1,0 +1,86 @@
+"""What a client can fail with. Every message is one line that names the cure."""
+
+from __future__ import annotations
+
+
+class BlindfuseError(Exception):
+    """All errors of this package are of this class."""
+
+
+class BadInputError(BlindfuseError, ValueError):
+    """A key, an option or a URL is wrong; or the client is closed, or was made before a fork."""
+
+
+class ProtocolError(BlindfuseError):
+    """What answers is no blindfuse server, or one that this client does not understand: its answer was thrown away."""
+
+
+class AlteredCacheError(BlindfuseError):
+    """A hint on disk is missing, or is not what was downloaded."""
+
+
+class MachineError(BlindfuseError):
+    """This machine failed: memory, or a disk."""
+
+
+class ConnectionTroubleError(BlindfuseError, ConnectionError):
+    """No server answers, or the connection broke."""
+
+
+class ServerRefusedError(BlindfuseError):
+    """The server answered with an error; the message holds its own words."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ServerBusyError(ServerRefusedError):
+    """Status 503, again and again: the server's queue is full. `retry_after` seconds is what it asks for."""
+
+    def __init__(self, message: str, status: int = 503, retry_after: int | None = None) -> None:
+        super().__init__(message, status)
+        self.retry_after = retry_after
+
+
+class StoppedError(BlindfuseError):
+    """The call was stopped before it was done, as when its client was closed by another thread."""
+
+
+_KINDS: dict[str, type[BlindfuseError]] = {
+    "bad_input": BadInputError,
+    "protocol": ProtocolError,
+    "altered_cache": AlteredCacheError,
+    "machine": MachineError,
+    "connection": ConnectionTroubleError,
+}
+
+# Messages of the library that tell a person at the command line what helps.
+_CURES = {
+    "with: blindfuse-client sync --verify URL": "with sync(verify=True)",
+    "name the file of yours with --api-key-file": "pass yours as api_key=",
+    "with --cache": "with cache=",
+    "http.api_key is": "api_key= is",
+    "with --ca-file": "with ca_file=",
+    "--hint-bytes-max": "hint_bytes_max=",
+    "--transfer-bytes-max": "transfer_bytes_max=",
+}
+
+
+# The library's message for a number in a keyword database. Here numbers are of another type than keys.
+_NOT_BY_NUMBER = "this database is asked by key, not by number"
+
+
+def from_native(kind: str, message: str, status: int | None, retry_after: int | None) -> Exception:
+    """The exception for an error of the library; called by the extension module."""
+    if message == _NOT_BY_NUMBER:
+        return TypeError(f"{message}; give the key as str or bytes")
+    for words, cure in _CURES.items():
+        message = message.replace(words, cure)
+    if kind == "busy":
+        return ServerBusyError(message, status or 503, retry_after)
+    if kind == "refused":
+        return ServerRefusedError(message, status or 0)
+    if kind == "stopped":
+        return StoppedError("the call was stopped before it was done")
+    return _KINDS[kind](message)

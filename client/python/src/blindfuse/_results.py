@@ -1,0 +1,51 @@
+"""What a client tells its caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One look-up, and what it took."""
+
+    value: bytes | None  # None: the key is not there
+    query_bytes: int
+    response_bytes: int
+    prepare_seconds: float  # its share of the pass that made its query
+    server_seconds: float  # of the whole request, which other keys may have shared
+    decode_seconds: float
+    total_seconds: float  # all of that, and making the query from the prepared one
+
+    @property
+    def found(self) -> bool:
+        return self.value is not None
+
+
+@dataclass(frozen=True)
+class SyncResult:
+    """One synchronization of the hints."""
+
+    epoch: str
+    shard_count: int
+    shards_fetched: int
+    bytes_fetched: int  # of hints and shard table
+    hint_bytes: int  # of all shards
+    seconds: float
+
+
+@dataclass(frozen=True)
+class DatabaseInfo:
+    """One epoch of a database."""
+
+    epoch: str  # its identity: 64 hex digits
+    is_index: bool  # keys are the numbers 0 .. key_count - 1, not byte strings
+    key_count: int
+    value_bytes_max: int
+    parameter_set: str  # "lwe-1774"
+    row_count: int  # of every shard: the words of a query
+    shard_count: int
+    query_bytes: int
+    response_bytes: int
+    hint_bytes: int  # of all shards: what a new client downloads
+    failure_log2: float  # a look-up goes wrong with at most 2 to this

@@ -1,0 +1,99 @@
+"""A server between a client and the real one, which counts, holds and spoils what passes; and others."""
+
+from __future__ import annotations
+
+import http.client
+import http.server
+import threading
+import urllib.parse
+from typing import Callable
+
+Change = Callable[[str, bytes], bytes]
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Proxy
+
+    def do_GET(self) -> None:
+        self._pass_on(b"")
+
+    def do_POST(self) -> None:
+        self._pass_on(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def _pass_on(self, body: bytes) -> None:
+        self.server.requests.append(f"{self.command} {self.path}")
+        if self.command == "POST":
+            self.server.asked.set()
+            self.server.may_answer.wait(60)
+        if self.server.broken:
+            self.close_connection = True
+            return
+        status, kind, answer = self.server.answer(self.command, self.path, body, dict(self.headers))
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, upstream: str | None = None, change: Change | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.upstream = urllib.parse.urlsplit(upstream or "")
+        self.change = change
+        self.requests: list[str] = []
+        self.asked = threading.Event()  # for values
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.broken = False
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.02,))
+        self.thread.start()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass  # a client that did not wait for its answer
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    @property
+    def queries(self) -> int:
+        """How many requests asked for values."""
+        return sum(request.startswith("POST") for request in self.requests)
+
+    def answer(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, str, bytes]:
+        connection = http.client.HTTPConnection(self.upstream.netloc, timeout=60)
+        kept = {name: value for name, value in headers.items() if name in ("Content-Type", "Range", "Authorization")}
+        connection.request(method, path, body or None, kept)
+        response = connection.getresponse()
+        answer = response.read()
+        connection.close()
+        if self.change is not None:
+            answer = self.change(path, answer)
+        return response.status, response.headers["Content-Type"], answer
+
+    def __enter__(self) -> Proxy:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.may_answer.set()
+        self.shutdown()
+        self.server_close()
+        self.thread.join()
+
+
+class Page(Proxy):
+    """Answers the same, whatever it is asked."""
+
+    def __init__(self, body: bytes, status: int = 200, kind: str = "text/html") -> None:
+        self.page = (status, kind, body)
+        super().__init__()
+
+    def answer(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, str, bytes]:
+        return self.page

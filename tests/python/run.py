@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Builds the wheel of the Python package, installs it in a fresh virtual environment, and runs mypy and pytest over it.
+Exits with 77, for "skipped", where the tools for that are not installed (`make test` installs them)."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+TESTS = pathlib.Path(__file__).resolve().parent
+ROOT = TESTS.parent.parent
+PACKAGE = ROOT / "client" / "python"
+
+# In an environment with nothing but the wheel.
+ALONE = """
+import sys, tempfile, blindfuse
+with tempfile.TemporaryDirectory() as folder:
+    with blindfuse.Database.build({"tea": "hot"}, folder + "/db").serve() as server:
+        with server.connect(cache=folder + "/cache") as drinks:
+            assert drinks.get_many(["tea", "coffee"]) == {"tea": b"hot", "coffee": None}
+try:
+    blindfuse.connect(server.url, progress=True)
+    sys.exit("a progress bar without tqdm")
+except blindfuse.BadInputError as error:
+    assert "pip install" in str(error)
+"""
+
+
+def run(*command, **options):
+    print("+", *command, flush=True)
+    subprocess.run([str(part) for part in command], check=True, **options)
+
+
+def check_source_package(python, work):
+    """All that the wheel was compiled from is in the source package as well, at the same places."""
+    run(python, "-m", "build", "--sdist", "--no-isolation", "--outdir", work / "dist", PACKAGE,
+        stdout=subprocess.DEVNULL)
+    with tarfile.open(next((work / "dist").glob("*.tar.gz"))) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    compiled = {pathlib.Path(entry["file"]) for entry in json.loads((work / "build/compile_commands.json").read_text())}
+    # Not what was installed into a build folder.
+    sources = [path.relative_to(ROOT) for path in compiled if path.is_relative_to(ROOT)]
+    ours = {f"tree/{path}" for path in sources if not path.parts[0].startswith("build")}
+    headers = {f"tree/{path.relative_to(ROOT)}" for name in ("src", "client") for path in (ROOT / name).rglob("*.h")}
+    missing = ((ours | headers) - packed) | ({"tree/CMakeLists.txt", "tree/cmake/client.cmake", "PKG-INFO"} - packed)
+    if missing or not ours:
+        sys.exit(f"missing in the source package: {sorted(missing)}")
+    if junk := [name for name in packed if "__pycache__" in name or name.endswith((".so", ".o"))]:
+        sys.exit(f"in the source package: {junk}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--blindfuse", required=True, help="the operator's program")
+    parser.add_argument("--client", required=True, help="the client's program")
+    parser.add_argument("--tools", type=pathlib.Path, required=True, help="virtual environment of `make test`")
+    parser.add_argument("--work", type=pathlib.Path, required=True, help="folder to build in")
+    arguments = parser.parse_args()
+    tools = arguments.tools.resolve() / "bin"
+    if not (tools / "pytest").exists():
+        print(f"skipped: there is no {tools / 'pytest'}")
+        sys.exit(77)
+    work = arguments.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    environment = dict(os.environ, BLINDFUSE_PROGRAM=str(pathlib.Path(arguments.blindfuse).resolve()),
+                       BLINDFUSE_CLIENT=str(pathlib.Path(arguments.client).resolve()),
+                       CMAKE_BUILD_PARALLEL_LEVEL=str(os.cpu_count() or 1))
+
+    # The folder of the last build is used again: only what changed is compiled.
+    with tempfile.TemporaryDirectory(dir=work) as fresh:
+        fresh = pathlib.Path(fresh)
+        run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", fresh / "dist",
+            f"-Cbuild-dir={work / 'build'}", PACKAGE, env=environment, stdout=subprocess.DEVNULL)
+        (wheel,) = (fresh / "dist").glob("*.whl")
+        print(wheel.name)
+        (fresh / "build").symlink_to(work / "build")
+        check_source_package(tools / "python", fresh)
+
+        run(tools / "python", "-m", "venv", fresh / "venv")
+        python = fresh / "venv" / "bin" / "python"
+        run(python, "-m", "pip", "install", "--quiet", "--no-index", wheel)
+        run(python, "-I", "-c", ALONE, env=environment)
+
+        mypy = [tools / "mypy", "--strict", f"--cache-dir={work / 'mypy'}"]
+        run(*mypy, PACKAGE / "src" / "blindfuse")
+        run(*mypy, *sorted(TESTS.glob("[!r]*.py")), env=dict(environment, MYPYPATH=f"{TESTS}:{PACKAGE / 'src'}"))
+        run(*mypy, "--python-executable", python, TESTS / "usage.py")
+        # The tools are the other environment's; what is in this one comes first.
+        (packages,) = arguments.tools.resolve().glob("lib/python*/site-packages")
+        (own,) = (fresh / "venv").glob("lib/python*/site-packages")
+        (own / "tools.pth").write_text(f"{packages}\n")
+        run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={fresh / 'tests'}", TESTS,
+            env=environment)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as failed:
+        sys.exit(f"failed: {' '.join(map(str, failed.cmd))}")

@@ -1,0 +1,199 @@
+"""Threads, asyncio, Ctrl-C, fork, and the end of the interpreter."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import blindfuse
+from blindfuse import _client
+from proxy import Proxy
+
+Held = tuple[blindfuse.Client, Proxy]
+
+
+def test_threads_share_requests(proxy: Proxy, cache: Path) -> None:
+    with blindfuse.connect(proxy.url, cache=cache) as words, ThreadPoolExecutor(32) as pool:
+        words.sync()
+        keys = [f"word {i}" for i in range(128)]
+        assert list(pool.map(words.get, keys)) == [f"meaning {i}".encode() for i in range(128)]
+        assert proxy.queries < 64
+
+
+def test_awaited_together_is_asked_together(proxy: Proxy, cache: Path) -> None:
+    async def main() -> None:
+        async with await blindfuse.aconnect(proxy.url, cache=cache) as words:
+            await words.sync_async()
+            await words.aprepare(16)
+            found = await asyncio.gather(*(words.aget(f"word {i}") for i in range(16)))
+            assert found == [f"meaning {i}".encode() for i in range(16)]
+            assert proxy.queries <= 4
+            assert await words.aget_many(["word 1", "nowl"]) == {"word 1": b"meaning 1", "nowl": None}
+            assert [answer.found for answer in await words.alook_up(["nowl", "word 1"])] == [False, True]
+            assert (await words.ainfo()).key_count == 2003
+
+    asyncio.run(main())
+
+
+def test_other_threads_go_on_meanwhile(held: Held) -> None:
+    words, proxy = held
+    count = 0
+
+    def release() -> None:
+        nonlocal count
+        proxy.asked.wait(10)
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            count += 1
+        proxy.may_answer.set()
+
+    thread = threading.Thread(target=release)
+    thread.start()
+    assert words.get("word 1") == b"meaning 1"
+    thread.join()
+    assert count > 1000
+
+
+def test_cancelling_a_task_stops_its_look_up(held: Held) -> None:
+    words, proxy = held
+
+    async def main() -> None:
+        task = asyncio.create_task(words.aget("word 1"))
+        while not proxy.asked.is_set():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(words.aget("word 2"), 0.2)
+        proxy.may_answer.set()
+        assert await words.aget("word 3") == b"meaning 3"
+
+    start = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - start < 5
+
+
+def test_closing_stops_what_runs(held: Held) -> None:
+    words, proxy = held
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(words.get, f"word {i}") for i in range(2)]
+        assert proxy.asked.wait(10)
+        start = time.monotonic()
+        words.close()
+        for future in running:
+            with pytest.raises(blindfuse.StoppedError):
+                future.result(5)
+        assert time.monotonic() - start < 3
+
+
+def test_closing_stops_what_is_awaited_and_what_waits_for_a_thread(held: Held) -> None:
+    words, proxy = held
+    count = 100
+    assert count > _client._THREADS
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(words.aget(f"word {i}")) for i in range(count)]
+        await asyncio.to_thread(proxy.asked.wait, 10)
+        words.close()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {blindfuse.StoppedError}
+        with pytest.raises(blindfuse.BadInputError, match="closed; connect again"):
+            await words.aget("word 1")
+
+    start = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - start < 5
+
+
+def test_closing_in_another_thread_while_tasks_begin(server: blindfuse.Server, cache: Path) -> None:
+    async def main(words: blindfuse.Client, delay: float) -> list[object]:
+        closing = threading.Timer(delay, words.close)
+        closing.start()
+        outcomes: list[object] = []
+        while not words.closed:
+            outcomes += await asyncio.gather(*(words.aget(i) for i in range(8)), return_exceptions=True)
+        closing.join()
+        return outcomes
+
+    kinds = (TypeError, blindfuse.StoppedError, blindfuse.BadInputError)
+    for i in range(20):
+        with server.connect(cache=cache) as words:
+            words.sync()
+            outcomes = asyncio.run(main(words, i / 2000))
+            assert [outcome for outcome in outcomes if not isinstance(outcome, kinds)] == []
+
+
+# Asks where no answer comes, and is interrupted.
+INTERRUPTED = """
+import signal, sys, threading, time, blindfuse
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it
+words = blindfuse.connect(sys.argv[1], cache=sys.argv[2])
+behind = sys.argv[3] == "behind another thread"
+if behind:
+    threading.Thread(target=words.get, args=("word 1",), daemon=True).start()
+    time.sleep(0.5)
+try:
+    words.get("word 2")
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    if behind:
+        words.close()
+"""
+
+
+@pytest.mark.parametrize("where", ["alone", "behind another thread"])
+def test_ctrl_c(held: Held, cache: Path, where: str) -> None:
+    _, proxy = held
+    command = [sys.executable, "-c", INTERRUPTED, proxy.url, str(cache), where]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert proxy.asked.wait(20)
+        time.sleep(1)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        try:
+            output, _ = process.communicate(timeout=10)
+        finally:
+            process.kill()
+        assert (process.returncode, output) == (0, b"interrupted\n")
+        assert time.monotonic() - start < 3
+
+
+DAEMON = """
+import sys, threading, time, blindfuse
+words = blindfuse.connect(sys.argv[1], cache=sys.argv[2], progress=print)
+for i in range(4):
+    threading.Thread(target=words.get, args=(f"word {i}",), daemon=True).start()
+time.sleep(1)
+"""
+
+
+def test_the_interpreter_ends_while_daemon_threads_wait(held: Held, cache: Path) -> None:
+    _, proxy = held
+    done = subprocess.run([sys.executable, "-c", DAEMON, proxy.url, cache], capture_output=True, timeout=20)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_client_is_not_for_a_forked_child(words: blindfuse.Client) -> None:
+    assert words.get("word 1") == b"meaning 1"
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            words.get("word 1")
+        except blindfuse.BadInputError as error:
+            status = 0 if "connect again" in str(error) else 2
+        words.close()
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert words.get("word 1") == b"meaning 1"

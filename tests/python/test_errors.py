@@ -1,0 +1,199 @@
+"""What goes wrong: each a clear error that names the cure, never a hang, never a wrong answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import blindfuse
+from blindfuse import _errors
+from proxy import Page, Proxy
+
+
+@pytest.mark.parametrize(
+    "url", ["words", "ftp://127.0.0.1", "http://", "http://127.0.0.1:0", "http://a b", "http://[::1"]
+)
+def test_wrong_urls(url: str) -> None:
+    with pytest.raises(blindfuse.BadInputError, match="write it like http://127.0.0.1:8080"):
+        blindfuse.connect(url)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"timeout": 0}, blindfuse.BadInputError, "timeout=0 is out of range"),
+        ({"timeout": float("nan")}, blindfuse.BadInputError, "out of range"),
+        ({"timeout": "5"}, TypeError, "number of seconds"),
+        ({"threads": -1}, blindfuse.BadInputError, "threads=-1"),
+        ({"threads": True}, TypeError, "threads= takes an int"),
+        ({"prepare": 0}, blindfuse.BadInputError, "prepare=0"),
+        ({"hint_bytes_max": -1}, blindfuse.BadInputError, "hint_bytes_max=-1"),
+        ({"cache": 5}, TypeError, "cache= takes a path"),
+        ({"cache": ""}, blindfuse.BadInputError, "cache="),
+        ({"ca_file": "/no/such/file"}, blindfuse.BadInputError, "/no/such/file"),
+        ({"api_key": "a\r\nX: y"}, blindfuse.BadInputError, "api_key="),
+        ({"api_key": "no!key"}, blindfuse.BadInputError, "^api_key= is no API key"),
+        ({"api_key": ""}, blindfuse.BadInputError, "api_key= is empty"),
+        ({"api_key": b"a"}, TypeError, "api_key= takes a str"),
+        ({"progress": 1}, TypeError, "progress= takes"),
+    ],
+)
+def test_wrong_options(
+    options: dict[str, object], error: type[Exception], words: str, server: blindfuse.Server
+) -> None:
+    with pytest.raises(error, match=words):
+        blindfuse.connect(server.url, **options)  # type: ignore[arg-type]
+
+
+def test_a_url_that_is_no_text() -> None:
+    with pytest.raises(TypeError, match="url= takes a str"):
+        blindfuse.connect(b"http://127.0.0.1:8080")  # type: ignore[arg-type]
+
+
+def test_nobody_answers() -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        with pytest.raises(blindfuse.ConnectionTroubleError, match="check the address") as caught:
+            blindfuse.connect(f"http://127.0.0.1:{nobody.getsockname()[1]}")
+    assert isinstance(caught.value, ConnectionError)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"<html>a web page</html>", 200), (b"{}", 200), (b"", 200), (b"not here", 404), (b"[" * 9000, 200)],
+)
+def test_servers_of_another_kind(body: bytes, status: int) -> None:
+    with Page(body, status) as other, pytest.raises(blindfuse.ProtocolError, match=other.url):
+        blindfuse.connect(other.url)
+
+
+@pytest.mark.parametrize(("member", "value"), [("format", "blindfuse/2"), ("mode", "packed"), ("lwe", "lwe-9999")])
+def test_what_this_client_does_not_know(server: blindfuse.Server, member: str, value: str) -> None:
+    def renew(path: str, body: bytes) -> bytes:
+        manifest = json.loads(body)
+        assert member in manifest
+        manifest[member] = value
+        return json.dumps(manifest).encode()
+
+    with Proxy(server.url, renew) as newer:
+        with pytest.raises(blindfuse.ProtocolError, match=f"{newer.url}.*{value}"):
+            blindfuse.connect(newer.url)
+
+
+def test_a_hint_that_is_not_the_one_promised(server: blindfuse.Server, cache: Path) -> None:
+    spoils = True
+
+    def spoil(path: str, body: bytes) -> bytes:
+        return body[:-1] + bytes([body[-1] ^ 1]) if spoils and "/hint" in path else body
+
+    with Proxy(server.url, spoil) as proxy, blindfuse.connect(proxy.url, cache=cache) as words:
+        with pytest.raises(blindfuse.ProtocolError):
+            words.get("word 1")
+        assert proxy.queries == 0
+        spoils = False
+        assert words.get("word 1") == b"meaning 1"
+
+
+def test_a_hint_altered_on_disk(words: blindfuse.Client, cache: Path) -> None:
+    words.sync()
+    spoiled = 0
+    for path in cache.rglob("*.hint"):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.chmod(0o644)
+        path.write_bytes(data)
+        spoiled += 1
+    assert spoiled and words.sync(verify=True).shards_fetched == spoiled
+    assert words.get("word 1") == b"meaning 1"
+
+
+def test_offline_for_a_moment(proxy: Proxy, cache: Path) -> None:
+    with blindfuse.connect(proxy.url, cache=cache) as words:
+        assert words.get("word 1") == b"meaning 1"
+        proxy.broken = True
+        with pytest.raises(blindfuse.ConnectionTroubleError, match="try again later"):
+            words.get("word 2")
+        proxy.broken = False
+        assert words.get("word 2") == b"meaning 2"
+
+
+def test_no_answer_in_time(proxy: Proxy, cache: Path) -> None:
+    with blindfuse.connect(proxy.url, cache=cache, timeout=1) as words:
+        words.sync()
+        proxy.may_answer.clear()
+        with pytest.raises(blindfuse.ConnectionTroubleError, match="nothing came for 1 s"):
+            words.get("word 1")
+
+
+def test_answers_of_the_wrong_length(server: blindfuse.Server, cache: Path) -> None:
+    with Proxy(server.url, lambda path, body: body[:-1] if "/queries" in path else body) as proxy:
+        with blindfuse.connect(proxy.url, cache=cache) as words, pytest.raises(blindfuse.ProtocolError):
+            words.get("word 1")
+
+
+def test_too_large_a_database_is_refused(server: blindfuse.Server, cache: Path) -> None:
+    with server.connect(cache=cache, hint_bytes_max=10) as words:
+        with pytest.raises(blindfuse.BadInputError, match="hint_bytes_max="):
+            words.get("word 1")
+
+
+def test_a_cache_that_cannot_be(server: blindfuse.Server, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(blindfuse.BlindfuseError, match="file"):
+        with server.connect(cache=tmp_path / "file" / "cache") as words:
+            words.get("word 1")
+
+
+# Files larger than a few bytes cannot be written, as on a full disk.
+NO_SPACE = """
+import resource, signal, sys, blindfuse
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (500, resource.RLIM_INFINITY))
+words = blindfuse.connect(sys.argv[1], cache=sys.argv[2])
+try:
+    words.get("word 1")
+except blindfuse.MachineError as error:
+    print(error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    assert words.get("word 1") == b"meaning 1"
+"""
+
+
+def test_no_space_on_the_disk(server: blindfuse.Server, cache: Path) -> None:
+    command = [sys.executable, "-c", NO_SPACE, server.url, str(cache)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert str(cache) in done.stdout
+
+
+def test_keys_for_the_server(tmp_path: Path, database: blindfuse.Database) -> None:
+    program = os.environ["BLINDFUSE_PROGRAM"]
+    made = subprocess.run([program, "api-key", "alice", "--file", tmp_path / "keys"], capture_output=True, check=True)
+    with database.serve(arguments=["--api-keys", str(tmp_path / "keys")]) as server:
+        with pytest.raises(blindfuse.ServerRefusedError, match="api_key=") as caught:
+            server.connect(cache=tmp_path / "cache")
+        assert caught.value.status == 401
+        with server.connect(cache=tmp_path / "cache", api_key=made.stdout.decode().strip()) as words:
+            assert words.get("word 1") == b"meaning 1"
+
+
+def test_a_busy_server() -> None:
+    with Page(b"{}", 503, "application/problem+json") as busy, pytest.raises(blindfuse.ServerBusyError) as caught:
+        blindfuse.connect(busy.url)
+    assert caught.value.status == 503 and caught.value.retry_after is None
+
+
+def test_cures_are_reworded_from_what_the_library_says() -> None:
+    """A message that is worded anew there has to be here as well: else Python's users read of command lines."""
+    client = Path(__file__).resolve().parents[2] / "client"
+    # Long texts are written in pieces.
+    sources = "".join(re.sub(r'"\s*\n\s*"', "", path.read_text()) for path in client.glob("*.cpp"))
+    for words in _errors._CURES:
+        assert words in sources, words

@@ -1,0 +1,35 @@
+"""What a caller may write, for mypy --strict; and that it says what it means."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import blindfuse
+
+
+def use(words: blindfuse.Client, names: list[str], numbers: list[int]) -> None:
+    value: Optional[bytes] = words.get("owl")
+    by_name: dict[str, Optional[bytes]] = words.get_many(names)
+    by_number: dict[int, Optional[bytes]] = words.get_many(numbers)
+    sizes: list[int] = [answer.response_bytes for answer in words.look_up([*names, b"owl"])]
+    epoch: str = words.info.epoch
+    print(value, by_name, by_number, sizes, epoch, words["owl"], "owl" in words)
+    words.get(1.5)  # type: ignore[arg-type]
+    words.get(None)  # type: ignore[arg-type]
+
+
+async def use_async(url: str) -> dict[str, Optional[bytes]]:
+    async with await blindfuse.aconnect(url, timeout=2.5, progress=print) as words:
+        first: Optional[bytes] = await words.aget("owl")
+        print(first)
+        return await words.aget_many(["owl"])
+
+
+def make() -> None:
+    database = blindfuse.Database.build({"owl": b"bird"}, "db")
+    blindfuse.Database.build(((b"a", "b") for _ in range(1)), "db", shards=2)
+    blindfuse.Database.build(["first", "second"], "db", index=True)
+    birds: dict[str, str] = {"owl": "bird"}
+    blindfuse.Database.build(birds, "db")
+    with database.serve() as server, server.connect() as words:
+        use(words, ["owl"], [])
