@@ -1,0 +1,153 @@
+// The browser client of blindfuse: private look-ups. The server learns how many keys are asked for and when; not
+// which, and not whether they are there.
+
+/** Keys are strings (their UTF-8) or bytes; in an index database numbers 0, 1, 2, ... */
+export type Key = string | Uint8Array | number | bigint;
+
+export type Stage =
+  | 'waiting-for-lock'
+  | 'fetching-hints'
+  | 'preparing-queries'
+  | 'waiting-for-server'
+  | 'waiting-for-answer'
+  | 'checking-hints'
+  | 'decoding-answers';
+
+export interface Progress {
+  stage: Stage;
+  /** Bytes of hints, rows of the database, or keys; 0 while waiting. */
+  done: number;
+  total: number;
+}
+
+export interface ConnectOptions {
+  /** Called about twenty times a second while the client works. */
+  onProgress?: ((progress: Progress) => void) | null;
+  /** Where the server asks for one. */
+  apiKey?: string;
+  /** Whether hints are kept for the next visit, in IndexedDB. Default: 'persistent', as far as the browser allows. */
+  storage?: 'persistent' | 'memory';
+  /** Queries to make ahead, on all processors up to four, while the client is idle, once it has been asked for a key. Default: 1. */
+  prepareAhead?: number;
+  /** A database whose hints take more is refused before anything is fetched. Default: 1 GiB. */
+  hintBytesMax?: number;
+  /** The same for one query or response. Default: 256 MiB. */
+  transferBytesMax?: number;
+  /** Stops connect() alone; every method takes one of its own. */
+  signal?: AbortSignal | null;
+}
+
+/** A signal stops the worker, and with it everything that the client was asked: the rest fails, too, with a
+ * CancelledError. The client can be used again, but a download that was going on begins anew; one that broke by itself
+ * goes on where it was. */
+export interface CallOptions {
+  signal?: AbortSignal;
+}
+
+/** What the server offers, as of the last time that it was asked. */
+export interface DatabaseInfo {
+  readonly epoch: string;
+  readonly kind: 'keyword' | 'index';
+  readonly keyCount: number;
+  readonly rowCount: number;
+  readonly shardCount: number;
+  readonly recordBytes: number;
+  readonly valueBytesMax: number;
+  readonly queryBytes: number;
+  readonly responseBytes: number;
+  /** Of all shards: what a first visit downloads. */
+  readonly hintBytes: number;
+  /** What the server reads to answer one query. */
+  readonly databaseBytes: number;
+  readonly parameterSet: string;
+}
+
+export interface SyncResult {
+  epoch: string;
+  shardCount: number;
+  shardsFetched: number;
+  bytesFetched: number;
+  hintBytes: number;
+  seconds: number;
+}
+
+/** One look-up, and what it took. */
+export interface Answer {
+  /** null: the key is not there. */
+  value: Uint8Array | null;
+  queryBytes: number;
+  responseBytes: number;
+  prepareSeconds: number;
+  serverSeconds: number;
+  decodeSeconds: number;
+  totalSeconds: number;
+  /** With `inspect`: the very bytes sent and received. */
+  query?: Uint8Array;
+  response?: Uint8Array;
+}
+
+export interface Client {
+  readonly url: string;
+  readonly info: DatabaseInfo;
+  /** Whether hints are kept for the next visit, and why not. */
+  readonly storage: 'persistent' | 'memory';
+  readonly storageReason: string | null;
+  /** Queries that are ready to be sent. */
+  readonly preparedCount: number;
+
+  /** Fetches what has changed of the hints, which otherwise the first look-up does; with `verify`, checks those that
+   * are here first. */
+  sync(options?: CallOptions & {verify?: boolean}): Promise<SyncResult>;
+  /** null: the key is not there. */
+  get(key: Key, options?: CallOptions): Promise<Uint8Array | null>;
+  /** The value as UTF-8 text. */
+  getText(key: Key, options?: CallOptions): Promise<string | null>;
+  /** Several keys, in their order: one pass to prepare the queries of every 64, and up to sixteen in a request. When
+   * the database changes meanwhile, every 64 are of one version. */
+  getMany(keys: Iterable<Key>, options?: CallOptions): Promise<(Uint8Array | null)[]>;
+  lookUp(key: Key, options?: CallOptions & {inspect?: boolean}): Promise<Answer>;
+  /** Makes so many more queries ahead, in one pass; up to 1000 can be ready. Memory: 4 bytes a row of the database for
+   * each. */
+  prepare(count: number, options?: CallOptions): Promise<void>;
+  /** Ends the worker; what it was asked fails with a CancelledError. */
+  close(): void;
+}
+
+/** Asks the server what it offers. `url` may be relative to the page. Keys of a wrong type are a TypeError;
+ * everything else that goes wrong is a BlindfuseError. */
+export function connect(url: string, options?: ConnectOptions): Promise<Client>;
+
+export type ErrorCode =
+  | 'bad-input'
+  | 'connection'
+  | 'protocol'
+  | 'refused'
+  | 'busy'
+  | 'epoch-gone'
+  | 'cancelled'
+  | 'storage'
+  | 'machine';
+
+/** The message is one line that names the cure. */
+export class BlindfuseError extends Error {
+  readonly code: ErrorCode;
+  /** Of the server's answer, when it refused. */
+  readonly status?: number;
+  readonly retryAfterS?: number;
+  /** The site was updated since the page was loaded, and only loading it again helps. */
+  readonly isOutdated?: boolean;
+}
+/** A URL, an option, or a key is not what it should be; or a database needs more than the limits allow. */
+export class BadInputError extends BlindfuseError {}
+/** No server answered, the connection broke, or the client's own files do not load. */
+export class ConnectionError extends BlindfuseError {}
+/** What answered is no blindfuse server, a newer one, or one that breaks the protocol. */
+export class ProtocolError extends BlindfuseError {}
+/** The server answered with an error: codes 'refused', 'busy' and 'epoch-gone'. */
+export class RefusedError extends BlindfuseError {}
+/** A signal or close() ended it. */
+export class CancelledError extends BlindfuseError {}
+/** Hints that were kept are damaged: sync({verify: true}) fetches them again. */
+export class StorageError extends BlindfuseError {}
+/** The browser failed: memory, or a worker that does not start. */
+export class MachineError extends BlindfuseError {}

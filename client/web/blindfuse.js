@@ -1,0 +1,287 @@
+// The browser client: private look-ups in a database that a blindfuse server offers.
+//
+//   import {connect} from './blindfuse.js';
+//   const words = await connect('https://example.org', {onProgress: console.log});
+//   const definition = await words.getText('serendipity');
+//
+// The C++ client library does the work, as WebAssembly in a worker; this file passes messages. What everything means
+// is in blindfuse.d.ts. A page needs, beside its own origin's scripts and workers, 'wasm-unsafe-eval' in its content
+// security policy, if it has one.
+
+import {buildId} from './build_id.js';
+import {BadInputError, CancelledError, ConnectionError, MachineError, errorOf} from './errors.js';
+
+export * from './errors.js';
+
+const MiB = 2 ** 20;
+const defaults = {
+  onProgress: null,
+  apiKey: '',
+  storage: 'persistent',
+  prepareAhead: 1,
+  hintBytesMax: 1024 * MiB,
+  transferBytesMax: 256 * MiB,
+  signal: null,
+};
+
+// What the numbers of the options may be. Hints lie in the browser's memory, beside the module's; the module's own ends
+// at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
+const bounds = {prepareAhead: 1000, hintBytesMax: 3 * 1024 * MiB, transferBytesMax: 512 * MiB};
+
+function checkedOptions(given) {
+  for (const name of Object.keys(given)) {
+    if (!(name in defaults)) {
+      throw new BadInputError('bad-input', `connect has no option ${name}; it has ${Object.keys(defaults).join(', ')}`);
+    }
+  }
+  const options = {...defaults};
+  for (const [name, value] of Object.entries(given)) if (value !== undefined) options[name] = value;
+  const wrong = (name, right) => {
+    throw new BadInputError('bad-input', `connect's ${name} must be ${right}`);
+  };
+  if (options.onProgress !== null && typeof options.onProgress !== 'function') wrong('onProgress', 'a function');
+  if (typeof options.apiKey !== 'string' || !/^[A-Za-z0-9._~+/=-]*$/.test(options.apiKey)) {
+    wrong('apiKey', 'the key that the server\'s operator gave out: letters, digits and -._~+/=');
+  }
+  if (options.storage !== 'persistent' && options.storage !== 'memory') wrong('storage', "'persistent' or 'memory'");
+  for (const [name, max] of Object.entries(bounds)) {
+    if (!Number.isInteger(options[name]) || options[name] < 0 || options[name] > max) {
+      wrong(name, `a whole number from 0 to ${max}`);
+    }
+  }
+  return options;
+}
+
+// The address of the server, whole: a page may give one relative to its own.
+function resolvedUrl(text) {
+  let url;
+  try {
+    url = new URL(text, globalThis.document?.baseURI);
+  } catch {
+    url = null;
+  }
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.search || url.hash || url.username) {
+    throw new BadInputError('bad-input', `'${text}' is not the URL of a server; write it like https://example.org/words`);
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+function bytesOfKey(key, kind) {
+  if (typeof key === 'number' || typeof key === 'bigint') {
+    if (kind !== 'index') throw new TypeError('this database is asked by key, a string or a Uint8Array, not by number');
+    if (key < 0 || (typeof key === 'number' && !Number.isSafeInteger(key))) {
+      throw new TypeError('the number of an entry is 0, 1, 2, ...; a bigint above 2^53');
+    }
+    return new TextEncoder().encode(String(key));
+  }
+  if (typeof key === 'string') {
+    if (/\p{Surrogate}/u.test(key)) throw new TypeError('a key has half a surrogate pair, which is no text');
+    return new TextEncoder().encode(key);
+  }
+  if (key instanceof Uint8Array && kind !== 'index') return key.slice();
+  throw new TypeError(kind === 'index' ? 'a key of this database is a number or a bigint'
+    : 'a key is a string or a Uint8Array');
+}
+
+// One worker, and what it was asked.
+class Connection {
+  constructor(hear) {
+    this.pending = new Map();
+    this.lastId = 0;
+    this.hear = hear;
+    this.failure = null;
+    this.hasStarted = false;
+    const url = new URL('./worker.js', import.meta.url);
+    try {
+      this.worker = new Worker(url, {type: 'module', name: 'blindfuse'});
+    } catch (error) {
+      throw new MachineError('machine', `the browser starts no worker from ${url} (${error.message}): serve the client`
+        + ' from the page\'s own origin, and let its content security policy have worker-src \'self\'');
+    }
+    this.worker.onmessage = ({data}) => this.receive(data);
+    this.worker.onerror = (event) => {
+      event.preventDefault?.();
+      this.end(this.hasStarted
+        ? new MachineError('machine', `the client's worker failed (${event.message}); try again, or reload the page`)
+        : new ConnectionError('connection', `${url}, or what it imports, does not load`
+          + ` (${event.message || 'no reason given'}): check that this device is online, that all of the client's files`
+          + ' are served, and that the page\'s content security policy has worker-src \'self\''));
+    };
+    this.worker.onmessageerror = () => this.end(new MachineError('machine',
+      'the client\'s worker sent what cannot be read; reload the page'));
+  }
+
+  receive({id, reply, error, build, ...news}) {
+    this.hasStarted = true;
+    if (news.started && build !== buildId) {
+      this.end(new ConnectionError('connection', 'the site was updated since this page was loaded; reload the page',
+        {isOutdated: true}));
+      return;
+    }
+    const asked = this.pending.get(id);
+    this.pending.delete(id);
+    this.hear(reply ?? error ?? news);
+    if (error) {
+      const thrown = errorOf(error);
+      asked?.reject(thrown);
+      if (error.isFatal) this.end(thrown);
+    } else {
+      asked?.resolve(reply);
+    }
+  }
+
+  request(message) {
+    if (this.failure) return Promise.reject(this.failure);
+    return new Promise((resolve, reject) => {
+      const id = ++this.lastId;
+      this.pending.set(id, {resolve, reject});
+      this.worker.postMessage({...message, id});
+    });
+  }
+
+  // For good: everything that waits, and everything later, fails with `error`. What it had prepared is gone.
+  end(error) {
+    if (this.failure) return;
+    this.failure = error;
+    this.worker.terminate();
+    this.hear({prepared: 0});
+    for (const {reject} of this.pending.values()) reject(error);
+    this.pending.clear();
+  }
+}
+
+class Client {
+  #url;
+  #options;
+  #connection = null;
+  #connected = null; // settles when #connection can be asked
+  #isClosed = false;
+  #info = null;
+  #preparedCount = 0;
+  #storage = {kind: 'memory', reason: null};
+
+  constructor(url, options) {
+    this.#url = url;
+    this.#options = options;
+  }
+
+  get url() {
+    return this.#url;
+  }
+  get info() {
+    return this.#info;
+  }
+  get storage() {
+    return this.#storage.kind;
+  }
+  get storageReason() {
+    return this.#storage.reason;
+  }
+  get preparedCount() {
+    return this.#preparedCount;
+  }
+
+  async sync({verify = false, signal} = {}) {
+    const reply = await this.#ask({op: 'sync', verify: Boolean(verify)}, signal);
+    const {epoch, shardCount, shardsFetched, bytesFetched, hintBytes, seconds} = reply;
+    return {epoch, shardCount, shardsFetched, bytesFetched, hintBytes, seconds};
+  }
+
+  async get(key, {signal} = {}) {
+    return (await this.#lookUp([key], false, signal)).values[0];
+  }
+
+  async getText(key, {signal} = {}) {
+    const value = await this.get(key, {signal});
+    if (value === null) return null;
+    try {
+      return new TextDecoder('utf-8', {fatal: true, ignoreBOM: true}).decode(value);
+    } catch {
+      throw new BadInputError('bad-input', 'the value of this key is not UTF-8; use get(), which gives its bytes');
+    }
+  }
+
+  async getMany(keys, {signal} = {}) {
+    if (typeof keys === 'string' || typeof keys?.[Symbol.iterator] !== 'function' || keys instanceof Uint8Array) {
+      throw new TypeError('getMany takes an array of keys');
+    }
+    const all = [...keys];
+    return all.length === 0 ? [] : (await this.#lookUp(all, false, signal)).values;
+  }
+
+  async lookUp(key, {inspect = false, signal} = {}) {
+    const {values, costs, query, response} = await this.#lookUp([key], Boolean(inspect), signal);
+    return {value: values[0], ...costs[0], ...(inspect ? {query, response} : {})};
+  }
+
+  async prepare(count, {signal} = {}) {
+    if (!Number.isInteger(count) || count < 0 || count > bounds.prepareAhead) {
+      throw new TypeError(`prepare takes how many, a whole number from 0 to ${bounds.prepareAhead}`);
+    }
+    await this.#ask({op: 'prepare', count}, signal);
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.#end(new CancelledError('cancelled', 'the client was closed; connect again'));
+  }
+
+  // connect()'s own part.
+  async start(signal) {
+    await this.#ask(null, signal);
+    return this;
+  }
+
+  async #lookUp(keys, inspect, signal) {
+    const bytes = keys.map((key) => bytesOfKey(key, this.#info.kind));
+    return this.#ask({op: 'lookUp', keys: bytes, inspect}, signal);
+  }
+
+  // Asks the worker, a new one where there is none; null only connects.
+  async #ask(message, signal) {
+    if (this.#isClosed) throw new CancelledError('cancelled', 'the client was closed; connect again');
+    if (signal && signal.aborted) throw new CancelledError('cancelled', 'cancelled by its signal');
+    // The worker does not listen while it works: what ends a call ends the worker, and all other calls with it.
+    const stop = () => this.#end(new CancelledError('cancelled',
+      'cancelled by a signal, and with it everything that this client was asked; ask again'));
+    signal?.addEventListener('abort', stop, {once: true});
+    try {
+      if (!this.#connection || this.#connection.failure) this.#connect();
+      const connection = this.#connection;
+      await this.#connected;
+      return message ? await connection.request(message) : undefined;
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+
+  #connect() {
+    const {apiKey, storage, prepareAhead, hintBytesMax, transferBytesMax} = this.#options;
+    const connection = new Connection((news) => this.#hear(news));
+    this.#connection = connection;
+    this.#connected = connection.request(
+      {op: 'connect', url: this.#url, apiKey, storage, prepareAhead, hintBytesMax, transferBytesMax});
+    // Whoever asks next tries anew.
+    this.#connected.catch((error) => connection.end(error));
+  }
+
+  #hear({info, prepared, storage, progress}) {
+    if (info) this.#info = Object.freeze(info);
+    if (prepared !== undefined) this.#preparedCount = prepared;
+    if (storage) this.#storage = storage;
+    if (progress) this.#options.onProgress?.(progress);
+  }
+
+  #end(error) {
+    this.#connection?.end(error);
+    this.#connection = null;
+  }
+}
+
+export async function connect(url, options = {}) {
+  if (typeof Worker === 'undefined' || typeof WebAssembly === 'undefined') {
+    throw new MachineError('machine', 'this is no browser with WebAssembly and workers; use a newer one');
+  }
+  const checked = checkedOptions(options);
+  return new Client(resolvedUrl(url), checked).start(checked.signal);
+}

@@ -1,0 +1,301 @@
+// The module's exports: one client, asked in JSON by worker.js.
+//
+//   blindfuse_call(request, size, keys, keys_size) -> whether it succeeded; the answer is then
+//   blindfuse_reply(), JSON, and blindfuse_bytes(), the bytes that it speaks of, until
+//   blindfuse_forget(), which wipes both. Requests, by "op":
+//
+//   connect    url, apiKey, folder, hintBytesMax, transferBytesMax
+//   sync       verify
+//   checkKeys  keys (the length of each; their bytes are `keys`): fails when one can be no key
+//   lookUp     keys, inspect
+//
+// Queries are prepared by several workers, each with a module of its own (preparation.h):
+//
+//   beginPrepare  count; gives "panels", and as bytes what the others need
+//   prepareHere   first, last: these panels, by this module
+//   prepareThere  first, last, and as `keys` those bytes: by a module that need not be connected;
+//                 gives the products as bytes
+//   addPrepared   first, last, and as `keys` those products
+//   endPrepare
+//   dropPrepare   instead, at any time
+//
+// Every answer has "info" and "prepared"; a failed one "error" (error_report.h). "values" has the
+// length of each value, -1 where there is none; after them, when inspecting, "sizes" are those of
+// the query and the response.
+#include <emscripten/emscripten.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/secret.h"
+#include "client/session.h"
+#include "client/url.h"
+#include "client/web/core/error_report.h"
+#include "client/web/core/preparation.h"
+#include "client/web/core/web_transport.h"
+#include "src/errors.h"
+
+namespace blindfuse::web {
+namespace {
+
+using nlohmann::json;
+using std::chrono::steady_clock;
+
+// Messages to a page cost it time.
+constexpr std::chrono::milliseconds kProgressInterval{50};
+
+// What is answered when there is no memory left to say more.
+constexpr std::string_view kNoMemory =
+    R"({"error":{"code":"machine","message":"the browser gives no more memory; close other pages"}})";
+
+struct Answered {
+  std::string text;
+  std::string_view reply;
+  std::vector<uint8_t> bytes;
+
+  void forget() {
+    blindfuse::wipe_memory(bytes.data(), bytes.size());
+    blindfuse::wipe_memory(text.data(), text.size());
+    *this = {};
+  }
+};
+
+// Everything of the one client that a module has.
+class Core {
+ public:
+  json call(const json& request, std::span<const uint8_t> keys, std::vector<uint8_t>& bytes) {
+    const auto op = request.at("op").get<std::string>();
+    if (op == "connect") return connect(request);
+    if (op == "prepareThere") {
+      bytes = multiply_elsewhere(keys, request.at("first"), request.at("last"));
+      return json::object();
+    }
+    if (!session_) throw std::logic_error("connect comes first");
+    if (op == "sync") return sync(request.at("verify"));
+    if (op == "checkKeys") {
+      session_->check_keys(keys_of(request, keys));
+      return json::object();
+    }
+    if (op == "lookUp") return look_up(request, keys, bytes);
+    if (op == "beginPrepare") return begin_prepare(request.at("count"), bytes);
+    if (op == "dropPrepare") {
+      preparation_.reset();
+      return json::object();
+    }
+    if (!preparation_) throw std::logic_error("beginPrepare comes first");
+    if (op == "prepareHere") {
+      preparation_->multiply_here(request.at("first"), request.at("last"));
+      return json::object();
+    }
+    if (op == "addPrepared") {
+      preparation_->add(request.at("first"), request.at("last"), keys);
+      return json::object();
+    }
+    if (op == "endPrepare") return end_prepare();
+    throw std::logic_error("no such request: " + op);
+  }
+
+  // As of the last manifest that could be read.
+  json info() {
+    if (!session_) return nullptr;
+    if (!last_.manifest.empty()) {
+      const std::string text = std::exchange(last_.manifest, {});
+      try {
+        info_ = info_of(parse_manifest(text));
+      } catch (const std::exception&) {
+        // The session says what is wrong with it.
+      }
+    }
+    return info_;
+  }
+
+  size_t prepared_count() const { return session_ ? session_->prepared_count() : 0; }
+
+ private:
+  static json info_of(const ParsedManifest& parsed) {
+    const Layout& layout = parsed.manifest.layout;
+    return {{"epoch", parsed.epoch},
+            {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
+            {"keyCount", layout.key_count},
+            {"rowCount", layout.row_count},
+            {"shardCount", layout.shard_count},
+            {"recordBytes", layout.record_bytes()},
+            {"valueBytesMax", layout.record.value_bytes},
+            {"queryBytes", layout.query_bytes()},
+            {"responseBytes", layout.response_bytes()},
+            {"hintBytes", layout.hint_bytes()},
+            {"databaseBytes", layout.matrix_bytes()},
+            {"parameterSet", layout.lwe->name}};
+  }
+
+  json connect(const json& request) {
+    const Url url = parse_url(request.at("url").get<std::string>());
+    ClientOptions options;
+    options.cache_folder = request.at("folder").get<std::string>();
+    options.thread_count = 1;
+    options.hint_bytes_max = request.at("hintBytesMax");
+    options.transfer_bytes_max = request.at("transferBytesMax");
+    options.progress = [this](const ClientProgress& progress) {
+      tell(progress);
+      return true;
+    };
+    auto transport =
+        std::make_unique<WebTransport>(url, request.at("apiKey").get<std::string>(), last_);
+    session_ = std::make_unique<Session>(std::move(transport), url.text(), std::move(options));
+    return json::object();
+  }
+
+  json sync(bool verify) {
+    const SyncResult result = session_->sync(verify);
+    return {{"epoch", result.epoch},
+            {"shardCount", result.shard_count},
+            {"shardsFetched", result.shards_fetched},
+            {"bytesFetched", result.bytes_fetched},
+            {"hintBytes", result.hint_bytes},
+            {"seconds", result.seconds}};
+  }
+
+  json begin_prepare(size_t count, std::vector<uint8_t>& bytes) {
+    preparation_.reset();
+    const Manifest& manifest = session_->database().manifest();
+    begun_at_ = steady_clock::now();
+    preparation_.emplace(PublicMatrix(manifest.seed, manifest.layout.lwe->dimension),
+                         manifest.layout.row_count, count);
+    bytes = preparation_->for_others();
+    return {{"panels", preparation_->panel_count()}};
+  }
+
+  json end_prepare() {
+    std::vector<PreparedQuery> queries = std::move(*preparation_).finish();
+    preparation_.reset();
+    const std::chrono::duration<double> took = steady_clock::now() - begun_at_;
+    const auto count = static_cast<double>(std::max<size_t>(queries.size(), 1));
+    session_->add_prepared(std::move(queries), took.count() / count);
+    return json::object();
+  }
+
+  static std::vector<std::string> keys_of(const json& request,
+                                          std::span<const uint8_t> bytes_of_keys) {
+    std::vector<std::string> keys;
+    for (const size_t size : request.at("keys").get<std::vector<size_t>>()) {
+      invariant(size <= bytes_of_keys.size(), "the keys are there");
+      const auto key = bytes_of_keys.first(size);
+      keys.emplace_back(key.begin(), key.end());
+      bytes_of_keys = bytes_of_keys.subspan(size);
+    }
+    return keys;
+  }
+
+  json look_up(const json& request, std::span<const uint8_t> bytes_of_keys,
+               std::vector<uint8_t>& bytes) {
+    const std::vector<std::string> keys = keys_of(request, bytes_of_keys);
+    last_.keep_bodies = request.at("inspect");
+    const std::vector<Answer> answers = session_->look_up(keys);
+    size_t bytes_max = last_.query.size() + last_.response.size();
+    for (const Answer& answer : answers) bytes_max += answer.value ? answer.value->size() : 0;
+    bytes.reserve(bytes_max);  // growing would leave copies behind
+    auto values = json::array();
+    auto costs = json::array();
+    for (const Answer& answer : answers) {
+      values.push_back(answer.value ? static_cast<int64_t>(answer.value->size()) : -1);
+      if (answer.value) bytes.insert(bytes.end(), answer.value->begin(), answer.value->end());
+      costs.push_back({{"queryBytes", answer.query_bytes},
+                       {"responseBytes", answer.response_bytes},
+                       {"prepareSeconds", answer.prepare_seconds},
+                       {"serverSeconds", answer.server_seconds},
+                       {"decodeSeconds", answer.decode_seconds},
+                       {"totalSeconds", answer.total_seconds}});
+    }
+    json result = {{"values", std::move(values)}, {"costs", std::move(costs)}};
+    if (last_.keep_bodies) {
+      bytes.insert(bytes.end(), last_.query.begin(), last_.query.end());
+      bytes.insert(bytes.end(), last_.response.begin(), last_.response.end());
+      result["sizes"] = {last_.query.size(), last_.response.size()};
+      last_.query = {};
+      last_.response = {};
+    }
+    return result;
+  }
+
+  void tell(const ClientProgress& progress) {
+    const auto now = steady_clock::now();
+    const bool is_news = progress.stage != told_stage_ || progress.done == progress.total;
+    if (!is_news && now - told_at_ < kProgressInterval) return;
+    told_stage_ = progress.stage;
+    told_at_ = now;
+    tell_progress(progress);
+  }
+
+  LastExchange last_;  // outlives the client's transport
+  json info_;
+  std::unique_ptr<Session> session_;
+  std::optional<Preparation> preparation_;
+  steady_clock::time_point begun_at_;
+  ClientStage told_stage_ = ClientStage::kWaitingForLock;
+  steady_clock::time_point told_at_;
+};
+
+Core& core() {
+  static Core the_core;
+  return the_core;
+}
+
+Answered& answered() {
+  static Answered the_answer;
+  return the_answer;
+}
+
+}  // namespace
+}  // namespace blindfuse::web
+
+extern "C" {
+
+EMSCRIPTEN_KEEPALIVE int blindfuse_call(const char* request, size_t size, const uint8_t* keys,
+                                        size_t keys_size) {
+  using namespace blindfuse::web;
+  Answered& answer = answered();
+  answer.forget();
+  try {
+    nlohmann::json reply;
+    bool succeeded = true;
+    try {
+      reply = core().call(nlohmann::json::parse(std::string_view(request, size)), {keys, keys_size},
+                          answer.bytes);
+    } catch (...) {
+      succeeded = false;
+      answer.forget();
+      reply = {{"error", error_report(std::current_exception())}};
+    }
+    reply["info"] = core().info();
+    reply["prepared"] = core().prepared_count();
+    answer.text = reply.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    answer.reply = answer.text;
+    return succeeded ? 1 : 0;
+  } catch (...) {
+    answer.forget();
+    answer.reply = kNoMemory;
+    return 0;
+  }
+}
+
+EMSCRIPTEN_KEEPALIVE void blindfuse_forget() { blindfuse::web::answered().forget(); }
+EMSCRIPTEN_KEEPALIVE const char* blindfuse_reply() {
+  return blindfuse::web::answered().reply.data();
+}
+EMSCRIPTEN_KEEPALIVE size_t blindfuse_reply_size() {
+  return blindfuse::web::answered().reply.size();
+}
+EMSCRIPTEN_KEEPALIVE const uint8_t* blindfuse_bytes() {
+  return blindfuse::web::answered().bytes.data();
+}
+EMSCRIPTEN_KEEPALIVE size_t blindfuse_bytes_size() {
+  return blindfuse::web::answered().bytes.size();
+}
+}

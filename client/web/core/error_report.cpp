@@ -1,0 +1,80 @@
+#include "client/web/core/error_report.h"
+
+#include <blindfuse/errors.h>
+
+#include <array>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace blindfuse::web {
+namespace {
+
+using nlohmann::json;
+
+// Cures of the native client, and ours.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kCures = {{
+    {"name the file of yours with --api-key-file", "give yours to connect() as apiKey"},
+    {"fetch all of them again with: blindfuse-client sync --verify URL",
+     "fetch all of them again with sync({verify: true})"},
+    {"(--hint-bytes-max)", "(connect's hintBytesMax)"},
+    {"(--transfer-bytes-max)", "(connect's transferBytesMax)"},
+    {"make room, or name another folder with --cache", "make room"},
+    {"this program knows", "reload the page, or have its site updated; this client knows"},
+    {"a newer one may", "reload the page, or have its site updated"},
+}};
+
+std::string in_our_words(std::string text) {
+  for (const auto& [theirs, ours] : kCures) {
+    if (const size_t at = text.find(theirs); at != std::string::npos) {
+      text.replace(at, theirs.size(), ours);
+    }
+  }
+  return text;
+}
+
+json report(const char* code, const std::exception& error) {
+  return {{"code", code}, {"message", in_our_words(error.what())}};
+}
+
+json refusal(const char* code, const ServerRefusal& error) {
+  json result = report(code, error);
+  result["status"] = error.status();
+  return result;
+}
+
+}  // namespace
+
+json error_report(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const EpochGone& e) {
+    return refusal("epoch-gone", e);
+  } catch (const ServerBusy& e) {
+    json result = refusal("busy", e);
+    if (e.retry_after_s()) result["retryAfterS"] = *e.retry_after_s();
+    return result;
+  } catch (const ServerRefusal& e) {
+    return refusal("refused", e);
+  } catch (const ConnectionTrouble& e) {
+    return report("connection", e);
+  } catch (const ProtocolViolation& e) {
+    return report("protocol", e);
+  } catch (const AlteredCache& e) {
+    return report("storage", e);
+  } catch (const Cancelled& e) {
+    return report("cancelled", e);
+  } catch (const BadInput& e) {
+    return report("bad-input", e);
+  } catch (const std::bad_alloc&) {
+    return {{"code", "machine"},
+            {"message",
+             "the browser gives no more memory; close other pages, or ask a database "
+             "with a smaller hint"}};
+  } catch (const std::exception& e) {
+    return report("machine", e);
+  }
+}
+
+}  // namespace blindfuse::web

@@ -1,0 +1,38 @@
+// What the module's JavaScript does for it: the properties `exchange` and `progress` that
+// worker.js gives to the module when it makes one.
+#pragma once
+
+#include <blindfuse/progress.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace blindfuse::web {
+
+struct ExchangeRequest {
+  std::string method;
+  std::string url;
+  std::string range;  // of the header; empty: none
+  std::string api_key;
+  std::span<const uint8_t> body;  // of a POST
+};
+
+struct ExchangeReply {
+  int status = 0;     // 0: no whole answer came
+  std::string error;  // what the browser says of that
+  std::string content_type;
+  std::string retry_after;
+  std::string content_range;
+  std::vector<uint8_t> body;
+};
+
+// One HTTP request, waited for.
+ExchangeReply exchange(const ExchangeRequest& request);
+
+// Tells the page. Never says stop: a page stops a client by ending its worker.
+void tell_progress(const ClientProgress& progress);
+
+}  // namespace blindfuse::web

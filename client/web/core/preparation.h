@@ -1,0 +1,52 @@
+// Queries made by several workers at once, which share no memory: one samples secrets and errors,
+// all multiply secrets with panels of the public matrix, and the one adds up.
+//
+// What crosses to other workers of the same page, and back, are the secrets and s A: as secret as
+// the queries themselves, which stay in the one. Both sides wipe them: SecretBuffer here,
+// blindfuse_forget() (core.cpp) what is handed to JavaScript, and JavaScript its copies.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "client/prepared_query.h"
+#include "client/secret.h"
+#include "client/secret_product.h"
+#include "src/public_matrix.h"
+
+namespace blindfuse::web {
+
+class Preparation {
+ public:
+  // row_count is a multiple of 64. Throws what the system's randomness does.
+  Preparation(const PublicMatrix& a, uint32_t row_count, size_t count);
+
+  uint64_t panel_count() const { return panel_count_; }
+
+  // What multiply_elsewhere() needs.
+  std::vector<uint8_t> for_others() const;
+
+  // The panels first .. last - 1, each once, in any order, by either of these.
+  void multiply_here(uint64_t first, uint64_t last);
+  void add(uint64_t first, uint64_t last, std::span<const uint8_t> products);
+
+  // Throws std::logic_error unless all panels are there.
+  std::vector<PreparedQuery> finish() &&;
+
+ private:
+  void count_panels(uint64_t first, uint64_t last);
+
+  PublicMatrix a_;
+  uint64_t panel_count_;
+  uint64_t panels_done_ = 0;
+  std::vector<SecretBuffer<uint32_t>> secrets_;
+  std::vector<SecretBuffer<uint32_t>> masked_;
+  std::vector<SecretFactor> factors_;
+};
+
+// For each secret 64 words a panel, s A.
+std::vector<uint8_t> multiply_elsewhere(std::span<const uint8_t> for_others, uint64_t first,
+                                        uint64_t last);
+
+}  // namespace blindfuse::web

@@ -1,0 +1,114 @@
+#include "client/web/core/web_transport.h"
+
+#include <blindfuse/errors.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace blindfuse::web {
+namespace {
+
+constexpr uint64_t kPieceBytes = uint64_t{2} << 20;
+
+std::optional<uint64_t> number_in(std::string_view text) {
+  uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+// Of "bytes 0-99/1234".
+std::optional<uint64_t> total_in(std::string_view content_range) {
+  const size_t slash = content_range.rfind('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  return number_in(content_range.substr(slash + 1));
+}
+
+bool succeeded(int status) { return status == 200 || status == 206; }
+
+HttpReply head_of(const ExchangeReply& reply) {
+  HttpReply head;
+  head.status = reply.status;
+  head.content_type = reply.content_type;
+  head.retry_after_s = number_in(reply.retry_after);
+  if (!succeeded(reply.status)) {
+    const auto size = static_cast<ptrdiff_t>(std::min<size_t>(reply.body.size(), kProblemBytesMax));
+    head.problem.assign(reply.body.begin(), reply.body.begin() + size);
+  }
+  return head;
+}
+
+// The length is that of what came: a header's may be of a compressed form of it.
+HttpReply hand_over(const ExchangeReply& reply, BodyReceiver& receiver) {
+  if (succeeded(reply.status)) {
+    receiver.begin(reply.status, reply.body.size());
+    receiver.receive(reply.body);
+  }
+  return head_of(reply);
+}
+
+}  // namespace
+
+ExchangeReply WebTransport::send(ExchangeRequest request) const {
+  request.url = base_ + request.url;
+  request.api_key = api_key_;
+  ExchangeReply reply = exchange(request);
+  if (reply.status != 0) return reply;
+  throw ConnectionTrouble("no answer from " + base_ + " (" + reply.error +
+                          "): check the address, that this device is online, that the server runs,"
+                          " and that it lets pages of this origin ask (blindfuse serve"
+                          " --cors-origin)");
+}
+
+HttpReply WebTransport::get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) {
+  if (path.find("/hint?") != std::string::npos) return get_in_pieces(path, first_byte, receiver);
+  const std::string range = first_byte > 0 ? "bytes=" + std::to_string(first_byte) + "-" : "";
+  const ExchangeReply reply =
+      send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}});
+  HttpReply head = hand_over(reply, receiver);
+  if (path == "/v1/database" && reply.status == 200) {
+    last_.manifest.assign(reply.body.begin(), reply.body.end());
+  }
+  return head;
+}
+
+HttpReply WebTransport::get_in_pieces(const std::string& path, uint64_t first_byte,
+                                      BodyReceiver& receiver) {
+  for (uint64_t at = first_byte;;) {
+    const std::string range =
+        "bytes=" + std::to_string(at) + "-" + std::to_string(at + kPieceBytes - 1);
+    const ExchangeReply reply =
+        send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}});
+    const bool is_first = at == first_byte;
+    if (reply.status != 206) {
+      // A server that knows no ranges sends all at once.
+      if (is_first) return hand_over(reply, receiver);
+      if (reply.status != 200) return head_of(reply);
+      throw ProtocolViolation(base_ + " answers with ranges at first, and then without");
+    }
+    const std::optional<uint64_t> total = total_in(reply.content_range);
+    if (is_first) {
+      const auto length = total ? std::optional(*total - std::min(*total, at)) : std::nullopt;
+      receiver.begin(at == 0 ? 200 : 206, length);
+    }
+    receiver.receive(reply.body);
+    at += reply.body.size();
+    if (total ? at >= *total || reply.body.empty() : reply.body.size() < kPieceBytes) {
+      return head_of(reply);
+    }
+  }
+}
+
+HttpReply WebTransport::post(const std::string& path, std::span<const uint8_t> body,
+                             BodyReceiver& receiver) {
+  const ExchangeReply reply =
+      send({.method = "POST", .url = path, .range = "", .api_key = "", .body = body});
+  if (last_.keep_bodies) {
+    last_.query.assign(body.begin(), body.end());
+    last_.response = reply.body;
+  }
+  return hand_over(reply, receiver);
+}
+
+}  // namespace blindfuse::web

@@ -1,0 +1,43 @@
+// The client library's transport, by the browser's own requests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/transport.h"
+#include "client/url.h"
+#include "client/web/core/host.h"
+
+namespace blindfuse::web {
+
+// What a client was last sent, for those who want to see it.
+struct LastExchange {
+  std::string manifest;  // what /v1/database answered, good or bad, until it is taken
+  bool keep_bodies = false;
+  std::vector<uint8_t> query;  // while keep_bodies is set
+  std::vector<uint8_t> response;
+};
+
+// A browser hands over an answer when all of it has come, so hints are asked for in pieces: that is
+// what progress can be told of, and what an interruption costs.
+class WebTransport : public Transport {
+ public:
+  // `last` outlives the transport.
+  WebTransport(const Url& url, std::string api_key, LastExchange& last)
+      : base_(url.text()), api_key_(std::move(api_key)), last_(last) {}
+
+  HttpReply get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) override;
+  HttpReply post(const std::string& path, std::span<const uint8_t> body,
+                 BodyReceiver& receiver) override;
+
+ private:
+  ExchangeReply send(ExchangeRequest request) const;
+  HttpReply get_in_pieces(const std::string& path, uint64_t first_byte, BodyReceiver& receiver);
+
+  const std::string base_;
+  const std::string api_key_;
+  LastExchange& last_;
+};
+
+}  // namespace blindfuse::web

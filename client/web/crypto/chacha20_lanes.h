@@ -1,0 +1,34 @@
+// ChaCha20's keystream (RFC 8439) on vectors of 128 bits, four blocks at a time, and its product
+// with secrets.
+//
+// Our own, because nothing that Debian maintains provides it for WebAssembly with SIMD: OpenSSL has
+// no such target, and what its portable C would make is several times slower. Written with the
+// compiler's vectors, so that the same source is compared with OpenSSL's on a native machine
+// (tests/client/web_crypto_test.cpp). Nothing secret decides a branch or an address.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "src/chacha20.h"
+
+namespace blindfuse::web {
+
+// As blindfuse::chacha20_keystream().
+void keystream(const ChaChaKey& key, uint64_t nonce, std::span<uint32_t> words);
+
+// A secret as SecretFactor has it: s x is ((x xor flip) and keep), plus one where s = -1, which the
+// caller adds.
+struct MaskedSecret {
+  const uint32_t* flip;
+  const uint32_t* keep;
+};
+
+// words[i][c] += sum over k < dimension of ((x[64 k + c] xor flip[k]) and keep[k]) of secret i, for
+// c = 0 .. 63, where x is the keystream. The keystream stays in registers: neither stored nor put
+// in order.
+void add_keystream_products(const ChaChaKey& key, uint64_t nonce, uint32_t dimension,
+                            std::span<const MaskedSecret> secrets,
+                            std::span<uint32_t* const> words);
+
+}  // namespace blindfuse::web

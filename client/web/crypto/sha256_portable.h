@@ -1,0 +1,31 @@
+// SHA-256 (FIPS 180-4) in plain C++.
+//
+// Our own, because nothing that Debian maintains provides it for WebAssembly, and the browser's can
+// only be waited for, which the client library does not do. Compared with OpenSSL's in
+// tests/client/web_crypto_test.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace blindfuse::web {
+
+class Sha256Portable {
+ public:
+  Sha256Portable() { reset(); }
+
+  void update(std::span<const uint8_t> bytes);
+  // The digest of everything since the start or the last finish(); starts anew.
+  std::array<uint8_t, 32> finish();
+
+ private:
+  void reset();
+  void compress(const uint8_t* block);
+
+  std::array<uint32_t, 8> state_;
+  std::array<uint8_t, 64> block_;  // its first length_ % 64 bytes
+  uint64_t length_;
+};
+
+}  // namespace blindfuse::web

@@ -1,0 +1,43 @@
+// What goes wrong, as a page sees it. `code` says which kind it is; the message is one line that names the cure.
+
+export class BlindfuseError extends Error {
+  constructor(code, message, details = {}) {
+    super(message);
+    this.name = new.target.name;
+    this.code = code;
+    if (details.status !== undefined) this.status = details.status;
+    if (details.isOutdated) this.isOutdated = true;
+    if (details.retryAfterS !== undefined) this.retryAfterS = details.retryAfterS;
+  }
+}
+
+// A URL, an option, or a key is not what it should be.
+export class BadInputError extends BlindfuseError {}
+// No server answered, the connection broke, or the client's own files do not load.
+export class ConnectionError extends BlindfuseError {}
+// What answered is no blindfuse server, one from the future, or one that breaks the protocol.
+export class ProtocolError extends BlindfuseError {}
+// The server answered with an error; `status` is its own. Also busy and epoch-gone.
+export class RefusedError extends BlindfuseError {}
+// A signal, or close(), ended it.
+export class CancelledError extends BlindfuseError {}
+// What was kept of the hints is damaged.
+export class StorageError extends BlindfuseError {}
+// The browser failed: memory, a worker that does not start.
+export class MachineError extends BlindfuseError {}
+
+const classes = {
+  'bad-input': BadInputError,
+  connection: ConnectionError,
+  protocol: ProtocolError,
+  refused: RefusedError,
+  busy: RefusedError,
+  'epoch-gone': RefusedError,
+  cancelled: CancelledError,
+  storage: StorageError,
+};
+
+// From {code, message, status?, retryAfterS?}, which is what crosses from the worker.
+export function errorOf(report) {
+  return new (classes[report.code] ?? MachineError)(report.code, report.message, report);
+}

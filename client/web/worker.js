@@ -1,0 +1,222 @@
+// The worker: the client library, which waits for its requests, and a queue before it.
+//
+// A message {id, op, ...} is answered by {id, reply} or {id, error}; {progress} comes in between. Messages wait their
+// turn while the library works. The first that it sends is {started, build}: a page of another build is not to ask it.
+// While none waits, queries are prepared ahead. After an error with `isFatal`, which may come without an id, this
+// worker answers nothing more.
+
+import {buildId} from './build_id.js';
+import {BrokenCore, callCore, compileCore, startCore} from './core_module.js';
+import {exchange} from './exchange.js';
+import {HintStore} from './hint_store.js';
+import {Preparer} from './preparation.js';
+
+// ClientStage, in its order (client/include/blindfuse/progress.h).
+const stages = ['waiting-for-lock', 'fetching-hints', 'preparing-queries', 'waiting-for-server', 'waiting-for-answer',
+  'checking-hints', 'decoding-answers'];
+const folder = '/hints';
+const chunkKeys = 64; // of one look-up: their queries are prepared in one pass, and are in memory at once
+const preparedMax = 1000;
+const isFixed = (path) => path.endsWith('.hint');
+const isPart = (path) => path.includes('/.partial-'); // of a hint (client/hint_download.cpp)
+
+let core;
+let preparer;
+let store;
+let keptEpoch = null; // whose hints the store has
+let hasFetched = false; // more of them than the store has
+let wantedAhead = 0;
+let hasAnswered = false;
+let prepared = 0;
+let info = null;
+let isDead = false;
+const waiting = [];
+let isWorking = false;
+
+const tell = (stage, done, total) => self.postMessage({progress: {stage, done, total}});
+
+// What every answer says, a failure's too.
+function note({info: newInfo, prepared: newPrepared}) {
+  if (newInfo) info = newInfo;
+  if (newPrepared !== undefined) prepared = newPrepared;
+}
+
+function call(request, keys) {
+  try {
+    const reply = callCore(core, request, keys);
+    note(reply);
+    return reply;
+  } catch (error) {
+    note(error);
+    throw error;
+  }
+}
+
+async function prepare(count) {
+  if (count === 0) return {info, prepared};
+  try {
+    const reply = await preparer.prepare(count);
+    note(reply);
+    return reply;
+  } catch (error) {
+    note(error);
+    throw error;
+  }
+}
+
+function pathsUnder(path, under = '') {
+  const paths = [];
+  for (const name of core.FS.readdir(path)) {
+    if (name.endsWith('.lock') || (name.startsWith('.') && !isPart(`/${name}`))) continue;
+    const inner = `${path}/${name}`;
+    if (core.FS.isDir(core.FS.stat(inner).mode)) paths.push(...pathsUnder(inner, `${under}${name}/`));
+    else paths.push(under + name);
+  }
+  return paths;
+}
+
+const readers = (paths) => new Map(paths.map((path) => [path, () => core.FS.readFile(`${folder}/${path}`)]));
+
+async function keep(epoch) {
+  if (epoch === keptEpoch) return;
+  const paths = pathsUnder(folder);
+  if (!paths.some((path) => path.endsWith('manifest.json'))) return; // nothing fetched yet
+  await store.save(readers(paths), isFixed);
+  keptEpoch = epoch;
+  hasFetched = false;
+}
+
+// What came before a download broke: the next attempt, which may be of another worker, goes on from there.
+async function keepBegun() {
+  if (!hasFetched || isDead) return;
+  hasFetched = false;
+  await store.add(readers(pathsUnder(folder).filter((path) => isFixed(path) || isPart(path))), isFixed);
+}
+
+function values(reply) {
+  let at = 0;
+  const next = (size) => reply.bytes.slice(at, (at += size));
+  const found = reply.values.map((size) => (size < 0 ? null : next(size)));
+  const inspected = (reply.sizes ?? []).map(next);
+  return {values: found, costs: reply.costs, query: inspected[0], response: inspected[1]};
+}
+
+const operations = {
+  async connect({url, apiKey, storage, prepareAhead, hintBytesMax, transferBytesMax}) {
+    const module = await compileCore();
+    core = await startCore(module, {
+      exchange,
+      progress(stage, done, total) {
+        hasFetched ||= stages[stage] === 'fetching-hints';
+        tell(stages[stage], done, total);
+      },
+    });
+    store = new HintStore(url, storage);
+    await store.load((path, bytes) => {
+      const whole = `${folder}/${path}`;
+      core.FS.mkdirTree(whole.slice(0, whole.lastIndexOf('/')));
+      core.FS.writeFile(whole, bytes, {canOwn: true});
+    });
+    wantedAhead = prepareAhead;
+    const reply = call({op: 'connect', url, apiKey, folder, hintBytesMax, transferBytesMax});
+    preparer = new Preparer(core, module, (done, total) =>
+      tell('preparing-queries', Math.round((done / total) * info.rowCount), info.rowCount));
+    return reply;
+  },
+  async sync({verify}) {
+    if (verify) store.forget(); // what was kept may be what was wrong
+    const reply = call({op: 'sync', verify});
+    keptEpoch = null;
+    await keep(reply.info.epoch);
+    return reply;
+  },
+  async lookUp({keys, inspect}) {
+    // What the server is sent must not depend on a later key that can be none.
+    if (keys.length > chunkKeys) call({op: 'checkKeys'}, keys);
+    const all = {values: [], costs: []};
+    for (let at = 0; at < keys.length; at += chunkKeys) {
+      const chunk = keys.slice(at, at + chunkKeys);
+      if (prepared < chunk.length) await prepare(chunk.length - prepared);
+      const reply = call({op: 'lookUp', inspect}, chunk);
+      const {values: found, costs, query, response} = values(reply);
+      reply.bytes.fill(0);
+      all.values.push(...found);
+      all.costs.push(...costs);
+      Object.assign(all, {query, response});
+    }
+    hasAnswered = true;
+    return {...all, info, prepared};
+  },
+  async prepare({count}) {
+    if (prepared + count > preparedMax) {
+      throw {
+        code: 'bad-input',
+        message: `${prepared} queries are ready, and more than ${preparedMax} cannot be; use them first`,
+      };
+    }
+    return prepare(count);
+  },
+};
+
+// What the page is told of it. A module that broke answers nothing more, and this worker with it.
+function reportOf(error) {
+  if (error instanceof BrokenCore) isDead = true;
+  const isReport = typeof error?.code === 'string' && typeof error.message === 'string' && !(error instanceof Error);
+  const report = isReport ? {...error} : {
+    code: 'machine',
+    message: `the client's worker failed (${error?.message ?? error}); try again, or reload the page`,
+  };
+  return {...report, isFatal: isDead};
+}
+
+async function answer({id, op, ...request}) {
+  if (isDead) return; // the page has been told, and asks another worker
+  try {
+    const reply = await operations[op](request);
+    self.postMessage({id, reply: {...reply, bytes: undefined, storage: storageOf()}});
+    // After the answer: keeping hints is not what anybody waits for.
+    if (op !== 'connect') await keep(reply.info.epoch);
+    self.postMessage({prepared, storage: storageOf()});
+  } catch (error) {
+    const report = reportOf(error);
+    // First: whoever is told may end this worker.
+    await keepBegun().catch(() => {});
+    self.postMessage({id, error: report});
+  }
+}
+
+const storageOf = () => ({
+  kind: store.isPersistent ? 'persistent' : 'memory',
+  reason: store.reason,
+});
+
+async function work() {
+  if (isWorking) return;
+  isWorking = true;
+  while (waiting.length > 0) await answer(waiting.shift());
+  isWorking = false;
+  if (hasAnswered && !isDead) setTimeout(prepareAhead, 0);
+}
+
+// One query a turn, so that whoever asks meanwhile waits for one at most.
+async function prepareAhead() {
+  if (isWorking || isDead || waiting.length > 0 || prepared >= wantedAhead) return;
+  isWorking = true;
+  try {
+    await prepare(1);
+    self.postMessage({prepared, storage: storageOf()});
+  } catch (error) {
+    // The next look-up meets the same trouble, and has somebody to tell; but a worker that broke is to be replaced.
+    wantedAhead = 0;
+    const report = reportOf(error);
+    if (report.isFatal) self.postMessage({error: report});
+  }
+  isWorking = false;
+  work();
+}
+
+self.onmessage = ({data}) => {
+  waiting.push(data);
+  work();
+};
+self.postMessage({started: true, build: buildId});

@@ -1,0 +1,469 @@
+#!/usr/bin/env python3
+"""The page that the server shows to browsers, in Chromium: with the real client against real servers, and, for what these
+show too rarely or too briefly, with a stand-in for the client. Exits with 77, for "skipped", where Chromium, Playwright
+or the page is missing."""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import web_testing
+from web_testing import Proxy, Server, build_database
+
+VALUES = [b"tea\thot leaf juice", b"coffee\thot bean juice", b"cocoa\thot chocolate", b"na\xc3\xafve\t\xc3\xa9t\xc3\xa9 \xe2\x98\x80",
+          b"markup\t<b>bold</b><script>document.title='broken'</script>", b'menu\t{"drinks":["tea","coffee"],"open":true}']
+PHONE = {"width": 320, "height": 640}
+DESKTOP = {"width": 1280, "height": 900}
+TIMEOUT_MS = 60_000
+
+options = None  # of the command line
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        from playwright.sync_api import sync_playwright
+        cls.playwright = cls.enterClassContext(sync_playwright())
+        cls.browser = web_testing.launch(cls.playwright)
+        cls.addClassCleanup(cls.browser.close)
+        cls.folder = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.database = build_database(options.blindfuse, VALUES, cls.folder)
+
+    def serve(self, *arguments, database=None, port=None):
+        return self.enterContext(Server(options.blindfuse, database or self.database, *arguments, port=port))
+
+    def open(self, url, fake=None, expect_errors=False, **context):
+        """The page at `url`; with `fake`, its client is the stand-in, which does as that says."""
+        context = self.browser.new_context(**{"viewport": DESKTOP, **context})
+        self.addCleanup(context.close)
+        context.set_default_timeout(TIMEOUT_MS)
+        page = context.new_page()
+        self.requests, self.complaints = [], []
+        context.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        # What the policy forbids, and what throws; a server that does not answer is in the console, too.
+        page.on("console", lambda line: self.complaints.append(line.text) if line.type == "error" and not expect_errors else None)
+        if fake is not None:
+            context.route("**/client/blindfuse.js", lambda route: route.fulfill(
+                path=web_testing.FAKE_CLIENT, content_type="text/javascript"))
+            page.add_init_script(f"window.fakeClient = {json.dumps(fake)}")
+        page.goto(url)
+        return page
+
+    def await_ready(self, page):
+        page.locator("#status", has_text="Ready.").wait_for()
+
+    def look_up(self, page, key):
+        """What the page shows for a key, typed and sent with the keyboard."""
+        page.locator("#key").fill(key)
+        page.locator("#key").press("Enter")
+        self.await_answer(page, key)
+        return page.locator("#answer .value, #answer pre, #answer .note").first.inner_text()
+
+    def await_answer(self, page, key):
+        """Waits for the answer, and for what the server saw of it, which is shown a moment later."""
+        whole = re.compile(f"^{re.escape(key)}$")
+        page.locator("#answer h2", has_text=whole).wait_for()
+        page.locator(".looks .word").last.filter(has_text=whole).wait_for()
+
+    def assert_accessible(self, page):
+        from axe_playwright_python.sync_playwright import Axe
+        # Colours of what is still fading in are not its colours.
+        page.evaluate("Promise.allSettled(document.getAnimations().map((animation) => animation.finished))")
+        violations = Axe().run(page).response["violations"]
+        self.assertEqual([(fault["id"], [node["html"] for node in fault["nodes"]]) for fault in violations], [])
+
+    def assert_no_sideways_scrolling(self, page):
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0)
+
+
+class RealClient(PageTest):
+    def test_looks_words_up_and_asks_no_other_host(self):
+        server = self.serve()
+        self.assertIn(f"page: {server.url}", server.log_text())
+        page = self.open(server.url)
+        self.await_ready(page)
+        self.assertEqual(self.look_up(page, "tea"), "hot leaf juice")
+        self.assertEqual(self.look_up(page, "coffee"), "hot bean juice")
+        self.assertEqual(self.look_up(page, "naïve"), "été ☀")
+        self.assertEqual(self.look_up(page, "water"), "Not there.")
+        self.assertTrue(all(url.startswith((server.url, "data:", "blob:" + server.url)) for url in self.requests), self.requests)
+        self.assertEqual(self.complaints, [])
+
+    def test_shows_the_bytes_that_went_out(self):
+        page = self.open(self.serve().url)
+        sent = []
+        page.context.on("request", lambda request: sent.append(request.post_data_buffer)
+                        if request.url.endswith("/queries") else None)
+        self.await_ready(page)
+        for key in ("tea", "water"):
+            self.look_up(page, key)
+        self.assertEqual(page.locator(".looks canvas").count(), 2)
+        shown = [bytes.fromhex(text) for text in page.locator(".looks .hex").all_inner_texts()]
+        self.assertEqual([body[:len(first)] for body, first in zip(sent, shown)], shown)
+        self.assertEqual(page.locator(".looks .word").all_inner_texts(), ["tea", "water"])
+        self.assertRegex(page.locator(".verdict").inner_text(), f"Both queries have {len(sent[0]):,} bytes")
+
+    def test_takes_a_new_epoch_in_the_middle(self):
+        database = build_database(options.blindfuse, VALUES, self.folder, "changing")
+        server = self.serve("--grace-seconds", "0", "--watch-seconds", "1", database=database)
+        page = self.open(server.url, expect_errors=True)
+        self.await_ready(page)
+        before = json.loads(server.get("v1/database")[1])["epoch"]
+        self.assertEqual(self.look_up(page, "water"), "Not there.")
+        build_database(options.blindfuse, [*VALUES, b"water\tcold"], self.folder, "changing")
+        while server.get(f"v1/epochs/{before}/shards")[0] != 410:
+            time.sleep(0.1)
+        self.assertEqual(self.look_up(page, "water"), "cold")
+
+    def test_says_when_the_server_has_gone_and_tries_again(self):
+        server = self.serve()
+        page = self.open(server.url, expect_errors=True)
+        self.await_ready(page)
+        server.stop()
+        page.locator("#key").fill("tea")
+        page.locator("#key").press("Enter")
+        page.get_by_text("The server does not answer").wait_for()
+        self.assert_accessible(page)
+        self.serve(port=server.port)
+        page.get_by_role("button", name="Try again").click()
+        self.await_answer(page, "tea")
+        self.assertEqual(page.locator("#answer .value").inner_text(), "hot leaf juice")
+
+    def test_asks_for_an_api_key(self):
+        keys = self.folder / "keys"
+        key = subprocess.run([options.blindfuse, "api-key", "tester", "--file", keys], check=True, capture_output=True,
+                             text=True, timeout=60).stdout.split()[-1]
+        page = self.open(self.serve("--api-keys", str(keys)).url, expect_errors=True)
+        page.get_by_text("This server wants an API key").wait_for()
+        self.assert_accessible(page)
+        page.get_by_role("textbox", name="API key").fill("what a key cannot be")
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_text("The server does not know that one").wait_for()
+        page.get_by_role("textbox", name="API key").fill("wrong")
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_text("The server does not know that one").wait_for()
+        page.get_by_role("textbox", name="API key").fill(key)
+        page.get_by_role("textbox", name="API key").press("Enter")
+        self.await_ready(page)
+        self.assertEqual(self.look_up(page, "cocoa"), "hot chocolate")
+
+    def test_works_behind_a_proxy_in_a_folder(self):
+        proxy = self.enterContext(Proxy(self.serve()))
+        page = self.open(proxy.url)
+        self.await_ready(page)
+        self.assertEqual(self.look_up(page, "tea"), "hot leaf juice")
+        self.assertTrue(all(url.startswith((proxy.url, "data:", "blob:")) for url in self.requests), self.requests)
+
+    def test_looks_numbers_up(self):
+        database = build_database(options.blindfuse, VALUES, self.folder, "numbered", ["--index"])
+        page = self.open(self.serve(database=database).url)
+        self.await_ready(page)
+        page.get_by_label("Number to look up").fill("not a number")
+        page.get_by_role("button", name="Look up").click()
+        page.get_by_text("This database has numbers for keys").wait_for()
+        self.assertIn("hot bean juice", self.look_up(page, "1"))
+
+    def test_can_be_left_out(self):
+        server = self.serve("--no-page")
+        for path in ("", "page/page.js", "client/blindfuse.js"):
+            self.assertEqual(server.get(path)[0], 404)
+        self.assertNotIn("page:", server.log_text())
+
+
+class ClientAlone(PageTest):
+    """The client without the page: what a program of somebody else's sees of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        lines = [b"k%d\tv%d" % (i, i) + b"." * 300 for i in range(60_000)]
+        cls.database = build_database(options.blindfuse, lines, cls.folder, "many")
+
+    def visit(self, replaced=None):
+        """A page beside the client, some of whose files are other ones."""
+        context = self.browser.new_context()
+        self.addCleanup(context.close)
+        for name, body in (replaced or {}).items():
+            context.route(f"**/client/{name}", lambda route, _, body=body: route.abort() if body is None else
+                          route.fulfill(body=body, content_type="text/javascript"))
+        page = context.new_page()
+        page.goto(self.server.url + "openapi.json")
+        return page
+
+    def file(self, name):
+        return self.server.get(f"client/{name}")[1].decode()
+
+    def run_in(self, page, script):
+        """What `script` returns, which has `connect` and failed(function), the error of that one."""
+        return page.evaluate("""async () => {
+          const {connect} = await import('/client/blindfuse.js');
+          const failed = (work) => work().then(() => null, ({code, message, isOutdated}) => ({code, message, isOutdated}));
+          %s
+        }""" % script)
+
+    def setUp(self):
+        self.server = self.serve()
+
+    def test_looks_many_keys_up(self):
+        values, left = self.run_in(self.visit(), """
+          const client = await connect('/');
+          const values = await client.getMany(Array.from({length: 150}, (_, i) => 'k' + i));
+          await client.prepare(0);
+          return [values.map((value) => new TextDecoder().decode(value)), await failed(() => client.prepare(1000).then(() =>
+            client.prepare(1)))];""")
+        self.assertEqual(values, [f"v{i}" + "." * 300 for i in range(150)])
+        self.assertEqual(left["code"], "bad-input")
+
+    def test_replaces_a_worker_that_broke(self):
+        # As a module does that ran out of its stack.
+        text = self.file("core_module.js")
+        call = "succeeded = core._blindfuse_call("
+        self.assertIn(call, text)
+        page = self.visit({"core_module.js": text.replace(
+            call, "if (keys.length > 0 && keys[0][0] === 33) throw new Error('overflow'); " + call)})
+        error, ready, value = self.run_in(page, """
+          const client = await connect('/');
+          await client.prepare(1);
+          const error = await failed(() => client.get('!'));
+          return [error, client.preparedCount, await client.getText('k7')];""")
+        self.assertEqual((error["code"], ready, value[:2]), ("machine", 0, "v7"))
+        self.assertIn("overflow", error["message"])
+
+    def test_starts_over_after_a_preparation_that_failed(self):
+        text = self.file("core_module.js")
+        done = "  const from = core._blindfuse_reply()"
+        self.assertIn(done, text)
+        page = self.visit({"core_module.js": text.replace(done, """
+          if (request.op === 'prepareHere' && !self.failedOnce) {
+            self.failedOnce = true;
+            throw {code: 'machine', message: 'once'};
+          }""" + done)})
+        error, value = self.run_in(page, """
+          const client = await connect('/', {prepareAhead: 0});
+          return [await failed(() => client.prepare(3)), await client.getText('k9')];""")
+        self.assertEqual((error["code"], error["message"], value[:2]), ("machine", "once", "v9"))
+
+    def test_does_not_work_with_files_of_another_build(self):
+        text = self.file("worker.js")
+        build = "'./build_id.js'"
+        self.assertIn(build, text)
+        page = self.visit({"worker.js": text.replace(build, "'./other_id.js'"),
+                           "other_id.js": "export const buildId = 'other';"})
+        error = self.run_in(page, "return failed(() => connect('/'));")
+        self.assertEqual((error["code"], error["isOutdated"]), ("connection", True))
+
+    def test_says_when_its_files_do_not_load(self):
+        for name in ("worker.js", "blindfuse_core.js", "blindfuse_core.wasm"):
+            with self.subTest(name):
+                error = self.run_in(self.visit({name: None}), "return failed(() => connect('/'));")
+                self.assertEqual(error["code"], "connection")
+
+    def test_goes_on_with_a_download_that_broke(self):
+        page = self.visit()
+        pieces = []
+
+        def hand_on(route):
+            pieces.append(route.request.url)
+            route.abort() if len(pieces) > 2 else route.continue_()
+
+        page.context.route(re.compile(r"/hint\?"), hand_on)
+        error = self.run_in(page, "window.client = await connect('/'); return failed(() => client.sync());")
+        self.assertEqual((error or {}).get("code"), "connection", pieces)
+        page.context.unroute_all()
+        result = self.run_in(page, "client.close(); return (await connect('/')).sync();")
+        self.assertLess(result["bytesFetched"], result["hintBytes"] / 2)
+
+    def test_goes_on_in_memory_where_nothing_can_be_kept(self):
+        store = self.file("hint_store.js")
+        trouble = {"private browsing": "Object.defineProperty(self, 'indexedDB', {get() {"
+                                       " throw new DOMException('insecure', 'SecurityError'); }});",
+                   "room": "IDBObjectStore.prototype.put = () => {"
+                           " throw new DOMException('full', 'QuotaExceededError'); };"}
+        for word, broken in trouble.items():
+            with self.subTest(word):
+                # It is told after the answer, which does not wait for it.
+                value, storage, reason = self.run_in(self.visit({"hint_store.js": broken + store}), """
+                  const client = await connect('/');
+                  const value = await client.getText('k7');
+                  while (client.storageReason === null) await new Promise((resolve) => setTimeout(resolve, 10));
+                  return [value, client.storage, client.storageReason];""")
+                self.assertEqual(value, "v7" + "." * 300)
+                self.assertEqual(storage, "memory")
+                self.assertIn(word, reason)
+
+
+class StandIn(PageTest):
+    """What the page makes of a client, whatever that client does."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = cls.enterClassContext(Server(options.blindfuse, cls.database))
+        cls.values = {"tea": "hot leaf juice", "json": '{"a":[1,2]}', "bytes": [0, 1, 2, 255] * 9, "empty": "",
+                      "markup": "<b>bold</b><script>document.title='broken'</script>"}
+
+    def show(self, expect_errors=False, context=None, **fake):
+        return self.open(self.server.url, {"values": self.values, **fake}, expect_errors, **(context or {}))
+
+    def test_shows_honest_progress(self):
+        page = self.show(hold="fetching-hints")
+        bar = page.get_by_role("progressbar", name="Downloading the hints")
+        bar.wait_for()
+        page.get_by_text("3.4 of 7.6 MB").wait_for()
+        self.assertAlmostEqual(bar.evaluate("(bar) => bar.value / bar.max"), 0.45, places=2)
+        self.assert_accessible(page)
+        page = self.show(hold="preparing-queries")
+        page.get_by_role("progressbar", name="Preparing a query").wait_for()
+        page.get_by_text("10,598 of 23,552 rows").wait_for()
+
+    def test_looks_up_what_was_asked_for_too_early(self):
+        page = self.show(fetchMs=400)
+        page.locator("#key").fill("tea")
+        page.locator("#key").press("Enter")
+        self.await_answer(page, "tea")
+
+    def test_asks_before_a_large_download(self):
+        page = self.show(info={"hintBytes": 123_000_000})
+        button = page.get_by_role("button", name="Download 123 MB")
+        button.wait_for()
+        self.assert_accessible(page)
+        button.press("Enter")
+        self.await_ready(page)
+        page.reload()
+        self.await_ready(page)  # what was agreed to is not asked again
+
+    def test_shows_values_of_all_kinds(self):
+        page = self.show()
+        self.await_ready(page)
+        self.assertEqual(self.look_up(page, "json"), '{\n  "a": [\n    1,\n    2\n  ]\n}')
+        self.assertTrue(self.look_up(page, "bytes").startswith("00 01 02 ff 00"))
+        self.assert_accessible(page)
+        self.assertIn("36 bytes that are no text", page.locator("#answer .note").inner_text())
+        self.assertEqual(self.look_up(page, "empty"), "It is there, and its value is empty.")
+        self.assertEqual(self.look_up(page, "markup"), self.values["markup"])
+        self.assertNotEqual(page.title(), "broken")
+
+    def test_says_what_is_wrong(self):
+        for code, title in (("busy", "The server is busy"), ("connection", "The server does not answer"),
+                            ("storage", "What this browser kept of the hints is damaged"), ("machine", "This browser cannot do it"),
+                            ("protocol", "That did not work")):
+            page = self.show(lookUp=[{"code": code, "message": "so it is"}])
+            self.await_ready(page)
+            page.locator("#key").fill("tea")
+            page.locator("#key").press("Enter")
+            page.locator("#setup-title", has_text=title).wait_for()
+            page.get_by_role("button", name="Try again").click()
+            self.await_answer(page, "tea")
+            self.assertFalse(page.locator("#setup").is_visible())
+
+    def test_says_that_it_fetches_a_new_version(self):
+        page = self.show(newEpoch=True, fetchMs=600)
+        self.await_ready(page)
+        page.locator("#key").fill("tea")
+        page.locator("#key").press("Enter")
+        page.get_by_text("The database has a new version").wait_for()
+        page.get_by_role("progressbar", name="Downloading the hints").wait_for()
+        self.await_answer(page, "tea")
+        self.assertFalse(page.locator("#setup").is_visible())
+
+    def test_says_when_nothing_is_kept(self):
+        page = self.show(storage="memory")
+        page.get_by_text("The next visit downloads again: it is a private window.").wait_for()
+
+    def test_loads_again_what_did_not_load(self):
+        context = self.browser.new_context()
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.route("**/client/blindfuse.js", lambda route: route.abort())
+        page.goto(self.server.url)
+        page.get_by_text("The server does not answer").wait_for()
+        page.unroute("**/client/blindfuse.js")
+        page.get_by_role("button", name="Try again").click()
+        self.await_ready(page)
+
+    def test_says_when_the_browser_is_too_old(self):
+        context = self.browser.new_context()
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.add_init_script("delete window.WebAssembly")
+        page.goto(self.server.url)
+        page.get_by_text("This browser has no WebAssembly").wait_for()
+
+    def test_wants_something_to_look_up(self):
+        page = self.show()
+        self.await_ready(page)
+        page.get_by_role("button", name="Look up").click()
+        page.get_by_text("Type a key first.").wait_for()
+        self.assertTrue(page.locator("#key").evaluate("(field) => field === document.activeElement"))
+        self.assert_accessible(page)
+
+    def test_works_with_the_keyboard_alone(self):
+        page = self.show()
+        self.await_ready(page)
+        page.keyboard.press("Tab")
+        page.keyboard.type("tea")
+        page.keyboard.press("Tab")
+        self.assertEqual(page.evaluate("document.activeElement.id"), "look-up")
+        page.keyboard.press("Space")
+        self.await_answer(page, "tea")
+        self.assertEqual(page.locator("#answer").get_attribute("aria-live"), "polite")
+
+    def test_is_accessible_on_every_screen(self):
+        for scheme in ("light", "dark"):
+            for viewport in (PHONE, {"width": 390, "height": 844}, DESKTOP):
+                with self.subTest(scheme=scheme, viewport=viewport):
+                    page = self.show(context={"color_scheme": scheme, "viewport": viewport, "reduced_motion": "reduce"})
+                    self.await_ready(page)
+                    self.assert_accessible(page)
+                    for key in ("tea", "a word that is nowhere to be found"):
+                        self.look_up(page, key)
+                        self.assert_accessible(page)
+                        self.assert_no_sideways_scrolling(page)
+
+    def test_has_targets_for_fingers(self):
+        page = self.show(context={"viewport": PHONE})
+        self.await_ready(page)
+        for target in page.locator("button:visible, input:visible, a:visible").all():
+            box = target.bounding_box()
+            self.assertGreaterEqual(round(box["height"]), 44, target.inner_text())
+            self.assertGreaterEqual(round(box["width"]), 44, target.inner_text())
+
+    def test_keeps_the_last_two(self):
+        page = self.show()
+        self.await_ready(page)
+        for key in ("tea", "json", "empty"):
+            self.look_up(page, key)
+        self.assertEqual(page.locator(".looks .word").all_inner_texts(), ["json", "empty"])
+        self.look_up(page, "empty")
+        self.assertIn("You asked for the same twice", page.locator(".verdict").inner_text())
+
+
+def has_page(blindfuse):
+    with tempfile.TemporaryDirectory() as name:
+        database = build_database(blindfuse, VALUES[:2], pathlib.Path(name))
+        with Server(blindfuse, database) as server:
+            return server.get()[0] == 200
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--blindfuse", required=True, help="the program")
+    parser.add_argument("--tools", type=pathlib.Path, required=True, help="virtual environment with Playwright and axe")
+    parser.add_argument("tests", nargs="*", help="which tests, as in StandIn.test_keeps_the_last_two; all by default")
+    options = parser.parse_args()
+    web_testing.use_tools(options.tools)
+    if not has_page(options.blindfuse):
+        web_testing.skip("the server was built without its page")
+    unittest.main(argv=[sys.argv[0], "-v", *options.tests])
+
+
+if __name__ == "__main__":
+    main()

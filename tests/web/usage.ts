@@ -1,0 +1,32 @@
+// What blindfuse.d.ts declares, used as it is meant, and as it is not: compiled in a test, never run.
+import {connect, BlindfuseError, type Answer, type Client, type DatabaseInfo, type Progress} from '../../client/web/blindfuse.js';
+
+export async function use(signal: AbortSignal): Promise<void> {
+  const words: Client = await connect('https://words.example', {
+    onProgress: ({stage, done, total}: Progress) => console.log(stage, done / total),
+    storage: 'memory', prepareAhead: 2, apiKey: 'key', signal,
+  });
+  const info: DatabaseInfo = words.info;
+  const bytes: Uint8Array | null = await words.get('serendipity');
+  const text: string | null = await words.getText(new Uint8Array([1, 2, 3]), {signal});
+  const many: (Uint8Array | null)[] = await words.getMany(info.kind === 'index' ? [5, 6n] : ['owl', 'nowl']);
+  const answer: Answer = await words.lookUp('x', {inspect: true});
+  await words.prepare(3);
+  try {
+    await words.sync({verify: true});
+  } catch (error) {
+    if (error instanceof BlindfuseError) console.log(error.code === 'storage', error.message);
+  }
+  console.log(bytes, text, many, answer.query?.length, words.preparedCount, words.storageReason);
+  words.close();
+
+  // @ts-expect-error
+  await words.get({});
+  // @ts-expect-error
+  await connect('x', {storage: 'disk'});
+  // @ts-expect-error
+  words.info.rowCount = 3;
+  // @ts-expect-error
+  const wrong: string = await words.get('x');
+  console.log(wrong);
+}

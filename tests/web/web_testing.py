@@ -1,0 +1,153 @@
+"""What the tests and the measurements of the page share: servers with small databases, and Debian's Chromium."""
+
+import contextlib
+import http.server
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+SKIPPED = 77
+FAKE_CLIENT = pathlib.Path(__file__).with_name("fake_client.js")
+
+
+def skip(reason):
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+def use_tools(tools):
+    """Goes on in the virtual environment that has Playwright; skips where there is none, or no browser."""
+    python = tools.resolve() / "bin" / "python"
+    if pathlib.Path(sys.prefix).resolve() != tools.resolve():
+        if not python.exists():
+            skip(f"there is no {python} (`make test` installs it)")
+        os.execv(python, [str(python), *sys.argv])
+    try:
+        import axe_playwright_python  # noqa: F401
+        import playwright  # noqa: F401
+    except ImportError as error:
+        skip(f"{tools} is not complete: {error}")
+    if chromium() is None:
+        skip("there is no chromium")
+
+
+def chromium():
+    return shutil.which("chromium")
+
+
+def launch(playwright):
+    # Chromium refuses to run as root in its own sandbox, and containers may not give it one.
+    return playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def build_database(blindfuse, lines, folder, name="words", options=()):
+    source = folder / f"{name}.tsv"
+    source.write_bytes(b"".join(line + b"\n" for line in lines))
+    subprocess.run([blindfuse, "build", source, "--output", folder / name, *options], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+    return folder / name
+
+
+class Server:
+    """`blindfuse serve`, until the end of the block; dies with this process, whatever becomes of it."""
+
+    def __init__(self, blindfuse, database, *options, port=None):
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", blindfuse, "serve", database, "--listen", f"127.0.0.1:{self.port}",
+             "--access-log", *options], stdout=self.log, stderr=self.log)
+        self.wait()
+
+    def wait(self):
+        for _ in range(600):
+            with contextlib.suppress(OSError), urllib.request.urlopen(self.url + "health/ready", timeout=5):
+                return
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.1)
+        raise RuntimeError("the server did not start:\n" + self.log_text())
+
+    def log_text(self):
+        self.log.seek(0)
+        return self.log.read().decode()
+
+    def get(self, path=""):
+        """Status and body."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=10) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=90)
+        self.log.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+class Proxy:
+    """A reverse proxy that has the server's root at /some/where/."""
+
+    PREFIX = "/some/where"
+
+    def __init__(self, server):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def forward(self):
+                if not self.path.startswith(Proxy.PREFIX + "/"):
+                    self.send_error(404)
+                    return
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
+                headers = {name: value for name, value in self.headers.items()
+                           if name.lower() in ("accept-encoding", "authorization", "content-type", "range")}
+                request = urllib.request.Request(server.url + self.path[len(Proxy.PREFIX) + 1:], body, headers,
+                                                 method=self.command)
+                try:
+                    answer = urllib.request.urlopen(request, timeout=60)
+                except urllib.error.HTTPError as error:
+                    answer = error
+                with answer:
+                    content = answer.read()
+                    self.send_response(answer.status)
+                    for name, value in answer.headers.items():
+                        if name.lower() not in ("connection", "keep-alive"):
+                            self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(content)
+
+            do_GET = do_HEAD = do_POST = forward
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}{Proxy.PREFIX}/"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
