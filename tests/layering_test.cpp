@@ -23,6 +23,7 @@ struct Rule {
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> all = {
       {"src/system/", {"src/"}},
+      {"src/program/", {"src/"}},
       {"src/", {"src/"}},
       {"host/", {"host/", "cuda/", "src/"}},
       {"cuda/", {"cuda/", "host/", "src/"}},

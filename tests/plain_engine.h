@@ -38,6 +38,12 @@ class PlainEngine : public Engine {
     std::copy(bytes.begin(), bytes.end(),
               bytes_.begin() + static_cast<ptrdiff_t>(first * row_count_));
   }
+  bool share_columns(uint64_t first, uint64_t count, const Engine& other) override {
+    const auto* plain = dynamic_cast<const PlainEngine*>(&other);
+    if (plain == nullptr) return false;
+    set_columns(first, std::span(plain->bytes_).subspan(first * row_count_, count * row_count_));
+    return true;
+  }
   void seal() override { sealed_ = true; }
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {

@@ -118,7 +118,7 @@ TEST(DatabaseBuilder, MakesTheHintsOfLongRecordsInParts) {
                [](uint64_t) {});
   std::vector<uint8_t> packed(layout.hint_bytes());
   pack_rounded(words, layout.hint_bits, packed);
-  EXPECT_TRUE(packed == database.hints);
+  EXPECT_TRUE(packed == *database.hints.at(0));
 }
 
 TEST(DatabaseBuilder, DoesNotDependOnTheOrderOfTheInput) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
+#include "host/database/directory.h"
 #include "src/errors.h"
 #include "tests/build/builder_testing.h"
 
@@ -80,6 +83,125 @@ TEST(LoadedDatabase, SaysWhatIsNoDatabase) {
   EXPECT_THAT(error_of_loading(folder.path()), HasSubstr("not a database"));
   std::ofstream(folder / "file") << "x";
   EXPECT_THAT(error_of_loading(folder / "file"), HasSubstr("not a directory"));
+}
+
+// Four shards, of which a second build changes one.
+class ReloadedDatabase : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    options_.shard_count = 4;
+    options_.random = fixed_random;
+    options_.lwe = find_lwe_params("lwe-1288");
+    for (int i = 0; i < 400; ++i) pairs_.emplace_back("key " + std::to_string(i), "value");
+    build(pairs_, root_, options_);
+    old_ = load(root_);
+    pairs_[7].second = "other";
+    build(pairs_, root_, options_);
+    table_ = load(root_).table;
+    for (uint32_t shard = 0; shard < 4; ++shard) {
+      if (table_[shard].matrix != old_.table[shard].matrix) changed_.push_back(shard);
+    }
+    ASSERT_EQ(changed_.size(), 1u);
+  }
+
+  std::filesystem::path matrix_file(uint32_t shard) const {
+    return root_ / "shards" / DatabaseDirectory::matrix_name(table_[shard].matrix);
+  }
+  std::filesystem::path hint_file(uint32_t shard) const {
+    return root_ / "hints" / DatabaseDirectory::hint_name(table_[shard].hint);
+  }
+
+  const TemporaryFolder folder_;
+  const std::filesystem::path root_ = folder_ / "db";
+  BuildOptions options_;
+  Pairs pairs_;
+  LoadedDatabase old_;
+  ShardTable table_;
+  std::vector<uint32_t> changed_;
+};
+
+void expect_same_products(Engine& one, Engine& other) {
+  const uint64_t rows = one.row_count(), columns = one.column_count();
+  std::vector<uint32_t> query(rows), products(columns), others(columns);
+  std::iota(query.begin(), query.end(), 0x9abcdef0);
+  one.multiply({query.data(), 1, rows}, {0, rows}, {products.data(), 1, columns});
+  other.multiply({query.data(), 1, rows}, {0, rows}, {others.data(), 1, columns});
+  EXPECT_EQ(products, others);
+}
+
+TEST_F(ReloadedDatabase, TakesWhatHasNotChangedFromTheEpochBefore) {
+  LoadedDatabase fresh = load(root_);
+  EXPECT_EQ(fresh.reused_bytes, 0u);
+  for (uint32_t shard = 0; shard < 4; ++shard) {
+    if (shard == changed_[0]) continue;
+    std::filesystem::remove(matrix_file(shard));
+    std::filesystem::remove(hint_file(shard));
+  }
+  EXPECT_THROW(load(root_), BadInput);
+  LoadedDatabase database = load_database(root_, support::PlainEngine::make, &old_);
+  const Layout& layout = database.manifest.layout;
+  EXPECT_EQ(database.epoch, fresh.epoch);
+  EXPECT_EQ(database.reused_bytes, 3 * (layout.shard_matrix_bytes() + layout.shard_hint_bytes()));
+  EXPECT_TRUE(support::PlainEngine::in(database).is_sealed());
+  for (uint32_t shard = 0; shard < 4; ++shard) {
+    EXPECT_EQ(*database.hints[shard], *fresh.hints[shard]);
+    EXPECT_EQ(database.hints[shard] == old_.hints[shard], shard != changed_[0]) << shard;
+  }
+  expect_same_products(*database.engine, *fresh.engine);
+  old_ = {};
+  for (const auto& [key, value] : pairs_) ASSERT_EQ(look_up(database, key), value);
+}
+
+TEST_F(ReloadedDatabase, ChecksWhatHasChanged) {
+  for (const auto& path : {matrix_file(changed_[0]), hint_file(changed_[0])}) {
+    const std::string content = read_whole(path);
+    std::string flipped = content;
+    flipped[flipped.size() / 2] ^= 1;
+    std::ofstream(path, std::ios::binary) << flipped;
+    try {
+      load_database(root_, support::PlainEngine::make, &old_);
+      ADD_FAILURE() << path;
+    } catch (const BadInput& error) {
+      EXPECT_THAT(error.what(), HasSubstr(path.filename().string()));
+    }
+    std::ofstream(path, std::ios::binary) << content;
+  }
+}
+
+TEST_F(ReloadedDatabase, IsTheSameOnTheProcessor) {
+  const EngineMaker make = [](uint64_t rows, uint64_t columns) {
+    return make_engine("cpu", rows, columns, 2);
+  };
+  LoadedDatabase fresh = load_database(root_, make);
+  for (uint32_t shard = 0; shard < 4; ++shard) {
+    if (shard != changed_[0]) std::filesystem::remove(matrix_file(shard));
+  }
+  LoadedDatabase same = load_database(root_, make, &fresh);
+  EXPECT_EQ(same.reused_bytes,
+            same.manifest.layout.matrix_bytes() + same.manifest.layout.hint_bytes());
+  fresh.engine = {};
+  LoadedDatabase again = load_database(root_, make, &same);
+  expect_same_products(*again.engine, *same.engine);
+  // Engines of different kinds have nothing to share, but hints are hints.
+  EXPECT_THROW(load_database(root_, make, &old_), BadInput);
+}
+
+TEST_F(ReloadedDatabase, ReadsWhatAnEngineDoesNotShare) {
+  const EngineMaker make = [](uint64_t rows, uint64_t columns) {
+    return make_engine("cpu", rows, columns, 1);
+  };
+  LoadedDatabase database = load_database(root_, make, &old_);
+  EXPECT_EQ(database.reused_bytes, 3 * database.manifest.layout.shard_hint_bytes());
+  expect_same_products(*database.engine, *load(root_).engine);
+}
+
+TEST_F(ReloadedDatabase, TakesNothingOfAnotherLayout) {
+  options_.shard_count = 2;
+  options_.fresh = true;
+  build(pairs_, root_, options_);
+  const LoadedDatabase database = load_database(root_, support::PlainEngine::make, &old_);
+  EXPECT_EQ(database.reused_bytes, 0u);
+  for (const auto& [key, value] : pairs_) ASSERT_EQ(look_up(database, key), value);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "client/decoder.h"
 
+#include <blindfuse/errors.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
 #include "client/database_description.h"
-#include "client/errors.h"
 #include "tests/client/fake_server.h"
 
 namespace blindfuse {

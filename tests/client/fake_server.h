@@ -2,6 +2,8 @@
 // request.
 #pragma once
 
+#include <blindfuse/errors.h>
+
 #include <cstdint>
 #include <deque>
 #include <fstream>
@@ -15,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "client/errors.h"
 #include "client/transport.h"
 #include "src/hex.h"
 #include "src/manifest.h"
@@ -214,7 +215,7 @@ class FakeServer {
   bool ignore_ranges = false;
   bool declare_length = true;
   std::function<void(Bytes&)> alter_body;  // of every success
-  size_t queries_max = 8;                  // in a request
+  size_t queries_max = 16;                 // in a request
   size_t piece_bytes = 1000;
 
   size_t count(const std::string& path_part) const { return seen(path_part).size(); }

@@ -1,18 +1,21 @@
 #include "client/http_transport.h"
 
+#include <blindfuse/client.h>
+#include <blindfuse/errors.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <future>
 #include <set>
+#include <thread>
 
-#include "client/client.h"
-#include "client/errors.h"
 #include "client/url.h"
 #include "src/system/file.h"
 #include "tests/client/http_fake_server.h"
@@ -209,7 +212,8 @@ TEST_F(HttpTransportTest, AServerThatHangsUpWhileItIsSentToKillsNobody) {
 // Answers requests on one connection after another with these bytes, as they are.
 class RawServer {
  public:
-  explicit RawServer(std::string answer) : answer_(std::move(answer)) {
+  // Does this with every connection.
+  explicit RawServer(std::function<void(int connection)> serve) : serve_(std::move(serve)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -219,8 +223,26 @@ class RawServer {
     EXPECT_EQ(listen(listener_.get(), 1), 0);
     EXPECT_EQ(getsockname(listener_.get(), any_address, &length), 0);
     url_ = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-    thread_ = std::thread([this] { serve(); });
+    thread_ = std::thread([this] {
+      for (;;) {
+        const FileDescriptor connection(accept(listener_.get(), nullptr, nullptr));
+        if (!connection.is_open()) return;
+        serve_(connection.get());
+      }
+    });
   }
+  // Reads what comes, and sends this.
+  explicit RawServer(std::string answer)
+      : RawServer([answer = std::move(answer)](int connection) {
+          char request[4096];
+          if (recv(connection, request, sizeof request, 0) <= 0) return;
+          for (size_t at = 0; at < answer.size();) {
+            const ssize_t sent =
+                send(connection, answer.data() + at, answer.size() - at, MSG_NOSIGNAL);
+            if (sent <= 0) break;
+            at += static_cast<size_t>(sent);
+          }
+        }) {}
   ~RawServer() {
     shutdown(listener_.get(), SHUT_RDWR);
     thread_.join();
@@ -228,22 +250,7 @@ class RawServer {
   const std::string& url() const { return url_; }
 
  private:
-  void serve() {
-    for (;;) {
-      const FileDescriptor connection(accept(listener_.get(), nullptr, nullptr));
-      if (!connection.is_open()) return;
-      char request[4096];
-      if (recv(connection.get(), request, sizeof request, 0) <= 0) continue;
-      for (size_t at = 0; at < answer_.size();) {
-        const ssize_t sent =
-            send(connection.get(), answer_.data() + at, answer_.size() - at, MSG_NOSIGNAL);
-        if (sent <= 0) break;
-        at += static_cast<size_t>(sent);
-      }
-    }
-  }
-
-  const std::string answer_;
+  const std::function<void(int)> serve_;
   const FileDescriptor listener_{socket(AF_INET, SOCK_STREAM, 0)};
   std::string url_;
   std::thread thread_;
@@ -306,6 +313,119 @@ TEST_F(HttpTransportTest, RedirectsAreNotFollowed) {
   HttpFakeServer server(fake_, "", std::move(http));
   EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("302"));
   EXPECT_EQ(fake_.requests.size(), 0u);
+}
+
+TEST_F(HttpTransportTest, WaitingForAnAnswerCanBeStopped) {
+  auto http = std::make_unique<httplib::Server>();
+  std::promise<void> asked;
+  std::promise<void> stopped;
+  http->set_pre_routing_handler([&](const httplib::Request& request, httplib::Response&) {
+    if (request.method == "POST") {
+      asked.set_value();
+      stopped.get_future().wait();
+    }
+    return httplib::Server::HandlerResponse::Unhandled;
+  });
+  HttpFakeServer server(fake_, "", std::move(http));
+  Client client = connect(server.url());
+  std::stop_source stop;
+  auto answer = std::async(std::launch::async, [&] { return client.get(key_, stop.get_token()); });
+  asked.get_future().wait();
+  stop.request_stop();
+  EXPECT_THROW(answer.get(), Cancelled);
+  stopped.set_value();
+}
+
+struct NoBody : BodyReceiver {
+  void begin(int, std::optional<uint64_t>) override {}
+  void receive(std::span<const uint8_t>) override {}
+};
+
+// True a few times.
+std::function<bool()> a_little_patience() {
+  return [left = std::make_shared<int>(3)] { return --*left > 0; };
+}
+
+TEST_F(HttpTransportTest, SendingToAServerThatReadsNothingCanBeStopped) {
+  std::promise<void> stopped;
+  RawServer server([&](int) { stopped.get_future().wait(); });
+  HttpTransport transport(parse_url(server.url()), {}, a_little_patience());
+  NoBody body;
+  EXPECT_THROW(transport.post("/v1/x", Bytes(64 << 20), body), Cancelled);
+  stopped.set_value();
+}
+
+TEST_F(HttpTransportTest, AnAnswerThatTricklesCanBeStopped) {
+  RawServer server([](int connection) {
+    std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
+    while (send(connection, head.data(), head.size(), MSG_NOSIGNAL) > 0) {
+      head = "x";
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  HttpTransport transport(parse_url(server.url()), {}, a_little_patience());
+  NoBody body;
+  EXPECT_THROW(transport.get("/v1/x", 0, body), Cancelled);
+}
+
+TEST_F(HttpTransportTest, AChildProcessLeavesTheConnectionAlone) {
+  std::set<int> ports;
+  auto http = std::make_unique<httplib::Server>();
+  http->set_keep_alive_max_count(100);
+  http->set_pre_routing_handler([&](const httplib::Request& request, httplib::Response&) {
+    ports.insert(request.remote_port);
+    return httplib::Server::HandlerResponse::Unhandled;
+  });
+  HttpFakeServer server(fake_, "", std::move(http));
+  auto client = std::make_unique<Client>(connect(server.url()));
+  EXPECT_EQ(client->get(key_), value_);
+  const pid_t child = fork();
+  if (child == 0) {
+    client.reset();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(client->get(key_), value_);
+  EXPECT_EQ(ports.size(), 1u) << "the parent had to connect anew";
+}
+
+TEST_F(HttpTransportTest, OptionsThatCannotBeAreRefused) {
+  ClientOptions options;
+  options.http.timeout = std::chrono::seconds::max();
+  EXPECT_THAT(failure<BadInput>("http://127.0.0.1:9", options), HasSubstr("http.timeout"));
+  options.http.timeout = std::chrono::seconds(0);
+  EXPECT_THAT(failure<BadInput>("http://127.0.0.1:9", options), HasSubstr("http.timeout"));
+  options = {};
+  options.http.api_key = "key\n";
+  EXPECT_THAT(failure<BadInput>("http://127.0.0.1:9", options), HasSubstr("http.api_key"));
+}
+
+TEST_F(HttpTransportTest, ANumberIsNoKeyOfAKeywordDatabase) {
+  HttpFakeServer server(fake_);
+  Client client = connect(server.url());
+  const std::vector<uint64_t> entries = {5};
+  EXPECT_THROW(client.look_up(entries), BadInput);
+  EXPECT_THROW(client.get(uint64_t{5}), BadInput);
+  EXPECT_EQ(fake_.count("/queries"), 0u);
+}
+
+TEST_F(HttpTransportTest, TellsItsCallerThatItWaits) {
+  auto http = std::make_unique<httplib::Server>();
+  http->set_pre_routing_handler([&](const httplib::Request& request, httplib::Response&) {
+    if (request.method == "POST") std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return httplib::Server::HandlerResponse::Unhandled;
+  });
+  HttpFakeServer server(fake_, "", std::move(http));
+  ClientOptions options;
+  int waited = 0;
+  options.progress = [&](const ClientProgress& progress) {
+    waited += progress.stage == ClientStage::kWaitingForAnswer;
+    return true;
+  };
+  EXPECT_EQ(connect(server.url(), options).get(key_), value_);
+  EXPECT_GT(waited, 0);
 }
 
 // A key and a certificate for 127.0.0.1, signed with itself.

@@ -52,8 +52,8 @@ Opened open(PreparedQuery query, std::span<const uint32_t> rows = {}) {
 
 PreparedQuery query_of(const std::vector<uint32_t>& secret, const std::vector<uint32_t>& masked) {
   SecretBuffer<uint32_t> s(secret.size()), b(masked.size());
-  std::ranges::copy(secret, s.span().begin());
-  std::ranges::copy(masked, b.span().begin());
+  std::copy(secret.begin(), secret.end(), s.span().begin());
+  std::copy(masked.begin(), masked.end(), b.span().begin());
   return PreparedQuery(std::move(s), std::move(b));
 }
 

@@ -89,7 +89,7 @@ TEST_F(ClientProgram, ReadsKeysFromStandardInput) {
   const Outcome got = run("get " + server.url(), input);
   EXPECT_EQ(got.status, 0);
   EXPECT_EQ(got.out, expected);
-  EXPECT_EQ(fake_.count("/queries"), 3u);
+  EXPECT_EQ(fake_.count("/queries"), 2u);
   EXPECT_EQ(run("get " + server.url(), "").out, "");
 }
 

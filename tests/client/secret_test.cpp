@@ -39,7 +39,7 @@ class SecretBufferTest : public testing::Test {
 
   static WatchedBuffer filled(size_t size) {
     WatchedBuffer buffer(size);
-    std::ranges::fill(buffer.span(), 0xdeadbeef);
+    std::fill(buffer.span().begin(), buffer.span().end(), 0xdeadbeef);
     return buffer;
   }
 };
@@ -70,7 +70,8 @@ TEST_F(SecretBufferTest, MovesLeaveNothingBehind) {
 
 TEST_F(SecretBufferTest, StartsWithZeros) {
   const SecretBuffer<uint32_t> buffer(100);
-  EXPECT_TRUE(std::ranges::all_of(buffer.span(), [](uint32_t word) { return word == 0; }));
+  EXPECT_TRUE(std::all_of(buffer.span().begin(), buffer.span().end(),
+                          [](uint32_t word) { return word == 0; }));
 }
 
 TEST(SecretBufferTypes, DoNotCopy) {
@@ -100,10 +101,11 @@ TEST(SampleTernary, FillsAnySizeAndAsksForBlocksOfAtMost64KiB) {
     sample_ternary(
         [](std::span<uint8_t> bytes) {
           EXPECT_LE(bytes.size(), 65'536u);
-          std::ranges::fill(bytes, uint8_t{121});  // 11111 in base 3
+          std::fill(bytes.begin(), bytes.end(), uint8_t{121});  // 11111 in base 3
         },
         words);
-    EXPECT_TRUE(std::ranges::all_of(words, [](uint32_t word) { return word == 0; })) << size;
+    EXPECT_TRUE(std::all_of(words.begin(), words.end(), [](uint32_t word) { return word == 0; }))
+        << size;
   }
 }
 

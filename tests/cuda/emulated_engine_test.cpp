@@ -32,6 +32,26 @@ TEST(EmulatedCuda, FindsAnAlteredByteOfTheMatrix) {
   }
 }
 
+// What was set elsewhere is checked here once more, against what was set.
+TEST(EmulatedCuda, FindsAnAlteredByteOfSharedColumns) {
+  SeededRandom random(131);
+  constexpr uint64_t kRows = 130;
+  DeviceMatrix old(0, kRows, 5, 0);
+  old.set_columns(0, random.octets(kRows * 5));
+  old.check();
+  const_cast<int8_t*>(old.data())[3 * old.pitch() + random.below(kRows)] ^= 0x10;
+  for (const uint64_t count : {2, 3}) {
+    DeviceMatrix matrix(0, kRows, 5, 0);
+    matrix.set_columns(0, random.octets(kRows));
+    ASSERT_TRUE(matrix.share_columns(1, count, old));
+    if (count == 2) {
+      EXPECT_NO_THROW(matrix.check());
+    } else {
+      EXPECT_THROW(matrix.check(), EngineTrouble);
+    }
+  }
+}
+
 TEST(EmulatedCuda, RefusesAMatrixThatMemoryCannotHold) {
   try {
     make_cuda_engine("", 0, uint64_t{1} << 22, 1 << 12);

@@ -86,6 +86,34 @@ TEST_P(AnswerPipelineTest, AnswersAsTheHostWould) {
   }
 }
 
+// As when those between two queries are not wanted any more.
+TEST_P(AnswerPipelineTest, QueriesMoveToOtherSlots) {
+  SeededRandom random(122);
+  const uint64_t rows = 64 * 5, columns = 40;
+  const WireBits bits{26, 11};
+  const auto engine = make_engine(GetParam(), rows, columns, 2);
+  engine->set_columns(0, random.octets(rows * columns));
+  engine->seal();
+  const auto pipeline = engine->make_answer_pipeline(bits, 6, 4);
+  std::vector<std::vector<uint8_t>> queries;
+  for (size_t slot = 0; slot < 6; ++slot) {
+    queries.push_back(random.octets(packed_bytes(rows, bits.query)));
+    pipeline->put(slot, queries.back());
+  }
+  pipeline->move(2, 1);
+  pipeline->move(5, 2);
+  pipeline->begin(0, 3);
+  const std::span<const uint8_t> responses = pipeline->finish();
+  const size_t each = packed_bytes(columns, bits.response);
+  ASSERT_EQ(responses.size(), 3 * each);
+  const size_t sources[] = {0, 2, 5};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(std::ranges::equal(responses.subspan(i * each, each),
+                                   expected_response(*engine, queries[sources[i]], bits)))
+        << i;
+  }
+}
+
 TEST_P(AnswerPipelineTest, PanelProductsAreThoseOfTheWholeMatrix) {
   SeededRandom random(121);
   for (const uint64_t panels : {1, 2, 7, 50, 103}) {

@@ -12,9 +12,11 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "host/cpu/cpu_engine.h"
 #include "host/cpu/multiply_kernel.h"
 #include "host/engine_factory.h"
 #include "tests/support.h"
@@ -35,6 +37,7 @@ struct Shape {
   size_t query_gap = 0;    // words between one query and the next
   size_t product_gap = 0;  // words between one product and the next
   size_t offset = 0;       // words before the first of each
+  uint64_t slab = 0;       // columns of a slab, where engines have slabs; 0: as they like
 
   size_t query_stride() const { return range.size() + query_gap; }
   size_t product_stride() const { return columns + product_gap; }
@@ -44,7 +47,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << "rows " << shape.range.first << ".." << shape.range.last << " of " << shape.rows
              << ", columns " << shape.columns << ", batch " << shape.batch << ", threads "
              << shape.threads << ", gaps " << shape.query_gap << ' ' << shape.product_gap
-             << ", offset " << shape.offset;
+             << ", offset " << shape.offset << ", slabs of " << shape.slab;
 }
 
 // Memory as a caller may have it, and the products that are right.
@@ -98,8 +101,26 @@ class Problem {
     return result;
   }
 
+  // What the columns of these are.
+  std::span<const uint8_t> columns(uint64_t first, uint64_t count) const {
+    return std::span(bytes_).subspan(first * shape_.rows, count * shape_.rows);
+  }
+  void take_columns(uint64_t first, uint64_t count, const Problem& other) {
+    std::ranges::copy(other.columns(first, count),
+                      bytes_.begin() + static_cast<ptrdiff_t>(first * shape_.rows));
+  }
+
+  std::unique_ptr<Engine> empty_engine(const std::string& name, unsigned thread_count) const {
+    if (shape_.slab == 0 || !name.starts_with("cpu")) {
+      return make_engine(name, shape_.rows, shape_.columns, thread_count);
+    }
+    return make_cpu_engine(name == "cpu" ? "" : name.substr(4),
+                           std::make_shared<Matrix>(shape_.rows, shape_.columns, shape_.slab),
+                           thread_count);
+  }
+
   std::unique_ptr<Engine> engine(const std::string& name, unsigned thread_count) const {
-    auto engine = make_engine(name, shape_.rows, shape_.columns, thread_count);
+    auto engine = empty_engine(name, thread_count);
     engine->set_columns(0, bytes_);
     engine->seal();
     return engine;
@@ -200,6 +221,68 @@ TEST_P(EngineConformance, MultipliesManyRowsAndManyQueries) {
   expect_right_on_random({12'352, 13, 3, {0, 12'352}, 2}, random);
   expect_right_on_random({40'001, 19, 40, {77, 40'000}, 2, 1, 1, 1}, random);
   expect_right_on_random({3'072, 7, 9, {0, 3'072}, 4}, random);
+}
+
+// Narrow slabs and wide ones, cut by threads anywhere.
+TEST_P(EngineConformance, MultipliesAMatrixInSlabs) {
+  SeededRandom random(113);
+  if (!GetParam().starts_with("cpu")) GTEST_SKIP() << "has no slabs";
+  for (const uint64_t rows : {1, 130, 3'100, 6'200}) {
+    for (const uint64_t columns : {5, 12, 31, 61}) {
+      for (const uint64_t slab : {6, 12, 30, 60}) {
+        for (const size_t batch : {1, 2, 3, 4, 5, 33}) {
+          Shape shape{rows, columns, batch, {0, rows}};
+          if (random.below(3) == 0) shape.range.first = random.below(rows);
+          shape.threads = static_cast<unsigned>(random.between(1, 3));
+          shape.slab = slab;
+          expect_right_on_random(shape, random);
+        }
+      }
+    }
+  }
+}
+
+// Some columns from another engine, which computes meanwhile, and is gone when they are used.
+TEST_P(EngineConformance, SharesColumnsWithAnotherEngine) {
+  SeededRandom random(114);
+  for (const Shape& base : {Shape{3'100, 31, 2, {0, 3'100}, 2}, Shape{130, 70, 5, {1, 129}, 1}}) {
+    for (const uint64_t slab : {0, 6, 12, 24}) {
+      Shape shape = base;
+      shape.slab = slab;
+      const uint64_t first = random.below(shape.columns);
+      const uint64_t count = random.between(1, shape.columns - first);
+      Problem before(shape), after(shape);
+      before.fill(random);
+      after.fill(random);
+      after.take_columns(first, count, before);
+      auto old = before.engine(GetParam(), shape.threads);
+      const auto engine = after.empty_engine(GetParam(), shape.threads);
+      std::thread products([&] {
+        const std::vector<uint32_t> expected = before.expected();
+        for (int i = 0; i < 5; ++i) EXPECT_TRUE(before.computed(*old) == expected) << shape;
+      });
+      // By several threads, and one of them before the rest is set, the other behind.
+      const uint64_t half = count / 2;
+      EXPECT_TRUE(engine->share_columns(first, half, *old));
+      std::thread rest([&] {
+        engine->set_columns(first + count,
+                            after.columns(first + count, shape.columns - first - count));
+      });
+      engine->set_columns(0, after.columns(0, first));
+      EXPECT_TRUE(engine->share_columns(first + half, count - half, *old));
+      rest.join();
+      engine->seal();
+      products.join();
+      old.reset();
+      ASSERT_TRUE(after.computed(*engine) == after.expected()) << shape << ", " << first;
+    }
+  }
+}
+
+TEST_P(EngineConformance, SharesNothingWithOtherSizes) {
+  const auto engine = make_engine(GetParam(), 130, 9, 1);
+  EXPECT_FALSE(engine->share_columns(0, 3, *make_engine(GetParam(), 131, 9, 1)));
+  EXPECT_FALSE(engine->share_columns(0, 3, *make_engine(GetParam(), 130, 10, 1)));
 }
 
 // Odd firsts and lasts around the panels of 64 that a hint is made of.

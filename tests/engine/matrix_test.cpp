@@ -17,7 +17,7 @@ TEST(Matrix, GivesBackTheColumnsThatWereSet) {
   SeededRandom random(400);
   for (const uint64_t rows : {1, 63, 64, 65, 3071, 3072, 3073, 6200}) {
     for (const uint64_t columns : {1, 5, 6, 7, 13}) {
-      Matrix matrix(rows, columns);
+      Matrix matrix(rows, columns, random.between(1, 3) * 6);
       const std::vector<uint8_t> bytes = random.octets(rows * columns);
       const uint64_t first = random.below(columns);
       matrix.set_columns(first, std::span(bytes).subspan(first * rows));
@@ -43,12 +43,12 @@ TEST(Matrix, LiesInMemoryAsItSays) {
     std::vector<uint8_t> bytes(kRows);
     bytes[row] = 1;
     matrix.set_columns(column, bytes);
-    const auto all = matrix.bytes();
+    const auto all = matrix.slab(0);
     const auto at = std::ranges::find(all, int8_t{1}) - all.begin();
     matrix.set_columns(column, std::vector<uint8_t>(kRows));
     return at;
   };
-  EXPECT_EQ(matrix.bytes().size(), kRows * kColumns);
+  EXPECT_EQ(matrix.slab(0).size(), kRows * kColumns);
   EXPECT_EQ(offset_of(0, 0), 0);
   EXPECT_EQ(offset_of(63, 0), 63);
   EXPECT_EQ(offset_of(5, 1), 64 + 5);
@@ -60,9 +60,122 @@ TEST(Matrix, LiesInMemoryAsItSays) {
   EXPECT_EQ(offset_of(3073, 7), 8 * 3072 + 6 * 64 + 64 + 1);
 }
 
+TEST(Matrix, IsCutIntoSlabs) {
+  Matrix matrix(3072 + 64, 20, 12);
+  ASSERT_EQ(matrix.slab_count(), 2u);
+  matrix.take_memory();
+  EXPECT_EQ(matrix.slab(0).size(), 12u * (3072 + 64));
+  EXPECT_EQ(matrix.slab(1).size(), 8u * (3072 + 64));
+  EXPECT_EQ(matrix.tile(0, 6), matrix.slab(0).data() + 6 * 3072);
+  EXPECT_EQ(matrix.tile(1, 6), matrix.slab(0).data() + 12 * 3072 + 6 * 64);
+  EXPECT_EQ(matrix.tile(0, 12), matrix.slab(1).data());
+  EXPECT_EQ(matrix.tile(1, 18), matrix.slab(1).data() + 8 * 3072 + 6 * 64);
+}
+
+// All of it, or slabs of 512 columns or more and of 64 MiB or more.
+TEST(Matrix, HasWideSlabs) {
+  for (const uint64_t rows : {0, 1, 64, 32'768, 1'179'648}) {
+    for (const uint64_t columns : {0, 1, 5, 511, 1'023, 1'024, 1'040, 32'768, 1'000'001}) {
+      const uint64_t width = Matrix::usual_slab_columns(rows, columns);
+      EXPECT_EQ(width % 6, 0u);
+      EXPECT_GE(width, std::min<uint64_t>(columns, 512)) << rows << " x " << columns;
+      if (width < columns) {
+        EXPECT_GE(width * rows, 64u << 20) << rows << " x " << columns;
+      }
+    }
+  }
+  EXPECT_EQ(Matrix::usual_slab_columns(1'179'648, 1'040), 522u);
+  EXPECT_EQ(Matrix::usual_slab_columns(32'768, 32'768), 2'052u);
+}
+
+class SharedMatrix : public testing::Test {
+ protected:
+  // Slabs of 12, 12 and 7 columns, with a whole block of rows and a part of one.
+  static constexpr uint64_t kRows = 3072 + 70, kColumns = 31, kSlab = 12;
+
+  static Matrix filled(const std::vector<uint8_t>& bytes) {
+    Matrix matrix(kRows, kColumns, kSlab);
+    matrix.set_columns(0, bytes);
+    return matrix;
+  }
+  static std::span<const uint8_t> part(const std::vector<uint8_t>& bytes, uint64_t first,
+                                       uint64_t count) {
+    return std::span(bytes).subspan(first * kRows, count * kRows);
+  }
+
+  SeededRandom random_{401};
+  std::vector<uint8_t> old_bytes_ = random_.octets(kRows * kColumns);
+  std::vector<uint8_t> new_bytes_ = random_.octets(kRows * kColumns);
+  Matrix old_ = filled(old_bytes_);
+};
+
+// Whatever the columns that are the same, and whatever comes first.
+TEST_F(SharedMatrix, TakesColumnsFromAnother) {
+  for (int i = 0; i < 60; ++i) {
+    const uint64_t first = random_.below(kColumns + 1);
+    const uint64_t last = random_.between(first, kColumns);
+    std::vector<uint8_t> expected = new_bytes_;
+    std::ranges::copy(part(old_bytes_, first, last - first),
+                      expected.begin() + static_cast<long>(first * kRows));
+    Matrix matrix(kRows, kColumns, kSlab);
+    const bool share_first = random_.below(2) == 0;
+    if (share_first) {
+      ASSERT_TRUE(matrix.share_columns(first, last - first, old_));
+    }
+    matrix.set_columns(0, part(new_bytes_, 0, first));
+    matrix.set_columns(last, part(new_bytes_, last, kColumns - last));
+    if (!share_first) {
+      ASSERT_TRUE(matrix.share_columns(first, last - first, old_));
+    }
+    ASSERT_TRUE(matrix.columns(0, kColumns) == expected) << first << " .. " << last;
+    for (uint64_t slab = 0; slab < matrix.slab_count(); ++slab) {
+      const bool whole = first <= slab * kSlab && last >= std::min(kColumns, (slab + 1) * kSlab);
+      ASSERT_EQ(matrix.slab(slab).data() == old_.slab(slab).data(), whole) << slab;
+    }
+  }
+  EXPECT_TRUE(old_.columns(0, kColumns) == old_bytes_) << "copied, never written";
+}
+
+TEST_F(SharedMatrix, OutlivesTheOther) {
+  Matrix matrix(kRows, kColumns, kSlab);
+  ASSERT_TRUE(matrix.share_columns(0, kColumns, old_));
+  old_ = Matrix();
+  EXPECT_TRUE(matrix.columns(0, kColumns) == old_bytes_);
+  Matrix third(kRows, kColumns, kSlab);
+  ASSERT_TRUE(third.share_columns(0, 24, matrix));
+  matrix = Matrix();
+  EXPECT_TRUE(third.columns(0, 24) ==
+              std::vector<uint8_t>(old_bytes_.begin(), old_bytes_.begin() + 24 * kRows));
+}
+
+TEST_F(SharedMatrix, SetsInMemoryOfItsOwn) {
+  Matrix matrix(kRows, kColumns, kSlab);
+  ASSERT_TRUE(matrix.share_columns(0, kColumns, old_));
+  matrix.set_columns(3, part(new_bytes_, 3, 1));
+  EXPECT_TRUE(old_.columns(0, kColumns) == old_bytes_);
+  std::vector<uint8_t> expected = old_bytes_;
+  std::ranges::copy(part(new_bytes_, 3, 1), expected.begin() + 3 * kRows);
+  EXPECT_TRUE(matrix.columns(0, kColumns) == expected);
+}
+
+TEST_F(SharedMatrix, RefusesOneThatIsCutDifferently) {
+  EXPECT_FALSE(Matrix(kRows + 1, kColumns, kSlab).share_columns(0, 6, old_));
+  EXPECT_FALSE(Matrix(kRows, kColumns + 1, kSlab).share_columns(0, 6, old_));
+  EXPECT_FALSE(Matrix(kRows, kColumns, kSlab + 6).share_columns(0, 6, old_));
+}
+
+TEST_F(SharedMatrix, IsZeroWhereNothingWasSet) {
+  Matrix matrix(kRows, kColumns, kSlab);
+  ASSERT_TRUE(matrix.share_columns(5, 1, old_));
+  matrix.take_memory();
+  std::vector<uint8_t> expected(kRows * kColumns);
+  std::ranges::copy(part(old_bytes_, 5, 1), expected.begin() + 5 * kRows);
+  EXPECT_TRUE(matrix.columns(0, kColumns) == expected);
+}
+
 TEST(Matrix, SaysHowMuchMemoryItLacks) {
   try {
-    Matrix(uint64_t{1} << 31, uint64_t{1} << 20);
+    Matrix(uint64_t{1} << 31, uint64_t{1} << 20).take_memory();
     FAIL() << "this machine has two petabytes";
   } catch (const EngineTrouble& error) {
     EXPECT_NE(std::string(error.what()).find("2251799813685248 bytes"), std::string::npos)

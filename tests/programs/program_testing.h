@@ -94,10 +94,10 @@ inline ProgramResult run(const TemporaryFolder& folder, const std::vector<std::s
 class RunningServer {
  public:
   RunningServer(const TemporaryFolder& folder, const std::filesystem::path& database,
-                const std::string& listen = "127.0.0.1:0")
+                const std::string& listen = "127.0.0.1:0",
+                const std::vector<std::string>& more = {})
       : ready_file_(folder.path() / ("ready" + std::to_string(number_++))),
-        program_(folder,
-                 {kBlindfuse, "serve", database, "--listen", listen, "--ready-file", ready_file_}) {
+        program_(folder, command(database, listen, ready_file_, more)) {
     // A server that does not come up within a minute, even under a sanitizer on a busy machine,
     // never will.
     for (int i = 0; i < 6000 && !std::filesystem::exists(ready_file_); ++i) {
@@ -117,6 +117,16 @@ class RunningServer {
   }
 
  private:
+  static std::vector<std::string> command(const std::filesystem::path& database,
+                                          const std::string& listen,
+                                          const std::filesystem::path& ready_file,
+                                          const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {kBlindfuse, "serve",        database,  "--listen",
+                                          listen,     "--ready-file", ready_file};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+
   static inline int number_ = 0;
   std::filesystem::path ready_file_;
   RunningProgram program_;

@@ -1,4 +1,4 @@
-#include "host/server/batch_scheduler.h"
+#include "host/server/epochs/batch_scheduler.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,15 @@
 #include <mutex>
 #include <thread>
 
-#include "host/server/host_answer_pipeline.h"
+#include "host/server/epochs/host_answer_pipeline.h"
+#include "tests/server/ask_and_wait.h"
 #include "tests/server/tiny_database.h"
 
 namespace blindfuse {
 namespace {
 
+using server_testing::ask_and_wait;
+using server_testing::ask_later;
 using server_testing::expected_response;
 using server_testing::kQueryBits;
 using server_testing::Numbers;
@@ -33,11 +36,8 @@ class BatchSchedulerTest : public testing::Test {
                                             BatchLimits{batch_max, queue_max});
   }
 
-  // Asks on a thread of its own.
   static std::future<std::string> ask(BatchScheduler& scheduler, uint64_t seed) {
-    return std::async(std::launch::async, [&scheduler, seed] {
-      return scheduler.answer(bytes_of(pack(random_query(seed), kQueryBits)));
-    });
+    return ask_later(scheduler, bytes_of(pack(random_query(seed), kQueryBits)));
   }
 
   // The engine holds one batch, and `count` queries wait.
@@ -74,7 +74,7 @@ TEST(BatchScheduler, ComputesAProductWorkedOutByHand) {
   query[20 + 3] = 1;  // row 5: 0x01000000
   // Column 0: 0x00030000 - 0x01000000 = 0xff030000; column 1: 0x7f000000 - 0x00020000 = 0x7efe0000;
   // the upper 16 bits.
-  EXPECT_EQ(scheduler.answer(bytes_of(query)), std::string("\x03\xff\xfe\x7e", 4));
+  EXPECT_EQ(ask_and_wait(scheduler, bytes_of(query)), std::string("\x03\xff\xfe\x7e", 4));
 }
 
 TEST_F(BatchSchedulerTest, AnswersOneQueryAfterTheOther) {
@@ -94,7 +94,7 @@ TEST_F(BatchSchedulerTest, AnswersTheQueriesOfOneCallInOrder) {
       queries += pack(random_query(seed), kQueryBits);
       expected += expected_response(random_query(seed));
     }
-    EXPECT_EQ(scheduler->answer(bytes_of(queries)), expected) << count;
+    EXPECT_EQ(ask_and_wait(*scheduler, bytes_of(queries)), expected) << count;
   }
 }
 
@@ -146,16 +146,83 @@ TEST_F(BatchSchedulerTest, RefusesWhatDoesNotFitAtOnce) {
   auto third = ask(*scheduler, 2);
   wait_for_queue(*scheduler, 2);
   const std::string query = pack(random_query(3), kQueryBits);
-  EXPECT_THROW(scheduler->answer(bytes_of(query + query)), QueueFull);
+  EXPECT_THROW(ask_and_wait(*scheduler, bytes_of(query + query)), QueueFull);
   EXPECT_EQ(scheduler->waiting_count(), 2u) << "a refused call takes no place";
   auto fourth = ask(*scheduler, 3);
   wait_for_queue(*scheduler, 3);
-  EXPECT_THROW(scheduler->answer(bytes_of(query)), QueueFull);
+  EXPECT_THROW(ask_and_wait(*scheduler, bytes_of(query)), QueueFull);
   control_->release();
   EXPECT_EQ(running.get(), expected_response(random_query(0)));
   EXPECT_EQ(second.get(), expected_response(random_query(1)));
   EXPECT_EQ(third.get(), expected_response(random_query(2)));
   EXPECT_EQ(fourth.get(), expected_response(random_query(3)));
+}
+
+// Whoever stays gets an answer to the query that is their own, wherever the others were.
+TEST_F(BatchSchedulerTest, LeavesOutWhomNobodyWaitsFor) {
+  const auto scheduler = this->scheduler(6, 12);
+  for (unsigned gone = 0; gone < 64; ++gone) {
+    control_->hold();
+    const size_t begun = control_->batches.size();
+    auto first = ask(*scheduler, 0);
+    control_->wait_for_batches(begun + 1);
+    std::vector<std::shared_ptr<PendingAnswer>> answers;
+    for (unsigned i = 0; i < 6; ++i) {
+      answers.push_back(scheduler->ask(bytes_of(pack(random_query(10 + i), kQueryBits))));
+    }
+    size_t left = 0;
+    for (unsigned i = 0; i < 6; ++i) {
+      if ((gone >> i & 1) != 0) {
+        EXPECT_TRUE(answers[i]->drop());
+        EXPECT_FALSE(answers[i]->drop());
+      } else {
+        ++left;
+      }
+    }
+    control_->release();
+    EXPECT_EQ(first.get(), expected_response(random_query(0)));
+    for (unsigned i = 0; i < 6; ++i) {
+      if ((gone >> i & 1) != 0) continue;
+      while (!answers[i]->is_done()) std::this_thread::yield();
+      EXPECT_EQ(answers[i]->responses(), expected_response(random_query(10 + i)));
+    }
+    while (scheduler->waiting_count() > 0) std::this_thread::yield();
+    const std::vector<size_t> batches(control_->batches.begin() + static_cast<long>(begun),
+                                      control_->batches.end());
+    EXPECT_EQ(batches, left == 0 ? std::vector<size_t>{1} : (std::vector<size_t>{1, left}));
+  }
+}
+
+TEST_F(BatchSchedulerTest, CannotDropWhatTheEngineHas) {
+  const auto scheduler = this->scheduler(1, 8);
+  control_->hold();
+  const std::string query = pack(random_query(0), kQueryBits);
+  const auto answer = scheduler->ask(bytes_of(query + query));
+  control_->wait_for_batches(1);
+  EXPECT_FALSE(answer->drop()) << "one of its queries is there";
+  control_->release();
+  while (!answer->is_done()) std::this_thread::yield();
+  EXPECT_EQ(answer->outcome(), PendingAnswer::Outcome::kAnswered);
+}
+
+TEST_F(BatchSchedulerTest, TellsThoseWhoseTimeIsOver) {
+  const auto scheduler = this->scheduler(4, 8);
+  control_->hold();
+  auto running = ask(*scheduler, 0);
+  control_->wait_for_batches(1);
+  const auto now = BatchScheduler::Clock::now();
+  const std::string query = pack(random_query(1), kQueryBits);
+  std::atomic<int> done = 0;
+  const auto late = scheduler->ask(bytes_of(query + query), now, [&] { ++done; });
+  const auto in_time = scheduler->ask(bytes_of(query), now + std::chrono::hours(1));
+  control_->release();
+  while (!in_time->is_done() || !late->is_done()) std::this_thread::yield();
+  EXPECT_EQ(late->outcome(), PendingAnswer::Outcome::kExpired);
+  EXPECT_EQ(in_time->outcome(), PendingAnswer::Outcome::kAnswered);
+  EXPECT_EQ(in_time->responses(), expected_response(random_query(1)));
+  EXPECT_EQ(done, 1);
+  EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 1}));
+  running.get();
 }
 
 TEST_F(BatchSchedulerTest, AFailureConcernsItsBatchAlone) {
@@ -170,8 +237,9 @@ TEST_F(BatchSchedulerTest, ACallFailsWhenOneOfItsBatchesDoes) {
   const auto scheduler = this->scheduler(1, 8);
   control_->hold();
   const std::string query = pack(random_query(0), kQueryBits);
-  auto answer = std::async(std::launch::async,
-                           [&] { return scheduler->answer(bytes_of(query + query + query)); });
+  auto answer = std::async(std::launch::async, [&] {
+    return ask_and_wait(*scheduler, bytes_of(query + query + query));
+  });
   control_->wait_for_batches(1);
   control_->fail(true);
   control_->release();
@@ -190,7 +258,7 @@ TEST_F(BatchSchedulerTest, AnswersWhatWaitsBeforeItStops) {
   auto stopped = std::async(std::launch::async, [&] { scheduler->stop(); });
   while (true) {
     try {
-      scheduler->answer(bytes_of(std::string(kQueryBits * 128 / 8 * 8, '\0')));
+      ask_and_wait(*scheduler, bytes_of(std::string(kQueryBits * 128 / 8 * 8, '\0')));
     } catch (const QueueFull&) {
       continue;  // not yet told to stop
     } catch (const SchedulerStopped&) {
@@ -211,7 +279,8 @@ TEST_F(BatchSchedulerTest, GivesEachOfManyThreadsItsOwnAnswers) {
     clients.push_back(std::async(std::launch::async, [&, client] {
       for (uint64_t i = 0; i < 20; ++i) {
         const Numbers query = random_query(client * 1000 + i);
-        EXPECT_EQ(scheduler->answer(bytes_of(pack(query, kQueryBits))), expected_response(query));
+        EXPECT_EQ(ask_and_wait(*scheduler, bytes_of(pack(query, kQueryBits))),
+                  expected_response(query));
       }
     }));
   }
@@ -225,18 +294,20 @@ class TwoDeepEngine final : public support::PlainEngine {
     std::mutex mutex;
     std::condition_variable changed;
     std::vector<std::string> events;
-    bool held = true;           // nothing ends
-    std::string begin_failure;  // not empty: what begin() throws
-    bool lost = false;          // finish() throws EngineLost
+    bool held = true;            // nothing ends
+    bool is_waited_for = false;  // by whoever began a batch and has nothing else to do
+    std::string begin_failure;   // not empty: what begin() throws
+    bool lost = false;           // finish() throws EngineLost
 
     void note(std::string event) {
       const std::lock_guard lock(mutex);
       events.push_back(std::move(event));
       changed.notify_all();
     }
-    void wait_for_events(size_t count) {
+    // Until a batch was begun, and no other can be before one ends.
+    void wait_until_waited_for() {
       std::unique_lock lock(mutex);
-      changed.wait(lock, [&] { return events.size() >= count; });
+      changed.wait(lock, [&] { return is_waited_for; });
     }
     void release() {
       const std::lock_guard lock(mutex);
@@ -262,6 +333,7 @@ class TwoDeepEngine final : public support::PlainEngine {
         : host_(std::move(host)), control_(std::move(control)) {}
     size_t depth() const override { return 2; }
     void put(size_t slot, std::span<const uint8_t> query) override { host_->put(slot, query); }
+    void move(size_t from, size_t to) override { host_->move(from, to); }
     void begin(size_t first, size_t count) override {
       const std::string failure = control_->begin_failure;
       control_->note("begin " + std::to_string(count));
@@ -271,6 +343,8 @@ class TwoDeepEngine final : public support::PlainEngine {
     std::span<const uint8_t> finish() override {
       {
         std::unique_lock lock(control_->mutex);
+        control_->is_waited_for = true;
+        control_->changed.notify_all();
         control_->changed.wait(lock, [&] { return !control_->held; });
       }
       const auto [first, count] = begun_.front();
@@ -293,34 +367,44 @@ class TwoDeepEngine final : public support::PlainEngine {
 class TwoDeepTest : public testing::Test {
  protected:
   std::future<std::string> ask(uint64_t seed, size_t count = 1) {
-    return std::async(std::launch::async, [this, seed, count] {
-      std::string queries;
-      for (size_t i = 0; i < count; ++i) queries += pack(random_query(seed + i), kQueryBits);
-      return scheduler_.answer(bytes_of(queries));
-    });
+    std::string queries;
+    for (size_t i = 0; i < count; ++i) queries += pack(random_query(seed + i), kQueryBits);
+    return ask_later(scheduler_, bytes_of(queries));
   }
 
   const std::shared_ptr<TwoDeepEngine::Control> control_ =
       std::make_shared<TwoDeepEngine::Control>();
   const LoadedDatabase database_ =
       server_testing::tiny_database(std::make_unique<TwoDeepEngine>(control_));
-  std::vector<std::string> failures_;
-  BatchScheduler scheduler_{
-      *database_.engine, database_.manifest.layout, BatchLimits{3, 20},
-      [this](const std::exception& error) {
-        const bool lost = dynamic_cast<const EngineLost*>(&error) != nullptr;
-        failures_.push_back((lost ? "lost: " : "") + std::string(error.what()));
-      }};
+  struct Observer final : BatchObserver {
+    std::vector<std::string> failures;
+    std::vector<size_t> batches;
+    size_t waited = 0;
+
+    void on_waited(std::chrono::duration<double> time) override {
+      EXPECT_GE(time.count(), 0);
+      ++waited;
+    }
+    void on_batch(size_t query_count, std::chrono::duration<double> time) override {
+      EXPECT_GT(time.count(), 0);
+      batches.push_back(query_count);
+    }
+    void on_failure(const std::exception& error) override {
+      const bool lost = dynamic_cast<const EngineLost*>(&error) != nullptr;
+      failures.push_back((lost ? "lost: " : "") + std::string(error.what()));
+    }
+  };
+  Observer observer_;
+  BatchScheduler scheduler_{*database_.engine, database_.manifest.layout, BatchLimits{3, 20},
+                            &observer_};
 };
 
 // Two full batches are in the engine at the same time; a third waits for room, the last, which is
 // not full, for the engine to be idle.
 TEST_F(TwoDeepTest, FullBatchesBeginWhileAnotherIsComputed) {
   auto first = ask(100);
-  control_->wait_for_events(1);
+  control_->wait_until_waited_for();
   auto many = ask(200, 7);  // two full batches and one more
-  control_->wait_for_events(1);
-  while (scheduler_.waiting_count() < 7) std::this_thread::yield();
   control_->release();
   EXPECT_EQ(first.get(), expected_response(random_query(100)));
   std::string expected;
@@ -329,6 +413,29 @@ TEST_F(TwoDeepTest, FullBatchesBeginWhileAnotherIsComputed) {
   EXPECT_EQ(control_->events,
             (std::vector<std::string>{"begin 1", "finish 1", "begin 3", "begin 3", "finish 3",
                                       "finish 3", "begin 1", "finish 1"}));
+  scheduler_.stop();
+  EXPECT_EQ(observer_.batches, (std::vector<size_t>{1, 3, 3, 1}));
+  EXPECT_EQ(observer_.waited, 8u);
+}
+
+// What is left in the queue of a request whose time is over takes no place in a batch.
+TEST_F(TwoDeepTest, WhatHasExpiredFillsNoBatch) {
+  auto first = ask(100);
+  control_->wait_until_waited_for();
+  std::string queries;
+  for (uint64_t i = 0; i < 4; ++i) queries += pack(random_query(i), kQueryBits);
+  // Three of them are found to be late; the fourth stands before those who are not.
+  const auto late = scheduler_.ask(bytes_of(queries), BatchScheduler::Clock::now());
+  std::vector<std::future<std::string>> others;
+  for (uint64_t i = 0; i < 3; ++i) others.push_back(ask(200 + i));
+  control_->release();
+  EXPECT_EQ(first.get(), expected_response(random_query(100)));
+  for (uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(others[i].get(), expected_response(random_query(200 + i)));
+  }
+  EXPECT_EQ(late->outcome(), PendingAnswer::Outcome::kExpired);
+  scheduler_.stop();
+  EXPECT_EQ(observer_.batches, (std::vector<size_t>{1, 3}));
 }
 
 TEST_F(TwoDeepTest, ABatchThatCannotBeginFailsAlone) {
@@ -339,7 +446,7 @@ TEST_F(TwoDeepTest, ABatchThatCannotBeginFailsAlone) {
   control_->begin_failure.clear();
   EXPECT_EQ(ask(301).get(), expected_response(random_query(301)));
   scheduler_.stop();
-  EXPECT_EQ(failures_, std::vector<std::string>{"no device memory"});
+  EXPECT_EQ(observer_.failures, std::vector<std::string>{"no device memory"});
 }
 
 TEST_F(TwoDeepTest, SaysThatTheEngineIsLost) {
@@ -347,7 +454,7 @@ TEST_F(TwoDeepTest, SaysThatTheEngineIsLost) {
   control_->release();
   EXPECT_THROW(ask(400).get(), EngineTrouble);
   scheduler_.stop();
-  EXPECT_EQ(failures_, std::vector<std::string>{"lost: the test's device is gone"});
+  EXPECT_EQ(observer_.failures, std::vector<std::string>{"lost: the test's device is gone"});
 }
 
 // Slots are used again and again, across the ring's end, with batches of every size.

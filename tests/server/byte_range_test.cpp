@@ -1,8 +1,8 @@
-#include "host/server/byte_range.h"
+#include "host/server/routes/byte_range.h"
 
 #include <gtest/gtest.h>
 
-#include "host/server/problem.h"
+#include "host/server/routes/problem.h"
 
 namespace blindfuse {
 namespace {

@@ -35,7 +35,7 @@ TEST_F(HttpServerTest, KnowsItsRoutes) {
   for (const std::string& path :
        {std::string("/"), std::string("/v1"), std::string("/v1/database/"),
         std::string("/v1/databases"), std::string("/v1/epochs"), std::string("/v1/epochs/"),
-        std::string("/v1/epochs//hint"), std::string("/metrics"), std::string("/openapi.json"),
+        std::string("/v1/epochs//hint"), std::string("/metrics/"), std::string("/openapi"),
         epoch_path(""), epoch_path("/"), epoch_path("/x/hint"), epoch_path("/hint/"),
         epoch_path("/../hint"), std::string("/v1/epochs/../../etc/passwd"), std::string("/%2e%2e/"),
         std::string("/v1/database%00"), std::string("//v1/database")}) {
@@ -77,7 +77,8 @@ TEST_F(HttpServerTest, RefusesBrokenRequests) {
         "GET / HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n", "GET / HTTP/1.1\nHost: x\n\n",
         "nonsense\r\n\r\n", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-        "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", "\x16\x03\x01\x02\x05"}) {
+        "GET /v1/database HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+        "\x16\x03\x01\x02\x05"}) {
     expect_refused(request, 400, "malformed-request");
   }
   // Left to the library, which answers in our words all the same.
@@ -184,10 +185,56 @@ TEST_F(HttpServerTest, ClosesWhenTheClientWantsIt) {
 TEST_F(HttpServerTest, AnswersAClientThatHasFinishedSending) {
   start();
   LoopbackClient client(url());
-  client.send(query_request(1));
+  client.send(get_request("/v1/database"));
   client.finish_sending();
-  EXPECT_EQ(client.receive().body, expected_response(random_query(1)));
+  EXPECT_EQ(client.receive().body, database_.manifest_text);
   EXPECT_TRUE(client.is_closed());
+}
+
+// A client that has closed its side while its queries wait is taken for gone; what the engine has
+// begun with cannot be taken back.
+TEST_F(HttpServerTest, DropsQueriesOfClientsThatLeave) {
+  start();
+  control_->hold();
+  LoopbackClient running(url());
+  running.send(query_request(1));
+  control_->wait_for_batches(1);
+  std::vector<std::unique_ptr<LoopbackClient>> clients;
+  for (uint64_t seed = 2; seed < 6; ++seed) {
+    clients.push_back(std::make_unique<LoopbackClient>(url()));
+    clients.back()->send(query_request(seed));
+    wait_for_queue(seed - 1);
+  }
+  clients[0]->close();
+  clients[2]->close();
+  while (metric("blindfuse_queries_total{outcome=\"abandoned\"}") < 2) std::this_thread::yield();
+  control_->release();
+  EXPECT_EQ(running.receive().body, expected_response(random_query(1)));
+  EXPECT_EQ(clients[1]->receive().body, expected_response(random_query(3)));
+  EXPECT_EQ(clients[3]->receive().body, expected_response(random_query(5)));
+  EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 2}));
+}
+
+TEST_F(HttpServerTest, TellsThoseWhoWaitedTooLong) {
+  ServerOptions options = default_options();
+  options.timeouts.answer = std::chrono::milliseconds(200);
+  start(options);
+  control_->hold();
+  LoopbackClient running(url());
+  running.send(query_request(1));
+  control_->wait_for_batches(1);
+  LoopbackClient waiting(url());
+  waiting.send(query_request(2));
+  const HttpResponse response = waiting.receive();
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.problem(), "timed-out");
+  EXPECT_EQ(response.header("retry-after"), "1");
+  EXPECT_EQ(waiting.ask(get_request("/health/live")).status, 200) << "the connection goes on";
+  control_->release();
+  EXPECT_EQ(running.receive().body, expected_response(random_query(1)))
+      << "what the engine has is answered";
+  EXPECT_EQ(control_->batches, std::vector<size_t>{1});
+  EXPECT_EQ(metric("blindfuse_queries_total{outcome=\"timed_out\"}"), 1);
 }
 
 TEST_F(HttpServerTest, ClosesIdleAndSlowConnections) {
@@ -224,7 +271,7 @@ TEST_F(HttpServerTest, SlowAndSilentClientsHoldUpNobody) {
     if (i % 3 == 1) clients.back()->send("POST /v1/epochs/");
     if (i % 3 == 2) clients.back()->ask(get_request("/health/live"));
   }
-  // And one in the middle of a body, which does take a thread.
+  // And some in the middle of a body.
   const std::string query = pack(random_query(5), kQueryBits);
   LoopbackClient slow(url());
   slow.send(post_head(queries_path(), "application/octet-stream", std::to_string(kQueryBytes)) +
@@ -367,7 +414,7 @@ TEST_F(HttpServerTest, FinishesADownloadWhenItStops) {
   client.send(get_request(epoch_path("/hint")));
   const HttpResponse response = client.receive();
   server_->stop();
-  EXPECT_EQ(response.body, std::string(database_.hints.begin(), database_.hints.end()));
+  EXPECT_EQ(response.body, hints_of(database_, 0, kShards - 1));
 }
 
 TEST_F(HttpServerTest, StopsOverAndOver) {

@@ -1,8 +1,8 @@
-#include "host/server/listen_address.h"
+#include "host/server/connections/listen_address.h"
 
 #include <gtest/gtest.h>
 
-#include "host/server/listening_socket.h"
+#include "host/server/connections/listening_socket.h"
 #include "src/errors.h"
 
 namespace blindfuse {

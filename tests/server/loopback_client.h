@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,8 +49,12 @@ struct HttpResponse {
 
 class LoopbackClient {
  public:
-  // "http://127.0.0.1:PORT"
+  // "http://127.0.0.1:PORT", or "unix:PATH"
   explicit LoopbackClient(const std::string& url) {
+    if (url.starts_with("unix:")) {
+      connect_unix(url);
+      return;
+    }
     const auto port = static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
     const bool v6 = url.find('[') != std::string::npos;
     fd_ = ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -68,7 +73,7 @@ class LoopbackClient {
       throw std::runtime_error("cannot connect to " + url);
     }
   }
-  ~LoopbackClient() { close(); }
+  virtual ~LoopbackClient() { close(); }
   LoopbackClient(const LoopbackClient&) = delete;
   LoopbackClient& operator=(const LoopbackClient&) = delete;
 
@@ -83,7 +88,7 @@ class LoopbackClient {
   // false when the server does not take all of it.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
-      const ssize_t put = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t put = write_some(bytes.data(), bytes.size());
       if (put < 0 && errno == EINTR) continue;
       if (put < 0) return false;
       bytes.remove_prefix(static_cast<size_t>(put));
@@ -119,10 +124,29 @@ class LoopbackClient {
     return recv(fd_, &byte, 1, MSG_DONTWAIT) == 0;
   }
 
+ protected:
+  int fd() const { return fd_; }
+  virtual ssize_t write_some(const char* bytes, size_t size) {
+    return ::send(fd_, bytes, size, MSG_NOSIGNAL);
+  }
+  virtual ssize_t read_some(char* bytes, size_t size) { return recv(fd_, bytes, size, 0); }
+
  private:
+  void connect_unix(const std::string& url) {
+    const std::string path = url.substr(5);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+      close();
+      throw std::runtime_error("cannot connect to " + url);
+    }
+  }
+
   void receive_more() {
     char bytes[65'536];
-    const ssize_t got = recv(fd_, bytes, sizeof bytes, 0);
+    const ssize_t got = read_some(bytes, sizeof bytes);
     if (got < 0 && errno == EINTR) return;
     if (got <= 0) throw std::runtime_error("the connection ended within a response");
     pending_.append(bytes, static_cast<size_t>(got));

@@ -1,4 +1,4 @@
-#include "host/server/problem.h"
+#include "host/server/routes/problem.h"
 
 #include <gtest/gtest.h>
 

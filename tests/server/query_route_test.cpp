@@ -1,5 +1,5 @@
 // Private look-ups over HTTP, and everything that a body can have wrong.
-#include "host/server/query_route.h"
+#include "host/server/routes/query_route.h"
 
 #include <gtest/gtest.h>
 
@@ -180,12 +180,31 @@ TEST_F(QueryRoute, TakesChunkedBodiesUpToTheSameLimit) {
 }
 
 TEST_F(QueryRoute, CutsOffChunksWithoutEnd) {
-  LoopbackClient client(url());
-  client.send(chunked_head(queries_path(), "application/octet-stream"));
-  // A chunk's extension may be as long as it likes, and says nothing.
-  bool taken = client.send("5;" + std::string(100'000, 'a'));
-  for (int i = 0; i < 1'000 && taken; ++i) taken = client.send(std::string(10'000, 'a'));
-  EXPECT_EQ(client.receive().status, 413);
+  {
+    LoopbackClient client(url());
+    client.send(chunked_head(queries_path(), "application/octet-stream"));
+    // What a chunk is extended with says nothing.
+    bool taken = client.send("5;" + std::string(100'000, 'a'));
+    for (int i = 0; i < 1'000 && taken; ++i) taken = client.send(std::string(10'000, 'a'));
+    EXPECT_EQ(client.receive().status, 400);
+  }
+  {
+    // Chunks of a byte, each with 1,000 bytes of nothing.
+    LoopbackClient client(url());
+    client.send(chunked_head(queries_path(), "application/octet-stream"));
+    const std::string tiny = "1;" + std::string(1'000, 'a') + "\r\nx\r\n";
+    bool taken = true;
+    for (int i = 0; i < 10'000 && taken; ++i) taken = client.send(tiny);
+    EXPECT_EQ(client.receive().status, 413);
+  }
+  {
+    LoopbackClient client(url());
+    client.send(chunked_head(queries_path(), "application/octet-stream") + chunk(binary(1)) +
+                "0\r\n");
+    bool taken = true;
+    for (int i = 0; i < 10'000 && taken; ++i) taken = client.send("Trailer: and another\r\n");
+    EXPECT_EQ(client.receive().status, 413);
+  }
   expect_healthy();
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -14,7 +15,7 @@
 
 namespace blindfuse::server_testing {
 
-class RunningServer : public testing::Test {
+class RunningServer : public ::testing::Test {
  protected:
   static ServerOptions default_options() {
     ServerOptions options;
@@ -25,10 +26,24 @@ class RunningServer : public testing::Test {
 
   void start(const ServerOptions& options = default_options(),
              const BatchLimits& limits = {.batch_max = 4, .queue_max = 8},
-             const ListenAddress& address = {}) {
+             const ListenAddress& address = {}, std::shared_ptr<TlsCertificate> tls = nullptr) {
     server_.reset();
-    epoch_ = tiny_epoch(control_, limits);
-    server_ = std::make_unique<HttpServer>(epoch_, ListeningSocket(address), options);
+    epochs_.reset();
+    epoch_.reset();
+    metrics_ = std::make_unique<ServerMetrics>();
+    epoch_ = tiny_epoch(control_, limits, metrics_.get());
+    epochs_ = std::make_unique<ServedEpochs>(epoch_);
+    server_ = std::make_unique<HttpServer>(*epochs_, *metrics_, ListeningSocket(address), options,
+                                           std::move(tls));
+  }
+
+  // The value of a metric, by its name with its labels; -1 when there is none.
+  double metric(const std::string& name) {
+    std::istringstream lines(ask(get_request("/metrics")).body);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with(name + " ")) return std::stod(line.substr(name.size() + 1));
+    }
+    return -1;
   }
 
   const std::string& url() const { return server_->url(); }
@@ -74,7 +89,9 @@ class RunningServer : public testing::Test {
 
   const LoadedDatabase database_ = tiny_database();
   const std::shared_ptr<TestEngine::Control> control_ = std::make_shared<TestEngine::Control>();
+  std::unique_ptr<ServerMetrics> metrics_;
   std::shared_ptr<const ServingEpoch> epoch_;
+  std::unique_ptr<ServedEpochs> epochs_;
   std::unique_ptr<HttpServer> server_;
 };
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "host/server/listening_socket.h"
+#include "host/server/connections/listening_socket.h"
 #include "tests/server/loopback_client.h"
 
 namespace blindfuse::server_testing {
@@ -162,7 +162,7 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   EXPECT_EQ(
       status({path("words"), "--listen", "127.0.0.1:0", "--ready-file", path("nowhere/ready")}), 1);
   EXPECT_EQ(status({}), 2);
-  EXPECT_EQ(status({path("words"), "--http-threads", "0"}), 2);
+  EXPECT_EQ(status({path("words"), "--http-threads", "-1"}), 2);
   EXPECT_EQ(status({path("words"), "--batch-max", "none"}), 2);
 }
 

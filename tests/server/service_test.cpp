@@ -38,8 +38,16 @@ TEST(Service, EndsWhenItsEngineIsLost) {
   LoadedDatabase database = tiny_database(std::make_unique<LostEngine>());
   const std::string path = "/v1/epochs/" + database.epoch + "/queries";
   auto service = std::async(std::launch::async, [&] {
-    StopSignals signals;
-    serve_until_stopped(std::move(database), ListeningSocket({}), {{}, {}, ready}, signals);
+    Signals signals;
+    ServiceOptions options;
+    options.ready_file = ready;
+    serve_until_stopped({.database = std::move(database),
+                         .socket = ListeningSocket({}),
+                         .metrics_socket = {},
+                         .tls = {},
+                         .api_keys = {},
+                         .loader = {}},
+                        options, signals);
   });
   const std::string url = wait_for_url(ready, service);
   const HttpResponse response = LoopbackClient(url).ask(

@@ -1,4 +1,4 @@
-#include "host/server/shard_selection.h"
+#include "host/server/routes/shard_selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

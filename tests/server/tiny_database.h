@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "host/database/loaded_database.h"
-#include "host/server/serving_epoch.h"
+#include "host/server/epochs/serving_epoch.h"
 #include "src/engine.h"
 #include "src/errors.h"
 #include "tests/plain_engine.h"
@@ -51,8 +51,11 @@ inline LoadedDatabase tiny_database(
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
   database.engine->set_columns(0, bytes);
   database.engine->seal();
-  database.hints.resize(layout.hint_bytes());
-  for (uint8_t& byte : database.hints) byte = static_cast<uint8_t>(random());
+  for (uint32_t shard = 0; shard < kShards; ++shard) {
+    std::vector<uint8_t> hint(layout.shard_hint_bytes());
+    for (uint8_t& byte : hint) byte = static_cast<uint8_t>(random());
+    database.hints.push_back(std::make_shared<const std::vector<uint8_t>>(std::move(hint)));
+  }
   database.table.resize(kShards);
   database.table_bytes = serialize_shard_table(database.table);
   database.manifest.table = sha256(database.table_bytes);
@@ -60,6 +63,15 @@ inline LoadedDatabase tiny_database(
   database.manifest_text = serialize_manifest(database.manifest);
   database.retired = {kOldEpoch};
   return database;
+}
+
+// The hints of these shards, one after another.
+inline std::string hints_of(const LoadedDatabase& database, uint32_t first, uint32_t last) {
+  std::string hints;
+  for (uint32_t i = first; i <= last; ++i) {
+    hints.append(database.hints[i]->begin(), database.hints[i]->end());
+  }
+  return hints;
 }
 
 // The upper bits of each word, as a client would send them.
@@ -156,9 +168,10 @@ class TestEngine final : public support::PlainEngine {
 
 inline std::shared_ptr<const ServingEpoch> tiny_epoch(
     std::shared_ptr<TestEngine::Control> control = std::make_shared<TestEngine::Control>(),
-    const BatchLimits& limits = {.batch_max = 4, .queue_max = 8}) {
+    const BatchLimits& limits = {.batch_max = 4, .queue_max = 8},
+    BatchObserver* observer = nullptr) {
   return std::make_shared<const ServingEpoch>(
-      tiny_database(std::make_unique<TestEngine>(std::move(control))), limits);
+      tiny_database(std::make_unique<TestEngine>(std::move(control))), limits, observer);
 }
 
 }  // namespace blindfuse::server_testing

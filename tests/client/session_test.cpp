@@ -1,12 +1,12 @@
-#include "client/client.h"
+#include "client/session.h"
 
+#include <blindfuse/errors.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <set>
 
-#include "client/errors.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/client/seeded_random.h"
@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class ClientTest : public testing::Test {
+class SessionTest : public testing::Test {
  protected:
   ScratchFolder scratch_;
   FakeServer server_{ServedDatabase::from_vectors("database_keyword.json")};
@@ -28,9 +28,10 @@ class ClientTest : public testing::Test {
     options.thread_count = 1;
     return options;
   }
-  Client client() { return client(options()); }
-  Client client(ClientOptions options) {
-    return Client(std::make_unique<FakeTransport>(server_), "http://test", std::move(options));
+  Session session() { return session(options()); }
+  Session session(ClientOptions options, RandomSource random = fill_from_system) {
+    return Session(std::make_unique<FakeTransport>(server_), "http://test", std::move(options),
+                   std::move(random));
   }
 
   // Keys and values as the vectors have them.
@@ -60,122 +61,122 @@ class ClientTest : public testing::Test {
   std::string text(size_t i, const char* member) const { return vectors_["entries"][i][member]; }
 };
 
-TEST_F(ClientTest, GetsEveryKeyOfTheDatabase) {
-  Client client = this->client();
+TEST_F(SessionTest, GetsEveryKeyOfTheDatabase) {
+  Session session = this->session();
   const size_t count = vectors_["entries"].size();
-  const auto values = client.get_many(keys(count));
+  const auto values = session.get_many(keys(count));
   ASSERT_EQ(values.size(), count);
   for (size_t i = 0; i < count; ++i) EXPECT_EQ(values[i], value(i)) << i;
   expect_all_queries_differ();
 }
 
-TEST_F(ClientTest, AnAbsentKeyIsNothing) {
-  Client client = this->client();
-  EXPECT_EQ(client.get("no such key"), std::nullopt);
-  EXPECT_EQ(client.get(key(3)), value(3));
+TEST_F(SessionTest, AnAbsentKeyIsNothing) {
+  Session session = this->session();
+  EXPECT_EQ(session.get("no such key"), std::nullopt);
+  EXPECT_EQ(session.get(key(3)), value(3));
   EXPECT_EQ(server_.count("/queries"), 2u);
 }
 
-TEST_F(ClientTest, NoKeysAreNoRequests) {
-  Client client = this->client();
-  EXPECT_TRUE(client.get_many({}).empty());
+TEST_F(SessionTest, NoKeysAreNoRequests) {
+  Session session = this->session();
+  EXPECT_TRUE(session.get_many({}).empty());
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
-TEST_F(ClientTest, AnIndexBeyondTheEndIsAskedForAndNotThere) {
+TEST_F(SessionTest, AnIndexBeyondTheEndIsAskedForAndNotThere) {
   server_.database = ServedDatabase::from_vectors("database_index.json");
   const nlohmann::json vectors = read_vectors("database_index.json");
-  Client client = this->client();
-  EXPECT_EQ(client.get("152"), decode_hex(vectors["values"][152].get<std::string>()));
-  EXPECT_EQ(client.get("290"), std::nullopt);
-  EXPECT_EQ(client.get("99999999999999999999999999"), std::nullopt);
+  Session session = this->session();
+  EXPECT_EQ(session.get("152"), decode_hex(vectors["values"][152].get<std::string>()));
+  EXPECT_EQ(session.get("290"), std::nullopt);
+  EXPECT_EQ(session.get("99999999999999999999999999"), std::nullopt);
   const auto asked = server_.seen("/queries");
   ASSERT_EQ(asked.size(), 3u);
   for (const SeenRequest& request : asked) {
     EXPECT_EQ(request.body.size(), server_.database.layout().query_bytes());
   }
-  EXPECT_THROW(client.get("twelve"), BadInput);
+  EXPECT_THROW(session.get("twelve"), BadInput);
   EXPECT_EQ(server_.count("/queries"), 3u);
 }
 
-TEST_F(ClientTest, AKeyThatCannotBeIsRefusedBeforeAnyIsAskedFor) {
-  Client client = this->client();
+TEST_F(SessionTest, AKeyThatCannotBeIsRefusedBeforeAnyIsAskedFor) {
+  Session session = this->session();
   const std::vector<std::string> some = {key(0), std::string(65'537, 'x')};
-  EXPECT_THROW(client.get_many(some), BadInput);
+  EXPECT_THROW(session.get_many(some), BadInput);
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
-TEST_F(ClientTest, SyncsByItselfAndOnlyWhenTheEpochIsNew) {
-  client().get(key(0));
+TEST_F(SessionTest, SyncsByItselfAndOnlyWhenTheEpochIsNew) {
+  session().get(key(0));
   EXPECT_EQ(server_.count("/hint?"), 1u);
-  Client second = client();
+  Session second = session();
   second.get(key(0));
   EXPECT_EQ(server_.count("/hint?"), 1u);
   EXPECT_EQ(server_.count("/v1/database"), 2u);
   server_.database = server_.database.with_shard_incremented(1);
-  client().get(key(0));
+  session().get(key(0));
   EXPECT_EQ(server_.count("/hint?"), 2u);
   EXPECT_TRUE(server_.seen("/hint?")[1].path.ends_with("shards=1"));
 }
 
-TEST_F(ClientTest, ManyKeysShareRequests) {
-  Client client = this->client();
-  client.get_many(keys(20));
+TEST_F(SessionTest, ManyKeysShareRequests) {
+  Session session = this->session();
+  session.get_many(keys(20));
   std::vector<size_t> sizes;
   for (const SeenRequest& request : server_.seen("/queries")) {
     sizes.push_back(request.body.size() / server_.database.layout().query_bytes());
   }
-  EXPECT_EQ(sizes, (std::vector<size_t>{8, 8, 4}));
+  EXPECT_EQ(sizes, (std::vector<size_t>{16, 4}));
 }
 
-TEST_F(ClientTest, AServerThatTakesFewerQueriesIsAskedOneByOne) {
+TEST_F(SessionTest, AServerThatTakesFewerQueriesIsAskedOneByOne) {
   server_.queries_max = 3;
-  Client client = this->client();
-  const auto values = client.get_many(keys(10));
+  Session session = this->session();
+  const auto values = session.get_many(keys(10));
   for (size_t i = 0; i < 10; ++i) EXPECT_EQ(values[i], value(i));
   EXPECT_EQ(server_.count("/queries"), 11u);
   expect_all_queries_differ();
 }
 
-TEST_F(ClientTest, ABusyServerIsAskedAgainWithAFreshQuery) {
+TEST_F(SessionTest, ABusyServerIsAskedAgainWithAFreshQuery) {
   server_.errors = {FakeServer::error(503, "queue full", 0),
                     FakeServer::error(503, "queue full", 0)};
-  Client client = this->client();
-  EXPECT_EQ(client.get(key(5)), value(5));
+  Session session = this->session();
+  EXPECT_EQ(session.get(key(5)), value(5));
   EXPECT_EQ(server_.count("/queries"), 3u);
   expect_all_queries_differ();
 }
 
-TEST_F(ClientTest, ABusyServerIsNotAskedForEver) {
+TEST_F(SessionTest, ABusyServerIsNotAskedForEver) {
   server_.errors.assign(100, FakeServer::error(503, "queue full", 0));
-  Client client = this->client();
-  EXPECT_THROW(client.get(key(5)), ServerBusy);
+  Session session = this->session();
+  EXPECT_THROW(session.get(key(5)), ServerBusy);
   EXPECT_EQ(server_.count("/queries"), 6u);
   expect_all_queries_differ();
   server_.errors = {FakeServer::error(503, "down for the night", 30'000)};
-  EXPECT_THROW(client.get(key(5)), ServerBusy);
+  EXPECT_THROW(session.get(key(5)), ServerBusy);
   EXPECT_EQ(server_.count("/queries"), 7u);
 }
 
-TEST_F(ClientTest, WaitingForABusyServerCanBeStopped) {
+TEST_F(SessionTest, WaitingForABusyServerCanBeStopped) {
   server_.errors = {FakeServer::error(503, "queue full", 60)};
   ClientOptions options = this->options();
   options.progress = [](const ClientProgress& progress) {
     return progress.stage != ClientStage::kWaitingForServer;
   };
-  Client client = this->client(std::move(options));
-  EXPECT_THROW(client.get(key(5)), Cancelled);
+  Session session = this->session(std::move(options));
+  EXPECT_THROW(session.get(key(5)), Cancelled);
 }
 
-TEST_F(ClientTest, ARetiredEpochIsSyncedOnceAndAskedAgainWithAFreshQuery) {
-  Client client = this->client();
-  EXPECT_EQ(client.get(key(12)), value(12));
+TEST_F(SessionTest, ARetiredEpochIsSyncedOnceAndAskedAgainWithAFreshQuery) {
+  Session session = this->session();
+  EXPECT_EQ(session.get(key(12)), value(12));
   const ServedDatabase original = server_.database;
   // Every byte of shard 0 plus 3: the digests of its keys no longer fit.
   server_.database = original.with_shard_incremented(0);
   size_t gone = 0;
   for (size_t i = 0; i < 8; ++i) {
-    const auto found = client.get(key(i));
+    const auto found = session.get(key(i));
     gone += !found.has_value();
     EXPECT_EQ(found.value_or(value(i)), value(i));
   }
@@ -185,14 +186,14 @@ TEST_F(ClientTest, ARetiredEpochIsSyncedOnceAndAskedAgainWithAFreshQuery) {
   EXPECT_EQ(server_.count("/queries"), 10u);
   expect_all_queries_differ();
   server_.database = original;
-  EXPECT_EQ(client.get(key(0)), value(0));
+  EXPECT_EQ(session.get(key(0)), value(0));
 }
 
-TEST_F(ClientTest, AnEpochThatStaysGoneIsAnError) {
-  Client client = this->client();
+TEST_F(SessionTest, AnEpochThatStaysGoneIsAnError) {
+  Session session = this->session();
   server_.errors.assign(10, FakeServer::error(410, "epoch retired"));
   try {
-    client.get(key(0));
+    session.get(key(0));
     FAIL();
   } catch (const EpochGone& gone) {
     EXPECT_THAT(gone.what(), HasSubstr("epoch retired"));
@@ -200,147 +201,161 @@ TEST_F(ClientTest, AnEpochThatStaysGoneIsAnError) {
   EXPECT_EQ(server_.count("/queries"), 2u);
 }
 
-TEST_F(ClientTest, AnEpochThatGoesBeforeTheFirstSyncIsMastered) {
-  Client client = this->client();
+TEST_F(SessionTest, AnEpochThatGoesBeforeTheFirstSyncIsMastered) {
+  Session session = this->session();
   server_.database = server_.database.with_shard_incremented(1);
-  EXPECT_EQ(client.sync().epoch, server_.database.epoch());
-  Client second = this->client();
+  EXPECT_EQ(session.sync().epoch, server_.database.epoch());
+  Session second = this->session();
   second.sync();
   server_.database = ServedDatabase::from_vectors("database_keyword.json");
   EXPECT_EQ(second.get(key(0)), value(0));
 }
 
-TEST_F(ClientTest, AnEpochThatGoesInTheMiddleIsAskedForFromTheBeginning) {
-  Client client = this->client();
-  client.sync();
+TEST_F(SessionTest, AnEpochThatGoesInTheMiddleIsAskedForFromTheBeginning) {
+  Session session = this->session();
+  session.sync();
   size_t answered = 0;
   const ServedDatabase next = server_.database.with_other_seed();
   server_.alter_body = [&](Bytes& body) {
-    const uint64_t bytes = 8 * server_.database.layout().response_bytes();
+    const uint64_t bytes = 16 * server_.database.layout().response_bytes();
     if (body.size() == bytes && ++answered == 1) server_.database = next;
   };
-  const auto values = client.get_many(keys(20));
+  const auto values = session.get_many(keys(20));
   for (size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], value(i)) << i;
-  EXPECT_EQ(server_.count("/queries"), 5u);  // one answered, one refused, and all three
+  EXPECT_EQ(server_.count("/queries"), 4u);  // one answered, one refused, and both
   expect_all_queries_differ();
 }
 
-TEST_F(ClientTest, ADatabaseThatBecomesOneOfAnotherKindIsNotAsked) {
-  Client client = this->client();
-  client.sync();
+TEST_F(SessionTest, ADatabaseThatBecomesOneOfAnotherKindIsNotAsked) {
+  Session session = this->session();
+  session.sync();
   server_.database = ServedDatabase::from_vectors("database_index.json");
-  EXPECT_THROW(client.get("12"), BadInput);
+  EXPECT_THROW(session.get("12"), BadInput);
   EXPECT_EQ(server_.count("/queries"), 1u);
-  EXPECT_TRUE(client.get("12"));
+  EXPECT_TRUE(session.get("12"));
 }
 
-TEST_F(ClientTest, AllRequestsAreSentBeforeAnyAnswerIsDecoded) {
-  Client client = this->client();
-  client.sync();
+TEST_F(SessionTest, AllRequestsAreSentBeforeAnyAnswerIsDecoded) {
+  Session session = this->session();
+  session.sync();
   // No answer can be decoded.
   std::filesystem::remove_all(database_folder(scratch_.path(), "http://test") / "hints");
-  EXPECT_THROW(client.get_many(keys(20)), AlteredCache);
-  EXPECT_EQ(server_.count("/queries"), 3u);
+  EXPECT_THROW(session.get_many(keys(20)), AlteredCache);
+  EXPECT_EQ(server_.count("/queries"), 2u);
 }
 
-TEST_F(ClientTest, AFailedRequestUsesItsQueryUp) {
-  Client client = this->client();
-  client.prepare(2);
+TEST_F(SessionTest, AFailedRequestUsesItsQueryUp) {
+  Session session = this->session();
+  session.prepare(2);
   server_.errors = {FakeServer::error(500, "out of order")};
-  EXPECT_THROW(client.get(key(0)), ServerRefusal);
-  EXPECT_EQ(client.prepared_count(), 1u);
-  EXPECT_EQ(client.get(key(0)), value(0));
-  EXPECT_EQ(client.prepared_count(), 0u);
+  EXPECT_THROW(session.get(key(0)), ServerRefusal);
+  EXPECT_EQ(session.prepared_count(), 1u);
+  EXPECT_EQ(session.get(key(0)), value(0));
+  EXPECT_EQ(session.prepared_count(), 0u);
   expect_all_queries_differ();
 }
 
-TEST_F(ClientTest, QueriesPreparedAheadAreUsedUpAndOutliveAnEpochWithTheSameMatrix) {
-  Client client = this->client();
-  client.prepare(5);
-  EXPECT_EQ(client.prepared_count(), 5u);
-  client.get(key(0));
-  EXPECT_EQ(client.prepared_count(), 4u);
+TEST_F(SessionTest, QueriesPreparedAheadAreUsedUpAndOutliveAnEpochWithTheSameMatrix) {
+  Session session = this->session();
+  session.prepare(5);
+  EXPECT_EQ(session.prepared_count(), 5u);
+  session.get(key(0));
+  EXPECT_EQ(session.prepared_count(), 4u);
   server_.database = server_.database.with_shard_incremented(0);
-  client.sync();
-  EXPECT_EQ(client.prepared_count(), 4u);
+  session.sync();
+  EXPECT_EQ(session.prepared_count(), 4u);
   server_.database = ServedDatabase::from_vectors("database_keyword.json").with_other_seed();
-  client.sync();
-  EXPECT_EQ(client.prepared_count(), 0u);
-  EXPECT_EQ(client.get(key(1)), value(1));
+  session.sync();
+  EXPECT_EQ(session.prepared_count(), 0u);
+  EXPECT_EQ(session.get(key(1)), value(1));
 }
 
-TEST_F(ClientTest, PreparesInBatchesWhenNoneAreLeft) {
+TEST_F(SessionTest, PreparesInBatchesWhenNoneAreLeft) {
   ClientOptions options = this->options();
   options.prepare_batch = 10;
-  Client client = this->client(std::move(options));
-  client.get(key(0));
-  EXPECT_EQ(client.prepared_count(), 9u);
-  client.get_many(keys(12));
-  EXPECT_EQ(client.prepared_count(), 7u);
+  Session session = this->session(std::move(options));
+  session.get(key(0));
+  EXPECT_EQ(session.prepared_count(), 9u);
+  session.get_many(keys(12));
+  EXPECT_EQ(session.prepared_count(), 7u);
 }
 
-TEST_F(ClientTest, AnAlteredHintIsAnErrorThatFetchesNothing) {
-  Client client = this->client();
-  client.sync();
+TEST_F(SessionTest, AnAlteredHintIsAnErrorThatFetchesNothing) {
+  Session session = this->session();
+  session.sync();
   server_.requests.clear();
   const std::filesystem::path hints = database_folder(scratch_.path(), "http://test") / "hints";
   for (const auto& entry : std::filesystem::directory_iterator(hints)) {
     std::fstream(entry.path(), std::ios::in | std::ios::out | std::ios::binary).put('\x55');
   }
   try {
-    client.get(key(0));
+    session.get(key(0));
     FAIL();
   } catch (const AlteredCache& error) {
     EXPECT_THAT(error.what(), HasSubstr("sync --verify"));
   }
   EXPECT_EQ(server_.count("/hint?"), 0u);
-  client.sync(true);
+  session.sync(true);
   EXPECT_EQ(server_.count("/hint?"), 1u);
-  EXPECT_EQ(client.get(key(0)), value(0));
+  EXPECT_EQ(session.get(key(0)), value(0));
 }
 
-TEST_F(ClientTest, AWrongResponseIsAnError) {
-  Client client = this->client();
-  client.sync();
+TEST_F(SessionTest, AWrongResponseIsAnError) {
+  Session session = this->session();
+  session.sync();
   const uint64_t response_bytes = server_.database.layout().response_bytes();
   for (const uint64_t length : {response_bytes - 1, response_bytes + 1, uint64_t{0}}) {
     server_.alter_body = [&](Bytes& body) { body.resize(length); };
-    EXPECT_THROW(client.get(key(0)), ProtocolViolation) << length;
+    EXPECT_THROW(session.get(key(0)), ProtocolViolation) << length;
   }
   server_.alter_body = [&](Bytes& body) { body.back() |= 0x80; };
-  EXPECT_THROW(client.get(key(0)), ProtocolViolation);
+  EXPECT_THROW(session.get(key(0)), ProtocolViolation);
   server_.alter_body = nullptr;
-  EXPECT_EQ(client.get(key(0)), value(0));
+  EXPECT_EQ(session.get(key(0)), value(0));
   expect_all_queries_differ();
 }
 
-TEST_F(ClientTest, ADatabaseThatIsTooLargeIsRefusedBeforeAnythingIsFetched) {
+TEST_F(SessionTest, ADatabaseThatIsTooLargeIsRefusedBeforeAnythingIsFetched) {
   ClientOptions options = this->options();
   options.hint_bytes_max = server_.database.layout().hint_bytes() - 1;
-  Client hints = client(options);
+  Session hints = session(options);
   EXPECT_THROW(hints.sync(), BadInput);
   EXPECT_THROW(hints.get(key(0)), BadInput);
   options = this->options();
   options.transfer_bytes_max = server_.database.layout().query_bytes() - 1;
-  Client transfers = client(options);
+  Session transfers = session(options);
   EXPECT_THROW(transfers.sync(), BadInput);
   EXPECT_EQ(server_.count("/hint?"), 0u);
   EXPECT_EQ(server_.count("/shards"), 0u);
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
-TEST_F(ClientTest, ASourceWithoutRandomnessIsAnError) {
-  ClientOptions options = this->options();
-  options.random = [](std::span<uint8_t>) { throw EngineTrouble("none left"); };
-  Client client = this->client(std::move(options));
-  EXPECT_THROW(client.get(key(0)), EngineTrouble);
+TEST_F(SessionTest, ASourceWithoutRandomnessIsAnError) {
+  const auto none = [](std::span<uint8_t>) { throw EngineTrouble("none left"); };
+  Session session = this->session(options(), none);
+  EXPECT_THROW(session.get(key(0)), EngineTrouble);
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
-TEST_F(ClientTest, SaysWhatALookUpTook) {
-  Client client = this->client();
+TEST_F(SessionTest, CheckingWhatIsThereCanBeStopped) {
+  session().sync();
+  ClientOptions options = this->options();
+  std::vector<uint64_t> checked;
+  options.progress = [&](const ClientProgress& progress) {
+    if (progress.stage != ClientStage::kCheckingHints) return true;
+    checked.push_back(progress.done);
+    EXPECT_EQ(progress.total, server_.database.layout().hint_bytes());
+    return checked.size() < 2;
+  };
+  Session second = session(options);
+  EXPECT_THROW(second.sync(true), Cancelled);
+  EXPECT_EQ(checked, (std::vector<uint64_t>{0, server_.database.layout().shard_hint_bytes()}));
+}
+
+TEST_F(SessionTest, SaysWhatALookUpTook) {
+  Session session = this->session();
   const std::vector<std::string> two = keys(2);
-  for (const Answer& answer : client.look_up(two)) {
+  for (const Answer& answer : session.look_up(two)) {
     EXPECT_EQ(answer.query_bytes, server_.database.layout().query_bytes());
     EXPECT_EQ(answer.response_bytes, server_.database.layout().response_bytes());
     EXPECT_GT(answer.prepare_seconds, 0);

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""The report from beginning to end, over databases of a few hundred keys: measured, drawn, put into a copy of the
+document and checked; and that the check sees what is wrong. --bin names the folder with the programs."""
+
+import argparse
+import importlib.util
+import json
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench" / "report"))
+import cells  # noqa: E402
+import check  # noqa: E402
+import figures  # noqa: E402
+import machine  # noqa: E402
+import measure  # noqa: E402
+import render  # noqa: E402
+import shapes  # noqa: E402
+import style  # noqa: E402
+import tasks  # noqa: E402
+
+BIN = ROOT / "build" / "bin"
+
+
+class CellsTest(unittest.TestCase):
+    def test_digits(self) -> None:
+        expected = {0.00123456: "0.00123", 12.345: "12.3", 999.6: "1,000", 1234567: "1,230,000", 0: "0"}
+        for value, text in expected.items():
+            self.assertEqual(cells.digits(value), text)
+
+    def test_numbers_are_computed_again_from_their_sources(self) -> None:
+        files = {"a#x": 6.0, "b#y": 3.0}
+        made = (cells.Number(6, {"at": "a#x"}) / cells.Number(3, {"at": "b#y"}) + 1) * 10
+        self.assertEqual(made.value, 30)
+        self.assertEqual(cells.evaluate(made.source, files.__getitem__), 30)
+        self.assertEqual(cells.places_of(made.source), {"a#x", "b#y"})
+
+    def test_a_number_of_a_smaller_database_stays_one(self) -> None:
+        self.assertTrue((cells.Number(1, {}) / cells.Number(2, {}, partial=True)).partial)
+
+    def test_the_digits_of_a_cell_have_to_be_those_of_its_source(self) -> None:
+        cell = cells.seconds(cells.Number(0.012345, {"at": "a#x"})).json()
+        self.assertEqual(cell["text"], "12.3 ms")
+        self.assertTrue(check.cell_is_true(cell, lambda _: 0.012345))
+        self.assertFalse(check.cell_is_true(cell, lambda _: 0.012845))
+        self.assertFalse(check.cell_is_true(cell | {"text": "12.4 ms"}, lambda _: 0.012345))
+
+
+class ShapesTest(unittest.TestCase):
+    def test_what_does_not_fit_is_made_smaller_by_keys(self) -> None:
+        large = shapes.Shape("index", 1 << 19, 1 << 16)
+        self.assertEqual(large.fitted(shapes.Limits(1 << 40)), large)
+        self.assertEqual(large.fitted(shapes.Limits(11 << 30)), shapes.Shape("index", 1 << 17, 1 << 16))
+
+    def test_every_published_shape_is_measured(self) -> None:
+        names = {task.name for task in tasks.every_task()}
+        for shape in shapes.planned_shapes():
+            self.assertIn(shape.name, names)
+        self.assertEqual(len(shapes.keyword_shapes()), 8)
+
+    def test_files_are_told_apart(self) -> None:
+        files = [task.file for task in tasks.every_task()]
+        self.assertEqual(len(files), len(set(files)))
+
+
+class MeasureTest(unittest.TestCase):
+    def test_tiny_results_stay_out_of_the_report(self) -> None:
+        for options in (["--tiny"], ["--tiny", "--output", str(measure.RESULTS / "tiny")]):
+            with mock.patch("sys.stderr"), self.assertRaises(SystemExit):
+                measure.arguments_of(options)
+
+    def test_what_is_there_of_the_same_commit_is_not_measured_again(self) -> None:
+        now = {"commit": "c", "uncommitted_changes": False}
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(machine, "commit", lambda: now):
+            path = pathlib.Path(folder, "plan.x.json")
+            self.assertFalse(measure.is_there(path))
+            for content, expected in ((now, True), (now | {"commit": "d"}, False),
+                                      (now | {"uncommitted_changes": True}, False)):
+                measure.write(path, content)
+                self.assertEqual(measure.is_there(path), expected)
+
+
+class ReportTest(unittest.TestCase):
+    """One report for all tests, as making it takes seconds."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.results = pathlib.Path(folder.name, "results")
+        cls.document = pathlib.Path(folder.name, "BENCHMARKS.md")
+        cls.drawn = pathlib.Path(folder.name, "figures")
+        shutil.copy(render.DOCUMENT, cls.document)
+        with mock.patch("sys.stderr"):
+            status = measure.main(["--tiny", "--bin", str(BIN), "--output", str(cls.results / "tiny")])
+        assert status == 0
+        # As if these shapes had been asked for, so that there are ratios.
+        for path in cls.results.glob("*/*.json"):
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"reduced": False}))
+        cls.make()
+
+    @classmethod
+    def make(cls) -> None:
+        if importlib.util.find_spec("matplotlib"):
+            figures.draw(cls.results, cls.drawn, style.pyplot())
+        else:
+            cls.drawn.mkdir(exist_ok=True)
+            sources = {"results": figures.fingerprint(cls.results), "files": [], "captions": {}}
+            (cls.drawn / "sources.json").write_text(json.dumps(sources))
+        options = {"results": cls.results, "figures": cls.drawn, "document": cls.document}
+        assert render.main([text for name, path in options.items() for text in (f"--{name}", str(path))]) == 0
+
+    def problems(self) -> list[str]:
+        return check.problems(self.results, self.document, self.drawn, tests=True)
+
+    def test_it_is_true(self) -> None:
+        self.assertEqual(self.problems(), [])
+
+    def test_every_block_has_a_table(self) -> None:
+        for name, text in render.MARKERS.findall(self.document.read_text()):
+            if name != "costs-gpu" and not name.startswith("figure-"):
+                self.assertIn("|---|", text, name)
+
+    def test_nothing_outside_the_markers_changes(self) -> None:
+        def outside(text: str) -> str:
+            return render.rendered(text, {})
+
+        self.assertEqual(outside(self.document.read_text()), outside(render.DOCUMENT.read_text()))
+
+    def test_tiny_results_are_refused_in_the_report(self) -> None:
+        found = check.problems(self.results, self.document, self.drawn)
+        self.assertTrue(any("tiny database" in problem for problem in found))
+
+    def test_an_altered_number_is_found(self) -> None:
+        text = self.document.read_text()
+        self.addCleanup(self.document.write_text, text)
+        cell = re.compile(r"(<!-- begin: bytes -->.*?\| )([0-9.]+)( KiB)", re.DOTALL)
+        altered = cell.sub(r"\g<1>99999\3", text, count=1)
+        self.assertNotEqual(altered, text)
+        self.document.write_text(altered)
+        self.assertTrue(any("blocks that are not" in problem for problem in self.problems()))
+
+    def test_a_new_measurement_makes_the_document_stale(self) -> None:
+        path = next(self.results.glob("*/plan.keyword-65536x1024-k3.json"))
+        before = path.read_text()
+        self.addCleanup(path.write_text, before)
+        content = json.loads(before)
+        for layout in content["figures"]["layouts"]:
+            layout["query_bytes"] += 12345
+        path.write_text(json.dumps(content))
+        found = self.problems()
+        for part in ("blocks that are not", "tables.json is not", "was not drawn"):
+            self.assertTrue(any(part in problem for problem in found), part)
+
+    def test_a_number_that_stands_in_no_file_is_found(self) -> None:
+        table = render.tables_of(self.results / "tiny")[1][0]
+        self.assertFalse({"31337"} & set(check.numbers_of(table.json())))
+        with mock.patch.object(render.beside_chalametpir, "tables", lambda _: [table]), \
+                mock.patch.object(type(table), "explained", property(lambda _: "about 31337 of them")):
+            render.blocks(self.results, self.drawn, write=True)
+            found = list(check.wrong_cells(self.results / "tiny", self.results, True))
+        render.blocks(self.results, self.drawn, write=True)
+        self.assertTrue(any("31337" in problem for problem in found))
+
+
+def main() -> None:
+    global BIN
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, default=BIN, metavar="FOLDER")
+    arguments, rest = parser.parse_known_args()
+    BIN = arguments.bin
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

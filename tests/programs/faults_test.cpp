@@ -1,0 +1,260 @@
+// What may go wrong around the real programs: they are killed, their files are damaged, their disk
+// is full.
+#include <blindfuse/client.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <future>
+#include <random>
+
+#include "host/database/directory.h"
+#include "tests/programs/program_testing.h"
+#include "tests/server/loopback_client.h"
+
+namespace blindfuse::testing {
+namespace {
+
+using server_testing::get_request;
+using server_testing::LoopbackClient;
+using server_testing::post_head;
+
+class Faults : public ::testing::Test {
+ protected:
+  static std::string lines_of(int version) {
+    std::string lines;
+    for (int i = 0; i < 500; ++i) {
+      lines += "key " + std::to_string(i) + "\t" + value(i, version) + "\n";
+    }
+    return lines;
+  }
+  static std::string value(int i, int version) {
+    return "value " + std::to_string(i) + " of " + std::to_string(version + 1000);
+  }
+  // Version `n` as the database's next epoch.
+  void build(int n) const {
+    const ProgramResult result = try_build(n, database_);
+    ASSERT_EQ(result.status, 0) << result.err;
+  }
+  ProgramResult try_build(int n, const std::string& database) const {
+    write_file(folder_ / "input.tsv", lines_of(n));
+    return run(folder_, {kBlindfuse, "build", folder_ / "input.tsv", "--output", database,
+                         "--shards", "4", "--params", "lwe-1288"});
+  }
+
+  static Client connect(const std::string& url, const TemporaryFolder& cache) {
+    ClientOptions options;
+    options.cache_folder = cache.path();
+    options.thread_count = 1;
+    return Client::connect(url, options);
+  }
+  static void expect_version(const std::string& url, int n) {
+    const TemporaryFolder cache;
+    Client client = connect(url, cache);
+    EXPECT_EQ(client.get("key 3"), value(3, n));
+    EXPECT_EQ(client.get("key 499"), value(499, n));
+    EXPECT_EQ(client.get("no key"), std::nullopt);
+  }
+  static double failures(const std::string& url) {
+    const std::string text = LoopbackClient(url).ask(get_request("/metrics")).body;
+    const std::string name = "blindfuse_epoch_loads_total{result=\"failure\"} ";
+    return std::stod(text.substr(text.find(name) + name.size()));
+  }
+  template <typename Condition>
+  static void wait_for(Condition condition) {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), give_up);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+
+  const TemporaryFolder folder_;
+  const std::string database_ = folder_ / "words.blindfuse";
+};
+
+TEST_F(Faults, AServerThatIsKilledServesAgain) {
+  constexpr unsigned kSeed = 20'261'121;
+  std::printf("seed %u\n", kSeed);
+  std::mt19937 random(kSeed);
+  build(1);
+  for (int round = 0; round < 8; ++round) {
+    RunningServer server(folder_, database_);
+    ASSERT_NE(server.url(), "") << server.program().err();
+    std::atomic<int> answered = 0;
+    std::vector<std::future<void>> clients;
+    for (int c = 0; c < 3; ++c) {
+      clients.push_back(std::async(std::launch::async, [&, c] {
+        const TemporaryFolder cache;
+        try {
+          Client client = connect(server.url(), cache);
+          for (int i = c;; i = (i + 7) % 500) {
+            EXPECT_EQ(client.get("key " + std::to_string(i)), value(i, 1));
+            ++answered;
+          }
+        } catch (const std::exception&) {
+          // The server is gone.
+        }
+      }));
+    }
+    // Half of the rounds end while clients connect, however slow the machine, the others amid
+    // look-ups.
+    if (round % 2 == 1) wait_for([&] { return answered > 0; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));
+    server.program().send(SIGKILL);
+    EXPECT_EQ(server.program().wait(), -SIGKILL);
+    for (auto& client : clients) client.get();
+  }
+  RunningServer server(folder_, database_);
+  expect_version(server.url(), 1);
+  EXPECT_EQ(server.stop(), 0);
+}
+
+TEST_F(Faults, ASocketOfAServerThatWasKilledIsTakenOver) {
+  build(1);
+  const std::string listen = "unix:" + (folder_ / "socket").string();
+  for (int round = 0; round < 3; ++round) {
+    RunningServer server(folder_, database_, listen);
+    EXPECT_EQ(server.url(), listen) << server.program().err();
+    EXPECT_EQ(LoopbackClient(listen).ask(get_request("/health/ready")).status, 200);
+    server.program().send(SIGKILL);
+    server.program().wait();
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "socket"));
+  }
+  RunningServer server(folder_, database_, listen);
+  EXPECT_EQ(server.stop(), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "socket"));
+}
+
+TEST_F(Faults, DamagedFilesAreRefusedWhileTheServerGoesOn) {
+  build(1);
+  // It looks when it is told to, not before the damage is done.
+  RunningServer server(folder_, database_, "127.0.0.1:0", {"--watch-seconds", "0"});
+  ASSERT_NE(server.url(), "") << server.program().err();
+  expect_version(server.url(), 1);
+  const DatabaseDirectory directory(database_);
+  const auto table = [&] {
+    const Manifest manifest = directory.read_manifest().manifest;
+    return parse_shard_table(directory.read_table(manifest), manifest.layout.shard_count);
+  };
+  const auto hint = [&] {
+    return directory.hints() / DatabaseDirectory::hint_name(table()[1].hint);
+  };
+  const auto matrix = [&] {
+    return directory.shards() / DatabaseDirectory::matrix_name(table()[2].matrix);
+  };
+  const auto flip = [](const std::filesystem::path& path) {
+    std::string bytes = read_whole(path);
+    bytes[bytes.size() / 3] = static_cast<char>(bytes[bytes.size() / 3] ^ 1);
+    write_file(path, bytes);
+  };
+  // While they are those of the epoch that is served: it has them in memory.
+  const std::filesystem::path served_hint = hint();
+  const std::filesystem::path served_matrix = matrix();
+  flip(served_hint);
+  std::filesystem::resize_file(served_matrix, 10);
+  expect_version(server.url(), 1);
+
+  const std::vector<std::pair<const char*, std::function<void()>>> troubles = {
+      {"truncated matrix", [&] { std::filesystem::resize_file(matrix(), 10); }},
+      {"flipped matrix", [&] { flip(matrix()); }},
+      {"truncated hint", [&] { std::filesystem::resize_file(hint(), 10); }},
+      {"flipped hint", [&] { flip(hint()); }},
+      {"matrix replaced by a hint",
+       [&] {
+         const auto to = matrix();
+         std::filesystem::copy_file(hint(), to, std::filesystem::copy_options::overwrite_existing);
+       }},
+      {"truncated manifest", [&] { std::filesystem::resize_file(directory.manifest_file(), 10); }},
+      {"flipped manifest", [&] { flip(directory.manifest_file()); }},
+      {"replaced manifest", [&] { write_file(directory.manifest_file(), "{}"); }},
+  };
+  double expected = 0;
+  for (const auto& [name, trouble] : troubles) {
+    SCOPED_TRACE(name);
+    std::filesystem::remove_all(database_);
+    build(2);
+    trouble();
+    server.program().send(SIGHUP);
+    ++expected;
+    wait_for([&] { return failures(server.url()) == expected; });
+    expect_version(server.url(), 1);
+  }
+  std::filesystem::remove_all(database_);
+  build(3);
+  server.program().send(SIGHUP);
+  wait_for([&] {
+    return LoopbackClient(server.url()).ask(get_request("/v1/database")).body ==
+           read_whole(directory.manifest_file());
+  });
+  expect_version(server.url(), 3);
+  EXPECT_EQ(server.stop(), 0);
+}
+
+// A file system of its own for this test alone.
+TEST_F(Faults, AFullDiskLeavesTheEpochWhole) {
+  const std::string disk = folder_ / "disk";
+  std::filesystem::create_directory(disk);
+  write_file(folder_ / "small.tsv", lines_of(1));
+  std::string large;
+  for (int i = 0; i < 500; ++i) {
+    large += "key " + std::to_string(i) + "\t" + std::string(200, 'v') + std::to_string(i) + "\n";
+  }
+  write_file(folder_ / "large.tsv", large);
+  const std::string build = kBlindfuse + " build --shards 4 --params lwe-1288 --output db ";
+  const std::string inspect = kBlindfuse + " inspect db --verify ";
+  const std::string script =
+      "mount -t tmpfs -o size=1m none " + disk + " || exit 77\n" +  //
+      "cd " + disk + "\n" +                                         //
+      build + "../small.tsv >../first 2>&1 || exit 78\n" +          //
+      inspect + ">../inspect 2>&1 || exit 79\n" +                   //
+      "cp db/manifest.json ../before\n" +                           //
+      build + "../large.tsv >../out 2>../err; echo $? >../status\n" +
+      "cp db/manifest.json ../after\n" +                   //
+      "find . -name '.pending*' >../pending\n" +           //
+      inspect + ">../inspect 2>&1 || exit 80\n" +          //
+      build + "../small.tsv >../again 2>&1 || exit 81\n";  // there is room for it again
+  const ProgramResult result = run(folder_, {"unshare", "--mount", "sh", "-c", script});
+  if (result.status == 77 || result.err.starts_with("unshare")) {
+    GTEST_SKIP() << "no file system can be mounted here: " << result.err;
+  }
+  ASSERT_EQ(result.status, 0) << result.err << read_whole(folder_ / "first")
+                              << read_whole(folder_ / "inspect") << read_whole(folder_ / "again");
+  EXPECT_EQ(read_whole(folder_ / "status"), "1\n");
+  const std::string err = read_whole(folder_ / "err");
+  const std::string last = err.substr(err.rfind("blindfuse: "));
+  EXPECT_EQ(last, "blindfuse: cannot write to db/hints: No space left on device\n") << err;
+  EXPECT_EQ(read_whole(folder_ / "after"), read_whole(folder_ / "before"));
+  EXPECT_EQ(read_whole(folder_ / "pending"), "");
+}
+
+TEST_F(Faults, TermFinishesWhatHasBegunAndASecondOneEnds) {
+  build(1);
+  for (const bool twice : {false, true}) {
+    RunningServer server(folder_, database_);
+    ASSERT_NE(server.url(), "") << server.program().err();
+    LoopbackClient idle(server.url());
+    const std::string epoch =
+        nlohmann::json::parse(idle.ask(get_request("/v1/database")).body).at("epoch");
+    LoopbackClient slow(server.url());
+    slow.send(post_head("/v1/epochs/" + epoch + "/queries", "application/json", "14"));
+    slow.send("{\"queries\":");
+    EXPECT_EQ(idle.ask(get_request("/health/live")).status, 200);
+    server.program().send(SIGTERM);
+    EXPECT_TRUE(idle.is_closed());
+    EXPECT_THROW(LoopbackClient{server.url()}, std::runtime_error);
+    if (twice) {
+      server.program().send(SIGTERM);
+      EXPECT_EQ(server.program().wait(), 1);
+      EXPECT_THROW(slow.receive(), std::runtime_error);
+    } else {
+      slow.send("[]}");
+      EXPECT_EQ(slow.receive().problem(), "malformed-queries");
+      EXPECT_EQ(server.program().wait(), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse::testing

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Serves a database for a while under mixed load, while new epochs come and go: every answer must be right, and neither
+memory nor descriptors may grow. Prints a line for each epoch; exits with 1 when something is wrong."""
+
+import argparse
+import json
+import pathlib
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+STABLE_KEYS = 20_000  # whose values never change, and which are asked for
+CHANGING_KEYS = 20_000
+GRACE_SECONDS = 2
+NOISE_BYTES = 2 << 20  # what the allocator keeps more at one time than at another
+
+
+def write_tsv(path, version):
+    lines = [f"stable {i}\t{'s' * 300}{i}\n" for i in range(STABLE_KEYS)]
+    chosen = random.Random(version)
+    lines += [f"changing {i}\tversion {version} {chosen.random()}\n" for i in range(CHANGING_KEYS)]
+    path.write_text("".join(lines))
+
+
+def wait_for(path, server):
+    for _ in range(600):
+        if path.exists():
+            return path.read_text().strip()
+        if server.poll() is not None:
+            break
+        time.sleep(0.1)
+    sys.exit("the server did not start")
+
+
+def least(samples, name):
+    return min(sample[name] for sample in samples)
+
+
+class Soak:
+    def __init__(self, arguments, folder):
+        self.arguments = arguments
+        self.folder = folder
+        self.version = 0
+
+    def build(self):
+        self.version += 1
+        write_tsv(self.folder / "map.tsv", self.version)
+        subprocess.run([self.arguments.bin / "blindfuse", "build", self.folder / "map.tsv", "--output",
+                        self.folder / "db", "--shards", "8", "--threads", "1"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def metrics(self):
+        with urllib.request.urlopen(self.url + "/metrics") as answer:
+            text = answer.read().decode()
+        return {name: float(value) for name, value in re.findall(r"^([^#\s]\S*) (\S+)$", text, re.MULTILINE)}
+
+    def load(self, *options):
+        expect = self.folder / "stable.tsv"
+        return subprocess.Popen([self.arguments.bin / "blindfuse-bench-load", self.url, "--json", "--expect", expect,
+                                 "--epoch-changes", "--check-every", "4", "--cache", self.folder / f"cache{options}",
+                                 "--seconds", str(self.arguments.seconds), "--warmup", "1", *options],
+                                stdout=subprocess.PIPE)
+
+    def run(self):
+        self.build()
+        (self.folder / "stable.tsv").write_text(
+            "".join((self.folder / "map.tsv").read_text().splitlines(keepends=True)[:STABLE_KEYS]))
+        server = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", self.arguments.bin / "blindfuse", "serve",
+                                   self.folder / "db", "--listen", "127.0.0.1:0", "--ready-file", self.folder / "url",
+                                   "--grace-seconds", str(GRACE_SECONDS), "--watch-seconds", "1", "--log-level",
+                                   "warning"])
+        try:
+            self.url = wait_for(self.folder / "url", server)
+            loads = [self.load("--concurrency", "4", "--idle-connections", "50", "--slow-senders", "20"),
+                     self.load("--concurrency", "2", "--format", "json", "--queries-per-request", "3")]
+            samples = self.watch()
+            results = [json.loads(load.communicate()[0] or "{}") for load in loads]
+            failed = any(load.returncode != 0 for load in loads)
+        finally:
+            server.terminate()
+            status = server.wait(timeout=120)
+        self.report(samples, results, failed or status != 0)
+
+    def watch(self):
+        """Memory and descriptors with one epoch in memory, after each switch."""
+        samples = []
+        end = time.monotonic() + self.arguments.seconds
+        while time.monotonic() + self.arguments.every < end:
+            next_epoch = time.monotonic() + self.arguments.every
+            self.build()
+            time.sleep(max(GRACE_SECONDS + 3, next_epoch - time.monotonic() - 1))
+            now = self.metrics()
+            sample = {"epochs": now["blindfuse_epochs"], "loads": now['blindfuse_epoch_loads_total{result="success"}'],
+                      "bytes": now["process_resident_memory_bytes"], "fds": now["process_open_fds"],
+                      "answered": now['blindfuse_queries_total{outcome="answered"}']}
+            print(json.dumps(sample), flush=True)
+            samples.append(sample)
+            time.sleep(max(0, next_epoch - time.monotonic()))
+        return samples
+
+    def report(self, samples, results, failed):
+        wrong = sum(result.get("mismatches", 1) for result in results)
+        checked = sum(result.get("checked", 0) for result in results)
+        # What the first epochs leave behind is the allocator's; growth is what goes on.
+        third = max(1, len(samples) // 3)
+        early, late = samples[third:2 * third] or samples, samples[-third:]
+        # The least of each: what bodies on their way take besides comes and goes.
+        growth = least(late, "bytes") / least(early, "bytes") - 1
+        # The usual number: connections that the load closes and opens anew come and go.
+        fds = statistics.median(row["fds"] for row in late) - statistics.median(row["fds"] for row in early)
+        switched = samples[-1]["loads"] >= len(samples) and all(row["epochs"] == 1 for row in samples)
+        print(f"{len(samples)} epochs, {samples[-1]['answered']:.0f} look-ups, {checked} checked, {wrong} wrong, "
+              f"memory {growth:+.2%}, descriptors {fds:+.0f}")
+        bytes_before = least(early, "bytes")
+        grown = growth * bytes_before > max(0.01 * bytes_before, NOISE_BYTES)
+        if failed or wrong or not checked or not switched or grown or fds > 5:
+            sys.exit("FAILED")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/bin"), help="folder of the programs")
+    parser.add_argument("--seconds", type=int, default=3600)
+    parser.add_argument("--every", type=int, default=60, help="seconds from one epoch to the next")
+    with tempfile.TemporaryDirectory() as folder:
+        Soak(parser.parse_args(), pathlib.Path(folder)).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+// Who gets in, over HTTP: API keys, and pages of other origins.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/build/builder_testing.h"
+#include "tests/server/running_server.h"
+
+namespace blindfuse::server_testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kKey[] = "Authorization: Bearer key-of-a-test\r\n";
+
+class Access : public RunningServer {
+ protected:
+  void start_with_keys(ServerOptions options = default_options()) {
+    std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n";
+    keys_ = std::make_shared<ApiKeys>(folder_ / "keys");
+    options.api_keys = keys_;
+    start(options);
+  }
+  void start_with_origins(std::vector<std::string> origins) {
+    ServerOptions options = default_options();
+    options.cors_origins = std::move(origins);
+    start(options);
+  }
+  std::string query_head(const std::string& headers, const std::string& length) const {
+    return "POST " + queries_path() +
+           " HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: " +
+           length + "\r\n" + headers + "\r\n";
+  }
+
+  const blindfuse::testing::TemporaryFolder folder_;
+  std::shared_ptr<ApiKeys> keys_;
+};
+
+TEST_F(Access, NeedsAKeyForWhatIsPrivate) {
+  start_with_keys();
+  for (const std::string& path :
+       {std::string("/v1/database"), epoch_path("/shards"), epoch_path("/hint"),
+        epoch_path("/hint?shards=0"), "/v1/epochs/" + kOldEpoch + "/hint",
+        std::string("/v1/epochs/nonsense/hint"), std::string("/metrics")}) {
+    for (const char* headers : {"", "Authorization: Bearer wrong\r\n", "Authorization: \r\n",
+                                "Authorization: Basic a2V5OmtleQ==\r\n"}) {
+      const HttpResponse response = ask(get_request(path, headers));
+      EXPECT_EQ(response.status, 401) << path;
+      EXPECT_EQ(response.problem(), "unauthorized");
+      EXPECT_EQ(response.header("www-authenticate"), "Bearer");
+    }
+    EXPECT_NE(ask(get_request(path, kKey)).status, 401) << path;
+  }
+  EXPECT_EQ(ask(get_request("/v1/database", kKey)).body, database_.manifest_text);
+}
+
+TEST_F(Access, NeedsNoKeyForHealthAndTheDescription) {
+  start_with_keys();
+  for (const char* path : {"/health/live", "/health/ready", "/openapi.json"}) {
+    EXPECT_EQ(ask(get_request(path)).status, 200) << path;
+    EXPECT_EQ(ask(get_request(path, "Authorization: Bearer wrong\r\n")).status, 200) << path;
+  }
+  EXPECT_EQ(ask(get_request("/nowhere")).status, 404);
+  EXPECT_EQ(ask(get_request("/v1/database", "", "DELETE")).status, 405);
+}
+
+TEST_F(Access, AnswersQueriesOfThoseWithAKey) {
+  start_with_keys();
+  const Numbers query = random_query(1);
+  LoopbackClient client(url());
+  const HttpResponse response =
+      client.ask(query_head(kKey, std::to_string(kQueryBytes)) + pack(query, kQueryBits));
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, expected_response(query));
+  const HttpResponse without =
+      client.ask(query_head("", std::to_string(kQueryBytes)) + pack(query, kQueryBits));
+  EXPECT_EQ(without.status, 401) << "a key counts for its own request alone";
+}
+
+TEST_F(Access, RefusesBeforeTheBodyIsSent) {
+  start_with_keys();
+  // Nothing of the body ever comes.
+  expect_refused(query_head("", std::to_string(kQueryBytes)), 401, "unauthorized");
+  expect_refused(query_head("Expect: 100-continue\r\n", std::to_string(kQueryBytes)), 401,
+                 "unauthorized");
+  // Nor does anyone without a key learn which epochs there are, or what the limits are.
+  expect_refused(query_head("", "99999999999"), 401, "unauthorized");
+  expect_refused(post_head("/v1/epochs/" + kOldEpoch + "/queries", "text/plain", "5"), 401,
+                 "unauthorized");
+  EXPECT_TRUE(control_->batches.empty());
+}
+
+// A client that goes on with its body reads the refusal all the same, and is not cut off.
+TEST_F(Access, LetsARefusedClientFinishItsBody) {
+  start_with_keys();
+  LoopbackClient client(url());
+  client.send(query_head("", "100000"));
+  // It has been refused, and has read nothing of that yet.
+  LoopbackClient other(url());
+  const std::string refused = "blindfuse_http_requests_total{route=\"queries\",status=\"401\"} 1";
+  while (other.ask(get_request("/metrics", kKey)).body.find(refused) == std::string::npos) {
+    std::this_thread::yield();
+  }
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(client.send(std::string(10'000, 'x'))) << "piece " << i;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(client.receive().problem(), "unauthorized");
+  EXPECT_TRUE(client.is_closed());
+}
+
+TEST_F(Access, RefusesTwoKeysAtOnce) {
+  start_with_keys();
+  const HttpResponse response =
+      ask(get_request("/v1/database", std::string(kKey) + "Authorization: Bearer wrong\r\n"));
+  EXPECT_EQ(response.status, 400);
+  EXPECT_EQ(response.problem(), "malformed-request");
+}
+
+TEST_F(Access, TakesNewKeysWhileItServes) {
+  start_with_keys();
+  LoopbackClient client(url());
+  EXPECT_EQ(client.ask(get_request("/v1/database", kKey)).status, 200);
+  std::ofstream(folder_ / "keys") << api_key_line("other", "key-of-another") << "\n";
+  keys_->reload();
+  EXPECT_EQ(client.ask(get_request("/v1/database", kKey)).status, 401);
+  EXPECT_EQ(
+      client.ask(get_request("/v1/database", "Authorization: Bearer key-of-another\r\n")).status,
+      200);
+}
+
+TEST_F(Access, TellsPagesOfItsOriginsThatTheyMayAsk) {
+  start_with_origins({"https://one.example", "https://two.example:8443"});
+  for (const char* origin : {"https://one.example", "https://two.example:8443"}) {
+    const HttpResponse response =
+        ask(get_request("/v1/database", "Origin: " + std::string(origin) + "\r\n"));
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.header("access-control-allow-origin"), origin);
+    EXPECT_EQ(response.header("vary"), "Origin");
+    EXPECT_THAT(response.header("access-control-expose-headers"), HasSubstr("ETag"));
+    EXPECT_FALSE(response.has("access-control-allow-credentials"));
+  }
+  // Refusals too: a page may read what was wrong.
+  const HttpResponse refused = ask(get_request("/nowhere", "Origin: https://one.example\r\n"));
+  EXPECT_EQ(refused.status, 404);
+  EXPECT_EQ(refused.header("access-control-allow-origin"), "https://one.example");
+}
+
+TEST_F(Access, TellsOthersNothing) {
+  start_with_origins({"https://one.example"});
+  for (const char* origin :
+       {"https://other.example", "http://one.example", "https://one.example:444",
+        "https://one.example.evil.example", "https://one.exampl", "null", "*",
+        "HTTPS://ONE.EXAMPLE", "https://one.example, https://other.example"}) {
+    const HttpResponse response =
+        ask(get_request("/v1/database", "Origin: " + std::string(origin) + "\r\n"));
+    EXPECT_EQ(response.status, 200);
+    EXPECT_FALSE(response.has("access-control-allow-origin")) << origin;
+    EXPECT_EQ(response.header("vary"), "Origin") << "a cache must not hand it to others";
+  }
+  const HttpResponse no_page = ask(get_request("/v1/database"));
+  EXPECT_FALSE(no_page.has("access-control-allow-origin"));
+  EXPECT_EQ(no_page.header("vary"), "Origin");
+}
+
+TEST_F(Access, MayLetAllPagesAsk) {
+  start_with_origins({"*"});
+  const HttpResponse response = ask(get_request("/v1/database", "Origin: https://any.example\r\n"));
+  EXPECT_EQ(response.header("access-control-allow-origin"), "*");
+}
+
+TEST_F(Access, AnswersPreflights) {
+  start_with_origins({"https://one.example"});
+  LoopbackClient client(url());
+  client.send(get_request(queries_path(),
+                          "Origin: https://one.example\r\nAccess-Control-Request-Method: POST\r\n"
+                          "Access-Control-Request-Headers: content-type\r\n",
+                          "OPTIONS"));
+  const HttpResponse response = client.receive(true);
+  EXPECT_EQ(response.status, 204);
+  EXPECT_EQ(response.header("access-control-allow-origin"), "https://one.example");
+  EXPECT_THAT(response.header("access-control-allow-methods"), HasSubstr("POST"));
+  EXPECT_THAT(response.header("access-control-allow-headers"), HasSubstr("Content-Type"));
+  EXPECT_THAT(response.header("access-control-allow-headers"), HasSubstr("Authorization"));
+  client.send(get_request(queries_path(), "Origin: https://other.example\r\n", "OPTIONS"));
+  const HttpResponse other = client.receive(true);
+  EXPECT_EQ(other.status, 204);
+  EXPECT_FALSE(other.has("access-control-allow-origin"));
+  EXPECT_EQ(client.ask(get_request("/health/live")).status, 200) << "nothing came after the 204";
+}
+
+// A browser sends no key with its preflight.
+TEST_F(Access, AnswersPreflightsWithoutAKey) {
+  ServerOptions options = default_options();
+  options.cors_origins = {"https://one.example"};
+  start_with_keys(options);
+  LoopbackClient client(url());
+  client.send(get_request(queries_path(), "Origin: https://one.example\r\n", "OPTIONS"));
+  EXPECT_EQ(client.receive(true).status, 204);
+  const HttpResponse refused = ask(get_request("/v1/database", "Origin: https://one.example\r\n"));
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(refused.header("access-control-allow-origin"), "https://one.example");
+}
+
+TEST_F(Access, KnowsNoOptionsWithoutOrigins) {
+  start();
+  for (const char* headers : {"", "Origin: https://one.example\r\n"}) {
+    const HttpResponse response = ask(get_request("/v1/database", headers, "OPTIONS"));
+    EXPECT_EQ(response.status, 405);
+    EXPECT_EQ(response.header("allow"), "GET, HEAD");
+    EXPECT_FALSE(response.has("vary"));
+    EXPECT_FALSE(response.has("access-control-allow-origin"));
+  }
+  start_with_origins({"https://one.example"});
+  EXPECT_EQ(ask(get_request("/v1/database", "", "OPTIONS")).status, 405) << "no page asks";
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing

@@ -1,0 +1,296 @@
+// Clients that mean no good, or have bad luck, and good ones beside them who must not notice.
+#include "tests/server/attacks.h"
+
+#include <sys/resource.h>
+
+#include <future>
+
+namespace blindfuse::server_testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST_F(Attacks, SlowSendersAreNobodysTrouble) {
+  start(few_threads());
+  const std::string query = query_request(77);
+  const size_t head_size = query.find("\r\n\r\n") + 4;
+  Clients clients;
+  std::vector<size_t> sent;
+  for (size_t i = 0; i < 200; ++i) {
+    // Half of them within the head, half within the body.
+    sent.push_back(i % 2 == 0 ? 10 : head_size + 5);
+    add(clients).send(query.substr(0, sent.back()));
+  }
+  for (int round = 0; round < 10; ++round) {
+    for (size_t i = 0; i < clients.size(); ++i) {
+      ASSERT_TRUE(clients[i]->send(query.substr(sent[i]++, 1)));
+    }
+    expect_good_clients_served();
+  }
+  // They were slow, and are right all the same. Eight find room in the queue at a time.
+  for (size_t i = 0; i < clients.size(); ++i) {
+    clients[i]->send(query.substr(sent[i]));
+    expect_answer(*clients[i], 77);
+  }
+}
+
+TEST_F(Attacks, ClientsMayLeaveAtAnyByte) {
+  start(few_threads());
+  const std::string query = query_request(1);
+  const long owners = epoch_.use_count();
+  for (size_t size = 0; size <= query.size(); size += 7) {
+    RudeClient client(url());
+    client.send(query.substr(0, size));
+    if (size % 2 == 0) client.reset();
+  }
+  expect_good_clients_served();
+  wait_for([&] { return metric("blindfuse_http_connections") == 1; });
+  wait_for([&] { return epoch_.use_count() == owners; });
+}
+
+TEST_F(Attacks, ClientsMayLeaveWhileTheEngineHasTheirQuery) {
+  start(few_threads());
+  control_->hold();
+  LoopbackClient stays(url());
+  stays.send(query_request(1));
+  control_->wait_for_batches(1);
+  for (int i = 0; i < 50; ++i) {
+    RudeClient client(url());
+    client.send(query_request(2));
+    wait_for([&] { return epoch_->scheduler().waiting_count() >= 1; });
+    client.reset();
+    // What it asked for does not fill the queue for ever; the engine is still held.
+    const double gone = i + 1;
+    wait_for([&] { return metric("blindfuse_queries_total{outcome=\"abandoned\"}") == gone; });
+    if (i % 7 == 6) {
+      control_->release();
+      expect_answer(stays, 1);
+      wait_for([&] { return epoch_->scheduler().waiting_count() == 0; });
+      const size_t batches = control_->batches.size();
+      control_->hold();
+      stays.send(query_request(1));
+      control_->wait_for_batches(batches + 1);
+    }
+  }
+  control_->release();
+  expect_answer(stays, 1);
+  expect_good_clients_served();
+}
+
+TEST_F(Attacks, ClientsMayLeaveWhileTheyDownload) {
+  ServerOptions options = few_threads();
+  start(options);
+  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                   ServedEpochs::Clock::now() + std::chrono::hours(1));
+  const auto large = epochs_->current();
+  const long owners = large.use_count();
+  const std::string download = get_request("/v1/epochs/" + large->database().epoch + "/hint");
+  for (int i = 0; i < 30; ++i) {
+    RudeClient client(url());
+    client.send(download);
+    if (i % 3 != 0) {
+      EXPECT_EQ(client.receive(true).status, 200);
+    }
+    if (i % 2 == 0) client.reset();
+  }
+  wait_for([&] { return large.use_count() == owners; });
+  EXPECT_EQ(ask(download).body.size(), large->layout().hint_bytes());
+  expect_healthy();
+}
+
+// Whoever takes nothing of a download holds an epoch no longer than the time for that.
+TEST_F(Attacks, ReadersThatTakeNothingAreGivenUp) {
+  ServerOptions options = few_threads();
+  options.timeouts.write = milliseconds(500);
+  start(options);
+  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                   ServedEpochs::Clock::now() + std::chrono::hours(1));
+  const std::weak_ptr<const ServingEpoch> large = epochs_->current();
+  const std::string download =
+      get_request("/v1/epochs/" + large.lock()->database().epoch + "/hint");
+  Clients clients;
+  for (int i = 0; i < 20; ++i) add(clients).send(download);
+  for (auto& client : clients) EXPECT_EQ(client->receive(true).status, 200);
+  expect_healthy();
+  epochs_->replace(epoch_, ServedEpochs::Clock::now());
+  wait_for([&] {
+    epochs_->retire(ServedEpochs::Clock::now());
+    return large.expired();
+  });
+  wait_for([&] { return metric("blindfuse_http_connections") == 1; });
+  expect_good_clients_served();
+}
+
+TEST_F(Attacks, BodiesThatArriveHaveABound) {
+  ServerOptions options = few_threads();
+  options.http_threads = 1;  // what comes first is done first
+  options.body_bytes_max = 1000;
+  start(options);
+  const std::string body = pack(random_query(5), kQueryBits) + pack(random_query(6), kQueryBits);
+  const std::string responses =
+      expected_response(random_query(5)) + expected_response(random_query(6));
+  const std::string request = binary_request(body);
+  const size_t most = request.size() - body.size() + 400;
+  Clients clients;
+  LoopbackClient witness(url());
+  const auto settle = [&] { EXPECT_EQ(witness.ask(get_request("/health/live")).status, 200); };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(add(clients).ask(get_request("/health/live")).status, 200);
+    clients.back()->send(request.substr(0, most));
+    settle();
+  }
+  // Three times 400 bytes are too much by one.
+  EXPECT_TRUE(clients[0]->is_closed());
+  for (size_t i = 1; i < 3; ++i) {
+    clients[i]->send(request.substr(most));
+    EXPECT_EQ(clients[i]->receive().body, responses) << i;
+    settle();
+  }
+  // There is room again.
+  EXPECT_EQ(add(clients).ask(request).body, responses);
+  expect_good_clients_served();
+}
+
+// The bound grows with the database: one that came later has longer queries.
+TEST_F(Attacks, TheBoundOfBodiesFollowsTheEpoch) {
+  constexpr uint32_t kTimes = 200;
+  start(few_threads());
+  LoadedDatabase next = tiny_database();
+  next.manifest.layout.row_count = kRows * kTimes;
+  next.engine = support::PlainEngine::make(kRows * kTimes, kColumns);
+  next.engine->seal();
+  next.epoch = EpochId(64, 'b');
+  epochs_->replace(std::make_shared<const ServingEpoch>(std::move(next), BatchLimits{}),
+                   ServedEpochs::Clock::now());
+  const std::string body(3 * kQueryBytes * kTimes, 'q');
+  const std::string request =
+      post_request("/v1/epochs/" + EpochId(64, 'b') + "/queries", "application/octet-stream", body);
+  LoopbackClient client(url());
+  client.send(request.substr(0, request.size() - 10));
+  // The rest is late, and the server has seen all but that meanwhile.
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(ask(get_request("/health/live")).status, 200);
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  client.send(request.substr(request.size() - 10));
+  const HttpResponse response = client.receive();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body.size(), 3 * kResponseBytes);
+}
+
+TEST_F(Attacks, AThousandIdleConnectionsAreNobodysTrouble) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const rlimit more{limit.rlim_max, limit.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &more);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < 2500) GTEST_SKIP() << "no more than " << limit.rlim_cur << " descriptors";
+  ServerOptions options = few_threads();
+  options.connections_max = 1100;
+  options.timeouts.idle = std::chrono::minutes(10);
+  start(options);
+  Clients clients;
+  for (int i = 0; i < 1000; ++i) {
+    add(clients);
+    if (i % 2 == 0) {
+      EXPECT_EQ(clients.back()->ask(get_request("/health/live")).status, 200);
+    }
+  }
+  expect_good_clients_served();
+  EXPECT_GE(metric("blindfuse_http_connections"), 1000);
+  // Any of them may go on.
+  for (size_t i = 0; i < clients.size(); i += 99) {
+    clients[i]->send(query_request(i));
+    expect_answer(*clients[i], i);
+  }
+  // And ever more push out the silent ones, not those who ask.
+  LoopbackClient asks(url());
+  for (int i = 0; i < 500; ++i) {
+    add(clients);
+    if (i % 50 == 0) {
+      EXPECT_EQ(asks.ask(get_request("/health/live")).status, 200);
+    }
+  }
+  expect_good_clients_served();
+  EXPECT_LE(metric("blindfuse_http_connections"), 1101);
+}
+
+TEST_F(Attacks, AFullQueueSaysSoAtOnce) {
+  start(few_threads(), {.batch_max = 4, .queue_max = 8});
+  control_->hold();
+  LoopbackClient running(url());
+  running.send(query_request(0));
+  control_->wait_for_batches(1);
+  Clients waiting;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    add(waiting).send(query_request(seed));
+    wait_for_queue(seed);
+  }
+  // The engine does nothing all the while.
+  LoopbackClient refused(url());
+  for (int i = 0; i < 100; ++i) {
+    const HttpResponse response = refused.ask(query_request(99));
+    EXPECT_EQ(response.status, 503);
+    EXPECT_EQ(response.problem(), "busy");
+    EXPECT_TRUE(response.has("retry-after"));
+  }
+  control_->release();
+  expect_answer(running, 0);
+  for (uint64_t seed = 1; seed <= 8; ++seed) expect_answer(*waiting[seed - 1], seed);
+  expect_good_clients_served();
+}
+
+TEST_F(Attacks, StopsInTheMiddleOfAllThat) {
+  for (int round = 0; round < 5; ++round) {
+    ServerOptions options = few_threads();
+    options.timeouts.body = milliseconds(500);
+    options.timeouts.head = milliseconds(500);
+    options.timeouts.write = milliseconds(500);
+    options.timeouts.linger = milliseconds(200);
+    start(options);
+    epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                     ServedEpochs::Clock::now() + std::chrono::hours(1));
+    const std::string download = get_request("/v1/epochs/" + EpochId(64, 'a') + "/hint");
+    const std::string query = query_request(3);
+    const std::string address = url();
+    Clients clients;
+    for (size_t i = 0; i < 60; ++i) {
+      LoopbackClient& client = add(clients);
+      if (i % 6 == 1) client.send(query.substr(0, 20));
+      if (i % 6 == 2) client.send(query.substr(0, query.size() - 1));
+      if (i % 6 == 3) client.send(download);
+      if (i % 6 == 4) client.send("nonsense\r\n\r\n" + std::string(100'000, 'x'));
+      if (i % 6 == 5) client.send(get_request("/health/live"));
+    }
+    std::vector<std::future<int>> good;
+    // Each of them has an answer before the server stops, however slow the machine is.
+    std::atomic<int> served = 0;
+    for (uint64_t c = 0; c < 4; ++c) {
+      good.push_back(std::async(std::launch::async, [&, c] {
+        int answers = 0;
+        try {
+          for (uint64_t seed = c * 1000;; ++seed) {
+            LoopbackClient client(address);
+            client.send(query_request(seed));
+            const HttpResponse response = client.receive();
+            if (response.status != 200) continue;
+            EXPECT_EQ(response.body, expected_response(random_query(seed)));
+            if (++answers == 1) ++served;
+          }
+        } catch (const std::runtime_error&) {
+          // Nobody listens any more.
+        }
+        return answers;
+      }));
+    }
+    wait_for([&] { return served == 4; });
+    auto stopped = std::async(std::launch::async, [&] { server_->stop(); });
+    EXPECT_EQ(stopped.wait_for(kLong), std::future_status::ready);
+    stopped.get();
+    for (auto& client : good) EXPECT_GT(client.get(), 0);
+    EXPECT_THROW(LoopbackClient{address}, std::runtime_error);
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing

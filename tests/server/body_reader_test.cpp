@@ -1,0 +1,221 @@
+// Bodies by hand: every expectation is written out, none is computed by a second reader.
+#include "host/server/connections/body_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "host/server/routes/problem.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr uint64_t kBytesMax = 100;
+
+RequestHead chunked_head() {
+  RequestHead head;
+  head.chunked = true;
+  return head;
+}
+
+RequestHead length_head(uint64_t length) {
+  RequestHead head;
+  head.content_length = length;
+  return head;
+}
+
+std::string body_of(const BodyReader& reader) {
+  return {reader.bytes().data(), reader.bytes().size()};
+}
+
+// In pieces of `step` bytes. What follows the body is left alone.
+size_t feed(BodyReader& reader, std::string_view bytes, size_t step) {
+  size_t taken = 0;
+  while (taken < bytes.size() && !reader.is_whole()) {
+    const size_t now = reader.take(bytes.substr(taken, step));
+    EXPECT_GT(now, 0u) << "a reader that takes nothing would be asked for ever";
+    if (now == 0) break;
+    taken += now;
+  }
+  return taken;
+}
+
+// The status of the refusal; 0 without one.
+int refusal_of(std::string_view chunks, size_t step, uint64_t bytes_max = kBytesMax) {
+  BodyReader reader(chunked_head(), bytes_max);
+  try {
+    feed(reader, chunks, step);
+  } catch (const Refusal& refusal) {
+    return refusal.problem().status();
+  }
+  return 0;
+}
+
+void expect_body(std::string_view chunks, std::string_view body) {
+  const std::string with_next = std::string(chunks) + "GET / HTTP/1.1\r\n";
+  for (size_t step = 1; step <= with_next.size(); ++step) {
+    BodyReader reader(chunked_head(), kBytesMax);
+    EXPECT_EQ(feed(reader, with_next, step), chunks.size()) << chunks << " by " << step;
+    EXPECT_TRUE(reader.is_whole()) << chunks << " by " << step;
+    EXPECT_EQ(body_of(reader), body) << chunks << " by " << step;
+    EXPECT_EQ(reader.take("more"), 0u);
+  }
+  // In two pieces, at every place.
+  for (size_t split = 0; split <= chunks.size(); ++split) {
+    BodyReader reader(chunked_head(), kBytesMax);
+    feed(reader, chunks.substr(0, split), kBytesMax * 10);
+    EXPECT_EQ(reader.is_whole(), split == chunks.size());
+    feed(reader, chunks.substr(split), kBytesMax * 10);
+    EXPECT_TRUE(reader.is_whole());
+    EXPECT_EQ(body_of(reader), body);
+  }
+}
+
+void expect_refusal(std::string_view chunks, int status) {
+  for (size_t step = 1; step <= chunks.size(); ++step) {
+    EXPECT_EQ(refusal_of(chunks, step), status) << chunks.substr(0, 80) << " by " << step;
+  }
+}
+
+TEST(BodyReader, TakesTheLengthThatWasAnnounced) {
+  const std::string bytes = "0123456789next";
+  for (size_t step = 1; step <= bytes.size(); ++step) {
+    BodyReader reader(length_head(10), kBytesMax);
+    EXPECT_FALSE(reader.is_whole());
+    EXPECT_EQ(feed(reader, bytes, step), 10u);
+    EXPECT_TRUE(reader.is_whole());
+    EXPECT_EQ(body_of(reader), "0123456789");
+    EXPECT_TRUE(reader.room().empty());
+  }
+}
+
+TEST(BodyReader, IsWholeAtOnceWithoutBytes) {
+  EXPECT_TRUE(BodyReader(length_head(0), kBytesMax).is_whole());
+  EXPECT_TRUE(BodyReader(RequestHead(), kBytesMax).is_whole());
+  BodyReader reader(length_head(0), kBytesMax);
+  EXPECT_EQ(reader.take("x"), 0u);
+  EXPECT_TRUE(reader.room().empty());
+}
+
+TEST(BodyReader, IsFilledWhereItsBytesGo) {
+  BodyReader reader(length_head(10), kBytesMax);
+  EXPECT_EQ(reader.take("012"), 3u);
+  std::ranges::copy(std::string_view("345"), reader.room().begin());
+  EXPECT_EQ(reader.room().size(), 7u);
+  reader.fill(3);
+  EXPECT_EQ(reader.take("67"), 2u);
+  EXPECT_EQ(reader.room().size(), 2u);
+  std::ranges::copy(std::string_view("89"), reader.room().begin());
+  reader.fill(2);
+  EXPECT_TRUE(reader.is_whole());
+  EXPECT_EQ(body_of(reader), "0123456789");
+}
+
+TEST(BodyReader, HasNoRoomForChunks) {
+  BodyReader reader(chunked_head(), kBytesMax);
+  EXPECT_TRUE(reader.room().empty());
+  reader.take("5\r\nab");
+  EXPECT_TRUE(reader.room().empty());
+}
+
+TEST(BodyReader, PutsChunksTogether) {
+  expect_body("0\r\n\r\n", "");
+  expect_body("5\r\nhello\r\n0\r\n\r\n", "hello");
+  expect_body("1\r\na\r\n2\r\nbc\r\n3\r\ndef\r\n0\r\n\r\n", "abcdef");
+  expect_body("00000005\r\nhello\r\n000\r\n\r\n", "hello");
+  expect_body("a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n", "01234567890123456789");
+  // What looks like framing within a chunk is none.
+  expect_body("7\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n", "\r\n0\r\n\r\n");
+}
+
+TEST(BodyReader, PassesOverExtensionsAndTrailers) {
+  expect_body("5;name=value\r\nhello\r\n0;last\r\n\r\n", "hello");
+  expect_body("5 ; name=\"quoted\"\r\nhello\r\n0\r\n\r\n", "hello");
+  expect_body("5\r\nhello\r\n0\r\nDigest: x\r\nOther: y\r\n\r\n", "hello");
+}
+
+TEST(BodyReader, TakesExactlyAsMuchAsItMay) {
+  const std::string whole(kBytesMax, 'x');
+  expect_body("64\r\n" + whole + "\r\n0\r\n\r\n", whole);
+  expect_refusal("65\r\n", 413);
+  expect_refusal("64\r\n" + whole + "\r\n1\r\n", 413);
+  expect_refusal("FFFFFFFFFFFFFFFF\r\n", 413);
+  expect_refusal("5\r\nhello\r\nFFFFFFFFFFFFFFFF\r\n", 413);
+  // Beyond 64 bits.
+  expect_refusal("10000000000000005\r\nhello", 413);
+  expect_refusal("FFFFFFFFFFFFFFFFFFFFFFFF\r\n", 413);
+}
+
+TEST(BodyReader, TakesNoBodyOfALimitOfNothing) {
+  EXPECT_EQ(refusal_of("1\r\n", 3, 0), 413);
+  EXPECT_EQ(refusal_of("0\r\n\r\n", 3, 0), 0);
+}
+
+TEST(BodyReader, RefusesSizesThatAreNone) {
+  for (const char* chunks :
+       {"\r\n", "x\r\n", "-1\r\n", "+5\r\n", " 5\r\n", "0x5\r\nhello\r\n", "5h\r\nhello\r\n",
+        ";name\r\n", "5,5\r\n", "5\thello\r\n", "g\r\n", "\xd9\xa5\r\n"}) {
+    expect_refusal(chunks, 400);
+  }
+  expect_refusal(std::string_view("5\0\r\n", 4), 400);
+}
+
+TEST(BodyReader, RefusesLinesWithoutCr) {
+  expect_refusal("5\nhello\r\n0\r\n\r\n", 400);
+  expect_refusal("5\r\nhello\n0\r\n\r\n", 400);
+  expect_refusal("5\r\nhello\r\n0\n\r\n", 400);
+  expect_refusal("5\r\nhello\r\n0\r\n\n", 400);
+  expect_refusal("0\r\nTrailer: x\n\r\n", 400);
+}
+
+TEST(BodyReader, RefusesChunksThatAreLongerThanTheySay) {
+  expect_refusal("5\r\nhello!\r\n0\r\n\r\n", 400);
+  expect_refusal("5\r\nhellohello\r\n", 400);
+  expect_refusal("5\r\nhello\r\r\n0\r\n\r\n", 400);
+}
+
+TEST(BodyReader, LetsGoOfItsBytes) {
+  BodyReader reader(length_head(5), kBytesMax);
+  reader.take("hello");
+  reader.let_go();
+  EXPECT_TRUE(reader.is_whole());
+  EXPECT_TRUE(reader.bytes().empty());
+  EXPECT_EQ(reader.byte_count(), 5u);
+  EXPECT_EQ(reader.take("x"), 0u);
+}
+
+// Nobody makes it keep an endless line, nor read framing for ever.
+TEST(BodyReader, BoundsItsFraming) {
+  const std::string long_extension = "5;" + std::string(10'000, 'x');
+  const std::string long_trailer = "0\r\n" + std::string(10'000, 'x');
+  std::string tiny_chunks;
+  for (int i = 0; i < 100; ++i) tiny_chunks += "1;" + std::string(4000, 'x') + "\r\na\r\n";
+  std::string trailers = "0\r\n";
+  for (int i = 0; i < 100; ++i) trailers += std::string(4000, 'x') + "\r\n";
+  for (const size_t step : {1, 7, 1000, 1'000'000}) {
+    EXPECT_EQ(refusal_of(long_extension, step), 400);
+    EXPECT_EQ(refusal_of(long_trailer, step), 400);
+    EXPECT_EQ(refusal_of(tiny_chunks, step), 413);
+    EXPECT_EQ(refusal_of(trailers, step), 413);
+  }
+}
+
+// A byte a chunk is a body like any other.
+TEST(BodyReader, TakesABodyInChunksOfOneByte) {
+  constexpr uint64_t kMany = 10'000;
+  std::string chunks;
+  for (uint64_t i = 0; i < kMany; ++i) chunks += std::string("1\r\n") + char('a' + i % 26) + "\r\n";
+  chunks += "0\r\n\r\n";
+  BodyReader reader(chunked_head(), kMany);
+  EXPECT_EQ(feed(reader, chunks, 4096), chunks.size());
+  ASSERT_TRUE(reader.is_whole());
+  const std::string body = body_of(reader);
+  ASSERT_EQ(body.size(), kMany);
+  EXPECT_EQ(body.substr(0, 28), "abcdefghijklmnopqrstuvwxyzab");
+}
+
+}  // namespace
+}  // namespace blindfuse

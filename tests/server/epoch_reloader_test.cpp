@@ -1,0 +1,334 @@
+// New epochs of a real directory, good ones and bad ones, while clients ask.
+#include "host/server/epochs/epoch_reloader.h"
+
+#include <blindfuse/client.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "host/database/directory.h"
+#include "host/server/http_server.h"
+#include "tests/build/builder_testing.h"
+#include "tests/server/loopback_client.h"
+
+namespace blindfuse::server_testing {
+namespace {
+
+using blindfuse::testing::look_up;
+using blindfuse::testing::Pairs;
+using blindfuse::testing::read_whole;
+using blindfuse::testing::TemporaryFolder;
+
+constexpr auto kNever = std::chrono::milliseconds(0);
+constexpr auto kOften = std::chrono::milliseconds(20);
+
+class Reloader : public ::testing::Test {
+ protected:
+  // Version `n` of the pairs, as the directory's next epoch.
+  EpochId build(int n) const {
+    Pairs pairs;
+    for (int i = 0; i < 200; ++i) {
+      pairs.emplace_back("key " + std::to_string(i), value(i, n));
+    }
+    BuildOptions options;
+    options.shard_count = 2;
+    options.lwe = find_lwe_params("lwe-1288");
+    return blindfuse::testing::build(pairs, root(), options).epoch;
+  }
+  static std::string value(int i, int n) {
+    return "value " + std::to_string(i) + " of " + std::to_string(n + 1000);
+  }
+
+  void serve(std::chrono::milliseconds watch, std::chrono::seconds grace = std::chrono::hours(1)) {
+    const BatchLimits limits;
+    epochs_ = std::make_unique<ServedEpochs>(
+        std::make_shared<const ServingEpoch>(blindfuse::testing::load(root()), limits, &metrics_));
+    ServerOptions options;
+    options.http_threads = 2;
+    server_ = std::make_unique<HttpServer>(*epochs_, metrics_, ListeningSocket({}), options);
+    reloader_ = std::make_unique<EpochReloader>(
+        *epochs_, metrics_, limits,
+        [this](const LoadedDatabase&, const std::function<void()>&) {
+          ++load_count_;
+          return blindfuse::testing::load(root());
+        },
+        ReloadOptions{.directory = root(), .grace = grace, .watch_interval = watch});
+  }
+
+  HttpResponse ask(const std::string& request) const {
+    return LoopbackClient(server_->url()).ask(request);
+  }
+  EpochId current() const {
+    return nlohmann::json::parse(ask(get_request("/v1/database")).body).at("epoch");
+  }
+  int hint_status(const EpochId& epoch) const {
+    return ask(get_request("/v1/epochs/" + epoch + "/hint")).status;
+  }
+  double loads(const std::string& result) const {
+    const std::string text = ask(get_request("/metrics")).body;
+    const std::string name = "blindfuse_epoch_loads_total{result=\"" + result + "\"} ";
+    const size_t at = text.find(name);
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size()));
+  }
+  void wait_for(const std::function<bool()>& condition) const {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), give_up);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  void wait_for_epoch(const EpochId& epoch) const {
+    wait_for([&] { return current() == epoch; });
+  }
+
+  // A client that knows nothing gets the values of this version.
+  void expect_version(int n) const {
+    const TemporaryFolder cache;
+    ClientOptions options;
+    options.cache_folder = cache.path();
+    options.thread_count = 1;
+    Client client = Client::connect(server_->url(), options);
+    EXPECT_EQ(client.get("key 7"), value(7, n));
+    EXPECT_EQ(client.get("key 199"), value(199, n));
+    EXPECT_EQ(client.get("no key"), std::nullopt);
+  }
+
+  std::filesystem::path root() const { return folder_ / "database"; }
+  // Of the epoch that the manifest names.
+  std::filesystem::path table_file() const {
+    const DatabaseDirectory directory(root());
+    return directory.tables() /
+           DatabaseDirectory::table_name(directory.read_manifest().manifest.table);
+  }
+  std::filesystem::path hint_file() const {
+    const DatabaseDirectory directory(root());
+    const auto table =
+        parse_shard_table(directory.read_table(directory.read_manifest().manifest), 2);
+    return directory.hints() / DatabaseDirectory::hint_name(table[1].hint);
+  }
+  std::filesystem::path matrix_file() const {
+    const DatabaseDirectory directory(root());
+    const auto table =
+        parse_shard_table(directory.read_table(directory.read_manifest().manifest), 2);
+    return directory.shards() / DatabaseDirectory::matrix_name(table[0].matrix);
+  }
+
+  const TemporaryFolder folder_;
+  ServerMetrics metrics_;
+  std::atomic<int> load_count_ = 0;
+  std::unique_ptr<ServedEpochs> epochs_;
+  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<EpochReloader> reloader_;  // goes first
+};
+
+TEST_F(Reloader, ServesANewEpochWhenItAppears) {
+  const EpochId first = build(1);
+  serve(kOften);
+  expect_version(1);
+  const EpochId second = build(2);
+  wait_for_epoch(second);
+  expect_version(2);
+  EXPECT_EQ(hint_status(first), 200) << "during its grace";
+  EXPECT_EQ(hint_status(second), 200);
+  EXPECT_EQ(epochs_->all().size(), 2u);
+  EXPECT_EQ(loads("success"), 1);
+  EXPECT_EQ(loads("failure"), 0);
+}
+
+// A client that has the hints of the epoch before is answered right, then and later.
+TEST_F(Reloader, KeepsClientsOfTheEpochBefore) {
+  build(1);
+  serve(kOften, std::chrono::seconds(2));
+  const TemporaryFolder cache;
+  ClientOptions options;
+  options.cache_folder = cache.path();
+  options.thread_count = 1;
+  Client client = Client::connect(server_->url(), options);
+  EXPECT_EQ(client.get("key 3"), value(3, 1));
+  const EpochId second = build(2);
+  wait_for_epoch(second);
+  const auto during = client.get("key 3");
+  EXPECT_TRUE(during == value(3, 1) || during == value(3, 2)) << during.value_or("nothing");
+  wait_for([&] { return epochs_->all().size() == 1; });
+  EXPECT_EQ(client.get("key 3"), value(3, 2)) << "it was told to look again";
+}
+
+TEST_F(Reloader, RetiresAnEpochAfterItsGrace) {
+  const EpochId first = build(1);
+  serve(kOften, std::chrono::seconds(0));
+  const EpochId second = build(2);
+  wait_for_epoch(second);
+  wait_for([&] { return hint_status(first) == 410; });
+  const HttpResponse response = ask(get_request("/v1/epochs/" + first + "/shards"));
+  EXPECT_EQ(response.problem(), "retired-epoch");
+  EXPECT_EQ(response.epoch(), second);
+  EXPECT_EQ(
+      ask(post_request("/v1/epochs/" + first + "/queries", "application/octet-stream", "x")).status,
+      410);
+  wait_for([&] { return epochs_->all().size() == 1; });
+  expect_version(2);
+}
+
+TEST_F(Reloader, LooksWhenItIsAskedTo) {
+  build(1);
+  serve(kNever);
+  const EpochId second = build(2);
+  reloader_->request();
+  wait_for_epoch(second);
+  expect_version(2);
+  const EpochId third = build(3);
+  // Nobody has asked.
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  EXPECT_EQ(current(), second);
+  reloader_->request();
+  wait_for_epoch(third);
+  EXPECT_EQ(loads("success"), 2);
+}
+
+TEST_F(Reloader, LoadsNothingThatItHas) {
+  build(1);
+  serve(kOften);
+  for (int i = 0; i < 5; ++i) reloader_->request();
+  // The same manifest, written once more.
+  const std::string text = read_whole(root() / "manifest.json");
+  std::ofstream(root() / "new") << text;
+  std::filesystem::rename(root() / "new", root() / "manifest.json");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(load_count_, 0);
+  EXPECT_EQ(loads("success"), 0);
+  EXPECT_EQ(loads("failure"), 0);
+}
+
+// What was built after the first epoch was loaded and before anyone looked.
+TEST_F(Reloader, LooksAtTheBeginning) {
+  build(1);
+  const BatchLimits limits;
+  ServedEpochs epochs(
+      std::make_shared<const ServingEpoch>(blindfuse::testing::load(root()), limits, &metrics_));
+  const EpochId second = build(2);
+  const EpochReloader reloader(epochs, metrics_, limits,
+                               [this](const LoadedDatabase&, const std::function<void()>&) {
+                                 return blindfuse::testing::load(root());
+                               },
+                               {.directory = root(), .watch_interval = kNever});
+  wait_for([&] { return epochs.current()->database().epoch == second; });
+}
+
+TEST_F(Reloader, RefusesABadEpochAndGoesOn) {
+  const std::vector<std::pair<const char*, std::function<void()>>> troubles = {
+      {"a truncated matrix",
+       [&] {
+         const auto file = matrix_file();
+         std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+       }},
+      {"an empty matrix", [&] { std::filesystem::resize_file(matrix_file(), 0); }},
+      {"a flipped bit in a hint",
+       [&] {
+         std::string bytes = read_whole(hint_file());
+         bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+         std::ofstream(hint_file(), std::ios::binary) << bytes;
+       }},
+      {"a missing table", [&] { std::filesystem::remove(table_file()); }},
+      {"a missing hint", [&] { std::filesystem::remove(hint_file()); }},
+      {"a folder instead of a matrix",
+       [&] {
+         const auto file = matrix_file();
+         std::filesystem::remove(file);
+         std::filesystem::create_directory(file);
+       }},
+      {"a manifest of nonsense", [&] { std::ofstream(root() / "manifest.json") << "nonsense"; }},
+      {"an empty manifest", [&] { std::ofstream(root() / "manifest.json") << ""; }},
+      {"a manifest cut off",
+       [&] {
+         const auto file = root() / "manifest.json";
+         std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+       }},
+      {"a manifest of another id",
+       [&] {
+         std::string text = read_whole(root() / "manifest.json");
+         const size_t at = text.find(nlohmann::json::parse(text).at("epoch").get<std::string>());
+         text[at] = text[at] == '0' ? '1' : '0';
+         std::ofstream(root() / "manifest.json") << text;
+       }},
+      {"no manifest", [&] { std::filesystem::remove(root() / "manifest.json"); }},
+  };
+  int version = 1;
+  EpochId served = build(version);
+  serve(kNever);
+  double failures = 0;
+  double successes = 0;
+  for (const auto& [name, trouble] : troubles) {
+    SCOPED_TRACE(name);
+    build(version + 1);
+    trouble();
+    reloader_->request();
+    ++failures;
+    wait_for([&] { return loads("failure") == failures; });
+    EXPECT_EQ(current(), served);
+    EXPECT_LE(epochs_->all().size(), 3u) << "however many there have been";
+    expect_version(version);
+    // The operator starts from nothing, and all is well.
+    std::filesystem::remove_all(root());
+    version += 2;
+    served = build(version);
+    reloader_->request();
+    ++successes;
+    wait_for_epoch(served);
+    EXPECT_EQ(loads("success"), successes);
+    EXPECT_EQ(loads("failure"), failures);
+    expect_version(version);
+  }
+}
+
+// Once, not at every look.
+TEST_F(Reloader, TriesABadEpochOnce) {
+  const EpochId first = build(1);
+  serve(kOften);
+  std::ofstream(folder_ / "new") << "nonsense";
+  std::filesystem::rename(folder_ / "new", root() / "manifest.json");
+  wait_for([&] { return loads("failure") == 1; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(loads("failure"), 1);
+  EXPECT_EQ(current(), first);
+  std::filesystem::remove_all(root());
+  const EpochId next = build(2);
+  wait_for_epoch(next);
+  expect_version(2);
+}
+
+TEST_F(Reloader, ReplacesEpochsWhileClientsAsk) {
+  build(1);
+  serve(kOften, std::chrono::seconds(0));
+  std::atomic<bool> over = false;
+  std::vector<std::future<int>> clients;
+  for (int c = 0; c < 3; ++c) {
+    clients.push_back(std::async(std::launch::async, [&, c] {
+      const TemporaryFolder cache;
+      ClientOptions options;
+      options.cache_folder = cache.path();
+      options.thread_count = 1;
+      Client client = Client::connect(server_->url(), options);
+      int answers = 0;
+      for (int i = c; !over; i = (i + 7) % 200) {
+        std::optional<std::string> answer;
+        try {
+          answer = client.get("key " + std::to_string(i));
+        } catch (const std::exception&) {
+          continue;  // the epoch changed twice within a look-up
+        }
+        bool right = false;
+        for (int n = 1; n <= 6; ++n) right = right || answer == value(i, n);
+        EXPECT_TRUE(right) << i << ": " << answer.value_or("nothing");
+        ++answers;
+      }
+      return answers;
+    }));
+  }
+  for (int n = 2; n <= 6; ++n) wait_for_epoch(build(n));
+  over = true;
+  for (auto& client : clients) EXPECT_GT(client.get(), 0);
+  expect_version(6);
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing

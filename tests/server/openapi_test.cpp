@@ -1,0 +1,239 @@
+// The document against the server that it describes, both ways round.
+#include "host/server/routes/openapi.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+
+#include "tests/build/builder_testing.h"
+#include "tests/server/running_server.h"
+
+namespace blindfuse::server_testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::UnorderedElementsAre;
+
+class OpenApi : public RunningServer {
+ protected:
+  json document() {
+    const HttpResponse response = ask(get_request("/openapi.json"));
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.header("content-type"), "application/json");
+    return json::parse(response.body);
+  }
+
+  // A path of the document, with the epoch that is served.
+  std::string target(std::string path) const {
+    const size_t at = path.find("{epoch}");
+    if (at != std::string::npos) path.replace(at, 7, database_.epoch);
+    return path;
+  }
+
+  std::string upper(std::string text) const {
+    for (char& c : text) c = static_cast<char>(std::toupper(c));
+    return text;
+  }
+
+  HttpResponse ask_method(const std::string& method, const std::string& path,
+                          const std::string& headers = "") {
+    LoopbackClient client(url());
+    client.send(get_request(target(path), headers, method));
+    return client.receive(method == "HEAD");
+  }
+
+  // Every $ref leads somewhere within the document.
+  void expect_references(const json& document, const json& at) {
+    if (at.is_array()) {
+      for (const json& part : at) expect_references(document, part);
+    }
+    if (!at.is_object()) return;
+    if (at.contains("$ref")) {
+      const std::string reference = at.at("$ref");
+      ASSERT_EQ(reference.substr(0, 2), "#/");
+      EXPECT_TRUE(document.contains(json::json_pointer(reference.substr(1)))) << reference;
+    }
+    for (const auto& [name, part] : at.items()) expect_references(document, part);
+  }
+};
+
+TEST_F(OpenApi, IsADocument) {
+  start();
+  const json all = document();
+  EXPECT_EQ(all.at("openapi"), "3.1.0");
+  EXPECT_TRUE(all.at("info").contains("title"));
+  EXPECT_TRUE(all.at("info").contains("version"));
+  expect_references(all, all);
+  std::set<std::string> ids;
+  for (const auto& [path, operations] : all.at("paths").items()) {
+    for (const auto& [method, operation] : operations.items()) {
+      EXPECT_TRUE(ids.insert(operation.at("operationId")).second) << path;
+      EXPECT_FALSE(operation.at("responses").empty()) << path;
+      // Each part of a path in braces is explained.
+      const bool names_epoch = operation.value("parameters", json::array())
+                                   .dump()
+                                   .find("#/components/parameters/epoch") != std::string::npos;
+      EXPECT_EQ(names_epoch, path.find("{epoch}") != std::string::npos) << path;
+    }
+  }
+}
+
+TEST_F(OpenApi, NamesTheRoutesOfTheServer) {
+  start();
+  std::vector<std::string> paths;
+  const json all = document();
+  for (const auto& [path, operations] : all.at("paths").items()) paths.push_back(path);
+  EXPECT_THAT(paths,
+              UnorderedElementsAre("/v1/database", "/v1/epochs/{epoch}/shards",
+                                   "/v1/epochs/{epoch}/hint", "/v1/epochs/{epoch}/queries",
+                                   "/health/live", "/health/ready", "/metrics", "/openapi.json"));
+  for (const auto& [path, operations] : all.at("paths").items()) {
+    std::string allowed;
+    for (const auto& [method, operation] : operations.items()) {
+      const HttpResponse response = ask_method(upper(method), path);
+      EXPECT_NE(response.status, 404) << method << " " << path;
+      EXPECT_NE(response.status, 405) << method << " " << path;
+      EXPECT_NE(response.status, 501) << method << " " << path;
+      EXPECT_TRUE(operation.at("responses").contains(std::to_string(response.status)))
+          << method << " " << path << " answers " << response.status;
+      allowed += (allowed.empty() ? "" : ", ") + upper(method);
+    }
+    for (const char* method :
+         {"get", "head", "post", "put", "delete", "patch", "options", "trace"}) {
+      if (operations.contains(method)) continue;
+      const HttpResponse response = ask_method(upper(method), path);
+      EXPECT_EQ(response.status, 405) << method << " " << path;
+      EXPECT_EQ(response.header("allow"), allowed) << path;
+    }
+  }
+}
+
+TEST_F(OpenApi, ForeseesWhatIsAnswered) {
+  start();
+  const json paths = document().at("paths");
+  const auto expect_foreseen = [&](const std::string& path, const std::string& method,
+                                   const HttpResponse& response) {
+    const json& responses = paths.at(path).at(method).at("responses");
+    const std::string status = std::to_string(response.status);
+    ASSERT_TRUE(responses.contains(status)) << method << " " << path << " " << status;
+    if (response.body.empty()) return;
+    const json& content = responses.at(status).at("content");
+    const std::string type = response.header("content-type");
+    EXPECT_TRUE(content.contains(type) || content.contains(type.substr(0, type.find(';'))))
+        << path << " " << status << " " << type;
+  };
+  const std::string query = pack(random_query(1), kQueryBits);
+  const std::string queries = "/v1/epochs/{epoch}/queries";
+  const std::string binary = "application/octet-stream";
+  for (const std::string& request :
+       {binary_request(query), json_request("{\"queries\":[\"" + base64_of(query) + "\"]}"),
+        binary_request("x"), json_request("x"), post_request(queries_path(), "text/plain", "x"),
+        post_head(queries_path(), binary, "99999999"), get_request(queries_path(), "", "POST"),
+        post_request("/v1/epochs/" + kOldEpoch + "/queries", binary, "x"),
+        post_request("/v1/epochs/x/queries", binary, "x")}) {
+    expect_foreseen(queries, "post", ask(request));
+  }
+  control_->fail(true);
+  expect_foreseen(queries, "post", ask(binary_request(query)));
+  for (const std::string route : {"/shards", "/hint"}) {
+    const std::string path = "/v1/epochs/{epoch}" + route;
+    for (const std::string& request :
+         {get_request(epoch_path(route)), get_request(epoch_path(route), "Range: bytes=1-2\r\n"),
+          get_request(epoch_path(route), "Range: bytes=99999999-\r\n"),
+          get_request("/v1/epochs/" + kOldEpoch + route), get_request("/v1/epochs/x" + route),
+          get_request(epoch_path(route) + "?a?b")}) {
+      expect_foreseen(path, "get", ask(request));
+    }
+    LoopbackClient client(url());
+    client.send(get_request(epoch_path(route), "If-None-Match: *\r\n"));
+    expect_foreseen(path, "get", client.receive());
+  }
+}
+
+TEST_F(OpenApi, HasTheSizesOfTheDatabase) {
+  ServerOptions options = default_options();
+  options.queries_per_request_max = 2;
+  start(options);
+  const json all = document();
+  const json& schemas = all.at("components").at("schemas");
+  const json& packed = schemas.at("PackedQueries");
+  EXPECT_EQ(packed.at("minLength"), kQueryBytes);
+  EXPECT_EQ(packed.at("maxLength"), 2 * kQueryBytes);
+  const json& queries = schemas.at("Queries").at("properties").at("queries");
+  const json& responses = schemas.at("Responses").at("properties").at("responses");
+  EXPECT_EQ(queries.at("maxItems"), 2);
+  EXPECT_EQ(responses.at("maxItems"), 2);
+  for (const auto& [items, bytes] :
+       {std::pair(queries.at("items"), kQueryBytes), {responses.at("items"), kResponseBytes}}) {
+    EXPECT_EQ(items.at("minLength"), (bytes + 2) / 3 * 4);
+    EXPECT_EQ(items.at("maxLength"), (bytes + 2) / 3 * 4);
+    // What the server really says, and takes, is such a string; others are not.
+    const std::regex pattern(items.at("pattern").get<std::string>(), std::regex::ECMAScript);
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      const std::string text =
+          base64_of(bytes == kQueryBytes ? pack(random_query(seed), kQueryBits)
+                                         : expected_response(random_query(seed)));
+      EXPECT_TRUE(std::regex_match(text, pattern)) << text;
+      EXPECT_FALSE(std::regex_match(text + "=", pattern));
+    }
+  }
+  EXPECT_EQ(all.at("components").at("parameters").at("epoch").at("example"), database_.epoch);
+}
+
+TEST_F(OpenApi, FollowsTheEpoch) {
+  start();
+  LoadedDatabase next = tiny_database();
+  next.epoch = EpochId(64, 'e');
+  epochs_->replace(std::make_shared<const ServingEpoch>(std::move(next), BatchLimits{}),
+                   ServedEpochs::Clock::now());
+  EXPECT_EQ(document().at("components").at("parameters").at("epoch").at("example"),
+            std::string(64, 'e'));
+}
+
+TEST_F(OpenApi, LeavesOutMetricsThatHaveAPortOfTheirOwn) {
+  ServerOptions options = default_options();
+  options.routes = RouteSet::kAllButMetrics;
+  start(options);
+  EXPECT_FALSE(document().at("paths").contains("/metrics"));
+  EXPECT_EQ(ask(get_request("/metrics")).status, 404);
+  options.routes = RouteSet::kMetricsAndHealth;
+  start(options);
+  EXPECT_EQ(ask(get_request("/metrics")).status, 200);
+  EXPECT_EQ(ask(get_request("/health/ready")).status, 200);
+  for (const char* path : {"/openapi.json", "/v1/database"}) {
+    EXPECT_EQ(ask(get_request(path)).status, 404) << path;
+  }
+}
+
+TEST_F(OpenApi, SaysWhereAKeyIsNeeded) {
+  start();
+  const json open = document();
+  for (const auto& [path, operations] : open.at("paths").items()) {
+    for (const auto& [method, operation] : operations.items()) {
+      if (!operation.contains("security")) continue;
+      EXPECT_TRUE(operation.at("security").at(0).empty()) << path << " is open to all";
+    }
+  }
+  const blindfuse::testing::TemporaryFolder folder;
+  std::ofstream(folder / "keys") << api_key_line("tester", "key-of-a-test") << "\n";
+  ServerOptions options = default_options();
+  options.api_keys = std::make_shared<ApiKeys>(folder / "keys");
+  start(options);
+  const json all = document();
+  for (const auto& [path, operations] : all.at("paths").items()) {
+    for (const auto& [method, operation] : operations.items()) {
+      const bool needed = operation.contains("security");
+      EXPECT_EQ(ask_method(upper(method), path).status == 401, needed) << method << " " << path;
+      EXPECT_EQ(operation.value("security", json()),
+                needed ? json::parse(R"([{"apiKey":[]}])") : json());
+      EXPECT_NE(ask_method(upper(method), path, "Authorization: Bearer key-of-a-test\r\n").status,
+                401);
+    }
+  }
+  EXPECT_EQ(all.at("components").at("securitySchemes").at("apiKey").at("scheme"), "bearer");
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing

@@ -1,0 +1,156 @@
+#include "host/server/epochs/serving_epoch.h"
+
+#include <gtest/gtest.h>
+
+#include "host/server/routes/problem.h"
+#include "tests/server/tiny_database.h"
+
+namespace blindfuse::server_testing {
+namespace {
+
+using std::chrono::seconds;
+using Clock = ServedEpochs::Clock;
+
+EpochId id_of(char digit) { return EpochId(64, digit); }
+
+std::shared_ptr<const ServingEpoch> make_epoch(char digit, std::vector<EpochId> retired = {}) {
+  LoadedDatabase database = tiny_database();
+  database.epoch = id_of(digit);
+  database.retired = std::move(retired);
+  return std::make_shared<const ServingEpoch>(std::move(database),
+                                              BatchLimits{.batch_max = 1, .queue_max = 1});
+}
+
+// The id of what is found; or the status of the refusal and the epoch that it names.
+std::string found(const ServedEpochs& epochs, const std::string& id) {
+  try {
+    return epochs.find(id)->database().epoch.substr(0, 1);
+  } catch (const Refusal& refusal) {
+    const Problem& problem = refusal.problem();
+    EXPECT_TRUE(problem.epoch);
+    return std::to_string(problem.status()) + " " + problem.epoch.value_or("?").substr(0, 1);
+  }
+}
+
+TEST(ServedEpochs, KnowsItsEpoch) {
+  const ServedEpochs epochs(make_epoch('a', {id_of('9')}));
+  EXPECT_EQ(epochs.current()->database().epoch, id_of('a'));
+  EXPECT_EQ(epochs.all().size(), 1u);
+  EXPECT_EQ(found(epochs, id_of('a')), "a");
+  EXPECT_EQ(found(epochs, id_of('9')), "410 a") << "the directory says that it was there";
+  for (const std::string& id : {id_of('b'), std::string(), std::string("a"), id_of('A'),
+                                id_of('a') + "a", id_of('a').substr(1)}) {
+    EXPECT_EQ(found(epochs, id), "404 a") << id;
+  }
+}
+
+TEST(ServedEpochs, ServesTheOneBeforeDuringItsGrace) {
+  const auto now = Clock::now();
+  ServedEpochs epochs(make_epoch('a'));
+  epochs.replace(make_epoch('b', {id_of('a')}), now + seconds(60));
+  EXPECT_EQ(epochs.current()->database().epoch, id_of('b'));
+  EXPECT_EQ(found(epochs, id_of('a')), "a");
+  EXPECT_EQ(epochs.all().size(), 2u);
+  EXPECT_EQ(epochs.all()[0]->database().epoch, id_of('b')) << "the current one is the first";
+  epochs.retire(now + seconds(59));
+  EXPECT_EQ(found(epochs, id_of('a')), "a");
+  epochs.retire(now + seconds(60));
+  EXPECT_EQ(found(epochs, id_of('a')), "410 b");
+  EXPECT_EQ(found(epochs, id_of('b')), "b");
+  EXPECT_EQ(epochs.all().size(), 1u);
+}
+
+// Another directory took the place of the first, which knew nothing of its epochs.
+TEST(ServedEpochs, RemembersWhatItServed) {
+  const auto now = Clock::now();
+  ServedEpochs epochs(make_epoch('a'));
+  epochs.replace(make_epoch('b'), now);
+  epochs.replace(make_epoch('c'), now);
+  epochs.retire(now);
+  EXPECT_EQ(found(epochs, id_of('a')), "410 c");
+  EXPECT_EQ(found(epochs, id_of('b')), "410 c");
+  EXPECT_EQ(found(epochs, id_of('d')), "404 c");
+}
+
+TEST(ServedEpochs, GivesEachItsOwnGrace) {
+  const auto now = Clock::now();
+  ServedEpochs epochs(make_epoch('a'));
+  epochs.replace(make_epoch('b'), now + seconds(30));
+  epochs.replace(make_epoch('c'), now + seconds(10));
+  EXPECT_EQ(epochs.all().size(), 3u);
+  epochs.retire(now + seconds(20));
+  EXPECT_EQ(found(epochs, id_of('a')), "a");
+  EXPECT_EQ(found(epochs, id_of('b')), "410 c");
+  epochs.retire(now + seconds(40));
+  EXPECT_EQ(found(epochs, id_of('a')), "410 c");
+}
+
+TEST(ServedEpochs, TakesAnEpochThatComesBack) {
+  const auto now = Clock::now();
+  const auto first = make_epoch('a');
+  ServedEpochs epochs(first);
+  epochs.replace(make_epoch('b'), now + seconds(60));
+  const auto again = make_epoch('a');
+  epochs.replace(again, now + seconds(60));
+  EXPECT_EQ(epochs.find(id_of('a')), again) << "the newer copy";
+  EXPECT_EQ(epochs.retire(now), 0u) << "the test holds the older copy";
+  EXPECT_EQ(epochs.all().size(), 2u) << "which nobody else gets any more";
+  EXPECT_EQ(found(epochs, id_of('b')), "b");
+  epochs.retire(now + seconds(60));
+  EXPECT_EQ(found(epochs, id_of('a')), "a");
+  EXPECT_EQ(found(epochs, id_of('b')), "410 a");
+  epochs.replace(make_epoch('c'), now);
+  epochs.retire(now);
+  EXPECT_EQ(found(epochs, id_of('a')), "410 c");
+}
+
+// Whoever began with an epoch keeps it, and its engine answers.
+TEST(ServedEpochs, LeavesAnEpochToThoseWhoHoldIt) {
+  ServedEpochs epochs(make_epoch('a'));
+  const auto held = epochs.find(id_of('a'));
+  epochs.replace(make_epoch('b'), Clock::now());
+  epochs.retire(Clock::now());
+  EXPECT_EQ(found(epochs, id_of('a')), "410 b");
+  EXPECT_EQ(held->scheduler().waiting_count(), 0u);
+  EXPECT_EQ(held->database().epoch, id_of('a'));
+}
+
+// Freeing one takes a while: whoever has the last request for it is not kept waiting.
+TEST(ServedEpochs, FreesAnEpochWhenItIsToldTo) {
+  ServedEpochs epochs(make_epoch('a'));
+  auto held = epochs.find(id_of('a'));
+  const std::weak_ptr<const ServingEpoch> watched = held;
+  epochs.replace(make_epoch('b'), Clock::now());
+  EXPECT_EQ(epochs.retire(Clock::now()), 0u);
+  held.reset();
+  EXPECT_FALSE(watched.expired());
+  EXPECT_EQ(epochs.retire(Clock::now()), 1u);
+  EXPECT_TRUE(watched.expired());
+}
+
+TEST(ServedEpochs, KeepsTheNewestBeforeTheCurrentOne) {
+  const auto grace = Clock::now() + seconds(1000);
+  ServedEpochs epochs(make_epoch('a'));
+  epochs.replace(make_epoch('b'), grace);
+  epochs.replace(make_epoch('c'), grace);
+  epochs.shorten_grace();
+  EXPECT_EQ(epochs.retire(Clock::now()), 1u);
+  EXPECT_EQ(found(epochs, id_of('a')), "410 c");
+  EXPECT_EQ(found(epochs, id_of('b')), "b");
+}
+
+TEST(ServedEpochs, GoesBackAndForth) {
+  const auto now = Clock::now();
+  const auto epoch = make_epoch('a');
+  ServedEpochs epochs(epoch);
+  for (int i = 0; i < 50; ++i) {
+    epochs.replace(i % 2 == 0 ? make_epoch('b') : epoch, now);
+    epochs.retire(now);
+    EXPECT_EQ(epochs.all().size(), 1u);
+  }
+  EXPECT_EQ(found(epochs, id_of('a')), "a");
+  EXPECT_EQ(found(epochs, id_of('b')), "410 a");
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing

@@ -1,0 +1,372 @@
+// TLS as clients meet it, with certificates that are made here.
+#include "host/server/connections/tls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <csignal>
+#include <memory>
+
+#include "tests/build/builder_testing.h"
+#include "tests/server/running_server.h"
+
+namespace blindfuse::server_testing {
+namespace {
+
+using blindfuse::testing::TemporaryFolder;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+
+Key make_key() { return {EVP_EC_gen("P-256"), &EVP_PKEY_free}; }
+
+void write_key(const std::filesystem::path& path, EVP_PKEY& key, const char* password = nullptr) {
+  FILE* file = std::fopen(path.c_str(), "w");
+  PEM_write_PrivateKey(file, &key, password ? EVP_aes_256_cbc() : nullptr, nullptr, 0, nullptr,
+                       const_cast<char*>(password));
+  std::fclose(file);
+}
+
+// Signed by itself, of this serial number.
+void write_certificate(const std::filesystem::path& path, EVP_PKEY& key, long serial) {
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), &X509_free);
+  X509_set_version(certificate.get(), 2);
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), serial);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -3600);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
+  X509_set_pubkey(certificate.get(), &key);
+  X509_NAME* name = X509_get_subject_name(certificate.get());
+  const std::string common_name = "localhost";
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>(common_name.data()), -1, -1, 0);
+  X509_set_issuer_name(certificate.get(), name);
+  X509_sign(certificate.get(), &key, EVP_sha256());
+  FILE* file = std::fopen(path.c_str(), "w");
+  PEM_write_X509(file, certificate.get());
+  std::fclose(file);
+}
+
+class TlsClient final : public LoopbackClient {
+ public:
+  explicit TlsClient(const std::string& url, int version = TLS1_3_VERSION)
+      : LoopbackClient(url),
+        context_(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free),
+        ssl_(nullptr, &SSL_free) {
+    SSL_CTX_set_max_proto_version(context_.get(), version);
+    SSL_CTX_set_security_level(context_.get(), 0);
+    SSL_CTX_set_min_proto_version(context_.get(), TLS1_VERSION);
+    ssl_.reset(SSL_new(context_.get()));
+    SSL_set_fd(ssl_.get(), fd());
+    ERR_clear_error();
+    if (SSL_connect(ssl_.get()) != 1) throw std::runtime_error("the handshake failed");
+  }
+
+  long serial() const {
+    const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+        SSL_get1_peer_certificate(ssl_.get()), &X509_free);
+    return ASN1_INTEGER_get(X509_get_serialNumber(certificate.get()));
+  }
+  // Whether the server says that it has finished, rather than just leaves: what tells a client that
+  // nothing was cut off.
+  bool is_finished() {
+    char byte = 0;
+    ERR_clear_error();
+    return SSL_get_error(ssl_.get(), SSL_read(ssl_.get(), &byte, 1)) == SSL_ERROR_ZERO_RETURN;
+  }
+
+ protected:
+  ssize_t write_some(const char* bytes, size_t size) override {
+    ERR_clear_error();
+    const int put = SSL_write(ssl_.get(), bytes, static_cast<int>(size));
+    errno = EIO;
+    return put > 0 ? put : -1;
+  }
+  ssize_t read_some(char* bytes, size_t size) override {
+    ERR_clear_error();
+    const int got = SSL_read(ssl_.get(), bytes, static_cast<int>(size));
+    errno = EIO;
+    return got > 0 ? got : -1;
+  }
+
+ private:
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
+};
+
+class Tls : public RunningServer {
+ protected:
+  Tls() {
+    // As the program does.
+    std::signal(SIGPIPE, SIG_IGN);
+    write_pair(1);
+  }
+
+  std::string certificate() const { return folder_ / "cert.pem"; }
+  std::string key() const { return folder_ / "key.pem"; }
+
+  void write_pair(long serial) const {
+    const Key key = make_key();
+    write_key(this->key(), *key);
+    write_certificate(certificate(), *key, serial);
+  }
+  std::shared_ptr<TlsCertificate> load() const {
+    return std::make_shared<TlsCertificate>(certificate(), key());
+  }
+  void start_tls(const ServerOptions& options = default_options(),
+                 const BatchLimits& limits = {.batch_max = 4, .queue_max = 8}) {
+    tls_ = load();
+    start(options, limits, {}, tls_);
+  }
+  void expect_tls_healthy() {
+    const Numbers query = random_query(4711);
+    TlsClient client(url());
+    EXPECT_EQ(client.ask(binary_request(pack(query, kQueryBits))).body, expected_response(query));
+  }
+  std::string hints() const { return hints_of(database_, 0, kShards - 1); }
+
+  // What the two files are refused with; empty when they are not.
+  std::string refusal() const {
+    try {
+      load();
+    } catch (const BadInput& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  const TemporaryFolder folder_;
+  std::shared_ptr<TlsCertificate> tls_;
+};
+
+TEST_F(Tls, AnswersLookUps) {
+  start_tls();
+  EXPECT_EQ(url().substr(0, 18), "https://127.0.0.1:");
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    TlsClient client(url(), version);
+    EXPECT_EQ(client.ask(get_request("/v1/database")).body, database_.manifest_text);
+    const Numbers query = random_query(1);
+    EXPECT_EQ(client.ask(binary_request(pack(query, kQueryBits))).body, expected_response(query));
+    // Many records, and more than a socket takes at once.
+    EXPECT_EQ(client.ask(get_request(epoch_path("/hint"))).body, hints());
+  }
+  EXPECT_THROW(TlsClient(url(), TLS1_1_VERSION), std::runtime_error);
+  expect_tls_healthy();
+}
+
+TEST_F(Tls, TakesBodiesLargerThanARecord) {
+  constexpr size_t kQueries = 64;
+  ServerOptions options = default_options();
+  options.queries_per_request_max = kQueries;
+  start_tls(options, {.batch_max = 8, .queue_max = kQueries});
+  std::string queries;
+  std::string responses;
+  for (size_t i = 0; i < kQueries; ++i) {
+    queries += pack(random_query(i), kQueryBits);
+    responses += expected_response(random_query(i));
+  }
+  ASSERT_GT(queries.size(), 16'384u);
+  TlsClient client(url());
+  EXPECT_EQ(client.ask(binary_request(queries)).body, responses);
+  // The end of one request and the beginning of the next within a record.
+  const std::string twice = binary_request(queries) + binary_request(queries);
+  for (size_t at = 0; at < twice.size(); at += 7000) client.send(twice.substr(at, 7000));
+  EXPECT_EQ(client.receive().body, responses);
+  EXPECT_EQ(client.receive().body, responses);
+}
+
+TEST_F(Tls, AnswersPipelinedRequests) {
+  start_tls();
+  const Numbers query = random_query(2);
+  const std::string requests = get_request("/health/live") +
+                               binary_request(pack(query, kQueryBits)) + get_request("/nowhere") +
+                               get_request("/v1/database");
+  TlsClient whole(url());
+  whole.send(requests);
+  TlsClient bytes(url());  // a record for each
+  for (const char c : requests) bytes.send({&c, 1});
+  for (TlsClient* client : {&whole, &bytes}) {
+    EXPECT_EQ(client->receive().status, 200);
+    EXPECT_EQ(client->receive().body, expected_response(query));
+    EXPECT_EQ(client->receive().status, 404);
+    EXPECT_EQ(client->receive().body, database_.manifest_text);
+  }
+}
+
+// The engine has a query while the next request lies within OpenSSL, where no poll sees it.
+TEST_F(Tls, GoesOnAfterAnAnswerThatTookLong) {
+  start_tls();
+  control_->hold();
+  TlsClient client(url());
+  client.send(binary_request(pack(random_query(1), kQueryBits)) +
+              binary_request(pack(random_query(2), kQueryBits)) + get_request("/v1/database"));
+  control_->wait_for_batches(1);
+  control_->release();
+  EXPECT_EQ(client.receive().body, expected_response(random_query(1)));
+  EXPECT_EQ(client.receive().body, expected_response(random_query(2)));
+  EXPECT_EQ(client.receive().body, database_.manifest_text);
+}
+
+TEST_F(Tls, SaysWhenItHasFinished) {
+  start_tls();
+  for (const std::string& request :
+       {get_request("/health/live", "Connection: close\r\n"), std::string("nonsense\r\n\r\n"),
+        post_request("/nowhere", "text/plain", std::string(100, 'x'))}) {
+    TlsClient client(url());
+    client.send(request);
+    EXPECT_NE(client.receive().status, 0);
+    EXPECT_TRUE(client.is_finished()) << request;
+  }
+}
+
+TEST_F(Tls, ClosesOnThoseWhoSpeakPlainHttp) {
+  start_tls();
+  for (const std::string& bytes :
+       {get_request("/v1/database"), std::string("\r\n"), std::string(100'000, 'x'),
+        std::string("\x16\x03\x01\x02\x00nonsense", 13), std::string(5, '\0')}) {
+    LoopbackClient client(url());
+    client.send(bytes);
+    client.finish_sending();
+    try {
+      client.receive();
+      FAIL() << "an answer in the clear";
+    } catch (const std::exception&) {
+    }
+  }
+  expect_tls_healthy();
+}
+
+TEST_F(Tls, IsNotSpokenOnAPlainPort) {
+  start();
+  EXPECT_THROW(TlsClient{url()}, std::runtime_error);
+  expect_healthy();
+}
+
+TEST_F(Tls, SurvivesThoseWhoLeave) {
+  start_tls();
+  for (int i = 0; i < 5; ++i) {
+    LoopbackClient(url()).send(std::string("\x16\x03\x01", 3));
+    { TlsClient client(url()); }
+    {
+      TlsClient client(url());
+      client.send(binary_request(pack(random_query(1), kQueryBits)).substr(0, 300));
+    }
+    {
+      TlsClient client(url());
+      client.send(get_request(epoch_path("/hint")));
+    }
+    {
+      TlsClient client(url());
+      client.send(binary_request(pack(random_query(1), kQueryBits)));
+    }
+  }
+  expect_tls_healthy();
+}
+
+// Without a word, within a handshake, and a byte at a time: gone when their time is up, and nobody
+// waits for them meanwhile.
+TEST_F(Tls, GivesUpOnHandshakesThatStall) {
+  ServerOptions options = default_options();
+  options.http_threads = 2;
+  options.timeouts.idle = std::chrono::milliseconds(300);
+  options.timeouts.head = std::chrono::milliseconds(600);
+  start_tls(options);
+  std::vector<std::unique_ptr<LoopbackClient>> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(std::make_unique<LoopbackClient>(url()));
+    if (i % 2 == 1) clients.back()->send(std::string("\x16\x03\x01\x02\x00\x01\x00", 7));
+  }
+  for (int i = 0; i < 5; ++i) expect_tls_healthy();
+  for (auto& client : clients) EXPECT_TRUE(client->is_closed());
+  LoopbackClient slow(url());
+  slow.send(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11));
+  bool gone = false;
+  for (int i = 0; i < 400 && !gone; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    gone = !slow.send("x");
+  }
+  EXPECT_TRUE(gone) << "a byte now and then puts off the end";
+  expect_tls_healthy();
+}
+
+TEST_F(Tls, TakesANewCertificateForNewConnections) {
+  start_tls();
+  TlsClient before(url());
+  EXPECT_EQ(before.serial(), 1);
+  write_pair(2);
+  EXPECT_EQ(TlsClient(url()).serial(), 1) << "not before it is asked to";
+  tls_->reload();
+  TlsClient after(url());
+  EXPECT_EQ(after.serial(), 2);
+  for (TlsClient* client : {&before, &after}) {
+    EXPECT_EQ(client->ask(get_request("/v1/database")).body, database_.manifest_text);
+  }
+}
+
+TEST_F(Tls, KeepsItsCertificateWhenTheNextIsBad) {
+  start_tls();
+  const Key other = make_key();
+  const std::vector<std::function<void()>> troubles = {
+      [&] { write_key(key(), *other); },
+      [&] { std::ofstream(key()) << "nonsense\n"; },
+      [&] { std::ofstream(certificate()) << ""; },
+      [&] { std::filesystem::remove(certificate()); },
+  };
+  for (const auto& trouble : troubles) {
+    write_pair(7);
+    trouble();
+    EXPECT_THROW(tls_->reload(), BadInput);
+    EXPECT_EQ(TlsClient(url()).serial(), 1);
+  }
+  write_pair(8);
+  tls_->reload();
+  EXPECT_EQ(TlsClient(url()).serial(), 8);
+}
+
+TEST_F(Tls, RefusesFilesThatDoNotBelongTogether) {
+  EXPECT_EQ(refusal(), "");
+  const Key other = make_key();
+  write_key(key(), *other);
+  EXPECT_THAT(refusal(), HasSubstr(key()));
+  EXPECT_THAT(refusal(), HasSubstr("of that certificate"));
+  const Key rsa(EVP_RSA_gen(2048), &EVP_PKEY_free);
+  write_key(key(), *rsa);
+  EXPECT_THAT(refusal(), HasSubstr(key()));
+}
+
+TEST_F(Tls, RefusesFilesThatAreNoPem) {
+  std::ofstream(certificate()) << "nonsense\n";
+  EXPECT_THAT(refusal(), HasSubstr(certificate() + ": not a certificate in PEM"));
+  write_pair(1);
+  std::ofstream(key()) << "nonsense\n";
+  EXPECT_THAT(refusal(), HasSubstr(key() + ": not a private key in PEM"));
+  write_pair(1);
+  std::filesystem::resize_file(certificate(), 100);
+  EXPECT_THAT(refusal(), HasSubstr(certificate()));
+  std::filesystem::remove(certificate());
+  EXPECT_THAT(refusal(), HasSubstr("No such file"));
+  write_pair(1);
+  std::filesystem::remove(key());
+  EXPECT_THAT(refusal(), HasSubstr("No such file"));
+  // The two in the wrong order.
+  write_pair(1);
+  EXPECT_THROW(TlsCertificate(key(), certificate()), BadInput);
+}
+
+// Nobody is asked for it on a terminal.
+TEST_F(Tls, RefusesAKeyWithAPassword) {
+  const Key key = make_key();
+  write_key(this->key(), *key, "password");
+  write_certificate(certificate(), *key, 1);
+  EXPECT_THAT(refusal(), HasSubstr(this->key()));
+  EXPECT_THAT(refusal(), HasSubstr("without a password"));
+  EXPECT_THAT(refusal(), Not(HasSubstr("\n")));
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing
