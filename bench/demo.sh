@@ -129,3 +129,7 @@ cat <<TEXT
    $programs/blindfuse serve $database --listen 127.0.0.1:8080
    $programs/blindfuse-client get http://127.0.0.1:8080 --cache $work/cache -- WORD...
 TEXT
+# Where the server has its page, which takes Emscripten.
+if grep -q ' page: ' "$server_log"; then
+  echo '   or, in a browser, the page that the server shows: http://127.0.0.1:8080/'
+fi

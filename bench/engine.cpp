@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -16,7 +17,8 @@
 #include "bench/yardsticks.h"
 #include "host/cpu/cpu_engine.h"
 #include "host/matrix.h"
-#include "src/system/program.h"
+#include "src/errors.h"
+#include "src/program/program.h"
 
 namespace blindfuse::bench {
 namespace {
@@ -33,11 +35,27 @@ constexpr Shape kShapes[] = {
     {"many", 233'472, 16'384},
 };
 
+// One of the above, or "ROWSxCOLUMNS". Throws Misuse.
+Shape shape_of(const std::string& name) {
+  for (const Shape& shape : kShapes) {
+    if (shape.name == name) return shape;
+  }
+  Shape shape{name, 0, 0};
+  int end = 0;
+  if (std::sscanf(name.c_str(), "%" SCNu64 "x%" SCNu64 "%n", &shape.rows, &shape.columns, &end) !=
+          2 ||
+      static_cast<size_t>(end) != name.size() || shape.rows == 0 || shape.columns == 0) {
+    throw Misuse("there is no shape \"" + name + "\"; a name, or ROWSxCOLUMNS as in 90112x12096");
+  }
+  return shape;
+}
+
 struct Options {
   std::vector<std::string> kernels = {"auto"};
   std::vector<std::string> shapes;
   std::vector<size_t> batches = {1, 2, 4, 8, 16, 32, 64};
   std::vector<unsigned> threads = {1, 2};
+  uint64_t slab_tiles = 0;  // 0: as a server has them
   unsigned rounds = 7;
   bool json = false;
 };
@@ -53,8 +71,10 @@ double median(std::vector<double>& values) {
   return values[values.size() / 2];
 }
 
-Matrix random_matrix(const Shape& shape) {
-  Matrix matrix(shape.rows, shape.columns);
+Matrix random_matrix(const Shape& shape, uint64_t slab_tiles) {
+  Matrix matrix = slab_tiles == 0
+                      ? Matrix(shape.rows, shape.columns)
+                      : Matrix(shape.rows, shape.columns, slab_tiles * Matrix::kTileColumns);
   std::mt19937_64 random(1);
   std::vector<uint8_t> column(shape.rows);
   for (uint64_t c = 0; c < shape.columns; ++c) {
@@ -70,7 +90,9 @@ Matrix random_matrix(const Shape& shape) {
 class Bench {
  public:
   Bench(const Shape& shape, const Options& options)
-      : shape_(shape), options_(options), matrix_(std::make_shared<Matrix>(random_matrix(shape))) {
+      : shape_(shape),
+        options_(options),
+        matrix_(std::make_shared<Matrix>(random_matrix(shape, options.slab_tiles))) {
     const size_t batch = std::ranges::max(options.batches);
     queries_.resize(batch * shape.rows);
     std::mt19937 random(2);
@@ -103,7 +125,7 @@ class Bench {
                       WorkerThreads& threads) {
     std::vector<double> seconds, reads, peaks;
     for (unsigned i = 0; i < options_.rounds; ++i) {
-      reads.push_back(read_seconds(matrix_->bytes(), threads));
+      reads.push_back(read_seconds(*matrix_, threads));
       peaks.push_back(peak_multiply_adds(kernel, threads));
       const auto start = std::chrono::steady_clock::now();
       engine.multiply({queries_.data(), batch, shape_.rows}, {0, shape_.rows},
@@ -158,13 +180,10 @@ void run(const Options& options) {
         "shape     kernel        batch threads      time    effective      read   ratio      peak  "
         "ratio");
   }
-  for (const Shape& shape : kShapes) {
-    if (!options.shapes.empty() &&
-        std::ranges::find(options.shapes, shape.name) == options.shapes.end()) {
-      continue;
-    }
-    Bench(shape, options).run();
+  if (options.shapes.empty()) {
+    for (const Shape& shape : kShapes) Bench(shape, options).run();
   }
+  for (const std::string& name : options.shapes) Bench(shape_of(name), options).run();
 }
 
 }  // namespace
@@ -178,18 +197,18 @@ int main(int argc, char** argv) {
       "and i8.",
       "blindfuse-bench-engine");
   Options options;
-  std::vector<std::string> names;
-  for (const Shape& shape : kShapes) names.emplace_back(shape.name);
   app.add_option("--kernel", options.kernels, "Kernels: auto, all, or names")->delimiter(',');
-  app.add_option("--shape", options.shapes, "Shapes (default: all)")
-      ->delimiter(',')
-      ->check(CLI::IsMember(names));
+  app.add_option("--shape", options.shapes,
+                 "Shapes: tall264, tall1040, square, many, or ROWSxCOLUMNS (default: all named)")
+      ->delimiter(',');
   app.add_option("--batch", options.batches, "Queries at once")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Numbers of threads")
       ->delimiter(',')
       ->capture_default_str();
+  app.add_option("--slab-tiles", options.slab_tiles,
+                 "Tiles of 6 columns in a slab (default: as a server has them)");
   app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

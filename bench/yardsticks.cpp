@@ -131,13 +131,16 @@ constexpr std::array kLoops = {
 
 }  // namespace
 
-double read_seconds(std::span<const int8_t> bytes, WorkerThreads& threads) {
+double read_seconds(const Matrix& matrix, WorkerThreads& threads) {
   static const Sum sum = widest_sum();
   std::vector<uint64_t> sums(threads.count() * 64);  // far enough apart for a cache line each
   const auto start = Clock::now();
   threads.run([&](unsigned index) {
-    const Share share = share_of(bytes.size(), 4096, index, threads.count());
-    sums[index * 64] = sum(bytes.data() + share.first, share.last - share.first);
+    for (uint64_t i = 0; i < matrix.slab_count(); ++i) {
+      const std::span<const int8_t> bytes = matrix.slab(i);
+      const Share share = share_of(bytes.size(), 4096, index, threads.count());
+      sums[index * 64] += sum(bytes.data() + share.first, share.last - share.first);
+    }
   });
   const double seconds = seconds_since(start);
   asm volatile("" ::"r"(sums.data()) : "memory");

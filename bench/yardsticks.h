@@ -3,16 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
+#include "host/matrix.h"
 #include "host/worker_threads.h"
 
 namespace blindfuse::bench {
 
-// Seconds to read all bytes once, each thread its part, from memory: take more than any cache
-// holds.
-double read_seconds(std::span<const int8_t> bytes, WorkerThreads& threads);
+// Seconds to read all bytes of a matrix once, each thread its part, from memory: take more than any
+// cache holds.
+double read_seconds(const Matrix& matrix, WorkerThreads& threads);
 
 // u32 x i8 multiply-adds a second on all threads, of the instruction that the kernel of this name
 // multiplies with, from registers alone. 0 for a kernel without one.

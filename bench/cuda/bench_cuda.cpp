@@ -23,7 +23,7 @@
 #include "bench/cuda/scan_bench.h"
 #include "cuda/cuda_engine.h"
 #include "src/errors.h"
-#include "src/system/program.h"
+#include "src/program/program.h"
 
 namespace blindfuse::bench {
 namespace {
@@ -106,7 +106,7 @@ int fail(const char* what, int status = kExitFailed) {
   return status;
 }
 
-// As run_program() has it (src/system/program.h).
+// As run_program() has it (src/program/program.h).
 int parse_and_run(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);

@@ -1,0 +1,120 @@
+#include "bench/load/answer_check.h"
+
+#include <blindfuse/errors.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/decoder.h"
+#include "src/base64.h"
+
+namespace blindfuse::load {
+namespace {
+
+constexpr size_t kVariantsMax = 4;  // of one answer: more than one is wrong already
+constexpr size_t kExamplesMax = 5;
+
+// The packed responses in a body. Throws ProtocolViolation.
+std::vector<std::vector<uint8_t>> responses_in(const std::string& body, BodyFormat format,
+                                               size_t count, size_t response_bytes) {
+  std::vector<std::vector<uint8_t>> responses;
+  if (format == BodyFormat::kBinary) {
+    if (body.size() != count * response_bytes) throw ProtocolViolation("it has another length");
+    for (size_t at = 0; at < body.size(); at += response_bytes) {
+      const auto first = body.begin() + static_cast<std::ptrdiff_t>(at);
+      responses.emplace_back(first, first + static_cast<std::ptrdiff_t>(response_bytes));
+    }
+    return responses;
+  }
+  const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
+  const auto found = json.is_object() ? json.find("responses") : json.end();
+  if (!json.is_object() || found == json.end() || !found->is_array() || found->size() != count) {
+    throw ProtocolViolation("it is not the JSON of that many responses");
+  }
+  for (const nlohmann::json& text : *found) {
+    auto bytes =
+        text.is_string() ? decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
+    if (!bytes) throw ProtocolViolation("a response is not base64");
+    responses.emplace_back(bytes->begin(), bytes->end());
+  }
+  return responses;
+}
+
+SecretBuffer<uint32_t> copy_of(const SecretBuffer<uint32_t>& secret) {
+  SecretBuffer<uint32_t> copy(secret.size());
+  std::ranges::copy(secret.span(), copy.span().begin());
+  return copy;
+}
+
+std::optional<std::string> value_of(const PooledQuery& query, const DatabaseDescription& database,
+                                    const std::vector<uint8_t>& response,
+                                    const std::vector<uint8_t>& hint) {
+  const Layout& layout = database.layout();
+  const auto words = words_of_shard(layout, query.place.shard, response);
+  const std::vector<uint8_t> record =
+      decode(DecodingSecret(copy_of(query.secret)), layout, words.span(), hint);
+  return database.value_in(record, query.place);
+}
+
+}  // namespace
+
+void CheckResult::merge(const CheckResult& other) {
+  checked += other.checked;
+  mismatches += other.mismatches;
+  for (const std::string& example : other.examples) {
+    if (examples.size() < kExamplesMax) examples.push_back(example);
+  }
+}
+
+void AnswerCheck::keep(size_t i, std::string body) {
+  std::vector<Variant>& variants = answers_[i];
+  for (Variant& variant : variants) {
+    if (variant.body != body) continue;
+    ++variant.count;
+    return;
+  }
+  // Beyond these, all are wrong alike.
+  if (variants.size() == kVariantsMax) {
+    ++variants.back().count;
+  } else {
+    variants.push_back({std::move(body), 1});
+  }
+}
+
+CheckResult AnswerCheck::check(const QueryPool& pool, const ServedDatabase& served) {
+  CheckResult result;
+  const auto mismatch = [&](const PooledQuery& query, uint64_t count, const std::string& what) {
+    result.mismatches += count;
+    if (result.examples.size() < kExamplesMax) {
+      result.examples.push_back("key '" + query.asked.key + "': " + what);
+    }
+  };
+  const DatabaseDescription& database = pool.database();
+  for (const auto& [i, variants] : answers_) {
+    const std::vector<PooledQuery>& queries = pool[i].queries;
+    for (const Variant& variant : variants) {
+      result.checked += variant.count * queries.size();
+      try {
+        const auto responses =
+            responses_in(variant.body, format_, queries.size(), database.layout().response_bytes());
+        for (size_t q = 0; q < queries.size(); ++q) {
+          const PooledQuery& query = queries[q];
+          const auto value =
+              value_of(query, database, responses[q], served.hint(database, query.place.shard));
+          if (!query.asked.expectation.is_met_by(value)) {
+            mismatch(query, variant.count,
+                     "expected " + query.asked.expectation.text() + ", the answer says " +
+                         (value ? "a value of " + std::to_string(value->size()) + " bytes"
+                                : "not there"));
+          }
+        }
+      } catch (const ProtocolViolation& violation) {
+        for (const PooledQuery& query : queries) mismatch(query, variant.count, violation.what());
+      }
+    }
+  }
+  answers_.clear();
+  return result;
+}
+
+}  // namespace blindfuse::load

@@ -1,0 +1,51 @@
+// Load on a server from many clients at once, and what they see of it.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "bench/load/measurement.h"
+#include "bench/load/report.h"
+#include "src/program/program.h"
+
+namespace blindfuse::load {
+namespace {
+
+constexpr const char* kHelp =
+    R"(Every query is a real one, made before the clock starts, each under a secret of its own; who sends
+it makes no difference to the server. When all of --pool are sent they are sent again, which no
+client ever does: it is for measuring only. The same bytes again tell the server nothing more about
+the secret, but they do tell that the same key was asked for again. Never load a server with keys
+that matter.
+
+Latency is that of a request: from its sending in the closed loop, from its arrival in the open
+loop, whether or not it could be sent then, so that a slow server does not hide behind clients that
+wait for it. Only what was answered with 200 is in it. Bytes are those of requests and answers with
+their heads, within TLS if there is any, without those of idle connections and slow senders.
+
+Exit status: 0 done, 1 failed, answers were wrong or there were none, 2 misuse.)";
+
+void run(const Options& options) {
+  check_options(options);
+  const Measurement measured = measure(options);
+  const nlohmann::ordered_json report = report_json(options, measured);
+  if (options.json) {
+    std::puts(report.dump().c_str());
+  } else {
+    print_table(options, measured);
+  }
+  if (!options.csv_file.empty()) append_csv(options.csv_file, report);
+  std::fflush(stdout);
+  if (!report_trouble(measured)) throw ExitStatus{kExitFailed};
+}
+
+}  // namespace
+}  // namespace blindfuse::load
+
+int main(int argc, char** argv) {
+  using namespace blindfuse::load;
+  CLI::App app("Measures a server under the load of many clients.", "blindfuse-bench-load");
+  app.footer(kHelp);
+  Options options;
+  add_options(app, options);
+  app.callback([&options] { run(options); });
+  return blindfuse::run_program(app, argc, argv);
+}

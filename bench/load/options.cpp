@@ -1,0 +1,164 @@
+#include "bench/load/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+
+#include "client/key_text.h"
+#include "client/url.h"
+#include "src/errors.h"
+
+namespace blindfuse::load {
+namespace {
+
+constexpr unsigned kConnectionsMax = 60'000;
+
+std::vector<std::string> encoding_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, encoding] : key_encodings()) names.push_back(name);
+  return names;
+}
+
+void add_load(CLI::App& app, Options& options) {
+  app.add_option("--concurrency", options.concurrency,
+                 "Closed loop: connections, each of which asks again when it is answered")
+      ->check(CLI::Range(1u, kConnectionsMax))
+      ->capture_default_str();
+  app.add_option("--rate", options.rate,
+                 "Open loop: look-ups a second that arrive whether or not others are answered;\n"
+                 "each one's latency counts from its arrival")
+      ->check(CLI::Range(1e-3, 1e7))
+      ->excludes("--concurrency");
+  app.add_option("--connections", options.connections,
+                 "Open loop: connections; arrivals that find none free wait")
+      ->check(CLI::Range(1u, kConnectionsMax))
+      ->capture_default_str()
+      ->needs("--rate");
+  app.add_option("--processes", options.processes, "Processes that share the load")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "Length of a measurement")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  app.add_option("--warmup", options.warmup_s, "Seconds of load before it")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_flag("--until-stable", options.until_stable,
+               "Measure again until two measurements after one another agree; report the last");
+  app.add_option("--stable-percent", options.stable_percent, "... within so much")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+  app.add_option("--windows-max", options.windows_max, "... or there were so many")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  app.add_option("--busy-wait-ms", options.busy_wait_ms,
+                 "Closed loop: how long to wait after a 503 (default: what Retry-After says)")
+      ->check(CLI::Range(0, 3'600'000));
+}
+
+void add_queries(CLI::App& app, Options& options) {
+  app.add_option("--format", options.format, "Bodies: binary or json")
+      ->check(CLI::IsMember({"binary", "json"}))
+      ->capture_default_str();
+  app.add_option("--queries-per-request", options.queries_per_request, "Queries in one request")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--pool", options.pool,
+                 "Queries that each process makes ahead; when all are sent, it begins anew")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads to make them with; 0 is one a processor")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "Of the choice of keys and of arrivals; never of secrets")
+      ->capture_default_str();
+  app.add_option(
+      "--keys", options.keys_file,
+      "Keys to ask for, one a line, which are there (default: random ones, which are in\n"
+      "no keyword database; any numbers of an index database)");
+  app.add_option("--expect", options.expect_file,
+                 "The values of keys, KEY<tab>VALUE a line; the keys to ask for without --keys");
+  app.add_option("--key-encoding", options.key_encoding, "How keys are written: utf8, hex, base64")
+      ->check(CLI::IsMember(encoding_names()))
+      ->capture_default_str();
+  app.add_option("--value-encoding", options.value_encoding, "How values are written")
+      ->check(CLI::IsMember(encoding_names()))
+      ->capture_default_str();
+  app.add_option("--check-every", options.check_every,
+                 "Decode about one of so many answers, after the load, and compare it; 0: none")
+      ->capture_default_str();
+  app.add_flag("--epoch-changes", options.epoch_changes,
+               "When the epoch is gone: pause, fetch the new hints, make new queries, go on.\n"
+               "Keys that --expect does not name may come and go");
+}
+
+void add_connections(CLI::App& app, Options& options) {
+  app.add_option("--cache", options.cache, "Folder for hints (default: a temporary one)");
+  app.add_option("--api-key-file", options.api_key_file,
+                 "File whose first line is sent as Authorization: Bearer");
+  app.add_option("--ca-file", options.ca_file,
+                 "Certificates (PEM) to trust for https (default: the system's)");
+  app.add_option("--metrics-url", options.metrics_url,
+                 "The server's metrics (default: URL/metrics)");
+  app.add_option("--timeout", options.timeout_s, "Seconds to wait for an answer")
+      ->check(CLI::Range(1, 86'400))
+      ->capture_default_str();
+  app.add_option("--idle-connections", options.idle_connections,
+                 "Besides, connections that say nothing, opened again when they are closed")
+      ->check(CLI::Range(0u, kConnectionsMax))
+      ->capture_default_str();
+  app.add_option("--slow-senders", options.slow_senders,
+                 "Besides, connections that send a request slowly, and then the next")
+      ->check(CLI::Range(0u, kConnectionsMax))
+      ->capture_default_str();
+  app.add_option("--slow-bytes-per-second", options.slow_bytes_per_second, "... so slowly")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->capture_default_str();
+}
+
+// The part of `total` that is the share of one of `count`.
+unsigned share(unsigned total, unsigned index, unsigned count) {
+  return total / count + (index < total % count ? 1 : 0);
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("URL", options.url, "Address of the server: http://127.0.0.1:8080")->required();
+  add_load(app, options);
+  add_queries(app, options);
+  add_connections(app, options);
+  app.add_flag("--json", options.json, "Print one JSON object");
+  app.add_option("--csv", options.csv_file, "Append a line to that file, with a head if it is new");
+}
+
+void check_options(const Options& options) {
+  parse_url(options.url);
+  if (!options.metrics_url.empty()) parse_url(options.metrics_url);
+  // A range lets through what is no number.
+  for (const double number : {options.rate.value_or(1), options.seconds, options.warmup_s}) {
+    if (!std::isfinite(number)) throw Misuse("--rate, --seconds and --warmup are numbers");
+  }
+  if (options.processes > options.client_count()) {
+    throw Misuse("--processes " + std::to_string(options.processes) + " are more than the " +
+                 std::to_string(options.client_count()) +
+                 " connections that they share; raise --concurrency (or --connections)");
+  }
+  if (options.queries_per_request > options.pool) {
+    throw Misuse("--pool " + std::to_string(options.pool) + " is not enough for one request of " +
+                 std::to_string(options.queries_per_request) + " queries");
+  }
+}
+
+Options share_of(const Options& all, unsigned process) {
+  Options options = all;
+  options.concurrency = share(all.concurrency, process, all.processes);
+  options.connections = share(all.connections, process, all.processes);
+  if (options.rate) *options.rate /= all.processes;
+  options.idle_connections = share(all.idle_connections, process, all.processes);
+  options.slow_senders = share(all.slow_senders, process, all.processes);
+  options.seed = all.seed + process;
+  return options;
+}
+
+}  // namespace blindfuse::load

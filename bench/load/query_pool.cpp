@@ -1,0 +1,96 @@
+#include "bench/load/query_pool.h"
+
+#include <algorithm>
+
+#include "client/prepared_query.h"
+#include "src/base64.h"
+#include "src/public_matrix.h"
+
+namespace blindfuse::load {
+namespace {
+
+constexpr uint64_t kPassBytes = uint64_t{256} << 20;  // of queries that are not packed yet
+
+std::string json_body(std::span<const uint8_t> packed, size_t query_bytes) {
+  std::string body = R"({"queries":[)";
+  for (size_t at = 0; at < packed.size(); at += query_bytes) {
+    body += (at == 0 ? "\"" : ",\"") + encode_base64(packed.subspan(at, query_bytes)) + "\"";
+  }
+  return body + "]}";
+}
+
+std::string head(const Endpoint& endpoint, const EpochId& epoch, BodyFormat format,
+                 const std::string& api_key, size_t body_bytes) {
+  const char* type = format == BodyFormat::kJson ? "application/json" : "application/octet-stream";
+  return "POST " + endpoint.url().prefix + "/v1/epochs/" + epoch + "/queries HTTP/1.1\r\n" +
+         "Host: " + endpoint.host_and_port() + "\r\n" + "User-Agent: blindfuse-bench-load\r\n" +
+         (api_key.empty() ? "" : "Authorization: Bearer " + api_key + "\r\n") +
+         "Accept-Encoding: identity\r\nContent-Type: " + type +
+         "\r\nContent-Length: " + std::to_string(body_bytes) + "\r\n\r\n";
+}
+
+std::string request_bytes(const Endpoint& endpoint, const EpochId& epoch, BodyFormat format,
+                          const std::string& api_key, std::span<const uint8_t> packed,
+                          size_t query_bytes) {
+  if (format == BodyFormat::kJson) {
+    const std::string body = json_body(packed, query_bytes);
+    return head(endpoint, epoch, format, api_key, body.size()) + body;
+  }
+  std::string bytes = head(endpoint, epoch, format, api_key, packed.size());
+  bytes.append(reinterpret_cast<const char*>(packed.data()), packed.size());
+  return bytes;
+}
+
+}  // namespace
+
+QueryPool::QueryPool(DatabaseDescription database, KeySource& keys, const Options& options,
+                     const Endpoint& endpoint, const std::string& api_key)
+    : database_(std::move(database)) {
+  const Layout& layout = database_.layout();
+  const size_t per_request = options.queries_per_request;
+  const size_t per_pass =
+      std::max<uint64_t>(1, kPassBytes / (uint64_t{4} * layout.row_count * per_request));
+  std::mt19937_64 random(options.seed);
+  size_t left = options.pool / per_request;
+  while (left > 0) {
+    const size_t count = std::min(left, per_pass);
+    std::vector<uint8_t> packed;
+    std::vector<PooledQuery> queries =
+        make_queries(count * per_request, keys, random, packed, options.threads);
+    const size_t bytes = per_request * layout.query_bytes();
+    for (size_t i = 0; i < count; ++i) {
+      PooledRequest& request = requests_.emplace_back();
+      request.bytes =
+          request_bytes(endpoint, database_.epoch(), options.body_format(), api_key,
+                        std::span(packed).subspan(i * bytes, bytes), layout.query_bytes());
+      const auto first = queries.begin() + static_cast<std::ptrdiff_t>(i * per_request);
+      std::move(first, first + static_cast<std::ptrdiff_t>(per_request),
+                std::back_inserter(request.queries));
+    }
+    left -= count;
+  }
+}
+
+std::vector<PooledQuery> QueryPool::make_queries(size_t count, KeySource& keys,
+                                                 std::mt19937_64& random,
+                                                 std::vector<uint8_t>& packed, unsigned threads) {
+  const Layout& layout = database_.layout();
+  const PublicMatrix a(database_.manifest().seed, layout.lwe->dimension);
+  std::vector<PreparedQuery> prepared =
+      prepare_queries(a, layout.row_count, count, threads, fill_from_system);
+  packed.resize(count * layout.query_bytes());
+  std::vector<PooledQuery> queries(count);
+  for (size_t i = 0; i < count; ++i) {
+    PooledQuery& query = queries[i];
+    query.asked = keys.draw(layout, random);
+    query.place = database_.place(query.asked.key);
+    query.secret =
+        std::move(prepared[i])
+            .encrypt(std::span(query.place.rows).first(query.place.row_count), layout.query_bits,
+                     std::span(packed).subspan(i * layout.query_bytes(), layout.query_bytes()))
+            .take();
+  }
+  return queries;
+}
+
+}  // namespace blindfuse::load

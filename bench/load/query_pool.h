@@ -1,0 +1,54 @@
+// Requests made ahead, whole as they are sent, so that making them costs nothing while they are.
+//
+// Every query has a secret of its own, from the operating system. But when all have been sent they
+// are sent again, which no client ever does (docs/PROTOCOL.md, section 9): here it is for measuring
+// only, because a query takes a second or so to make and is answered in milliseconds. The same
+// bytes again are no second equation in the secret, so the server learns nothing more about it; it
+// does learn that the same key was asked for again, which is nothing to hide when the keys are a
+// benchmark's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/load/endpoint.h"
+#include "bench/load/key_source.h"
+#include "client/database_description.h"
+#include "client/secret.h"
+
+namespace blindfuse::load {
+
+struct PooledQuery {
+  KnownKey asked;
+  KeyPlace place;
+  SecretBuffer<uint32_t> secret;
+};
+
+struct PooledRequest {
+  std::string bytes;  // head and body
+  std::vector<PooledQuery> queries;
+};
+
+class QueryPool {
+ public:
+  // options.pool queries of the database's epoch, rounded down to whole requests. Throws BadInput
+  // for a key that this database cannot have.
+  QueryPool(DatabaseDescription database, KeySource& keys, const Options& options,
+            const Endpoint& endpoint, const std::string& api_key);
+
+  const DatabaseDescription& database() const { return database_; }
+  size_t size() const { return requests_.size(); }
+  const PooledRequest& operator[](size_t i) const { return requests_[i]; }
+
+ private:
+  // Packed, one after another.
+  std::vector<PooledQuery> make_queries(size_t count, KeySource& keys, std::mt19937_64& random,
+                                        std::vector<uint8_t>& packed, unsigned threads);
+
+  DatabaseDescription database_;
+  std::vector<PooledRequest> requests_;
+};
+
+}  // namespace blindfuse::load

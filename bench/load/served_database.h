@@ -1,0 +1,38 @@
+// The database behind a URL as a client has it: its current epoch, with all hints on disk.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "bench/load/options.h"
+#include "client/database_description.h"
+#include "client/hint_cache.h"
+#include "client/remote_database.h"
+
+namespace blindfuse::load {
+
+// The first line of options.api_key_file, or "" without one. Throws BadInput when it has none.
+std::string api_key_of(const Options& options);
+
+class ServedDatabase {
+ public:
+  // Hints go to a folder below options.cache.
+  ServedDatabase(const Options& options, const std::string& api_key);
+
+  // Brings the hints to the server's current epoch; those of others may be gone then. Throws what
+  // HintCache::sync does.
+  DatabaseDescription sync();
+
+  // A shard's hint, of an epoch that sync() returned.
+  std::vector<uint8_t> hint(const DatabaseDescription& database, uint32_t shard) const {
+    return hints_.read_hint(database, shard);
+  }
+
+ private:
+  RemoteDatabase remote_;
+  HintCache hints_;
+};
+
+}  // namespace blindfuse::load

@@ -1,0 +1,45 @@
+// What was counted in one interval.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/load/latency_histogram.h"
+
+namespace blindfuse::load {
+
+struct Window {
+  double seconds = 0;
+  uint64_t requests = 0;  // answered with 200
+  uint64_t lookups = 0;   // in them
+  LatencyHistogram latency;
+  LatencyHistogram refused;                // how fast 503s came back
+  std::map<std::string, uint64_t> errors;  // by status; "connection": no answer came
+  uint64_t bytes_up = 0;
+  uint64_t bytes_down = 0;
+  uint64_t reconnects = 0;
+  uint64_t resent = 0;    // requests that had been sent before
+  uint64_t waiting = 0;   // at its end: arrivals for which no connection was free
+  uint64_t given_up = 0;  // arrivals that were too many to wait
+  uint64_t epoch_changes = 0;
+  double paused_seconds = 0;  // on their account
+  double cpu_seconds = 0;     // of the generator
+  uint64_t idle_reopened = 0;
+  uint64_t slow_answered = 0;
+  uint64_t slow_closed = 0;
+
+  double lookups_per_second() const {
+    return seconds > 0 ? static_cast<double>(lookups) / seconds : 0;
+  }
+
+  // Adds what another process counted in the same interval.
+  void merge(const Window& other);
+
+  nlohmann::json to_json() const;
+  // Of what to_json() made; throws nlohmann's exceptions for anything else.
+  static Window from_json(const nlohmann::json& json);
+};
+
+}  // namespace blindfuse::load

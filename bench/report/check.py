@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Whether the report is what the JSON says: no block of docs/BENCHMARKS.md is stale, every number in the blocks follows
+from bench/results and bench/published, every result says of what it is, and figures were drawn from these results."""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+from typing import Any, Iterator
+
+import figures
+import published
+import render
+from cells import evaluate
+from results import FIGURES, RESULTS, folders, places
+
+LEAST_RUNS = 5
+NUMBER = re.compile(r"(?<![\w.])[0-9][0-9,]*(?:\.[0-9]+)?(?:e-?[0-9]+)?")
+REQUIRED = ("commit", "date", "machine", "programs", "runs", "figures")
+
+
+def numbers_in(text: str) -> set[str]:
+    return {found.replace(",", "") for found in NUMBER.findall(text)}
+
+
+def numbers_of(value: Any) -> Iterator[str]:
+    """Every number of a JSON value, in its keys and strings too."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from numbers_in(key.replace("_", " "))
+            yield from numbers_of(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from numbers_of(each)
+    elif isinstance(value, str):
+        yield from numbers_in(value.replace("-", " ").replace("_", " "))
+        yield from numbers_in(value)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield f"{value:.10g}"
+
+
+def cell_is_true(cell: dict[str, Any], look_up: Any) -> bool:
+    """Whether the digits shown are those of the value, computed again from the files."""
+    value = evaluate(cell["from"], look_up)
+    token = NUMBER.search(cell["text"])
+    if token is None or not abs(value - cell["value"]) <= 1e-9 * abs(value):
+        return False
+    digits = token[0].replace(",", "")
+    mantissa, _, exponent = digits.partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    half = 0.5000001 * 10.0 ** (int(exponent or 0) - decimals)
+    # Three significant digits of a number above a thousand end in zeros.
+    if not decimals and not exponent:
+        half = max(half, 0.5000001 * 10.0 ** (len(digits) - 3))
+    return abs(float(digits) - value) <= half
+
+
+def wrong_cells(folder: pathlib.Path, results: pathlib.Path, tests: bool) -> Iterator[str]:
+    path = folder / "tables.json"
+    _, tables = render.tables_of(folder)
+    expected = [table.json() for table in tables]
+    if not path.exists() or json.loads(path.read_text()) != json.loads(json.dumps(expected)):
+        yield f"{path} is not what the results make; run `make report-tables`"
+        return
+    look_up = places(results)
+    known = set(numbers_of([published.document(path.stem) for path in published.FOLDER.glob("*.json")]))
+    known |= set(numbers_of([json.loads(each.read_text()) for each in folder.glob("*.*.json")]))
+    for table in expected:
+        labels = [table["title"], table["about"], *table["columns"]]
+        for row in table["rows"]:
+            for cell in row:
+                if isinstance(cell, str):
+                    labels.append(cell)
+                elif not cell_is_true(cell, look_up):
+                    yield f"{folder.name}, {table['title']}: {cell['text']} does not follow from its source"
+        for label in labels:
+            if "no reason is written" in label and not tests:
+                yield f"{folder.name}, {table['title']}: bench/report/reasons.json lacks a reason"
+            for number in sorted(numbers_in(label) - known):
+                yield f"{folder.name}, {table['title']}: {number}, in '{label}', stands in no JSON file"
+
+
+def wrong_results(folder: pathlib.Path, tests: bool) -> Iterator[str]:
+    for path in sorted(folder.glob("*.*.json")):
+        content = json.loads(path.read_text())
+        if content.get("kind") == "parameters":
+            continue
+        missing = [name for name in REQUIRED if name not in content]
+        if missing:
+            yield f"{path.name} lacks {', '.join(missing)}"
+        elif not tests and (content["tiny"] or content["runs"] < LEAST_RUNS):
+            yield f"{path.name} is no measurement: {content['runs']} runs" + (
+                " of a tiny database" if content["tiny"] else ""
+            )
+        elif not tests and content["uncommitted_changes"]:
+            yield f"{path.name} was measured with changes that no commit has"
+
+
+def problems(results: pathlib.Path, document: pathlib.Path, drawn: pathlib.Path, tests: bool = False) -> list[str]:
+    found = []
+    text = document.read_text()
+    if render.rendered(text, render.blocks(results, drawn)) != text:
+        found.append(f"{document.name} has blocks that are not what the results make; run `make report-tables`")
+    for folder in folders(results):
+        found += wrong_results(folder, tests)
+        found += wrong_cells(folder, results, tests)
+    return found + figures.stale(results, drawn)
+
+
+def main(command_line: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=pathlib.Path, default=RESULTS, metavar="FOLDER")
+    parser.add_argument("--document", type=pathlib.Path, default=render.DOCUMENT, metavar="FILE")
+    parser.add_argument("--figures", type=pathlib.Path, default=FIGURES, metavar="FOLDER")
+    parser.add_argument("--tests", action="store_true", help="results of --tiny are fine")
+    arguments = parser.parse_args(command_line)
+    found = problems(arguments.results, arguments.document, arguments.figures, arguments.tests)
+    for each in found:
+        print(each)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

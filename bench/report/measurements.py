@@ -1,0 +1,337 @@
+"""What is measured, and how: each kind of measurement is a function from a task to its figures."""
+
+import dataclasses
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+from typing import Any, Callable
+
+import machine
+from programs import Failure, Programs, metric
+from shapes import LOOKUPS, Shape, layout_of
+
+Figures = dict[str, Any]
+YARDSTICK_SHAPE = "131072x1040"  # 136 MB: larger than caches, and soon made
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    programs: Programs
+    work: pathlib.Path  # where databases are made, and removed
+    runs: int = 5
+    rounds: int = 3  # within one run of a program, of which it gives the median
+    load_seconds: float = 3
+    yardstick: str = YARDSTICK_SHAPE
+    tiny: bool = False
+
+    @property
+    def cores(self) -> int:
+        return machine.facts()["cores"]
+
+    @property
+    def threads(self) -> list[int]:
+        return sorted({1, self.cores})
+
+
+def spread(values: list[float]) -> Figures:
+    return {"median": statistics.median(values), "least": min(values), "most": max(values), "runs": values}
+
+
+def spreads(samples: list[dict[str, float]]) -> Figures:
+    """A spread for every member that all samples have."""
+    return {name: spread([sample[name] for sample in samples]) for name in samples[0]}
+
+
+def plan(settings: Settings, shape: Shape, lookups: int = 100) -> dict[str, Any]:
+    return settings.programs.run(
+        "blindfuse",
+        "plan",
+        "--keys",
+        str(shape.keys),
+        "--value-bytes",
+        str(shape.value_bytes),
+        "--fixed-values",
+        "--lookups-per-client",
+        str(lookups),
+        *shape.options(),
+        "--json",
+    ).json()
+
+
+def measure_plan(settings: Settings, shape: Shape) -> Figures:
+    """Every layout's bytes. Exact, so once is enough; the planner's choice for other numbers of look-ups besides."""
+    chosen = {str(lookups): layout_of(plan(settings, shape, lookups), "planned") for lookups in LOOKUPS}
+    return {"layouts": plan(settings, shape)["layouts"], "chosen_for_lookups": chosen}
+
+
+def yardstick(settings: Settings, threads: int) -> dict[str, float]:
+    """The machine at its best just now: streaming reads, and the multiply instruction."""
+    line = settings.programs.run(
+        "blindfuse-bench-engine",
+        "--json",
+        "--shape",
+        settings.yardstick,
+        "--batch",
+        "1",
+        "--rounds",
+        "3",
+        "--threads",
+        str(threads),
+    ).json_lines()[0]
+    return {
+        "read_bytes_per_second": line["read_bytes_per_second"],
+        "peak_multiply_adds_per_second": line["peak_multiply_adds_per_second"],
+    }
+
+
+def products(
+    settings: Settings,
+    rows: int,
+    columns: int,
+    batches: list[int],
+    kernels: str = "auto",
+    threads: list[int] | None = None,
+) -> list[Figures]:
+    """The engine alone, several runs of the program, each with its yardsticks in turns."""
+    found: dict[tuple[str, int, int], list[Figures]] = {}
+    for _ in range(settings.runs):
+        lines = settings.programs.run(
+            "blindfuse-bench-engine",
+            "--json",
+            "--shape",
+            f"{rows}x{columns}",
+            "--kernel",
+            kernels,
+            "--batch",
+            ",".join(map(str, batches)),
+            "--threads",
+            ",".join(map(str, threads or settings.threads)),
+            "--rounds",
+            str(settings.rounds),
+        ).json_lines()
+        for line in lines:
+            found.setdefault((line["kernel"], line["threads"], line["batch"]), []).append(line)
+    names = (
+        "seconds",
+        "effective_bytes_per_second",
+        "read_bytes_per_second",
+        "ratio",
+        "peak_multiply_adds_per_second",
+        "instruction_peak_ratio",
+    )
+    return [
+        {"kernel": kernel, "threads": thread_count, "batch": batch}
+        | spreads([{name: line[name] for name in names if line[name] is not None} for line in lines])
+        for (kernel, thread_count, batch), lines in found.items()
+    ]
+
+
+def measure_product(
+    settings: Settings,
+    shape: Shape,
+    layout: str,
+    batches: list[int] | None = None,
+    kernels: str = "auto",
+    one_thread: bool = False,
+) -> Figures:
+    chosen = layout_of(plan(settings, shape), layout)
+    return {
+        "layout": chosen,
+        "products": products(
+            settings, chosen["row_count"], chosen["column_count"], batches or [1], kernels, [1] if one_thread else None
+        ),
+    }
+
+
+def write_input(settings: Settings, shape: Shape) -> pathlib.Path:
+    """Pseudorandom values; the same shape has the same ones."""
+    path = settings.work / f"{shape.kind}.tsv"
+    generator = machine.ROOT / "bench" / "datasets" / "synthetic.py"
+    command = [sys.executable, generator, "--keys", str(shape.keys), "--value-bytes", str(shape.value_bytes)]
+    with path.open("wb") as file:
+        if shape.kind == "keyword":
+            subprocess.run(command, stdout=file, check=True)
+            return path
+        # An index database has values alone.
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        subprocess.run(["cut", "-f2"], stdin=process.stdout, stdout=file, check=True)
+        if process.wait() != 0:
+            raise Failure("the data set could not be made")
+    return path
+
+
+def folder_bytes(folder: pathlib.Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def measure_database(settings: Settings, shape: Shape, layout: str, threads: int) -> Figures:
+    """A database from records to look-ups: built several times, then served, synced with and asked."""
+    chosen = layout_of(plan(settings, shape), layout)
+    database, cache = settings.work / "database", settings.work / "cache"
+    options = [] if layout == "planned" else ["--shards", str(chosen["shard_count"])]
+    source = write_input(settings, shape)
+    builds, reports = [], []
+    try:
+        for _ in range(settings.runs):
+            shutil.rmtree(database, ignore_errors=True)
+            beside = yardstick(settings, threads)
+            outcome = settings.programs.run(
+                "blindfuse",
+                "build",
+                source,
+                "--output",
+                database,
+                "--value-encoding",
+                "hex",
+                *shape.options(),
+                *options,
+                "--threads",
+                str(threads),
+                "--json",
+            )
+            reports.append(outcome.json())
+            builds.append(reports[-1]["seconds"] | beside | {"wall": outcome.seconds, "peak_bytes": outcome.peak_bytes})
+        source.unlink()
+        figures = {
+            "threads": threads,
+            "layout": reports[-1]["layout"],
+            "layout_reason": reports[-1]["layout_reason"],
+            "directory_bytes": folder_bytes(database),
+            "build": spreads(builds),
+        }
+        return figures | ask(settings, shape, database, cache, threads)
+    finally:
+        source.unlink(missing_ok=True)
+        shutil.rmtree(database, ignore_errors=True)
+        shutil.rmtree(cache, ignore_errors=True)
+
+
+def ask(settings: Settings, shape: Shape, database: pathlib.Path, cache: pathlib.Path, threads: int) -> Figures:
+    syncs, lookups = [], []
+    with settings.programs.server(database, "--threads", str(threads)) as url:
+        for _ in range(settings.runs):
+            shutil.rmtree(cache, ignore_errors=True)
+            outcome = settings.programs.run("blindfuse-client", "sync", url, "--cache", cache, "--json")
+            syncs.append({"seconds": outcome.json()["seconds"], "bytes": outcome.json()["bytes_fetched"]})
+        for i in range(settings.runs):
+            beside = yardstick(settings, threads)
+            number = i * (shape.keys - 1) // max(1, settings.runs - 1)
+            key = str(number) if shape.kind == "index" else f"key-{number}"
+            outcome = settings.programs.run(
+                "blindfuse-client",
+                "get",
+                url,
+                key,
+                "--cache",
+                cache,
+                "--json",
+                "--prepare",
+                "1",
+                "--threads",
+                str(threads),
+            )
+            answer = outcome.json()
+            if not answer["found"]:
+                raise Failure(f"{key} was not found in {shape.name}")
+            lookups.append(answer["seconds"] | beside | {"client_peak_bytes": outcome.peak_bytes})
+        return {
+            "sync": spreads(syncs),
+            "lookup": spreads(lookups),
+            "lookup_bytes": answer["bytes"],
+            "server_resident_bytes": metric(url, "process_resident_memory_bytes"),
+        }
+
+
+def measure_load(settings: Settings, shape: Shape, shares: list[float]) -> Figures:
+    """Latency over load: the engine on all cores but the last, which makes the load, where there are two."""
+    every = sorted(range(settings.cores))
+    engine_cores, load_cores = set(every[:-1]) or {0}, {every[-1]}
+    database = settings.work / "database"
+    source = write_input(settings, shape)
+    common = ["--json", "--cache", str(settings.work / "cache"), "--warmup", str(settings.load_seconds / 3)]
+    seconds = ["--seconds", str(settings.load_seconds)]
+    try:
+        built = settings.programs.run(
+            "blindfuse", "build", source, "--output", database, "--value-encoding", "hex", *shape.options(), "--json"
+        ).json()
+        with settings.programs.server(
+            database, "--threads", str(len(engine_cores)), "--batch-max", "16", "--queue-max", "64", cores=engine_cores
+        ) as url:
+
+            def load(*options: str) -> Figures:
+                return settings.programs.run(
+                    "blindfuse-bench-load", url, *common, *seconds, *options, cores=load_cores
+                ).json()
+
+            closed = [load("--concurrency", "16") for _ in range(settings.runs)]
+            capacity = statistics.median(line["lookups_per_second"] for line in closed)
+            if settings.tiny:
+                shares = [shares[0], shares[-1]]
+            open_loops = []
+            for share in shares:
+                lines = [load("--rate", f"{share * capacity:.3f}") for _ in range(settings.runs)]
+                lines = [line for line in lines if line["latency_ms"]]
+                if lines:
+                    open_loops.append(
+                        {"share": share, "rate": share * capacity}
+                        | spreads(
+                            [
+                                line["latency_ms"]
+                                | {
+                                    "lookups_per_second": line["lookups_per_second"],
+                                    "mean_batch": line["mean_batch"] or 0,
+                                }
+                                for line in lines
+                            ]
+                        )
+                    )
+            return {
+                "layout": built["layout"],
+                "engine_threads": len(engine_cores),
+                "capacity": spread([line["lookups_per_second"] for line in closed]),
+                "yardstick": yardstick(settings, len(engine_cores)),
+                "loads": open_loops,
+            }
+    finally:
+        source.unlink(missing_ok=True)
+        shutil.rmtree(database, ignore_errors=True)
+        shutil.rmtree(settings.work / "cache", ignore_errors=True)
+
+
+def measure_stages(settings: Settings) -> Figures:
+    """Each stage by itself, with the read bandwidth of the same run."""
+    options = ["--benchmark_format=json", f"--benchmark_repetitions={settings.runs}"]
+    if settings.tiny:
+        options += ["--benchmark_min_time=0.001", "--benchmark_filter=PackQuery|ChaCha20"]
+    rates = (
+        "bytes_per_second",
+        "keys_per_second",
+        "multiply_adds_per_second",
+        "effective_bytes_per_second",
+        "words_per_second",
+    )
+    found: dict[str, list[dict[str, float]]] = {}
+    for line in settings.programs.run("blindfuse-bench-stages", *options).json()["benchmarks"]:
+        if line["run_type"] == "iteration":
+            unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[line["time_unit"]]
+            sample = {"seconds": line["real_time"] * unit} | {name: line[name] for name in rates if name in line}
+            found.setdefault(line["run_name"], []).append(sample)
+    return {"stages": {name: spreads(samples) for name, samples in found.items()}}
+
+
+def measure_device(settings: Settings) -> Figures:
+    """A GPU's engine; its program gives medians of rounds."""
+    outcome = settings.programs.run("blindfuse-bench-cuda", "--json", "--kernels", "all")
+    return {"lines": outcome.json_lines()}
+
+
+KINDS: dict[str, Callable[..., Figures]] = {
+    "plan": measure_plan,
+    "product": measure_product,
+    "database": measure_database,
+    "load": measure_load,
+    "stages": measure_stages,
+    "device": measure_device,
+}

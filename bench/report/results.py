@@ -1,0 +1,137 @@
+"""What was measured, by file, with the place of each number."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from typing import Any, Iterable
+
+import machine
+from cells import Number
+from shapes import Shape, layout_of
+
+RESULTS = machine.ROOT / "bench" / "results"
+FIGURES = machine.ROOT / "docs" / "figures"
+
+
+def folders(results: pathlib.Path) -> list[pathlib.Path]:
+    """One for each kind of machine."""
+    return sorted(path for path in results.iterdir() if any(path.glob("*.*.json"))) if results.is_dir() else []
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """One measurement, or a part of it."""
+
+    place: str  # of figures, in which file
+    content: dict[str, Any]  # the whole file
+    figures: Any
+
+    def part(self, *steps: str | int) -> Result:
+        found, place = self.figures, self.place
+        for step in steps:
+            found, place = found[step], f"{place}.{step}"
+        return Result(place, self.content, found)
+
+    def number(self, *steps: str | int) -> Number:
+        part = self.part(*steps)
+        if isinstance(part.figures, dict):  # a spread
+            part = part.part("median")
+        return Number(float(part.figures), {"at": part.place}, bool(self.content.get("reduced")))
+
+    @property
+    def file(self) -> str:
+        return self.place.partition("#")[0].rpartition("/")[2]
+
+    @property
+    def reduced(self) -> str:
+        """What to say of a shape that did not fit; nothing when it did."""
+        if not self.content["reduced"]:
+            return ""
+        measured = self.content["measured"]
+        return f" (ours: {measured['keys']} x {measured['value_bytes']} B)"
+
+
+def of(result: Result | None, *steps: str | int) -> Number | None:
+    """A number of a result that may not be there."""
+    return result.number(*steps) if result else None
+
+
+class Results:
+    """Those of one kind of machine."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.kind = folder.name
+        self.files: dict[str, dict[str, Any]] = {
+            path.name: json.loads(path.read_text()) for path in sorted(folder.glob("*.*.json"))
+        }
+
+    def find(self, name: str) -> Result | None:
+        content = self.files.get(name)
+        return Result(f"results/{self.kind}/{name}#figures", content, content["figures"]) if content else None
+
+    @property
+    def parameters(self) -> Result | None:
+        """What a person gave: the GPU instance and its price."""
+        return self.find("parameters.gpu.json")
+
+    def plan(self, shape: Shape, layout: str) -> Result | None:
+        found = self.find(f"plan.{shape.name}.json")
+        if found is None:
+            return None
+        return found.part("layouts", found.figures["layouts"].index(layout_of(found.figures, layout)))
+
+    def product(self, shape: Shape, layout: str, threads: int = 1, batch: int = 1) -> Result | None:
+        """Of one batch; of all kernels the one that a server takes."""
+        for suffix in ("", ".batches"):
+            found = self.find(f"product.{shape.name}.{layout}{suffix}.json")
+            for i, line in enumerate(found.figures["products"] if found else []):
+                if (line["threads"], line["batch"]) == (threads, batch):
+                    return found.part("products", i)
+        return None
+
+    def database(self, shape: Shape, layout: str, threads: int = 1) -> Result | None:
+        return self.find(f"database.{shape.name}.{layout}.{threads}-threads.json")
+
+    def about(self, names: Iterable[str]) -> str:
+        """The machine, the commits and the days of some files, for the line above what they made."""
+        contents = [self.files[name] for name in sorted(set(names))]
+        machine = contents[0]["machine"]
+        gpu = f"; {machine['gpu']['name']}, driver {machine['gpu']['driver']}" if machine["gpu"] else ""
+        commits = sorted(
+            {content["commit"][:10] + ("+" if content["uncommitted_changes"] else "") for content in contents}
+        )
+        days = sorted({content["date"][:10] for content in contents})
+        # What is exact is not measured several times.
+        runs = sorted(
+            {content["runs"] for content in contents if content.get("kind") in ("product", "database", "load")}
+        )
+        medians = f"; medians of {' or '.join(map(str, runs))} runs" if runs else ""
+        return (
+            f"{machine['cpu']} ({machine['cpu_family_model_stepping']}), {machine['cores']} cores{gpu}; "
+            f"commit {', '.join(commits)}; {days[0]}{' to ' + days[-1] if len(days) > 1 else ''}{medians}"
+        )
+
+
+def places(root: pathlib.Path) -> Any:
+    """A function that looks a place up in the files below a folder with results, or in what was published."""
+    import published
+
+    opened: dict[str, Any] = {}
+
+    def look_up(where: str) -> float:
+        path, _, place = where.partition("#")
+        if path.startswith("published/"):
+            value = published.lookup(where)
+        else:
+            if path not in opened:
+                opened[path] = json.loads((root / path.removeprefix("results/")).read_text())
+            value = opened[path]
+            for step in place.split("."):
+                value = value[int(step)] if isinstance(value, list) else value[step]
+        if not isinstance(value, (int, float)):
+            raise ValueError(f"{where} is no number")
+        return float(value)
+
+    return look_up

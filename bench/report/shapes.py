@@ -1,0 +1,146 @@
+"""Which databases are measured: those of the published tables, as far as they fit."""
+
+import dataclasses
+from typing import Any, Iterable
+
+import published
+
+LAYOUTS = ("one-shard", "planned", "square")
+LOOKUPS = (1, 10, 100, 1000)  # that a client makes in one epoch
+DEFAULT_LWE = "lwe-1774"
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What a machine, or a test's patience, has room for."""
+
+    matrix_bytes: int
+    keys: int = 1 << 32
+    value_bytes: int = 1 << 17
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    kind: str  # keyword or index
+    keys: int
+    value_bytes: int
+    arity: int = 3
+    lwe: str = DEFAULT_LWE
+
+    @property
+    def name(self) -> str:
+        parts = [self.kind, f"{self.keys}x{self.value_bytes}"]
+        if self.kind == "keyword":
+            parts.append(f"k{self.arity}")
+        if self.lwe != DEFAULT_LWE:
+            parts.append(self.lwe)
+        return "-".join(parts)
+
+    @property
+    def raw_bytes(self) -> int:
+        return self.keys * self.value_bytes
+
+    def options(self) -> list[str]:
+        """As `blindfuse plan` and `blindfuse build` take them."""
+        made = ["--index"] if self.kind == "index" else ["--arity", str(self.arity)]
+        return made + ["--params", self.lwe]
+
+    def fitted(self, limits: Limits) -> "Shape":
+        """The largest of this shape that fits: values as they are if possible, keys halved until it does."""
+        value_bytes = min(self.value_bytes, limits.value_bytes)
+        keys = min(self.keys, limits.keys)
+        # A filter, digests and a round number of rows on top.
+        while 1.25 * keys * value_bytes > limits.matrix_bytes and keys > 1:
+            keys //= 2
+        return dataclasses.replace(self, keys=keys, value_bytes=value_bytes)
+
+    def facts(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def layout_of(plan: dict[str, Any], layout: str) -> dict[str, Any]:
+    """One of a plan's layouts: FrodoPIR's shape, SimplePIR's (the fewest bytes online), the planner's, or by shards."""
+    found: list[dict[str, Any]] = plan["layouts"]
+    if layout == "planned":
+        return next(each for each in found if each["chosen"])
+    if layout == "square":
+        return min(found, key=lambda each: each["query_bytes"] + each["response_bytes"])
+    shards = 1 if layout == "one-shard" else int(layout.removeprefix("shards-"))
+    return next(each for each in found if each["shard_count"] == shards)
+
+
+def _unique(shapes: Iterable[Shape]) -> list[Shape]:
+    return list(dict.fromkeys(shapes))
+
+
+def _of(name: str, table: str, **more: Any) -> list[Shape]:
+    kind = published.table(name, table).get("kind")
+    return _unique(
+        Shape(row.get("kind", kind), row["keys"], row["value_bytes"], **more)
+        for row in published.rows(name, table)
+        if row["value_bytes"] >= 1
+    )
+
+
+def keyword_shapes() -> list[Shape]:
+    """ChalametPIR's eight."""
+    return _of("chalametpir", "table-1")
+
+
+def index_shapes() -> list[Shape]:
+    """The same data without keys, and FrodoPIR's."""
+    return _unique(_of("chalametpir", "table-4") + _of("frodopir", "table-6"))
+
+
+def offline_shapes() -> list[Shape]:
+    return _of("chalametpir", "table-5")
+
+
+def compared_shapes() -> list[Shape]:
+    """Those that ChalametPIR compares with SparsePIR."""
+    return _of("chalametpir", "table-3")
+
+
+def safe_browsing() -> Shape:
+    row = published.rows("frodopir", "table-8")[0]
+    return Shape("index", row["entries"], row["value_bytes"])
+
+
+def dimension_shapes() -> list[Shape]:
+    return _unique(
+        Shape("index", row["keys"], row["value_bytes"], lwe=f"lwe-{row['dimension']}")
+        for row in published.rows("frodopir", "table-10")
+    )
+
+
+def record_shapes() -> list[Shape]:
+    """YPIR's larger records."""
+    return _of("ypir", "table-7")
+
+
+def bit_shape(row: published.Row) -> Shape:
+    """YPIR's table 2 asks for one bit: ours comes with the 256 bytes around it."""
+    return Shape("index", (row["database_GB"] << 30) // 256, 256)
+
+
+def bit_shapes() -> list[Shape]:
+    return _unique(bit_shape(row) for row in published.rows("ypir", "table-2"))
+
+
+def peer_shapes() -> list[Shape]:
+    return _unique(_of("peers", "server") + _of("peers", "offline"))
+
+
+def planned_shapes() -> list[Shape]:
+    """Every shape of which some table shows bytes."""
+    four = [dataclasses.replace(shape, arity=4) for shape in keyword_shapes()]
+    return _unique(
+        keyword_shapes()
+        + four
+        + index_shapes()
+        + [safe_browsing()]
+        + dimension_shapes()
+        + record_shapes()
+        + bit_shapes()
+        + peer_shapes()
+    )
