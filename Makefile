@@ -5,28 +5,32 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps cuda-tools deps-fuzz deps-aarch64 deps-format configure build test demo asan tsan aarch64 fuzz bench format clean
+.PHONY: help deps cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure build test soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 3600
+SOAK_EVERY ?= 60
 
 # The one list of packages that the project needs, by their names in Debian 12.
-TOOLS := g++ cmake ninja-build pkg-config python3
+TOOLS := g++ cmake ninja-build pkg-config python3 dpkg-dev file emscripten
 LIBRARIES := libssl-dev nlohmann-json3-dev libcpp-httplib-dev libcli11-dev libspdlog-dev \
-  libsqlite3-dev
+  libsqlite3-dev prometheus-cpp-dev
 TEST_LIBRARIES := libgtest-dev libgmock-dev libbenchmark-dev
-TEST_PROGRAMS := ca-certificates curl sqlite3
+TEST_PROGRAMS := ca-certificates chromium curl node-typescript python3-dev python3-numpy python3-venv sqlite3
 DATASETS := unicode-data wordnet-base
 PACKAGES := $(TOOLS) $(LIBRARIES) $(TEST_LIBRARIES) $(TEST_PROGRAMS) $(DATASETS)
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev llvm-14
 AARCH64_PACKAGES := g++-aarch64-linux-gnu googletest qemu-user
+REPORT_PACKAGES := git python3-matplotlib
 FORMAT_PACKAGES := clang-format-14
 
 help: ## explain the targets (what make does by itself)
 	@echo 'Targets:'
-	awk -F ':[^#]*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	echo
-	echo 'Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (for each fuzz target).'
+	echo 'Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (for each fuzz target),'
+	echo '  SOAK_SECONDS=$(SOAK_SECONDS), SOAK_EVERY=$(SOAK_EVERY).'
 	echo 'On Debian 12, build, test and demo install the packages they lack; that needs root.'
 
 # Installs those of the packages in $(1) that are missing. Fast and silent when none is: one dpkg-query.
@@ -68,6 +72,9 @@ deps-fuzz: deps
 deps-aarch64: deps
 	$(call install,$(AARCH64_PACKAGES))
 
+deps-report: deps
+	$(call install,$(REPORT_PACKAGES))
+
 deps-format:
 	$(call install,$(FORMAT_PACKAGES))
 
@@ -80,6 +87,26 @@ cuda-tools: deps
 	  'nvidia-cuda-cuobjdump==13.*' 'nvidia-cuda-nvdisasm==13.*' ||
 	  echo 'No cuobjdump could be installed: the test of the CUDA machine code is skipped.' >&2
 
+# What compares the server with its own description.
+api-tools: deps
+	@[ -x build/api-tools/bin/st ] && exit 0
+	python3 -m venv build/api-tools && build/api-tools/bin/pip install -q 'schemathesis==4.*' ||
+	  echo 'schemathesis could not be installed: the test of /openapi.json is skipped.' >&2
+
+# What drives a browser, Debian's, over the page that the server shows.
+web-tools: deps
+	@[ -e build/web-tools/complete ] && exit 0
+	python3 -m venv build/web-tools && build/web-tools/bin/pip install -q 'playwright==1.*' \
+	  'axe-playwright-python==0.1.*' && touch build/web-tools/complete ||
+	  echo 'Playwright could not be installed: the test of the page is skipped.' >&2
+
+# What builds, checks and tests the Python package.
+python-tools: deps
+	@[ -x build/python-tools/bin/pytest ] && exit 0
+	python3 -m venv build/python-tools && build/python-tools/bin/pip install -q 'build==1.*' 'mypy==2.*' \
+	  'nanobind==3.*' 'pytest==9.*' 'scikit-build-core==1.*' 'tqdm==4.*' ||
+	  echo 'What tests the Python package could not be installed: its test is skipped.' >&2
+
 # Ninja runs CMake again by itself when a CMake file changes.
 configure: deps
 	@[ -e build/build.ninja ] || cmake --preset release
@@ -87,9 +114,16 @@ configure: deps
 build: configure ## build the programs, optimized, into build/bin
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client
 
-test: cuda-tools configure ## build everything and run every test
+test: cuda-tools api-tools web-tools python-tools configure ## build everything and run every test
 	@cmake --build build --parallel $(JOBS)
 	ctest --test-dir build --output-on-failure --parallel $(JOBS)
+
+soak: configure ## serve under mixed load for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
+	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse-bench-load
+	tests/programs/soak.py --seconds $(SOAK_SECONDS) --every $(SOAK_EVERY)
+
+package: build ## the Debian package of what was built, into build
+	@cpack --config build/CPackConfig.cmake -B build
 
 demo: build ## serve a dictionary on this machine and privately look up a few words
 	@bench/demo.sh
@@ -135,6 +169,19 @@ bench: configure ## measure everything, into build/bench/*.json
 	build/bin/blindfuse-bench-engine --json | tee build/bench/engine.json
 	build/bin/blindfuse-bench-engine --json --kernel all --shape tall1040 --batch 1,4,16 --rounds 3 |
 	  tee build/bench/kernels.json
+
+report: deps-report configure ## measure what docs/BENCHMARKS.md compares, draw it and write it down, in hours
+	@cmake --build build --parallel $(JOBS)
+	bench/report/measure.py
+	$(MAKE) --no-print-directory report-tables
+
+# Debian's own Python, which finds Debian's matplotlib whatever python3 is.
+report-tables: deps-report ## figures and tables of docs/BENCHMARKS.md, from the JSON that is there
+	@python=/usr/bin/python3
+	[ -x "$$python" ] || python=python3
+	"$$python" bench/report/figures.py
+	"$$python" bench/report/render.py
+	"$$python" bench/report/check.py
 
 format: deps-format ## lay out every source file as .clang-format says
 	@git ls-files -co --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i
