@@ -11,6 +11,9 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 3600
 SOAK_EVERY ?= 60
+# How often a test may be tried. More than once is for machines that are shared: ctest still prints the failure.
+TEST_TRIES ?= 1
+CTEST := ctest --output-on-failure --parallel $(JOBS) --repeat until-pass:$(TEST_TRIES)
 
 # The one list of packages that the project needs, by their names in Debian 12.
 TOOLS := g++ cmake ninja-build pkg-config python3 dpkg-dev file emscripten
@@ -30,7 +33,7 @@ help: ## explain the targets (what make does by itself)
 	awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	echo
 	echo 'Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (for each fuzz target),'
-	echo '  SOAK_SECONDS=$(SOAK_SECONDS), SOAK_EVERY=$(SOAK_EVERY).'
+	echo '  SOAK_SECONDS=$(SOAK_SECONDS), SOAK_EVERY=$(SOAK_EVERY), TEST_TRIES=$(TEST_TRIES).'
 	echo 'On Debian 12, build, test and demo install the packages they lack; that needs root.'
 
 # Installs those of the packages in $(1) that are missing. Fast and silent when none is: one dpkg-query.
@@ -116,7 +119,7 @@ build: configure ## build the programs, optimized, into build/bin
 
 test: cuda-tools api-tools web-tools python-tools configure ## build everything and run every test
 	@cmake --build build --parallel $(JOBS)
-	ctest --test-dir build --output-on-failure --parallel $(JOBS)
+	$(CTEST) --test-dir build
 
 soak: configure ## serve under mixed load for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse-bench-load
@@ -135,7 +138,7 @@ asan tsan: deps
 asan tsan aarch64:
 	@cmake --preset $@
 	cmake --build --preset $@ --parallel $(JOBS)
-	ctest --preset $@ --output-on-failure --parallel $(JOBS)
+	$(CTEST) --preset $@
 
 fuzz: deps-fuzz ## run every fuzz target for FUZZ_SECONDS seconds
 	@cmake --preset fuzz
