@@ -2,8 +2,9 @@
 """Debian's package index as TSV: package name and description.
 
 Reads what `apt-cache dumpavail` prints from standard input, or runs it when standard input is a terminal or
---run is given. The lines of a long description are joined with spaces. Where a package occurs more than
-once, its newest version counts."""
+--run is given. The lines of a long description are joined with spaces. With --paragraphs the value is all that
+the index says of a package, as it stands there, in hex. Where a package occurs more than once, its newest
+version counts."""
 
 import re
 import subprocess
@@ -66,6 +67,18 @@ def descriptions(lines):
     return newest
 
 
+def paragraphs(data):
+    """Maps each package's name to its version and its whole paragraph, bytes."""
+    newest = {}
+    for paragraph in data.split(b"\n\n"):
+        paragraph = paragraph.strip(b"\n")
+        for fields in stanzas(paragraph.decode().splitlines()):
+            name, version = fields.get("Package"), fields.get("Version", "")
+            if name and (name not in newest or version_key(version) > version_key(newest[name][0])):
+                newest[name] = version, paragraph + b"\n"
+    return newest
+
+
 def dumpavail():
     try:
         return subprocess.run(["apt-cache", "dumpavail"], check=True, capture_output=True).stdout
@@ -79,17 +92,23 @@ def main():
     parser = tsv.parser(__doc__, value_bytes=0)
     parser.add_argument("--run", action="store_true",
                         help="run apt-cache dumpavail whatever standard input is")
+    parser.add_argument("--paragraphs", action="store_true",
+                        help="all that the index says of a package, in hex, instead of its description")
     arguments = parser.parse_args()
+    if arguments.paragraphs and arguments.value_bytes:
+        tsv.fail("--value-bytes cuts descriptions; it does not go with --paragraphs")
 
     given = not arguments.run and not sys.stdin.isatty()
     data = sys.stdin.buffer.read() if given else dumpavail()
     try:
-        newest = descriptions(data.decode().splitlines())
+        newest = paragraphs(data) if arguments.paragraphs else descriptions(data.decode().splitlines())
     except UnicodeDecodeError as error:
         tsv.fail(f"the input is not UTF-8 at byte {error.start}")
     if not newest:
         tsv.fail("no packages on standard input; pipe `apt-cache dumpavail` in, or give --run" if given
                  else "apt knows no packages; run apt-get update first")
+    if arguments.paragraphs:
+        newest = {name: (version, text.hex()) for name, (version, text) in newest.items()}
     tsv.write(((name, newest[name][1]) for name in sorted(newest)), arguments.value_bytes)
 
 

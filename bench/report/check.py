@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the report is what the JSON says: no block of docs/BENCHMARKS.md is stale, every number in the blocks follows
+"""Whether the report is what the JSON says: no block of a document is stale, every number in the blocks follows
 from bench/results and bench/published, every result says of what it is, and figures were drawn from these results."""
 
 import argparse
@@ -97,11 +97,13 @@ def wrong_results(folder: pathlib.Path, tests: bool) -> Iterator[str]:
             yield f"{path.name} was measured with changes that no commit has"
 
 
-def problems(results: pathlib.Path, document: pathlib.Path, drawn: pathlib.Path, tests: bool = False) -> list[str]:
+def problems(results: pathlib.Path, documents: pathlib.Path, drawn: pathlib.Path, tests: bool = False) -> list[str]:
     found = []
-    text = document.read_text()
-    if render.rendered(text, render.blocks(results, drawn)) != text:
-        found.append(f"{document.name} has blocks that are not what the results make; run `make report-tables`")
+    blocks = render.blocks(results, drawn)
+    for document in render.documents(documents):
+        text = document.read_text()
+        if render.rendered(text, blocks) != text:
+            found.append(f"{document.name} has blocks that are not what the results make; run `make report-tables`")
     for folder in folders(results):
         found += wrong_results(folder, tests)
         found += wrong_cells(folder, results, tests)
@@ -111,11 +113,11 @@ def problems(results: pathlib.Path, document: pathlib.Path, drawn: pathlib.Path,
 def main(command_line: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, metavar="FOLDER")
-    parser.add_argument("--document", type=pathlib.Path, default=render.DOCUMENT, metavar="FILE")
+    parser.add_argument("--documents", type=pathlib.Path, default=render.DOCUMENTS, metavar="FOLDER")
     parser.add_argument("--figures", type=pathlib.Path, default=FIGURES, metavar="FOLDER")
     parser.add_argument("--tests", action="store_true", help="results of --tiny are fine")
     arguments = parser.parse_args(command_line)
-    found = problems(arguments.results, arguments.document, arguments.figures, arguments.tests)
+    found = problems(arguments.results, arguments.documents, arguments.figures, arguments.tests)
     for each in found:
         print(each)
     return 1 if found else 0

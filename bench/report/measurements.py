@@ -327,6 +327,13 @@ def measure_device(settings: Settings) -> Figures:
     return {"lines": outcome.json_lines()}
 
 
+def measure_application(settings: Settings, name: str) -> Figures:
+    """What bench/applications does there."""
+    import applications
+
+    return applications.BY_NAME[name].measure(settings)
+
+
 KINDS: dict[str, Callable[..., Figures]] = {
     "plan": measure_plan,
     "product": measure_product,
@@ -334,4 +341,5 @@ KINDS: dict[str, Callable[..., Figures]] = {
     "load": measure_load,
     "stages": measure_stages,
     "device": measure_device,
+    "application": measure_application,
 }

@@ -47,7 +47,14 @@ class Programs:
             raise Failure(f"there is no program {found}; `make report` builds it")
         return found
 
-    def run(self, name: str, *arguments: str | os.PathLike[str], cores: set[int] | None = None) -> Outcome:
+    def run(
+        self,
+        name: str,
+        *arguments: str | os.PathLike[str],
+        cores: set[int] | None = None,
+        accepted: tuple[int, ...] = (0,),
+    ) -> Outcome:
+        """Fails when the program's status is not one of those that are accepted."""
         command = [self.path(name), *arguments]
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             began = time.monotonic()
@@ -63,7 +70,7 @@ class Programs:
             seconds = time.monotonic() - began
             process.returncode = os.waitstatus_to_exitcode(status)
             output.seek(0)
-            if process.returncode != 0:
+            if process.returncode not in accepted:
                 errors.seek(0)
                 text = errors.read().decode(errors="replace").strip()[-2000:]
                 raise Failure(f"{name} {' '.join(map(str, arguments))}: status {process.returncode}\n{text}")

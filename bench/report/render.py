@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Puts the tables made of bench/results and bench/published into docs/BENCHMARKS.md, each between its markers
-(<!-- begin: NAME --> and <!-- end: NAME -->); what stands outside them is written by people. A table of which nothing
+"""Puts the tables made of bench/results and bench/published into docs/BENCHMARKS.md and the pages of docs/applications,
+each between its markers (<!-- begin: NAME --> and <!-- end: NAME -->); what stands outside them is written by people. A table of which nothing
 has been measured leaves its place empty. The cells, with where each number comes from, go to tables.json beside the
 results."""
 
@@ -11,6 +11,7 @@ import re
 import sys
 from typing import Any
 
+import applications
 import beside_chalametpir
 import beside_frodopir
 import beside_peers
@@ -21,7 +22,7 @@ import own_tables
 from comparison import Comparison, Table, worse_table
 from results import FIGURES, RESULTS, Results, folders
 
-DOCUMENT = machine.ROOT / "docs" / "BENCHMARKS.md"
+DOCUMENTS = machine.ROOT / "docs"
 MARKERS = re.compile(r"<!-- begin: ([a-z0-9-]+) -->\n(.*?)<!-- end: \1 -->", re.DOTALL)
 GROUPS = {
     "Where ours is slower or larger": ("slower",),
@@ -39,7 +40,12 @@ GROUPS = {
     "Latency over load": ("figure-latency-over-load", "load"),
     "Spread": ("spread",),
 }
-MAKERS = (beside_chalametpir, beside_frodopir, beside_ypir, beside_peers, own_tables, costs)
+MAKERS = (beside_chalametpir, beside_frodopir, beside_ypir, beside_peers, own_tables, costs, applications)
+
+
+def documents(folder: pathlib.Path) -> list[pathlib.Path]:
+    """Those with markers."""
+    return [folder / "BENCHMARKS.md", *sorted(folder.glob("applications/*.md"))]
 
 
 def tables_of(folder: pathlib.Path) -> tuple[Results, list[Table]]:
@@ -122,7 +128,7 @@ def main(command_line: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, metavar="FOLDER")
     parser.add_argument("--figures", type=pathlib.Path, default=FIGURES, metavar="FOLDER")
-    parser.add_argument("--document", type=pathlib.Path, default=DOCUMENT, metavar="FILE")
+    parser.add_argument("--documents", type=pathlib.Path, default=DOCUMENTS, metavar="FOLDER")
     parser.add_argument("--gpu-instance", metavar="NAME", help="what a GPU is rented as; with --gpu-dollars-per-hour")
     parser.add_argument("--gpu-dollars-per-hour", type=float, metavar="X")
     arguments = parser.parse_args(command_line)
@@ -130,13 +136,14 @@ def main(command_line: list[str] | None = None) -> int:
         parser.error("--gpu-instance and --gpu-dollars-per-hour go together")
     if arguments.gpu_instance:
         write_parameters(arguments.results, arguments.gpu_instance, arguments.gpu_dollars_per_hour)
-    before = arguments.document.read_text()
     texts = blocks(arguments.results, arguments.figures, write=True)
-    missing = texts.keys() - {found[1] for found in MARKERS.finditer(before)}
+    before = {path: path.read_text() for path in documents(arguments.documents)}
+    missing = texts.keys() - {found[1] for text in before.values() for found in MARKERS.finditer(text)}
     if missing:
-        print(f"{arguments.document.name} has no place for {', '.join(sorted(missing))}", file=sys.stderr)
+        print(f"no document has a place for {', '.join(sorted(missing))}", file=sys.stderr)
         return 1
-    arguments.document.write_text(rendered(before, texts))
+    for path, text in before.items():
+        path.write_text(rendered(text, texts))
     return 0
 
 

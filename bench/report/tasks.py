@@ -3,11 +3,13 @@
 import dataclasses
 from typing import Any
 
+import applications
 import machine
 import shapes
 from shapes import Shape
 
 BATCHES = [1, 2, 4, 8, 16, 32, 64]
+FEW = [1, 2, 4, 8, 16]  # for slow kernels, too
 SHARES = [0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.2]  # of what the closed loop reaches
 
 # For estimates alone, of one thread.
@@ -31,7 +33,7 @@ class Task:
     def seconds(self, runs: int, limits: shapes.Limits) -> float:
         """About how long this takes."""
         if self.shape is None:
-            return 60.0 * runs if self.kind == "stages" else 240.0
+            return {"stages": 60.0 * runs, "application": 600.0}.get(self.kind, 240.0)
         shape, options = self.shape.fitted(limits), dict(self.arguments)
         matrix = 1.2 * shape.raw_bytes
         if self.kind == "plan":
@@ -77,7 +79,7 @@ def every_task() -> list[Task]:
     made += [_product(shape, "square", ".batches", batches=BATCHES) for shape in shapes.bit_shapes()]
     made += [_product(shape, "square") for shape in shapes.record_shapes()]
     made += [_product(BATCH_SHAPE, "planned", ".batches", batches=BATCHES)]
-    made += [_product(BATCH_SHAPE, "planned", ".kernels", batches=BATCHES, kernels="all", one_thread=True)]
+    made += [_product(BATCH_SHAPE, "planned", ".kernels", batches=FEW, kernels="all", one_thread=True)]
     made += [_product(shape, "planned") for shape in shapes.peer_shapes()]
     if machine.gpu():
         made.append(Task("device", "all"))
@@ -90,4 +92,5 @@ def every_task() -> list[Task]:
     made += [_database(shapes.record_shapes()[0], "square", 1)]
     made += [_database(BATCH_SHAPE, "planned", machine.facts()["cores"])]
     made.append(Task("load", LOAD_SHAPE.name, LOAD_SHAPE, (("shares", SHARES),)))
+    made += [Task("application", name, arguments=(("name", name),)) for name in applications.BY_NAME]
     return list({task.file: task for task in made}.values())

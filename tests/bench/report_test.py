@@ -94,9 +94,13 @@ class ReportTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.results = pathlib.Path(folder.name, "results")
-        cls.document = pathlib.Path(folder.name, "BENCHMARKS.md")
+        cls.documents = pathlib.Path(folder.name, "docs")
+        cls.document = cls.documents / "BENCHMARKS.md"
         cls.drawn = pathlib.Path(folder.name, "figures")
-        shutil.copy(render.DOCUMENT, cls.document)
+        for path in render.documents(render.DOCUMENTS):
+            copy = cls.documents / path.relative_to(render.DOCUMENTS)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
         with mock.patch("sys.stderr"):
             status = measure.main(["--tiny", "--bin", str(BIN), "--output", str(cls.results / "tiny")])
         assert status == 0
@@ -113,28 +117,31 @@ class ReportTest(unittest.TestCase):
             cls.drawn.mkdir(exist_ok=True)
             sources = {"results": figures.fingerprint(cls.results), "files": [], "captions": {}}
             (cls.drawn / "sources.json").write_text(json.dumps(sources))
-        options = {"results": cls.results, "figures": cls.drawn, "document": cls.document}
+        options = {"results": cls.results, "figures": cls.drawn, "documents": cls.documents}
         assert render.main([text for name, path in options.items() for text in (f"--{name}", str(path))]) == 0
 
     def problems(self) -> list[str]:
-        return check.problems(self.results, self.document, self.drawn, tests=True)
+        return check.problems(self.results, self.documents, self.drawn, tests=True)
 
     def test_it_is_true(self) -> None:
         self.assertEqual(self.problems(), [])
 
     def test_every_block_has_a_table(self) -> None:
-        for name, text in render.MARKERS.findall(self.document.read_text()):
-            if name != "costs-gpu" and not name.startswith("figure-"):
-                self.assertIn("|---|", text, name)
+        for document in render.documents(self.documents):
+            for name, text in render.MARKERS.findall(document.read_text()):
+                if name != "costs-gpu" and not name.startswith("figure-"):
+                    self.assertIn("|---|", text, name)
 
     def test_nothing_outside_the_markers_changes(self) -> None:
         def outside(text: str) -> str:
             return render.rendered(text, {})
 
-        self.assertEqual(outside(self.document.read_text()), outside(render.DOCUMENT.read_text()))
+        for path in render.documents(render.DOCUMENTS):
+            copy = self.documents / path.relative_to(render.DOCUMENTS)
+            self.assertEqual(outside(copy.read_text()), outside(path.read_text()))
 
     def test_tiny_results_are_refused_in_the_report(self) -> None:
-        found = check.problems(self.results, self.document, self.drawn)
+        found = check.problems(self.results, self.documents, self.drawn)
         self.assertTrue(any("tiny database" in problem for problem in found))
 
     def test_an_altered_number_is_found(self) -> None:

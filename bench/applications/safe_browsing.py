@@ -1,0 +1,681 @@
+#!/usr/bin/env python3
+"""A list of dangerous URLs that browsers ask privately, and that grows all day: FrodoPIR's appendix B, with real
+updates.
+
+Three ways to serve it are measured, with `blindfuse build` into the served directory, a server that takes each new
+epoch, and a client that syncs as often as the paper's clients do and looks up what was just added:
+
+- plain: one keyword database, key: the hash of a URL, value: one character that says what is wrong with it. Added keys
+  spread over all shards, so that every update changes every hint.
+- tiers: the same list in a base that is built once a week, and what was added since in a second, small database.
+  Clients ask both, always.
+- index: the paper's form. Hashes by number, places kept free so that updates change one shard; clients hold a list of
+  prefixes that tells them which number to ask for.
+
+The week of the tiers is run whole. Of the other two some updates are, and the tables multiply."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import json
+import pathlib
+import shutil
+import sys
+import time
+import urllib.request
+from typing import Callable, Iterator
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench" / "report"))
+import published  # noqa: E402
+from cells import NOTHING, Cell, Number, constant, count, seconds, shown, size  # noqa: E402
+from comparison import MIB, Comparison, Table, theirs  # noqa: E402
+from measurements import Figures, Settings, folder_bytes, spread, spreads, yardstick  # noqa: E402
+from programs import Failure, Outcome  # noqa: E402
+from results import Result  # noqa: E402
+from shapes import layout_of  # noqa: E402
+
+NAME = "safe-browsing"
+FILE = f"application.{NAME}.json"
+PAPER = "frodopir"
+
+NOT_THERE = 3  # the client program's status when a key does not exist
+EPOCH_SECONDS = 120  # within which a server has to take a new epoch
+WATCH_SECONDS = 1  # the least that a server takes
+NEVER_LISTED = 1 << 40  # the first number of a URL that is on no list
+TEST_URL = NEVER_LISTED - 1  # always on the list of additions: a database has at least one key
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """How the list grows, and what one client does, as FrodoPIR's appendix B assumes it."""
+
+    urls: int = 3_000_000
+    updates: int = 112  # of a week
+    added: int = 268  # records in each
+    places: int = 1 << 22  # in the index form
+    shards: int = 16  # of the index form
+    days: int = 7
+    updates_a_day: int = 16
+    syncs_a_day: int = 8
+    look_ups_a_day: int = 16  # after a local list has said that a URL may be listed
+    look_ups_without_list: int = 100  # a day; the paper has no such number, and this one is made up
+    prefix_bytes: int = 4  # of the local list
+    hash_bytes: int = 32
+
+    @property
+    def updates_a_sync(self) -> int:
+        return self.updates_a_day // self.syncs_a_day
+
+    @property
+    def look_ups_a_sync(self) -> int:
+        return self.look_ups_a_day // self.syncs_a_day
+
+    @property
+    def look_ups_a_week(self) -> int:
+        return self.look_ups_a_day * self.days
+
+    def added_numbers(self, update: int) -> range:
+        return range(self.urls + update * self.added, self.urls + (update + 1) * self.added)
+
+    def place(self, number: int) -> int:
+        """Where the index form has the hash of a URL. The list fills all shards evenly; what is added fills one after
+        the other, so that an update changes one hint. Place i is in shard i mod `shards`."""
+        if number < self.urls:
+            return number
+        free_rows = (self.places - self.urls) // self.shards
+        shard, row = divmod(number - self.urls, free_rows)
+        return (self.places // self.shards - free_rows + row) * self.shards + shard
+
+    def facts(self) -> Figures:
+        syncs = self.updates // self.updates_a_sync
+        return dataclasses.asdict(self) | {
+            "updates_a_sync": self.updates_a_sync,
+            "syncs": syncs,
+            "look_ups": syncs * self.look_ups_a_sync,
+        }
+
+
+TINY = Model(urls=512, updates=4, added=8, places=1024)
+
+
+def hash_of(number: int) -> str:
+    """Of a made-up URL. A browser brings a URL into one form first, and hashes several parts of it."""
+    return hashlib.sha256(f"https://site-{number}.example/".encode()).hexdigest()
+
+
+def value_of(key: str) -> bytes:
+    """What is wrong with a URL: one of three characters."""
+    return (b"m", b"p", b"u")[int(key[:4], 16) % 3]
+
+
+def lines(numbers: range) -> Iterator[str]:
+    for number in numbers:
+        key = hash_of(number)
+        yield f"{key}\t{value_of(key).decode()}\n"
+
+
+def hash_lines(model: Model) -> Iterator[str]:
+    """The index form's places; those that are free hold zeros."""
+    for number in range(model.urls):
+        yield f"{hash_of(number)}\n"
+    free = "0" * 2 * model.hash_bytes + "\n"
+    for _ in range(model.places - model.urls):
+        yield free
+
+
+def write(path: pathlib.Path, content: Iterator[str]) -> pathlib.Path:
+    with path.open("w", buffering=1 << 20) as file:
+        file.writelines(content)
+    return path
+
+
+def append(path: pathlib.Path, numbers: range) -> None:
+    with path.open("a") as file:
+        file.writelines(lines(numbers))
+
+
+@dataclasses.dataclass(frozen=True)
+class Database:
+    """One database, and a client's cache for it."""
+
+    settings: Settings
+    name: str
+    inputs: tuple[pathlib.Path, ...]
+    options: tuple[str, ...]
+
+    @property
+    def folder(self) -> pathlib.Path:
+        return self.inputs[0].parent / self.name
+
+    @property
+    def cache(self) -> pathlib.Path:
+        return self.inputs[0].parent / f"{self.name}-cache"
+
+    def build(self, *more: str) -> tuple[Figures, Figures]:
+        """The report, and a sample of what it cost."""
+        threads = str(self.settings.cores)
+        outcome: Outcome = self.settings.programs.run(
+            "blindfuse",
+            "build",
+            *self.inputs,
+            "--output",
+            self.folder,
+            *self.options,
+            *more,
+            "--threads",
+            threads,
+            "--json",
+        )
+        report: Figures = outcome.json()
+        layout = report["layout"]
+        sample = {
+            "seconds": report["seconds"]["total"],
+            "hint_seconds": report["seconds"]["hint"],
+            "peak_bytes": outcome.peak_bytes,
+            "shards_rebuilt": report["shards_rebuilt"],
+            "changed_hint_bytes": report["shards_rebuilt"] * layout["hint_bytes"] / layout["shard_count"],
+        }
+        return report, sample
+
+    def update(self, url: str, *more: str) -> tuple[Figures, Figures]:
+        """Builds what changed, and waits until clients get it."""
+        report, sample = self.build(*more)
+        deadline = time.monotonic() + EPOCH_SECONDS
+        while json.loads(urllib.request.urlopen(url + "/v1/database", timeout=60).read())["epoch"] != report["epoch"]:
+            if time.monotonic() > deadline:
+                raise Failure(f"the server did not take epoch {report['epoch']} of {self.name}")
+            time.sleep(0.02)
+        return report, sample
+
+    def sync(self, url: str) -> Figures:
+        found = self.settings.programs.run("blindfuse-client", "sync", url, "--cache", self.cache, "--json").json()
+        return {"seconds": found["seconds"], "bytes": found["bytes_fetched"], "shards": found["shards_fetched"]}
+
+    def look_up(self, url: str, key: str) -> tuple[bytes | None, Figures]:
+        """The value, or None; and what it cost."""
+        options = ["--json", "--prepare", "1", "--threads", str(self.settings.cores)]
+        if "--index" not in self.options:
+            options += ["--key-encoding", "hex"]
+        answer = self.settings.programs.run(
+            "blindfuse-client", "get", url, key, "--cache", self.cache, *options, accepted=(0, NOT_THERE)
+        ).json()
+        cost = {f"{name}_seconds": value for name, value in answer["seconds"].items()}
+        cost |= {f"{name}_bytes": value for name, value in answer["bytes"].items()}
+        cost["bytes"] = cost["query_bytes"] + cost["response_bytes"]
+        if not answer["found"]:
+            return None, cost
+        value = answer["value"]
+        return (base64.b64decode(value) if answer["value_encoding"] == "base64" else value.encode()), cost
+
+    def timed_look_ups(self, url: str, key: str) -> Figures:
+        """One after another, each beside its yardstick."""
+        samples = []
+        for _ in range(self.settings.runs):
+            beside = yardstick(self.settings, self.settings.cores)
+            samples.append(self.look_up(url, key)[1] | beside)
+        return spreads(samples)
+
+    def server_options(self) -> list[str]:
+        return ["--threads", str(self.settings.cores), "--watch-seconds", str(WATCH_SECONDS)]
+
+
+def expect(found: bytes | None, expected: bytes | None, what: str) -> None:
+    if found != expected:
+        raise Failure(f"the look-up of {what} gave {found!r} instead of {expected!r}")
+
+
+def some_updates(
+    database: Database, change: Callable[[int], None], asked: Callable[[int], dict[str, bytes | None]]
+) -> Figures:
+    """A few updates, each made by `change`, and followed by a sync of a client and the look-ups of what is `asked`
+    then, with the right answers."""
+    settings = database.settings
+    report, first = database.build()
+    updates, syncs, key = [], [], ""
+    with settings.programs.server(database.folder, *database.server_options()) as url:
+        once = database.sync(url)
+        for update in range(settings.runs):
+            beside = yardstick(settings, settings.cores)
+            change(update)
+            report, sample = database.update(url)
+            updates.append(sample | beside)
+            syncs.append(database.sync(url))
+            for key, expected in asked(update).items():
+                expect(database.look_up(url, key)[0], expected, f"{key} in {database.name}")
+        look_up = database.timed_look_ups(url, key)
+    return {
+        "layout": report["layout"],
+        "directory_bytes": folder_bytes(database.folder),
+        "first": first,
+        "update": spreads(updates),
+        "once": once,
+        "sync": spreads(syncs),
+        "look_up": look_up,
+    }
+
+
+def measure_plain(settings: Settings, model: Model, listed: pathlib.Path) -> Figures:
+    """One keyword database."""
+    additions = write(listed.with_name("additions.tsv"), lines(range(TEST_URL, TEST_URL + 1)))
+    options = ("--key-encoding", "hex", "--lookups-per-client", str(model.look_ups_a_sync))
+
+    def asked(update: int) -> dict[str, bytes | None]:
+        added, absent = hash_of(model.added_numbers(update)[-1]), hash_of(NEVER_LISTED + update)
+        return {added: value_of(added), absent: None}
+
+    database = Database(settings, "plain", (listed, additions), options)
+    return some_updates(database, lambda update: append(additions, model.added_numbers(update)), asked)
+
+
+@dataclasses.dataclass
+class Tiers:
+    """The base and the additions since it was built, each with its server, and one client of both."""
+
+    model: Model
+    base: Database
+    recent: Database
+    base_url: str
+    recent_url: str
+    syncs: list[Figures] = dataclasses.field(default_factory=list)
+    look_ups: list[Figures] = dataclasses.field(default_factory=list)
+
+    def sync(self) -> Figures:
+        """Of both; nothing of the base is fetched unless it changed."""
+        each = [self.base.sync(self.base_url), self.recent.sync(self.recent_url)]
+        return {name: sum(part[name] for part in each) for name in each[0]}
+
+    def look_up(self, number: int, is_listed: bool) -> None:
+        """In both, whatever the first one says; the later tier counts where both have the URL."""
+        key = hash_of(number)
+        old, base = self.base.look_up(self.base_url, key)
+        new, recent = self.recent.look_up(self.recent_url, key)
+        expect(new or old, value_of(key) if is_listed else None, f"URL {number}, two tiers")
+        self.look_ups.append({name: base[name] + recent[name] for name in ("bytes", "total_seconds")})
+
+    def week(self) -> Figures:
+        """Every update of it; the client syncs after some, and looks up what is new, old and absent."""
+        updates, layouts = [], []
+        recorded = self.recent.inputs[0]
+        for update in range(self.model.updates):
+            append(recorded, self.model.added_numbers(update))
+            report, sample = self.recent.update(self.recent_url)
+            layouts.append(report["layout"])
+            updates.append(sample)
+            if (update + 1) % self.model.updates_a_sync == 0:
+                self.syncs.append(self.sync())
+                for i in range(self.model.look_ups_a_sync):
+                    turn = len(self.look_ups)
+                    if i == 0:
+                        self.look_up(self.model.added_numbers(update)[turn % self.model.added], True)
+                    elif turn % 4 == 1:
+                        self.look_up(turn * self.model.urls // self.model.facts()["look_ups"], True)
+                    else:
+                        self.look_up(NEVER_LISTED + turn, False)
+        return {
+            "layout": layouts[-1],
+            "shards": spread([float(layout["shard_count"]) for layout in layouts]),
+            "update": spreads(updates),
+            "sync": spreads(self.syncs),
+            "look_up": spreads(self.look_ups),
+            "build_seconds": sum(sample["seconds"] for sample in updates),
+            "sync_bytes": sum(sample["bytes"] for sample in self.syncs),
+            "sync_seconds": sum(sample["seconds"] for sample in self.syncs),
+            "look_up_bytes": sum(sample["bytes"] for sample in self.look_ups),
+            "look_up_seconds": sum(sample["total_seconds"] for sample in self.look_ups),
+        }
+
+    def roll_over(self) -> Figures:
+        """The week's additions go into the base, and only then out of the other tier: no URL is missing meanwhile."""
+        newest = self.model.added_numbers(self.model.updates - 1)[-1]
+        append(self.base.inputs[0], range(self.model.urls, newest + 1))
+        _, build = self.base.update(self.base_url)
+        self.look_up(newest, True)
+        synced = self.base.sync(self.base_url)
+        write(self.recent.inputs[0], lines(range(TEST_URL, TEST_URL + 1)))
+        # All its hints change in any case, and otherwise it would keep the layout of the full week.
+        self.recent.update(self.recent_url, "--fresh")
+        self.sync()
+        self.look_up(newest, True)
+        self.look_up(NEVER_LISTED, False)
+        return {"build": build, "base_sync": synced}
+
+
+def measure_tiers(settings: Settings, model: Model, listed: pathlib.Path) -> Figures:
+    """Two keyword databases, a whole week. The list itself is longer afterwards."""
+    additions = write(listed.with_name("recent.tsv"), lines(range(TEST_URL, TEST_URL + 1)))
+    encoding, look_ups = ("--key-encoding", "hex"), "--lookups-per-client"
+    base = Database(settings, "base", (listed,), (*encoding, look_ups, str(model.look_ups_a_week)))
+    recent = Database(settings, "recent", (additions,), (*encoding, look_ups, str(model.look_ups_a_sync)))
+    builds = []
+    for _ in range(settings.runs):
+        beside = yardstick(settings, settings.cores)
+        report, sample = base.build("--fresh")
+        builds.append(sample | beside)
+    recent.build()
+    server = settings.programs.server
+    with (
+        server(base.folder, *base.server_options()) as base_url,
+        server(recent.folder, *recent.server_options()) as recent_url,
+    ):
+        once = {"base": base.sync(base_url), "recent": recent.sync(recent_url)}
+        made = Tiers(model, base, recent, base_url, recent_url)
+        week = made.week()
+        directory_bytes = {each.name: folder_bytes(each.folder) for each in (base, recent)}
+        look_up = {
+            "base": base.timed_look_ups(base_url, hash_of(0)),
+            "recent": recent.timed_look_ups(recent_url, hash_of(model.urls)),
+        }
+        rolled = made.roll_over()
+    return {
+        "base": {"layout": report["layout"], "build": spreads(builds), "once": once["base"]},
+        "recent": {"once": once["recent"]},
+        "week": week,
+        "directory_bytes": directory_bytes,
+        "look_up": look_up,
+        "roll_over": rolled,
+    }
+
+
+def put(path: pathlib.Path, model: Model, numbers: range) -> None:
+    """Writes hashes into their places of the index form's file, whose lines have all the same length."""
+    line_bytes = 2 * model.hash_bytes + 1
+    with path.open("r+b") as file:
+        for number in numbers:
+            file.seek(model.place(number) * line_bytes)
+            file.write(hash_of(number).encode())
+
+
+def measure_index(settings: Settings, model: Model, folder: pathlib.Path) -> Figures:
+    """The paper's form, of which an update changes one shard."""
+    places = write(folder / "places.tsv", hash_lines(model))
+    options = ("--index", "--value-encoding", "hex", "--shards", str(model.shards))
+
+    def asked(update: int) -> dict[str, bytes | None]:
+        numbers = (model.added_numbers(update)[-1], update)
+        return {str(model.place(number)): bytes.fromhex(hash_of(number)) for number in numbers}
+
+    database = Database(settings, "index", (places,), options)
+    return some_updates(database, lambda update: put(places, model, model.added_numbers(update)), asked)
+
+
+def plan_once_a_day(settings: Settings, model: Model) -> Figures:
+    """The layout of one database for clients that sync once a day. Bytes are exact, so nothing is built."""
+    found = settings.programs.run(
+        "blindfuse",
+        "plan",
+        "--keys",
+        str(model.urls),
+        "--value-bytes",
+        "1",
+        "--fixed-values",
+        "--lookups-per-client",
+        str(model.look_ups_a_day),
+        "--json",
+    ).json()
+    return layout_of(found, "planned")
+
+
+def measure(settings: Settings) -> Figures:
+    model = TINY if settings.tiny else Model()
+    folder = settings.work / NAME
+    folder.mkdir()
+    try:
+        listed = write(folder / "listed.tsv", lines(range(model.urls)))
+        made = {"model": model.facts() | {"threads": settings.cores}, "once_a_day": plan_once_a_day(settings, model)}
+        made["plain"] = measure_plain(settings, model, listed)
+        shutil.rmtree(folder / "plain")
+        made["tiers"] = measure_tiers(settings, model, listed)
+        shutil.rmtree(folder / "base")
+        listed.unlink()
+        made["index"] = measure_index(settings, model, folder)
+        return made
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def server_table(found: Result) -> Table:
+    model = found.figures["model"]
+    table = Table(
+        f"{NAME}-server",
+        "The server's week",
+        ["", "one database", "tiers: base", "tiers: additions", f"index form, {model['shards']} shards"],
+        about=f"{model['urls']:,} URLs, {model['updates']} updates of {model['added']} more; {model['threads']} "
+        "threads. The base is built once, everything else with every update. The tiers' week was run whole, and the "
+        f"additions are described as they are at its end; of the others {found.content['runs']} updates were run, and "
+        f"their week is {model['updates']} times the median. Free places of the index form count as records.",
+    )
+    plain, index = found.part("plain"), found.part("index")
+    base, week = found.part("tiers", "base"), found.part("tiers", "week")
+    four = (plain, base, week, index)
+    for what, name, show in (
+        ("records", "key_count", count),
+        ("shards", "shard_count", count),
+        ("matrix", "matrix_bytes", size),
+        ("hints of all shards", "hint_bytes", size),
+    ):
+        table.add(what, *(show(each.number("layout", name)) for each in four))
+    directories = found.part("tiers", "directory_bytes")
+    table.add(
+        "directory on disk",
+        size(plain.number("directory_bytes")),
+        size(directories.number("base")),
+        size(directories.number("recent")),
+        size(index.number("directory_bytes")),
+    )
+    table.add(
+        "first build",
+        seconds(plain.number("first", "seconds")),
+        seconds(base.number("build", "seconds")),
+        NOTHING,
+        seconds(index.number("first", "seconds")),
+    )
+    for what, name, show in (
+        ("build of an update", "seconds", seconds),
+        ("of it, hints", "hint_seconds", seconds),
+        ("shards that an update changes", "shards_rebuilt", count),
+        ("hints that an update changes", "changed_hint_bytes", size),
+        ("memory of its build", "peak_bytes", size),
+    ):
+        cells = [show(each.number("update", name)) for each in (plain, week, index)]
+        table.add(what, cells[0], NOTHING, cells[1], cells[2])
+    table.add("builds of the week", *builds_of_week(found))
+    for what, name in (
+        ("yardstick: streaming reads, GB/s", "read_bytes_per_second"),
+        ("yardstick: multiply instruction, G/s", "peak_multiply_adds_per_second"),
+    ):
+        parts = (plain.part("update"), base.part("build"), index.part("update"))
+        cells = [shown(part.number(name) / 1e9) for part in parts]
+        table.add(what, cells[0], cells[1], NOTHING, cells[2])
+    return table
+
+
+def builds_of_week(found: Result) -> list[Cell]:
+    updates = found.number("model", "updates")
+    return [
+        seconds(found.number("plain", "update", "seconds") * updates),
+        seconds(found.number("tiers", "base", "build", "seconds")),
+        seconds(found.number("tiers", "week", "build_seconds")),
+        seconds(found.number("index", "update", "seconds") * updates),
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Client:
+    """What one way of serving costs a client, in bytes unless it says seconds."""
+
+    once: Number
+    sync: Number
+    look_up: Number
+    syncs_a_day: Number
+    week: Number
+    once_seconds: Number | None = None
+    sync_seconds: Number | None = None
+    look_up_seconds: Number | None = None
+    week_seconds: Number | None = None
+
+    def day(self, look_ups: Number) -> Number:
+        return self.sync * self.syncs_a_day + self.look_up * look_ups
+
+
+def measured_client(found: Result, form: Result) -> Client:
+    """Of the forms of which some updates were run; the week is so many times one of them."""
+    syncs, look_ups = found.number("model", "syncs"), found.number("model", "look_ups")
+    once, sync, look_up = form.number("once", "bytes"), form.number("sync", "bytes"), form.number("look_up", "bytes")
+    sync_seconds, look_up_seconds = form.number("sync", "seconds"), form.number("look_up", "total_seconds")
+    return Client(
+        once,
+        sync,
+        look_up,
+        found.number("model", "syncs_a_day"),
+        once + sync * syncs + look_up * look_ups,
+        form.number("once", "seconds"),
+        sync_seconds,
+        look_up_seconds,
+        form.number("once", "seconds") + sync_seconds * syncs + look_up_seconds * look_ups,
+    )
+
+
+def client_of_tiers(found: Result) -> Client:
+    """The week as it was run."""
+    tiers, week = found.part("tiers"), found.part("tiers", "week")
+
+    def once(what: str) -> Number:
+        return tiers.number("base", "once", what) + tiers.number("recent", "once", what)
+
+    return Client(
+        once("bytes"),
+        week.number("sync", "bytes"),
+        week.number("look_up", "bytes"),
+        found.number("model", "syncs_a_day"),
+        once("bytes") + week.number("sync_bytes") + week.number("look_up_bytes"),
+        once("seconds"),
+        week.number("sync", "seconds"),
+        week.number("look_up", "total_seconds"),
+        once("seconds") + week.number("sync_seconds") + week.number("look_up_seconds"),
+    )
+
+
+def client_once_a_day(found: Result) -> Client:
+    """One database, and bytes alone: its layout is planned, not built. The first day's sync is the first fetch."""
+    plan, days = found.part("once_a_day"), found.number("model", "days")
+    sync, look_up = plan.number("sync_bytes"), plan.number("query_bytes") + plan.number("response_bytes")
+    week = (sync + look_up * found.number("model", "look_ups_a_day")) * days
+    return Client(sync, sync, look_up, constant(1), week)
+
+
+def published_cells(found: Result, rows: list[str]) -> dict[str, Cell]:
+    """FrodoPIR's estimates for a client, of the rows that there are any for."""
+    row = published.rows(PAPER, "table-9")[-1]
+    place = f"published/{PAPER}.json#tables.table-9.days_per_month"
+    month = Number(published.table(PAPER, "table-9")["days_per_month"], {"at": place})
+    days = found.number("model", "days")
+    first = theirs(row, "initial_communication_MB") * MIB.size
+    day = theirs(row, "online_communication_MB_month") * MIB.size / month
+    first_time, day_time = theirs(row, "client_init_s"), theirs(row, "client_running_s_month") / month
+    values = (
+        size(first),
+        seconds(first_time),
+        size(day),
+        size(first + day * days),
+        seconds(first_time + day_time * days),
+    )
+    return dict(zip(rows, values, strict=True))
+
+
+def client_table(found: Result) -> Table:
+    model = found.figures["model"]
+    table = Table(
+        f"{NAME}-client",
+        "A client's week",
+        [
+            "",
+            "one database",
+            "one database, a sync a day",
+            "two tiers",
+            f"index form, {model['shards']} shards",
+            "FrodoPIR, published",
+        ],
+        about=f"One client with {model['syncs_a_day']} syncs and {model['look_ups_a_day']} look-ups a day. A day is "
+        "what its syncs and look-ups take; the week has in addition what is fetched once, hints and shard tables, of "
+        "the tiers' base too. Manifests are left out. The tiers' week was run whole; the others' is computed from the "
+        "rows above it. One database with a sync a day has a layout of its own, and only bytes, from the planner. A "
+        f"look-up in the tiers asks both. {model['look_ups_without_list']} look-ups a day stand for a client without a "
+        "list of prefixes, and are made up. The index form needs that list. The paper's are estimates, without it, of "
+        f"{published.machine(PAPER, 'table-9')}.",
+    )
+    clients = (
+        measured_client(found, found.part("plain")),
+        client_once_a_day(found),
+        client_of_tiers(found),
+        measured_client(found, found.part("index")),
+    )
+    few, many = found.number("model", "look_ups_a_day"), found.number("model", "look_ups_without_list")
+    first, first_time, day = "once", "once, time", f"a day, {model['look_ups_a_day']} look-ups"
+    whole, whole_time = "the week", "the week, time"
+    beside = published_cells(found, [first, first_time, day, whole, whole_time])
+
+    def add(label: str, cells: list[Cell]) -> None:
+        table.add(label, *cells, beside.get(label, NOTHING))
+
+    add(first, [size(each.once) for each in clients])
+    add(first_time, [seconds(each.once_seconds) for each in clients])
+    add("each sync", [size(each.sync) for each in clients])
+    add("each sync, time", [seconds(each.sync_seconds) for each in clients])
+    add("each look-up", [size(each.look_up) for each in clients])
+    add("each look-up, time", [seconds(each.look_up_seconds) for each in clients])
+    add(day, [size(each.day(few)) for each in clients])
+    # Without a list there is no index form.
+    cells = [size(each.day(many)) for each in clients[:-1]]
+    add(f"a day, {model['look_ups_without_list']} look-ups", [*cells, NOTHING])
+    add(whole, [size(each.week) for each in clients])
+    add(whole_time, [seconds(each.week_seconds) for each in clients])
+    prefix = found.number("model", "prefix_bytes")
+    added = found.number("model", "added") * found.number("model", "updates")
+    add("besides, the list of prefixes: once", [NOTHING] * 3 + [size(prefix * found.number("model", "urls"))])
+    add("besides, what the week adds to it", [NOTHING] * 3 + [size(prefix * added)])
+    return table
+
+
+def look_up_table(found: Result) -> Table:
+    model = found.figures["model"]
+    table = Table(
+        f"{NAME}-lookup",
+        "A look-up",
+        ["", "one database", "tiers: base", "tiers: additions", "both tiers", f"index form, {model['shards']} shards"],
+        about=f"Server and client with {model['threads']} threads each, on the same processors; the additions as they "
+        "are at the end of the week. Both tiers: one after the other; a client may ask them at the same time.",
+    )
+    plain, index = found.part("plain", "look_up"), found.part("index", "look_up")
+    base, recent = found.part("tiers", "look_up", "base"), found.part("tiers", "look_up", "recent")
+    for what, name, show in (
+        ("query", "query_bytes", size),
+        ("response", "response_bytes", size),
+        ("client prepares", "prepare_seconds", seconds),
+        ("server answers", "server_seconds", seconds),
+        ("client decodes", "decode_seconds", seconds),
+        ("in all", "total_seconds", seconds),
+    ):
+        tiers = [base.number(name), recent.number(name)]
+        numbers = [plain.number(name), *tiers, tiers[0] + tiers[1], index.number(name)]
+        table.add(what, *map(show, numbers))
+    for what, name in (
+        ("yardstick: streaming reads, GB/s", "read_bytes_per_second"),
+        ("yardstick: multiply instruction, G/s", "peak_multiply_adds_per_second"),
+    ):
+        cells = [shown(each.number(name) / 1e9) for each in (plain, base, recent, index)]
+        table.add(what, *cells[:3], NOTHING, cells[3])
+    return table
+
+
+def tables(made: Comparison) -> list[Table]:
+    found = made.results.find(FILE)
+    return [server_table(found), client_table(found), look_up_table(found)] if found else []
+
+
+if __name__ == "__main__":
+    import measure as every
+
+    sys.exit(every.main(["--only", f"application.{NAME}", "--again", *sys.argv[1:]]))
