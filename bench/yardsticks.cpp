@@ -82,6 +82,27 @@ Sum widest_sum() {
 #if defined(__x86_64__)
 #define BLINDFUSE_REGISTER(x) "+v"(x)
 
+// Of four sums of tiles, as many as a product of two by two has. Only where the engine has tiles:
+// it asked the system for them.
+[[gnu::target("amx-tile,amx-int8")]] void loop_amx(uint64_t count) {
+  struct alignas(64) {
+    uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16};
+  } config;
+  asm volatile("" : : "r"(&config) : "memory");
+  _tile_loadconfig(&config);
+  _tile_zero(4);
+  _tile_zero(5);
+  for (uint64_t i = 0; i < count; ++i) {
+    _tile_dpbsud(0, 4, 5);
+    _tile_dpbsud(1, 4, 5);
+    _tile_dpbsud(2, 4, 5);
+    _tile_dpbsud(3, 4, 5);
+  }
+  _tile_release();
+}
+
 [[gnu::target("avx512f,avx512vnni")]] void loop_avx512vnni(uint64_t count) {
   BLINDFUSE_CHAINS(20, __m512i, __m512i, _mm512_dpbusd_epi32);
 }
@@ -119,6 +140,7 @@ struct Loop {
 };
 constexpr std::array kLoops = {
 #if defined(__x86_64__)
+    Loop{"amx", loop_amx, 4 * 16 * 16 * 16},
     Loop{"avx512vnni", loop_avx512vnni, 20 * 16},
     Loop{"avxvnni", loop_avxvnni, 10 * 8},
     Loop{"avx512", loop_avx512, 20 * 16},

@@ -15,7 +15,7 @@ pkg_check_modules(httplib QUIET IMPORTED_TARGET cpp-httplib)
 blindfuse_require(httplib_FOUND cpp-httplib libcpp-httplib-dev)
 
 # src: the protocol, what both sides compute.
-file(GLOB protocol_sources CONFIGURE_DEPENDS src/*.cpp)
+file(GLOB protocol_sources CONFIGURE_DEPENDS src/*.cpp src/ring/*.cpp)
 list(REMOVE_ITEM protocol_sources ${CMAKE_SOURCE_DIR}/src/errors.cpp)
 add_library(blindfuse_protocol STATIC ${protocol_sources})
 target_link_libraries(blindfuse_protocol PUBLIC blindfuse_errors OpenSSL::Crypto nlohmann_json::nlohmann_json)

@@ -13,9 +13,6 @@
 namespace blindfuse {
 namespace {
 
-// A block's packed queries (12 KiB each) stay in the second-level cache while the block passes.
-constexpr uint64_t kQueriesAtOnce = 32;
-
 class CpuEngine final : public Engine {
  public:
   CpuEngine(const MultiplyKernel& kernel, std::shared_ptr<Matrix> matrix, unsigned thread_count)
@@ -24,9 +21,7 @@ class CpuEngine final : public Engine {
         shared_matrix_(std::move(matrix)),
         matrix_(*shared_matrix_),
         threads_(thread_count) {
-    for (unsigned i = 0; i < threads_.count(); ++i) {
-      packed_.emplace_back(kQueriesAtOnce * Matrix::kBlockRows * sizeof(uint32_t));
-    }
+    for (unsigned i = 0; i < threads_.count(); ++i) packed_.emplace_back(kernel);
   }
 
   std::string_view name() const override { return name_; }
@@ -129,18 +124,17 @@ class CpuEngine final : public Engine {
   void multiply_part(unsigned index, QueryBatch queries, RowRange all, RowRange rows, Share columns,
                      ProductBatch products) {
     if (columns.first == columns.last) return;
-    for (uint64_t b = 0; b < queries.count; b += kQueriesAtOnce) {
+    for (uint64_t b = 0; b < queries.count; b += kernel_.queries_at_once) {
       QueryBatch some = queries;
       some.words += b * queries.stride;
-      some.count = std::min(kQueriesAtOnce, queries.count - b);
+      some.count = std::min<uint64_t>(kernel_.queries_at_once, queries.count - b);
       ProductBatch sums = products;
       sums.words += b * products.stride + columns.first;
       for (uint64_t row = rows.first; row < rows.last;) {
         const uint64_t block = row / Matrix::kBlockRows;
         const uint64_t end = std::min(rows.last, (block + 1) * Matrix::kBlockRows);
         const uint64_t row_in_block = row % Matrix::kBlockRows;
-        packed_[index].pack(kernel_, some, {row - all.first, end - all.first},
-                            row_in_block % kGroupRows);
+        packed_[index].pack(some, {row - all.first, end - all.first}, row_in_block % kGroupRows);
         // Behind the last row come other queries, or another product.
         const uint64_t next_row = end < rows.last ? end : rows.first;
         multiply_block(packed_[index].task(), block, row_in_block / kGroupRows, columns, sums,

@@ -22,8 +22,8 @@ double measure_seconds(const MultiplyKernel& kernel) {
   }();
   const std::vector<uint32_t> words(kRows * kQueries, 0x89abcdef);
   std::vector<uint32_t> products(kQueries * kColumns);
-  PackedQueries queries(4 * kRows * kQueries);
-  queries.pack(kernel, {words.data(), kQueries, kRows}, {0, kRows}, 0);
+  PackedQueries queries(kernel);
+  queries.pack({words.data(), kQueries, kRows}, {0, kRows}, 0);
   KernelTask task = queries.task();
   task.tiles = matrix.tile(0, 0);
   task.next = task.tiles;

@@ -8,7 +8,7 @@ namespace {
 // In the order in which they are usually fast.
 constexpr std::array kKernels = {
 #if defined(__x86_64__)
-    &kMultiplyAvx512Vnni, &kMultiplyAvxVnni, &kMultiplyAvx512, &kMultiplyAvx2,
+    &kMultiplyAmx,      &kMultiplyAvx512Vnni, &kMultiplyAvxVnni, &kMultiplyAvx512, &kMultiplyAvx2,
 #elif defined(__aarch64__)
     &kMultiplyNeonDotprod,
 #endif

@@ -38,6 +38,7 @@ struct KernelTask {
   size_t group_count;
   uint32_t* products;
   size_t product_stride;  // words
+  uint8_t* scratch;       // the kernel's scratch_bytes, aligned to 64; nobody else's meanwhile
 };
 
 struct MultiplyKernel {
@@ -47,6 +48,10 @@ struct MultiplyKernel {
   // group_count * kGroupBytes bytes, aligned to 64.
   void (*pack)(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed);
   void (*multiply)(const KernelTask& task);
+  // At most so many in a task: their packed groups of a block (12 KiB a query) stay in the
+  // second-level cache while the block passes.
+  size_t queries_at_once = 32;
+  size_t scratch_bytes = 0;
 };
 
 // All kernels that were compiled for this kind of processor, the best guess first; the last one
@@ -58,6 +63,7 @@ extern const MultiplyKernel kMultiplyAvx2;
 extern const MultiplyKernel kMultiplyAvx512;
 extern const MultiplyKernel kMultiplyAvxVnni;
 extern const MultiplyKernel kMultiplyAvx512Vnni;
+extern const MultiplyKernel kMultiplyAmx;
 extern const MultiplyKernel kMultiplyNeonDotprod;
 
 }  // namespace blindfuse

@@ -56,15 +56,21 @@ void pack_slowly(const MultiplyKernel& kernel, const Words& words, RowRange rang
 
 }  // namespace
 
-PackedQueries::PackedQueries(size_t bytes_max)
-    : bytes_max_(bytes_max), bytes_(static_cast<uint8_t*>(operator new(bytes_max, kAlignment))) {}
+PackedQueries::PackedQueries(const MultiplyKernel& kernel)
+    : kernel_(kernel),
+      bytes_max_(kernel.queries_at_once * Matrix::kBlockRows * sizeof(uint32_t)),
+      bytes_(allocate(bytes_max_)),
+      scratch_(allocate(kernel.scratch_bytes)) {}
+
+PackedQueries::Buffer PackedQueries::allocate(size_t bytes) {
+  return Buffer(static_cast<uint8_t*>(operator new(bytes, kAlignment)));
+}
 
 void PackedQueries::Deleter::operator()(uint8_t* bytes) const {
   operator delete(bytes, kAlignment);
 }
 
-void PackedQueries::pack(const MultiplyKernel& kernel, const QueryBatch& queries, RowRange words,
-                         size_t lead) {
+void PackedQueries::pack(const QueryBatch& queries, RowRange words, size_t lead) {
   group_count_ = (lead + words.size() + kGroupRows - 1) / kGroupRows;
   query_count_ = queries.count;
   const size_t query_bytes = group_count_ * kGroupBytes;
@@ -76,9 +82,9 @@ void PackedQueries::pack(const MultiplyKernel& kernel, const QueryBatch& queries
     const Words query(queries, b);
     uint8_t* packed = bytes_.get() + b * query_bytes;
     const uint32_t* whole_words = query.panel_of(words.first);
-    pack_groups(kernel, whole_words, whole_words + queries.stride, queries.panel_stride, whole,
+    pack_groups(kernel_, whole_words, whole_words + queries.stride, queries.panel_stride, whole,
                 packed);
-    pack_slowly(kernel, query, {words.first + whole * kGroupRows, words.last}, lead,
+    pack_slowly(kernel_, query, {words.first + whole * kGroupRows, words.last}, lead,
                 packed + whole * kGroupBytes);
   }
 }
@@ -89,6 +95,7 @@ KernelTask PackedQueries::task() const {
   task.query_stride = group_count_ * kGroupBytes;
   task.query_count = query_count_;
   task.group_count = group_count_;
+  task.scratch = scratch_.get();
   return task;
 }
 

@@ -814,11 +814,97 @@ def index_file():
             "queries": queries}
 
 
+# --- Packed responses: the ring -----------------------------------------------------------------
+
+RING_DIMENSION = 2048
+RING_MODULUS = 4294955009
+
+
+def ring_root():
+    """The smallest number's power that has order 4096."""
+    for g in range(2, 1000):
+        root = pow(g, (RING_MODULUS - 1) // 4096, RING_MODULUS)
+        if pow(root, 2048, RING_MODULUS) == RING_MODULUS - 1:
+            return root
+    raise AssertionError("no root")
+
+
+def ring_exponent(k):
+    """Point k is this power of the root."""
+    return pow(5, k, 4096) if k < 1024 else 4096 - pow(5, k - 1024, 4096)
+
+
+def ring_nonce(number):
+    return bytes(4) + struct.pack("<Q", number)
+
+
+def ring_block(seed, j):
+    return chacha20_words(seed, ring_nonce(j), RING_DIMENSION)
+
+
+def ring_key_mask(seed, key, digit):
+    words = chacha20_words(seed, ring_nonce(2**63 + 3 * key + digit), RING_DIMENSION + 64)
+    return [w for w in words if w < RING_MODULUS][:RING_DIMENSION]
+
+
+def ring_value(coefficients, point):
+    value = 0
+    for c in reversed(coefficients):
+        value = (value * point + c) % RING_MODULUS
+    return value
+
+
+def nearest(numerator, denominator):
+    """Halves are rounded up."""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def ring_digits(x):
+    """Of the centered number over 256, rounded; each digit but the last in -128 .. 127."""
+    x = nearest(x - RING_MODULUS if x > RING_MODULUS // 2 else x, 256)
+    low = (x + 128) % 256 - 128
+    x = (x - low) // 256
+    middle = (x + 128) % 256 - 128
+    return [low, middle, (x - middle) // 256]
+
+
+def ring_file():
+    seed = stream("vectors/ring/seed", 32)
+    root = ring_root()
+    polynomial = [w % RING_MODULUS for w in ring_block(seed, 0)]
+    some = [0, 1, 2, 511, 1023, 1024, 1025, 2047]
+    numbers = [0, 1, 127, 128, 129, 255, 256, 384, 32767, 32768, 65536, RING_MODULUS // 2,
+               RING_MODULUS // 2 + 1, RING_MODULUS - 1, *(w % RING_MODULUS for w in stream_words("vectors/ring/x", 20))]
+    words = [0, 1, 2**31 - 1, 2**31, 2**32 - 1, *stream_words("vectors/ring/words", 10)]
+
+    def polynomial_of(name, values, **members):
+        return {**members, "first": values[:4], "last": values[-2:],
+                "sha256": sha256(words_to_bytes(values)).hex(), "name": name}
+
+    return {
+        "about": "docs/PROTOCOL.md does not use these yet: the ring of packed responses.",
+        "dimension": RING_DIMENSION, "modulus": RING_MODULUS, "root": root, "seed": seed.hex(),
+        "points": [{"point": k, "exponent": ring_exponent(k),
+                    "value": pow(root, ring_exponent(k), RING_MODULUS)} for k in some],
+        "blocks": [polynomial_of("a", ring_block(seed, j), j=j) for j in (0, 1, 1000)],
+        "key_masks": [polynomial_of("w", ring_key_mask(seed, key, digit), key=key, digit=digit)
+                      for key in (0, 1) for digit in (0, 1, 2)],
+        "values_of_block_0": [{"point": k, "value": ring_value(polynomial, pow(root, ring_exponent(k), RING_MODULUS))}
+                              for k in some],
+        "digits": [{"x": x, "digits": ring_digits(x)} for x in numbers],
+        "lift": [{"word": w, "lifted": nearest(w * RING_MODULUS, 2**32) % RING_MODULUS} for w in words],
+        "lower": [{"x": x, "bits": bits, "lowered": nearest(x * 2**bits, RING_MODULUS) % 2**bits}
+                  for bits in (8, 10, 18) for x in numbers],
+        "raise": [{"number": t, "bits": bits, "raised": nearest(t * RING_MODULUS, 2**bits) % RING_MODULUS}
+                  for bits, t in ((8, 0), (8, 1), (8, 128), (8, 255), (10, 513), (18, 1), (18, 262143))],
+    }
+
+
 FILES = {"key_hash.json": key_hash_file, "fuse_slots.json": fuse_slots_file,
          "record.json": record_file, "public_matrix.json": public_matrix_file,
          "bit_packing.json": bit_packing_file, "manifest.json": manifest_file,
          "shard_table.json": shard_table_file, "database_keyword.json": keyword_file,
-         "database_index.json": index_file}
+         "database_index.json": index_file, "ring.json": ring_file}
 
 
 def pretty(value, indent=0):

@@ -1,0 +1,108 @@
+// What the stages of packed responses cost, by instruction set: transforms, the server's hint
+// polynomials and packing tables, packing, and a client's query. One thread throughout; bytes of a
+// table are counted once a query.
+#include <benchmark/benchmark.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "client/ring_query.h"
+#include "host/packing/hint_polynomials.h"
+#include "host/packing/packing_table_builder.h"
+#include "host/packing/response_packer.h"
+
+namespace blindfuse {
+namespace {
+
+using benchmark::Counter;
+using benchmark::State;
+using ring::kDimension;
+using Coefficients = std::array<uint32_t, kDimension>;
+
+constexpr uint32_t kRows = 75'776;  // 37 blocks: a million keys in 16 shards
+
+const ring::PublicPolynomials& polynomials() {
+  static const ring::PublicPolynomials made(ChaChaKey{});
+  return made;
+}
+
+std::vector<uint32_t> random_words(size_t count) {
+  std::vector<uint32_t> words(count);
+  std::mt19937 random(3);
+  for (uint32_t& word : words) word = static_cast<uint32_t>(random());
+  return words;
+}
+
+void report_bytes(State& state, double bytes_each) {
+  state.counters["bytes_per_second"] =
+      Counter(bytes_each, Counter::kIsIterationInvariantRate, Counter::OneK::kIs1000);
+}
+
+void Transform(State& state, const RingKernel& kernel) {
+  const auto transform = make_transform(kernel, ring::kPackingModulus);
+  Coefficients polynomial{};
+  polynomial[1] = 1;
+  for (auto _ : state) {
+    transform->forward(polynomial);
+    transform->inverse(polynomial);
+  }
+}
+
+void HintOfAColumn(State& state, const RingKernel& kernel) {
+  const HintPolynomials hint(polynomials(), kRows, kernel);
+  std::vector<int8_t> column(kRows);
+  std::mt19937 random(4);
+  for (int8_t& byte : column) byte = static_cast<int8_t>(random());
+  Coefficients made;
+  for (auto _ : state) hint.compute(column, made);
+  report_bytes(state, kRows);
+}
+
+void MakeTable(State& state, const RingKernel& kernel) {
+  const PackingTableBuilder builder(polynomials(), kernel);
+  const std::vector<uint32_t> hints = random_words(kDimension * kDimension);
+  std::vector<uint32_t> table(kTableWords);
+  Coefficients mask;
+  for (auto _ : state) builder.build(hints, MutablePackingTable(table), mask);
+}
+
+void Pack(State& state, const RingKernel& kernel) {
+  const auto batch = static_cast<size_t>(state.range(0));
+  const ResponsePacker packer(kernel);
+  std::vector<uint32_t> table = random_words(kTableWords);
+  for (uint32_t& word : table) word %= ring::kPackingModulus;
+  const std::vector<uint32_t> words = random_words(kDimension);
+  const PackingKeys keys = PackingKeys::read(
+      prepare_ring_query(polynomials(), kDimension, fill_from_system).packing_keys);
+  std::vector<Coefficients> bodies(batch);
+  std::vector<ResponsePacker::Task> tasks;
+  for (Coefficients& body : bodies) tasks.push_back({&keys, words, body});
+  for (auto _ : state) packer.pack(PackingTable(table), tasks);
+  report_bytes(state, 4.0 * kTableWords * static_cast<double>(batch));
+}
+
+void PrepareRingQuery(State& state) {
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(prepare_ring_query(polynomials(), kRows, fill_from_system));
+  }
+}
+BENCHMARK(PrepareRingQuery)->Unit(benchmark::kMillisecond);
+
+const int kRegistered = [] {
+  for (const RingKernel& kernel : ring_kernels()) {
+    const auto add = [&](const char* name, void (*stage)(State&, const RingKernel&)) {
+      return benchmark::RegisterBenchmark(
+          (std::string(name) + "/" + std::string(kernel.name)).c_str(),
+          [stage, &kernel](State& state) { stage(state, kernel); });
+    };
+    add("Transform", Transform)->Unit(benchmark::kMicrosecond);
+    add("HintOfAColumn", HintOfAColumn)->Unit(benchmark::kMillisecond);
+    add("MakeTable", MakeTable)->Unit(benchmark::kMillisecond);
+    add("Pack", Pack)->ArgName("batch")->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond);
+  }
+  return 0;
+}();
+
+}  // namespace
+}  // namespace blindfuse

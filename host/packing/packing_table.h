@@ -1,0 +1,53 @@
+// What packs the responses of 2048 columns into one polynomial: the digits of every mask that a
+// packing key takes from one automorphism of the secret to the next (docs/PROTOCOL.md, packed
+// responses). It depends on the matrix and on public seeds alone, so it is made when a database is
+// built, and read whole for every batch of queries.
+//
+// The order is that of reading: 16 points (a cache line) of every digit of every switch, then the
+// next 16 points, so that sums stay in registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "src/ring/automorphism.h"
+#include "src/ring/gadget.h"
+#include "src/ring/public_polynomials.h"
+#include "src/ring/ring_dimension.h"
+
+namespace blindfuse {
+
+// A switch takes a mask under g(s), for the automorphism g = 5^i or -5^i, to one under g'(s), with
+// i one less: it multiplies its digits with g' of the first key. The last takes -1 to 1, with the
+// second key. In the order in which they happen: down the powers of 5, down their negatives, the
+// last.
+inline constexpr size_t kChainSwitches = ring::kOrbit - 1;
+inline constexpr size_t kSwitches = 2 * kChainSwitches + 1;
+
+struct Switch {
+  ring::KeyIndex key = ring::KeyIndex::kFive;
+  ring::Automorphism to;  // g'
+
+  static constexpr Switch number(size_t i) {
+    if (i == 2 * kChainSwitches) return {ring::KeyIndex::kMinusOne, {}};
+    const bool negative = i >= kChainSwitches;
+    const size_t step = i - (negative ? kChainSwitches : 0);
+    return {ring::KeyIndex::kFive, {kChainSwitches - 1 - step, negative}};
+  }
+};
+
+inline constexpr size_t kPointsTogether = 16;
+inline constexpr size_t kPointGroups = ring::kDimension / kPointsTogether;
+inline constexpr size_t kGroupWords = kSwitches * ring::kDigits * kPointsTogether;
+inline constexpr size_t kTableWords = kPointGroups * kGroupWords;  // 50.3 MB
+
+// Where the 16 words of a digit of a switch begin that belong to a group of points.
+constexpr size_t table_place(size_t group, size_t number, size_t digit) {
+  return (group * kSwitches + number) * ring::kDigits * kPointsTogether + digit * kPointsTogether;
+}
+
+using PackingTable = std::span<const uint32_t, kTableWords>;
+using MutablePackingTable = std::span<uint32_t, kTableWords>;
+
+}  // namespace blindfuse

@@ -1,0 +1,45 @@
+// What transforms on vectors of N lanes read besides a polynomial: the factors of RingTransform's
+// butterflies, in the order in which such a transform takes them.
+//
+// The levels whose butterflies are N or more apart multiply a whole vector with one factor. For the
+// last log2 N levels, tiles of N x N coefficients are transposed, so that these, too, go from
+// vector to vector; then each lane has its own factor. Points are gathered out of the transposed
+// tiles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/ring/prime_field.h"
+
+namespace blindfuse {
+
+// For kernels, which are compiled for other processors and so use nothing but plain memory.
+struct TransformView {
+  uint32_t modulus, inverse_of_modulus;
+  ring::Factor two32;           // 2^32 as a factor: takes a division by 2^32 back
+  ring::Factor scale;           // 1 / 2048
+  const ring::Factor* forward;  // 2048 / N, the first is not used
+  const ring::Factor* inverse;
+  // For each tile N - 1 pairs of vectors, values and scaled: one pair for the level N / 2 apart,
+  // two for the next, and so on.
+  const uint32_t* forward_tail;
+  const uint32_t* inverse_tail;
+  const int32_t* place_of_point;  // in the transposed tiles
+  const int32_t* point_of_place;
+};
+
+class TransformTables {
+ public:
+  TransformTables(const ring::PrimeField& field, size_t lanes);
+  const TransformView& view() const { return view_; }
+
+ private:
+  std::vector<ring::Factor> forward_, inverse_;
+  std::vector<uint32_t> forward_tail_, inverse_tail_;
+  std::vector<int32_t> place_of_point_, point_of_place_;
+  TransformView view_;
+};
+
+}  // namespace blindfuse

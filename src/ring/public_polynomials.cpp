@@ -1,0 +1,32 @@
+#include "src/ring/public_polynomials.h"
+
+#include <array>
+
+#include "src/errors.h"
+#include "src/ring/prime_field.h"
+
+namespace blindfuse::ring {
+namespace {
+
+constexpr uint64_t kKeyMasks = uint64_t{1} << 63;
+// A word is at or above the modulus with probability 2^-18.4: that 2048 words in 2112 are not
+// enough happens with a probability far below 2^-1000.
+constexpr size_t kWordsDrawn = kDimension + 64;
+
+}  // namespace
+
+void PublicPolynomials::fill_block(uint32_t j, MutablePolynomial words) const {
+  chacha20_keystream(seed_, j, words);
+}
+
+void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const {
+  std::array<uint32_t, kWordsDrawn> words;
+  chacha20_keystream(seed_, kKeyMasks + kDigits * static_cast<uint64_t>(key) + k, words);
+  size_t filled = 0;
+  for (const uint32_t word : words) {
+    if (word < kPackingModulus && filled < kDimension) values[filled++] = word;
+  }
+  invariant(filled == kDimension, "the keystream has enough words below the modulus");
+}
+
+}  // namespace blindfuse::ring

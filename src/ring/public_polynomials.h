@@ -1,0 +1,33 @@
+// The public polynomials of packed responses, expanded from a seed.
+#pragma once
+
+#include <cstdint>
+
+#include "src/chacha20.h"
+#include "src/ring/gadget.h"
+#include "src/ring/ring_dimension.h"
+
+namespace blindfuse::ring {
+
+// Packing keys: of the automorphism X -> X^5, and of X -> X^-1 (InsPIRe, ePrint 2025/1352).
+enum class KeyIndex : uint8_t { kFive, kMinusOne };
+inline constexpr size_t kKeys = 2;
+
+class PublicPolynomials {
+ public:
+  explicit PublicPolynomials(const ChaChaKey& seed) : seed_(seed) {}
+
+  // a_j, which rows 2048 j .. 2048 j + 2047 are asked for with: uniform words, the first 8192 bytes
+  // of the keystream with nonce j.
+  void fill_block(uint32_t j, MutablePolynomial words) const;
+
+  // w, the mask of digit k of a packing key: uniform modulo the packing modulus, at the points of
+  // RingTransform. The words of the keystream with nonce 2^63 + 3 key + k that are below the
+  // modulus, in their order.
+  void fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const;
+
+ private:
+  ChaChaKey seed_;
+};
+
+}  // namespace blindfuse::ring

@@ -1,0 +1,22 @@
+// The ring of packed responses: Z[X] / (X^d + 1) with d = 2048 (docs/PROTOCOL.md; the parameters
+// are those of SandwichPIR, ePrint 2026/1816, section 5).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace blindfuse::ring {
+
+inline constexpr size_t kDimension = 2048;
+
+// The 2 d-th cyclotomic field has the automorphisms X -> X^g for odd g below 2 d = 4096. They are
+// the powers of 5, and their negatives.
+inline constexpr uint32_t kOrder = 2 * kDimension;
+inline constexpr size_t kOrbit = kDimension / 2;  // distinct powers of 5
+
+// Coefficients, lowest first, or values at the points of RingTransform.
+using Polynomial = std::span<const uint32_t, kDimension>;
+using MutablePolynomial = std::span<uint32_t, kDimension>;
+
+}  // namespace blindfuse::ring

@@ -1,0 +1,84 @@
+#include "src/ring/gadget.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "src/ring/modulus_switch.h"
+
+namespace blindfuse::ring {
+namespace {
+
+constexpr int64_t kModulus = kPackingModulus;
+
+TEST(Gadget, DigitsAreCloseAndSmall) {
+  const PrimeField field(kPackingModulus);
+  std::mt19937_64 generator(1);
+  const auto check = [&](uint32_t x) {
+    int64_t sum = 0;
+    const auto found = digits(x, field);
+    for (size_t k = 0; k < kDigits; ++k) {
+      EXPECT_GE(found[k], -128) << x;
+      EXPECT_LE(found[k], k + 1 < kDigits ? 127 : 128) << x;
+      sum += int64_t{found[k]} * gadget(k);
+    }
+    const int64_t apart =
+        ((sum - x) % kModulus + kModulus + kModulus / 2) % kModulus - kModulus / 2;
+    EXPECT_LE(std::abs(apart), 128) << x;
+  };
+  for (const uint32_t x : {0u, 1u, 127u, 128u, 129u, 32767u, 32768u, 0x7f7f80u, 0x7f808080u,
+                           kPackingModulus / 2, kPackingModulus / 2 + 1, kPackingModulus - 129,
+                           kPackingModulus - 128, kPackingModulus - 1}) {
+    check(x);
+  }
+  for (int i = 0; i < 100'000; ++i) check(static_cast<uint32_t>(generator() % kPackingModulus));
+}
+
+TEST(Gadget, OfNumbersWorkedByHand) {
+  const PrimeField field(kPackingModulus);
+  using Digits = std::array<int32_t, kDigits>;
+  EXPECT_EQ(digits(0, field), (Digits{0, 0, 0}));
+  EXPECT_EQ(digits(0x100, field), (Digits{1, 0, 0}));
+  EXPECT_EQ(digits(0x17f, field), (Digits{1, 0, 0}));
+  EXPECT_EQ(digits(0x180, field), (Digits{2, 0, 0}));
+  // 0x80 = 128 is -128 and a carry.
+  EXPECT_EQ(digits(0x8000, field), (Digits{-128, 1, 0}));
+  EXPECT_EQ(digits(kPackingModulus - 0x010203 * 0x100, field), (Digits{-3, -2, -1}));
+}
+
+TEST(ModulusSwitch, GoesToTheNearest) {
+  EXPECT_EQ(lift(0), 0u);
+  EXPECT_EQ(lift(1), 1u);
+  // 2^31 Q / 2^32 = 2147477504.5, rounded up.
+  EXPECT_EQ(lift(0x80000000u), 2147477505u);
+  EXPECT_EQ(lift(0xffffffffu), kPackingModulus - 1);
+  EXPECT_EQ(lower(0, 8), 0u);
+  EXPECT_EQ(lower(kPackingModulus - 1, 8), 0u);
+  // Q / 256 = 16777168.0039.
+  EXPECT_EQ(lower(16777168, 8), 1u);
+  EXPECT_EQ(lower(8388584, 8), 0u);
+  EXPECT_EQ(lower(8388585, 8), 1u);
+  EXPECT_EQ(raise(1, 8), 16777168u);
+  EXPECT_EQ(raise(128, 8), 2147477505u);
+}
+
+TEST(ModulusSwitch, ThereAndBackIsNear) {
+  std::mt19937_64 generator(2);
+  const PrimeField field(kPackingModulus);
+  for (int i = 0; i < 10'000; ++i) {
+    const auto x = static_cast<uint32_t>(generator() % kPackingModulus);
+    for (const unsigned bits : {1u, 9u, 10u, 18u, 31u, 32u}) {
+      const uint32_t lowered = lower(x, bits);
+      EXPECT_LT(lowered, uint64_t{1} << bits);
+      const int64_t apart = field.centered(field.subtract(raise(lowered, bits), x));
+      EXPECT_LE(std::abs(apart), (int64_t{1} << (32 - bits)) / 2 + 1) << x << " " << bits;
+    }
+    const auto word = static_cast<uint32_t>(generator());
+    const int64_t apart = static_cast<int32_t>(lower(lift(word), 32) - word);
+    EXPECT_LE(std::abs(apart), 1) << word;
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse::ring

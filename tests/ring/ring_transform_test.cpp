@@ -1,0 +1,126 @@
+#include "src/ring/ring_transform.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "src/ring/automorphism.h"
+#include "src/ring/butterflies.h"
+#include "tests/ring/plain_ring.h"
+
+namespace blindfuse::ring {
+namespace {
+
+using testing::Coefficients;
+
+class Transforms : public ::testing::TestWithParam<uint32_t> {
+ protected:
+  uint32_t modulus() const { return GetParam(); }
+  Coefficients random(uint64_t seed) const { return testing::random_coefficients(seed, modulus()); }
+  Coefficients forward(Coefficients a) const {
+    transform_->forward(a);
+    return a;
+  }
+  // The exponents of w at the points: the orbit of 5, and its negatives.
+  static std::vector<uint32_t> exponents() {
+    std::vector<uint32_t> made;
+    for (uint32_t e = 1; made.size() < kOrbit; e = e * 5 % kOrder) made.push_back(e);
+    for (size_t k = 0; k < kOrbit; ++k) made.push_back(kOrder - made[k]);
+    return made;
+  }
+
+  const std::unique_ptr<const RingTransform> transform_ = portable_transform(GetParam());
+};
+
+TEST_P(Transforms, RootHasOrder4096) {
+  EXPECT_EQ(testing::power(root_of_one(transform_->field()), kDimension, modulus()), modulus() - 1);
+}
+
+TEST_P(Transforms, PointsAreAllRoots) {
+  const std::vector<uint32_t> found = exponents();
+  EXPECT_EQ(std::set<uint32_t>(found.begin(), found.end()).size(), kDimension);
+}
+
+TEST_P(Transforms, GivesValuesAtThePoints) {
+  const Coefficients a = random(1);
+  const Coefficients values = forward(a);
+  const std::vector<uint32_t> powers = exponents();
+  for (size_t k = 0; k < kDimension; k += 13) {
+    const uint64_t point = testing::power(root_of_one(transform_->field()), powers[k], modulus());
+    EXPECT_EQ(values[k], testing::value_at(a, point, modulus())) << k;
+  }
+}
+
+TEST_P(Transforms, GoesThereAndBack) {
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    const Coefficients a = random(seed);
+    Coefficients b = forward(a);
+    transform_->inverse(b);
+    EXPECT_EQ(a, b);
+  }
+  Coefficients largest;
+  largest.fill(modulus() - 1);
+  Coefficients b = forward(largest);
+  transform_->inverse(b);
+  EXPECT_EQ(b, largest);
+}
+
+TEST_P(Transforms, MultipliesPointByPoint) {
+  const Coefficients a = random(2);
+  const Coefficients b = random(3);
+  const Coefficients x = forward(a);
+  const Coefficients y = forward(b);
+  Coefficients z;
+  for (size_t i = 0; i < kDimension; ++i) z[i] = transform_->field().multiply(x[i], y[i]);
+  transform_->inverse(z);
+  EXPECT_EQ(z, testing::product(a, b, modulus()));
+}
+
+TEST_P(Transforms, AutomorphismsTurnTheHalves) {
+  const Coefficients a = random(4);
+  const Coefficients values = forward(a);
+  for (const bool negative : {false, true}) {
+    for (const size_t power : {size_t{0}, size_t{1}, size_t{2}, size_t{500}, kOrbit - 1}) {
+      const Automorphism automorphism{power, negative};
+      Coefficients turned;
+      Coefficients expected;
+      apply(automorphism, Polynomial(values), MutablePolynomial(turned));
+      apply_to_coefficients(automorphism, transform_->field(), Polynomial(a),
+                            MutablePolynomial(expected));
+      EXPECT_EQ(turned, forward(expected)) << power << negative;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Moduli, Transforms, ::testing::Values(kPackingModulus, kSecondModulus));
+
+TEST(Automorphism, MovesAMonomialToItsPower) {
+  const PrimeField field(kPackingModulus);
+  Coefficients x{};
+  x[3] = 1;
+  Coefficients out;
+  apply_to_coefficients({1, false}, field, Polynomial(x), MutablePolynomial(out));
+  EXPECT_EQ(out[15], 1u);
+  // X^-3 = -X^2045.
+  apply_to_coefficients({0, true}, field, Polynomial(x), MutablePolynomial(out));
+  EXPECT_EQ(out[2045], kPackingModulus - 1);
+}
+
+// The sum over all automorphisms is 2048 times the constant term.
+TEST(Automorphism, TraceLeavesTheConstant) {
+  const PrimeField field(kPackingModulus);
+  const Coefficients a = testing::random_coefficients(5, kPackingModulus);
+  Coefficients sum{};
+  for (size_t i = 0; i < kDimension; ++i) {
+    Coefficients moved;
+    apply_to_coefficients({i % kOrbit, i >= kOrbit}, field, Polynomial(a),
+                          MutablePolynomial(moved));
+    for (size_t j = 0; j < kDimension; ++j) sum[j] = field.add(sum[j], moved[j]);
+  }
+  Coefficients expected{};
+  expected[0] = field.multiply(a[0], kDimension);
+  EXPECT_EQ(sum, expected);
+}
+
+}  // namespace
+}  // namespace blindfuse::ring

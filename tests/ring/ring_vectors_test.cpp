@@ -1,0 +1,91 @@
+// The ring against tests/vectors/ring.json, which integers in Python made.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "src/ring/butterflies.h"
+#include "src/ring/gadget.h"
+#include "src/ring/modulus_switch.h"
+#include "src/ring/public_polynomials.h"
+#include "src/ring/ring_transform.h"
+#include "src/sha256.h"
+#include "tests/vectors.h"
+
+namespace blindfuse::ring {
+namespace {
+
+using vectors::json;
+using Coefficients = std::array<uint32_t, kDimension>;
+
+class RingVectors : public ::testing::Test {
+ protected:
+  const json file_ = vectors::read_vectors("ring.json");
+  const PublicPolynomials polynomials_{vectors::array_from_hex<32>(file_.at("seed"))};
+  const PrimeField field_{kPackingModulus};
+};
+
+void expect_polynomial(const Coefficients& found, const json& expected) {
+  const auto first = expected.at("first").get<std::vector<uint32_t>>();
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), found.begin()));
+  const auto last = expected.at("last").get<std::vector<uint32_t>>();
+  EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), found.rbegin()));
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(found.data()),
+                                       sizeof found);
+  EXPECT_EQ(vectors::to_hex(sha256(bytes)), expected.at("sha256").get<std::string>());
+}
+
+TEST_F(RingVectors, ConstantsAreThoseOfTheFile) {
+  EXPECT_EQ(file_.at("dimension"), kDimension);
+  EXPECT_EQ(file_.at("modulus"), kPackingModulus);
+  EXPECT_EQ(file_.at("root"), root_of_one(field_));
+}
+
+TEST_F(RingVectors, PublicPolynomialsAreThoseOfTheFile) {
+  Coefficients found;
+  for (const json& block : file_.at("blocks")) {
+    polynomials_.fill_block(block.at("j"), found);
+    expect_polynomial(found, block);
+  }
+  for (const json& mask : file_.at("key_masks")) {
+    polynomials_.fill_key_mask(
+        mask.at("key").get<int>() == 0 ? KeyIndex::kFive : KeyIndex::kMinusOne, mask.at("digit"),
+        found);
+    expect_polynomial(found, mask);
+  }
+}
+
+TEST_F(RingVectors, ValuesAreThoseOfTheFile) {
+  Coefficients polynomial;
+  polynomials_.fill_block(0, polynomial);
+  for (uint32_t& word : polynomial) word = field_.reduce(word);
+  portable_transform(kPackingModulus)->forward(polynomial);
+  for (const json& each : file_.at("values_of_block_0")) {
+    EXPECT_EQ(polynomial[each.at("point").get<size_t>()], each.at("value"));
+  }
+  Coefficients x{};
+  x[1] = 1;
+  portable_transform(kPackingModulus)->forward(x);
+  for (const json& each : file_.at("points")) {
+    EXPECT_EQ(x[each.at("point").get<size_t>()], each.at("value"));
+    EXPECT_EQ(field_.power(root_of_one(field_), each.at("exponent").get<uint64_t>()),
+              each.at("value"));
+  }
+}
+
+TEST_F(RingVectors, DigitsAndModuliAreThoseOfTheFile) {
+  for (const json& each : file_.at("digits")) {
+    const auto found = digits(each.at("x"), field_);
+    EXPECT_EQ(std::vector<int>(found.begin(), found.end()),
+              each.at("digits").get<std::vector<int>>());
+  }
+  for (const json& each : file_.at("lift")) EXPECT_EQ(lift(each.at("word")), each.at("lifted"));
+  for (const json& each : file_.at("lower")) {
+    EXPECT_EQ(lower(each.at("x"), each.at("bits")), each.at("lowered"));
+  }
+  for (const json& each : file_.at("raise")) {
+    EXPECT_EQ(raise(each.at("number"), each.at("bits")), each.at("raised"));
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse::ring
