@@ -3,6 +3,9 @@
 // table are counted once a query.
 #include <benchmark/benchmark.h>
 
+#include <array>
+#include <cstdlib>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -70,15 +73,16 @@ void MakeTable(State& state, const RingKernel& kernel) {
 void Pack(State& state, const RingKernel& kernel) {
   const auto batch = static_cast<size_t>(state.range(0));
   const ResponsePacker packer(kernel);
-  std::vector<uint32_t> table = random_words(kTableWords);
-  for (uint32_t& word : table) word %= ring::kPackingModulus;
+  const std::vector<uint32_t> random = random_words(kTableWords);
+  const std::unique_ptr<uint32_t, void (*)(void*)> table(
+      static_cast<uint32_t*>(std::aligned_alloc(64, 4 * kTableWords)), std::free);
+  for (size_t i = 0; i < kTableWords; ++i) table.get()[i] = random[i] % ring::kPackingModulus;
   const std::vector<uint32_t> words = random_words(kDimension);
-  const PackingKeys keys = PackingKeys::read(
-      prepare_ring_query(polynomials(), kDimension, fill_from_system).packing_keys);
+  std::vector<PackingKeys> keys(batch, PackingKeys::read(std::vector<uint8_t>(kKeyBytes, 0x5a)));
   std::vector<Coefficients> bodies(batch);
   std::vector<ResponsePacker::Task> tasks;
-  for (Coefficients& body : bodies) tasks.push_back({&keys, words, body});
-  for (auto _ : state) packer.pack(PackingTable(table), tasks);
+  for (size_t i = 0; i < batch; ++i) tasks.push_back({&keys[i], words, bodies[i]});
+  for (auto _ : state) packer.pack(PackingTable(table.get(), kTableWords), tasks);
   report_bytes(state, 4.0 * kTableWords * static_cast<double>(batch));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <utility>
 
 #include "src/errors.h"
@@ -23,6 +24,14 @@ using Coefficients = std::array<uint32_t, kDimension>;
 MutablePolynomial polynomial(SecretBuffer<uint32_t>& buffer) {
   return MutablePolynomial(buffer.span().data(), kDimension);
 }
+Polynomial polynomial(const SecretBuffer<uint32_t>& buffer) {
+  return Polynomial(buffer.span().data(), kDimension);
+}
+
+const ring::RingTransform& packing_transform() {
+  static const auto made = ring::portable_transform(ring::kPackingModulus);
+  return *made;
+}
 
 // Ternary words modulo 2^32, modulo the field's prime, without a branch on them.
 void to_field(std::span<const uint32_t> ternary, const ring::PrimeField& field,
@@ -34,20 +43,19 @@ void to_field(std::span<const uint32_t> ternary, const ring::PrimeField& field,
 }
 
 // Fresh ternary numbers at the points.
-SecretBuffer<uint32_t> ternary_values(const ring::RingTransform& transform,
-                                      const RandomSource& random) {
+SecretBuffer<uint32_t> ternary_values(const RandomSource& random) {
   SecretBuffer<uint32_t> values(kDimension);
   sample_ternary(random, values.span());
-  to_field(values.span(), transform.field(), polynomial(values));
-  transform.forward(polynomial(values));
+  to_field(values.span(), packing_transform().field(), polynomial(values));
+  packing_transform().forward(polynomial(values));
   return values;
 }
 
 // values: the secret's at the points.
 std::vector<uint8_t> packing_keys(const ring::PublicPolynomials& polynomials,
-                                  const ring::RingTransform& transform,
-                                  SecretBuffer<uint32_t>& values, const RandomSource& random) {
-  const ring::PrimeField& field = transform.field();
+                                  const SecretBuffer<uint32_t>& values,
+                                  const RandomSource& random) {
+  const ring::PrimeField& field = packing_transform().field();
   std::vector<uint8_t> bytes;
   bytes.reserve(4 * ring::kKeys * ring::kDigits * kDimension);
   constexpr std::array<std::pair<ring::KeyIndex, ring::Automorphism>, ring::kKeys> kAll = {{
@@ -60,7 +68,7 @@ std::vector<uint8_t> packing_keys(const ring::PublicPolynomials& polynomials,
     for (size_t k = 0; k < ring::kDigits; ++k) {
       Coefficients mask;
       polynomials.fill_key_mask(key, k, mask);
-      const SecretBuffer<uint32_t> error = ternary_values(transform, random);
+      const SecretBuffer<uint32_t> error = ternary_values(random);
       for (size_t i = 0; i < kDimension; ++i) {
         const uint32_t masked = field.multiply(values[i], mask[i]);
         const uint32_t digit = field.multiply(moved[i], ring::gadget(k));
@@ -77,7 +85,7 @@ std::vector<uint8_t> packing_keys(const ring::PublicPolynomials& polynomials,
 
 PreparedRingQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
                                      const RandomSource& random) {
-  invariant(row_count % kDimension == 0, "rows are blocks of 2048");
+  invariant(row_count > 0 && row_count % kDimension == 0, "rows are blocks of 2048");
   SecretBuffer<uint32_t> secret(kDimension);
   sample_ternary(random, secret.span());
   SecretBuffer<uint32_t> masked(row_count);
@@ -98,38 +106,41 @@ PreparedRingQuery prepare_ring_query(const ring::PublicPolynomials& polynomials,
     for (size_t i = 0; i < kDimension; ++i) masked[j * kDimension + i] += product[i];
   }
 
-  const auto made = ring::portable_transform(ring::kPackingModulus);
-  const ring::RingTransform& transform = *made;
   SecretBuffer<uint32_t> at_points(kDimension);
-  to_field(secret.span(), transform.field(), polynomial(at_points));
-  transform.forward(polynomial(at_points));
-  std::vector<uint8_t> keys = packing_keys(polynomials, transform, at_points, random);
+  to_field(secret.span(), packing_transform().field(), polynomial(at_points));
+  packing_transform().forward(polynomial(at_points));
+  std::vector<uint8_t> keys = packing_keys(polynomials, at_points, random);
   return {PreparedQuery(std::move(secret), std::move(masked)), std::move(keys)};
+}
+
+DecodingSecret PreparedRingQuery::encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
+                                          std::span<uint8_t> query,
+                                          std::vector<uint8_t>& packing_keys) && {
+  DecodingSecret secret = std::move(query_).encrypt(rows, query_bits, query);
+  packing_keys = std::exchange(packing_keys_, {});
+  return secret;
 }
 
 RingDecoder::RingDecoder(DecodingSecret secret) : secret_(std::move(secret).take()) {
   invariant(secret_.size() == kDimension, "a ring secret has 2048 words");
-  const auto made = ring::portable_transform(ring::kPackingModulus);
-  const ring::RingTransform& transform = *made;
-  to_field(secret_.span(), transform.field(), polynomial(secret_));
-  transform.forward(polynomial(secret_));
+  to_field(secret_.span(), packing_transform().field(), polynomial(secret_));
+  packing_transform().forward(polynomial(secret_));
 }
 
 void RingDecoder::decode(Polynomial mask, Polynomial body,
                          std::span<uint8_t, kDimension> bytes) const {
   SecretBuffer<uint32_t> found(kDimension);
   phases(mask, body, polynomial(found));
-  for (size_t c = 0; c < kDimension; ++c) bytes[c] = static_cast<uint8_t>(ring::lower(found[c], 8));
+  for (size_t c = 0; c < kDimension; ++c) bytes[c] = ring::nearest_byte(found[c]);
 }
 
 void RingDecoder::phases(Polynomial mask, Polynomial body, MutablePolynomial out) const {
-  const auto made = ring::portable_transform(ring::kPackingModulus);
-  const ring::RingTransform& transform = *made;
-  const ring::PrimeField& field = transform.field();
+  if (secret_.empty()) throw std::logic_error("this decoder was moved away");
+  const ring::PrimeField& field = packing_transform().field();
   std::copy(mask.begin(), mask.end(), out.begin());
-  transform.forward(out);
+  packing_transform().forward(out);
   for (size_t i = 0; i < kDimension; ++i) out[i] = field.multiply(out[i], secret_[i]);
-  transform.inverse(out);
+  packing_transform().inverse(out);
   for (size_t c = 0; c < kDimension; ++c) out[c] = field.subtract(body[c], out[c]);
 }
 

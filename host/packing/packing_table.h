@@ -1,10 +1,10 @@
 // What packs the responses of 2048 columns into one polynomial: the digits of every mask that a
-// packing key takes from one automorphism of the secret to the next (docs/PROTOCOL.md, packed
-// responses). It depends on the matrix and on public seeds alone, so it is made when a database is
-// built, and read whole for every batch of queries.
+// packing key takes from one automorphism of the secret to the next (docs/PARAMETERS.md, section
+// 6). It depends on the matrix and on public seeds alone, so it is made when a database is built,
+// and read whole for every batch of queries.
 //
-// The order is that of reading: 16 points (a cache line) of every digit of every switch, then the
-// next 16 points, so that sums stay in registers.
+// The order is that of reading: 16 points (a cache line, when the table is aligned to 64 bytes) of
+// every digit of every switch, then the next 16 points, so that sums stay in registers.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ using Coefficients = std::array<uint32_t, kDimension>;
 size_t at(size_t row, size_t column) { return row * kDimension + column; }
 
 void transpose(std::vector<uint32_t>& square) {
-  constexpr size_t kTile = 32;  // two tiles stay in the first-level cache
+  constexpr size_t kTile = 32;  // two tiles stay near, in the second-level cache
   for (size_t row = 0; row < kDimension; row += kTile) {
     for (size_t column = row; column < kDimension; column += kTile) {
       for (size_t i = row; i < row + kTile; ++i) {

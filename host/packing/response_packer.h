@@ -31,7 +31,7 @@ class ResponsePacker {
   void pack(PackingTable table, std::span<const Task> tasks) const;
 
  private:
-  const RingKernel& kernel_;
+  const RingKernel kernel_;
   std::unique_ptr<const ring::RingTransform> transform_;
 };
 

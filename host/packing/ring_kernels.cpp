@@ -20,7 +20,7 @@ class KernelTransform final : public ring::RingTransform {
   }
 
  private:
-  const RingKernel& kernel_;
+  const RingKernel kernel_;
   const TransformTables tables_;
 };
 

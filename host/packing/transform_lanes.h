@@ -4,7 +4,7 @@
 //   divided(a, b): a b / 2^32 modulo the modulus.
 //
 // Cost: 11 levels of 2048 / 2N butterflies, each five multiplications of vectors and some 14
-// cheaper operations; everything is in the first-level cache.
+// cheaper operations; polynomial, tables and what is between take some 48 KiB.
 #pragma once
 
 #include <cstddef>

@@ -48,11 +48,12 @@ void ExactProducts::to_words(PairOfValues& sum, MutablePolynomial words) const {
   for (size_t i = 0; i < kDimension; ++i) {
     // Garner's formula: the one number below both primes' product with these two remainders.
     const uint32_t first = sum.first[i];
-    const uint32_t apart = second.subtract(sum.second[i], second.reduce(first));
+    const uint32_t apart = second.subtract(sum.second[i], second.subtract(first, kSecondModulus));
     const uint64_t number =
         first + static_cast<uint64_t>(kPackingModulus) * second.multiply(apart, inverse);
-    // The upper half stands for negative numbers.
-    words[i] = static_cast<uint32_t>(number > kBoth / 2 ? number - kBoth : number);
+    // The upper half stands for negative numbers. No branch: the number may be a secret.
+    const auto negative = static_cast<uint32_t>((kBoth / 2 - number) >> 63);
+    words[i] = static_cast<uint32_t>(number) - (static_cast<uint32_t>(kBoth) & (0u - negative));
   }
 }
 

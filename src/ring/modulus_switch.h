@@ -10,8 +10,7 @@ namespace blindfuse::ring {
 // From 2^32 to the packing modulus: x Q / 2^32, modulo Q.
 constexpr uint32_t lift(uint32_t x) {
   const uint64_t scaled = static_cast<uint64_t>(x) * kPackingModulus + (uint64_t{1} << 31);
-  const auto lifted = static_cast<uint32_t>(scaled >> 32);
-  return lifted == kPackingModulus ? 0 : lifted;
+  return static_cast<uint32_t>(scaled >> 32);
 }
 
 // From the packing modulus to 2^bits, 1 .. 32 of them: x 2^bits / Q, modulo 2^bits.
@@ -24,8 +23,16 @@ constexpr uint32_t lower(uint32_t x, unsigned bits) {
 // Back, of a number below 2^bits.
 constexpr uint32_t raise(uint32_t x, unsigned bits) {
   const uint64_t half = (uint64_t{1} << bits) >> 1;
-  const uint64_t raised = (static_cast<uint64_t>(x) * kPackingModulus + half) >> bits;
-  return raised == kPackingModulus ? 0 : static_cast<uint32_t>(raised);
+  return static_cast<uint32_t>((static_cast<uint64_t>(x) * kPackingModulus + half) >> bits);
+}
+
+// lower(x, 8) without a division, whose time would tell of x. 2^32 / Q is 1 + e / Q with e = 12287,
+// and x e / Q is x e (1 + e / 2^32) / 2^32 but for less than matters.
+constexpr uint8_t nearest_byte(uint32_t x) {
+  constexpr uint64_t kMissing = (uint64_t{1} << 32) - kPackingModulus;
+  const uint64_t more = x * kMissing;
+  const uint64_t word = x + ((more + (more * kMissing >> 32)) >> 32);
+  return static_cast<uint8_t>((word + (1u << 23)) >> 24);
 }
 
 }  // namespace blindfuse::ring

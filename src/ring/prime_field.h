@@ -12,7 +12,8 @@ inline constexpr uint32_t kPackingModulus = 4294955009;
 inline constexpr uint32_t kSecondModulus = 4294914049;
 
 // All values are reduced, 0 .. modulus - 1, unless a function says otherwise. Additions, products
-// and what they are made of take the same time whatever they are given: secrets go through them.
+// and reduce_signed take the same time whatever they are given, as secrets go through them; reduce,
+// power, inverse and centered do not.
 class PrimeField {
  public:
   // modulus: an odd prime in 2^31 .. 2^32 - 1; not checked.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kKeyMasks = uint64_t{1} << 63;
 // A word is at or above the modulus with probability 2^-18.4: that 2048 words in 2112 are not
-// enough happens with a probability far below 2^-1000.
+// enough happens with a probability below 2^-700.
 constexpr size_t kWordsDrawn = kDimension + 64;
 
 }  // namespace

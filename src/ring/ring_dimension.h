@@ -1,5 +1,5 @@
-// The ring of packed responses: Z[X] / (X^d + 1) with d = 2048 (docs/PROTOCOL.md; the parameters
-// are those of SandwichPIR, ePrint 2026/1816, section 5).
+// The ring of packed responses: Z[X] / (X^d + 1) with d = 2048 (docs/PARAMETERS.md, section 6; the
+// parameters are those of SandwichPIR, ePrint 2026/1816).
 #pragma once
 
 #include <cstddef>

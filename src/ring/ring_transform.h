@@ -3,7 +3,7 @@
 //
 // The points are in the order of the orbit of 5: with w a primitive 4096-th root of one, point k is
 // w^(5^k), and point 1024 + k is w^(-5^k), for k = 0 .. 1023. An automorphism then moves nothing
-// but whole halves: it turns each by some places, and exchanges them or not (`Rotation`).
+// but whole halves: it turns each by some places, and exchanges them or not (automorphism.h).
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class RingTransform {
 };
 
 // For any processor; host/packing has faster ones. The modulus is a prime in 2^31 .. 2^32 - 1 that
-// is 1 modulo 4096; aborts for another.
+// is 1 modulo 4096; aborts where there are not 2048 points.
 std::unique_ptr<const RingTransform> portable_transform(uint32_t modulus);
 
 }  // namespace blindfuse::ring

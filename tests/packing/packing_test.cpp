@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "client/ring_query.h"
 #include "host/packing/hint_polynomials.h"
@@ -21,8 +24,12 @@ using Coefficients = std::array<uint32_t, kDimension>;
 constexpr uint32_t kRows = 3 * kDimension;
 constexpr size_t kColumns = 1500;  // a pack that is not full
 constexpr uint32_t kQueryBits = 28;
-constexpr unsigned kResponseBits = 10;
-constexpr unsigned kMaskBits = 18;
+
+// How much of a response and of a mask is sent.
+struct Bits {
+  unsigned response = 10;
+  unsigned mask = 18;
+};
 
 // Everything of one pack, made once, as it takes a while.
 struct Pack {
@@ -60,76 +67,119 @@ std::vector<uint32_t> responses(std::span<const uint32_t> query) {
   return made;
 }
 
-// What a client gets that asks for these rows.
-struct LookUp {
-  std::vector<uint8_t> expected, bytes = std::vector<uint8_t>(kDimension);
-  std::vector<double> noise;  // of each column, in units of which 2^32 are one turn
-
-  LookUp(std::vector<uint32_t> rows, uint64_t seed) {
+// A client that asks for some rows.
+class LookUp {
+ public:
+  LookUp(std::vector<uint32_t> rows, uint64_t seed) : rows_(std::move(rows)) {
     PreparedRingQuery prepared = prepare_ring_query(pack().polynomials, kRows, seeded_random(seed));
     std::vector<uint8_t> sent(packed_bytes(kRows, kQueryBits));
-    RingDecoder decoder(std::move(prepared.query).encrypt(rows, kQueryBits, sent));
-    const PackingKeys keys = PackingKeys::read(prepared.packing_keys);
-
+    std::vector<uint8_t> keys;
+    decoder_.emplace(std::move(prepared).encrypt(rows_, kQueryBits, sent, keys));
+    keys_.emplace(PackingKeys::read(keys));
     std::vector<uint32_t> query(kRows);
     unpack_restored(sent, kQueryBits, 0, query);
-    Coefficients body;
-    const std::vector<uint32_t> words = responses(query);
-    const ResponsePacker::Task task{&keys, words, body};
-    ResponsePacker().pack(PackingTable(pack().table), {&task, 1});
-    Coefficients mask = pack().mask;
-    for (uint32_t& each : mask) each = ring::raise(ring::lower(each, kMaskBits), kMaskBits);
-    for (uint32_t& each : body) each = ring::raise(ring::lower(each, kResponseBits), kResponseBits);
-    decoder.decode(mask, body, std::span<uint8_t, kDimension>(bytes));
-    Coefficients phases;
-    decoder.phases(mask, body, phases);
+    words_ = responses(query);
+  }
+
+  // What the server does, into `body`.
+  ResponsePacker::Task task() { return {&*keys_, words_, body_}; }
+
+  std::vector<uint8_t> expected() const {
+    std::vector<uint8_t> bytes;
     for (const std::vector<int8_t>& column : pack().columns) {
       uint32_t sum = 0;
-      for (const uint32_t row : rows) sum += static_cast<uint32_t>(column[row]);
-      expected.push_back(static_cast<uint8_t>(sum));
-      const ring::PrimeField field(ring::kPackingModulus);
-      const uint32_t exact = ring::raise(expected.back(), 8);
-      noise.push_back(
-          static_cast<double>(field.centered(field.subtract(phases[noise.size()], exact))));
+      for (const uint32_t row : rows_) sum += static_cast<uint32_t>(column[row]);
+      bytes.push_back(static_cast<uint8_t>(sum));
     }
-    bytes.resize(kColumns);
+    return bytes;
   }
+  std::vector<uint8_t> bytes(Bits bits = {}) const {
+    std::vector<uint8_t> found(kDimension);
+    decoder_->decode(rounded(pack().mask, bits.mask), rounded(body_, bits.response),
+                     std::span<uint8_t, kDimension>(found));
+    found.resize(kColumns);
+    return found;
+  }
+  // The deviation from the exact bytes, in units of which 2^32 are one turn.
+  double noise(Bits bits) const {
+    Coefficients phases;
+    decoder_->phases(rounded(pack().mask, bits.mask), rounded(body_, bits.response), phases);
+    const std::vector<uint8_t> exact = expected();
+    const ring::PrimeField field(ring::kPackingModulus);
+    double sum = 0;
+    for (size_t c = 0; c < kColumns; ++c) {
+      const uint32_t apart = field.subtract(phases[c], ring::raise(exact[c], 8));
+      sum += std::pow(static_cast<double>(field.centered(apart)), 2);
+    }
+    return std::sqrt(sum / kColumns);
+  }
+
+ private:
+  static Coefficients rounded(Coefficients coefficients, unsigned bits) {
+    for (uint32_t& each : coefficients) each = ring::raise(ring::lower(each, bits), bits);
+    return coefficients;
+  }
+
+  std::vector<uint32_t> rows_;
+  std::optional<RingDecoder> decoder_;
+  std::optional<PackingKeys> keys_;
+  std::vector<uint32_t> words_;
+  Coefficients body_;
 };
 
+// Several clients' queries go in one pass.
 TEST(Packing, GivesTheBytesOfTheRows) {
-  for (uint64_t seed = 0; seed < 3; ++seed) {
-    const LookUp found({static_cast<uint32_t>(seed), 2047 + static_cast<uint32_t>(seed), kRows - 1},
-                       seed);
-    EXPECT_EQ(found.bytes, found.expected);
+  std::vector<std::unique_ptr<LookUp>> clients;
+  std::vector<ResponsePacker::Task> tasks;
+  for (uint32_t seed = 0; seed < 5; ++seed) {
+    clients.push_back(
+        std::make_unique<LookUp>(std::vector<uint32_t>{seed, 2047 + seed, kRows - 1}, seed));
+    tasks.push_back(clients.back()->task());
   }
-}
-
-double deviation(const std::vector<double>& numbers) {
-  double sum = 0;
-  for (const double number : numbers) sum += number * number;
-  return std::sqrt(sum / static_cast<double>(numbers.size()));
-}
-
-// The terms of docs/PARAMETERS.md, by hand for these sizes: rounded responses are uniform in 2^22;
-// a rounded mask adds s times what is uniform in 2^14; 2047 switches add three products of digits
-// uniform in 256 with a ternary error, and s times what is uniform in 256. The query's own noise
-// depends on the column; that of random bytes is 2^15.9 here.
-TEST(Packing, HasTheNoiseThatIsExpected) {
-  const double d = kDimension;
-  const double uniform = 1.0 / 12;
-  const double response = std::ldexp(1, 44) * uniform;
-  const double mask = d * 2 / 3 * std::ldexp(1, 28) * uniform;
-  const double digits = 2047 * 3 * d * 2 / 3 * std::ldexp(1, 16) * uniform;
-  const double dropped = 2047 * d * 2 / 3 * std::ldexp(1, 16) * uniform;
-  const double query = kRows * (2.0 / 3 + std::ldexp(1, 8) * uniform) * std::ldexp(1, 16) * uniform;
-  const double expected = std::sqrt(response + mask + digits + dropped + query);
-  const double found = deviation(LookUp({5, 6, 7}, 11).noise);
-  EXPECT_NEAR(found / expected, 1, 0.06) << found << " and " << expected;
+  ResponsePacker().pack(PackingTable(pack().table), tasks);
+  for (const auto& client : clients) EXPECT_EQ(client->bytes(), client->expected());
 }
 
 TEST(Packing, GivesZerosForNoRows) {
-  const LookUp found({}, 7);
-  EXPECT_EQ(found.bytes, found.expected);
+  LookUp client({}, 7);
+  const ResponsePacker::Task task = client.task();
+  ResponsePacker().pack(PackingTable(pack().table), {&task, 1});
+  EXPECT_EQ(client.bytes(), std::vector<uint8_t>(kColumns));
+}
+
+TEST(Packing, OfNoQueriesIsNothing) { ResponsePacker().pack(PackingTable(pack().table), {}); }
+
+// The terms of docs/PARAMETERS.md, by hand for these sizes: 2047 switches add three products of
+// digits uniform in 256 with a ternary error, and s times what is uniform in 256; a mask of 18 bits
+// adds s times what is uniform in 2^14; a response of 10 bits is uniform in 2^22. The query's own
+// noise depends on the column; that of random bytes is 2^14.7 here.
+TEST(Packing, HasTheNoiseThatIsExpected) {
+  const double uniform = 1.0 / 12;
+  const double secret = kDimension * 2.0 / 3;
+  const double digits = 2047 * 3 * secret * std::ldexp(1, 16) * uniform;
+  const double dropped = 2047 * secret * std::ldexp(1, 16) * uniform;
+  const double query = kRows * (2.0 / 3 + std::ldexp(1, 8) * uniform) * std::ldexp(1, 16) * uniform;
+  const double mask = secret * std::ldexp(1, 28) * uniform;
+  const double response = std::ldexp(1, 44) * uniform;
+
+  LookUp client({5, 6, 7}, 11);
+  const ResponsePacker::Task task = client.task();
+  ResponsePacker().pack(PackingTable(pack().table), {&task, 1});
+  const double switching = digits + dropped + query;
+  EXPECT_NEAR(client.noise({32, 32}) / std::sqrt(switching), 1, 0.1);
+  EXPECT_NEAR(client.noise({32, 18}) / std::sqrt(switching + mask), 1, 0.1);
+  EXPECT_NEAR(client.noise({10, 18}) / std::sqrt(switching + mask + response), 1, 0.05);
+}
+
+// Tables are the same from every kernel, bit for bit.
+TEST(Packing, TablesDoNotDependOnTheKernel) {
+  std::vector<uint32_t> table(kTableWords);
+  Coefficients mask;
+  const RingKernel& portable = ring_kernels().back();
+  PackingTableBuilder(pack().polynomials, portable)
+      .build(pack().hints, MutablePackingTable(table), mask);
+  EXPECT_TRUE(table == pack().table);
+  EXPECT_EQ(mask, pack().mask);
 }
 
 }  // namespace

@@ -63,6 +63,22 @@ TEST(ModulusSwitch, GoesToTheNearest) {
   EXPECT_EQ(raise(128, 8), 2147477505u);
 }
 
+TEST(ModulusSwitch, NearestByteIsLowerToEightBits) {
+  for (uint64_t half = 0; half < 512; ++half) {
+    const auto middle = static_cast<int64_t>(half * kPackingModulus / 512);
+    for (int64_t x = middle - 300; x < middle + 300; ++x) {
+      if (x < 0 || x >= kModulus) continue;
+      const auto number = static_cast<uint32_t>(x);
+      EXPECT_EQ(nearest_byte(number), lower(number, 8)) << x;
+    }
+  }
+  std::mt19937_64 generator(3);
+  for (int i = 0; i < 1'000'000; ++i) {
+    const auto x = static_cast<uint32_t>(generator() % kPackingModulus);
+    ASSERT_EQ(nearest_byte(x), lower(x, 8)) << x;
+  }
+}
+
 TEST(ModulusSwitch, ThereAndBackIsNear) {
   std::mt19937_64 generator(2);
   const PrimeField field(kPackingModulus);

@@ -33,6 +33,20 @@ inline Coefficients product(const Coefficients& a, const Coefficients& b, uint64
   return result;
 }
 
+// X -> X^g for g = 5^power, or its negative, modulo 4096.
+inline Coefficients moved(const Coefficients& a, size_t power, bool negative, uint64_t modulus) {
+  uint32_t g = 1;
+  for (size_t i = 0; i < power; ++i) g = g * 5 % kOrder;
+  if (negative) g = kOrder - g;
+  Coefficients result;
+  for (uint32_t i = 0; i < kDimension; ++i) {
+    const uint32_t place = i * g % kOrder;
+    const uint64_t value = place < kDimension ? a[i] : (modulus - a[i]) % modulus;
+    result[place % kDimension] = static_cast<uint32_t>(value);
+  }
+  return result;
+}
+
 // Horner's rule.
 inline uint32_t value_at(const Coefficients& a, uint64_t point, uint64_t modulus) {
   uint64_t value = 0;

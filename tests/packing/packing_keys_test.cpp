@@ -1,0 +1,46 @@
+#include "host/packing/packing_keys.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/little_endian.h"
+#include "src/ring/prime_field.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(PackingKeys, RepeatTheBeginningOfEachHalf) {
+  std::vector<uint8_t> bytes(kKeyBytes);
+  for (size_t i = 0; i < kKeyWords; ++i) store_le(bytes.data() + 4 * i, static_cast<uint32_t>(i));
+  const PackingKeys keys = PackingKeys::read(bytes);
+  for (size_t half = 0; half < kKeyWords / ring::kOrbit; ++half) {
+    for (size_t i = 0; i < PackingKeys::kHalfWords; ++i) {
+      ASSERT_EQ(keys.words()[half * PackingKeys::kHalfWords + i],
+                half * ring::kOrbit + i % ring::kOrbit);
+    }
+  }
+}
+
+TEST(PackingKeys, OfAnotherLengthAreRefused) {
+  for (const size_t size : {size_t{0}, kKeyBytes - 1, kKeyBytes + 1, 2 * kKeyBytes}) {
+    const std::vector<uint8_t> bytes(size);
+    EXPECT_THAT(support::bad_input_of([&] { PackingKeys::read(bytes); }), HasSubstr("49152 bytes"));
+  }
+}
+
+TEST(PackingKeys, WordsBeyondTheModulusAreRefused) {
+  std::vector<uint8_t> bytes(kKeyBytes);
+  const auto with_last = [&](uint32_t word) {
+    store_le(bytes.data() + kKeyBytes - 4, word);
+    return support::bad_input_of([&] { PackingKeys::read(bytes); });
+  };
+  EXPECT_EQ(with_last(ring::kPackingModulus - 1), "");
+  EXPECT_THAT(with_last(ring::kPackingModulus), HasSubstr("word 12287"));
+  EXPECT_THAT(with_last(0xffffffff), HasSubstr("below 4294955009"));
+}
+
+}  // namespace
+}  // namespace blindfuse
