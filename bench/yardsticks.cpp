@@ -172,11 +172,11 @@ double read_seconds(const Matrix& matrix, WorkerThreads& threads) {
 double peak_multiply_adds(std::string_view kernel, WorkerThreads& threads) {
   const auto loop = std::ranges::find(kLoops, kernel, &Loop::kernel);
   if (loop == kLoops.end() || loop->run == nullptr) return 0;
-  constexpr uint64_t kRounds = 10'000'000;  // some tens of milliseconds
+  constexpr uint64_t kMultiplyAdds = 3'200'000'000;  // some tens of milliseconds
+  const uint64_t rounds = kMultiplyAdds / loop->multiply_adds;
   const auto start = Clock::now();
-  threads.run([&](unsigned) { loop->run(kRounds); });
-  return static_cast<double>(kRounds * loop->multiply_adds * threads.count()) /
-         seconds_since(start);
+  threads.run([&](unsigned) { loop->run(rounds); });
+  return static_cast<double>(rounds * loop->multiply_adds * threads.count()) / seconds_since(start);
 }
 
 }  // namespace blindfuse::bench

@@ -160,6 +160,7 @@ def latency_over_load(pyplot: Any, results: Results) -> Any:
     capacity = found.figures["capacity"]["median"]
     axis.axvline(capacity, color=style.INK, linestyle=":", label="closed loop, 16 clients")
     axis.set_yscale("log")
+    style.one_two_five(axis)
     axis.get_yaxis().set_major_formatter(style.seconds_text)
     axis.set_xlim(left=0)
     axis.set_xlabel("look-ups that arrive in a second")

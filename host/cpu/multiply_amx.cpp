@@ -4,9 +4,11 @@
 // modulo 2^32, as they should.
 //
 // Roofline: 256 multiply-adds of words a cycle (one instruction in 16 cycles on Sapphire Rapids),
-// eight times what vpdpbusd does there, so that memory is the limit up to some sixty queries. Two
-// by two tiles of sums take four loads for four instructions. With one or two queries most of a
-// tile would be empty, and memory is the limit anyway: vpdpbusd does those.
+// eight times what vpdpbusd does there. Two by two tiles of sums take four loads for four
+// instructions, 64 bytes a cycle, which the second-level cache does not give: about a third of the
+// peak is reached, and memory is the limit up to some twenty queries. With one or two queries, or
+// few columns, most of a tile would be empty: vpdpbusd does those.
+#include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,11 +27,14 @@ constexpr size_t kBlockGroups = Matrix::kBlockRows / kGroupRows;
 
 constexpr size_t kQueriesAtOnce = 64;
 constexpr size_t kFewQueries = 2;
+constexpr size_t kNarrowQueries = 8;
 
 // What is made of the operands, in the order in which tiles are loaded.
 constexpr size_t kQueriesBytes = kQueriesAtOnce / kTileQueries * kBlockGroups * kTileBytes;
 constexpr size_t kStripBytes = kBlockGroups * kStripGroupBytes;
 constexpr size_t kScratchBytes = kQueriesBytes + kStripBytes;
+
+size_t at_most(size_t count, size_t most) { return count < most ? count : most; }
 
 // Within each four words: their first bytes, then their second, and so on.
 void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed) {
@@ -93,7 +98,7 @@ struct Strip {
     }
   }
   // Of what comes behind the last strip; it lies as this does, but for its last columns.
-  explicit Strip(const KernelTask& task) : width(kStripColumns) {
+  explicit Strip(const KernelTask& task) : width(at_most(task.column_count, kStripColumns)) {
     for (size_t i = 0; i < width; ++i) {
       strides[i] = kTileColumns * kGroupRows;
       columns[i] = task.next + i / kTileColumns * task.tile_stride + i % kTileColumns * kGroupRows;
@@ -152,8 +157,6 @@ void add_sums(const uint32_t* sums, size_t queries, size_t columns, uint32_t* pr
     _mm512_mask_storeu_epi32(product, mask, sum);
   }
 }
-
-size_t at_most(size_t count, size_t most) { return count < most ? count : most; }
 
 // The compiler does not see what tile instructions read and write.
 void tiles_use_memory() { asm volatile("" : : : "memory"); }
@@ -235,7 +238,7 @@ void multiply_many(const KernelTask& task) {
 }
 
 // As kMultiplyAvx512Vnni packs them: the first bytes of 64 words, then the second, and so on.
-void multiply_few(const KernelTask& task) {
+void multiply_as_vnni(const KernelTask& task) {
   KernelTask few = task;
   few.queries = task.scratch;
   for (size_t b = 0; b < task.query_count; ++b) {
@@ -262,23 +265,34 @@ void multiply_few(const KernelTask& task) {
   kMultiplyAvx512Vnni.multiply(few);
 }
 
+// Strips and tiles that are mostly empty take as long as full ones.
+bool is_narrow(const KernelTask& task) {
+  return task.column_count < (task.query_count <= kNarrowQueries ? 48u : 24u);
+}
+
 void multiply(const KernelTask& task) {
-  if (task.query_count > kFewQueries) return multiply_many(task);
-  multiply_few(task);
+  if (task.query_count <= kFewQueries || is_narrow(task)) return multiply_as_vnni(task);
+  multiply_many(task);
 }
 
 // Linux gives a process the tile registers when it asks (Documentation/arch/x86/xstate.rst), and
-// refuses where a stack for signals has no room for them.
+// refuses where a stack for signals has no room for them; afterwards no thread can have one of less
+// than some 11 KiB (sigaltstack), whatever kernel is taken.
 bool has_tiles() {
   constexpr long kRequestPermission = 0x1023;
   constexpr long kTileData = 18;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-bool runs_here() {
-  return __builtin_cpu_supports("amx-tile") != 0 && __builtin_cpu_supports("amx-int8") != 0 &&
-         kMultiplyAvx512Vnni.runs_here() && has_tiles();
+// Not every compiler knows these by name (Intel's Software Developer's Manual, CPUID, leaf 7).
+bool has_instructions() {
+  constexpr unsigned kTile = 1u << 24;
+  constexpr unsigned kInt8 = 1u << 25;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTile) != 0 && (d & kInt8) != 0;
 }
+
+bool runs_here() { return has_instructions() && kMultiplyAvx512Vnni.runs_here() && has_tiles(); }
 
 }  // namespace
 

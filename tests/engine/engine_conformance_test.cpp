@@ -223,13 +223,27 @@ TEST_P(EngineConformance, MultipliesManyRowsAndManyQueries) {
   expect_right_on_random({3'072, 7, 9, {0, 3'072}, 4}, random);
 }
 
+// As many columns and queries as tiles have, one less and one more, whole blocks of rows and parts.
+TEST_P(EngineConformance, MultipliesTilesOfColumnsAndQueries) {
+  SeededRandom random(115);
+  for (const uint64_t columns : {24, 31, 32, 47, 48, 49, 64, 65, 97}) {
+    for (const size_t batch : {3, 4, 5, 8, 9, 12, 16, 17, 61, 64, 65}) {
+      const uint64_t rows = random.between(60, 200);
+      expect_right_on_random({rows, columns, batch, {random.below(60), rows}, 1, 1, 1, 1}, random);
+    }
+  }
+  expect_right_on_random({3'072, 48, 64, {0, 3'072}}, random);
+  expect_right_on_random({3'100, 70, 64, {0, 3'100}}, random);
+  expect_right_on_random({6'200, 97, 61, {130, 6'100}, 2}, random);
+}
+
 // Narrow slabs and wide ones, cut by threads anywhere.
 TEST_P(EngineConformance, MultipliesAMatrixInSlabs) {
   SeededRandom random(113);
   if (!GetParam().starts_with("cpu")) GTEST_SKIP() << "has no slabs";
   for (const uint64_t rows : {1, 130, 3'100, 6'200}) {
-    for (const uint64_t columns : {5, 12, 31, 61}) {
-      for (const uint64_t slab : {6, 12, 30, 60}) {
+    for (const uint64_t columns : {5, 12, 31, 61, 120}) {
+      for (const uint64_t slab : {6, 12, 30, 60, 90}) {
         for (const size_t batch : {1, 2, 3, 4, 5, 33}) {
           Shape shape{rows, columns, batch, {0, rows}};
           if (random.below(3) == 0) shape.range.first = random.below(rows);
@@ -405,7 +419,8 @@ TEST_P(EngineConformance, LeavesProductsOfNoQueriesAndNoRows) {
 // over more than 2^17 rows, and the other extremes.
 TEST_P(EngineConformance, WrapsAtTheExtremes) {
   constexpr uint64_t kManyRows = (1u << 17) + 64;
-  for (const auto& [columns, batch] : {std::pair<uint64_t, size_t>{5, 3}, {1, 1}, {9, 5}}) {
+  for (const auto& [columns, batch] :
+       {std::pair<uint64_t, size_t>{5, 3}, {1, 1}, {9, 5}, {50, 4}}) {
     for (const auto& [byte, word] : {std::pair<int, uint32_t>{-128, 0xffffffff},
                                      {-128, 0x80000000},
                                      {-128, 0x7fffffff},
