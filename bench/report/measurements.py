@@ -1,6 +1,7 @@
 """What is measured, and how: each kind of measurement is a function from a task to its figures."""
 
 import dataclasses
+import functools
 import pathlib
 import shutil
 import statistics
@@ -86,6 +87,18 @@ def yardstick(settings: Settings, threads: int) -> dict[str, float]:
     }
 
 
+@functools.cache
+def chosen_kernel(settings: Settings) -> str:
+    """What most of some starts take: timing may be disturbed."""
+    names = [
+        settings.programs.run(
+            "blindfuse-bench-engine", "--json", "--shape", "64x6", "--batch", "1", "--rounds", "1", "--threads", "1"
+        ).json_lines()[0]["kernel"]
+        for _ in range(5)
+    ]
+    return statistics.mode(names)
+
+
 def products(
     settings: Settings,
     rows: int,
@@ -94,8 +107,11 @@ def products(
     kernels: str = "auto",
     threads: list[int] | None = None,
 ) -> list[Figures]:
-    """The engine alone, several runs of the program, each with its yardsticks in turns."""
+    """The engine alone, several runs of the program, each with its yardsticks in turns. A server's choice of a kernel
+    is made once, as a server makes it."""
     found: dict[tuple[str, int, int], list[Figures]] = {}
+    if kernels == "auto":
+        kernels = chosen_kernel(settings)
     for _ in range(settings.runs):
         lines = settings.programs.run(
             "blindfuse-bench-engine",

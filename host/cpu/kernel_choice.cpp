@@ -10,10 +10,10 @@
 namespace blindfuse {
 namespace {
 
-// Seconds for 96 columns of one block and sixteen queries: long enough for the processor to show
-// what it does for longer, and a fraction of a millisecond.
+// Seconds for 192 columns of one block and 32 queries: wide and long enough for the processor to
+// show what it does for more, and a fraction of a millisecond.
 double measure_seconds(const MultiplyKernel& kernel) {
-  constexpr size_t kRows = Matrix::kBlockRows, kColumns = 96, kQueries = 16;
+  constexpr size_t kRows = Matrix::kBlockRows, kColumns = 192, kQueries = 32;
   // Written to: untouched memory is one page of zeros at many addresses, which no cache likes.
   static const Matrix matrix = [] {
     Matrix written(kRows, kColumns);
