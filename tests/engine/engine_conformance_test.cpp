@@ -242,8 +242,8 @@ TEST_P(EngineConformance, MultipliesAMatrixInSlabs) {
   SeededRandom random(113);
   if (!GetParam().starts_with("cpu")) GTEST_SKIP() << "has no slabs";
   for (const uint64_t rows : {1, 130, 3'100, 6'200}) {
-    for (const uint64_t columns : {5, 12, 31, 61, 120}) {
-      for (const uint64_t slab : {6, 12, 30, 60, 90}) {
+    for (const uint64_t columns : {5, 12, 31, 61}) {
+      for (const uint64_t slab : {6, 12, 30, 60}) {
         for (const size_t batch : {1, 2, 3, 4, 5, 33}) {
           Shape shape{rows, columns, batch, {0, rows}};
           if (random.below(3) == 0) shape.range.first = random.below(rows);
@@ -254,6 +254,8 @@ TEST_P(EngineConformance, MultipliesAMatrixInSlabs) {
       }
     }
   }
+  // Wide enough for tiles of columns.
+  expect_right_on_random({3'100, 120, 9, {70, 3'100}, 1, 0, 0, 0, 90}, random);
 }
 
 // Some columns from another engine, which computes meanwhile, and is gone when they are used.
