@@ -9,13 +9,15 @@ import hashlib
 
 import tsv
 
-BLOCK_KEYS = 1 << 14  # keys that one call of the generator makes
+BLOCK_KEYS = 1 << 14  # keys that one call of the generator makes, or
+BLOCK_BYTES = 1 << 25  # as many as have about so many bytes: a block is in memory several times over
 
 
 def blocks(keys, value_bytes, seed):
     width = 2 * value_bytes
-    for first in range(0, keys, BLOCK_KEYS):
-        count = min(BLOCK_KEYS, keys - first)
+    step = max(1, min(BLOCK_KEYS, BLOCK_BYTES // max(1, value_bytes)))
+    for first in range(0, keys, step):
+        count = min(step, keys - first)
         stream = hashlib.shake_256(f"blindfuse/synthetic/{seed}/{value_bytes}/{first}".encode())
         values = stream.hexdigest(count * value_bytes)
         yield "".join(
