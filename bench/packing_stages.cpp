@@ -78,10 +78,11 @@ void Pack(State& state, const RingKernel& kernel) {
       static_cast<uint32_t*>(std::aligned_alloc(64, 4 * kTableWords)), std::free);
   for (size_t i = 0; i < kTableWords; ++i) table.get()[i] = random[i] % ring::kPackingModulus;
   const std::vector<uint32_t> words = random_words(kDimension);
-  std::vector<PackingKeys> keys(batch, PackingKeys::read(std::vector<uint8_t>(kKeyBytes, 0x5a)));
+  const std::vector<uint8_t> key_bytes(ring::kKeyBytes, 0x5a);
+  const std::vector<PackingKeys> keys(batch, PackingKeys::read(key_bytes));
   std::vector<Coefficients> bodies(batch);
   std::vector<ResponsePacker::Task> tasks;
-  for (size_t i = 0; i < batch; ++i) tasks.push_back({&keys[i], words, bodies[i]});
+  for (size_t i = 0; i < batch; ++i) tasks.push_back({keys[i].words(), words, bodies[i]});
   for (auto _ : state) packer.pack(PackingTable(table.get(), kTableWords), tasks);
   report_bytes(state, 4.0 * kTableWords * static_cast<double>(batch));
 }

@@ -238,11 +238,12 @@ void Decode(State& state) {
   layout.response_bits = 12;
   layout.hint_bits = 16;
   const std::vector<uint8_t> response(layout.response_bytes());
-  const std::vector<uint8_t> hint(layout.shard_hint_bytes());
+  const std::vector<uint8_t> hint(layout.hint_part_bytes());
   for (auto _ : state) {
     SecretBuffer<uint32_t> secret(kDimension);
     const SecretBuffer<uint32_t> words = words_of_shard(layout, 0, response);
-    benchmark::DoNotOptimize(decode(DecodingSecret(std::move(secret)), layout, words.span(), hint));
+    benchmark::DoNotOptimize(
+        decode(DecodingSecret(std::move(secret)), layout, 0, words.span(), hint));
   }
 }
 BENCHMARK(Decode)->Unit(benchmark::kMicrosecond);

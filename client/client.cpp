@@ -19,6 +19,7 @@ DatabaseInfo info_of(const DatabaseDescription& database) {
   info.key_count = layout.key_count;
   info.value_bytes_max = layout.record.value_bytes;
   info.parameter_set = layout.lwe->name;
+  info.mode = mode_name(layout.mode());
   info.row_count = layout.row_count;
   info.shard_count = layout.shard_count;
   info.query_bytes = layout.query_bytes();

@@ -12,9 +12,9 @@ DatabaseDescription::DatabaseDescription(std::string manifest_text,
                                          std::span<const uint8_t> table_bytes)
     : text_(std::move(manifest_text)), parsed_(parse_manifest(text_)) {
   if (sha256(table_bytes) != parsed_.manifest.table) {
-    throw BadInput("the shard table is not the one that the manifest names");
+    throw BadInput("the table is not the one that the manifest names");
   }
-  table_ = parse_shard_table(table_bytes, layout().shard_count);
+  table_ = parse_epoch_table(table_bytes, layout());
 }
 
 KeyPlace DatabaseDescription::place(std::string_view key) const {
@@ -27,7 +27,7 @@ KeyPlace DatabaseDescription::place(std::string_view key) const {
   KeyPlace place;
   place.shard = shard_of(hash.shard_hash, layout().shard_count);
   place.row_count = layout().arity;
-  place.rows = fuse_rows(layout().fuse(), table_[place.shard].filter_seed, hash.slot_hash);
+  place.rows = fuse_rows(layout().fuse(), table()[place.shard].filter_seed, hash.slot_hash);
   place.digest = hash.digest;
   return place;
 }

@@ -1,5 +1,5 @@
-// One epoch of a database as a client knows it: its manifest and shard table, checked, and where
-// they say that a key lies.
+// One epoch of a database as a client knows it: its manifest and the tables of its shards and
+// packs, checked, and where they say that a key lies.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "src/epoch_table.h"
 #include "src/manifest.h"
-#include "src/shard_table.h"
 
 namespace blindfuse {
 
@@ -24,13 +24,15 @@ struct KeyPlace {
 
 class DatabaseDescription {
  public:
-  // Throws BadInput when the manifest is not one or the table's hash is not the manifest's.
+  // table_bytes: as serialize_epoch_table() makes them. Throws BadInput when the manifest is not
+  // one or their hash is not the manifest's.
   DatabaseDescription(std::string manifest_text, std::span<const uint8_t> table_bytes);
 
   const Layout& layout() const { return parsed_.manifest.layout; }
   const Manifest& manifest() const { return parsed_.manifest; }
   const EpochId& epoch() const { return parsed_.epoch; }
-  const ShardTable& table() const { return table_; }
+  const ShardTable& table() const { return table_.shards; }
+  const EpochTable& epoch_table() const { return table_; }
   const std::string& manifest_text() const { return text_; }
 
   // Where a key lies: a byte string in a keyword database, a decimal number in an index database.
@@ -45,7 +47,7 @@ class DatabaseDescription {
  private:
   std::string text_;
   ParsedManifest parsed_;
-  ShardTable table_;
+  EpochTable table_;
 };
 
 // Digits alone, without superfluous zeros. Numbers above 2^64 - 1 become that. BadInput for

@@ -2,11 +2,106 @@
 
 #include <blindfuse/errors.h>
 
+#include <algorithm>
+
+#include "client/ring_query.h"
 #include "client/secret_product.h"
 #include "src/bit_packing.h"
 #include "src/errors.h"
+#include "src/ring/modulus_switch.h"
+#include "src/ring/ring_dimension.h"
 
 namespace blindfuse {
+namespace {
+
+using ring::kDimension;
+using ring::Polynomial;
+
+// The parts that a shard needs, one after another.
+void check_hint(const Layout& layout, const HintParts& parts, std::span<const uint8_t> hint) {
+  const uint64_t part_bytes = layout.hint_part_bytes();
+  const uint64_t count = uint64_t{parts.last} - parts.first + 1;
+  bool is_right = hint.size() == count * part_bytes;
+  for (uint64_t at = 0; is_right && at < hint.size(); at += part_bytes) {
+    is_right = is_packed(hint.subspan(at, part_bytes), layout.hint_part_words(), layout.hint_bits);
+  }
+  if (is_right) return;
+  throw AlteredCache("the hint of a shard is not " + std::to_string(count * part_bytes) +
+                     " bytes of packed words");
+}
+
+std::vector<uint8_t> decode_by_hint(DecodingSecret secret, const Layout& layout,
+                                    std::span<const uint32_t> words,
+                                    std::span<const uint8_t> hint) {
+  const SecretBuffer<uint32_t> s = std::move(secret).take();
+  const uint32_t n = layout.lwe->dimension;
+  invariant(s.size() == n, "the secret has the database's dimension");
+  const SecretFactor secret_factor(s.span());
+  std::vector<uint32_t> column(n);
+  std::vector<uint8_t> record(words.size());
+  for (size_t c = 0; c < record.size(); ++c) {
+    unpack_restored(hint, layout.hint_bits, uint64_t{c} * n, column);
+    const uint32_t phase = words[c] - secret_product(secret_factor, column);
+    const uint32_t half = 1u << (kPlaintextShift - 1);
+    record[c] = static_cast<uint8_t>((phase + half) >> kPlaintextShift);
+  }
+  return record;
+}
+
+// A restored word, whose number is in its upper bits, modulo the packing modulus.
+uint32_t raised(uint32_t word, uint32_t bits) { return ring::raise(word >> (32 - bits), bits); }
+
+// What a packed response says of one pack.
+class Pack {
+ public:
+  Pack(std::span<const uint8_t> packed_mask, uint32_t hint_bits) {
+    unpack_restored(packed_mask, hint_bits, 0, mask_.span());
+    for (uint32_t& word : mask_.span()) word = raised(word, hint_bits);
+  }
+
+  // The bytes of the columns from `first` on, of their response words, none or more. What there is
+  // in other columns is not known, and not looked at: a coefficient decides over the byte of its
+  // own alone.
+  void decode(const RingDecoder& decoder, uint32_t response_bits, size_t first,
+              std::span<const uint32_t> words, std::span<uint8_t> bytes) {
+    for (size_t i = 0; i < words.size(); ++i) body_[first + i] = raised(words[i], response_bits);
+    decoder.decode(Polynomial(mask_.span().data(), kDimension),
+                   Polynomial(body_.span().data(), kDimension),
+                   std::span<uint8_t, kDimension>(bytes_.span().data(), kDimension));
+    const auto found = bytes_.span().subspan(first, words.size());
+    std::copy(found.begin(), found.end(), bytes.begin());
+  }
+
+ private:
+  SecretBuffer<uint32_t> mask_{kDimension};
+  SecretBuffer<uint32_t> body_{kDimension};
+  SecretBuffer<uint8_t> bytes_{kDimension};  // those of other columns tell of the secret
+};
+
+std::vector<uint8_t> decode_by_masks(DecodingSecret secret, const Layout& layout, uint32_t shard,
+                                     std::span<const uint32_t> words,
+                                     std::span<const uint8_t> hint) {
+  const RingDecoder decoder(std::move(secret));
+  std::vector<uint8_t> record(words.size());
+  const uint64_t part_bytes = layout.hint_part_bytes();
+  const uint64_t begin = uint64_t{shard} * words.size();  // among all columns, as below
+  const uint64_t end = begin + words.size();
+  const HintParts parts = layout.hint_parts_of(shard);
+  // Also those that hold nothing of the record: the time says nothing of the shard.
+  for (uint64_t pack = parts.first; pack <= parts.last; ++pack) {
+    const uint64_t first = pack * kDimension;
+    const uint64_t from = std::clamp(first, begin, end);
+    const uint64_t to = std::clamp(first + kDimension, begin, end);
+    const size_t column = from == to ? 0 : from - first;
+    Pack(hint.first(part_bytes), layout.hint_bits)
+        .decode(decoder, layout.response_bits, column, words.subspan(from - begin, to - from),
+                std::span(record).subspan(from - begin, to - from));
+    hint = hint.subspan(part_bytes);
+  }
+  return record;
+}
+
+}  // namespace
 
 SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
                                       std::span<const uint8_t> response) {
@@ -20,27 +115,15 @@ SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
   return words;
 }
 
-std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout,
+std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout, uint32_t shard,
                             std::span<const uint32_t> words, std::span<const uint8_t> hint) {
-  const SecretBuffer<uint32_t> s = std::move(secret).take();
-  const uint32_t n = layout.lwe->dimension;
-  const uint32_t record_bytes = layout.record_bytes();
-  invariant(s.size() == n, "the secret has the database's dimension");
-  invariant(words.size() == record_bytes, "there is a word for every byte of the record");
-  if (!is_packed(hint, uint64_t{record_bytes} * n, layout.hint_bits)) {
-    throw AlteredCache("the hint of a shard is not " + std::to_string(layout.shard_hint_bytes()) +
-                       " bytes of packed words");
+  invariant(shard < layout.shard_count, "the shard exists");
+  invariant(words.size() == layout.record_bytes(), "there is a word for every byte of the record");
+  check_hint(layout, layout.hint_parts_of(shard), hint);
+  if (layout.mode() == Mode::kPacked) {
+    return decode_by_masks(std::move(secret), layout, shard, words, hint);
   }
-  const SecretFactor secret_factor(s.span());
-  std::vector<uint32_t> column(n);
-  std::vector<uint8_t> record(record_bytes);
-  for (uint32_t c = 0; c < record_bytes; ++c) {
-    unpack_restored(hint, layout.hint_bits, uint64_t{c} * n, column);
-    const uint32_t phase = words[c] - secret_product(secret_factor, column);
-    const uint32_t half = 1u << (kPlaintextShift - 1);
-    record[c] = static_cast<uint8_t>((phase + half) >> kPlaintextShift);
-  }
-  return record;
+  return decode_by_hint(std::move(secret), layout, words, hint);
 }
 
 }  // namespace blindfuse

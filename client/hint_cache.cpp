@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "src/epoch_table.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
@@ -49,9 +50,10 @@ std::optional<DatabaseDescription> HintCache::stored() const {
 std::optional<DatabaseDescription> HintCache::described() const {
   try {
     std::string manifest = read_file(folder_ / kManifestName, kManifestBytesMax);
-    const std::string table =
-        read_file(folder_ / kTableName, uint64_t{kShardCountMax} * kShardEntryBytes);
-    return DatabaseDescription(std::move(manifest), bytes_of(table));
+    const Layout layout = parse_manifest(manifest).manifest.layout;
+    const std::vector<uint8_t> table =
+        read_file_bytes(folder_ / kTableName, epoch_table_bytes(layout));
+    return DatabaseDescription(std::move(manifest), table);
   } catch (const BadInput&) {
     // Nothing there yet, or something that is not ours: the next sync writes it.
     return std::nullopt;
@@ -68,7 +70,7 @@ DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& m
   const Layout& layout = database.layout();
 
   const std::vector<MissingHint> missing = hints_to_fetch(database, verify, progress);
-  check_room(missing.size() * layout.shard_hint_bytes());
+  check_room(missing.size() * layout.hint_part_bytes());
   HintDownload download(hints_, HintShape(layout));
   result.bytes_fetched += download.fetch(remote, database.epoch(), missing, progress);
   store(database);
@@ -76,6 +78,7 @@ DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& m
 
   result.epoch = database.epoch();
   result.shard_count = layout.shard_count;
+  result.part_count = layout.hint_part_count();
   result.shards_fetched = static_cast<uint32_t>(missing.size());
   result.hint_bytes = layout.hint_bytes();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -84,31 +87,43 @@ DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& m
 
 std::vector<uint8_t> HintCache::read_hint(const DatabaseDescription& database,
                                           uint32_t shard) const {
-  const Sha256Digest& hash = database.table()[shard].hint;
+  const HintParts parts = database.layout().hint_parts_of(shard);
+  std::vector<uint8_t> hint = read_part(database, parts.first);
+  for (uint32_t part = parts.first + 1; part <= parts.last; ++part) {
+    const std::vector<uint8_t> bytes = read_part(database, part);
+    hint.insert(hint.end(), bytes.begin(), bytes.end());
+  }
+  return hint;
+}
+
+std::vector<uint8_t> HintCache::read_part(const DatabaseDescription& database,
+                                          uint32_t part) const {
+  const Sha256Digest& hash = database.epoch_table().hint_hash(part);
   const std::filesystem::path path = hints_ / hint_file_name(hash);
   try {
-    std::vector<uint8_t> hint = read_file_bytes(path, database.layout().shard_hint_bytes());
+    std::vector<uint8_t> hint = read_file_bytes(path, database.layout().hint_part_bytes());
     if (sha256(hint) == hash) return hint;
   } catch (const BadInput&) {
     // Missing, unreadable or too long: the same trouble with the same cure.
   }
-  throw AlteredCache("a downloaded hint is missing or altered: " + path.string() +
+  const bool packed = database.layout().mode() == Mode::kPacked;
+  throw AlteredCache((packed ? "a downloaded mask" : "a downloaded hint") +
+                     std::string(" is missing or altered: ") + path.string() +
                      "; fetch all of them again with: blindfuse-client sync --verify URL");
 }
 
 std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedManifest& wanted,
                                           SyncResult& result) const {
-  const uint32_t shard_count = wanted.manifest.layout.shard_count;
-  const uint64_t bytes = uint64_t{shard_count} * kShardEntryBytes;
+  const uint64_t bytes = epoch_table_bytes(wanted.manifest.layout);
   try {
     std::vector<uint8_t> table = read_file_bytes(folder_ / kTableName, bytes);
     if (sha256(table) == wanted.manifest.table) return table;
   } catch (const BadInput&) {
     // No table yet.
   }
-  std::vector<uint8_t> table = remote.fetch_table(wanted.epoch, shard_count);
+  std::vector<uint8_t> table = remote.fetch_table(wanted.epoch, bytes);
   if (sha256(table) != wanted.manifest.table) {
-    throw ProtocolViolation("the shard table that " + remote.address() +
+    throw ProtocolViolation("the table that " + remote.address() +
                             " sent is not the one that its manifest names");
   }
   result.bytes_fetched += table.size();
@@ -147,15 +162,15 @@ std::vector<MissingHint> HintCache::missing_hints(const DatabaseDescription& dat
                                                   const ProgressCallback& progress) const {
   const HintShape shape(database.layout());
   std::vector<MissingHint> missing;
-  std::set<Sha256Digest> seen;  // shards with the same content share a hint
-  for (uint32_t shard = 0; shard < database.layout().shard_count; ++shard) {
-    const Sha256Digest& hash = database.table()[shard].hint;
+  std::set<Sha256Digest> seen;  // shards or packs with the same content share a part
+  for (uint32_t part = 0; part < database.layout().hint_part_count(); ++part) {
+    const Sha256Digest& hash = database.epoch_table().hint_hash(part);
     if (verify) {
-      report_progress(progress, {ClientStage::kCheckingHints, shape.bytes * shard,
+      report_progress(progress, {ClientStage::kCheckingHints, shape.bytes * part,
                                  database.layout().hint_bytes()});
     }
     if (!seen.insert(hash).second) continue;
-    if (!has_hint(hash, shape, verify)) missing.push_back({shard, hash});
+    if (!has_hint(hash, shape, verify)) missing.push_back({part, hash});
   }
   return missing;
 }
@@ -174,24 +189,26 @@ void HintCache::check_room(uint64_t bytes) const {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(hints_, error);
   if (error || space.available >= bytes) return;
-  throw EngineTrouble("the hints take " + std::to_string(bytes) + " bytes more, and the disk of " +
+  throw EngineTrouble("the download takes " + std::to_string(bytes) + " bytes, and the disk of " +
                       hints_.string() + " has room for " + std::to_string(space.available) +
                       "; make room, or name another folder with --cache");
 }
 
 void HintCache::store(const DatabaseDescription& database) const {
-  // Everything is on disk before the manifest says so; one call for up to 65,536 files.
+  // Everything is on disk before the manifest says so; one call for any number of files.
   const FileDescriptor folder(open(hints_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.is_open() || syncfs(folder.get()) != 0) {
     throw EngineTrouble("cannot write " + hints_.string());
   }
-  write_whole(folder_, kTableName, serialize_shard_table(database.table()));
+  write_whole(folder_, kTableName, serialize_epoch_table(database.epoch_table()));
   write_whole(folder_, kManifestName, bytes_of(database.manifest_text()));
 }
 
 void HintCache::remove_unreferenced(const DatabaseDescription& database) {
   std::unordered_set<std::string> referenced;
-  for (const ShardEntry& entry : database.table()) referenced.insert(hint_file_name(entry.hint));
+  for (uint32_t part = 0; part < database.layout().hint_part_count(); ++part) {
+    referenced.insert(hint_file_name(database.epoch_table().hint_hash(part)));
+  }
   use_lock_.run_alone([&] {
     std::error_code error;  // what cannot be removed now is removed after the next sync
     std::vector<std::filesystem::path> old;

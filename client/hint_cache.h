@@ -1,8 +1,9 @@
-// The hints of one database on disk: content-addressed, checked, shared by all clients of one user.
+// The hint of one database on disk, in parts: those of its shards, or the masks of its packs.
+// Content-addressed, checked, shared by all clients of one user.
 //
-//   <folder>/manifest.json        the epoch whose hints are all here; written last
-//   <folder>/shards.table         its shard table
-//   <folder>/hints/<sha256>.hint  one shard's hint
+//   <folder>/manifest.json        the epoch whose hint is all here; written last
+//   <folder>/shards.table         its tables of shards and packs
+//   <folder>/hints/<sha256>.hint  one part
 //   <folder>/sync.lock, use.lock  see cache_folder.h
 #pragma once
 
@@ -22,26 +23,27 @@
 
 namespace blindfuse {
 
-// What is fetched never depends on a key: all hints, or all that changed between two epochs. When
-// one of an epoch that was complete is missing or altered, all hints are fetched again: it may have
-// been noticed by looking up a key of its shard, and fetching it by itself would tell the server
-// that shard.
+// What is fetched never depends on a key: all parts, or all that changed between two epochs. When
+// one of an epoch that was complete is missing or altered, all parts are fetched again: it may have
+// been noticed by looking up a key of a shard that needs it, and fetching it by itself would tell
+// the server that shard, or the few that lie in that pack.
 class HintCache {
  public:
   // Makes the folder when it is missing. Throws BadInput when it cannot.
   explicit HintCache(std::filesystem::path folder);
 
-  // The epoch whose hints are here, all of the right size, or nothing.
+  // The epoch whose hint is here, all parts of the right size, or nothing.
   std::optional<DatabaseDescription> stored() const;
 
-  // Brings the cache to the epoch of this manifest: fetches the hints that are missing, and removes
+  // Brings the cache to the epoch of this manifest: fetches the parts that are missing, and removes
   // those of other epochs unless another client reads them. When the epoch that was complete lacks
-  // a hint (with `verify` also when the bytes of one are not what they were), throws all hints away
+  // a part (with `verify` also when the bytes of one are not what they were), throws all parts away
   // and fetches all. Throws what HintDownload does, and EngineTrouble when the disk has no room.
   DatabaseDescription sync(RemoteDatabase& remote, const std::string& manifest_text, bool verify,
                            const ProgressCallback& progress, SyncResult& result);
 
-  // The packed hint of a shard, checked against the table. Throws AlteredCache.
+  // The packed parts that decoding a record of a shard takes (Layout::hint_parts_of), one after
+  // another, each checked against the table. Throws AlteredCache.
   std::vector<uint8_t> read_hint(const DatabaseDescription& database, uint32_t shard) const;
 
  private:
@@ -54,6 +56,7 @@ class HintCache {
   std::vector<MissingHint> missing_hints(const DatabaseDescription& database, bool verify,
                                          const ProgressCallback& progress = {}) const;
   bool has_hint(const Sha256Digest& hash, const HintShape& shape, bool verify) const;
+  std::vector<uint8_t> read_part(const DatabaseDescription& database, uint32_t part) const;
   void drop_everything() const;
   void check_room(uint64_t bytes) const;
   void store(const DatabaseDescription& database) const;

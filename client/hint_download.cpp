@@ -16,7 +16,7 @@
 namespace blindfuse {
 namespace {
 
-constexpr size_t kShardsTextMax = 1500;  // well below the 8 KiB that servers allow an address
+constexpr size_t kPartsTextMax = 1500;  // well below the 8 KiB that servers allow an address
 constexpr size_t kReadBytes = 256 * 1024;
 
 // Thrown when the first hint of a request, begun in an earlier attempt, turned out wrong; its file
@@ -27,7 +27,13 @@ struct BadResumption {};
   throw EngineTrouble("cannot write " + path.string() + ": " + std::strerror(errno));
 }
 
-// The beginning of one hint, in a file that outlives the process.
+// "the hint of shard 3"
+std::string name_of(const HintShape& shape, uint32_t part) {
+  return (shape.mode == Mode::kPacked ? "the mask of pack " : "the hint of shard ") +
+         std::to_string(part);
+}
+
+// The beginning of one part, in a file that outlives the process.
 class PartialHint {
  public:
   // Goes on with what an earlier attempt left when `resume` is set, and from nothing otherwise.
@@ -70,7 +76,7 @@ class PartialHint {
     if (hash_.finish() == hint_.hash) {
       if (last_byte_ > shape_.last_byte_max) {
         unlink(path_.c_str());
-        throw ProtocolViolation("the hint of shard " + std::to_string(hint_.shard) +
+        throw ProtocolViolation(name_of(shape_, hint_.part) +
                                 " that the server sent is not packed words: unused bits are set");
       }
       if (rename(path_.c_str(), whole_path_.c_str()) != 0) fail_writing(whole_path_);
@@ -78,8 +84,8 @@ class PartialHint {
     }
     unlink(path_.c_str());
     if (resumed_) throw BadResumption();
-    throw ProtocolViolation("the hint of shard " + std::to_string(hint_.shard) +
-                            " that the server sent is not the one that its shard table names");
+    throw ProtocolViolation(name_of(shape_, hint_.part) +
+                            " that the server sent is not the one that its table names");
   }
 
  private:
@@ -152,20 +158,20 @@ class HintWriter {
   size_t done_ = 0;
 };
 
-// "0-3,17" for shards in order.
-class ShardsText {
+// "0-3,17" for parts in order.
+class PartsText {
  public:
-  void add(uint32_t shard) {
-    if (!text_.empty() && shard == last_ + 1) {
+  void add(uint32_t part) {
+    if (!text_.empty() && part == last_ + 1) {
       text_.resize(range_end_);
       text_ += '-';
-      text_ += std::to_string(shard);
+      text_ += std::to_string(part);
     } else {
       if (!text_.empty()) text_ += ',';
-      text_ += std::to_string(shard);
+      text_ += std::to_string(part);
       range_end_ = text_.size();
     }
-    last_ = shard;
+    last_ = part;
   }
   const std::string& text() const { return text_; }
 
@@ -175,28 +181,28 @@ class ShardsText {
   uint32_t last_ = 0;
 };
 
-std::string shards_text(std::span<const MissingHint> group) {
-  ShardsText shards;
-  for (const MissingHint& hint : group) shards.add(hint.shard);
-  return shards.text();
+std::string parts_text(std::span<const MissingHint> group) {
+  PartsText parts;
+  for (const MissingHint& hint : group) parts.add(hint.part);
+  return parts.text();
 }
 
 }  // namespace
 
-HintShape::HintShape(const Layout& layout) : bytes(layout.shard_hint_bytes()) {
-  const uint64_t bits = uint64_t{layout.record_bytes()} * layout.lwe->dimension * layout.hint_bits;
+HintShape::HintShape(const Layout& layout) : mode(layout.mode()), bytes(layout.hint_part_bytes()) {
+  const uint64_t bits = layout.hint_part_words() * layout.hint_bits;
   last_byte_max = static_cast<uint8_t>(0xFF >> (bytes * 8 - bits));
 }
 
 std::string hint_file_name(const Sha256Digest& hash) { return encode_hex(hash) + ".hint"; }
 
 size_t HintDownload::group_size(std::span<const MissingHint> missing) const {
-  ShardsText shards;
+  PartsText parts;
   size_t count = 0;
   while (count < missing.size()) {
-    shards.add(missing[count].shard);
+    parts.add(missing[count].part);
     ++count;
-    if ((count + 1) * shape_.bytes > request_bytes_max_ || shards.text().size() > kShardsTextMax)
+    if ((count + 1) * shape_.bytes > request_bytes_max_ || parts.text().size() > kPartsTextMax)
       break;
   }
   return count;
@@ -224,7 +230,8 @@ uint64_t HintDownload::fetch(RemoteDatabase& remote, const EpochId& epoch,
       const uint64_t group_bytes = group.size() * shape_.bytes;
       done = writer.done();
       if (writer.have() < group_bytes) {
-        remote.fetch_hints(epoch, shards_text(group), writer.have(), group_bytes, write);
+        remote.fetch_hints(epoch, shape_.mode, parts_text(group), writer.have(), group_bytes,
+                           write);
       }
       done = writer.done();
     } catch (const ConnectionTrouble&) {

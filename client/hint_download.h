@@ -1,4 +1,5 @@
-// Fetches hints into a folder, a file a hint, and goes on where an earlier attempt stopped.
+// Fetches the parts of a hint (those of all shards, or the masks of all packs) into a folder, a
+// file a part, and goes on where an earlier attempt stopped.
 #pragma once
 
 #include <blindfuse/progress.h>
@@ -17,23 +18,24 @@ namespace blindfuse {
 inline constexpr uint64_t kHintRequestBytes = uint64_t{32} << 20;
 
 struct MissingHint {
-  uint32_t shard = 0;
+  uint32_t part = 0;  // a shard, or a pack
   Sha256Digest hash{};
 };
 
-// What packed hints of one layout look like.
+// What the packed parts of one layout's hint look like.
 struct HintShape {
   explicit HintShape(const Layout& layout);
-  uint64_t bytes = 0;
-  uint8_t last_byte_max = 0;  // with its unused bits zero
+  Mode mode;
+  uint64_t bytes;
+  uint8_t last_byte_max;  // with its unused bits zero
 };
 
-// The name of a hint's file: "<64 hex digits>.hint".
+// The name of a part's file: "<64 hex digits>.hint".
 std::string hint_file_name(const Sha256Digest& hash);
 
-// Hints come in the order of their shards, many to a request, whatever key is going
-// to be asked for. Each is written to a partial file named after its hash, which an interruption
-// leaves behind, checked, and then given its own name. Files are not forced to disk.
+// Parts come in their order, many to a request, whatever key is going to be asked for. Each is
+// written to a partial file named after its hash, which an interruption leaves behind, checked, and
+// then given its own name. Files are not forced to disk.
 class HintDownload {
  public:
   // Into `folder`.
@@ -41,11 +43,11 @@ class HintDownload {
                uint64_t request_bytes_max = kHintRequestBytes)
       : folder_(std::move(folder)), shape_(shape), request_bytes_max_(request_bytes_max) {}
 
-  // Fetches all of `missing`, in order of shards and with distinct hashes. Asks again when the
+  // Fetches all of `missing`, in order of parts and with distinct hashes. Asks again when the
   // connection breaks, as long as every attempt brings something. Returns the bytes received.
-  // Throws what RemoteDatabase does, ProtocolViolation for a hint that is not the one of the shard
-  // table or not packed (which must not wait until a key of its shard is decoded: the server would
-  // see the look-up fail), EngineTrouble when it cannot be written, Cancelled.
+  // Throws what RemoteDatabase does, ProtocolViolation for a part that is not the one of the
+  // epoch's table or not packed (which must not wait until a key of its shard is decoded: the
+  // server would see the look-up fail), EngineTrouble when it cannot be written, Cancelled.
   uint64_t fetch(RemoteDatabase& remote, const EpochId& epoch, std::span<const MissingHint> missing,
                  const ProgressCallback& progress);
 

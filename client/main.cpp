@@ -211,6 +211,7 @@ void run_sync(Settings& settings) {
     const nlohmann::json line = {
         {"epoch", result.epoch},
         {"shards", result.shard_count},
+        {"parts", result.part_count},
         {"shards_fetched", result.shards_fetched},
         {"bytes_fetched", result.bytes_fetched},
         {"hint_bytes", result.hint_bytes},
@@ -219,10 +220,11 @@ void run_sync(Settings& settings) {
     print(line.dump() + "\n");
     return;
   }
+  const std::string part = client.database().mode == "packed" ? "mask" : "hint";
   print("epoch " + result.epoch.substr(0, 16) + ": " + std::to_string(result.shards_fetched) +
-        " of " + counted(result.shard_count, "hint") + " fetched (" +
-        human_bytes(result.bytes_fetched) + "); all hints are " + human_bytes(result.hint_bytes) +
-        "\n");
+        " of " + counted(result.part_count, part) + " fetched (" +
+        human_bytes(result.bytes_fetched) + "); all " + part + "s are " +
+        human_bytes(result.hint_bytes) + "\n");
 }
 
 void add_common_options(CLI::App& command, Settings& settings) {
@@ -271,7 +273,7 @@ void add_get(CLI::App& app, Settings& settings) {
 }
 
 void add_sync(CLI::App& app, Settings& settings) {
-  CLI::App* sync = app.add_subcommand("sync", "Fetch the hints of all shards that changed");
+  CLI::App* sync = app.add_subcommand("sync", "Fetch all hints that changed");
   add_common_options(*sync, settings);
   sync->add_flag("--verify", settings.verify,
                  "Check every hint that is already there; fetch all again when one is altered");

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "client/panel_product.h"
 #include "client/report_progress.h"
@@ -117,8 +118,12 @@ SecretBuffer<uint32_t> DecodingSecret::take() && {
   return std::move(words_);
 }
 
-PreparedQuery::PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked)
-    : maker_(getpid()), secret_(std::move(secret)), masked_(std::move(masked)) {}
+PreparedQuery::PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked,
+                             std::vector<uint8_t> packing_keys)
+    : maker_(getpid()),
+      secret_(std::move(secret)),
+      masked_(std::move(masked)),
+      packing_keys_(std::move(packing_keys)) {}
 
 bool PreparedQuery::is_of_this_process() const { return maker_ == getpid(); }
 
@@ -127,12 +132,16 @@ DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t q
   if (masked_.empty()) throw std::logic_error("a prepared query is sent once");
   if (!is_of_this_process()) throw std::logic_error("a prepared query is not for forked processes");
   SecretBuffer<uint32_t> words = std::move(masked_);
+  const std::vector<uint8_t> keys = std::exchange(packing_keys_, {});
+  const uint64_t words_bytes = packed_bytes(words.size(), query_bits);
+  invariant(query.size() == words_bytes + keys.size(), "room for exactly the query");
   for (uint32_t row : rows) {
     invariant(row < words.size(), "rows lie in the database");
     // Wraps, always: a client that drew again when this overflows would tell the server its rows.
     words[row] += 1u << kPlaintextShift;
   }
-  pack_rounded(words.span(), query_bits, query);
+  pack_rounded(words.span(), query_bits, query.first(words_bytes));
+  std::copy(keys.begin(), keys.end(), query.begin() + static_cast<ptrdiff_t>(words_bytes));
   return DecodingSecret(std::move(secret_));
 }
 

@@ -34,20 +34,23 @@ class DecodingSecret {
   SecretBuffer<uint32_t> words_;
 };
 
-// A secret s and b' = s * A + e: a query but for the key. Good only in the process that made it: a
-// fork copies memory, and two queries under one secret would tell the server both their rows.
+// A secret s and b' = s * A + e: a query but for the key; and, where responses are packed, the keys
+// that pack its response under s. Good only in the process that made it: a fork copies memory, and
+// two queries under one secret would tell the server both their rows.
 class PreparedQuery {
  public:
-  // n and R words.
-  PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked);
+  // n and R words, and the packing keys as they are sent: none where responses are not packed.
+  PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked,
+                std::vector<uint8_t> packing_keys = {});
   PreparedQuery(const PreparedQuery&) = delete;
   PreparedQuery& operator=(const PreparedQuery&) = delete;
   PreparedQuery(PreparedQuery&&) = default;
   PreparedQuery& operator=(PreparedQuery&&) = default;
 
-  // Writes the query for these rows (each below R; none is a query too) into `query`,
-  // packed_bytes(R, query_bits) bytes, and gives what decodes its answer. Throws std::logic_error
-  // when this one was used or moved away before, or was made by another process.
+  // Writes the query for these rows (each below R; none is a query too) into `query`:
+  // packed_bytes(R, query_bits) bytes, and the packing keys behind them. Gives what decodes its
+  // answer. Throws std::logic_error when this one was used or moved away before, or was made by
+  // another process.
   [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                        std::span<uint8_t> query) &&;
 
@@ -58,6 +61,7 @@ class PreparedQuery {
   pid_t maker_;
   SecretBuffer<uint32_t> secret_;
   SecretBuffer<uint32_t> masked_;
+  std::vector<uint8_t> packing_keys_;
 };
 
 // Makes `count` queries in one pass over A: each panel is generated once and multiplied by every

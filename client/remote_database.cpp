@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "src/shard_table.h"
-
 namespace blindfuse {
 namespace {
 
@@ -125,25 +123,25 @@ std::string RemoteDatabase::fetch_manifest() {
   return text;
 }
 
-std::vector<uint8_t> RemoteDatabase::fetch_table(const EpochId& epoch, uint32_t shard_count) {
-  const uint64_t total = uint64_t{shard_count} * kShardEntryBytes;
+std::vector<uint8_t> RemoteDatabase::fetch_table(const EpochId& epoch, uint64_t table_bytes) {
   std::vector<uint8_t> table;
-  table.reserve(total);
+  table.reserve(table_bytes);
   const ByteSink append = [&](std::span<const uint8_t> bytes) {
     table.insert(table.end(), bytes.begin(), bytes.end());
   };
-  ExactBody body("a shard table", 0, total, append);
+  ExactBody body("a table", 0, table_bytes, append);
   const HttpReply reply = transport_->get(epoch_path(epoch, "shards"), 0, body);
   if (!succeeded(reply)) throw_refusal(reply);
   body.check_complete();
   return table;
 }
 
-void RemoteDatabase::fetch_hints(const EpochId& epoch, const std::string& shards,
+void RemoteDatabase::fetch_hints(const EpochId& epoch, Mode mode, const std::string& parts,
                                  uint64_t first_byte, uint64_t total_bytes, const ByteSink& sink) {
-  ExactBody body("hints", first_byte, total_bytes, sink);
-  const HttpReply reply =
-      transport_->get(epoch_path(epoch, "hint?shards=" + shards), first_byte, body);
+  const bool packed = mode == Mode::kPacked;
+  ExactBody body(packed ? "masks" : "hints", first_byte, total_bytes, sink);
+  const std::string query = (packed ? "hint?packs=" : "hint?shards=") + parts;
+  const HttpReply reply = transport_->get(epoch_path(epoch, query), first_byte, body);
   if (!succeeded(reply)) throw_refusal(reply);
   body.check_complete();
 }

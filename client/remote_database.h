@@ -30,11 +30,12 @@ class RemoteDatabase {
   // The manifest's text, of at most kManifestBytesMax bytes; it parses.
   std::string fetch_manifest();
 
-  std::vector<uint8_t> fetch_table(const EpochId& epoch, uint32_t shard_count);
+  // The tables of shards and packs, table_bytes in all.
+  std::vector<uint8_t> fetch_table(const EpochId& epoch, uint64_t table_bytes);
 
-  // The hints of the shards named as in "0-3,17", one after another, total_bytes in all: those from
-  // first_byte on go to sink.
-  void fetch_hints(const EpochId& epoch, const std::string& shards, uint64_t first_byte,
+  // The hints of the shards, or the masks of the packs, named as in "0-3,17", one after another,
+  // total_bytes in all: those from first_byte on go to sink.
+  void fetch_hints(const EpochId& epoch, Mode mode, const std::string& parts, uint64_t first_byte,
                    uint64_t total_bytes, const ByteSink& sink);
 
   // The responses to one or more packed queries, one after another, response_bytes in all.

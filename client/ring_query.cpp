@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "client/report_progress.h"
 #include "src/errors.h"
 #include "src/little_endian.h"
 #include "src/ring/automorphism.h"
@@ -42,22 +43,26 @@ void to_field(std::span<const uint32_t> ternary, const ring::PrimeField& field,
   }
 }
 
-// Fresh ternary numbers at the points.
-SecretBuffer<uint32_t> ternary_values(const RandomSource& random) {
+// Of ternary words, at the points.
+SecretBuffer<uint32_t> values_of(std::span<const uint32_t> ternary) {
   SecretBuffer<uint32_t> values(kDimension);
-  sample_ternary(random, values.span());
-  to_field(values.span(), packing_transform().field(), polynomial(values));
+  to_field(ternary, packing_transform().field(), polynomial(values));
   packing_transform().forward(polynomial(values));
   return values;
 }
 
-// values: the secret's at the points.
+SecretBuffer<uint32_t> fresh_ternary(size_t count, const RandomSource& random) {
+  SecretBuffer<uint32_t> words(count);
+  sample_ternary(random, words.span());
+  return words;
+}
+
 std::vector<uint8_t> packing_keys(const ring::PublicPolynomials& polynomials,
-                                  const SecretBuffer<uint32_t>& values,
-                                  const RandomSource& random) {
+                                  std::span<const uint32_t> secret, const RandomSource& random) {
   const ring::PrimeField& field = packing_transform().field();
+  const SecretBuffer<uint32_t> values = values_of(secret);
   std::vector<uint8_t> bytes;
-  bytes.reserve(4 * ring::kKeys * ring::kDigits * kDimension);
+  bytes.reserve(ring::kKeyBytes);
   constexpr std::array<std::pair<ring::KeyIndex, ring::Automorphism>, ring::kKeys> kAll = {{
       {ring::KeyIndex::kFive, {1, false}},
       {ring::KeyIndex::kMinusOne, {0, true}},
@@ -68,7 +73,7 @@ std::vector<uint8_t> packing_keys(const ring::PublicPolynomials& polynomials,
     for (size_t k = 0; k < ring::kDigits; ++k) {
       Coefficients mask;
       polynomials.fill_key_mask(key, k, mask);
-      const SecretBuffer<uint32_t> error = ternary_values(random);
+      const SecretBuffer<uint32_t> error = values_of(fresh_ternary(kDimension, random).span());
       for (size_t i = 0; i < kDimension; ++i) {
         const uint32_t masked = field.multiply(values[i], mask[i]);
         const uint32_t digit = field.multiply(moved[i], ring::gadget(k));
@@ -81,44 +86,64 @@ std::vector<uint8_t> packing_keys(const ring::PublicPolynomials& polynomials,
   return bytes;
 }
 
-}  // namespace
+// A query before its products: e is where b' will be.
+struct Unfinished {
+  Unfinished(uint32_t row_count, const RandomSource& random)
+      : secret(fresh_ternary(kDimension, random)), masked(fresh_ternary(row_count, random)) {}
 
-PreparedRingQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
-                                     const RandomSource& random) {
-  invariant(row_count > 0 && row_count % kDimension == 0, "rows are blocks of 2048");
-  SecretBuffer<uint32_t> secret(kDimension);
-  sample_ternary(random, secret.span());
-  SecretBuffer<uint32_t> masked(row_count);
-  sample_ternary(random, masked.span());
+  SecretBuffer<uint32_t> secret;
+  SecretBuffer<uint32_t> masked;
+};
 
+// masked += s a_j for every block j of every query.
+void add_products(const ring::PublicPolynomials& polynomials, uint32_t row_count,
+                  std::span<Unfinished> queries, const ProgressCallback& progress) {
   const ring::ExactProducts products;
-  SecretBuffer<ring::PairOfValues> values(2);  // the secret's, and a product
-  products.forward_words(polynomial(secret), values[0]);
+  SecretBuffer<ring::PairOfValues> secrets(queries.size());
+  for (size_t i = 0; i < queries.size(); ++i) {
+    products.forward_words(polynomial(queries[i].secret), secrets[i]);
+  }
   Coefficients block;
-  SecretBuffer<uint32_t> product(kDimension);
   ring::PairOfValues public_values;
+  SecretBuffer<ring::PairOfValues> sum(1);
+  SecretBuffer<uint32_t> product(kDimension);
   for (uint32_t j = 0; j < row_count / kDimension; ++j) {
     polynomials.fill_block(j, block);
     products.forward_words(block, public_values);
-    values[1] = {};
-    products.add_product(public_values, values[0], values[1]);
-    products.to_words(values[1], polynomial(product));
-    for (size_t i = 0; i < kDimension; ++i) masked[j * kDimension + i] += product[i];
+    const uint64_t first = uint64_t{j} * kDimension;
+    for (size_t i = 0; i < queries.size(); ++i) {
+      sum[0] = {};
+      products.add_product(public_values, secrets[i], sum[0]);
+      products.to_words(sum[0], polynomial(product));
+      for (size_t k = 0; k < kDimension; ++k) queries[i].masked[first + k] += product[k];
+    }
+    report_progress(progress, {ClientStage::kPreparingQueries, first + kDimension, row_count});
   }
-
-  SecretBuffer<uint32_t> at_points(kDimension);
-  to_field(secret.span(), packing_transform().field(), polynomial(at_points));
-  packing_transform().forward(polynomial(at_points));
-  std::vector<uint8_t> keys = packing_keys(polynomials, at_points, random);
-  return {PreparedQuery(std::move(secret), std::move(masked)), std::move(keys)};
 }
 
-DecodingSecret PreparedRingQuery::encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
-                                          std::span<uint8_t> query,
-                                          std::vector<uint8_t>& packing_keys) && {
-  DecodingSecret secret = std::move(query_).encrypt(rows, query_bits, query);
-  packing_keys = std::exchange(packing_keys_, {});
-  return secret;
+}  // namespace
+
+std::vector<PreparedQuery> prepare_ring_queries(const ring::PublicPolynomials& polynomials,
+                                                uint32_t row_count, size_t count,
+                                                const RandomSource& random,
+                                                const ProgressCallback& progress) {
+  invariant(row_count > 0 && row_count % kDimension == 0, "rows are blocks of 2048");
+  std::vector<Unfinished> unfinished;
+  unfinished.reserve(count);
+  for (size_t i = 0; i < count; ++i) unfinished.emplace_back(row_count, random);
+  if (count > 0) add_products(polynomials, row_count, unfinished, progress);
+  std::vector<PreparedQuery> queries;
+  queries.reserve(count);
+  for (Unfinished& query : unfinished) {
+    std::vector<uint8_t> keys = packing_keys(polynomials, query.secret.span(), random);
+    queries.emplace_back(std::move(query.secret), std::move(query.masked), std::move(keys));
+  }
+  return queries;
+}
+
+PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
+                                 const RandomSource& random) {
+  return std::move(prepare_ring_queries(polynomials, row_count, 1, random).front());
 }
 
 RingDecoder::RingDecoder(DecodingSecret secret) : secret_(std::move(secret).take()) {

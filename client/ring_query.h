@@ -2,9 +2,10 @@
 // packing keys that belong to it.
 #pragma once
 
+#include <blindfuse/progress.h>
+
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "client/prepared_query.h"
@@ -14,32 +15,21 @@
 
 namespace blindfuse {
 
-// A query but for the key, and packing keys under the same secret, which serves this one query and
-// nothing else.
-class PreparedRingQuery {
- public:
-  PreparedRingQuery(PreparedQuery query, std::vector<uint8_t> packing_keys)
-      : query_(std::move(query)), packing_keys_(std::move(packing_keys)) {}
-
-  size_t row_count() const { return query_.row_count(); }
-
-  // As PreparedQuery::encrypt, and throws as it does; moves the packing keys, as they are sent, to
-  // `packing_keys`.
-  [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
-                                       std::span<uint8_t> query,
-                                       std::vector<uint8_t>& packing_keys) &&;
-
- private:
-  PreparedQuery query_;
-  std::vector<uint8_t> packing_keys_;
-};
-
 // b_j = s a_j + e_j for every block of 2048 rows, and the packing keys: for g = 5 and g = -1 and
 // digit k, -s w + e + g(s) gadget(k) modulo the packing modulus, at the points of RingTransform. s
-// and e are ternary and fresh. row_count is a positive multiple of 2048. Throws what `random`
-// throws.
-PreparedRingQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
-                                     const RandomSource& random);
+// and e are ternary, and fresh for each of `count` queries; row_count is a positive multiple of
+// 2048.
+//
+// One pass over the blocks, by the calling thread: each a_j is expanded and transformed once.
+// `random` gives s and e of one query after another, and then their keys' errors in the same order.
+// Throws Cancelled, and what `random` throws.
+std::vector<PreparedQuery> prepare_ring_queries(const ring::PublicPolynomials& polynomials,
+                                                uint32_t row_count, size_t count,
+                                                const RandomSource& random,
+                                                const ProgressCallback& progress = {});
+
+PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
+                                 const RandomSource& random);
 
 // The bytes of a packed response's columns: round((body - s mask) 256 / Q). mask and body:
 // coefficients modulo the packing modulus. The secret may serve all packs of its response. Throws

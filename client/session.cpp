@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "client/decoder.h"
+#include "client/query_preparation.h"
 #include "client/report_progress.h"
 #include "src/errors.h"
 
@@ -27,6 +28,7 @@ std::filesystem::path cache_of(const ClientOptions& options) {
   return options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
 }
 
+// Or the same public polynomials.
 bool same_public_matrix(const DatabaseDescription& a, const DatabaseDescription& b) {
   return a.manifest().seed == b.manifest().seed && a.layout().lwe == b.layout().lwe &&
          a.layout().row_count == b.layout().row_count;
@@ -117,7 +119,8 @@ void Session::use(DatabaseDescription database) {
 }
 
 void Session::check_limits(const Layout& layout) const {
-  check_limit("the hints", layout.hint_bytes(), options_.hint_bytes_max, "--hint-bytes-max");
+  check_limit(layout.mode() == Mode::kPacked ? "the masks" : "the hints", layout.hint_bytes(),
+              options_.hint_bytes_max, "--hint-bytes-max");
   check_limit("the query and the response", std::max(layout.query_bytes(), layout.response_bytes()),
               options_.transfer_bytes_max, "--transfer-bytes-max");
 }
@@ -139,9 +142,8 @@ const DatabaseDescription& Session::database() {
 void Session::prepare(size_t count) {
   const Manifest& manifest = database().manifest();
   const auto start = steady_clock::now();
-  const PublicMatrix a(manifest.seed, manifest.layout.lwe->dimension);
-  std::vector<PreparedQuery> queries = prepare_queries(
-      a, manifest.layout.row_count, count, options_.thread_count, random_, options_.progress);
+  std::vector<PreparedQuery> queries =
+      prepare_queries_for(manifest, count, options_.thread_count, random_, options_.progress);
   add_prepared(std::move(queries),
                seconds_since(start) / static_cast<double>(std::max<size_t>(count, 1)));
 }
@@ -196,7 +198,7 @@ void Session::decode_batch(Batch batch, std::span<Answer> answers) {
     const auto start = steady_clock::now();
     const KeyPlace& place = batch.places[i];
     const std::vector<uint8_t> record =
-        decode(std::move(batch.secrets[i]), layout, batch.words[i].span(),
+        decode(std::move(batch.secrets[i]), layout, place.shard, batch.words[i].span(),
                cache_.read_hint(*database_, place.shard));
     Answer& answer = answers[i];
     answer.value = database_->value_in(record, place);

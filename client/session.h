@@ -42,11 +42,12 @@ class Session {
   // first.
   SyncResult sync(bool verify = false);
 
-  // Makes `count` more queries ahead, in one pass. Memory: 4 R bytes each.
+  // Makes `count` more queries ahead, in one pass. Memory: 4 R bytes each, and 48 KiB more where
+  // responses are packed.
   void prepare(size_t count);
   size_t prepared_count() const { return prepared_.size(); }
-  // Takes queries that somebody else made ahead for database()'s public matrix, in so many seconds
-  // each.
+  // Takes queries that somebody else made ahead for database()'s public matrix, with packing keys
+  // where responses are packed, in so many seconds each.
   void add_prepared(std::vector<PreparedQuery> queries, double seconds);
 
   // Throws BadInput when one of the keys can be no key of this database.

@@ -1,36 +1,15 @@
 #include "host/matrix.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <string>
 #include <utility>
 
+#include "host/memory.h"
 #include "src/errors.h"
 
 namespace blindfuse {
 namespace {
 
-// What the kernel reckons a new program could use without swapping.
-uint64_t available_memory_bytes() {
-  uint64_t kibibytes = 0;
-  if (std::FILE* file = std::fopen("/proc/meminfo", "r")) {
-    char line[128];
-    unsigned long long value = 0;
-    while (std::fgets(line, sizeof line, file) != nullptr) {
-      if (std::sscanf(line, "MemAvailable: %llu kB", &value) == 1) kibibytes = value;
-    }
-    std::fclose(file);
-  }
-  return kibibytes * 1024;
-}
-
-[[noreturn]] void throw_too_large(uint64_t bytes) {
-  throw EngineTrouble("the matrix needs " + std::to_string(bytes) +
-                      " bytes of memory; this machine has " +
-                      std::to_string(available_memory_bytes()) + " available");
-}
+constexpr const char* kWhat = "the matrix";
 
 }  // namespace
 
@@ -70,13 +49,8 @@ uint64_t Matrix::offset_in_slab(uint64_t row, uint64_t column) const {
 }
 
 Matrix::Slab Matrix::make_slab(uint64_t index) const {
-  const uint64_t bytes = std::max<uint64_t>(1, padded_rows() * slab_width(index));
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) throw_too_large(bytes);
-  madvise(data, bytes, MADV_HUGEPAGE);  // fewer TLB misses in a scan; merely slower without
-  return {std::shared_ptr<int8_t[]>(static_cast<int8_t*>(data),
-                                    [bytes](int8_t* memory) { munmap(memory, bytes); }),
-          true};
+  const auto memory = map_memory(kWhat, padded_rows() * slab_width(index));
+  return {std::shared_ptr<int8_t[]>(memory, static_cast<int8_t*>(memory.get())), true};
 }
 
 void Matrix::take_memory() {
@@ -86,9 +60,7 @@ void Matrix::take_memory() {
     if (!slabs_[i].bytes) bytes += padded_rows() * slab_width(i);
   }
   if (bytes == 0) return;
-  // The kernel hands out addresses for more than it has and kills us later; ask first.
-  const uint64_t available = available_memory_bytes();
-  if (available != 0 && bytes > available) throw_too_large(bytes);
+  check_memory(kWhat, bytes);
   for (uint64_t i = 0; i < slabs_.size(); ++i) {
     if (!slabs_[i].bytes) slabs_[i] = make_slab(i);
   }

@@ -1,7 +1,10 @@
 // A fixed set of threads that do one job together.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
@@ -24,6 +27,21 @@ class WorkerThreads {
   // Runs job(0) .. job(count() - 1), each on a thread of its own, and returns when all have; one
   // caller at a time. What a job throws is thrown here, the first if several do.
   void run(const std::function<void(unsigned)>& job);
+
+  // Calls work(thread, number) once for every number below count, each on whatever thread is free,
+  // `thread` being that one's index. What a call throws ends the others, and is thrown here.
+  template <class Work>
+  void run_each(size_t count, const Work& work) {
+    std::atomic<size_t> next = 0;
+    run([&](unsigned thread) {
+      try {
+        for (size_t i = next++; i < count; i = next++) work(thread, i);
+      } catch (...) {
+        next = count;  // the other threads need not finish what nobody will use
+        throw;
+      }
+    });
+  }
 
  private:
   void stop();

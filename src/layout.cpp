@@ -1,13 +1,16 @@
 #include "src/layout.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdio>
+#include <numeric>
 #include <string>
 
 #include "src/bit_packing.h"
 #include "src/errors.h"
 #include "src/public_matrix.h"
+#include "src/ring/public_polynomials.h"
 
 namespace blindfuse {
 namespace {
@@ -49,17 +52,43 @@ void check_index(const Layout& layout) {
 
 }  // namespace
 
-uint64_t Layout::query_bytes() const { return packed_bytes(row_count, query_bits); }
+uint32_t Layout::pack_count() const {
+  if (mode() != Mode::kPacked) return 0;
+  return static_cast<uint32_t>((column_count() + ring::kDimension - 1) / ring::kDimension);
+}
+
+uint64_t Layout::query_words_bytes() const { return packed_bytes(row_count, query_bits); }
+
+uint64_t Layout::query_bytes() const {
+  return query_words_bytes() + (mode() == Mode::kPacked ? ring::kKeyBytes : 0);
+}
 
 uint64_t Layout::response_bytes() const { return packed_bytes(column_count(), response_bits); }
 
-uint64_t Layout::shard_hint_bytes() const {
-  return packed_bytes(uint64_t{record_bytes()} * lwe->dimension, hint_bits);
+uint32_t Layout::hint_part_count() const {
+  return mode() == Mode::kPacked ? pack_count() : shard_count;
+}
+
+uint64_t Layout::hint_part_words() const {
+  return mode() == Mode::kPacked ? ring::kDimension : uint64_t{record_bytes()} * lwe->dimension;
+}
+
+uint64_t Layout::hint_part_bytes() const { return packed_bytes(hint_part_words(), hint_bits); }
+
+HintParts Layout::hint_parts_of(uint32_t shard) const {
+  if (mode() != Mode::kPacked) return {shard, shard};
+  // Shards begin at multiples of this in their packs: as late as they may, they reach farthest.
+  const uint64_t step = std::gcd<uint64_t, uint64_t>(record_bytes(), ring::kDimension);
+  const uint64_t most = (2 * ring::kDimension - step + record_bytes() - 1) / ring::kDimension;
+  const auto count = static_cast<uint32_t>(std::min<uint64_t>(most, pack_count()));
+  const auto own = static_cast<uint32_t>(uint64_t{shard} * record_bytes() / ring::kDimension);
+  const uint32_t first = std::min(own, pack_count() - count);
+  return {first, first + count - 1};
 }
 
 NoiseBudget Layout::noise() const {
   return noise_budget(row_count, lwe->dimension, record_bytes(), query_bits, response_bits,
-                      hint_bits);
+                      hint_bits, mode() == Mode::kPacked ? packing_variance() : 0.0);
 }
 
 void check_layout(const Layout& layout) {
@@ -72,6 +101,10 @@ void check_layout(const Layout& layout) {
   check_range("response_bits", layout.response_bits, 9, 32);
   check_range("hint_bits", layout.hint_bits, 16, 32);
   check(layout.row_count % kPanelRows == 0, "row_count must be a multiple of 64");
+  if (layout.mode() == Mode::kPacked) {
+    check(layout.row_count % ring::kDimension == 0 && layout.row_count <= kPackedRowsMax,
+          "row_count must be a multiple of 2048, and at most 2^24, where responses are packed");
+  }
   const uint32_t length_bytes = layout.record.length_bytes;
   check(length_bytes <= 2 || length_bytes == 4, "length_bytes must be 0, 1, 2 or 4");
   check(length_bytes == 4 || layout.record.value_bytes >> (8 * length_bytes) == 0 ||

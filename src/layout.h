@@ -18,6 +18,18 @@ enum class DatabaseKind {
 inline constexpr uint64_t kKeyCountMax = uint64_t{1} << 32;
 inline constexpr uint32_t kShardCountMax = 65'536;
 
+// Packed responses have no rows but in whole blocks, and no more than their exact products bear
+// (src/ring/exact_products.h).
+inline constexpr uint32_t kPackedRowsMax = 1u << 24;
+
+// Parts first .. last of a hint, both included.
+struct HintParts {
+  uint32_t first = 0;
+  uint32_t last = 0;
+
+  bool operator==(const HintParts&) const = default;
+};
+
 struct Layout {
   DatabaseKind kind = DatabaseKind::kKeyword;
   uint64_t key_count = 0;       // m
@@ -35,10 +47,26 @@ struct Layout {
   uint64_t column_count() const { return uint64_t{shard_count} * record_bytes(); }      // C
   uint64_t shard_matrix_bytes() const { return uint64_t{row_count} * record_bytes(); }  // R W
   uint64_t matrix_bytes() const { return shard_matrix_bytes() * shard_count; }          // R C
+
+  Mode mode() const { return lwe->mode; }
+  // Packs of 2048 columns, the last one of fewer; none where responses are not packed.
+  uint32_t pack_count() const;
+
+  // Of the packed words alone.
+  uint64_t query_words_bytes() const;
+  // With the packing keys behind them, where responses are packed.
   uint64_t query_bytes() const;
   uint64_t response_bytes() const;
-  uint64_t shard_hint_bytes() const;
-  uint64_t hint_bytes() const { return shard_hint_bytes() * shard_count; }
+
+  // What a client downloads once an epoch: a hint a shard, or a mask a pack. All parts have one
+  // size.
+  uint32_t hint_part_count() const;
+  uint64_t hint_part_words() const;
+  uint64_t hint_part_bytes() const;
+  uint64_t hint_bytes() const { return hint_part_bytes() * hint_part_count(); }
+  // Those that decoding a record of this shard takes, and as many for every shard, so that nothing
+  // that a client does with them tells how its shard lies to the packs.
+  HintParts hint_parts_of(uint32_t shard) const;
 
   FuseShape fuse() const { return {arity, segment_length, row_count}; }
   NoiseBudget noise() const;

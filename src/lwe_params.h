@@ -1,4 +1,5 @@
-// The LWE parameter sets. q = 2^32, secret and error uniform on {-1, 0, 1}, always.
+// The parameter sets: plain LWE, or ring LWE. q = 2^32, secret and error uniform on {-1, 0, 1},
+// always.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +11,28 @@ namespace blindfuse {
 // A word's scale: a plaintext byte sits in the top 8 of its 32 bits (q / p = 2^24).
 inline constexpr uint32_t kPlaintextShift = 24;
 
-struct LweParams {
-  std::string_view name;      // identity in the manifest
-  uint32_t dimension;         // n
-  std::string_view security;  // what it gives, in words
-  std::string_view source;    // where that is estimated
+// What takes a secret's share out of a response.
+enum class Mode {
+  kHint,    // the hint, which clients hold
+  kPacked,  // the server, by packing responses under the secret itself: clients hold masks
 };
 
-// All sets, the default first.
+// "hint" or "packed", as in the manifest.
+std::string_view mode_name(Mode mode);
+
+struct LweParams {
+  std::string_view name;      // identity in the manifest
+  uint32_t dimension;         // n; of the ring, where mode is kPacked
+  std::string_view security;  // what it gives, in words
+  std::string_view source;    // where that is estimated
+  Mode mode = Mode::kHint;    // that it is for
+};
+
+// All sets, the default of the mode kHint first.
 std::span<const LweParams> lwe_params();
+
+// The first set for a mode.
+const LweParams& default_lwe_params(Mode mode);
 
 // The set of this name, or nullptr.
 const LweParams* find_lwe_params(std::string_view name);

@@ -15,7 +15,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "blindfuse/1";
-constexpr std::string_view kMode = "hint";
 
 // nlohmann's objects are ordered by name and its dump has no white space: for members that are
 // strings and integers that is RFC 8785's canonical form.
@@ -30,7 +29,7 @@ json members_of(const Manifest& manifest) {
   const Layout& layout = manifest.layout;
   return {
       {"format", kFormat},
-      {"mode", kMode},
+      {"mode", mode_name(layout.mode())},
       {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
       {"lwe", layout.lwe->name},
       {"key_count", layout.key_count},
@@ -134,16 +133,27 @@ DatabaseKind parse_kind(const std::string& kind) {
   throw BadInput("manifest's \"kind\" must be \"keyword\" or \"index\"");
 }
 
-const LweParams* parse_lwe(const std::string& name) {
-  if (const LweParams* set = find_lwe_params(name)) return set;
-  throw BadInput("manifest names the LWE parameter set " + shown(name) +
-                 ", which this program does not know; a newer one may");
+const LweParams* parse_lwe(const std::string& name, const std::string& mode) {
+  if (mode != mode_name(Mode::kHint) && mode != mode_name(Mode::kPacked)) {
+    throw BadInput("manifest's \"mode\" is " + shown(mode) +
+                   "; this program knows \"hint\" and \"packed\"");
+  }
+  const LweParams* set = find_lwe_params(name);
+  if (set == nullptr) {
+    throw BadInput("manifest names the LWE parameter set " + shown(name) +
+                   ", which this program does not know; a newer one may");
+  }
+  if (mode_name(set->mode) != mode) {
+    throw BadInput("manifest's \"mode\" is \"" + mode + "\", but the parameter set " + name +
+                   " is for \"" + std::string(mode_name(set->mode)) + "\"");
+  }
+  return set;
 }
 
 Layout parse_layout(const Members& members) {
   Layout layout;
   layout.kind = parse_kind(members.text("kind"));
-  layout.lwe = parse_lwe(members.text("lwe"));
+  layout.lwe = parse_lwe(members.text("lwe"), members.text("mode"));
   layout.key_count = members.integer<uint64_t>("key_count");
   layout.shard_count = members.integer<uint32_t>("shard_count");
   layout.row_count = members.integer<uint32_t>("row_count");
@@ -180,10 +190,6 @@ ParsedManifest parse_manifest(std::string_view text) {
   if (members.text("format") != kFormat) {
     throw BadInput("manifest's \"format\" is " + shown(members.text("format")) +
                    "; this program knows " + shown(kFormat));
-  }
-  if (members.text("mode") != kMode) {
-    throw BadInput("manifest's \"mode\" is " + shown(members.text("mode")) +
-                   "; this program knows " + shown(kMode));
   }
   ParsedManifest parsed;
   parsed.epoch = encode_hex(members.bytes<32>("epoch"));

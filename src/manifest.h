@@ -21,7 +21,7 @@ struct Manifest {
   Layout layout;
   Salt salt{};
   MatrixSeed seed{};
-  Sha256Digest table{};    // of the serialized shard table
+  Sha256Digest table{};    // of the serialized tables of shards and packs (src/epoch_table.h)
   Sha256Digest samples{};  // of the operator's sample keys
 
   bool operator==(const Manifest&) const = default;

@@ -6,6 +6,9 @@
 //   k of s_k times the rounding of the hint word.
 // All random terms are sub-Gaussian with their own variance as proxy, so E1 + E3 is too, and its
 // tail is at most 2 exp(-t^2 / (2 variance)). The W bytes of a record are taken by the union bound.
+//
+// Packed responses have the same terms, with the mask's words in place of the hint's and d = n =
+// 2048 secret numbers, and that of packing.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +21,7 @@ inline constexpr double kFailureLog2Max = -40.0;
 struct NoiseBudget {
   double query_variance = 0;  // of E1, for the worst data
   double hint_variance = 0;   // of E3
+  double packing_variance = 0;
   double response_bound = 0;  // of |E2|
   double log2_failure = 0;    // of the probability that any byte of a record is wrong; at most 0
 };
@@ -26,8 +30,16 @@ struct NoiseBudget {
 // - bits, 0 for k = 0.
 double rounding_variance(uint32_t bits);
 
-// row_count R >= 1, dimension n, record_bytes W >= 1; the bit counts as in the manifest.
+// Variance of what packing a response adds to each of its words, in the words' units
+// (docs/PARAMETERS.md, section 6): the errors of the packing keys times the digits of 2047
+// switches, and what the digits leave out times the secret; a tenth more than that, for the worst
+// column.
+double packing_variance();
+
+// row_count R >= 1, dimension n, record_bytes W >= 1; the bit counts as in the manifest; packing:
+// 0, or packing_variance().
 NoiseBudget noise_budget(uint64_t row_count, uint32_t dimension, uint32_t record_bytes,
-                         uint32_t query_bits, uint32_t response_bits, uint32_t hint_bits);
+                         uint32_t query_bits, uint32_t response_bits, uint32_t hint_bits,
+                         double packing = 0);
 
 }  // namespace blindfuse

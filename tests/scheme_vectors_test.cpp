@@ -80,7 +80,7 @@ TEST_P(SchemeVectors, HintsAreThoseOfTheFile) {
       compute_hint(a, *support::filled_engine(engine, shard_matrix(i), 2), threads, words,
                    [](uint64_t) {});
       EXPECT_EQ(sha256_of_words(words), shard.at("product_sha256")) << engine;
-      std::vector<uint8_t> packed(layout_.shard_hint_bytes());
+      std::vector<uint8_t> packed(layout_.hint_part_bytes());
       pack_rounded(words, layout_.hint_bits, packed);
       EXPECT_EQ(to_hex(sha256(packed)), shard.at("hint_sha256")) << engine;
     }

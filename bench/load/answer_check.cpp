@@ -50,9 +50,10 @@ std::optional<std::string> value_of(const PooledQuery& query, const DatabaseDesc
                                     const std::vector<uint8_t>& response,
                                     const std::vector<uint8_t>& hint) {
   const Layout& layout = database.layout();
-  const auto words = words_of_shard(layout, query.place.shard, response);
+  const uint32_t shard = query.place.shard;
+  const auto words = words_of_shard(layout, shard, response);
   const std::vector<uint8_t> record =
-      decode(DecodingSecret(copy_of(query.secret)), layout, words.span(), hint);
+      decode(DecodingSecret(copy_of(query.secret)), layout, shard, words.span(), hint);
   return database.value_in(record, query.place);
 }
 

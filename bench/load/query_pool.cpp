@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "client/prepared_query.h"
+#include "client/query_preparation.h"
 #include "src/base64.h"
-#include "src/public_matrix.h"
 
 namespace blindfuse::load {
 namespace {
@@ -48,8 +47,9 @@ QueryPool::QueryPool(DatabaseDescription database, KeySource& keys, const Option
     : database_(std::move(database)) {
   const Layout& layout = database_.layout();
   const size_t per_request = options.queries_per_request;
-  const size_t per_pass =
-      std::max<uint64_t>(1, kPassBytes / (uint64_t{4} * layout.row_count * per_request));
+  const uint64_t key_bytes = layout.query_bytes() - layout.query_words_bytes();
+  const size_t per_pass = std::max<uint64_t>(
+      1, kPassBytes / ((uint64_t{4} * layout.row_count + key_bytes) * per_request));
   std::mt19937_64 random(options.seed);
   size_t left = options.pool / per_request;
   while (left > 0) {
@@ -75,9 +75,8 @@ std::vector<PooledQuery> QueryPool::make_queries(size_t count, KeySource& keys,
                                                  std::mt19937_64& random,
                                                  std::vector<uint8_t>& packed, unsigned threads) {
   const Layout& layout = database_.layout();
-  const PublicMatrix a(database_.manifest().seed, layout.lwe->dimension);
   std::vector<PreparedQuery> prepared =
-      prepare_queries(a, layout.row_count, count, threads, fill_from_system);
+      prepare_queries_for(database_.manifest(), count, threads, fill_from_system);
   packed.resize(count * layout.query_bytes());
   std::vector<PooledQuery> queries(count);
   for (size_t i = 0; i < count; ++i) {

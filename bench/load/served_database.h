@@ -25,7 +25,7 @@ class ServedDatabase {
   // HintCache::sync does.
   DatabaseDescription sync();
 
-  // A shard's hint, of an epoch that sync() returned.
+  // What of the hint a shard's answers are decoded with, of an epoch that sync() returned.
   std::vector<uint8_t> hint(const DatabaseDescription& database, uint32_t shard) const {
     return hints_.read_hint(database, shard);
   }

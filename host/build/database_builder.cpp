@@ -6,6 +6,7 @@
 
 #include "host/build/hint_stage.h"
 #include "host/build/layout_choice.h"
+#include "host/build/pack_stage.h"
 #include "host/build/samples.h"
 #include "host/build/shard_stage.h"
 #include "host/database/directory.h"
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 struct PreviousEpoch {
   Manifest manifest;
   EpochId epoch;
-  ShardTable table;
+  EpochTable table;
 };
 
 class Stopwatch {
@@ -73,7 +74,7 @@ class LockedDirectory {
   const DatabaseDirectory& get() const { return directory_; }
 
   // What must stay when we leave.
-  void keep(const Manifest& manifest, const ShardTable& table) {
+  void keep(const Manifest& manifest, const EpochTable& table) {
     manifest_ = manifest;
     table_ = table;
   }
@@ -92,7 +93,7 @@ class LockedDirectory {
   bool had_lock_file_ = false;
   FileDescriptor lock_;
   std::optional<Manifest> manifest_;
-  ShardTable table_;
+  EpochTable table_;
 };
 
 std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, bool fresh) {
@@ -102,8 +103,8 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, bool fresh) 
   try {
     const ParsedManifest parsed = parse_manifest(directory.read_manifest_text());
     previous = {parsed.manifest, parsed.epoch, {}};
-    previous->table = parse_shard_table(directory.read_table(parsed.manifest),
-                                        parsed.manifest.layout.shard_count);
+    previous->table =
+        parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
     locked.keep(previous->manifest, previous->table);
   } catch (const BadInput& error) {
     // With --fresh nothing of the old epoch is used but its id, so that it need not be whole.
@@ -147,16 +148,15 @@ class Build {
     report_.truncated_values = input_.truncated_values;
     if (options_.on_planned) options_.on_planned(report_);
     make_folders();
-    const ShardTable reusable = keeps_layout_ ? previous_->table : ShardTable{};
+    const EpochTable reusable = keeps_layout_ ? previous_->table : EpochTable{};
     ShardStageResult shards = build_shards(directory_, manifest_.layout, *input_.spool,
-                                           options_.on_duplicate, reusable, threads_);
+                                           options_.on_duplicate, reusable.shards, threads_);
     input_.spool.reset();
-    report_.seconds_filters = stage.lap();
-    build_hints(directory_, manifest_.layout, manifest_.seed, shards.rebuilt, options_.engine,
-                threads_, shards.table);
-    report_.seconds_hint = stage.lap();
-    publish(shards.table, samples);
     report_.shards_rebuilt = static_cast<uint32_t>(shards.rebuilt.size());
+    report_.seconds_filters = stage.lap();
+    const EpochTable table = finish_table(std::move(shards), reusable);
+    report_.seconds_hint = stage.lap();
+    publish(table, samples);
     report_.seconds_total = total.lap();
     return report_;
   }
@@ -169,8 +169,14 @@ class Build {
       if (!reason) return;
       report_.layout_reason = *reason + ": every shard is built anew";
     }
-    const PlanRequest request = plan_request(options_, report_.survey);
-    const Plan planned = cheapest(plan_layouts(request));
+    PlanRequest request = plan_request(options_, report_.survey);
+    // What secrecy rests on changes when the operator says so, not when values become longer.
+    if (previous_ && !options_.fresh && !options_.mode && options_.lwe == nullptr) {
+      request.lwe = previous_->manifest.layout.lwe;
+      request.mode = request.lwe->mode;
+    }
+    const Plan planned = cheapest(plan_modes(request));
+    request.lwe = planned.layout.lwe;
     const uint64_t fullest = fullest_shard(planned.layout.shard_count);
     // The planner estimated the fullest shard; now it is known.
     const auto plan = plan_shards(request, planned.layout.shard_count, fullest);
@@ -220,10 +226,24 @@ class Build {
          {directory_.tables(), directory_.shards(), directory_.hints(), directory_.samples()}) {
       make_folder(folder);
     }
+    if (manifest_.layout.mode() == Mode::kPacked) make_folder(directory_.packs());
   }
 
-  void publish(const ShardTable& table, const std::vector<Sample>& samples) {
-    const std::vector<uint8_t> table_bytes = serialize_shard_table(table);
+  // What the mode wants besides filters and matrices.
+  EpochTable finish_table(ShardStageResult shards, const EpochTable& reusable) {
+    if (manifest_.layout.mode() == Mode::kHint) {
+      build_hints(directory_, manifest_.layout, manifest_.seed, shards.rebuilt, options_.engine,
+                  threads_, shards.table);
+      return {std::move(shards.table), {}};
+    }
+    PackStageResult packs =
+        build_packs(directory_, manifest_.layout, manifest_.seed, shards.table, reusable, threads_);
+    report_.packs_rebuilt = packs.rebuilt;
+    return {std::move(shards.table), std::move(packs.packs)};
+  }
+
+  void publish(const EpochTable& table, const std::vector<Sample>& samples) {
+    const std::vector<uint8_t> table_bytes = serialize_epoch_table(table);
     manifest_.table = sha256(table_bytes);
     const std::string samples_text = serialize_samples(samples);
     manifest_.samples = sha256(

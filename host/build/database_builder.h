@@ -30,6 +30,7 @@ struct BuildOptions {
   std::optional<uint32_t> query_bits;
   std::optional<uint32_t> response_bits;
   std::optional<uint32_t> hint_bits;
+  std::optional<Mode> mode;
   const LweParams* lwe = nullptr;
   uint64_t lookups_per_client = 100;
   bool fresh = false;  // a new salt, a new seed, a new layout, every shard
@@ -46,12 +47,13 @@ struct BuildReport {
   Survey survey;
   uint64_t truncated_values = 0;
   uint32_t shards_rebuilt = 0;
+  uint32_t packs_rebuilt = 0;
   bool changed = false;          // false: the epoch was already what the input says
   std::string layout_reason;     // why the layout is what it is, in words
   double seconds_reading = 0;    // sources read, keys hashed, pairs spooled
   double seconds_surveying = 0;  // duplicates, lengths, loads
   double seconds_filters = 0;    // filters and matrices
-  double seconds_hint = 0;
+  double seconds_hint = 0;       // hints, or packing tables and masks
   double seconds_total = 0;
 };
 

@@ -58,7 +58,7 @@ class HintStage {
       ShardEntry& entry = table_[shards[i]];
       entry.hint = hashes[i].finish();
       commit_content(files[i], directory_.hints() / DatabaseDirectory::hint_name(entry.hint),
-                     layout_.shard_hint_bytes(), entry.hint);
+                     layout_.hint_part_bytes(), entry.hint);
     }
   }
 

@@ -1,4 +1,4 @@
-// The second stage of a build: the hints of the shards that were rebuilt.
+// The second stage of a build in the hint mode: the hints of the shards that were rebuilt.
 #pragma once
 
 #include <string>

@@ -26,6 +26,7 @@ std::optional<std::string> values_do_not_fit(const RecordFormat& old, const Surv
 std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& options,
                                         const Survey& survey) {
   if (old.kind != options.input.kind) return "the kind of database changed";
+  if (options.mode && *options.mode != old.mode()) return "the mode changed";
   if (options.lwe != nullptr && options.lwe != old.lwe) return "the LWE parameters changed";
   const bool keyword = old.kind == DatabaseKind::kKeyword;
   for (const auto& reason :
@@ -50,7 +51,8 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey) {
   request.record = record_format_for(keyword ? options.digest_bytes.value_or(8) : 0,
                                      survey.shortest_value, survey.longest_value);
   request.arity = options.arity.value_or(3);
-  request.lwe = options.lwe != nullptr ? options.lwe : &lwe_params().front();
+  request.mode = options.mode;
+  request.lwe = options.lwe;
   request.lookups_per_client = options.lookups_per_client;
   request.shard_count = options.shard_count;
   request.query_bits = options.query_bits;

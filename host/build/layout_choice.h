@@ -13,7 +13,7 @@ namespace blindfuse {
 std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& options,
                                         const Survey& survey);
 
-// What to plan for.
+// What to plan_modes() for: what the options leave open of mode and parameter set is open.
 PlanRequest plan_request(const BuildOptions& options, const Survey& survey);
 
 }  // namespace blindfuse

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
+#include "host/packing/packing_table.h"
+#include "src/epoch_table.h"
 #include "src/errors.h"
 #include "src/public_matrix.h"
-#include "src/shard_table.h"
+#include "src/ring/ring_dimension.h"
 
 namespace blindfuse {
 namespace {
@@ -24,29 +27,40 @@ BitRange choices(std::optional<uint32_t> fixed, uint32_t low) {
   return fixed ? BitRange{*fixed, *fixed} : BitRange{low, 32};
 }
 
+uint64_t rounded_up(uint64_t count, uint64_t unit) { return (count + unit - 1) / unit * unit; }
+
 Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64_t fullest_shard) {
+  invariant(request.lwe != nullptr, "a layout is planned for a parameter set");
   Layout layout;
   layout.kind = request.kind;
   layout.key_count = request.key_count;
   layout.shard_count = shard_count;
   layout.record = request.record;
   layout.lwe = request.lwe;
+  uint64_t rows = 0;
   if (request.kind == DatabaseKind::kIndex) {
-    const uint64_t rows = (fullest_shard + kPanelRows - 1) / kPanelRows * kPanelRows;
+    rows = rounded_up(fullest_shard, kPanelRows);
     if (rows > uint64_t{1} << 31) throw BadInput("more than 2^31 rows; use more shards");
     layout.arity = 1;
-    layout.row_count = static_cast<uint32_t>(rows);
-    return layout;
+  } else {
+    const FuseShape shape = fuse_shape(fullest_shard, request.arity);
+    rows = shape.row_count;
+    layout.arity = shape.arity;
+    layout.segment_length = shape.segment_length;
   }
-  const FuseShape shape = fuse_shape(fullest_shard, request.arity);
-  layout.arity = shape.arity;
-  layout.segment_length = shape.segment_length;
-  layout.row_count = shape.row_count;
+  if (layout.mode() == Mode::kPacked) {
+    // Segments are powers of two, as blocks are: there are still whole ones, at most a few more.
+    rows = rounded_up(rows, ring::kDimension);
+    if (rows > kPackedRowsMax) {
+      throw BadInput("more than 2^24 rows; use more shards, or --mode hint");
+    }
+  }
+  layout.row_count = static_cast<uint32_t>(rows);
   return layout;
 }
 
 uint64_t sync_bytes(const Layout& layout) {
-  return layout.shard_count * kShardEntryBytes + layout.hint_bytes();
+  return epoch_table_bytes(layout) + layout.hint_bytes();
 }
 
 uint64_t total_bytes(const Layout& layout, uint64_t lookups) {
@@ -70,6 +84,26 @@ uint64_t fullest_of(const PlanRequest& request, uint32_t shard_count) {
     return (request.key_count + shard_count - 1) / shard_count;
   }
   return expected_fullest_shard(request.key_count, shard_count);
+}
+
+PlanRequest with_set(PlanRequest request, const LweParams& set) {
+  request.lwe = &set;
+  return request;
+}
+
+// Those of the packed mode that nobody has to ask for.
+std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
+  std::vector<Plan> plans;
+  try {
+    plans = plan_layouts(with_set(request, default_lwe_params(Mode::kPacked)));
+  } catch (const BadInput&) {
+    return {};  // too many rows or too much noise, for this mode alone
+  }
+  std::erase_if(plans, [](const Plan& plan) {
+    const uint64_t tables = packing_table_bytes(plan.layout);
+    return tables > kPackingBytesUnasked && tables > plan.layout.matrix_bytes();
+  });
+  return plans;
 }
 
 // Says by how much the best that the operator's choices leave open fails.
@@ -131,8 +165,45 @@ std::vector<Plan> plan_layouts(const PlanRequest& request) {
   return plans;
 }
 
+std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
+  if (request.lwe != nullptr) {
+    if (request.mode && *request.mode != request.lwe->mode) {
+      throw BadInput("the parameter set " + std::string(request.lwe->name) + " is for the mode " +
+                     std::string(mode_name(request.lwe->mode)) + ", and not for " +
+                     std::string(mode_name(*request.mode)));
+    }
+    return {plan_layouts(request)};
+  }
+  const Mode first = request.mode.value_or(Mode::kHint);
+  std::vector<std::vector<Plan>> modes = {
+      plan_layouts(with_set(request, default_lwe_params(first)))};
+  if (!request.mode) {
+    // Bits that leave room for the noise of packing leave it for a hint's: there is none without
+    // it.
+    std::vector<Plan> packed = unasked_packed_plans(request);
+    if (!packed.empty()) modes.push_back(std::move(packed));
+  }
+  return modes;
+}
+
 const Plan& cheapest(const std::vector<Plan>& plans) {
-  return *std::ranges::min_element(plans, {}, &Plan::total_bytes);
+  const Plan* best = &*std::ranges::min_element(plans, {}, &Plan::total_bytes);
+  if (best->layout.mode() != Mode::kPacked) return *best;
+  const double allowed = kBytesForFewerPacks * static_cast<double>(best->total_bytes);
+  for (const Plan& plan : plans) {
+    const bool is_allowed = static_cast<double>(plan.total_bytes) <= allowed;
+    if (is_allowed && plan.layout.pack_count() < best->layout.pack_count()) best = &plan;
+  }
+  return *best;
+}
+
+const Plan& cheapest(const std::vector<std::vector<Plan>>& modes) {
+  const Plan* best = &cheapest(modes.front());
+  for (const std::vector<Plan>& plans : modes) {
+    const Plan& of_mode = cheapest(plans);
+    if (of_mode.total_bytes < best->total_bytes) best = &of_mode;
+  }
+  return *best;
 }
 
 }  // namespace blindfuse

@@ -14,8 +14,9 @@ struct PlanRequest {
   DatabaseKind kind = DatabaseKind::kKeyword;
   uint64_t key_count = 0;
   RecordFormat record;
-  uint32_t arity = 3;  // ignored for an index database
-  const LweParams* lwe = nullptr;
+  uint32_t arity = 3;                 // ignored for an index database
+  std::optional<Mode> mode;           // nothing: the cheaper one
+  const LweParams* lwe = nullptr;     // which fixes the mode, too; nullptr: the default of a mode
   uint64_t lookups_per_client = 100;  // in one epoch
   std::optional<uint32_t> shard_count;
   std::optional<uint32_t> query_bits;
@@ -26,7 +27,7 @@ struct PlanRequest {
 // A layout whose failure bound is at most 2^-40, and what it costs.
 struct Plan {
   Layout layout;
-  uint64_t sync_bytes = 0;   // shard table and hints, once an epoch
+  uint64_t sync_bytes = 0;   // tables, and hints or masks, once an epoch
   uint64_t total_bytes = 0;  // that, and lookups_per_client queries and responses
 };
 
@@ -35,16 +36,36 @@ struct Plan {
 uint64_t expected_fullest_shard(uint64_t key_count, uint32_t shard_count);
 
 // The layout for a given number of shards whose fullest has fullest_shard keys, with the bit counts
-// (those that are not fixed) that make it cheapest. Nothing when no bit counts keep the failure
-// bound at 2^-40.
+// (those that are not fixed) that make it cheapest, for the set request.lwe, which must be there.
+// Nothing when no bit counts keep the failure bound at 2^-40. Throws BadInput when that takes more
+// rows than there can be.
 std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count,
                                 uint64_t fullest_shard);
 
-// A plan for each sensible number of shards (or the one that is fixed), fewest first. Throws
-// BadInput when there is none.
+// A plan for each sensible number of shards (or the one that is fixed), fewest first, for the set
+// request.lwe, which must be there. Throws BadInput when there is none.
 std::vector<Plan> plan_layouts(const PlanRequest& request);
 
-// The cheapest of them: the fewest total bytes, and of equals the fewest shards.
+// Packing tables of more bytes than that, and of more than the matrix has, are for those who ask
+// for packed responses: they would more than double the memory of a large server.
+inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
+
+// What is to be chosen from: the plan_layouts() of each mode, none of them empty. With the mode
+// fixed, by itself or by the set, that mode's, all of them. With both open, the hint mode's first,
+// and then those of the packed mode that stay below kPackingBytesUnasked or the matrix, if there
+// are any. Throws BadInput when there is no plan at all; with both open it is the hint mode's.
+std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
+
+// What packed responses may cost a client for the server's sake, of the fewest bytes: every pack
+// takes 50 MB of memory that is read for each batch.
+inline constexpr double kBytesForFewerPacks = 1.15;
+
+// The cheapest of them, which are all of one mode: the fewest total bytes, and of equals the fewest
+// shards. In the packed mode, of those with up to kBytesForFewerPacks times as many bytes the one
+// with the fewest packs.
 const Plan& cheapest(const std::vector<Plan>& plans);
+
+// The cheapest of all; of equals the first mode's.
+const Plan& cheapest(const std::vector<std::vector<Plan>>& modes);
 
 }  // namespace blindfuse

@@ -10,8 +10,8 @@
 #include "host/database/content_file.h"
 #include "src/errors.h"
 #include "src/little_endian.h"
-#include "src/system/file.h"
 #include "src/program/progress.h"
+#include "src/system/file.h"
 
 namespace blindfuse {
 namespace {
@@ -71,10 +71,14 @@ class ShardStage {
   bool keeps(uint32_t shard, const Sha256Digest& input) const {
     if (previous_.empty() || previous_[shard].input != input) return false;
     const ShardEntry& old = previous_[shard];
-    return is_intact(directory_.shards() / DatabaseDirectory::matrix_name(old.matrix),
-                     layout_.shard_matrix_bytes(), old.matrix) &&
+    if (!is_intact(directory_.shards() / DatabaseDirectory::matrix_name(old.matrix),
+                   layout_.shard_matrix_bytes(), old.matrix)) {
+      return false;
+    }
+    // Where responses are packed a shard has no hint of its own.
+    return layout_.mode() == Mode::kPacked ||
            is_intact(directory_.hints() / DatabaseDirectory::hint_name(old.hint),
-                     layout_.shard_hint_bytes(), old.hint);
+                     layout_.hint_part_bytes(), old.hint);
   }
 
   void write_matrix(std::span<const SpoolEntry> entries, ShardEntry& entry) const {

@@ -14,6 +14,7 @@
 #include "host/build/database_builder.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
+#include "host/packing/packing_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
 
@@ -33,6 +34,8 @@ struct BuildCommand {
   bool json = false;
 };
 
+bool is_packed(const Layout& layout) { return layout.mode() == Mode::kPacked; }
+
 void warn_of_skew(const BuildReport& report) {
   const Survey& survey = report.survey;
   // A factor of two between nearly all values and the longest is worth a word; a few bytes are not.
@@ -43,10 +46,10 @@ void warn_of_skew(const BuildReport& report) {
   spdlog::warn(
       "values: median {} bytes, 99 % at most {}, longest {}. Every record has room for the "
       "longest: the matrix has {}, and would have {} if values were cut at {} bytes "
-      "(--value-bytes-max {} --long-values truncate); responses and hint shrink alike",
+      "(--value-bytes-max {} --long-values truncate); responses and {} shrink alike",
       survey.median_value, survey.percentile99_value, survey.longest_value,
       human_bytes(report.layout.matrix_bytes()), human_bytes(cut), survey.percentile99_value,
-      survey.percentile99_value);
+      survey.percentile99_value, is_packed(report.layout) ? "packing tables" : "hint");
 }
 
 void print_json(const BuildReport& report) {
@@ -56,6 +59,7 @@ void print_json(const BuildReport& report) {
       {"layout", layout_json(report.layout)},
       {"layout_reason", report.layout_reason},
       {"shards_rebuilt", report.shards_rebuilt},
+      {"packs_rebuilt", report.packs_rebuilt},
       {"duplicates_dropped", report.survey.duplicates_dropped},
       {"truncated_values", report.truncated_values},
       {"value_bytes",
@@ -75,27 +79,42 @@ void print_json(const BuildReport& report) {
 
 void print_text(const BuildReport& report, const std::string& output) {
   const Layout& layout = report.layout;
-  std::printf("%u of %s rebuilt; %s\n", report.shards_rebuilt,
-              counted(layout.shard_count, "shard").c_str(),
+  std::string packs;
+  if (is_packed(layout)) {
+    packs =
+        ", " + std::to_string(report.packs_rebuilt) + " of " + counted(layout.pack_count(), "pack");
+  }
+  std::printf("%u of %s rebuilt%s; %s\n", report.shards_rebuilt,
+              counted(layout.shard_count, "shard").c_str(), packs.c_str(),
               report.changed ? "a new epoch is published" : "the epoch is unchanged");
   std::printf("%s: %s, %u rows x %s (%s), epoch %s\n", output.c_str(),
               counted(layout.key_count, "key").c_str(), layout.row_count,
               counted(layout.column_count(), "column").c_str(),
               human_bytes(layout.matrix_bytes()).c_str(), report.epoch.c_str());
-  std::printf("a client downloads %s once an epoch, and a look-up costs %s up and %s down\n",
-              human_bytes(layout.hint_bytes()).c_str(), human_bytes(layout.query_bytes()).c_str(),
+  std::printf("a client downloads %s%s once an epoch, and a look-up costs %s up and %s down\n",
+              human_bytes(layout.hint_bytes()).c_str(), is_packed(layout) ? " of masks" : "",
+              human_bytes(layout.query_bytes()).c_str(),
               human_bytes(layout.response_bytes()).c_str());
+  if (is_packed(layout)) {
+    std::printf("the server keeps %s of packing tables beside the matrix\n",
+                human_bytes(packing_table_bytes(layout)).c_str());
+  }
 }
 
 // Before the work that takes long, so that whoever dislikes it can stop it.
 void log_plan(const BuildReport& report) {
   const Layout& layout = report.layout;
   spdlog::info(
-      "read {} in {:.2f} s; layout {}: {} x {} rows, query {} bits, response {} bits, hint {} "
-      "bits, a look-up fails with probability below 2^{:.1f}",
+      "read {} in {:.2f} s; layout {}: {} mode, {} x {} rows, query {} bits, response {} bits, {} "
+      "{} bits, a look-up fails with probability below 2^{:.1f}",
       counted(layout.key_count, "key"), report.seconds_reading + report.seconds_surveying,
-      report.layout_reason, layout.shard_count, layout.row_count, layout.query_bits,
-      layout.response_bits, layout.hint_bits, layout.noise().log2_failure);
+      report.layout_reason, mode_name(layout.mode()), layout.shard_count, layout.row_count,
+      layout.query_bits, layout.response_bits, is_packed(layout) ? "mask" : "hint",
+      layout.hint_bits, layout.noise().log2_failure);
+  if (is_packed(layout)) {
+    spdlog::info("packed responses: the server will keep {} of packing tables beside {} of matrix",
+                 human_bytes(packing_table_bytes(layout)), human_bytes(layout.matrix_bytes()));
+  }
   if (report.survey.duplicates_dropped > 0) {
     spdlog::info("pairs dropped because their key came twice: {}",
                  report.survey.duplicates_dropped);
@@ -106,9 +125,9 @@ void log_plan(const BuildReport& report) {
 
 void log_times(const BuildReport& report) {
   spdlog::info(
-      "reading {:.2f} s, surveying {:.2f} s, filters {:.2f} s, hint {:.2f} s, in all {:.2f} s",
-      report.seconds_reading, report.seconds_surveying, report.seconds_filters, report.seconds_hint,
-      report.seconds_total);
+      "reading {:.2f} s, surveying {:.2f} s, filters {:.2f} s, {} {:.2f} s, in all {:.2f} s",
+      report.seconds_reading, report.seconds_surveying, report.seconds_filters,
+      is_packed(report.layout) ? "packs" : "hint", report.seconds_hint, report.seconds_total);
 }
 
 BuildOptions options_of(const BuildCommand& command) {
@@ -123,7 +142,8 @@ BuildOptions options_of(const BuildCommand& command) {
   options.query_bits = command.layout.query_bits;
   options.response_bits = command.layout.response_bits;
   options.hint_bits = command.layout.hint_bits;
-  options.lwe = command.layout.params.empty() ? nullptr : command.layout.lwe();
+  options.mode = command.layout.mode();
+  options.lwe = command.layout.lwe();
   options.lookups_per_client = command.layout.lookups_per_client;
   options.fresh = command.fresh;
   options.engine = command.engine;
@@ -141,12 +161,13 @@ void keep_freed_memory() {
 
 void run_build(BuildCommand& command) {
   keep_freed_memory();
+  const BuildOptions options = options_of(command);  // its Misuse comes before any source
   command.source.index = command.layout.index;
   std::vector<std::unique_ptr<KeyValueSource>> sources;
   for (const std::string& input : command.inputs) {
     sources.push_back(open_source(input, command.source));
   }
-  const BuildReport report = build_database(sources, command.output, options_of(command));
+  const BuildReport report = build_database(sources, command.output, options);
   log_times(report);
   if (command.json) {
     print_json(report);

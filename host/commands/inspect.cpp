@@ -12,8 +12,11 @@
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
 #include "host/engine_factory.h"
+#include "host/packing/packing_table.h"
+#include "src/epoch_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
+#include "src/ring/ring_dimension.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
@@ -32,7 +35,7 @@ struct InspectCommand {
 struct Inspection {
   Manifest manifest;
   EpochId epoch;
-  ShardTable table;
+  EpochTable table;
   size_t retired = 0;
   std::optional<SampleCheck> check;
 };
@@ -41,8 +44,7 @@ Inspection inspect(const InspectCommand& command) {
   const DatabaseDirectory directory(command.directory);
   const ParsedManifest parsed = directory.read_manifest();
   Inspection found{parsed.manifest, parsed.epoch, {}, 0, {}};
-  found.table =
-      parse_shard_table(directory.read_table(parsed.manifest), parsed.manifest.layout.shard_count);
+  found.table = parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
   found.retired = directory.read_retired(parsed.epoch).size();
   if (command.verify) {
     LoadedDatabase database =
@@ -50,7 +52,7 @@ Inspection inspect(const InspectCommand& command) {
           return make_engine(command.engine, rows, columns, command.thread_count);
         });
     const std::string samples = directory.read_samples(database.manifest, kSamplesBytesMax);
-    found.check = check_samples(std::move(database), samples);
+    found.check = check_samples(std::move(database), samples, command.thread_count);
   }
   return found;
 }
@@ -62,7 +64,8 @@ std::pair<uint64_t, uint64_t> fewest_and_most_keys(const ShardTable& table) {
 
 void print_json(const Inspection& found) {
   nlohmann::json object = layout_json(found.manifest.layout);
-  const auto [fewest, most] = fewest_and_most_keys(found.table);
+  const auto [fewest, most] = fewest_and_most_keys(found.table.shards);
+  object["table_bytes"] = epoch_table_bytes(found.manifest.layout);
   object["epoch"] = found.epoch;
   object["retired_epochs"] = found.retired;
   object["shard_keys_fewest"] = fewest;
@@ -78,7 +81,8 @@ void print_line(const char* what, const std::string& value) {
 
 void print_text(const Inspection& found) {
   const Layout& layout = found.manifest.layout;
-  const auto [fewest, most] = fewest_and_most_keys(found.table);
+  const bool packed = layout.mode() == Mode::kPacked;
+  const auto [fewest, most] = fewest_and_most_keys(found.table.shards);
   print_line("epoch", found.epoch + " (" + std::to_string(found.retired) + " before it)");
   print_line("keys", std::to_string(layout.key_count) +
                          (layout.kind == DatabaseKind::kIndex ? ", addressed by number" : ""));
@@ -91,15 +95,23 @@ void print_text(const Inspection& found) {
   print_line("record", std::to_string(layout.record.digest_bytes) + " bytes of digest, " +
                            std::to_string(layout.record.length_bytes) + " of length, up to " +
                            std::to_string(layout.record.value_bytes) + " of value");
+  print_line("mode", std::string(mode_name(layout.mode())));
   print_line("parameters", std::string(layout.lwe->name) + ", arity " +
                                std::to_string(layout.arity) + ", bits: query " +
                                std::to_string(layout.query_bits) + ", response " +
-                               std::to_string(layout.response_bits) + ", hint " +
-                               std::to_string(layout.hint_bits));
+                               std::to_string(layout.response_bits) +
+                               (packed ? ", mask " : ", hint ") + std::to_string(layout.hint_bits));
   char failure[64];
   std::snprintf(failure, sizeof failure, "at most 2^%.1f a look-up", layout.noise().log2_failure);
   print_line("failure", failure);
-  print_line("hint", human_bytes(layout.hint_bytes()) + " once an epoch");
+  if (packed) {
+    print_line("packs", std::to_string(layout.pack_count()) + " of up to " +
+                            counted(ring::kDimension, "column") + ", with " +
+                            human_bytes(packing_table_bytes(layout)) +
+                            " of tables for the server's memory");
+  }
+  print_line("table", human_bytes(epoch_table_bytes(layout)) + " once an epoch");
+  print_line(packed ? "masks" : "hint", human_bytes(layout.hint_bytes()) + " once an epoch");
   print_line("look-up", human_bytes(layout.query_bytes()) + " up, " +
                             human_bytes(layout.response_bytes()) + " down");
   if (found.check) {

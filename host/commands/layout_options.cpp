@@ -1,10 +1,35 @@
 #include "host/commands/layout_options.h"
 
+#include <array>
 #include <vector>
 
+#include "src/errors.h"
 #include "src/layout.h"
 
 namespace blindfuse {
+namespace {
+
+constexpr std::array kModes = {Mode::kHint, Mode::kPacked};
+
+std::string sets_for(Mode mode) {
+  std::string names;
+  for (const LweParams& set : lwe_params()) {
+    if (set.mode == mode) names += (names.empty() ? "" : ", ") + std::string(set.name);
+  }
+  return names;
+}
+
+// "lwe-1774 for hint, ring-2048 for packed"
+std::string defaults() {
+  std::string text;
+  for (const Mode mode : kModes) {
+    text += (text.empty() ? "" : ", ") + std::string(default_lwe_params(mode).name) + " for " +
+            std::string(mode_name(mode));
+  }
+  return text;
+}
+
+}  // namespace
 
 void LayoutOptions::add_to(CLI::App& command) {
   std::vector<std::string> names;
@@ -23,7 +48,16 @@ void LayoutOptions::add_to(CLI::App& command) {
       .add_option("--arity", arity,
                   "Rows a key: 3 (default), or 4 for a smaller matrix that takes longer to fill")
       ->check(CLI::IsMember({3u, 4u}));
-  command.add_option("--params", params, "LWE parameter set (default " + names.front() + ")")
+  command
+      .add_option("--mode", mode_choice,
+                  "hint: clients download a hint once an epoch, and their look-ups are smaller; "
+                  "packed: they need none, but every query carries 48 KiB of keys, and secrecy "
+                  "rests on ring LWE; auto: whichever costs a client fewer bytes in all")
+      ->check(CLI::IsMember(std::vector<std::string>{"auto", "hint", "packed"}))
+      ->capture_default_str();
+  command
+      .add_option("--params", params,
+                  "Parameter set, which fixes the mode, too (default " + defaults() + ")")
       ->check(CLI::IsMember(names));
   command
       .add_option("--digest-bytes", digest_bytes,
@@ -34,12 +68,27 @@ void LayoutOptions::add_to(CLI::App& command) {
       ->check(CLI::Range(24u, 32u));
   command.add_option("--response-bits", response_bits, "Bits sent of each response word")
       ->check(CLI::Range(9u, 32u));
-  command.add_option("--hint-bits", hint_bits, "Bits kept of each hint word")
+  command.add_option("--hint-bits", hint_bits, "Bits kept of each hint word, or of a mask's")
       ->check(CLI::Range(16u, 32u));
 }
 
+std::optional<Mode> LayoutOptions::mode() const {
+  std::optional<Mode> wanted;
+  for (const Mode each : kModes) {
+    if (mode_choice == mode_name(each)) wanted = each;
+  }
+  const LweParams* set = lwe();
+  if (set == nullptr) return wanted;
+  if (wanted && *wanted != set->mode) {
+    throw Misuse("--mode " + mode_choice + " and --params " + params + " contradict each other: " +
+                 params + " is for --mode " + std::string(mode_name(set->mode)) + ", and --mode " +
+                 mode_choice + " takes " + sets_for(*wanted));
+  }
+  return set->mode;
+}
+
 const LweParams* LayoutOptions::lwe() const {
-  return params.empty() ? &lwe_params().front() : find_lwe_params(params);
+  return params.empty() ? nullptr : find_lwe_params(params);
 }
 
 }  // namespace blindfuse

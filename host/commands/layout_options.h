@@ -18,12 +18,17 @@ struct LayoutOptions {
   std::optional<uint32_t> query_bits;
   std::optional<uint32_t> response_bits;
   std::optional<uint32_t> hint_bits;
+  std::string mode_choice = "auto";
   std::string params;
   uint64_t lookups_per_client = 100;
 
   void add_to(CLI::App& command);
 
-  // The set that was asked for, or the default.
+  // The mode that was asked for, by itself or by its set; nothing when it is left open. Throws
+  // Misuse when the set is one of the other mode.
+  std::optional<Mode> mode() const;
+
+  // The set that was asked for, or nullptr.
   const LweParams* lwe() const;
 };
 

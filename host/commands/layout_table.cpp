@@ -1,4 +1,5 @@
 #include "host/commands/layout_table.h"
+#include "host/packing/packing_table.h"
 #include "src/program/amount.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@ namespace blindfuse {
 nlohmann::json layout_json(const Layout& layout) {
   return {
       {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
+      {"mode", mode_name(layout.mode())},
       {"lwe", layout.lwe->name},
       {"key_count", layout.key_count},
       {"shard_count", layout.shard_count},
@@ -26,6 +28,8 @@ nlohmann::json layout_json(const Layout& layout) {
       {"response_bytes", layout.response_bytes()},
       {"hint_bytes", layout.hint_bytes()},
       {"matrix_bytes", layout.matrix_bytes()},
+      {"pack_count", layout.pack_count()},
+      {"packing_table_bytes", packing_table_bytes(layout)},
       {"log2_failure", layout.noise().log2_failure},
   };
 }
@@ -34,19 +38,21 @@ std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t 
   const size_t at = static_cast<size_t>(&best - plans.data());
   const size_t first =
       std::min(at - std::min(at, rows / 2), plans.size() - std::min(plans.size(), rows));
-  std::string table =
-      "  shards       rows  bits q/r/h      query   response       hint     matrix  log2 fail"
-      "      total\n";
+  const bool packed = best.layout.mode() == Mode::kPacked;
+  std::string table = "  shards       rows   bits q/r/h      query   response";
+  table += packed ? "      masks     matrix    packing" : "       hint     matrix";
+  table += "  log2 fail      total\n";
   char line[200];
   for (size_t i = first; i < std::min(plans.size(), first + rows); ++i) {
     const Layout& layout = plans[i].layout;
+    const std::string packing = packed ? human_bytes(packing_table_bytes(layout)) : "";
     std::snprintf(
-        line, sizeof line, "%c %6u %10u     %2u/%2u/%2u %10s %10s %10s %10s %10.1f %10s\n",
+        line, sizeof line, "%c %6u %10u     %2u/%2u/%2u %10s %10s %10s %10s%*s %10.1f %10s\n",
         i == at ? '*' : ' ', layout.shard_count, layout.row_count, layout.query_bits,
         layout.response_bits, layout.hint_bits, human_bytes(layout.query_bytes()).c_str(),
         human_bytes(layout.response_bytes()).c_str(), human_bytes(layout.hint_bytes()).c_str(),
-        human_bytes(layout.matrix_bytes()).c_str(), layout.noise().log2_failure,
-        human_bytes(plans[i].total_bytes).c_str());
+        human_bytes(layout.matrix_bytes()).c_str(), packed ? 11 : 0, packing.c_str(),
+        layout.noise().log2_failure, human_bytes(plans[i].total_bytes).c_str());
     table += line;
   }
   return table;

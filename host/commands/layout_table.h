@@ -12,7 +12,8 @@ namespace blindfuse {
 // Every size that follows from a layout; units in the names.
 nlohmann::json layout_json(const Layout& layout);
 
-// A table of plans with the one at `best` marked, around which at most `rows` are shown.
+// A table of plans, all of one mode, with the one at `best` marked, around which at most `rows` are
+// shown.
 std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t rows);
 
 }  // namespace blindfuse

@@ -8,6 +8,7 @@
 #include "host/build/planner.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
+#include "host/packing/packing_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
 
@@ -35,6 +36,7 @@ PlanRequest request_of(const PlanOptions& options) {
     throw Misuse("an index database of values without bytes holds nothing");
   }
   request.arity = options.layout.arity.value_or(3);
+  request.mode = options.layout.mode();
   request.lwe = options.layout.lwe();
   request.lookups_per_client = options.layout.lookups_per_client;
   request.shard_count = options.layout.shard_count;
@@ -44,35 +46,77 @@ PlanRequest request_of(const PlanOptions& options) {
   return request;
 }
 
-void print_json(const std::vector<Plan>& plans, const Plan& best, uint64_t lookups) {
+void print_json(const std::vector<std::vector<Plan>>& modes, const Plan& best, uint64_t lookups) {
   nlohmann::json list = nlohmann::json::array();
-  for (const Plan& plan : plans) {
-    nlohmann::json item = layout_json(plan.layout);
-    item["sync_bytes"] = plan.sync_bytes;
-    item["total_bytes"] = plan.total_bytes;
-    item["chosen"] = &plan == &best;
-    list.push_back(std::move(item));
+  for (const std::vector<Plan>& plans : modes) {
+    for (const Plan& plan : plans) {
+      nlohmann::json item = layout_json(plan.layout);
+      item["sync_bytes"] = plan.sync_bytes;
+      item["total_bytes"] = plan.total_bytes;
+      item["chosen"] = &plan == &best;
+      list.push_back(std::move(item));
+    }
   }
   std::puts(nlohmann::json{{"lookups_per_client", lookups}, {"layouts", list}}.dump(2).c_str());
 }
 
+std::string heading(const Layout& layout) {
+  return std::string(mode_name(layout.mode())) + " mode, " + std::string(layout.lwe->name) +
+         (layout.mode() == Mode::kHint ? ": clients download the hint once an epoch"
+                                       : ": no hint, but queries carry 48 KiB of keys");
+}
+
+// Which one `build` would choose, and why.
+std::string choice(const std::vector<std::vector<Plan>>& modes, const Plan& best,
+                   uint64_t lookups) {
+  const std::string with = "with " + counted(lookups, "look-up") + " a client ";
+  const std::string total = human_bytes(best.total_bytes);
+  if (modes.size() == 1) {
+    return "* is what `build` would choose: " + with + total + " in all";
+  }
+  const bool packed = best.layout.mode() == Mode::kPacked;
+  const Plan& other = cheapest(packed ? modes.front() : modes.back());
+  return "* is the best of its mode. `build` would choose the " +
+         std::string(mode_name(best.layout.mode())) + " mode's:\n  " + with + "it takes " + total +
+         " in all, and the " + std::string(mode_name(other.layout.mode())) + " mode's " +
+         human_bytes(other.total_bytes);
+}
+
+void print_text(const PlanOptions& options, const std::vector<std::vector<Plan>>& modes,
+                const Plan& best, uint64_t lookups) {
+  std::printf("%s, values of up to %s, %s a client and epoch\n",
+              counted(options.key_count, "key").c_str(),
+              counted(options.value_bytes, "byte").c_str(), counted(lookups, "look-up").c_str());
+  for (const std::vector<Plan>& plans : modes) {
+    const Plan& of_mode = cheapest(plans);
+    std::printf("\n%s\n%s", heading(of_mode.layout).c_str(),
+                plan_table(plans, of_mode, 11).c_str());
+  }
+  std::printf("\n%s\n  (%s of tables and %s once an epoch, %s up and %s down a look-up).\n",
+              choice(modes, best, lookups).c_str(), human_bytes(best.sync_bytes).c_str(),
+              best.layout.mode() == Mode::kHint ? "hint" : "masks",
+              human_bytes(best.layout.query_bytes()).c_str(),
+              human_bytes(best.layout.response_bytes()).c_str());
+  std::printf("  More shards make queries smaller, and responses and hint or masks larger.\n");
+  const Layout& last = cheapest(modes.back()).layout;
+  if (last.mode() != Mode::kPacked) return;
+  std::printf(
+      "  In the packed mode the server keeps %s of packing tables beside %s of matrix;\n"
+      "  more shards make them larger, so that the best is the one with the fewest packs of\n"
+      "  those with up to %.0f %% more bytes than the fewest.\n",
+      human_bytes(packing_table_bytes(last)).c_str(), human_bytes(last.matrix_bytes()).c_str(),
+      100.0 * (kBytesForFewerPacks - 1.0));
+}
+
 void run_plan(const PlanOptions& options) {
   const PlanRequest request = request_of(options);
-  const std::vector<Plan> plans = plan_layouts(request);
-  const Plan& best = cheapest(plans);
-  const uint64_t lookups = request.lookups_per_client;
-  if (options.json) return print_json(plans, best, lookups);
-  std::printf("%s, values of up to %s, %s, %s a client and epoch\n\n%s\n",
-              counted(request.key_count, "key").c_str(),
-              counted(options.value_bytes, "byte").c_str(), std::string(request.lwe->name).c_str(),
-              counted(lookups, "look-up").c_str(), plan_table(plans, best, 11).c_str());
-  std::printf(
-      "* is what `build` would choose: with %s a client the fewest bytes in all, %s\n"
-      "  (%s of shard table and hint once an epoch, %s up and %s down a look-up).\n"
-      "  More shards make queries smaller and the hint larger.\n",
-      counted(lookups, "look-up").c_str(), human_bytes(best.total_bytes).c_str(),
-      human_bytes(best.sync_bytes).c_str(), human_bytes(best.layout.query_bytes()).c_str(),
-      human_bytes(best.layout.response_bytes()).c_str());
+  const std::vector<std::vector<Plan>> modes = plan_modes(request);
+  const Plan& best = cheapest(modes);
+  if (options.json) {
+    print_json(modes, best, request.lookups_per_client);
+  } else {
+    print_text(options, modes, best, request.lookups_per_client);
+  }
 }
 
 }  // namespace

@@ -19,8 +19,8 @@
 #include "src/base64.h"
 #include "src/errors.h"
 #include "src/hex.h"
-#include "src/system/file.h"
 #include "src/program/program.h"
+#include "src/system/file.h"
 #include "src/system/random.h"
 
 extern char** environ;
@@ -140,14 +140,15 @@ std::vector<nlohmann::json> answers_of(const std::string& output) {
 
 }  // namespace
 
-SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text) {
+SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
+                          unsigned thread_count) {
   const std::vector<Sample> samples = parse_samples(samples_text);
   const bool keyword = database.manifest.layout.kind == DatabaseKind::kKeyword;
   const std::string beyond_the_end = std::to_string(database.manifest.layout.key_count);
   const ScratchFolder cache;
   ServerMetrics metrics;
-  const ServedEpochs epochs(
-      std::make_shared<const ServingEpoch>(std::move(database), BatchLimits{}, &metrics));
+  const ServedEpochs epochs(std::make_shared<const ServingEpoch>(
+      std::move(database), BatchLimits{.packing_threads = thread_count}, &metrics));
   const HttpServer server(epochs, metrics, ListeningSocket({}), ServerOptions{});
   std::vector<std::string> arguments = {client_program(), "get", "--json", "--cache", cache.path()};
   if (keyword) arguments.insert(arguments.end(), {"--key-encoding", "base64"});

@@ -15,6 +15,7 @@
 #include "host/commands/serve_options.h"
 #include "host/database/loaded_database.h"
 #include "host/engine_factory.h"
+#include "host/packing/packing_table.h"
 #include "host/server/service.h"
 #include "host/server/signals.h"
 #include "src/errors.h"
@@ -33,9 +34,11 @@ LoadedDatabase load(const ServeOptions& options, const LoadedDatabase* current,
   LoadedDatabase database = load_database(directory, maker, current, on_step);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Layout& layout = database.manifest.layout;
-  spdlog::info("loaded {}: {}, matrix {}, hint {}, in {:.1f} s", directory,
+  const bool packed = layout.mode() == Mode::kPacked;
+  const uint64_t beside = packed ? packing_table_bytes(layout) : layout.hint_bytes();
+  spdlog::info("loaded {}: {}, matrix {}, {} {}, in {:.1f} s", directory,
                counted(layout.key_count, "key"), human_bytes(layout.matrix_bytes()),
-               human_bytes(layout.hint_bytes()), seconds.count());
+               packed ? "packing tables" : "hint", human_bytes(beside), seconds.count());
   if (database.reused_bytes > 0) {
     spdlog::info("{} of them as they were in the epoch before", human_bytes(database.reused_bytes));
   }

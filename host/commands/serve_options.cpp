@@ -40,7 +40,9 @@ void ServeOptions::add_engine_options(CLI::App& command) {
       .add_option("--engine", engine,
                   "auto, cpu, cpu:KERNEL, cuda, or cuda:KERNEL, with @DEVICE or without")
       ->capture_default_str();
-  command.add_option("--threads", thread_count, "Threads of the engine; 0 is one a processor")
+  command
+      .add_option("--threads", thread_count,
+                  "Threads of the engine, and of packing; 0 is one a processor")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   command
@@ -128,6 +130,7 @@ void ServeOptions::finish() {
   }
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   service.server.http_threads = http_threads_ > 0 ? http_threads_ : std::clamp(processors, 2u, 16u);
+  service.batches.packing_threads = thread_count;
   service.server.timeouts.answer = std::chrono::milliseconds(timeout_ms_);
   service.server.page = no_page_ ? nullptr : Page::built_in();
   service.reload.directory = directory;

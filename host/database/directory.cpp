@@ -61,6 +61,9 @@ std::string DatabaseDirectory::matrix_name(const Sha256Digest& content) {
 std::string DatabaseDirectory::hint_name(const Sha256Digest& content) {
   return encode_hex(content) + ".hint";
 }
+std::string DatabaseDirectory::pack_name(const Sha256Digest& content) {
+  return encode_hex(content) + ".pack";
+}
 std::string DatabaseDirectory::samples_name(const Sha256Digest& content) {
   return encode_hex(content) + ".json";
 }
@@ -92,7 +95,7 @@ ParsedManifest DatabaseDirectory::read_manifest() const {
 
 std::vector<uint8_t> DatabaseDirectory::read_table(const Manifest& manifest) const {
   return read_named(tables() / table_name(manifest.table), manifest.table,
-                    manifest.layout.shard_count * kShardEntryBytes);
+                    epoch_table_bytes(manifest.layout));
 }
 
 std::string DatabaseDirectory::read_samples(const Manifest& manifest, uint64_t bytes_max) const {
@@ -118,8 +121,8 @@ std::vector<EpochId> DatabaseDirectory::read_retired(const EpochId& current) con
 }
 
 void DatabaseDirectory::refuse_foreign_files() const {
-  static const Names kOwn = {"manifest.json", "tables",     "shards", "hints",
-                             "samples",       kRetiredFile, ".lock"};
+  static const Names kOwn = {"manifest.json", "tables",  "shards",     "hints",
+                             "packs",         "samples", kRetiredFile, ".lock"};
   std::error_code error;
   if (!fs::is_empty(root_, error) && error) {
     throw BadInput("cannot read " + root_.string() + ": " + error.message());
@@ -151,15 +154,17 @@ void DatabaseDirectory::publish(const Manifest& manifest,
 }
 
 void DatabaseDirectory::collect_garbage(const std::optional<Manifest>& manifest,
-                                        const ShardTable& table) const {
+                                        const EpochTable& table) const {
   Names matrices;
   Names hint_files;
-  for (const ShardEntry& entry : table) {
-    matrices.insert(matrix_name(entry.matrix));
-    hint_files.insert(hint_name(entry.hint));
-  }
+  Names pack_files;
+  for (const ShardEntry& shard : table.shards) matrices.insert(matrix_name(shard.matrix));
+  for (const PackEntry& pack : table.packs) pack_files.insert(pack_name(pack.table));
+  const uint32_t hint_parts = manifest ? manifest->layout.hint_part_count() : 0;
+  for (uint32_t i = 0; i < hint_parts; ++i) hint_files.insert(hint_name(table.hint_hash(i)));
   delete_unless_named(shards(), matrices);
   delete_unless_named(hints(), hint_files);
+  delete_unless_named(packs(), pack_files);
   delete_unless_named(tables(), manifest ? Names{table_name(manifest->table)} : Names{});
   delete_unless_named(samples(), manifest ? Names{samples_name(manifest->samples)} : Names{});
   for (const fs::path& path : entries_of(root_)) {
@@ -169,7 +174,7 @@ void DatabaseDirectory::collect_garbage(const std::optional<Manifest>& manifest,
 }
 
 void DatabaseDirectory::remove_empty_folders() const {
-  for (const fs::path& folder : {tables(), shards(), hints(), samples()}) {
+  for (const fs::path& folder : {tables(), shards(), hints(), packs(), samples()}) {
     std::error_code ignored;
     fs::remove(folder, ignored);
   }

@@ -1,9 +1,10 @@
 // The database directory: where each file is, and what may be deleted (docs/OPERATING.md shows it).
 //
 //   manifest.json              the current epoch; written last, atomically
-//   tables/<sha256>.table      the shard table
+//   tables/<sha256>.table      the tables of shards and packs
 //   shards/<sha256>.matrix     one shard's columns, R * W bytes
-//   hints/<sha256>.hint        one shard's packed hint
+//   hints/<sha256>.hint        one shard's packed hint, or the packed mask of one pack
+//   packs/<sha256>.pack        one pack's packing table, where responses are packed
 //   samples/<sha256>.json      keys for `inspect --verify`
 //   retired.txt                earlier epoch ids, one a line, the newest last
 //   .lock                      held by a build
@@ -18,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "src/epoch_table.h"
 #include "src/manifest.h"
-#include "src/shard_table.h"
 
 namespace blindfuse {
 
@@ -31,6 +32,7 @@ class DatabaseDirectory {
   std::filesystem::path tables() const { return root_ / "tables"; }
   std::filesystem::path shards() const { return root_ / "shards"; }
   std::filesystem::path hints() const { return root_ / "hints"; }
+  std::filesystem::path packs() const { return root_ / "packs"; }
   std::filesystem::path samples() const { return root_ / "samples"; }
   std::filesystem::path manifest_file() const { return root_ / "manifest.json"; }
   std::filesystem::path lock_file() const { return root_ / ".lock"; }
@@ -38,6 +40,7 @@ class DatabaseDirectory {
   static std::string table_name(const Sha256Digest& content);
   static std::string matrix_name(const Sha256Digest& content);
   static std::string hint_name(const Sha256Digest& content);
+  static std::string pack_name(const Sha256Digest& content);
   static std::string samples_name(const Sha256Digest& content);
 
   bool has_manifest() const;
@@ -48,7 +51,7 @@ class DatabaseDirectory {
   // The same, parsed; BadInput, naming the file, when it is no manifest.
   ParsedManifest read_manifest() const;
 
-  // The serialized shard table of a manifest, checked against its hash. BadInput.
+  // The serialized table of a manifest (src/epoch_table.h), checked against its hash. BadInput.
   std::vector<uint8_t> read_table(const Manifest& manifest) const;
 
   // The text of a manifest's sample keys, checked against its hash. BadInput.
@@ -67,7 +70,7 @@ class DatabaseDirectory {
 
   // Deletes every file that `manifest` and `table` do not refer to; all of a database's files when
   // there is none. Only under the lock. Never fails: what cannot be deleted stays.
-  void collect_garbage(const std::optional<Manifest>& manifest, const ShardTable& table) const;
+  void collect_garbage(const std::optional<Manifest>& manifest, const EpochTable& table) const;
 
   // Undoes the making of the folders, as far as they hold nothing.
   void remove_empty_folders() const;

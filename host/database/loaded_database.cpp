@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "host/database/directory.h"
+#include "host/memory.h"
 #include "src/errors.h"
-#include "src/system/file.h"
 #include "src/program/progress.h"
+#include "src/system/file.h"
 
 namespace blindfuse {
 namespace {
@@ -66,11 +67,18 @@ PackedHint read_hint(CheckedFile file, uint64_t size) {
   return std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
 }
 
-// Whether shards and hints of the same hash are the same bytes at the same place.
+SharedPackingTable read_packing_table(CheckedFile file) {
+  const auto memory = map_memory("a packing table", kTableBytes);
+  file.read({static_cast<uint8_t*>(memory.get()), kTableBytes});
+  file.check_hash();
+  return {memory, static_cast<const uint32_t*>(memory.get())};
+}
+
+// Whether shards, hints and packing tables of the same hash are the same bytes at the same place.
 bool same_sizes(const Layout& one, const Layout& other) {
-  return one.row_count == other.row_count && one.shard_count == other.shard_count &&
-         one.record_bytes() == other.record_bytes() &&
-         one.shard_hint_bytes() == other.shard_hint_bytes();
+  return one.mode() == other.mode() && one.row_count == other.row_count &&
+         one.shard_count == other.shard_count && one.record_bytes() == other.record_bytes() &&
+         one.hint_part_bytes() == other.hint_part_bytes();
 }
 
 // Takes what has not changed from the previous epoch, run after run of shards; says which shards'
@@ -80,7 +88,7 @@ std::vector<bool> reuse(LoadedDatabase& database, const LoadedDatabase& previous
   std::vector<bool> is_there(layout.shard_count);
   if (!same_sizes(layout, previous.manifest.layout)) return is_there;
   const auto is_same = [&](uint32_t shard) {
-    return database.table[shard].matrix == previous.table[shard].matrix;
+    return database.table.shards[shard].matrix == previous.table.shards[shard].matrix;
   };
   for (uint32_t first = 0, last; first < layout.shard_count; first = last) {
     last = first + 1;
@@ -93,13 +101,78 @@ std::vector<bool> reuse(LoadedDatabase& database, const LoadedDatabase& previous
     std::fill(is_there.begin() + first, is_there.begin() + last, true);
     database.reused_bytes += (last - first) * layout.shard_matrix_bytes();
   }
-  for (uint32_t shard = 0; shard < layout.shard_count; ++shard) {
-    if (database.table[shard].hint != previous.table[shard].hint) continue;
-    database.hints[shard] = previous.hints[shard];
-    database.reused_bytes += layout.shard_hint_bytes();
+  for (uint32_t i = 0; i < layout.hint_part_count(); ++i) {
+    if (database.table.hint_hash(i) != previous.table.hint_hash(i)) continue;
+    database.hints[i] = previous.hints[i];
+    database.reused_bytes += layout.hint_part_bytes();
+  }
+  for (uint32_t i = 0; i < layout.pack_count(); ++i) {
+    if (database.table.packs[i].table != previous.table.packs[i].table) continue;
+    database.packing_tables[i] = previous.packing_tables[i];
+    database.reused_bytes += kTableBytes;
   }
   return is_there;
 }
+
+// What is not there yet, each file in its turn.
+class EpochFiles {
+ public:
+  EpochFiles(const DatabaseDirectory& directory, LoadedDatabase& database,
+             const std::function<void()>& on_step)
+      : directory_(directory),
+        database_(database),
+        layout_(database.manifest.layout),
+        on_step_(on_step),
+        progress_("loading",
+                  layout_.matrix_bytes() + layout_.hint_bytes() +
+                      layout_.pack_count() * kTableBytes - database.reused_bytes,
+                  Progress::Unit::kBytes) {}
+
+  void load_matrices(const std::vector<bool>& is_there) {
+    for (uint32_t shard = 0; shard < layout_.shard_count; ++shard) {
+      if (is_there[shard]) continue;
+      const Sha256Digest& hash = database_.table.shards[shard].matrix;
+      read_columns({directory_.shards() / DatabaseDirectory::matrix_name(hash),
+                    layout_.shard_matrix_bytes(), hash},
+                   uint64_t{shard} * layout_.record_bytes(), layout_.record_bytes(),
+                   *database_.engine, on_step_);
+      progress_.advance(layout_.shard_matrix_bytes());
+    }
+  }
+
+  void load_hints() {
+    for (uint32_t i = 0; i < layout_.hint_part_count(); ++i) {
+      if (database_.hints[i]) continue;
+      on_step_();
+      const Sha256Digest& hash = database_.table.hint_hash(i);
+      database_.hints[i] = read_hint({directory_.hints() / DatabaseDirectory::hint_name(hash),
+                                      layout_.hint_part_bytes(), hash},
+                                     layout_.hint_part_bytes());
+      progress_.advance(layout_.hint_part_bytes());
+    }
+  }
+
+  void load_packing_tables() {
+    const auto missing = std::ranges::count_if(database_.packing_tables,
+                                               [](const auto& table) { return table == nullptr; });
+    check_memory("all packing tables together", static_cast<uint64_t>(missing) * kTableBytes);
+    for (uint32_t i = 0; i < layout_.pack_count(); ++i) {
+      if (database_.packing_tables[i]) continue;
+      on_step_();
+      const Sha256Digest& hash = database_.table.packs[i].table;
+      database_.packing_tables[i] = read_packing_table(
+          {directory_.packs() / DatabaseDirectory::pack_name(hash), kTableBytes, hash});
+      progress_.advance(kTableBytes);
+    }
+  }
+
+ private:
+  const DatabaseDirectory& directory_;
+  LoadedDatabase& database_;
+  const Layout& layout_;
+  const std::function<void()>& on_step_;
+  Progress progress_;
+};
 
 LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manifest_text,
                           const EngineMaker& make_engine, const LoadedDatabase* previous,
@@ -111,32 +184,17 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   database.epoch = parsed.epoch;
   const Layout& layout = database.manifest.layout;
   database.table_bytes = directory.read_table(database.manifest);
-  database.table = parse_shard_table(database.table_bytes, layout.shard_count);
+  database.table = parse_epoch_table(database.table_bytes, layout);
   database.retired = directory.read_retired(database.epoch);
   database.engine = make_engine(layout.row_count, layout.column_count());
-  database.hints.resize(layout.shard_count);
+  database.hints.resize(layout.hint_part_count());
+  database.packing_tables.resize(layout.pack_count());
   const std::vector<bool> is_there =
       previous != nullptr ? reuse(database, *previous) : std::vector<bool>(layout.shard_count);
-  Progress progress("loading", layout.matrix_bytes() + layout.hint_bytes() - database.reused_bytes,
-                    Progress::Unit::kBytes);
-  for (uint32_t shard = 0; shard < layout.shard_count; ++shard) {
-    const ShardEntry& entry = database.table[shard];
-    if (!is_there[shard]) {
-      read_columns({directory.shards() / DatabaseDirectory::matrix_name(entry.matrix),
-                    layout.shard_matrix_bytes(), entry.matrix},
-                   uint64_t{shard} * layout.record_bytes(), layout.record_bytes(), *database.engine,
-                   on_step);
-      progress.advance(layout.shard_matrix_bytes());
-    }
-    if (!database.hints[shard]) {
-      on_step();
-      database.hints[shard] =
-          read_hint({directory.hints() / DatabaseDirectory::hint_name(entry.hint),
-                     layout.shard_hint_bytes(), entry.hint},
-                    layout.shard_hint_bytes());
-      progress.advance(layout.shard_hint_bytes());
-    }
-  }
+  EpochFiles files(directory, database, on_step);
+  files.load_matrices(is_there);
+  files.load_hints();
+  files.load_packing_tables();
   database.engine->seal();
   return database;
 }

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "host/engine_factory.h"
+#include "host/packing/packing_table.h"
+#include "src/epoch_table.h"
 #include "src/manifest.h"
-#include "src/shard_table.h"
 
 namespace blindfuse {
 
-// The packed hint of a shard; epochs with the same one share it.
+// A part of the packed hint: of a shard, or a pack's mask; epochs with the same one share it.
 using PackedHint = std::shared_ptr<const std::vector<uint8_t>>;
 
 struct LoadedDatabase {
@@ -22,17 +23,19 @@ struct LoadedDatabase {
   EpochId epoch;
   std::string manifest_text;         // as it is on disk, and as clients get it
   std::vector<uint8_t> table_bytes;  // as clients get it
-  ShardTable table;
+  EpochTable table;
   // Holds the matrix, sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
   std::unique_ptr<Engine> engine;
-  std::vector<PackedHint> hints;  // one a shard
-  std::vector<EpochId> retired;   // earlier epochs of this directory, the newest last
-  uint64_t reused_bytes = 0;      // of matrix and hints, taken from the previous epoch
+  std::vector<PackedHint> hints;                   // all parts
+  std::vector<SharedPackingTable> packing_tables;  // one a pack, where responses are packed
+  std::vector<EpochId> retired;  // earlier epochs of this directory, the newest last
+  uint64_t reused_bytes = 0;     // of matrix, hints and tables, taken from the previous epoch
 };
 
-// What another epoch, `previous`, has in memory already, shards and hints of the same hash at the
-// same place of the same layout, is taken from there: their files are neither read nor checked, and
-// memory is shared where that is possible. `previous` may be in use meanwhile, and go later.
+// What another epoch, `previous`, has in memory already, shards, hints and packing tables of the
+// same hash at the same place of the same layout, is taken from there: their files are neither read
+// nor checked, and memory is shared where that is possible. `previous` may be in use meanwhile, and
+// go later.
 //
 // Throws BadInput, naming the file, when the directory is not a database or a file that is read is
 // missing, truncated or altered; EngineTrouble when memory does not hold it, and what

@@ -9,26 +9,37 @@
 
 namespace blindfuse {
 
-PackingKeys PackingKeys::read(std::span<const uint8_t> bytes) {
-  if (bytes.size() != kKeyBytes) {
-    throw BadInput("packing keys have " + std::to_string(kKeyBytes) + " bytes, not " +
+void check_packing_keys(std::span<const uint8_t> bytes) {
+  if (bytes.size() != ring::kKeyBytes) {
+    throw BadInput("packing keys have " + std::to_string(ring::kKeyBytes) + " bytes, not " +
                    std::to_string(bytes.size()));
   }
-  PackingKeys keys;
-  for (size_t i = 0; i < kKeyWords; ++i) {
+  for (size_t i = 0; i < ring::kKeyWords; ++i) {
     const uint32_t word = load_le<uint32_t>(bytes.data() + 4 * i);
     if (word >= ring::kPackingModulus) {
       throw BadInput("word " + std::to_string(i) + " of the packing keys is " +
                      std::to_string(word) + ", and has to be below " +
                      std::to_string(ring::kPackingModulus));
     }
-    keys.words_[i / ring::kOrbit * kHalfWords + i % ring::kOrbit] = word;
   }
-  for (size_t half = 0; half < kKeyWords / ring::kOrbit; ++half) {
-    const auto begin = keys.words_.begin() + static_cast<std::ptrdiff_t>(half * kHalfWords);
-    std::copy_n(begin, kHalfWords - ring::kOrbit, begin + ring::kOrbit);
-  }
+}
+
+PackingKeys PackingKeys::read(std::span<const uint8_t> bytes) {
+  check_packing_keys(bytes);
+  PackingKeys keys;
+  unpack(bytes, std::span<uint32_t, kWords>(keys.words_));
   return keys;
+}
+
+void PackingKeys::unpack(std::span<const uint8_t> bytes, std::span<uint32_t, kWords> words) {
+  invariant(bytes.size() == ring::kKeyBytes, "packing keys have been checked");
+  for (size_t half = 0; half < ring::kKeyWords / ring::kOrbit; ++half) {
+    const auto to = words.subspan(half * kHalfWords, kHalfWords);
+    for (size_t i = 0; i < ring::kOrbit; ++i) {
+      to[i] = load_le<uint32_t>(bytes.data() + 4 * (half * ring::kOrbit + i));
+    }
+    std::copy_n(to.begin(), kHalfWords - ring::kOrbit, to.begin() + ring::kOrbit);
+  }
 }
 
 }  // namespace blindfuse

@@ -13,25 +13,27 @@
 
 namespace blindfuse {
 
-// Keys of one query in words: for X -> X^5 and X -> X^-1, the three digits' bodies each, values at
-// the points of RingTransform.
-inline constexpr size_t kKeyWords = ring::kKeys * ring::kDigits * ring::kDimension;
-inline constexpr size_t kKeyBytes = 4 * kKeyWords;  // 49,152
+// Throws BadInput when there are not kKeyBytes bytes, and for a word that is not below the packing
+// modulus.
+void check_packing_keys(std::span<const uint8_t> bytes);
 
 class PackingKeys {
  public:
-  // Of kKeyBytes bytes, words with the lowest byte first. BadInput for another length, and for a
-  // word that is not below the packing modulus.
+  // Of bytes that check_packing_keys does not refuse; throws what it does.
   static PackingKeys read(std::span<const uint8_t> bytes);
 
   // For each key and digit the halves of the orbit, of kHalfWords each: automorphisms turn halves,
   // and the beginning of each is repeated behind its end, so that any 16 points of a turned half
   // are contiguous.
   static constexpr size_t kHalfWords = ring::kOrbit + 16;
+  static constexpr size_t kWords = ring::kKeys * ring::kDigits * 2 * kHalfWords;
   const uint32_t* words() const { return words_.data(); }
 
+  // The same words into memory that is there already, of bytes that have been checked.
+  static void unpack(std::span<const uint8_t> bytes, std::span<uint32_t, kWords> words);
+
  private:
-  PackingKeys() : words_(ring::kKeys * ring::kDigits * 2 * kHalfWords) {}
+  PackingKeys() : words_(kWords) {}
   std::vector<uint32_t> words_;
 };
 

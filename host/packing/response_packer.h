@@ -18,7 +18,7 @@ class ResponsePacker {
       : kernel_(kernel), transform_(make_transform(kernel, ring::kPackingModulus)) {}
 
   struct Task {
-    const PackingKeys* keys;
+    const uint32_t* keys;  // PackingKeys::words()
     // r_c modulo 2^32 of the columns that the table was made of, in their order; at most 2048.
     std::span<const uint32_t> words;
     // Where the packed response goes: coefficients modulo the packing modulus.
@@ -29,6 +29,11 @@ class ResponsePacker {
   // For several queries in one pass over the table; 12.6 million multiplications for each. Any
   // thread.
   void pack(PackingTable table, std::span<const Task> tasks) const;
+
+  // The same in parts, for several threads: groups first .. last - 1 of kPointGroups into every
+  // body, in any order; and, when a task has all of them, what is left of it.
+  void sum_groups(PackingTable table, std::span<const Task> tasks, size_t first, size_t last) const;
+  void finish(const Task& task) const;
 
  private:
   const RingKernel kernel_;

@@ -141,8 +141,8 @@ ServerMetrics::ServerMetrics()
                 .Add({})),
       database_bytes_(BuildGauge()
                           .Name("blindfuse_database_bytes")
-                          .Help("Sizes of the matrices and hints of all epochs in memory, shared "
-                                "parts counted for each.")
+                          .Help("Sizes of the matrices, hints or masks, and packing tables of all "
+                                "epochs in memory, shared parts counted for each.")
                           .Register(registry_)),
       resident_bytes_(BuildGauge()
                           .Name("process_resident_memory_bytes")
@@ -220,6 +220,8 @@ void ServerMetrics::set_state(const ServerState& state) {
   keys_.Set(static_cast<double>(state.keys));
   database_bytes_.Add({{"part", "matrix"}}).Set(static_cast<double>(state.matrix_bytes));
   database_bytes_.Add({{"part", "hint"}}).Set(static_cast<double>(state.hint_bytes));
+  database_bytes_.Add({{"part", "packing_tables"}})
+      .Set(static_cast<double>(state.packing_table_bytes));
   if (epoch_now_ == state.epoch) return;
   if (epoch_info_ != nullptr) epoch_.Remove(epoch_info_);
   epoch_info_ = &epoch_.Add({{"epoch", state.epoch}, {"engine", state.engine}});

@@ -37,6 +37,7 @@ struct ServerState {
   size_t queue_length = 0;
   uint64_t matrix_bytes = 0;  // of all epochs in memory
   uint64_t hint_bytes = 0;
+  uint64_t packing_table_bytes = 0;
   size_t epochs = 0;
   uint64_t keys = 0;  // of the current epoch
   std::string epoch;

@@ -1,5 +1,7 @@
 #include "host/server/server_state.h"
 
+#include "host/packing/packing_table.h"
+
 namespace blindfuse {
 
 ServerState state_of(const ServedEpochs& epochs) {
@@ -9,6 +11,7 @@ ServerState state_of(const ServedEpochs& epochs) {
     state.queue_length += epoch->scheduler().waiting_count();
     state.matrix_bytes += epoch->layout().matrix_bytes();
     state.hint_bytes += epoch->layout().hint_bytes();
+    state.packing_table_bytes += packing_table_bytes(epoch->layout());
   }
   const auto current = epochs.current();
   state.keys = current->layout().key_count;

@@ -13,6 +13,11 @@ namespace blindfuse::ring {
 enum class KeyIndex : uint8_t { kFive, kMinusOne };
 inline constexpr size_t kKeys = 2;
 
+// Packing keys of one query in words: for X -> X^5 and X -> X^-1, the three digits' bodies each,
+// values at the points of RingTransform; lowest byte first where they are sent.
+inline constexpr size_t kKeyWords = kKeys * kDigits * kDimension;
+inline constexpr size_t kKeyBytes = 4 * kKeyWords;  // 49,152
+
 class PublicPolynomials {
  public:
   explicit PublicPolynomials(const ChaChaKey& seed) : seed_(seed) {}

@@ -87,7 +87,8 @@ inline std::optional<std::string> look_up(const LoadedDatabase& database, const 
   const Layout& layout = database.manifest.layout;
   const KeyHash hash = key_hash(database.manifest.salt, key);
   const uint32_t shard = shard_of(hash.shard_hash, layout.shard_count);
-  const auto rows = fuse_rows(layout.fuse(), database.table[shard].filter_seed, hash.slot_hash);
+  const auto rows =
+      fuse_rows(layout.fuse(), database.table.shards[shard].filter_seed, hash.slot_hash);
   const auto& matrix = support::PlainEngine::in(database);
   std::vector<uint8_t> record(layout.record_bytes());
   for (uint32_t c = 0; c < record.size(); ++c) {

@@ -228,7 +228,7 @@ TEST(DatabaseBuilder, HealsDamagedShardsWithoutANewEpoch) {
   const BuildReport first = build(pairs, folder / "db", options_with_shards(4));
   const auto before = snapshot(folder / "db");
   const DatabaseDirectory directory(folder / "db");
-  const ShardTable table = load(folder / "db").table;
+  const ShardTable table = load(folder / "db").table.shards;
   std::filesystem::remove(directory.hints() / DatabaseDirectory::hint_name(table[1].hint));
   std::filesystem::resize_file(directory.shards() / DatabaseDirectory::matrix_name(table[3].matrix),
                                10);

@@ -97,9 +97,9 @@ class ReloadedDatabase : public ::testing::Test {
     old_ = load(root_);
     pairs_[7].second = "other";
     build(pairs_, root_, options_);
-    table_ = load(root_).table;
+    table_ = load(root_).table.shards;
     for (uint32_t shard = 0; shard < 4; ++shard) {
-      if (table_[shard].matrix != old_.table[shard].matrix) changed_.push_back(shard);
+      if (table_[shard].matrix != old_.table.shards[shard].matrix) changed_.push_back(shard);
     }
     ASSERT_EQ(changed_.size(), 1u);
   }
@@ -141,7 +141,7 @@ TEST_F(ReloadedDatabase, TakesWhatHasNotChangedFromTheEpochBefore) {
   LoadedDatabase database = load_database(root_, support::PlainEngine::make, &old_);
   const Layout& layout = database.manifest.layout;
   EXPECT_EQ(database.epoch, fresh.epoch);
-  EXPECT_EQ(database.reused_bytes, 3 * (layout.shard_matrix_bytes() + layout.shard_hint_bytes()));
+  EXPECT_EQ(database.reused_bytes, 3 * (layout.shard_matrix_bytes() + layout.hint_part_bytes()));
   EXPECT_TRUE(support::PlainEngine::in(database).is_sealed());
   for (uint32_t shard = 0; shard < 4; ++shard) {
     EXPECT_EQ(*database.hints[shard], *fresh.hints[shard]);
@@ -191,7 +191,7 @@ TEST_F(ReloadedDatabase, ReadsWhatAnEngineDoesNotShare) {
     return make_engine("cpu", rows, columns, 1);
   };
   LoadedDatabase database = load_database(root_, make, &old_);
-  EXPECT_EQ(database.reused_bytes, 3 * database.manifest.layout.shard_hint_bytes());
+  EXPECT_EQ(database.reused_bytes, 3 * database.manifest.layout.hint_part_bytes());
   expect_same_products(*database.engine, *load(root_).engine);
 }
 

@@ -55,6 +55,21 @@ TEST(DatabaseDescription, RefusesATableThatIsNotTheManifests) {
   EXPECT_THROW(DatabaseDescription("{}", served.table()), BadInput);
 }
 
+TEST(DatabaseDescription, KnowsThePacksOfPackedResponses) {
+  // 9 shards of 1000 columns.
+  const ServedDatabase served = ServedDatabase::with_noise(9, 1000, 0, "ring-2048", 18);
+  const DatabaseDescription database(served.manifest_text(), served.table());
+  EXPECT_EQ(served.table().size(), 9 * 112 + 5 * 64u);
+  EXPECT_EQ(database.table().size(), 9u);
+  ASSERT_EQ(database.epoch_table().packs.size(), 5u);
+  for (uint32_t pack = 0; pack < 5; ++pack) {
+    const Sha256Digest& hash = database.epoch_table().hint_hash(pack);
+    EXPECT_EQ(Bytes(hash.begin(), hash.end()), reference_pir::sha256(served.hints()[pack]));
+  }
+  const Bytes shards_alone = reference_pir::slice(served.table(), 0, 9 * 112);
+  EXPECT_THROW(DatabaseDescription(served.manifest_text(), shards_alone), BadInput);
+}
+
 TEST(DatabaseDescription, RefusesKeysThatCannotBe) {
   const DatabaseDescription keyword = described("database_keyword.json");
   EXPECT_NO_THROW(keyword.place(std::string(65'536, 'x')));

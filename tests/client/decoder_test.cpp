@@ -7,6 +7,8 @@
 
 #include "client/database_description.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/seeded_random.h"
+#include "tests/ring/plain_ring.h"
 
 namespace blindfuse {
 namespace {
@@ -50,7 +52,7 @@ TEST_P(DecoderVectors, QueriesAndRecordsAreTheFrozenOnes) {
             .encrypt(std::span(place.rows).first(place.row_count), layout.query_bits, packed);
     EXPECT_EQ(packed, bytes_of_hex(query["query"]));
     const std::vector<uint8_t> record =
-        decode(std::move(decoding), layout,
+        decode(std::move(decoding), layout, place.shard,
                words_of_shard(layout, place.shard, bytes_of_hex(query["response"])).span(),
                served.hints()[place.shard]);
     EXPECT_EQ(record, bytes_of_hex(query["record"]));
@@ -91,7 +93,7 @@ class DecoderErrors : public testing::Test {
   std::vector<uint8_t> hint_ = served_.hints()[1];
 
   std::vector<uint8_t> decode_it() {
-    return decode(DecodingSecret(SecretBuffer<uint32_t>(layout_.lwe->dimension)), layout_,
+    return decode(DecodingSecret(SecretBuffer<uint32_t>(layout_.lwe->dimension)), layout_, 1,
                   words_of_shard(layout_, 1, response_).span(), hint_);
   }
 };
@@ -118,8 +120,133 @@ TEST_F(DecoderErrors, AHintOfTheWrongLengthIsRefused) {
 TEST_F(DecoderErrors, ASecretDecodesOnce) {
   DecodingSecret secret(SecretBuffer<uint32_t>(layout_.lwe->dimension));
   const SecretBuffer<uint32_t> words = words_of_shard(layout_, 0, response_);
-  decode(std::move(secret), layout_, words.span(), hint_);
-  EXPECT_THROW(decode(std::move(secret), layout_, words.span(), hint_), std::logic_error);
+  decode(std::move(secret), layout_, 0, words.span(), hint_);
+  EXPECT_THROW(decode(std::move(secret), layout_, 0, words.span(), hint_), std::logic_error);
+}
+
+// Two records of bytes of chance in five packs, the last of which is not full, and their response
+// by definition: body = s mask + Q / 256 byte. Records of 4201 bytes may lie in four packs, so four
+// are what either is decoded by: 0 to 3 for the first, which lies in 0 to 2, and 1 to 4 for the
+// second, which lies in 2 to 4.
+struct PackedRecords {
+  static constexpr uint64_t kModulus = 4'294'955'009;
+  static constexpr size_t kPack = 2048;
+  static constexpr size_t kRecordBytes = 4201;
+
+  Layout layout;
+  std::vector<uint32_t> secret = std::vector<uint32_t>(kPack);
+  Bytes bytes = Bytes(2 * kRecordBytes);
+  std::vector<Bytes> masks;
+  Bytes response;
+
+  PackedRecords() {
+    layout.kind = DatabaseKind::kIndex;
+    layout.shard_count = 2;
+    layout.record = {0, 0, kRecordBytes};
+    layout.lwe = find_lwe_params("ring-2048");
+    layout.response_bits = 11;
+    layout.hint_bits = 18;
+    const RandomSource random = seeded_random(61);
+    sample_ternary(random, secret);
+    random(bytes);
+    ring::testing::Coefficients s;
+    for (size_t i = 0; i < kPack; ++i) {
+      s[i] = secret[i] == 0xffffffff ? static_cast<uint32_t>(kModulus - 1) : secret[i];
+    }
+    reference_pir::Words sent;
+    for (size_t first = 0; first < bytes.size(); first += kPack) {
+      const auto mask = ring::testing::random_coefficients(62 + first, kModulus);
+      const auto product = ring::testing::product(s, mask, kModulus);
+      reference_pir::Words lowered;
+      for (const uint32_t each : mask) lowered.push_back(nearest(each, 18));
+      masks.push_back(reference_pir::pack(lowered, 18));
+      for (size_t c = 0; c < kPack && first + c < bytes.size(); ++c) {
+        const uint64_t word = product[c] + (uint64_t{bytes[first + c]} * kModulus + 128) / 256;
+        sent.push_back(nearest(word % kModulus, 11));
+      }
+    }
+    response = reference_pir::pack(sent, 11);
+  }
+
+  // To x 2^bits / Q, modulo 2^bits.
+  static uint32_t nearest(uint64_t x, unsigned bits) {
+    return static_cast<uint32_t>(((x << bits) + kModulus / 2) / kModulus % (1u << bits));
+  }
+};
+
+class PackedDecoder : public testing::Test {
+ protected:
+  static const PackedRecords& packed() {
+    static const PackedRecords made;
+    return made;
+  }
+
+  static DecodingSecret secret() {
+    SecretBuffer<uint32_t> words(packed().secret.size());
+    std::copy(packed().secret.begin(), packed().secret.end(), words.span().begin());
+    return DecodingSecret(std::move(words));
+  }
+  // Those of packs first .. last.
+  static Bytes masks(size_t first, size_t last) {
+    Bytes all;
+    for (size_t pack = first; pack <= last; ++pack) {
+      all.insert(all.end(), packed().masks[pack].begin(), packed().masks[pack].end());
+    }
+    return all;
+  }
+  static std::vector<uint8_t> decode_it(uint32_t shard, const Bytes& hint) {
+    return decode(secret(), packed().layout, shard,
+                  words_of_shard(packed().layout, shard, packed().response).span(), hint);
+  }
+};
+
+TEST_F(PackedDecoder, ReadsRecordsThatLieInSeveralPacks) {
+  constexpr size_t kBytes = PackedRecords::kRecordBytes;
+  EXPECT_EQ(decode_it(0, masks(0, 3)), reference_pir::slice(packed().bytes, 0, kBytes));
+  EXPECT_EQ(decode_it(1, masks(1, 4)), reference_pir::slice(packed().bytes, kBytes, kBytes));
+  EXPECT_NE(decode_it(0, masks(1, 4)), reference_pir::slice(packed().bytes, 0, kBytes));
+  EXPECT_NE(decode_it(1, masks(0, 3)), reference_pir::slice(packed().bytes, kBytes, kBytes));
+}
+
+TEST_F(PackedDecoder, TakesNothingOfAPackWithoutTheRecord) {
+  using reference_pir::operator+;
+  constexpr size_t kBytes = PackedRecords::kRecordBytes;
+  EXPECT_EQ(decode_it(0, masks(0, 2) + masks(4, 4)),
+            reference_pir::slice(packed().bytes, 0, kBytes));
+  EXPECT_EQ(decode_it(1, masks(0, 0) + masks(2, 4)),
+            reference_pir::slice(packed().bytes, kBytes, kBytes));
+  EXPECT_NE(decode_it(0, masks(0, 1) + masks(3, 4)),
+            reference_pir::slice(packed().bytes, 0, kBytes));
+}
+
+TEST_F(PackedDecoder, RefusesHintsOfAnotherLength) {
+  Bytes hint = masks(0, 3);
+  EXPECT_NO_THROW(decode_it(0, hint));
+  hint.pop_back();
+  EXPECT_THROW(decode_it(0, hint), AlteredCache);
+  hint.resize(hint.size() + 2);
+  EXPECT_THROW(decode_it(0, hint), AlteredCache);
+  // Even of those alone in which the record lies.
+  EXPECT_THROW(decode_it(0, masks(0, 2)), AlteredCache);
+  EXPECT_THROW(decode_it(1, masks(2, 4)), AlteredCache);
+  EXPECT_THROW(decode_it(0, masks(0, 4)), AlteredCache);
+  EXPECT_THROW(decode_it(0, {}), AlteredCache);
+}
+
+TEST_F(PackedDecoder, RefusesResponsesThatAreNotPackedWords) {
+  Bytes response = packed().response;
+  response.back() |= 0x80;  // 8402 words of 11 bits leave 2
+  EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolViolation);
+  response.pop_back();
+  EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolViolation);
+}
+
+TEST_F(PackedDecoder, UsesASecretOnce) {
+  DecodingSecret one = secret();
+  const SecretBuffer<uint32_t> words = words_of_shard(packed().layout, 0, packed().response);
+  decode(std::move(one), packed().layout, 0, words.span(), masks(0, 3));
+  EXPECT_THROW(decode(std::move(one), packed().layout, 0, words.span(), masks(0, 3)),
+               std::logic_error);
 }
 
 }  // namespace

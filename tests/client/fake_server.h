@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "client/transport.h"
+#include "src/epoch_table.h"
 #include "src/hex.h"
 #include "src/manifest.h"
-#include "src/shard_table.h"
 #include "tests/reference_pir.h"
 
 namespace blindfuse {
@@ -40,6 +40,18 @@ inline Bytes bytes_of_hex(const nlohmann::json& hex) {
 // A database as a server has it. Copies are cheap to alter: every hash follows from the matrices.
 class ServedDatabase {
  public:
+  // All of it made elsewhere: the hint's parts, in the clients' form, and what answers a request's
+  // queries. The hashes of hints and masks in the table are filled in here.
+  ServedDatabase(const Manifest& manifest, EpochTable table, std::vector<Bytes> hints,
+                 std::function<Bytes(const Bytes&)> responder)
+      : manifest_(manifest),
+        epoch_table_(std::move(table)),
+        hints_(std::move(hints)),
+        responder_(std::move(responder)) {
+    for (size_t part = 0; part < hints_.size(); ++part) set_hint_hash(part);
+    finish();
+  }
+
   // From tests/vectors: "database_keyword.json" or "database_index.json".
   static const ServedDatabase& from_vectors(const std::string& name) {
     static std::map<std::string, ServedDatabase> databases;
@@ -48,7 +60,8 @@ class ServedDatabase {
     return found->second;
   }
 
-  // Shards whose hints are `hint_seed`-dependent noise: for what only moves hints about.
+  // A database whose hints, or masks, are `hint_seed`-dependent noise: for what only moves them
+  // about.
   static ServedDatabase with_noise(uint32_t shard_count, uint32_t value_bytes, uint8_t hint_seed,
                                    const char* lwe = "lwe-1288", uint32_t hint_bits = 16) {
     ServedDatabase database;
@@ -56,7 +69,7 @@ class ServedDatabase {
     layout = {.kind = DatabaseKind::kIndex,
               .key_count = shard_count,
               .shard_count = shard_count,
-              .row_count = 64,
+              .row_count = find_lwe_params(lwe)->mode == Mode::kPacked ? 2048u : 64u,
               .arity = 1,
               .segment_length = 0,
               .record = {0, 0, value_bytes},
@@ -64,28 +77,29 @@ class ServedDatabase {
               .query_bits = 32,
               .response_bits = 32,
               .hint_bits = hint_bits};
-    for (uint32_t shard = 0; shard < shard_count; ++shard) {
-      database.hints_.emplace_back();
-      database.entries_.emplace_back();
-      database.set_noise(shard, hint_seed);
+    database.epoch_table_.shards.resize(shard_count);
+    database.epoch_table_.packs.resize(layout.pack_count());
+    database.hints_.resize(layout.hint_part_count());
+    for (uint32_t part = 0; part < layout.hint_part_count(); ++part) {
+      database.set_noise(part, hint_seed);
     }
     database.finish();
     return database;
   }
 
-  // The same with other noise in one shard.
-  ServedDatabase with_other_noise(uint32_t shard, uint8_t hint_seed) const {
+  // The same with other noise in one shard's hint, or one pack's mask.
+  ServedDatabase with_other_noise(uint32_t part, uint8_t hint_seed) const {
     ServedDatabase changed = *this;
-    changed.set_noise(shard, hint_seed);
+    changed.set_noise(part, hint_seed);
     changed.finish();
     return changed;
   }
 
-  // The same with the hint of `from` in `shard` too.
-  ServedDatabase with_same_hint(uint32_t shard, uint32_t from) const {
+  // The same with the hint of `from` in `part` too.
+  ServedDatabase with_same_hint(uint32_t part, uint32_t from) const {
     ServedDatabase changed = *this;
-    changed.hints_[shard] = hints_[from];
-    changed.entries_[shard].hint = entries_[from].hint;
+    changed.hints_[part] = hints_[from];
+    changed.set_hint_hash(part);
     changed.finish();
     return changed;
   }
@@ -112,10 +126,12 @@ class ServedDatabase {
   const EpochId& epoch() const { return epoch_; }
   const Layout& layout() const { return manifest_.layout; }
   const Bytes& table() const { return table_; }
+  // Of all shards, or the masks of all packs.
   const std::vector<Bytes>& hints() const { return hints_; }
 
   // Zeros where there is only noise.
   Bytes respond(const Bytes& queries) const {
+    if (responder_) return responder_(queries);
     if (matrices_.empty()) {
       return Bytes(queries.size() / layout().query_bytes() * layout().response_bytes());
     }
@@ -146,7 +162,7 @@ class ServedDatabase {
         matrix.bytes = matrix.bytes + bytes_of_hex(column);
       }
       hints_.emplace_back();
-      ShardEntry& entry = entries_.emplace_back();
+      ShardEntry& entry = epoch_table_.shards.emplace_back();
       entry.filter_seed = std::stoull(shard["filter_seed"].get<std::string>(), nullptr, 16);
       entry.key_count = shard["key_count"];
       entry.input = digest_of(bytes_of_hex(shard["input_sha256"]));
@@ -166,21 +182,27 @@ class ServedDatabase {
     const auto a = reference_pir::public_matrix(seed, layout().lwe->dimension, layout().row_count);
     hints_[shard] =
         reference_pir::round_and_pack(reference_pir::hint(a, matrices_[shard]), layout().hint_bits);
-    entries_[shard].matrix = digest_of(reference_pir::sha256(matrices_[shard].bytes));
-    entries_[shard].hint = digest_of(reference_pir::sha256(hints_[shard]));
+    epoch_table_.shards[shard].matrix = digest_of(reference_pir::sha256(matrices_[shard].bytes));
+    set_hint_hash(shard);
   }
 
-  void set_noise(uint32_t shard, uint8_t hint_seed) {
-    const Bytes name = {static_cast<uint8_t>(shard), static_cast<uint8_t>(shard >> 8), hint_seed};
+  void set_noise(uint32_t part, uint8_t hint_seed) {
+    const Bytes name = {static_cast<uint8_t>(part), static_cast<uint8_t>(part >> 8), hint_seed};
     const Bytes noise = reference_pir::sha256(name);
-    Bytes& hint = hints_[shard];
-    hint.resize(layout().shard_hint_bytes());
+    Bytes& hint = hints_[part];
+    hint.resize(layout().hint_part_bytes());
     for (size_t i = 0; i < hint.size(); ++i) hint[i] = static_cast<uint8_t>(noise[i % 32] + i / 32);
-    entries_[shard].hint = digest_of(reference_pir::sha256(hint));
+    set_hint_hash(part);
+  }
+
+  void set_hint_hash(size_t part) {
+    const bool packed = layout().mode() == Mode::kPacked;
+    Sha256Digest& hash = packed ? epoch_table_.packs[part].mask : epoch_table_.shards[part].hint;
+    hash = digest_of(reference_pir::sha256(hints_[part]));
   }
 
   void finish() {
-    table_ = serialize_shard_table(entries_);
+    table_ = serialize_epoch_table(epoch_table_);
     manifest_.table = digest_of(reference_pir::sha256(table_));
     text_ = serialize_manifest(manifest_);
     epoch_ = epoch_id(manifest_);
@@ -188,8 +210,9 @@ class ServedDatabase {
 
   Manifest manifest_;
   std::vector<reference_pir::Matrix> matrices_;
-  std::vector<ShardEntry> entries_;
+  EpochTable epoch_table_;
   std::vector<Bytes> hints_;
+  std::function<Bytes(const Bytes&)> responder_;
   std::string text_;
   EpochId epoch_;
   Bytes table_;
@@ -266,21 +289,22 @@ class FakeServer {
     if (request.path == "/v1/database") return reference_pir::bytes_of(database.manifest_text());
     if (request.path == epoch + "/shards") return database.table();
     if (request.path == epoch + "/queries") return database.respond(request.body);
-    const std::string hint = epoch + "/hint?shards=";
+    const bool packed = database.layout().mode() == Mode::kPacked;
+    const std::string hint = epoch + (packed ? "/hint?packs=" : "/hint?shards=");
     if (request.path.starts_with(hint)) return hints_of(request.path.substr(hint.size()));
     return std::nullopt;
   }
 
   // "0-3,17"
-  Bytes hints_of(const std::string& shards) const {
+  Bytes hints_of(const std::string& parts) const {
     Bytes all;
-    std::istringstream parts(shards);
-    for (std::string part; std::getline(parts, part, ',');) {
-      const size_t dash = part.find('-');
-      const size_t first = std::stoul(part);
-      const size_t last = dash == std::string::npos ? first : std::stoul(part.substr(dash + 1));
-      for (size_t shard = first; shard <= last; ++shard) {
-        const Bytes& hint = database.hints().at(shard);
+    std::istringstream ranges(parts);
+    for (std::string range; std::getline(ranges, range, ',');) {
+      const size_t dash = range.find('-');
+      const size_t first = std::stoul(range);
+      const size_t last = dash == std::string::npos ? first : std::stoul(range.substr(dash + 1));
+      for (size_t part = first; part <= last; ++part) {
+        const Bytes& hint = database.hints().at(part);
         all.insert(all.end(), hint.begin(), hint.end());
       }
     }

@@ -21,7 +21,7 @@ class HintCacheTest : public testing::Test {
   const std::filesystem::path folder_ = scratch_.path() / "database";
   FakeServer server_{ServedDatabase::with_noise(kShards, 2, 0)};
   RemoteDatabase remote_{std::make_unique<FakeTransport>(server_), "http://test"};
-  const uint64_t hint_bytes_ = server_.database.layout().shard_hint_bytes();
+  const uint64_t hint_bytes_ = server_.database.layout().hint_part_bytes();
 
   SyncResult sync(HintCache& cache, bool verify = false, const ProgressCallback& progress = {}) {
     SyncResult result;

@@ -74,6 +74,25 @@ TEST(PreparedQuery, IsSentOnce) {
   EXPECT_THROW((void)std::move(moved_from).encrypt({}, 32, out), std::logic_error);
 }
 
+TEST(PreparedQuery, CarriesItsPackingKeysBehindItsWordsOnce) {
+  const std::vector<uint8_t> keys = {1, 2, 3, 4, 5, 6, 7};
+  SecretBuffer<uint32_t> masked(64);
+  masked[0] = 0x12345678;
+  PreparedQuery query(SecretBuffer<uint32_t>(2), std::move(masked), keys);
+  EXPECT_EQ(query.row_count(), 64u);
+  PreparedQuery moved = std::move(query);
+  std::vector<uint8_t> out(64 * 4 + 7);
+  const DecodingSecret secret = std::move(moved).encrypt({}, 32, out);
+  EXPECT_EQ(std::vector<uint8_t>(out.begin(), out.begin() + 4),
+            (std::vector<uint8_t>{0x78, 0x56, 0x34, 0x12}));
+  EXPECT_EQ(std::vector<uint8_t>(out.begin() + 64 * 4, out.end()), keys);
+  // Neither the one that was moved away nor the one that was used has any left.
+  for (PreparedQuery* gone : {&query, &moved}) {
+    EXPECT_THROW((void)std::move(*gone).encrypt({}, 32, out), std::logic_error);
+    EXPECT_EQ(gone->row_count(), 0u);
+  }
+}
+
 TEST(DecodingSecret, IsTakenOnce) {
   DecodingSecret secret(SecretBuffer<uint32_t>(3));
   EXPECT_EQ(std::move(secret).take().size(), 3u);

@@ -137,12 +137,25 @@ TEST_F(ClientProgram, SyncsAndSaysSo) {
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0]["epoch"], fake_.database.epoch());
   EXPECT_EQ(first[0]["shards"], 2);
+  EXPECT_EQ(first[0]["parts"], 2);
   EXPECT_EQ(first[0]["shards_fetched"], 2);
   EXPECT_EQ(first[0]["hint_bytes"], 2 * 52'003);
   EXPECT_EQ(first[0]["bytes_fetched"], 2 * 52'003 + 2 * 112);
   EXPECT_GT(first[0]["seconds"], 0.0);
   EXPECT_EQ(json_lines(run("sync --json " + server.url()).out).at(0)["shards_fetched"], 0);
   EXPECT_THAT(run("sync --verify " + server.url()).out, HasSubstr("0 of 2 hints"));
+}
+
+TEST_F(ClientProgram, SpeaksOfMasksWhereResponsesArePacked) {
+  fake_.database = ServedDatabase::with_noise(9, 1000, 0, "ring-2048", 18);
+  HttpFakeServer server(fake_);
+  const auto synced = json_lines(run("sync --json " + server.url()).out).at(0);
+  EXPECT_EQ(synced["shards"], 9);
+  EXPECT_EQ(synced["parts"], 5);
+  EXPECT_EQ(synced["shards_fetched"], 5);
+  EXPECT_EQ(synced["hint_bytes"], 5 * 4608);
+  EXPECT_EQ(synced["bytes_fetched"], 5 * 4608 + 9 * 112 + 5 * 64);
+  EXPECT_THAT(run("sync " + server.url()).out, HasSubstr("0 of 5 masks fetched"));
 }
 
 TEST_F(ClientProgram, MisuseIsStatus2) {

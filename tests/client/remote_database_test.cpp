@@ -8,6 +8,7 @@
 namespace blindfuse {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
 class RemoteDatabaseTest : public testing::Test {
@@ -15,13 +16,15 @@ class RemoteDatabaseTest : public testing::Test {
   FakeServer server_{ServedDatabase::with_noise(6, 1, 0)};
   RemoteDatabase remote_{std::make_unique<FakeTransport>(server_), "http://test"};
   const EpochId epoch_ = server_.database.epoch();
-  const uint64_t hint_bytes_ = server_.database.layout().shard_hint_bytes();
+  static constexpr uint64_t kTableBytes = 6 * 112;
+  const uint64_t hint_bytes_ = server_.database.layout().hint_part_bytes();
 
   Bytes fetch_hints(const std::string& shards, uint64_t first_byte, uint64_t total) {
     Bytes got;
-    remote_.fetch_hints(epoch_, shards, first_byte, total, [&](std::span<const uint8_t> bytes) {
-      got.insert(got.end(), bytes.begin(), bytes.end());
-    });
+    const Mode mode = server_.database.layout().mode();
+    remote_.fetch_hints(
+        epoch_, mode, shards, first_byte, total,
+        [&](std::span<const uint8_t> bytes) { got.insert(got.end(), bytes.begin(), bytes.end()); });
     return got;
   }
 
@@ -39,7 +42,7 @@ class RemoteDatabaseTest : public testing::Test {
 
 TEST_F(RemoteDatabaseTest, FetchesManifestAndTable) {
   EXPECT_EQ(remote_.fetch_manifest(), server_.database.manifest_text());
-  EXPECT_EQ(remote_.fetch_table(epoch_, 6), server_.database.table());
+  EXPECT_EQ(remote_.fetch_table(epoch_, kTableBytes), server_.database.table());
 }
 
 TEST_F(RemoteDatabaseTest, AManifestLongerThanTheLimitIsRefused) {
@@ -66,7 +69,8 @@ TEST_F(RemoteDatabaseTest, BodiesOfAnotherLengthAreRefused) {
       server_.alter_body = [&](Bytes& body) {
         body.resize(body.size() + static_cast<size_t>(static_cast<long>(change)));
       };
-      EXPECT_THROW(remote_.fetch_table(epoch_, 6), ProtocolViolation) << change << declared;
+      EXPECT_THROW(remote_.fetch_table(epoch_, kTableBytes), ProtocolViolation)
+          << change << declared;
       EXPECT_THROW(fetch_hints("0", 0, hint_bytes_), ProtocolViolation) << change << declared;
       EXPECT_THROW(remote_.ask(epoch_, query, layout.response_bytes()), ProtocolViolation)
           << change << declared;
@@ -88,6 +92,23 @@ TEST_F(RemoteDatabaseTest, FetchesHintsFromAnyByteOn) {
       EXPECT_EQ(got, Bytes(all.begin() + static_cast<long>(first), all.end())) << first;
     }
   }
+}
+
+TEST_F(RemoteDatabaseTest, FetchesMasksByTheirPacks) {
+  server_.database = ServedDatabase::with_noise(9, 1000, 0, "ring-2048", 18);
+  const EpochId epoch = server_.database.epoch();
+  EXPECT_EQ(remote_.fetch_table(epoch, 9 * 112 + 5 * 64), server_.database.table());
+  Bytes got;
+  const ByteSink append = [&](std::span<const uint8_t> bytes) {
+    got.insert(got.end(), bytes.begin(), bytes.end());
+  };
+  remote_.fetch_hints(epoch, Mode::kPacked, "1,4", 0, 2 * 4608, append);
+  EXPECT_THAT(server_.requests.back().path, EndsWith("/hint?packs=1,4"));
+  using reference_pir::operator+;
+  EXPECT_EQ(got, server_.database.hints()[1] + server_.database.hints()[4]);
+  EXPECT_THAT(message<ProtocolViolation>(
+                  [&] { remote_.fetch_hints(epoch, Mode::kPacked, "1,4", 0, 4608, append); }),
+              HasSubstr("masks of another length"));
 }
 
 TEST_F(RemoteDatabaseTest, ErrorsCarryTheServersWords) {
@@ -116,7 +137,7 @@ TEST_F(RemoteDatabaseTest, RetryAfterIsPassedOn) {
 }
 
 TEST_F(RemoteDatabaseTest, AnUnknownEpochIsGone) {
-  EXPECT_THROW(remote_.fetch_table(EpochId(64, '0'), 6), EpochGone);
+  EXPECT_THROW(remote_.fetch_table(EpochId(64, '0'), kTableBytes), EpochGone);
 }
 
 }  // namespace

@@ -18,24 +18,38 @@ using ring::kPackingModulus;
 using ring::testing::Coefficients;
 constexpr uint64_t kWords = uint64_t{1} << 32;
 constexpr uint32_t kRows = 2 * kDimension;
+constexpr size_t kSentKeyBytes = 49'152;
+constexpr size_t kBatch = 2;
 
-// A query for no rows, with all bits, and everything that the server is not to know.
-class RingQuery : public ::testing::Test {
- protected:
-  RingQuery() {
-    PreparedRingQuery prepared = prepare_ring_query(polynomials_, kRows, seeded_random(1));
+// A query for no rows, with all bits, as the server gets it, and its secret.
+struct Opened {
+  Coefficients secret;
+  std::vector<uint32_t> words;
+  std::vector<uint8_t> packing_keys;
+
+  explicit Opened(PreparedQuery prepared) {
     EXPECT_EQ(prepared.row_count(), kRows);
-    std::vector<uint8_t> sent(packed_bytes(kRows, 32));
-    const SecretBuffer<uint32_t> secret =
-        std::move(prepared).encrypt({}, 32, sent, packing_keys_).take();
-    EXPECT_EQ(secret.size(), kDimension);
-    std::copy(secret.span().begin(), secret.span().end(), secret_.begin());
-    for (uint32_t i = 0; i < kRows; ++i) words_.push_back(load_le<uint32_t>(&sent[4 * i]));
+    std::vector<uint8_t> sent(4 * kRows + kSentKeyBytes);
+    const SecretBuffer<uint32_t> taken = std::move(prepared).encrypt({}, 32, sent).take();
+    EXPECT_EQ(taken.size(), kDimension);
+    std::copy(taken.span().begin(), taken.span().end(), secret.begin());
+    for (uint32_t i = 0; i < kRows; ++i) words.push_back(load_le<uint32_t>(&sent[4 * i]));
+    packing_keys.assign(sent.begin() + 4 * kRows, sent.end());
+  }
+};
+
+// A query of a batch, and everything that the server is not to know.
+class RingQuery : public ::testing::TestWithParam<size_t> {
+ protected:
+  RingQuery() : query_(std::move(prepared()[GetParam()])) {}
+
+  std::vector<PreparedQuery> prepared() const {
+    return prepare_ring_queries(polynomials_, kRows, kBatch, seeded_random(1));
   }
 
   // The secret, -1, 0 and 1 modulo any number.
   Coefficients secret(uint64_t modulus) const {
-    Coefficients made = secret_;
+    Coefficients made = query_.secret;
     for (uint32_t& each : made) {
       if (each == 0xffffffff) each = static_cast<uint32_t>(modulus - 1);
     }
@@ -59,20 +73,22 @@ class RingQuery : public ::testing::Test {
   }
 
   const ring::PublicPolynomials polynomials_{ChaChaKey{9}};
-  Coefficients secret_;
-  std::vector<uint32_t> words_;
-  std::vector<uint8_t> packing_keys_;
+  const Opened query_;
 };
 
-TEST_F(RingQuery, SecretIsTernary) { expect_ternary(secret(kWords), kWords); }
+INSTANTIATE_TEST_SUITE_P(OfABatch, RingQuery, ::testing::Range(size_t{0}, kBatch));
 
-TEST_F(RingQuery, BlocksAreSecretTimesPublicAndAnError) {
+TEST_P(RingQuery, SecretIsTernary) { expect_ternary(secret(kWords), kWords); }
+
+TEST_P(RingQuery, BlocksAreSecretTimesPublicAndAnError) {
   std::set<Coefficients> errors;
   for (uint32_t j = 0; j < kRows / kDimension; ++j) {
     Coefficients a;
     polynomials_.fill_block(j, a);
     Coefficients error = ring::testing::product(secret(kWords), a, kWords);
-    for (size_t i = 0; i < kDimension; ++i) error[i] = words_[j * kDimension + i] - error[i];
+    for (size_t i = 0; i < kDimension; ++i) {
+      error[i] = query_.words[j * kDimension + i] - error[i];
+    }
     expect_ternary(error, kWords);
     errors.insert(error);
   }
@@ -81,8 +97,8 @@ TEST_F(RingQuery, BlocksAreSecretTimesPublicAndAnError) {
 }
 
 // y + s w - g(s) 2^(8 + 8 k), g of X -> X^5 and of X -> X^-1.
-TEST_F(RingQuery, PackingKeysAreAutomorphismsOfTheSecretAndAnError) {
-  ASSERT_EQ(packing_keys_.size(), 6 * 4 * kDimension);
+TEST_P(RingQuery, PackingKeysAreAutomorphismsOfTheSecretAndAnError) {
+  ASSERT_EQ(query_.packing_keys.size(), 6 * 4 * kDimension);
   const auto transform = ring::portable_transform(kPackingModulus);
   const Coefficients s = secret(kPackingModulus);
   std::set<Coefficients> errors;
@@ -92,7 +108,7 @@ TEST_F(RingQuery, PackingKeysAreAutomorphismsOfTheSecretAndAnError) {
     for (size_t k = 0; k < 3; ++k) {
       Coefficients body;
       for (size_t i = 0; i < kDimension; ++i) {
-        body[i] = load_le<uint32_t>(&packing_keys_[4 * ((3 * key + k) * kDimension + i)]);
+        body[i] = load_le<uint32_t>(&query_.packing_keys[4 * ((3 * key + k) * kDimension + i)]);
       }
       transform->inverse(body);
       Coefficients mask;
@@ -113,14 +129,48 @@ TEST_F(RingQuery, PackingKeysAreAutomorphismsOfTheSecretAndAnError) {
   EXPECT_EQ(errors.size(), 7u);
 }
 
+TEST(RingQueries, OfABatchHaveNothingInCommon) {
+  const ring::PublicPolynomials polynomials(ChaChaKey{9});
+  std::vector<PreparedQuery> prepared =
+      prepare_ring_queries(polynomials, kRows, 3, seeded_random(3));
+  ASSERT_EQ(prepared.size(), 3u);
+  std::set<Coefficients> secrets;
+  std::set<std::vector<uint32_t>> words;
+  std::set<std::vector<uint8_t>> keys;
+  for (PreparedQuery& each : prepared) {
+    const Opened query(std::move(each));
+    secrets.insert(query.secret);
+    words.insert(query.words);
+    keys.insert(query.packing_keys);
+  }
+  EXPECT_EQ(secrets.size(), 3u);
+  EXPECT_EQ(words.size(), 3u);
+  EXPECT_EQ(keys.size(), 3u);
+  EXPECT_TRUE(prepare_ring_queries(polynomials, kRows, 0, seeded_random(3)).empty());
+}
+
+TEST(RingQueries, ReportProgressAndStopWhenTold) {
+  const ring::PublicPolynomials polynomials(ChaChaKey{9});
+  std::vector<uint64_t> done;
+  const auto follow = [&](const ClientProgress& progress) {
+    EXPECT_EQ(progress.stage, ClientStage::kPreparingQueries);
+    EXPECT_EQ(progress.total, kRows);
+    done.push_back(progress.done);
+    return true;
+  };
+  prepare_ring_queries(polynomials, kRows, 2, seeded_random(4), follow);
+  EXPECT_EQ(done, (std::vector<uint64_t>{kDimension, kRows}));
+  EXPECT_THROW(prepare_ring_queries(polynomials, kRows, 2, seeded_random(4),
+                                    [](const ClientProgress&) { return false; }),
+               Cancelled);
+}
+
 TEST(RingQueryUse, ServesOnce) {
-  PreparedRingQuery prepared =
+  PreparedQuery prepared =
       prepare_ring_query(ring::PublicPolynomials(ChaChaKey{}), kDimension, seeded_random(2));
-  std::vector<uint8_t> sent(packed_bytes(kDimension, 28));
-  std::vector<uint8_t> keys;
-  RingDecoder decoder(std::move(prepared).encrypt({}, 28, sent, keys));
-  EXPECT_THROW(static_cast<void>(std::move(prepared).encrypt({}, 28, sent, keys)),
-               std::logic_error);
+  std::vector<uint8_t> sent(packed_bytes(kDimension, 28) + kSentKeyBytes);
+  RingDecoder decoder(std::move(prepared).encrypt({}, 28, sent));
+  EXPECT_THROW(static_cast<void>(std::move(prepared).encrypt({}, 28, sent)), std::logic_error);
   const RingDecoder moved = std::move(decoder);
   const Coefficients zeros{};
   std::array<uint8_t, kDimension> bytes;

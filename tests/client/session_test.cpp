@@ -349,7 +349,7 @@ TEST_F(SessionTest, CheckingWhatIsThereCanBeStopped) {
   };
   Session second = session(options);
   EXPECT_THROW(second.sync(true), Cancelled);
-  EXPECT_EQ(checked, (std::vector<uint64_t>{0, server_.database.layout().shard_hint_bytes()}));
+  EXPECT_EQ(checked, (std::vector<uint64_t>{0, server_.database.layout().hint_part_bytes()}));
 }
 
 TEST_F(SessionTest, SaysWhatALookUpTook) {

@@ -25,13 +25,33 @@ void require_presentable(std::string_view message) {
   for (const char c : message) require(c >= ' ' && c <= '~');
 }
 
+// Sizes that a layout which was taken must have, from the definitions.
+void require_sizes(const blindfuse::Layout& layout) {
+  const uint64_t words_bytes = uint64_t{layout.row_count} * layout.query_bits / 8;
+  require(layout.record_bytes() >= 1 && layout.query_words_bytes() == words_bytes);
+  if (layout.mode() == blindfuse::Mode::kHint) {
+    require(layout.lwe->name != "ring-2048" && layout.pack_count() == 0);
+    require(layout.query_bytes() == words_bytes && layout.hint_part_count() == layout.shard_count);
+    return;
+  }
+  require(layout.lwe->name == "ring-2048");
+  require(layout.row_count % 2048 == 0 && layout.row_count <= 1u << 24);
+  require(layout.query_bytes() == words_bytes + 49'152);
+  require(layout.pack_count() == (layout.column_count() + 2047) / 2048);
+  require(layout.hint_bytes() == uint64_t{256} * layout.hint_bits * layout.pack_count());
+  const blindfuse::HintParts first = layout.hint_parts_of(0);
+  const blindfuse::HintParts last = layout.hint_parts_of(layout.shard_count - 1);
+  require(first.first == 0 && last.last == layout.pack_count() - 1);
+  require(first.last - first.first == last.last - last.first);
+}
+
 void try_manifest(std::string_view text) {
   try {
     const blindfuse::ParsedManifest parsed = blindfuse::parse_manifest(text);
     require(text.size() <= blindfuse::kManifestBytesMax);
     const blindfuse::Layout& layout = parsed.manifest.layout;
     require(layout.noise().log2_failure <= blindfuse::kFailureLog2Max);
-    require(layout.record_bytes() >= 1 && layout.query_bytes() >= 1);
+    require_sizes(layout);
     const std::string again_text = blindfuse::serialize_manifest(parsed.manifest);
     const blindfuse::ParsedManifest again = blindfuse::parse_manifest(again_text);
     require(again.manifest == parsed.manifest);

@@ -13,10 +13,10 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(PackingKeys, RepeatTheBeginningOfEachHalf) {
-  std::vector<uint8_t> bytes(kKeyBytes);
-  for (size_t i = 0; i < kKeyWords; ++i) store_le(bytes.data() + 4 * i, static_cast<uint32_t>(i));
+  std::vector<uint8_t> bytes(ring::kKeyBytes);
+  for (size_t i = 0; i < ring::kKeyWords; ++i) store_le(bytes.data() + 4 * i, static_cast<uint32_t>(i));
   const PackingKeys keys = PackingKeys::read(bytes);
-  for (size_t half = 0; half < kKeyWords / ring::kOrbit; ++half) {
+  for (size_t half = 0; half < ring::kKeyWords / ring::kOrbit; ++half) {
     for (size_t i = 0; i < PackingKeys::kHalfWords; ++i) {
       ASSERT_EQ(keys.words()[half * PackingKeys::kHalfWords + i],
                 half * ring::kOrbit + i % ring::kOrbit);
@@ -25,16 +25,16 @@ TEST(PackingKeys, RepeatTheBeginningOfEachHalf) {
 }
 
 TEST(PackingKeys, OfAnotherLengthAreRefused) {
-  for (const size_t size : {size_t{0}, kKeyBytes - 1, kKeyBytes + 1, 2 * kKeyBytes}) {
+  for (const size_t size : {size_t{0}, ring::kKeyBytes - 1, ring::kKeyBytes + 1, 2 * ring::kKeyBytes}) {
     const std::vector<uint8_t> bytes(size);
     EXPECT_THAT(support::bad_input_of([&] { PackingKeys::read(bytes); }), HasSubstr("49152 bytes"));
   }
 }
 
 TEST(PackingKeys, WordsBeyondTheModulusAreRefused) {
-  std::vector<uint8_t> bytes(kKeyBytes);
+  std::vector<uint8_t> bytes(ring::kKeyBytes);
   const auto with_last = [&](uint32_t word) {
-    store_le(bytes.data() + kKeyBytes - 4, word);
+    store_le(bytes.data() + ring::kKeyBytes - 4, word);
     return support::bad_input_of([&] { PackingKeys::read(bytes); });
   };
   EXPECT_EQ(with_last(ring::kPackingModulus - 1), "");

@@ -71,18 +71,18 @@ std::vector<uint32_t> responses(std::span<const uint32_t> query) {
 class LookUp {
  public:
   LookUp(std::vector<uint32_t> rows, uint64_t seed) : rows_(std::move(rows)) {
-    PreparedRingQuery prepared = prepare_ring_query(pack().polynomials, kRows, seeded_random(seed));
-    std::vector<uint8_t> sent(packed_bytes(kRows, kQueryBits));
-    std::vector<uint8_t> keys;
-    decoder_.emplace(std::move(prepared).encrypt(rows_, kQueryBits, sent, keys));
-    keys_.emplace(PackingKeys::read(keys));
+    PreparedQuery prepared = prepare_ring_query(pack().polynomials, kRows, seeded_random(seed));
+    constexpr size_t kWordsBytes = packed_bytes(kRows, kQueryBits);
+    std::vector<uint8_t> sent(kWordsBytes + ring::kKeyBytes);
+    decoder_.emplace(std::move(prepared).encrypt(rows_, kQueryBits, sent));
+    keys_.emplace(PackingKeys::read(std::span(sent).subspan(kWordsBytes)));
     std::vector<uint32_t> query(kRows);
-    unpack_restored(sent, kQueryBits, 0, query);
+    unpack_restored(std::span(sent).first(kWordsBytes), kQueryBits, 0, query);
     words_ = responses(query);
   }
 
   // What the server does, into `body`.
-  ResponsePacker::Task task() { return {&*keys_, words_, body_}; }
+  ResponsePacker::Task task() { return {keys_->words(), words_, body_}; }
 
   std::vector<uint8_t> expected() const {
     std::vector<uint8_t> bytes;

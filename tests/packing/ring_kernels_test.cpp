@@ -78,10 +78,10 @@ void expect_sums(const RingKernel& kernel, size_t query_count, size_t point,
   std::vector<PackingKeys> keys;
   std::vector<std::vector<uint32_t>> plain;
   for (size_t q = 0; q < query_count; ++q) {
-    std::vector<uint32_t>& words = plain.emplace_back(kKeyWords);
+    std::vector<uint32_t>& words = plain.emplace_back(ring::kKeyWords);
     std::generate(words.begin(), words.end(), word);
-    std::vector<uint8_t> bytes(kKeyBytes);
-    for (size_t i = 0; i < kKeyWords; ++i) store_le(bytes.data() + 4 * i, words[i]);
+    std::vector<uint8_t> bytes(ring::kKeyBytes);
+    for (size_t i = 0; i < ring::kKeyWords; ++i) store_le(bytes.data() + 4 * i, words[i]);
     keys.push_back(PackingKeys::read(bytes));
   }
   std::vector<const uint32_t*> pointers;

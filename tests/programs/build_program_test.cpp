@@ -58,6 +58,12 @@ INSTANTIATE_TEST_SUITE_P(
                      {"--sqlite-query", "select k, v from t"},
                      "a.sqlite"},
         BadInputCase{"NoFormat", "a.txt", "a\tb\n", {}, "--format"},
+        BadInputCase{"NoSuchPair",
+                     "a.tsv",
+                     "a\tb\n",
+                     {"--mode", "packed", "--params", "lwe-1774"},
+                     "--mode packed takes ring-2048",
+                     2},
         BadInputCase{"NoEngine", "a.tsv", "a\tb\n", {"--engine", "warp"}, "warp", 2},
         BadInputCase{"NoKernel", "a.tsv", "a\tb\n", {"--engine", "cpu:warp"}, "portable", 2}),
     [](const auto& test) { return test.param.name; });
@@ -128,13 +134,49 @@ TEST(BuildProgram, PrintsAReportAsJsonAlone) {
   EXPECT_EQ(report["epoch"], load(folder / "db").epoch);
 }
 
+TEST(BuildProgram, SaysWhatPackedResponsesTake) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "a\t1\nb\t2\n");
+  const std::vector<std::string> command = {kBlindfuse, "build", input, "--output", folder / "db"};
+  std::vector<std::string> first = command;
+  first.insert(first.end(), {"--mode", "packed", "--shards", "2"});
+  const ProgramResult made = run(folder, first);
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("2 of 2 shards rebuilt, 1 of 1 pack; a new epoch"));
+  EXPECT_THAT(made.out, HasSubstr("kB of masks once an epoch"));
+  EXPECT_THAT(made.out, HasSubstr("the server keeps 50.3 MB of packing tables beside the matrix"));
+  EXPECT_THAT(made.err, HasSubstr("packed mode"));
+  EXPECT_THAT(made.err, HasSubstr(" s, packs "));
+  // Without being asked it stays in this mode.
+  std::vector<std::string> again = command;
+  again.push_back("--json");
+  const auto report = nlohmann::json::parse(run(folder, again).out);
+  EXPECT_EQ(report["layout"]["mode"], "packed");
+  EXPECT_EQ(report["packs_rebuilt"], 0);
+  EXPECT_EQ(report["changed"], false);
+  const std::string inspected = run(folder, {kBlindfuse, "inspect", folder / "db"}).out;
+  EXPECT_THAT(inspected, HasSubstr("mode           packed\n"));
+  EXPECT_THAT(inspected, HasSubstr("packs          1 of up to 2048 columns, with 50.3 MB"));
+  EXPECT_THAT(inspected, HasSubstr("table          288 B once an epoch\n"));
+  EXPECT_THAT(inspected, HasSubstr("masks          "));
+  const auto found =
+      nlohmann::json::parse(run(folder, {kBlindfuse, "inspect", folder / "db", "--json"}).out);
+  EXPECT_EQ(found["mode"], "packed");
+  EXPECT_EQ(found["table_bytes"], 2 * 112 + 64);
+  EXPECT_EQ(found["packing_table_bytes"], 50'307'072);
+  std::vector<std::string> back = command;
+  back.insert(back.end(), {"--mode", "hint"});
+  EXPECT_THAT(run(folder, back).err, HasSubstr("the mode changed"));
+}
+
 TEST(BuildProgram, WarnsOfValuesOfVeryDifferentLengths) {
   const TemporaryFolder folder;
   std::string lines;
   for (int i = 0; i < 500; ++i) lines += "k" + std::to_string(i) + "\tshort\n";
   const std::string input =
       write_file(folder / "a.tsv", lines + "long\t" + std::string(3000, 'x') + "\n");
-  const ProgramResult result = run(folder, {kBlindfuse, "build", input, "--output", folder / "db"});
+  const ProgramResult result =
+      run(folder, {kBlindfuse, "build", input, "--output", folder / "db", "--mode", "hint"});
   EXPECT_THAT(result.err, HasSubstr("median 5 bytes, 99 % at most 5, longest 3000"));
   EXPECT_THAT(result.err, HasSubstr("--value-bytes-max 5"));
 }
@@ -206,7 +248,7 @@ TEST(BuildProgram, IgnoresAVersionInTheEnvironment) {
   const ProgramResult result = run(folder, {"env", "BLINDFUSE_VERSION=1.2.3", kBlindfuse, "plan",
                                             "--keys", "100", "--value-bytes", "3"});
   EXPECT_EQ(result.status, 0);
-  EXPECT_THAT(result.out, HasSubstr("* is what `build` would choose"));
+  EXPECT_THAT(result.out, HasSubstr("`build` would choose"));
 }
 
 TEST(BuildProgram, MisuseHasAStatusOfItsOwn) {
@@ -248,12 +290,42 @@ TEST(PlanProgram, MarksWhatBuildChooses) {
     if (!layout["chosen"]) continue;
     ++chosen;
     EXPECT_EQ(layout["shard_count"], report["layout"]["shard_count"]);
+    EXPECT_EQ(layout["mode"], report["layout"]["mode"]);
   }
   EXPECT_EQ(chosen, 1);
   const ProgramResult table =
       run(folder, {kBlindfuse, "plan", "--keys", "1048576", "--value-bytes", "1024"});
   EXPECT_EQ(table.status, 0);
-  EXPECT_THAT(table.out, HasSubstr("* is what `build` would choose"));
+  EXPECT_THAT(table.out, HasSubstr("hint mode, lwe-1774"));
+  EXPECT_THAT(table.out, HasSubstr("packed mode, ring-2048"));
+  EXPECT_THAT(table.out, HasSubstr("`build` would choose the packed mode's"));
+  EXPECT_THAT(table.out, HasSubstr("it takes 22.4 MB in all, and the hint mode's 81.0 MB"));
+  EXPECT_THAT(table.out, HasSubstr("the server keeps 855.2 MB of packing tables"));
+}
+
+TEST(PlanProgram, ShowsOneModeWhereItIsFixed) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> plan = {kBlindfuse, "plan",          "--keys",
+                                         "1048576",  "--value-bytes", "1024"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = plan;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(folder, arguments);
+  };
+  const std::vector<std::vector<std::string>> hint_modes = {{"--mode", "hint"},
+                                                            {"--params", "lwe-1288"}};
+  for (const std::vector<std::string>& hint : hint_modes) {
+    const std::string out = with(hint).out;
+    EXPECT_THAT(out, HasSubstr("* is what `build` would choose"));
+    EXPECT_THAT(out, Not(HasSubstr("ring-2048")));
+    EXPECT_THAT(out, Not(HasSubstr("packing tables")));
+  }
+  const auto packed = nlohmann::json::parse(with({"--mode", "packed", "--json"}).out);
+  for (const auto& layout : packed["layouts"]) EXPECT_EQ(layout["lwe"], "ring-2048");
+  const ProgramResult both = with({"--mode", "packed", "--params", "lwe-1774"});
+  EXPECT_EQ(both.status, 2);
+  EXPECT_THAT(both.err, HasSubstr("--mode packed takes ring-2048"));
+  EXPECT_EQ(std::ranges::count(both.err, '\n'), 1) << both.err;
 }
 
 TEST(PlanProgram, RefusesBitsThatFailTooOftenWithTheNumbers) {

@@ -15,8 +15,12 @@ using ::testing::HasSubstr;
 class EndToEnd : public ::testing::Test {
  protected:
   ProgramResult build(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {kBlindfuse, "build",    input_,    "--output",
-                                          database_,  "--params", "lwe-1288"};
+    std::vector<std::string> arguments = {"--params", "lwe-1288"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return build_as(arguments);
+  }
+  ProgramResult build_as(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {kBlindfuse, "build", input_, "--output", database_};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(folder_, arguments);
   }
@@ -118,6 +122,58 @@ TEST_F(EndToEnd, NumbersAreKeysOfAnIndexDatabase) {
   EXPECT_EQ(get(server.url(), {"1000"}).status, 3);
   EXPECT_NE(get(server.url(), {"one"}).status, 0);
   EXPECT_EQ(server.stop(), 0);
+}
+
+// Without hints, and with a cache that outlives an epoch.
+TEST_F(EndToEnd, PackedResponsesNeedNoHint) {
+  const ProgramResult built = build_as({"--shards", "4", "--mode", "packed"});
+  ASSERT_EQ(built.status, 0) << built.err;
+  EXPECT_THAT(built.out, HasSubstr("4 of 4 shards rebuilt, 1 of 1 pack"));
+  const ProgramResult inspected =
+      run(folder_, {kBlindfuse, "inspect", database_, "--verify", "--json"});
+  ASSERT_EQ(inspected.status, 0) << inspected.err;
+  const auto found = nlohmann::json::parse(inspected.out);
+  EXPECT_EQ(found["mode"], "packed");
+  EXPECT_EQ(found["samples_verified"], 16);
+
+  const auto sync = [&](const std::string& url) {
+    const ProgramResult result =
+        run(folder_, {kBlindfuseClient, "sync", url, "--json", "--cache", folder_ / "cache"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(result.out);
+  };
+  std::string listen;
+  {
+    RunningServer server(folder_, database_);
+    ASSERT_NE(server.url(), "") << server.program().err();
+    listen = server.url().substr(std::string("http://").size());
+    const ProgramResult result = get(server.url(), {"--json", "word 1234", "no such word"});
+    EXPECT_EQ(result.status, 3) << result.err;
+    std::istringstream lines(result.out);
+    std::string line;
+    std::getline(lines, line);
+    const auto present = nlohmann::json::parse(line);
+    EXPECT_EQ(present["value"], "meaning 8638");
+    const uint64_t words_bytes = load(database_).manifest.layout.query_words_bytes();
+    EXPECT_EQ(present["bytes"]["query"], words_bytes + 49'152);
+    std::getline(lines, line);
+    EXPECT_EQ(nlohmann::json::parse(line)["found"], false);
+    const auto synced = sync(server.url());
+    EXPECT_EQ(synced["shards_fetched"], 0) << "the look-up fetched the mask";
+    EXPECT_EQ(synced["parts"], 1);
+    EXPECT_EQ(server.stop(), 0) << server.program().err();
+  }
+  std::string changed = dictionary(2000);
+  changed.replace(changed.find("meaning 0"), 9, "altered 0");
+  write_file(input_, changed);
+  // The mode is kept, though hints would cost less.
+  EXPECT_THAT(build_as({}).out, HasSubstr("1 of 4 shards rebuilt, 1 of 1 pack"));
+  RunningServer server(folder_, database_, listen);
+  EXPECT_EQ(get(server.url(), {"word 0"}).out, "altered 0\n");
+  EXPECT_EQ(get(server.url(), {"word 1"}).out, "meaning 7\n");
+  EXPECT_EQ(get(server.url(), {"word 2000"}).status, 3);
+  EXPECT_EQ(sync(server.url())["shards_fetched"], 0) << "the first of them did";
+  EXPECT_EQ(server.stop(), 0) << server.program().err();
 }
 
 TEST_F(EndToEnd, APortInUseIsOneClearLine) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
@@ -41,8 +42,11 @@ void expect_derived(const Layout& layout, const json& derived) {
   EXPECT_EQ(layout.column_count(), derived.at("column_count"));
   EXPECT_EQ(layout.query_bytes(), derived.at("query_bytes"));
   EXPECT_EQ(layout.response_bytes(), derived.at("response_bytes"));
-  EXPECT_EQ(layout.shard_hint_bytes(), derived.at("hint_bytes"));
-  EXPECT_EQ(layout.hint_bytes(), layout.shard_hint_bytes() * layout.shard_count);
+  EXPECT_EQ(layout.hint_part_bytes(), derived.at("hint_bytes"));
+  const uint64_t packs = (layout.column_count() + 2047) / 2048;
+  const bool is_packed = layout.lwe->mode == Mode::kPacked;
+  EXPECT_EQ(layout.hint_bytes(),
+            layout.hint_part_bytes() * (is_packed ? packs : layout.shard_count));
   EXPECT_EQ(layout.shard_matrix_bytes(), uint64_t{layout.row_count} * layout.record_bytes());
   EXPECT_EQ(layout.matrix_bytes(), uint64_t{layout.row_count} * layout.column_count());
 }
@@ -91,6 +95,156 @@ Layout good_index() {
   layout.segment_length = 0;
   layout.record = {0, 0, 20};
   return layout;
+}
+
+// 5 shards of 600 columns: C = 3000, two packs.
+Layout good_packed() {
+  Layout layout;
+  layout.key_count = 1000;
+  layout.shard_count = 5;
+  layout.row_count = 4096;
+  layout.segment_length = 256;
+  layout.record = {8, 2, 590};
+  layout.lwe = find_lwe_params("ring-2048");
+  layout.query_bits = 26;
+  layout.response_bits = 11;
+  layout.hint_bits = 18;
+  return layout;
+}
+
+TEST(PackedLayout, HasItsSizes) {
+  const Layout layout = good_packed();
+  EXPECT_EQ(bad_input_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(layout.mode(), Mode::kPacked);
+  EXPECT_EQ(layout.pack_count(), 2u);
+  EXPECT_EQ(layout.query_words_bytes(), 13'312u);     // 4096 * 26 / 8
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 49'152);  // six times 2048 words behind them
+  EXPECT_EQ(layout.response_bytes(), 4'125u);         // 3000 * 11 / 8
+  EXPECT_EQ(layout.hint_part_count(), 2u);
+  EXPECT_EQ(layout.hint_part_words(), 2'048u);
+  EXPECT_EQ(layout.hint_part_bytes(), 4'608u);  // 2048 * 18 / 8
+  EXPECT_EQ(layout.hint_bytes(), 9'216u);
+  EXPECT_EQ(layout.shard_matrix_bytes(), 4'096u * 600);
+  const NoiseBudget noise = layout.noise();
+  // As in noise_budget_test.cpp: with 22962416298.67 of the query and 30541989888 of the mask
+  // 7340032^2 / (2 * 120663974661.69) = 223.248363532, which is 322.079306954 ln 2.
+  EXPECT_NEAR(noise.packing_variance, 1.1 * 549'487'378'432.0 / 9, 1);
+  EXPECT_NEAR(noise.log2_failure, -311.85048826397492, 1e-9);
+}
+
+TEST(PackedLayout, IsNoOtherInTheModeOfHints) {
+  Layout layout = good_packed();
+  layout.lwe = find_lwe_params("lwe-1288");
+  EXPECT_EQ(layout.mode(), Mode::kHint);
+  EXPECT_EQ(layout.pack_count(), 0u);
+  EXPECT_EQ(layout.query_bytes(), 13'312u);
+  EXPECT_EQ(layout.query_words_bytes(), 13'312u);
+  EXPECT_EQ(layout.hint_part_count(), 5u);
+  EXPECT_EQ(layout.hint_part_words(), 600u * 1288);
+  EXPECT_EQ(layout.hint_parts_of(4), (HintParts{4, 4}));
+  EXPECT_EQ(layout.noise().packing_variance, 0.0);
+}
+
+// Of a number of shards of so many columns: how many packs there are, and those of a shard.
+struct Packs {
+  uint32_t shard_count;
+  uint32_t record_bytes;
+  uint32_t pack_count;
+  std::vector<std::pair<uint32_t, HintParts>> parts;
+};
+
+TEST(PackedLayout, KnowsThePacksOfEveryShard) {
+  const std::vector<Packs> cases = {
+      // 0 .. 599, .., 1800 .. 2399, 2400 .. 2999: shard 3 alone lies in both, and so all have both.
+      {5, 600, 2, {{0, {0, 1}}, {1, {0, 1}}, {2, {0, 1}}, {3, {0, 1}}, {4, {0, 1}}}},
+      // 6000 .. 6999 ends in pack 3, 7000 .. 7999 lies in it alone, and 8000 .. 8999 begins in it.
+      {9, 1000, 5, {{0, {0, 1}}, {2, {0, 1}}, {3, {1, 2}}, {6, {2, 3}}, {7, {3, 4}}, {8, {3, 4}}}},
+      // Two shards fill a pack, and 256 do: none lies in two.
+      {5, 1024, 3, {{0, {0, 0}}, {1, {0, 0}}, {2, {1, 1}}, {3, {1, 1}}, {4, {2, 2}}}},
+      {1000, 8, 4, {{0, {0, 0}}, {255, {0, 0}}, {256, {1, 1}}, {999, {3, 3}}}},
+      {3, 2048, 3, {{0, {0, 0}}, {1, {1, 1}}, {2, {2, 2}}}},
+      {1, 2048, 1, {{0, {0, 0}}}},
+      // 0 .. 2048, 2049 .. 4097
+      {2, 2049, 3, {{0, {0, 1}}, {1, {1, 2}}}},
+      {1, 5000, 3, {{0, {0, 2}}}},
+      // 0 .. 2999, 3000 .. 5999 and 6000 .. 8999: the last begins 144 columns before its pack ends.
+      {3, 3000, 5, {{0, {0, 2}}, {1, {1, 3}}, {2, {2, 4}}}},
+      // 2034 .. 2042, 2043 .. 2051, 2052 .. 2060
+      {65'536,
+       9,
+       288,
+       {{0, {0, 1}}, {226, {0, 1}}, {227, {0, 1}}, {228, {1, 2}}, {65'535, {286, 287}}}},
+      // The last shard's columns are beyond 2^32: 65535 * 131080 = 2048 * 4194495 + 2040 is the
+      // first.
+      {65'536, 131'080, 4'194'560, {{0, {0, 64}}, {65'535, {4'194'495, 4'194'559}}}},
+  };
+  for (const Packs& packs : cases) {
+    SCOPED_TRACE(std::to_string(packs.shard_count) + " of " + std::to_string(packs.record_bytes));
+    Layout layout = good_packed();
+    layout.shard_count = packs.shard_count;
+    layout.record = {8, 0, packs.record_bytes - 8};
+    EXPECT_EQ(layout.pack_count(), packs.pack_count);
+    EXPECT_EQ(layout.hint_part_count(), packs.pack_count);
+    EXPECT_EQ(layout.hint_bytes(), uint64_t{packs.pack_count} * 4608);
+    for (const auto& [shard, parts] : packs.parts) {
+      const HintParts found = layout.hint_parts_of(shard);
+      EXPECT_EQ(found.first, parts.first) << shard;
+      EXPECT_EQ(found.last, parts.last) << shard;
+    }
+  }
+}
+
+// The most packs that a shard of so many columns can lie in, wherever it begins: 2048 shards in a
+// row have every beginning that there is.
+uint64_t most_packs(uint64_t record_bytes) {
+  uint64_t most = 0;
+  for (uint64_t first = 0; first < 2048 * record_bytes; first += record_bytes) {
+    most = std::max(most, (first + record_bytes - 1) / 2048 - first / 2048 + 1);
+  }
+  return most;
+}
+
+// Nothing that is done with a shard's packs tells which shard it is but the packs themselves.
+TEST(PackedLayout, HasAsManyPacksForEveryShard) {
+  for (const uint32_t bytes :
+       {1u,    2u,    7u,    8u,    9u,    32u,   600u,  1000u, 1023u, 1024u,   1025u,
+        1201u, 2047u, 2048u, 2049u, 3000u, 4095u, 4096u, 4097u, 4201u, 131'080u}) {
+    const uint64_t most = most_packs(bytes);
+    for (const uint32_t shards : {1u, 2u, 3u, 5u, 100u, 2048u, 5000u}) {
+      SCOPED_TRACE(std::to_string(shards) + " of " + std::to_string(bytes));
+      Layout layout = good_packed();
+      layout.shard_count = shards;
+      layout.record = {0, 0, bytes};
+      const uint64_t count = std::min<uint64_t>(most, layout.pack_count());
+      for (uint64_t shard = 0; shard < shards; ++shard) {
+        const HintParts parts = layout.hint_parts_of(static_cast<uint32_t>(shard));
+        ASSERT_LE(parts.first, shard * bytes / 2048) << shard;
+        ASSERT_GE(parts.last, (shard * bytes + bytes - 1) / 2048) << shard;
+        ASSERT_LT(parts.last, layout.pack_count()) << shard;
+        ASSERT_EQ(uint64_t{parts.last} - parts.first + 1, count) << shard;
+      }
+    }
+  }
+}
+
+TEST(PackedLayout, HasRowsInWholeBlocksOnly) {
+  const auto message_of = [](uint32_t row_count, uint32_t segment_length) {
+    Layout layout = good_packed();
+    layout.row_count = row_count;
+    layout.segment_length = segment_length;
+    layout.query_bits = layout.response_bits = layout.hint_bits = 32;
+    return bad_input_of([&] { check_layout(layout); });
+  };
+  for (const uint32_t rows : {2048u, 3u * 2048, 1u << 23, 1u << 24}) {
+    EXPECT_EQ(message_of(rows, 64), "") << rows;
+  }
+  for (const uint32_t rows : {64u, 1024u, 2048u + 64, 2048u + 1024, (1u << 24) + 2048, 1u << 25}) {
+    const std::string message = message_of(rows, 64);
+    for (const char* part : {"row_count", "multiple of 2048", "2^24"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << rows << ": " << message;
+    }
+  }
+  EXPECT_NE(message_of(2048, 1024).find("arity segments"), std::string::npos);
 }
 
 struct Range {

@@ -53,6 +53,7 @@ void expect_members(const Manifest& manifest, const json& m) {
   const Layout& layout = manifest.layout;
   EXPECT_EQ(layout.kind == DatabaseKind::kIndex ? "index" : "keyword", m.at("kind"));
   ASSERT_NE(layout.lwe, nullptr);
+  EXPECT_EQ(layout.mode() == Mode::kPacked ? "packed" : "hint", m.at("mode"));
   EXPECT_EQ(layout.lwe->name, m.at("lwe").get<std::string>());
   EXPECT_EQ(layout.key_count, m.at("key_count"));
   EXPECT_EQ(layout.shard_count, m.at("shard_count"));
@@ -109,6 +110,59 @@ TEST(Manifest, ReadsWhatItWrites) {
     EXPECT_EQ(again.epoch, epoch_id(manifest));
     EXPECT_EQ(again.epoch, epoch_of(json::parse(text)));
     EXPECT_EQ(serialize_manifest(again.manifest), text);
+  }
+}
+
+// 108 blocks of 2048 rows, so that the first manifest may be of either mode.
+TEST(Manifest, KnowsPackedResponses) {
+  const json change = {{"mode", "packed"}, {"lwe", "ring-2048"}};
+  const ParsedManifest parsed = parse_manifest(altered_text(change));
+  const Layout& layout = parsed.manifest.layout;
+  EXPECT_EQ(layout.mode(), Mode::kPacked);
+  EXPECT_EQ(layout.lwe->name, "ring-2048");
+  EXPECT_EQ(layout.row_count, 221'184u);
+  // 1 - 6291456^2 / (2 * 178030868571.02 ln 2) + log2 1010; see noise_budget_test.cpp.
+  EXPECT_NEAR(layout.noise().log2_failure, -149.40035926191342, 1e-9);
+
+  const std::string text = serialize_manifest(parsed.manifest);
+  const json written = json::parse(text);
+  EXPECT_EQ(written.at("mode"), "packed");
+  EXPECT_EQ(written.at("lwe"), "ring-2048");
+  EXPECT_EQ(written.at("failure_log2"), -149);
+  EXPECT_EQ(written.at("epoch"), epoch_of(written));
+  EXPECT_EQ(parse_manifest(text).manifest, parsed.manifest);
+  Manifest other = parsed.manifest;
+  other.layout.lwe = find_lwe_params("lwe-1774");
+  EXPECT_NE(epoch_id(other), epoch_id(parsed.manifest));
+}
+
+TEST(Manifest, RefusesModesThatItDoesNotKnowOrThatContradictTheSet) {
+  const auto message_of = [](const json& change) {
+    return bad_input_of([&] { parse_manifest(altered_text(change)); });
+  };
+  EXPECT_EQ(message_of({{"mode", "magic"}}),
+            R"(manifest's "mode" is "magic"; this program knows "hint" and "packed")");
+  EXPECT_EQ(message_of({{"mode", ""}}),
+            R"(manifest's "mode" is ""; this program knows "hint" and "packed")");
+  EXPECT_NE(message_of({{"mode", "Packed"}, {"lwe", "ring-2048"}}), "");
+  EXPECT_EQ(message_of({{"lwe", "ring-2048"}}),
+            R"(manifest's "mode" is "hint", but the parameter set ring-2048 is for "packed")");
+  for (const std::string set : {"lwe-1774", "lwe-1572", "lwe-1288"}) {
+    EXPECT_EQ(
+        message_of({{"mode", "packed"}, {"lwe", set}}),
+        "manifest's \"mode\" is \"packed\", but the parameter set " + set + " is for \"hint\"");
+  }
+  EXPECT_NE(message_of({{"mode", "packed"}, {"lwe", "ring-4096"}}).find("ring-4096"),
+            std::string::npos);
+}
+
+TEST(Manifest, RefusesPackedRowsThatAreNotWholeBlocks) {
+  for (const uint32_t rows : {221'184u + 64, 221'184u + 1024, 192u, (1u << 24) + 4096}) {
+    const std::string message = bad_input_of([&] {
+      parse_manifest(altered_text(
+          {{"mode", "packed"}, {"lwe", "ring-2048"}, {"row_count", rows}, {"segment_length", 64}}));
+    });
+    EXPECT_NE(message.find("row_count must be a multiple of 2048"), std::string::npos) << message;
   }
 }
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
 import struct
 import urllib.error
@@ -17,15 +16,15 @@ from typing import Any, NoReturn, Sequence
 
 import numpy
 
-DIMENSIONS = {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}
+from plain_packed import PackedMode
+from plain_words import Refused, chacha20, pack, packed_bytes, require, restore, round_words, ternary, unpack
+
+DIMENSIONS = {"hint": {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}, "packed": {"ring-2048": 2048}}
 MANIFEST_BYTES_MAX = 65_536
 KEY_BYTES_MAX = 65_536
 SHARD_ENTRY = struct.Struct("<QQ32s32s32s")
+PACK_ENTRY = struct.Struct("<32s32s")
 U64 = 2**64 - 1
-
-
-class Refused(Exception):
-    """What the server sent is not what the protocol says."""
 
 
 class EpochIsGone(Exception):
@@ -36,11 +35,6 @@ class ServerError(Exception):
     def __init__(self, status: int, problem: str):
         super().__init__(f"{status} {problem}")
         self.status, self.problem = status, problem
-
-
-def require(condition: bool, what: str) -> None:
-    if not condition:
-        raise Refused(what)
 
 
 def refuse(what: str) -> NoReturn:
@@ -85,15 +79,16 @@ def read_manifest(data: bytes) -> SimpleNamespace:
         require(isinstance(value, int) and (least is None or least <= value) and value <= most, f"{name}: {value!r}")
 
     text("format", "blindfuse/1")
-    text("mode", "hint")
+    text("mode", "hint|packed")
     text("kind", "keyword|index")
-    text("lwe", "|".join(DIMENSIONS))
+    text("lwe", "|".join(DIMENSIONS[members["mode"]]))
+    packed = members["mode"] == "packed"
     for name, digits in ("epoch", 64), ("salt", 32), ("seed", 64), ("table", 64), ("samples", 64):
         text(name, f"[0-9a-f]{{{digits}}}")
     keyword = members["kind"] == "keyword"
     integer("key_count", 1, 2**32)
     integer("shard_count", 1, 65_536)
-    integer("row_count", 64, 2**31)
+    integer("row_count", *((2048, 2**24) if packed else (64, 2**31)))
     integer("arity", *((3, 4) if keyword else (1, 1)))
     integer("segment_length", *((64, 2**18) if keyword else (0, 0)))
     integer("digest_bytes", *((1, 16) if keyword else (0, 0)))
@@ -105,7 +100,7 @@ def read_manifest(data: bytes) -> SimpleNamespace:
     integer("failure_log2", None, -40)
 
     m = SimpleNamespace(**members)
-    require(m.row_count % 64 == 0, "row_count is no multiple of 64")
+    require(m.row_count % (2048 if packed else 64) == 0, "row_count is no multiple of what it should be")
     require(m.length_bytes != 3, "length_bytes is 3")
     require(m.length_bytes not in (1, 2) or m.value_bytes < 256**m.length_bytes, "length_bytes cannot hold value_bytes")
     if keyword:
@@ -114,25 +109,34 @@ def read_manifest(data: bytes) -> SimpleNamespace:
         require(m.row_count // length >= m.arity, "fewer segments than the arity")
     else:
         require(m.key_count <= m.shard_count * m.row_count, "more keys than rows")
-    m.n = DIMENSIONS[m.lwe]
+    m.n = DIMENSIONS[m.mode][m.lwe]
     m.record_bytes = m.digest_bytes + m.length_bytes + m.value_bytes
     require(m.record_bytes > 0, "records are empty")
     m.column_count = m.shard_count * m.record_bytes
-    m.query_bytes = m.row_count * m.query_bits // 8
+    m.pack_count = -(-m.column_count // 2048) if packed else 0
+    m.query_bytes = m.row_count * m.query_bits // 8 + (49_152 if packed else 0)
     m.response_bytes = packed_bytes(m.column_count, m.response_bits)
-    m.hint_bytes = packed_bytes(m.record_bytes * m.n, m.hint_bits)
+    m.hint_bytes = 256 * m.hint_bits if packed else packed_bytes(m.record_bytes * m.n, m.hint_bits)
     require(m.epoch == epoch_id(members), "the epoch id is not that of the manifest")
     return m
 
 
-# ---- The shard table [3]
+# ---- The table [3]
 
 
-def read_shard_table(m: SimpleNamespace, table: bytes) -> list[SimpleNamespace]:
-    require(len(table) == m.shard_count * SHARD_ENTRY.size, "the shard table has another size")
-    require(hashlib.sha256(table).hexdigest() == m.table, "the shard table is another")
+def table_bytes(m: SimpleNamespace) -> int:
+    return m.shard_count * SHARD_ENTRY.size + m.pack_count * PACK_ENTRY.size
+
+
+def read_table(m: SimpleNamespace, table: bytes) -> tuple[list[SimpleNamespace], list[bytes]]:
+    """The shards' entries, and the hashes of what `hint` answers: hints of shards, or masks of packs."""
+    require(len(table) == table_bytes(m), "the table has another size")
+    require(hashlib.sha256(table).hexdigest() == m.table, "the table is another")
+    shards_end = m.shard_count * SHARD_ENTRY.size
     names = "seed", "key_count", "input", "matrix", "hint"
-    return [SimpleNamespace(**dict(zip(names, entry))) for entry in SHARD_ENTRY.iter_unpack(table)]
+    shards = [SimpleNamespace(**dict(zip(names, entry))) for entry in SHARD_ENTRY.iter_unpack(table[:shards_end])]
+    masks = [mask for _, mask in PACK_ENTRY.iter_unpack(table[shards_end:])]
+    return shards, masks if m.mode == "packed" else [shard.hint for shard in shards]
 
 
 # ---- From a key to its shard, rows and digest [4]
@@ -192,78 +196,11 @@ def read_record(m: SimpleNamespace, record: bytes, digest: bytes) -> bytes | Non
 # ---- The public matrix [6]
 
 
-def quarter_rounds(a: numpy.ndarray, b: numpy.ndarray, c: numpy.ndarray, d: numpy.ndarray) -> None:
-    """Four at once of every block: each operand is a row of the state (RFC 8439, section 2.1)."""
-    for x, y, z, bits in (a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7):
-        x += y
-        z ^= x
-        z[:] = z << numpy.uint32(bits) | z >> numpy.uint32(32 - bits)
-
-
-def chacha20(key: bytes, nonce: bytes, block_count: int, first_block: int = 0) -> numpy.ndarray:
-    """The words of the keystream (RFC 8439, section 2.3), all blocks side by side."""
-    start = numpy.empty((4, 4, block_count), dtype=numpy.uint32)
-    words = numpy.frombuffer(b"expand 32-byte k" + key + bytes(4) + nonce, dtype="<u4")
-    start[:] = words.reshape(4, 4, 1)
-    start[3, 0] = numpy.arange(first_block, first_block + block_count, dtype=numpy.uint32)
-    a, b, c, d = start.copy()
-    for _ in range(10):
-        quarter_rounds(a, b, c, d)
-        b, c, d = (numpy.roll(row, -i, axis=0) for i, row in enumerate((b, c, d), start=1))
-        quarter_rounds(a, b, c, d)
-        b, c, d = (numpy.roll(row, i, axis=0) for i, row in enumerate((b, c, d), start=1))
-    return (numpy.stack((a, b, c, d)) + start).reshape(16, block_count).T.reshape(-1)
-
-
 def public_panel(seed: bytes, n: int, j: int) -> numpy.ndarray:
     return chacha20(seed, struct.pack("<IQ", 0, j), 4 * n).reshape(n, 64)
 
 
-# ---- Rounded words [7]
-
-
-def packed_bytes(count: int, bits: int) -> int:
-    return (count * bits + 7) // 8
-
-
-def round_words(words: numpy.ndarray, bits: int) -> numpy.ndarray:
-    k = 32 - bits
-    if k == 0:
-        return words.copy()
-    wide = words.astype(numpy.uint64)
-    number, rest, half = wide >> numpy.uint64(k), wide % numpy.uint64(1 << k), 1 << (k - 1)
-    number += (rest > half) | ((rest == half) & (number % numpy.uint64(2) == 1))
-    return (number % numpy.uint64(1 << bits)).astype(numpy.uint32)
-
-
-def restore(numbers: numpy.ndarray, bits: int) -> numpy.ndarray:
-    return numbers << numpy.uint32(32 - bits)
-
-
-def pack(numbers: numpy.ndarray, bits: int) -> bytes:
-    all_bits = numpy.unpackbits(numbers.astype("<u4").view(numpy.uint8).reshape(-1, 4), axis=1, bitorder="little")
-    return numpy.packbits(all_bits[:, :bits], bitorder="little").tobytes()
-
-
-def unpack(data: bytes, count: int, bits: int) -> numpy.ndarray:
-    require(len(data) == packed_bytes(count, bits), "packed numbers have another size")
-    all_bits = numpy.unpackbits(numpy.frombuffer(data, dtype=numpy.uint8), bitorder="little")
-    require(not all_bits[count * bits:].any(), "unused bits are set")
-    padded = numpy.zeros((count, 32), dtype=numpy.uint8)
-    padded[:, :bits] = all_bits[:count * bits].reshape(count, bits)
-    return numpy.packbits(padded, axis=1, bitorder="little").reshape(-1).view("<u4").astype(numpy.uint32)
-
-
 # ---- Queries and responses [9, 11]
-
-
-def ternary(count: int) -> numpy.ndarray:
-    """Numbers that are uniform in -1, 0, 1, as words: bytes below 255 modulo 3, from the system's random source."""
-    trits = numpy.zeros(0, dtype=numpy.uint8)
-    while len(trits) < count:
-        drawn = numpy.frombuffer(os.urandom(count + count // 64 + 64), dtype=numpy.uint8)
-        trits = numpy.concatenate((trits, drawn[drawn < 255] % 3))
-    return trits[:count].astype(numpy.uint32) - numpy.uint32(1)
 
 
 def query_words(matrix: numpy.ndarray, s: numpy.ndarray, e: numpy.ndarray, rows: Sequence[int]) -> numpy.ndarray:
@@ -280,6 +217,28 @@ def phases(response: numpy.ndarray, hint: numpy.ndarray, s: numpy.ndarray) -> nu
 
 def decode(phase: numpy.ndarray) -> bytes:
     return (phase + numpy.uint32(1 << 23) >> numpy.uint32(24)).astype(numpy.uint8).tobytes()
+
+
+class HintMode:
+    """[6, 8 to 11] Queries and what becomes of their responses; hints: of all shards."""
+
+    def __init__(self, m: SimpleNamespace, hints: Sequence[bytes]):
+        self.m = m
+        self.hints = [restore(unpack(hint, m.record_bytes * m.n, m.hint_bits), m.hint_bits)
+                      .reshape(m.record_bytes, m.n) for hint in hints]  # column by column
+        seed = bytes.fromhex(m.seed)
+        self.matrix = numpy.stack([public_panel(seed, m.n, j) for j in range(m.row_count // 64)])
+
+    def query(self, rows: Sequence[int]) -> tuple[numpy.ndarray, bytes]:
+        """s, and what is sent."""
+        s = ternary(self.m.n)
+        b = query_words(self.matrix, s, ternary(self.m.row_count), rows)
+        return s, pack(round_words(b, self.m.query_bits), self.m.query_bits)
+
+    def record(self, s: numpy.ndarray, shard: int, answer: bytes) -> bytes:
+        words = restore(unpack(answer, self.m.column_count, self.m.response_bits), self.m.response_bits)
+        own = words.reshape(self.m.shard_count, self.m.record_bytes)[shard]
+        return decode(phases(own, self.hints[shard], s))
 
 
 class PlainClient:
@@ -309,33 +268,23 @@ class PlainClient:
         self.starts += 1
         m = read_manifest(self._fetch("/v1/database", MANIFEST_BYTES_MAX))
         path = f"/v1/epochs/{m.epoch}"
-        shards = read_shard_table(m, self._fetch(path + "/shards", m.shard_count * SHARD_ENTRY.size))
-        hints = self._fetch(path + "/hint", m.shard_count * m.hint_bytes)  # [8]: of all shards
-        require(len(hints) == m.shard_count * m.hint_bytes, "the hints have another size")
-        self.hints = []
-        for i, shard in enumerate(shards):
-            hint = hints[i * m.hint_bytes:(i + 1) * m.hint_bytes]
-            require(hashlib.sha256(hint).digest() == shard.hint, f"the hint of shard {i} is another")
-            words = restore(unpack(hint, m.record_bytes * m.n, m.hint_bits), m.hint_bits)
-            self.hints.append(words.reshape(m.record_bytes, m.n))  # column by column
-        seed = bytes.fromhex(m.seed)
-        self.matrix = numpy.stack([public_panel(seed, m.n, j) for j in range(m.row_count // 64)])
+        shards, hashes = read_table(m, self._fetch(path + "/shards", table_bytes(m)))
+        fetched = self._fetch(path + "/hint", len(hashes) * m.hint_bytes)  # [8, 16]: all of them
+        require(len(fetched) == len(hashes) * m.hint_bytes, "the hints have another size")
+        parts = [fetched[at:at + m.hint_bytes] for at in range(0, len(fetched), m.hint_bytes)]
+        for i, (part, expected) in enumerate(zip(parts, hashes, strict=True)):
+            require(hashlib.sha256(part).digest() == expected, f"hint or mask {i} is another")
+        self.mode = PackedMode(m, parts) if m.mode == "packed" else HintMode(m, parts)
         self.manifest, self.shards = m, shards
 
     def _ask(self, keys: Sequence[bytes | int]) -> list[bytes | None]:
-        m = self.manifest
-        places = [place(m, self.shards, key) for key in keys]
-        secrets = [ternary(m.n) for _ in keys]
-        queries = []
-        for s, (_, rows, _) in zip(secrets, places):
-            b = query_words(self.matrix, s, ternary(m.row_count), rows)
-            queries.append(pack(round_words(b, m.query_bits), m.query_bits))
+        places = [place(self.manifest, self.shards, key) for key in keys]
+        queries = [self.mode.query(rows) for _, rows, _ in places]
+        answers = self._post([query for _, query in queries])
         values = []
-        for s, (shard, rows, digest), answer in zip(secrets, places, self._post(queries)):
-            words = restore(unpack(answer, m.column_count, m.response_bits), m.response_bits)
-            own = words.reshape(m.shard_count, m.record_bytes)[shard]
-            record = decode(phases(own, self.hints[shard], s))
-            values.append(read_record(m, record, digest) if rows else None)
+        for (s, _), (shard, rows, digest), answer in zip(queries, places, answers, strict=True):
+            record = self.mode.record(s, shard, answer)
+            values.append(read_record(self.manifest, record, digest) if rows else None)
             s.fill(0)
         return values
 

@@ -37,6 +37,7 @@ if importlib.util.find_spec("numpy") is None:
 import numpy  # noqa: E402
 
 import plain_client as plain  # noqa: E402
+import plain_packed  # noqa: E402
 
 BLINDFUSE = ""
 VECTORS = pathlib.Path()
@@ -85,8 +86,9 @@ class FrozenExamples(unittest.TestCase):
 
     def test_shard_table(self) -> None:
         case = vectors("shard_table")
-        manifest = SimpleNamespace(shard_count=len(case["entries"]), table=case["sha256"])
-        read = plain.read_shard_table(manifest, bytes.fromhex(case["table"]))
+        manifest = SimpleNamespace(mode="hint", shard_count=len(case["entries"]), pack_count=0, table=case["sha256"])
+        read, hashes = plain.read_table(manifest, bytes.fromhex(case["table"]))
+        self.assertEqual([each.hex() for each in hashes], [entry["hint"] for entry in case["entries"]])
         for shard, entry in zip(read, case["entries"], strict=True):
             self.assertEqual((shard.seed, shard.key_count), (int(entry["seed"], 16), entry["key_count"]))
             self.assertEqual([shard.input.hex(), shard.matrix.hex(), shard.hint.hex()],
@@ -142,7 +144,7 @@ class FrozenExamples(unittest.TestCase):
         for name in "database_keyword", "database_index":
             case = vectors(name)
             m = plain.read_manifest(json.dumps(case["manifest"]).encode())
-            shards = plain.read_shard_table(m, bytes.fromhex(case["table"]))
+            shards, _ = plain.read_table(m, bytes.fromhex(case["table"]))
             panels = [plain.public_panel(bytes.fromhex(m.seed), m.n, j) for j in range(m.row_count // 64)]
             matrix = numpy.concatenate(panels, axis=1)
             hints, columns = [], []
@@ -174,6 +176,50 @@ class FrozenExamples(unittest.TestCase):
                 self.assertEqual(plain.decode(phases).hex(), query["record"])
                 value = plain.read_record(m, plain.decode(phases), digest) if rows else None
                 self.assertEqual(None if value is None else value.hex(), query["value"])
+
+
+    def test_ring(self) -> None:
+        case = vectors("ring")
+        self.assertEqual((plain_packed.Q, plain_packed.ROOT), (case["modulus"], case["root"]))
+        seed, points = bytes.fromhex(case["seed"]), plain_packed.points()
+        self.assertEqual([points[each["point"]] for each in case["points"]], [each["value"] for each in case["points"]])
+        for block in case["blocks"]:
+            found = plain_packed.public_block(seed, block["j"])
+            self.assertEqual(hashlib.sha256(words(found)).hexdigest(), block["sha256"])
+        for mask in case["key_masks"]:
+            found = plain_packed.key_mask(seed, (5, -1)[mask["key"]], mask["digit"])
+            self.assertEqual(hashlib.sha256(words(found)).hexdigest(), mask["sha256"])
+        for each in case["raise"]:
+            number = numpy.array([each["number"]], dtype=numpy.uint32)
+            self.assertEqual(plain_packed.raised(number, each["bits"]).tolist(), [each["raised"]])
+        lifts = numpy.array([each["word"] for each in case["lift"]], dtype=numpy.uint32)
+        self.assertEqual(plain_packed.raised(lifts, 32).tolist(), [each["lifted"] for each in case["lift"]])
+
+    def test_packed_database(self) -> None:
+        case = vectors("packed")
+        m = plain.read_manifest(json.dumps(case["manifest"]).encode())
+        self.assertEqual(plain.epoch_id(case["manifest"]), m.epoch)
+        shards, hashes = plain.read_table(m, bytes.fromhex(case["table"]))
+        masks = [bytes.fromhex(each["mask"]) for each in case["packs"]]
+        self.assertEqual([hashlib.sha256(mask).digest() for mask in masks], hashes)
+        mode = plain.PackedMode(m, masks)
+        for query in case["queries"]:
+            key = bytes.fromhex(query["key"])
+            shard, rows, digest = plain.place(m, shards, key)
+            self.assertEqual((shard, rows, digest.hex()), (query["shard"], query["rows"], query["digest"]))
+            s, e, errors = signs(query["s"]), signs(query["e"]), [signs(each["e"]) for each in query["packing_keys"]]
+            b = plain_packed.packed_query_words(mode.blocks, s, e, rows)
+            self.assertEqual(hashlib.sha256(words(b)).hexdigest(), query["query_words_sha256"])
+            sent = mode.encrypt(s, e, errors, rows)
+            self.assertEqual((len(sent), sent[:64].hex()), (m.query_bytes, query["query_prefix"]))
+            self.assertEqual(hashlib.sha256(sent).hexdigest(), query["query_sha256"])
+            answer = bytes.fromhex(query["response"])
+            phases = mode.phases(s, shard, answer)
+            self.assertEqual(hashlib.sha256(words(phases)).hexdigest(), query["phases_sha256"])
+            record = mode.record(s, shard, answer)
+            self.assertEqual(record.hex(), query["record"])
+            value = plain.read_record(m, record, digest)
+            self.assertEqual(None if value is None else value.hex(), query["value"])
 
 
 def value_of(key: bytes, length: int) -> bytes:
@@ -245,8 +291,8 @@ class Programs(unittest.TestCase):
             self.check(url, truth, ABSENT, kind="keyword", **expected)
 
     def test_keyword_with_values_of_many_lengths(self) -> None:
-        self.keyword([0, 1, 40, 7, 255], "--shards", "3", lwe="lwe-1774", arity=3, shard_count=3, length_bytes=1,
-                     value_bytes=255, digest_bytes=8)
+        self.keyword([0, 1, 40, 7, 255], "--mode", "hint", "--shards", "3", mode="hint", lwe="lwe-1774", arity=3,
+                     shard_count=3, length_bytes=1, value_bytes=255, digest_bytes=8)
 
     def test_keyword_with_arity_4_values_of_one_length_and_whole_words(self) -> None:
         self.keyword([33], "--params", "lwe-1572", "--shards", "2", "--arity", "4", "--digest-bytes", "16",
@@ -265,7 +311,7 @@ class Programs(unittest.TestCase):
 
     def test_keyword_as_the_planner_lays_it_out(self) -> None:
         truth = {b"%d" % i: value_of(b"%d" % i, i % 33) for i in range(20_000)}
-        build(self.database, list(truth.items()))
+        build(self.database, list(truth.items()), "--mode", "hint")
         with served(self.database) as (url, _):
             client = plain.PlainClient(url)
             self.assertGreater(client.manifest.shard_count, 1)
@@ -275,18 +321,73 @@ class Programs(unittest.TestCase):
 
     def test_index(self) -> None:
         values = [value_of(b"%d" % i, (5, 0, 17)[i % 3]) for i in range(400)]
-        build(self.database, [(b"%d" % i, value) for i, value in enumerate(values)], "--index", "--shards", "3")
+        build(self.database, [(b"%d" % i, value) for i, value in enumerate(values)], "--index", "--shards", "3",
+              "--mode", "hint")
         with served(self.database) as (url, _):
-            self.check(url, dict(enumerate(values)), [400, 401, 402, 10**6, 2**63], kind="index", shard_count=3,
-                       length_bytes=1, value_bytes=17, key_count=400)
+            self.check(url, dict(enumerate(values)), [400, 401, 402, 10**6, 2**63], mode="hint", kind="index",
+                       shard_count=3, length_bytes=1, value_bytes=17, key_count=400)
+
+    def test_packed_keyword_with_records_in_two_packs(self) -> None:
+        # Of 3 * 910 columns, the first 2048 are one pack; the last shard's begin in it and end in the next.
+        self.keyword([0, 1, 40, 7, 900], "--mode", "packed", "--shards", "3", mode="packed", lwe="ring-2048", arity=3,
+                     shard_count=3, length_bytes=2, value_bytes=900, digest_bytes=8, pack_count=2)
+
+    def test_packed_keyword_with_arity_4_and_whole_words(self) -> None:
+        self.keyword([33], "--params", "ring-2048", "--shards", "2", "--arity", "4", "--digest-bytes", "16",
+                     "--query-bits", "32", "--response-bits", "32", "--hint-bits", "32", mode="packed", arity=4,
+                     shard_count=2, length_bytes=0, value_bytes=33, digest_bytes=16, query_bits=32, response_bits=32,
+                     hint_bits=32, pack_count=1)
+
+    def test_packed_keyword_as_the_planner_lays_it_out(self) -> None:
+        truth = {b"%d" % i: value_of(b"%d" % i, i % 33) for i in range(20_000)}
+        build(self.database, list(truth.items()), "--mode", "packed")
+        with served(self.database) as (url, _):
+            client = plain.PlainClient(url)
+            self.assertEqual(client.manifest.mode, "packed")
+            for begin in 0, 9_000, 19_994:
+                keys = [b"%d" % i for i in range(begin, begin + 6)]
+                self.assertEqual(client.get(b"absent", *keys), [None, *(truth[key] for key in keys)])
+
+    def test_packed_index(self) -> None:
+        values = [value_of(b"%d" % i, (5, 0, 17)[i % 3]) for i in range(400)]
+        build(self.database, [(b"%d" % i, value) for i, value in enumerate(values)], "--index", "--shards", "3",
+              "--mode", "packed")
+        with served(self.database) as (url, _):
+            self.check(url, dict(enumerate(values)), [400, 401, 402, 10**6, 2**63], mode="packed", kind="index",
+                       shard_count=3, length_bytes=1, value_bytes=17, key_count=400, pack_count=1)
+
+    def test_packs_and_packing_keys_that_are_refused(self) -> None:
+        build(self.database, [(b"%d" % i, value_of(b"%d" % i, 700)) for i in range(20)], "--mode", "packed",
+              "--shards", "3")
+        with served(self.database) as (url, _):
+            client = plain.PlainClient(url)
+            m, hint = client.manifest, f"/v1/epochs/{client.manifest.epoch}/hint"
+            self.assertEqual(m.pack_count, 2)
+            masks = client._fetch(hint, 2 * m.hint_bytes)
+            self.assertEqual(client._fetch(hint + "?packs=1,0", 2 * m.hint_bytes),
+                             masks[m.hint_bytes:] + masks[:m.hint_bytes])
+            self.assertEqual(client._fetch(hint + "?packs=1", m.hint_bytes), masks[m.hint_bytes:])
+            for wrong in "?packs=2", "?packs=0-2", "?shards=0", "?packs=0&shards=0":
+                with self.subTest(wrong), self.assertRaises(plain.ServerError) as raised:
+                    client._fetch(hint + wrong, 10**6)
+                self.assertEqual((raised.exception.status, raised.exception.problem), (400, "malformed-shards"))
+            _, query = client.mode.query([0])
+            for at in len(query) - 4, len(query) - 49_152:
+                for word in plain_packed.Q, 2**32 - 1:
+                    bad = query[:at] + word.to_bytes(4, "little") + query[at + 4:]
+                    for client.as_json in False, True:
+                        with self.subTest(word=word, at=at), self.assertRaises(plain.ServerError) as raised:
+                            client._post([query, bad])
+                        self.assertEqual((raised.exception.status, raised.exception.problem),
+                                         (400, "malformed-queries"))
 
     def test_a_new_epoch_while_a_client_is_at_work(self) -> None:
-        build(self.database, [(b"tea", b"hot"), (b"milk", b"cold")])
+        build(self.database, [(b"tea", b"hot"), (b"milk", b"cold")], "--mode", "hint")
         with served(self.database, "--grace-seconds", "0", "--watch-seconds", "0") as (url, server):
             client = plain.PlainClient(url)
             self.assertEqual(client.get(b"tea", b"coffee"), [b"hot", None])
             old = client.manifest.epoch
-            build(self.database, [(b"tea", b"iced"), (b"coffee", b"")], "--fresh")
+            build(self.database, [(b"tea", b"iced"), (b"coffee", b"")], "--fresh", "--mode", "packed")
             server.send_signal(signal.SIGHUP)
             deadline = time.monotonic() + TIMEOUT_S
             with self.assertRaises(plain.EpochIsGone):  # once the old one is no longer answered
@@ -294,10 +395,15 @@ class Programs(unittest.TestCase):
                     self.assertLess(time.monotonic(), deadline)
                     time.sleep(0.02)
             self.assertEqual(client.get(b"tea", b"coffee", b"milk"), [b"iced", b"", None])
-            self.assertEqual(client.starts, 2)
+            self.assertEqual((client.starts, client.manifest.mode), (2, "packed"))
 
     def test_what_was_altered_on_the_way_is_refused(self) -> None:
-        build(self.database, [(b"tea", b"hot"), (b"milk", b"cold")], "--shards", "2")
+        for mode in "hint", "packed":
+            with self.subTest(mode=mode):
+                self.refuse_what_was_altered(mode)
+
+    def refuse_what_was_altered(self, mode: str) -> None:
+        build(self.database, [(b"tea", b"hot"), (b"milk", b"cold")], "--shards", "2", "--mode", mode)
 
         class Altered(plain.PlainClient):
             def __init__(self, url: str, route: str, change: Any):
@@ -323,7 +429,7 @@ class Programs(unittest.TestCase):
                         client.get(b"tea")
 
     def test_more_queries_than_a_request_may_hold(self) -> None:
-        build(self.database, [(b"tea", b"hot")])
+        build(self.database, [(b"tea", b"hot")], "--mode", "hint")
         with served(self.database) as (url, _):
             for as_json in False, True:
                 client = plain.PlainClient(url, as_json)

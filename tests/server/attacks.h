@@ -75,7 +75,7 @@ class Attacks : public RunningServer {
     database.engine = support::PlainEngine::make(kRows, kShards * kLargeRecord);
     database.engine->seal();
     database.hints.assign(kShards, std::make_shared<const std::vector<uint8_t>>(
-                                       layout.shard_hint_bytes(), uint8_t{'h'}));
+                                       layout.hint_part_bytes(), uint8_t{'h'}));
     database.epoch = EpochId(64, 'a');
     return database;
   }

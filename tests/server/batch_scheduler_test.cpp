@@ -59,6 +59,7 @@ TEST(BatchScheduler, ComputesAProductWorkedOutByHand) {
   layout.row_count = 64;
   layout.arity = 1;
   layout.record = {.digest_bytes = 0, .length_bytes = 0, .value_bytes = 2};
+  layout.lwe = find_lwe_params("lwe-1288");
   layout.query_bits = 32;
   layout.response_bits = 16;
   TestEngine engine(std::make_shared<TestEngine::Control>(), 64, 2);

@@ -63,7 +63,12 @@ TEST_F(DatabaseRoutes, RefusesShardsThatAreNone) {
   }
   EXPECT_EQ(get(hint_path("5")).detail(), "part 1 of shards goes beyond the last shard, 4");
   EXPECT_EQ(get(epoch_path("/hint?shards=0&shards=1")).problem(), "malformed-shards");
-  EXPECT_EQ(get(epoch_path("/hint?shard=0")).problem(), "malformed-shards");
+  for (const char* rest : {"/hint?shard=0", "/hint?packs=0", "/hint?shards=0&packs=0"}) {
+    const HttpResponse response = get(epoch_path(rest));
+    EXPECT_EQ(response.status, 400) << rest;
+    EXPECT_EQ(response.problem(), "malformed-shards");
+    EXPECT_EQ(response.detail(), "the only parameter of this database's hint is shards");
+  }
   EXPECT_EQ(get(hint_path(std::string(7'000, '0'))).status, 200) << "leading zeros are a number";
 }
 
@@ -111,7 +116,7 @@ TEST_F(DatabaseRoutes, SendsRanges) {
                                                     std::to_string(whole.size()));
     EXPECT_EQ(response.header("etag"), get(hint_path("3-4,1")).header("etag"));
   };
-  const size_t each = database_.manifest.layout.shard_hint_bytes();
+  const size_t each = database_.manifest.layout.hint_part_bytes();
   expect_part("bytes=0-0", 0, 0);
   expect_part("bytes=5-99", 5, 99);
   expect_part("bytes=" + std::to_string(2 * each - 3) + "-" + std::to_string(2 * each + 3),

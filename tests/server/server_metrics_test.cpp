@@ -82,6 +82,7 @@ TEST_F(Metrics, AreThereFromTheBeginning) {
   EXPECT_EQ(now.at("blindfuse_database_bytes{part=\"matrix\"}"), kRows * kColumns);
   EXPECT_EQ(now.at("blindfuse_database_bytes{part=\"hint\"}"),
             static_cast<double>(database_.manifest.layout.hint_bytes()));
+  EXPECT_EQ(now.at("blindfuse_database_bytes{part=\"packing_tables\"}"), 0);
   EXPECT_EQ(now.at("blindfuse_epoch_info{engine=\"plain\",epoch=\"" + database_.epoch + "\"}"), 1);
   EXPECT_GT(now.at("process_resident_memory_bytes"), 1e6);
   EXPECT_GT(now.at("process_open_fds"), 3);

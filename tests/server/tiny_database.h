@@ -52,12 +52,12 @@ inline LoadedDatabase tiny_database(
   database.engine->set_columns(0, bytes);
   database.engine->seal();
   for (uint32_t shard = 0; shard < kShards; ++shard) {
-    std::vector<uint8_t> hint(layout.shard_hint_bytes());
+    std::vector<uint8_t> hint(layout.hint_part_bytes());
     for (uint8_t& byte : hint) byte = static_cast<uint8_t>(random());
     database.hints.push_back(std::make_shared<const std::vector<uint8_t>>(std::move(hint)));
   }
-  database.table.resize(kShards);
-  database.table_bytes = serialize_shard_table(database.table);
+  database.table.shards.resize(kShards);
+  database.table_bytes = serialize_epoch_table(database.table);
   database.manifest.table = sha256(database.table_bytes);
   database.epoch = epoch_id(database.manifest);
   database.manifest_text = serialize_manifest(database.manifest);

@@ -19,7 +19,8 @@ from pathlib import Path
 
 U32 = (1 << 32) - 1
 U64 = (1 << 64) - 1
-DIMENSIONS = {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}
+DIMENSIONS = {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}  # of the mode "hint"
+RING_DIMENSIONS = {"ring-2048": 2048}  # of the mode "packed"
 
 
 def sha256(*parts):
@@ -293,7 +294,7 @@ def decode(response, hint, s, record_bytes):
     return phases, bytes(((phase + (1 << 23)) & U32) >> 24 for phase in phases)
 
 
-# --- Sections 2 and 3: manifest and shard table -------------------------------------------------
+# --- Sections 2 and 3: manifest and table -------------------------------------------------------
 
 
 def canonical(manifest):
@@ -324,11 +325,14 @@ def is_valid(text):
     try:
         m = json.loads(text)
         index = m["kind"] == "index"
+        packed = m["mode"] == "packed"
         return (
-            m["format"] == "blindfuse/1" and m["mode"] == "hint" and m["lwe"] in DIMENSIONS
+            m["format"] == "blindfuse/1" and (packed or m["mode"] == "hint")
+            and m["lwe"] in (RING_DIMENSIONS if packed else DIMENSIONS)
             and (index or m["kind"] == "keyword") and integer("key_count", 1, 1 << 32)
-            and integer("shard_count", 1, 65536) and integer("row_count", 64, 1 << 31)
-            and m["row_count"] % 64 == 0
+            and integer("shard_count", 1, 65536)
+            and (integer("row_count", 2048, 1 << 24) and m["row_count"] % 2048 == 0 if packed else
+                 integer("row_count", 64, 1 << 31) and m["row_count"] % 64 == 0)
             and (integer("arity", 1, 1) and integer("segment_length", 0, 0)
                  and integer("digest_bytes", 0, 0) if index else
                  integer("arity", 3, 4) and integer("segment_length", 64, 1 << 18)
@@ -345,13 +349,20 @@ def is_valid(text):
 
 
 def derived(manifest):
+    """hint_bytes: the hint of one shard, or the mask of one pack."""
     g = manifest.get
     w = g("digest_bytes") + g("length_bytes") + g("value_bytes")
+    query_bytes = g("row_count") * g("query_bits") // 8
+    sizes = {"record_bytes": w, "column_count": g("shard_count") * w}
+    response = {"response_bytes": -(-g("shard_count") * w * g("response_bits") // 8)}
+    if g("mode") == "packed":
+        n = RING_DIMENSIONS[g("lwe")]
+        return ({"dimension": n} | sizes | {"pack_count": -(-g("shard_count") * w // n),
+                "query_bytes": query_bytes + 2 * 3 * 4 * n} | response
+                | {"hint_bytes": n * g("hint_bits") // 8})
     n = DIMENSIONS[g("lwe")]
-    return {"dimension": n, "record_bytes": w, "column_count": g("shard_count") * w,
-            "query_bytes": g("row_count") * g("query_bits") // 8,
-            "response_bytes": -(-g("shard_count") * w * g("response_bits") // 8),
-            "hint_bytes": -(-w * n * g("hint_bits") // 8)}
+    return ({"dimension": n} | sizes | {"query_bytes": query_bytes} | response
+            | {"hint_bytes": -(-w * n * g("hint_bits") // 8)})
 
 
 def table_entry(seed, key_count, input_hash, matrix_hash, hint_hash):
@@ -550,7 +561,15 @@ def manifest_file():
         "index": manifest_base(
             kind="index", lwe="lwe-1288", key_count=1000000, shard_count=1000, row_count=1024,
             arity=1, segment_length=0, digest_bytes=0, length_bytes=4, value_bytes=131072,
-            query_bits=32, response_bits=9, hint_bits=17, failure_log2=-147)}
+            query_bits=32, response_bits=9, hint_bits=17, failure_log2=-147),
+        "packed-keyword": manifest_base(
+            mode="packed", kind="keyword", lwe="ring-2048", key_count=80000, shard_count=8,
+            row_count=12288, arity=3, segment_length=512, digest_bytes=8, length_bytes=2,
+            value_bytes=1000, query_bits=28, response_bits=10, hint_bits=18, failure_log2=-268),
+        "packed-index": manifest_base(
+            mode="packed", kind="index", lwe="ring-2048", key_count=1000000, shard_count=100,
+            row_count=10240, arity=1, segment_length=0, digest_bytes=0, length_bytes=0,
+            value_bytes=32, query_bits=32, response_bits=9, hint_bits=17, failure_log2=-60)}
     # Members that a client does not know: ignored, but part of the epoch id.
     good["unknown-members"] = good["index"] | {"a_later_member": "two", "z_later_member": -7}
     good = {name: with_epoch(m) for name, m in good.items()}
@@ -600,10 +619,18 @@ def manifest_file():
         refuse_value(kw, name, whole[name][:-2], "wrong length")
         refuse_value(kw, name, whole[name] + "00", "wrong length")
         refuse_value(kw, name, "g" + whole[name][1:], "not hexadecimal")
-    for name, value in (("format", "blindfuse/2"), ("format", ""), ("mode", "packed"),
-                        ("kind", "Keyword"), ("kind", "list"), ("lwe", "lwe-1024"),
+    for name, value in (("format", "blindfuse/2"), ("format", ""), ("mode", "Packed"),
+                        ("mode", ""), ("kind", "Keyword"), ("kind", "list"), ("lwe", "lwe-1024"),
                         ("lwe", "1774")):
         refuse_value(kw, name, value, "unknown value")
+    for base, name, value in ((kw, "mode", "packed"), ("packed-keyword", "mode", "hint"),
+                              ("packed-index", "lwe", "lwe-1774")):
+        refuse_value(base, name, value, "a parameter set of the other mode")
+    for base, value in (("packed-keyword", 12288 + 512), ("packed-index", 10240 + 64),
+                        ("packed-index", 12800)):
+        refuse_value(base, "row_count", value, "no multiple of 2048 where responses are packed")
+    for base, value in (("packed-keyword", 0), ("packed-index", (1 << 24) + 2048)):
+        refuse_value(base, "row_count", value, "out of range where responses are packed")
     for name, values in {
             "key_count": (0, -1, (1 << 32) + 1), "shard_count": (0, 65537, (1 << 32) + 16),
             "row_count": (0, rows3 + 32, (1 << 31) + length3, (1 << 32) + rows3, -rows3),
@@ -882,7 +909,8 @@ def ring_file():
                 "sha256": sha256(words_to_bytes(values)).hex(), "name": name}
 
     return {
-        "about": "docs/PROTOCOL.md does not use these yet: the ring of packed responses.",
+        "about": "Sections 14 and 15: the ring of packed responses. key 0 is that of X^5, key 1 of "
+                 "X^-1; lift is raise with 32 bits; digits are those of section 19.",
         "dimension": RING_DIMENSION, "modulus": RING_MODULUS, "root": root, "seed": seed.hex(),
         "points": [{"point": k, "exponent": ring_exponent(k),
                     "value": pow(root, ring_exponent(k), RING_MODULUS)} for k in some],
@@ -900,11 +928,175 @@ def ring_file():
     }
 
 
+def ring_times(s, a, modulus):
+    """s a, for a ternary s: whole polynomials as one integer each, 8 bytes a coefficient, one
+    product for the coefficients of s that are 1 and one for those that are -1."""
+    whole = int.from_bytes(struct.pack(f"<{RING_DIMENSION}Q", *a), "little")
+    sums = []
+    for sign in (1, -1):
+        ones = b"".join(struct.pack("<Q", int(x == sign)) for x in s)
+        product = whole * int.from_bytes(ones, "little")
+        sums.append(struct.unpack(f"<{2 * RING_DIMENSION}Q",
+                                  product.to_bytes(16 * RING_DIMENSION, "little")))
+    both = [plus - minus for plus, minus in zip(*sums)]
+    return [(low - high) % modulus
+            for low, high in zip(both[:RING_DIMENSION], both[RING_DIMENSION:])]
+
+
+def cyclic_values(x, root):
+    """The values of polynomial x at the powers of a root of as many as it has coefficients."""
+    if len(x) == 1:
+        return x
+    square = root * root % RING_MODULUS
+    power, low, high = 1, [], []
+    for a, b in zip(cyclic_values(x[::2], square), cyclic_values(x[1::2], square)):
+        turned = b * power % RING_MODULUS
+        low.append((a + turned) % RING_MODULUS)
+        high.append((a - turned) % RING_MODULUS)
+        power = power * root % RING_MODULUS
+    return low + high
+
+
+def ring_values(polynomial):
+    """At the points. Number i of what cyclic_values gives is the value at root^(2 i + 1)."""
+    root = ring_root()
+    turned = [c * pow(root, i, RING_MODULUS) % RING_MODULUS for i, c in enumerate(polynomial)]
+    values = cyclic_values(turned, root * root % RING_MODULUS)
+    found = [values[ring_exponent(k) // 2] for k in range(RING_DIMENSION)]
+    for k in (0, 1, 1024, 2047):
+        assert found[k] == ring_value(polynomial, pow(root, ring_exponent(k), RING_MODULUS))
+    return found
+
+
+def with_power(polynomial, g):
+    """f(X^g)."""
+    moved = [0] * RING_DIMENSION
+    for i, c in enumerate(polynomial):
+        exponent = i * g % (2 * RING_DIMENSION)
+        moved[exponent % RING_DIMENSION] += c if exponent < RING_DIMENSION else -c
+    return moved
+
+
+def ring_lower(x, bits):
+    return nearest(x << bits, RING_MODULUS) % (1 << bits)
+
+
+def ring_raise(t, bits):
+    return nearest(t * RING_MODULUS, 1 << bits)
+
+
+def packing_keys(seed, s, errors):
+    """The values that are sent, for key 0, that of X^5, and key 1, that of X^-1; three digits of
+    each, and so are the errors."""
+    keys, values = [], ring_values(s)
+    for key, g in enumerate((5, -1)):
+        moved = ring_values(with_power(s, g))
+        for digit in range(3):
+            mask = ring_key_mask(seed, key, digit)
+            keys.append([(e - x * w + (y << 8 + 8 * digit)) % RING_MODULUS for e, x, w, y in
+                         zip(ring_values(errors[len(keys)]), values, mask, moved)])
+    return keys
+
+
+def packed_file():
+    name, n = "packed", RING_DIMENSION
+    layout = {"mode": "packed", "kind": "keyword", "lwe": "ring-2048", "key_count": 9000,
+              "shard_count": 3, "row_count": 4096, "arity": 3, "segment_length": 256,
+              "digest_bytes": 4, "length_bytes": 2, "value_bytes": 1494, "query_bits": 28,
+              "response_bits": 10, "hint_bits": 18, "failure_log2": -40}
+    w, column_count = 1500, 4500
+    salt, seed = stream(f"{name}/salt", 16), stream(f"{name}/seed", 32)
+    filter_seeds = [u64(stream(f"{name}/filter-seed/{shard}", 8)) for shard in range(3)]
+    key_counts = [3001, 2999, 3000]
+    mask_bytes = n * layout["hint_bits"] // 8
+    masks = [stream(f"{name}/mask/{number}", mask_bytes) for number in range(3)]
+    table, shards, packs = b"", [], []
+    for shard in range(3):
+        input_hash = sha256(f"{name}/input/{shard}".encode())
+        matrix_hash = sha256(f"{name}/matrix/{shard}".encode())
+        table += table_entry(filter_seeds[shard], key_counts[shard], input_hash, matrix_hash,
+                             bytes(32))
+        shards.append({"filter_seed": int64(filter_seeds[shard]), "key_count": key_counts[shard],
+                       "input_sha256": input_hash.hex(), "matrix_sha256": matrix_hash.hex()})
+    for number, mask in enumerate(masks):
+        table_hash = sha256(f"{name}/table/{number}".encode())
+        table += table_hash + sha256(mask)
+        packs.append({"table_sha256": table_hash.hex(), "mask_sha256": sha256(mask).hex(),
+                      "mask": mask.hex()})
+    manifest = with_epoch({"format": "blindfuse/1"} | layout | {
+        "salt": salt.hex(), "seed": seed.hex(), "table": sha256(table).hex(),
+        "samples": sha256(b"[]").hex()})
+    assert is_valid(json.dumps(manifest))
+    raised = [[ring_raise(t, 18) for t in unpack(mask, 18, n)] for mask in masks]
+
+    def look_up(label, key, value):
+        h, x0, x1 = key_hash(salt, key)
+        shard, digest = mulhi(x0, 3), h[16:20]
+        rows = rows_of(x1, filter_seeds[shard], 4096, 256, 3)
+        label = f"{name}/{label}"
+        s, e = ternary(f"{label}/s", n), ternary(f"{label}/e", 4096)
+        words = []
+        for j in range(2):
+            words += ring_times(s, ring_block(seed, j), 1 << 32)
+        words = [(x + y + (int(row in rows) << 24)) & U32
+                 for row, (x, y) in enumerate(zip(words, e))]
+        errors = [ternary(f"{label}/e/{key_number}/{digit}", n)
+                  for key_number in (0, 1) for digit in (0, 1, 2)]
+        query, keys = rounded_bytes(words, 28), []
+        for i, values in enumerate(packing_keys(seed, s, errors)):
+            query += words_to_bytes(values)
+            keys.append({"key": i // 3, "digit": i % 3, "e": signs(errors[i]),
+                         "first": values[:4], "last": values[-2:],
+                         "sha256": sha256(words_to_bytes(values)).hex()})
+        assert len(query) == derived(manifest)["query_bytes"]
+
+        # What a server would answer: masks that nobody computed serve as well as others.
+        content = stream(f"{label}/content", column_count)
+        if value is not None:
+            record = encode_record(digest, value, 2, 1494)
+            content = content[:shard * w] + record + content[shard * w + w:]
+        noise = [word % ((1 << 23) + 1) - (1 << 22)
+                 for word in stream_words(f"{label}/noise", column_count)]
+        # As large as it may be beside the rounding of the response, 2^21 at most.
+        noise[shard * w], noise[shard * w + w - 1] = 6291400, -6291400
+        masked = [ring_times(s, mask, RING_MODULUS) for mask in raised]
+        numbers = [ring_lower((masked[c // n][c % n] + nearest(byte * RING_MODULUS, 256) + noise[c])
+                              % RING_MODULUS, 10) for c, byte in enumerate(content)]
+        phases = [(ring_raise(numbers[c], 10) - masked[c // n][c % n]) % RING_MODULUS
+                  for c in range(shard * w, shard * w + w)]
+        record = bytes(nearest(256 * phase, RING_MODULUS) % 256 for phase in phases)
+        assert record == content[shard * w:shard * w + w]
+        found = decode_record(record, digest, 2, 1494)
+        assert found == value
+        return {"name": label, "key": key.hex(), "s": signs(s), "e": signs(e), "shard": shard,
+                "rows": rows, "digest": digest.hex(), "query_words_first": words[:16],
+                "query_words_sha256": sha256(words_to_bytes(words)).hex(),
+                "packing_keys": keys, "query_prefix": query[:64].hex(),
+                "query_suffix": query[-64:].hex(), "query_sha256": sha256(query).hex(),
+                "response": pack(numbers, 10).hex(), "phases_first": phases[:16],
+                "phases_sha256": sha256(words_to_bytes(phases)).hex(), "record": record.hex(),
+                "value": None if found is None else found.hex()}
+
+    queries = [look_up("present", b"key-6", stream(f"{name}/value", 700)),
+               look_up("absent", b"absent", None), look_up("empty value", b"key-1", b"")]
+    # The columns of shards 1 and 2 lie in two packs each.
+    assert [q["shard"] for q in queries] == [2, 1, 0]
+    return {"about": "Sections 14 to 18: a database with packed responses, but for what a server "
+                     "computes: masks are any bytes, and responses are made of the secrets. s and e "
+                     "are written -, 0, + for -1, 0, 1; key 0 is that of X^5, key 1 of X^-1, and "
+                     "first and last are of its values at the points. *_sha256 of words: over their "
+                     "bytes; of a query: over all of it. failure_log2, and the hashes of inputs, "
+                     "matrices, tables and samples are given, not computed.",
+            "secrets_rule": STREAM_RULE, "manifest": manifest, "derived": derived(manifest),
+            "shards": shards, "packs": packs, "table": table.hex(), "queries": queries}
+
+
 FILES = {"key_hash.json": key_hash_file, "fuse_slots.json": fuse_slots_file,
          "record.json": record_file, "public_matrix.json": public_matrix_file,
          "bit_packing.json": bit_packing_file, "manifest.json": manifest_file,
          "shard_table.json": shard_table_file, "database_keyword.json": keyword_file,
-         "database_index.json": index_file, "ring.json": ring_file}
+         "database_index.json": index_file, "ring.json": ring_file,
+         "packed.json": packed_file}
 
 
 def pretty(value, indent=0):

@@ -53,7 +53,8 @@ class BLINDFUSE_API Client {
   // first.
   SyncResult sync(bool verify = false, std::stop_token stop = {});
 
-  // Makes `count` more queries ahead, in one pass. Memory: 4 row_count bytes each.
+  // Makes `count` more queries ahead, in one pass. Memory: 4 row_count bytes each, and 48 KiB more
+  // where DatabaseInfo::mode is "packed".
   void prepare(size_t count, std::stop_token stop = {});
   size_t prepared_count() const;
 

@@ -22,9 +22,10 @@ struct Answer {
 struct SyncResult {
   std::string epoch;
   uint32_t shard_count = 0;
-  uint32_t shards_fetched = 0;
-  uint64_t bytes_fetched = 0;  // of hints and shard table
-  uint64_t hint_bytes = 0;     // of all shards
+  uint32_t part_count = 0;      // hints of shards, or masks of packs
+  uint32_t shards_fetched = 0;  // of those parts
+  uint64_t bytes_fetched = 0;   // of them, and of the table of shards and packs
+  uint64_t hint_bytes = 0;      // of all hints of shards, or masks of packs
   double seconds = 0;
 };
 
@@ -35,11 +36,13 @@ struct DatabaseInfo {
   uint64_t key_count = 0;
   uint32_t value_bytes_max = 0;
   std::string parameter_set;  // "lwe-1774"
-  uint32_t row_count = 0;     // of every shard: the words of a query
+  std::string mode;        // "hint": clients download the hints of all shards; "packed": the masks
+                           // of all packs, which are smaller, and queries carry packing keys
+  uint32_t row_count = 0;  // of every shard: the words of a query
   uint32_t shard_count = 0;
   uint64_t query_bytes = 0;
   uint64_t response_bytes = 0;
-  uint64_t hint_bytes = 0;  // of all shards: what a new client downloads
+  uint64_t hint_bytes = 0;  // hints of all shards, or masks of all packs: a new client's download
   double failure_log2 = 0;  // a look-up goes wrong with at most 2 to this
 };
 

@@ -6,21 +6,34 @@
 #include <utility>
 
 #include "host/server/epochs/host_answer_pipeline.h"
+#include "host/server/epochs/packed_answer_pipeline.h"
 #include "src/errors.h"
 
 namespace blindfuse {
+namespace {
+
+std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layout,
+                                              const BatchLimits& limits, size_t slot_count,
+                                              const std::vector<SharedPackingTable>& tables) {
+  if (layout.mode() == Mode::kPacked) {
+    return make_packed_answer_pipeline(engine, layout, tables, slot_count, limits.batch_max,
+                                       limits.packing_threads);
+  }
+  const WireBits bits{layout.query_bits, layout.response_bits};
+  if (auto own = engine.make_answer_pipeline(bits, slot_count, limits.batch_max)) return own;
+  return make_host_answer_pipeline(engine, bits, slot_count, limits.batch_max);
+}
+
+}  // namespace
 
 BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
-                               BatchObserver* observer)
+                               BatchObserver* observer,
+                               const std::vector<SharedPackingTable>& tables)
     : layout_(layout), limits_(limits), observer_(observer) {
   invariant(limits.batch_max >= 1 && limits.queue_max >= 1, "batches and the queue have room");
   // A full queue beside full batches in the engine.
   slots_.resize(limits.queue_max + AnswerPipeline::kDepthMax * limits.batch_max);
-  const WireBits bits{layout.query_bits, layout.response_bits};
-  pipeline_ = engine.make_answer_pipeline(bits, slots_.size(), limits.batch_max);
-  if (!pipeline_) {
-    pipeline_ = make_host_answer_pipeline(engine, bits, slots_.size(), limits.batch_max);
-  }
+  pipeline_ = make_pipeline(engine, layout, limits, slots_.size(), tables);
   worker_ = std::thread([this] { work(); });
 }
 

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/packing/packing_table.h"
 #include "host/server/epochs/pending_answer.h"
 #include "src/engine.h"
 #include "src/layout.h"
@@ -28,8 +29,9 @@
 namespace blindfuse {
 
 struct BatchLimits {
-  size_t batch_max = 32;  // queries in one product, at least 1
-  size_t queue_max = 64;  // queries waiting beside those in the engine, at least 1
+  size_t batch_max = 32;         // queries in one product, at least 1
+  size_t queue_max = 64;         // queries waiting beside those in the engine, at least 1
+  unsigned packing_threads = 0;  // that pack responses, if they are packed; 0: one a processor
 };
 
 // There is no room in the queue, now.
@@ -63,14 +65,17 @@ class BatchScheduler {
 
   // The engine holds the matrix of this layout and is used by the worker alone. Takes (queue_max +
   // 2 batch_max) times a query's room where the engine wants it (src/engine.h). The observer, if
-  // any, outlives the scheduler. Throws EngineTrouble when there is no such room.
+  // any, outlives the scheduler. tables: of every pack, where responses are packed. Throws
+  // EngineTrouble when there is no such room.
   BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
-                 BatchObserver* observer = nullptr);
+                 BatchObserver* observer = nullptr,
+                 const std::vector<SharedPackingTable>& tables = {});
   ~BatchScheduler();
   BatchScheduler(const BatchScheduler&) = delete;
   BatchScheduler& operator=(const BatchScheduler&) = delete;
 
-  // Queues packed queries, whole ones, at least one, one after another. They are copied. What the
+  // Queues packed queries, whole ones, at least one, one after another, with packing keys that
+  // check_packing_keys does not refuse, where responses are packed. They are copied. What the
   // engine has not begun with at the deadline gets no answer. Any number of threads. Throws
   // QueueFull, at once, when not all of them find room; SchedulerStopped.
   std::shared_ptr<PendingAnswer> ask(std::span<const uint8_t> queries,

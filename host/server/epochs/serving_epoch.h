@@ -21,8 +21,8 @@ class ServingEpoch {
   ServingEpoch(LoadedDatabase database, const BatchLimits& limits,
                BatchObserver* observer = nullptr)
       : database_(std::move(database)),
-        scheduler_(
-            std::make_unique<BatchScheduler>(*database_.engine, layout(), limits, observer)) {}
+        scheduler_(std::make_unique<BatchScheduler>(*database_.engine, layout(), limits, observer,
+                                                    database_.packing_tables)) {}
 
   const LoadedDatabase& database() const { return database_; }
   const Layout& layout() const { return database_.manifest.layout; }

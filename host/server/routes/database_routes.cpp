@@ -3,7 +3,7 @@
 #include <span>
 
 #include "host/server/routes/problem.h"
-#include "host/server/routes/shard_selection.h"
+#include "host/server/routes/part_selection.h"
 #include "src/errors.h"
 #include "src/hex.h"
 #include "src/sha256.h"
@@ -22,18 +22,21 @@ std::string tag_of(std::string_view identity) {
   return tag;
 }
 
-ShardSelection selection_of(const httplib::Request& request, uint32_t shard_count) {
+PartSelection selection_of(const httplib::Request& request, const Layout& layout) {
+  const char* part = layout.mode() == Mode::kPacked ? "pack" : "shard";
+  const std::string parameter = std::string(part) + "s";
   for (const auto& [name, value] : request.params) {
     // Ignoring a misspelt parameter would send everything instead of a part.
-    if (name != "shards") {
-      throw Refusal(ProblemKind::kMalformedShards, "the only parameter of a hint is shards");
+    if (name != parameter) {
+      throw Refusal(ProblemKind::kMalformedShards,
+                    "the only parameter of this database's hint is " + parameter);
     }
   }
-  const size_t count = request.get_param_value_count("shards");
-  if (count == 0) return {{0, shard_count - 1}};
-  if (count > 1) throw Refusal(ProblemKind::kMalformedShards, "shards is given twice");
+  const size_t count = request.get_param_value_count(parameter);
+  if (count == 0) return {{0, layout.hint_part_count() - 1}};
+  if (count > 1) throw Refusal(ProblemKind::kMalformedShards, parameter + " is given twice");
   try {
-    return parse_shard_selection(request.get_param_value("shards"), shard_count);
+    return parse_part_selection(request.get_param_value(parameter), layout.hint_part_count(), part);
   } catch (const BadInput& error) {
     throw Refusal(ProblemKind::kMalformedShards, error.what());
   }
@@ -65,9 +68,9 @@ Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch) {
 Resource hint_resource(const std::shared_ptr<const ServingEpoch>& epoch,
                        const httplib::Request& request) {
   const Layout& layout = epoch->layout();
-  const ShardSelection selection = selection_of(request, layout.shard_count);
-  // The same shards of the same epoch are the same bytes, however they were asked for.
-  const std::string identity = epoch->database().epoch + "/" + format_shard_selection(selection);
+  const PartSelection selection = selection_of(request, layout);
+  // The same parts of the same epoch are the same bytes, however they were asked for.
+  const std::string identity = epoch->database().epoch + "/" + format_part_selection(selection);
   const Sha256Digest tag =
       sha256({reinterpret_cast<const uint8_t*>(identity.data()), identity.size()});
   Resource resource{
@@ -77,9 +80,9 @@ Resource hint_resource(const std::shared_ptr<const ServingEpoch>& epoch,
       .parts = {},
       .owner = epoch,
   };
-  for (const ShardRange& shards : selection) {
-    for (uint64_t shard = shards.first; shard <= shards.last; ++shard) {
-      resource.parts.push_back(*epoch->database().hints[shard]);
+  for (const HintParts& parts : selection) {
+    for (uint64_t i = parts.first; i <= parts.last; ++i) {
+      resource.parts.push_back(*epoch->database().hints[i]);
     }
   }
   return resource;

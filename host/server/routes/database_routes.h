@@ -16,8 +16,8 @@ Resource database_resource(const std::shared_ptr<const ServingEpoch>& epoch);
 
 Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch);
 
-// The hints of the shards that the request's parameter `shards` names, in that order; of all shards
-// without it.
+// The hints of the shards that the request's parameter `shards` names, or the masks of the packs
+// that `packs` names where responses are packed, in that order; all without it.
 Resource hint_resource(const std::shared_ptr<const ServingEpoch>& epoch,
                        const httplib::Request& request);
 

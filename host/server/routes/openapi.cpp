@@ -26,6 +26,15 @@ void set_sizes(ordered_json& array, uint64_t bytes, uint64_t count_max) {
       std::string("^[A-Za-z0-9+/]*") + kLast[padding] + std::string(padding, '=') + "$";
 }
 
+// The parts of a hint have one name in each mode, and the other is refused.
+void keep_parameter_of_mode(ordered_json& paths, Mode mode) {
+  ordered_json& parameters = paths["/v1/epochs/{epoch}/hint"]["get"]["parameters"];
+  const char* other = mode == Mode::kPacked ? "shards" : "packs";
+  for (size_t i = parameters.size(); i-- > 0;) {
+    if (parameters[i].value("name", "") == other) parameters.erase(i);
+  }
+}
+
 }  // namespace
 
 std::string openapi_document(const ServingEpoch& epoch, const ServerOptions& options) {
@@ -42,6 +51,7 @@ std::string openapi_document(const ServingEpoch& epoch, const ServerOptions& opt
                           " packed queries, one after another, of " +
                           std::to_string(layout.query_bytes()) + " bytes each.";
   ordered_json& paths = document["paths"];
+  keep_parameter_of_mode(paths, layout.mode());
   if (options.routes == RouteSet::kAllButMetrics) paths.erase("/metrics");
   if (!options.page) paths.erase("/");
   if (options.api_keys) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "host/packing/packing_keys.h"
 #include "host/server/routes/problem.h"
 #include "src/ascii.h"
 #include "src/errors.h"
@@ -33,6 +34,19 @@ BodyFormat format_of(const std::string& content_type, const std::string& content
   }
   throw Refusal(ProblemKind::kUnsupportedMediaType,
                 "queries are application/octet-stream or application/json");
+}
+
+// Throws BadInput, naming the query.
+void check_keys_of(std::span<const uint8_t> queries, const Layout& layout) {
+  const uint64_t words_bytes = layout.query_words_bytes();
+  for (size_t at = 0; at < queries.size(); at += layout.query_bytes()) {
+    try {
+      check_packing_keys(queries.subspan(at, layout.query_bytes()).subspan(words_bytes));
+    } catch (const BadInput& error) {
+      throw BadInput("query " + std::to_string(at / layout.query_bytes() + 1) + ": " +
+                     error.what());
+    }
+  }
 }
 
 Refusal refusal_for_now(ProblemKind kind, const char* detail) {
@@ -79,6 +93,8 @@ std::shared_ptr<PendingAnswer> ask_queries(const QueryRequest& query, std::strin
   thread_local std::string decoded;
   try {
     const auto queries = read_query_body(query.format, body, query.limits, decoded);
+    const Layout& layout = query.epoch->layout();
+    if (layout.mode() == Mode::kPacked) check_keys_of(queries, layout);
     return query.epoch->scheduler().ask(queries, deadline, std::move(on_done));
   } catch (const BadInput& error) {
     throw Refusal(ProblemKind::kMalformedQueries, error.what());

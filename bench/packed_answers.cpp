@@ -1,0 +1,124 @@
+// What packing costs beside the scan: whole answers to packed queries, from the bytes of the query
+// to those of the response, and the product alone, in turns on the same engine. The layout is the
+// planner's for 2^20 keys with values of 1 KB. One thread throughout.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "host/engine_factory.h"
+#include "host/memory.h"
+#include "host/server/epochs/packed_answer_pipeline.h"
+#include "src/little_endian.h"
+#include "src/ring/prime_field.h"
+#include "src/ring/public_polynomials.h"
+
+namespace blindfuse {
+namespace {
+
+using benchmark::Counter;
+using benchmark::State;
+
+constexpr size_t kBatchMax = 64;
+
+Layout planned_layout() {
+  Layout layout;
+  layout.key_count = 1 << 20;
+  layout.shard_count = 32;
+  layout.row_count = 40'960;
+  layout.segment_length = 2048;
+  layout.record = {8, 0, 1024};
+  layout.lwe = find_lwe_params("ring-2048");
+  layout.query_bits = 26;
+  layout.response_bits = 10;
+  layout.hint_bits = 17;
+  check_layout(layout);
+  return layout;
+}
+
+// An engine with a random matrix and tables of random words, made once, as they have 2.2 GB. What
+// they hold does not matter to the time.
+struct Server {
+  const Layout layout = planned_layout();
+  std::unique_ptr<Engine> engine = make_engine("cpu", layout.row_count, layout.column_count(), 1);
+  std::unique_ptr<AnswerPipeline> pipeline;
+
+  Server() {
+    std::mt19937_64 random(1);
+    std::vector<uint8_t> column(layout.row_count);
+    for (uint64_t c = 0; c < layout.column_count(); ++c) {
+      for (size_t i = 0; i < column.size(); i += 8) store_le(&column[i], uint64_t{random()});
+      engine->set_columns(c, column);
+    }
+    engine->seal();
+    std::vector<SharedPackingTable> tables;
+    for (uint32_t i = 0; i < layout.pack_count(); ++i) tables.push_back(random_table(random));
+    pipeline =
+        make_packed_answer_pipeline(*engine, layout, std::move(tables), kBatchMax, kBatchMax, 1);
+    std::vector<uint8_t> query(layout.query_bytes());
+    for (size_t slot = 0; slot < kBatchMax; ++slot) {
+      for (size_t i = 0; i < layout.query_words_bytes(); ++i) {
+        query[i] = static_cast<uint8_t>(random());
+      }
+      for (size_t i = layout.query_words_bytes(); i < query.size(); i += 4) {
+        store_le(&query[i], static_cast<uint32_t>(random() % ring::kPackingModulus));
+      }
+      pipeline->put(slot, query);
+    }
+  }
+
+  static SharedPackingTable random_table(std::mt19937_64& random) {
+    const auto memory = map_memory("a packing table", kTableBytes);
+    auto* words = static_cast<uint32_t*>(memory.get());
+    for (size_t i = 0; i < kTableWords; ++i) {
+      words[i] = static_cast<uint32_t>(random() % ring::kPackingModulus);
+    }
+    return {memory, words};
+  }
+};
+
+Server& server() {
+  static Server made;
+  return made;
+}
+
+// Effective bytes: the matrix once for every query.
+void report(State& state, size_t batch) {
+  const double bytes =
+      static_cast<double>(server().layout.matrix_bytes()) * static_cast<double>(batch);
+  state.counters["bytes_per_second"] =
+      Counter(bytes, Counter::kIsIterationInvariantRate, Counter::OneK::kIs1000);
+}
+
+void PackedAnswers(State& state) {
+  const auto batch = static_cast<size_t>(state.range(0));
+  for (auto _ : state) {
+    server().pipeline->begin(0, batch);
+    benchmark::DoNotOptimize(server().pipeline->finish().data());
+  }
+  report(state, batch);
+}
+
+void ProductsAlone(State& state) {
+  const auto batch = static_cast<size_t>(state.range(0));
+  const Layout& layout = server().layout;
+  std::vector<uint32_t> words(batch * layout.row_count);
+  std::mt19937 random(2);
+  for (uint32_t& word : words) word = static_cast<uint32_t>(random());
+  std::vector<uint32_t> products(batch * layout.column_count());
+  for (auto _ : state) {
+    server().engine->multiply({words.data(), batch, layout.row_count}, {0, layout.row_count},
+                              {products.data(), batch, layout.column_count()});
+  }
+  report(state, batch);
+}
+
+void batches(benchmark::internal::Benchmark* each) {
+  each->ArgName("batch")->Arg(1)->Arg(8)->Arg(64)->Unit(benchmark::kMillisecond);
+}
+BENCHMARK(ProductsAlone)->Apply(batches);
+BENCHMARK(PackedAnswers)->Apply(batches);
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,23 @@
+// Queries for one database, made ahead of the keys in the way that its mode asks for.
+#pragma once
+
+#include <blindfuse/progress.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "client/prepared_query.h"
+#include "src/manifest.h"
+#include "src/system/random.h"
+
+namespace blindfuse {
+
+// Makes `count` queries in one pass over the public matrix, or over the public polynomials where
+// responses are packed: those by the calling thread alone, as one takes some ten milliseconds.
+// thread_count 0: one a processor. `random` is called on the calling thread alone. Throws
+// Cancelled, and what `random` throws.
+std::vector<PreparedQuery> prepare_queries_for(const Manifest& manifest, size_t count,
+                                               unsigned thread_count, const RandomSource& random,
+                                               const ProgressCallback& progress = {});
+
+}  // namespace blindfuse

@@ -1,0 +1,27 @@
+// The second stage of a build where responses are packed: packing tables and masks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "host/database/directory.h"
+#include "host/worker_threads.h"
+#include "src/epoch_table.h"
+
+namespace blindfuse {
+
+struct PackStageResult {
+  std::vector<PackEntry> packs;  // all, in order
+  uint32_t rebuilt = 0;          // of them
+};
+
+// Writes packs/<sha256>.pack and hints/<sha256>.hint, the packed mask, unsynced, for every pack of
+// columns that belong to a shard whose matrix differs from the one noted in `previous`, or whose
+// files are missing or damaged. The matrices of `shards` are written. previous: empty, or the table
+// of an epoch with the same layout and seed. Runs on the host's threads alone; memory: 84 MB for
+// each, up to 16 of them, and 8 bytes a row.
+PackStageResult build_packs(const DatabaseDirectory& directory, const Layout& layout,
+                            const MatrixSeed& seed, const ShardTable& shards,
+                            const EpochTable& previous, WorkerThreads& threads);
+
+}  // namespace blindfuse

@@ -1,0 +1,37 @@
+// Words for each of some queries, in one piece of memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+
+#include "src/errors.h"
+
+namespace blindfuse {
+
+class SlotWords {
+ public:
+  // Not cleared: what is never used never becomes memory. Throws EngineTrouble, naming `what`, when
+  // there are not even addresses for it.
+  SlotWords(const char* what, uint64_t count, uint64_t words_each) try
+      : words_(std::make_unique_for_overwrite<uint32_t[]>(count * words_each)),
+        words_each_(words_each) {
+  } catch (const std::bad_alloc&) {
+    throw EngineTrouble("no memory for the " + std::string(what) + " of " + std::to_string(count) +
+                        " queries, " + std::to_string(count * words_each * sizeof(uint32_t)) +
+                        " bytes; lower --queue-max or --batch-max");
+  }
+
+  // Those of query i.
+  std::span<uint32_t> operator[](uint64_t i) const {
+    return {words_.get() + i * words_each_, words_each_};
+  }
+
+ private:
+  std::unique_ptr<uint32_t[]> words_;
+  uint64_t words_each_;
+};
+
+}  // namespace blindfuse

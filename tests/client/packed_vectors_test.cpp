@@ -1,0 +1,87 @@
+// What a client sends and reads where responses are packed, against tests/vectors/packed.json,
+// which another program made.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/database_description.h"
+#include "client/decoder.h"
+#include "client/query_preparation.h"
+#include "src/errors.h"
+#include "tests/client/fake_server.h"
+
+namespace blindfuse {
+namespace {
+
+// Bytes of which sample_ternary() makes these numbers, each written "-", "0" or "+": one text a
+// call. A byte holds five, as digits in base 3, the lowest first.
+RandomSource scripted(const std::vector<std::string>& texts) {
+  const auto left = std::make_shared<std::deque<std::string>>(texts.begin(), texts.end());
+  return [left](std::span<uint8_t> bytes) {
+    if (left->empty()) throw EngineTrouble("more numbers are asked for than there are");
+    const std::string text = left->front();
+    left->pop_front();
+    std::fill(bytes.begin(), bytes.end(), uint8_t{0});
+    for (size_t i = text.size(); i-- > 0;) {
+      const int digit = text[i] == '-' ? 0 : text[i] == '0' ? 1 : 2;
+      bytes[i / 5] = static_cast<uint8_t>(3 * bytes[i / 5] + digit);
+    }
+  };
+}
+
+// Of s, of e, and of the errors of the packing keys.
+std::vector<std::string> secrets_of(const nlohmann::json& query) {
+  std::vector<std::string> texts;
+  texts.push_back(query.at("s").get<std::string>());
+  texts.push_back(query.at("e").get<std::string>());
+  for (const nlohmann::json& key : query.at("packing_keys")) {
+    texts.push_back(key.at("e").get<std::string>());
+  }
+  return texts;
+}
+
+TEST(PackedVectors, QueriesAndRecordsAreTheFrozenOnes) {
+  const nlohmann::json vectors = read_vectors("packed.json");
+  const DatabaseDescription database(vectors.at("manifest").dump(),
+                                     bytes_of_hex(vectors.at("table")));
+  const Layout& layout = database.layout();
+  for (const nlohmann::json& query : vectors.at("queries")) {
+    SCOPED_TRACE(query.at("name"));
+    const KeyPlace place = database.place(*decode_hex(query.at("key").get<std::string>()));
+    EXPECT_EQ(place.shard, query.at("shard"));
+    EXPECT_EQ(std::vector(place.rows.begin(), place.rows.begin() + place.row_count),
+              query.at("rows"));
+
+    auto prepared = prepare_queries_for(database.manifest(), 1, 1, scripted(secrets_of(query)));
+    Bytes sent(layout.query_bytes());
+    DecodingSecret secret =
+        std::move(prepared.at(0))
+            .encrypt(std::span(place.rows).first(place.row_count), layout.query_bits, sent);
+    EXPECT_EQ(Bytes(sent.begin(), sent.begin() + 64), bytes_of_hex(query.at("query_prefix")));
+    EXPECT_EQ(Bytes(sent.end() - 64, sent.end()), bytes_of_hex(query.at("query_suffix")));
+    EXPECT_EQ(reference_pir::sha256(sent), bytes_of_hex(query.at("query_sha256")));
+
+    Bytes hint;
+    const HintParts parts = layout.hint_parts_of(place.shard);
+    for (uint32_t pack = parts.first; pack <= parts.last; ++pack) {
+      const Bytes mask = bytes_of_hex(vectors.at("packs").at(pack).at("mask"));
+      hint.insert(hint.end(), mask.begin(), mask.end());
+    }
+    const SecretBuffer<uint32_t> words =
+        words_of_shard(layout, place.shard, bytes_of_hex(query.at("response")));
+    const auto record = decode(std::move(secret), layout, place.shard, words.span(), hint);
+    EXPECT_EQ(record, bytes_of_hex(query.at("record")));
+    const std::optional<std::string> value = database.value_in(record, place);
+    ASSERT_EQ(value.has_value(), !query.at("value").is_null());
+    if (value) {
+      EXPECT_EQ(*value, decode_hex(query.at("value").get<std::string>()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,78 @@
+#include "client/query_preparation.h"
+
+#include <blindfuse/errors.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
+#include "client/ring_query.h"
+#include "src/public_matrix.h"
+#include "tests/client/seeded_random.h"
+
+namespace blindfuse {
+namespace {
+
+Manifest manifest_of(const char* lwe) {
+  Manifest manifest;
+  manifest.layout.lwe = find_lwe_params(lwe);
+  manifest.layout.row_count = 2 * 2048;
+  manifest.layout.query_bits = 28;
+  manifest.seed = {4, 5, 6};
+  return manifest;
+}
+
+// What is sent of each, and the secrets.
+std::vector<std::vector<uint8_t>> opened(std::vector<PreparedQuery> queries, size_t query_bytes) {
+  std::vector<std::vector<uint8_t>> all;
+  for (PreparedQuery& query : queries) {
+    std::vector<uint8_t> bytes(query_bytes);
+    const SecretBuffer<uint32_t> secret = std::move(query).encrypt({}, 28, bytes).take();
+    std::transform(secret.span().begin(), secret.span().end(), std::back_inserter(bytes),
+                   [](uint32_t word) { return static_cast<uint8_t>(word); });
+    all.push_back(std::move(bytes));
+  }
+  return all;
+}
+
+TEST(QueryPreparation, IsOfThePublicMatrixWhereThereAreHints) {
+  const Manifest manifest = manifest_of("lwe-1288");
+  const auto made = opened(prepare_queries_for(manifest, 2, 2, seeded_random(1)), 14'336);
+  ASSERT_EQ(made.size(), 2u);
+  const PublicMatrix a(manifest.seed, 1288);
+  EXPECT_EQ(made, opened(prepare_queries(a, 4096, 2, 1, seeded_random(1)), 14'336));
+}
+
+TEST(QueryPreparation, IsOfThePublicPolynomialsWhereResponsesArePacked) {
+  const Manifest manifest = manifest_of("ring-2048");
+  constexpr size_t kBytes = 14'336 + 49'152;
+  EXPECT_EQ(manifest.layout.query_bytes(), kBytes);
+  for (const unsigned threads : {0u, 1u, 3u}) {
+    const auto made = opened(prepare_queries_for(manifest, 2, threads, seeded_random(1)), kBytes);
+    ASSERT_EQ(made.size(), 2u);
+    const ring::PublicPolynomials polynomials(manifest.seed);
+    EXPECT_EQ(made, opened(prepare_ring_queries(polynomials, 4096, 2, seeded_random(1)), kBytes));
+  }
+}
+
+TEST(QueryPreparation, ReportsRowsAndStopsWhenTold) {
+  for (const char* lwe : {"lwe-1288", "ring-2048"}) {
+    SCOPED_TRACE(lwe);
+    uint64_t last = 0;
+    const auto follow = [&](const ClientProgress& progress) {
+      EXPECT_EQ(progress.stage, ClientStage::kPreparingQueries);
+      EXPECT_EQ(progress.total, 4096u);
+      last = progress.done;
+      return true;
+    };
+    prepare_queries_for(manifest_of(lwe), 1, 1, seeded_random(1), follow);
+    EXPECT_EQ(last, 4096u);
+    EXPECT_THROW(prepare_queries_for(manifest_of(lwe), 1, 1, seeded_random(1),
+                                     [](const ClientProgress&) { return false; }),
+                 Cancelled);
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,71 @@
+#include "host/commands/layout_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "src/errors.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+LayoutOptions parsed(const std::string& line) {
+  CLI::App command;
+  LayoutOptions options;
+  options.add_to(command);
+  command.parse(line);
+  return options;
+}
+
+TEST(LayoutOptions, LeaveModeAndSetOpen) {
+  for (const char* line : {"", "--mode auto"}) {
+    EXPECT_EQ(parsed(line).mode(), std::nullopt) << line;
+    EXPECT_EQ(parsed(line).lwe(), nullptr) << line;
+  }
+}
+
+TEST(LayoutOptions, TakeAMode) {
+  EXPECT_EQ(parsed("--mode hint").mode(), Mode::kHint);
+  EXPECT_EQ(parsed("--mode packed").mode(), Mode::kPacked);
+  EXPECT_EQ(parsed("--mode packed").lwe(), nullptr);
+  EXPECT_THROW(parsed("--mode ring"), CLI::ValidationError);
+}
+
+TEST(LayoutOptions, TakeASetForItsMode) {
+  for (const char* also : {"", " --mode auto", " --mode hint"}) {
+    const LayoutOptions options = parsed("--params lwe-1572" + std::string(also));
+    EXPECT_EQ(options.mode(), Mode::kHint) << also;
+    EXPECT_EQ(options.lwe(), find_lwe_params("lwe-1572")) << also;
+  }
+  EXPECT_EQ(parsed("--params ring-2048").mode(), Mode::kPacked);
+  EXPECT_EQ(parsed("--mode packed --params ring-2048").mode(), Mode::kPacked);
+}
+
+TEST(LayoutOptions, RefuseASetOfTheOtherMode) {
+  const LayoutOptions lattice = parsed("--mode packed --params lwe-1774");
+  EXPECT_THROW(lattice.mode(), Misuse);
+  EXPECT_THAT(support::bad_input_of([&] { lattice.mode(); }),
+              AllOf(HasSubstr("--mode packed and --params lwe-1774"),
+                    HasSubstr("lwe-1774 is for --mode hint"), HasSubstr("takes ring-2048")));
+  const LayoutOptions ring = parsed("--mode hint --params ring-2048");
+  EXPECT_THAT(support::bad_input_of([&] { ring.mode(); }),
+              AllOf(HasSubstr("ring-2048 is for --mode packed"),
+                    HasSubstr("takes lwe-1774, lwe-1572, lwe-1288")));
+}
+
+TEST(LayoutOptions, SayWhatTheDefaultsAre) {
+  CLI::App command;
+  LayoutOptions options;
+  options.add_to(command);
+  EXPECT_THAT(command.get_option("--params")->get_description(),
+              HasSubstr("lwe-1774 for hint, ring-2048 for packed"));
+}
+
+}  // namespace
+}  // namespace blindfuse

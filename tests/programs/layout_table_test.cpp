@@ -1,0 +1,64 @@
+#include "host/commands/layout_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace blindfuse {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Three packs, the last of 904 columns.
+Layout layout_with(const char* set) {
+  Layout layout;
+  layout.key_count = 5000;
+  layout.shard_count = 5;
+  layout.row_count = 2048;
+  layout.segment_length = 256;
+  layout.record = {8, 0, 992};
+  layout.lwe = find_lwe_params(set);
+  layout.query_bits = 26;
+  layout.response_bits = 12;
+  layout.hint_bits = 20;
+  return layout;
+}
+
+TEST(LayoutTable, JsonTellsTheModes) {
+  const nlohmann::json hint = layout_json(layout_with("lwe-1774"));
+  EXPECT_EQ(hint.at("mode"), "hint");
+  EXPECT_EQ(hint.at("pack_count"), 0);
+  EXPECT_EQ(hint.at("packing_table_bytes"), 0);
+  EXPECT_EQ(hint.at("query_bytes"), 6656);
+  EXPECT_EQ(hint.at("hint_bytes"), 1774 * 5000 * 20 / 8);
+  const nlohmann::json packed = layout_json(layout_with("ring-2048"));
+  EXPECT_EQ(packed.at("mode"), "packed");
+  EXPECT_EQ(packed.at("pack_count"), 3);
+  EXPECT_EQ(packed.at("packing_table_bytes"), 3 * 2047 * 3 * 2048 * 4);
+  EXPECT_EQ(packed.at("query_bytes"), 6656 + 49'152);
+  EXPECT_EQ(packed.at("hint_bytes"), 3 * 2048 * 20 / 8);
+}
+
+TEST(LayoutTable, ATableIsOfOneMode) {
+  const std::vector<Plan> hint = {{layout_with("lwe-1774"), 1, 2}};
+  const std::string hint_table = plan_table(hint, hint[0], 5);
+  EXPECT_THAT(hint_table, HasSubstr("      hint     matrix  log2 fail"));
+  EXPECT_THAT(hint_table, Not(HasSubstr("packing")));
+  const std::vector<Plan> packed = {{layout_with("ring-2048"), 1, 2}};
+  const std::string packed_table = plan_table(packed, packed[0], 5);
+  EXPECT_THAT(packed_table, HasSubstr("     masks     matrix    packing  log2 fail"));
+  EXPECT_THAT(packed_table, HasSubstr("   15.4 kB    10.2 MB   150.9 MB "));
+  for (const std::string& table : {hint_table, packed_table}) {
+    // Heading and row end at the same place.
+    ASSERT_EQ(std::ranges::count(table, '\n'), 2) << table;
+    EXPECT_EQ(2 * (table.find('\n') + 1), table.size()) << table;
+    EXPECT_THAT(table, HasSubstr("\n*      5       2048     26/12/20"));
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,168 @@
+#include "host/server/epochs/packed_answer_pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <thread>
+
+#include "host/engine_factory.h"
+#include "host/server/epochs/batch_scheduler.h"
+#include "tests/server/ask_and_wait.h"
+#include "tests/server/packed_database.h"
+
+namespace blindfuse::server_testing {
+namespace {
+
+using support::as_bytes;
+
+// Responses of a batch, one after another, taken apart.
+std::vector<std::string> taken_apart(std::span<const uint8_t> responses) {
+  std::vector<std::string> all;
+  EXPECT_EQ(responses.size() % kPackedResponseBytes, 0u);
+  for (size_t at = 0; at < responses.size(); at += kPackedResponseBytes) {
+    const auto one = responses.subspan(at, kPackedResponseBytes);
+    all.emplace_back(one.begin(), one.end());
+  }
+  return all;
+}
+
+// The seeds are those of the queries that are in the slots.
+void expect_batch(AnswerPipeline& pipeline, size_t first, const std::vector<uint64_t>& seeds) {
+  pipeline.begin(first, seeds.size());
+  const std::vector<std::string> found = taken_apart(pipeline.finish());
+  ASSERT_EQ(found.size(), seeds.size());
+  for (size_t i = 0; i < seeds.size(); ++i) {
+    EXPECT_TRUE(found[i] == packed_response(seeds[i])) << "slot " << first + i;
+  }
+}
+
+TEST(PackedAnswerPipeline, AnswersAsThePackerDoesOnAnyNumberOfThreads) {
+  const auto engine = packed_engine(make_engine("cpu", kPackedRows, kPackedColumns, 1));
+  for (const unsigned threads : {1u, 2u, 5u}) {
+    SCOPED_TRACE(std::to_string(threads) + " threads");
+    const auto pipeline = make_packed_answer_pipeline(*engine, packed_layout(),
+                                                      random_packing_tables(), 7, 5, threads);
+    EXPECT_EQ(pipeline->depth(), 1u);
+    for (uint64_t slot = 0; slot < 7; ++slot) pipeline->put(slot, as_bytes(packed_query(slot)));
+    expect_batch(*pipeline, 0, {0});
+    expect_batch(*pipeline, 1, {1, 2, 3, 4, 5});
+    expect_batch(*pipeline, 5, {5, 6});
+    // Another query in a slot that was used, and one in two slots.
+    pipeline->put(3, as_bytes(packed_query(6)));
+    expect_batch(*pipeline, 2, {2, 6, 4});
+    // A batch that was begun is over when it was finished.
+    expect_batch(*pipeline, 0, {0, 1});
+  }
+}
+
+TEST(PackedAnswerPipeline, MovesQueriesWithTheirKeys) {
+  const auto engine = packed_engine();
+  const auto pipeline =
+      make_packed_answer_pipeline(*engine, packed_layout(), random_packing_tables(), 6, 3, 2);
+  for (uint64_t slot = 0; slot < 6; ++slot) pipeline->put(slot, as_bytes(packed_query(slot)));
+  pipeline->move(2, 1);
+  pipeline->move(5, 2);
+  expect_batch(*pipeline, 0, {0, 2, 5});
+}
+
+// The same words ask with other keys, and other words with the same keys.
+TEST(PackedAnswerPipeline, KeepsWordsAndKeysTogether) {
+  PackedQuery words_of_others(0);
+  words_of_others.numbers = PackedQuery(1).numbers;
+  const std::string response_of_others = packed_response(words_of_others);
+  ASSERT_NE(response_of_others, packed_response(0));
+  ASSERT_NE(response_of_others, packed_response(1));
+  const auto engine = packed_engine();
+  const auto pipeline =
+      make_packed_answer_pipeline(*engine, packed_layout(), random_packing_tables(), 3, 3, 2);
+  pipeline->put(0, as_bytes(packed_query(0)));
+  pipeline->put(1, as_bytes(words_of_others.bytes()));
+  pipeline->put(2, as_bytes(packed_query(1)));
+  pipeline->begin(0, 3);
+  const std::vector<std::string> found = taken_apart(pipeline->finish());
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_TRUE(found[0] == packed_response(0));
+  EXPECT_TRUE(found[1] == response_of_others);
+  EXPECT_TRUE(found[2] == packed_response(1));
+}
+
+class PackedScheduler : public ::testing::Test {
+ protected:
+  std::unique_ptr<BatchScheduler> scheduler(const BatchLimits& limits) {
+    return std::make_unique<BatchScheduler>(*engine_, packed_layout(), limits, nullptr,
+                                            random_packing_tables());
+  }
+  static std::future<std::string> ask(BatchScheduler& scheduler, uint64_t seed) {
+    return ask_later(scheduler, as_bytes(packed_query(seed)));
+  }
+
+  const std::shared_ptr<TestEngine::Control> control_ = std::make_shared<TestEngine::Control>();
+  const std::unique_ptr<Engine> engine_ =
+      packed_engine(std::make_unique<TestEngine>(control_, kPackedRows, kPackedColumns));
+};
+
+TEST_F(PackedScheduler, BringsWhatWaitsIntoBatches) {
+  const auto scheduler = this->scheduler({.batch_max = 3, .queue_max = 5, .packing_threads = 2});
+  control_->hold();
+  std::vector<std::future<std::string>> answers;
+  answers.push_back(ask(*scheduler, 0));
+  control_->wait_for_batches(1);
+  for (uint64_t seed = 1; seed <= 5; ++seed) answers.push_back(ask(*scheduler, seed));
+  control_->release();
+  for (uint64_t seed = 0; seed <= 5; ++seed) {
+    EXPECT_TRUE(answers[seed].get() == packed_response(seed)) << seed;
+  }
+  EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 3, 2}));
+}
+
+TEST_F(PackedScheduler, AnswersSeveralQueriesOfOneCallInOrder) {
+  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 3, .packing_threads = 1});
+  std::string queries, expected;
+  for (const uint64_t seed : {4u, 0u, 2u}) {
+    queries += packed_query(seed);
+    expected += packed_response(seed);
+  }
+  EXPECT_TRUE(ask_and_wait(*scheduler, as_bytes(queries)) == expected);
+}
+
+// Queries are moved over those that nobody waits for, and their keys with them.
+TEST_F(PackedScheduler, LeavesOutWhomNobodyWaitsFor) {
+  const auto scheduler = this->scheduler({.batch_max = 4, .queue_max = 8, .packing_threads = 2});
+  for (const unsigned gone : {0b0001u, 0b0110u, 0b1101u}) {
+    SCOPED_TRACE(gone);
+    control_->hold();
+    const size_t begun = control_->batches.size();
+    auto first = ask(*scheduler, 0);
+    control_->wait_for_batches(begun + 1);
+    std::vector<std::shared_ptr<PendingAnswer>> answers;
+    for (unsigned i = 0; i < 4; ++i) {
+      const std::string query = packed_query(1 + i);
+      answers.push_back(scheduler->ask(as_bytes(query)));
+    }
+    for (unsigned i = 0; i < 4; ++i) {
+      if ((gone >> i & 1) != 0) {
+        EXPECT_TRUE(answers[i]->drop());
+      }
+    }
+    control_->release();
+    EXPECT_TRUE(first.get() == packed_response(0));
+    for (unsigned i = 0; i < 4; ++i) {
+      if ((gone >> i & 1) != 0) continue;
+      while (!answers[i]->is_done()) std::this_thread::yield();
+      EXPECT_TRUE(answers[i]->responses() == packed_response(1 + i)) << i;
+    }
+    while (scheduler->waiting_count() > 0) std::this_thread::yield();
+  }
+}
+
+TEST_F(PackedScheduler, AFailureConcernsItsBatchAlone) {
+  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 2, .packing_threads = 1});
+  control_->fail(true);
+  EXPECT_THROW(ask(*scheduler, 0).get(), EngineTrouble);
+  control_->fail(false);
+  EXPECT_TRUE(ask(*scheduler, 1).get() == packed_response(1));
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing

@@ -1,0 +1,196 @@
+// A database of packed responses over HTTP: its masks, and queries with packing keys.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "host/server/http_server.h"
+#include "src/base64.h"
+#include "tests/server/loopback_client.h"
+#include "tests/server/packed_database.h"
+
+namespace blindfuse::server_testing {
+namespace {
+
+using support::as_bytes;
+using ::testing::HasSubstr;
+
+constexpr size_t kKeyWords = kKeysBytes / 4;
+constexpr uint32_t kModulus = 4'294'955'009;
+
+std::string json_of(const std::vector<std::string>& queries) {
+  auto list = nlohmann::json::array();
+  for (const std::string& query : queries) list.push_back(encode_base64(as_bytes(query)));
+  return nlohmann::json{{"queries", list}}.dump();
+}
+
+std::string joined(const std::vector<std::string>& queries) {
+  std::string all;
+  for (const std::string& query : queries) all += query;
+  return all;
+}
+
+class PackedRoutes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const BatchLimits limits{.batch_max = 4, .queue_max = 8, .packing_threads = 2};
+    epochs_ = std::make_unique<ServedEpochs>(
+        std::make_shared<const ServingEpoch>(packed_database(), limits, &metrics_));
+    ServerOptions options;
+    options.http_threads = 2;
+    options.queries_per_request_max = 3;
+    server_ =
+        std::make_unique<HttpServer>(*epochs_, metrics_, ListeningSocket(ListenAddress{}), options);
+  }
+
+  const LoadedDatabase& database() const { return epochs_->current()->database(); }
+  std::string path(const std::string& rest) const {
+    return "/v1/epochs/" + database().epoch + rest;
+  }
+  HttpResponse get(const std::string& rest, const std::string& headers = "") const {
+    return LoopbackClient(server_->url()).ask(get_request(path(rest), headers));
+  }
+  std::string masks(uint32_t first, uint32_t last) const {
+    return hints_of(database(), first, last);
+  }
+  std::string binary(const std::vector<std::string>& queries) const {
+    return post_request(path("/queries"), "application/octet-stream", joined(queries));
+  }
+  std::string json(const std::vector<std::string>& queries) const {
+    return post_request(path("/queries"), "application/json", json_of(queries));
+  }
+
+  // Refused after the body was read; and the next query on the same connection is answered.
+  void expect_malformed(const std::string& request, const std::string& detail) const {
+    LoopbackClient client(server_->url());
+    const HttpResponse response = client.ask(request);
+    EXPECT_EQ(response.status, 400);
+    EXPECT_EQ(response.problem(), "malformed-queries");
+    EXPECT_EQ(response.detail(), detail);
+    const HttpResponse next = client.ask(binary({packed_query(0)}));
+    EXPECT_EQ(next.status, 200);
+    EXPECT_TRUE(next.body == packed_response(0));
+  }
+
+  ServerMetrics metrics_;
+  std::unique_ptr<ServedEpochs> epochs_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(PackedRoutes, AnswersQueriesWithTheirKeys) {
+  const std::vector<std::string> queries = {packed_query(0), packed_query(1), packed_query(2)};
+  ASSERT_EQ(queries[0].size(), 7'168u + 49'152);
+  LoopbackClient client(server_->url());
+  HttpResponse response = client.ask(binary(queries));
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.header("content-type"), "application/octet-stream");
+  EXPECT_TRUE(response.body == packed_response(0) + packed_response(1) + packed_response(2));
+  response = client.ask(json({queries[2], queries[0]}));
+  EXPECT_EQ(response.status, 200);
+  const auto list = nlohmann::json::parse(response.body).at("responses");
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_TRUE(list[0] == encode_base64(as_bytes(packed_response(2))));
+  EXPECT_TRUE(list[1] == encode_base64(as_bytes(packed_response(0))));
+}
+
+TEST_F(PackedRoutes, RefusesKeyWordsThatAreNotBelowTheModulus) {
+  const auto detail = [](int query, size_t place, uint32_t word) {
+    return "query " + std::to_string(query) + ": word " + std::to_string(place) +
+           " of the packing keys is " + std::to_string(word) + ", and has to be below 4294955009";
+  };
+  const std::string good = packed_query(1);
+  for (const size_t place : {size_t{0}, size_t{5'000}, kKeyWords - 1}) {
+    for (const uint32_t word : {kModulus, UINT32_MAX}) {
+      SCOPED_TRACE(std::to_string(place) + " is " + std::to_string(word));
+      PackedQuery bad(2);
+      bad.set_key_word(place, word);
+      expect_malformed(binary({bad.bytes()}), detail(1, place, word));
+      expect_malformed(json({bad.bytes()}), detail(1, place, word));
+      expect_malformed(binary({good, bad.bytes()}), detail(2, place, word));
+      expect_malformed(json({good, bad.bytes(), good}), detail(2, place, word));
+    }
+  }
+  PackedQuery largest(2);
+  largest.set_key_word(0, kModulus - 1);
+  largest.set_key_word(kKeyWords - 1, kModulus - 1);
+  const HttpResponse response = LoopbackClient(server_->url()).ask(binary({largest.bytes()}));
+  EXPECT_EQ(response.status, 200);
+  EXPECT_TRUE(response.body == packed_response(largest));
+}
+
+// As in the mode of hints, and anything else that is no whole query.
+TEST_F(PackedRoutes, RefusesQueriesWithoutTheirKeys) {
+  const std::string query = packed_query(0);
+  for (const size_t length : {size_t{7'168}, size_t{49'152}, query.size() - 1, query.size() + 1,
+                              2 * query.size() - 49'152}) {
+    const std::string body = (query + query).substr(0, length);
+    LoopbackClient client(server_->url());
+    const HttpResponse response =
+        client.ask(post_request(path("/queries"), "application/octet-stream", body));
+    EXPECT_EQ(response.status, 400) << length;
+    EXPECT_EQ(response.problem(), "malformed-queries");
+    EXPECT_EQ(response.detail(), "the body has " + std::to_string(length) +
+                                     " bytes; expected 1 to 3 queries of 56320 bytes each");
+  }
+  expect_malformed(json({query.substr(0, 7'168)}),
+                   "query 1 has 9560 base64 characters; expected 75096 for 56320 bytes");
+  expect_malformed(json({query, query.substr(0, 7'168)}),
+                   "query 2 has 9560 base64 characters; expected 75096 for 56320 bytes");
+}
+
+TEST_F(PackedRoutes, GivesTheTableOfShardsAndPacks) {
+  const HttpResponse response = get("/shards");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body.size(), 5u * 112 + 2 * 64);
+  for (uint32_t pack = 0; pack < 2; ++pack) {
+    const std::string whole = masks(pack, pack);
+    const Sha256Digest mask = sha256(as_bytes(whole));
+    EXPECT_EQ(response.body.substr(5 * 112 + pack * 64 + 32, 32),
+              std::string(mask.begin(), mask.end()));
+  }
+}
+
+TEST_F(PackedRoutes, GivesTheMasksThatAreAskedFor) {
+  EXPECT_EQ(get("/hint").body.size(), 2u * 4'608);
+  EXPECT_EQ(get("/hint").body, masks(0, 1));
+  EXPECT_EQ(get("/hint?packs=0-1").body, masks(0, 1));
+  EXPECT_EQ(get("/hint?packs=0").body, masks(0, 0));
+  EXPECT_EQ(get("/hint?packs=1,0").body, masks(1, 1) + masks(0, 0));
+  EXPECT_EQ(get("/hint?packs=1%2C0").body, masks(1, 1) + masks(0, 0));
+  EXPECT_EQ(get("/hint?packs=0-1").header("etag"), get("/hint").header("etag"));
+  EXPECT_NE(get("/hint?packs=1").header("etag"), get("/hint").header("etag"));
+  const HttpResponse response = get("/hint?packs=1");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.header("content-type"), "application/octet-stream");
+  EXPECT_EQ(response.header("cache-control"), "public, max-age=31536000, immutable");
+}
+
+TEST_F(PackedRoutes, SendsRangesOfMasks) {
+  const std::string whole = masks(1, 1) + masks(0, 0);
+  const HttpResponse response = get("/hint?packs=1,0", "Range: bytes=4600-4615\r\n");
+  EXPECT_EQ(response.status, 206);
+  EXPECT_EQ(response.body, whole.substr(4'600, 16)) << "of both";
+  EXPECT_EQ(response.header("content-range"), "bytes 4600-4615/9216");
+  EXPECT_EQ(get("/hint?packs=1", "Range: bytes=-5\r\n").body, masks(1, 1).substr(4'603));
+  EXPECT_EQ(get("/hint?packs=1", "Range: bytes=4608-\r\n").status, 416);
+}
+
+TEST_F(PackedRoutes, RefusesPacksThatAreNoneAndShards) {
+  const auto detail_of = [&](const std::string& rest) {
+    const HttpResponse response = get(rest);
+    EXPECT_EQ(response.status, 400) << rest;
+    EXPECT_EQ(response.problem(), "malformed-shards");
+    return response.detail();
+  };
+  EXPECT_EQ(detail_of("/hint?packs=2"), "part 1 of packs goes beyond the last pack, 1");
+  // There are five shards, and two packs.
+  EXPECT_EQ(detail_of("/hint?packs=0,1-4"), "part 2 of packs goes beyond the last pack, 1");
+  EXPECT_EQ(detail_of("/hint?packs=1,1"), "pack 1 is named twice");
+  EXPECT_THAT(detail_of("/hint?packs="), HasSubstr("is not a pack or a range of packs"));
+  EXPECT_EQ(detail_of("/hint?packs=0&packs=1"), "packs is given twice");
+  for (const char* rest : {"/hint?shards=0", "/hint?shards=0-1", "/hint?packs=0&shards=0",
+                           "/hint?shards=0&packs=0", "/hint?pack=0"}) {
+    EXPECT_EQ(detail_of(rest), "the only parameter of this database's hint is packs");
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse::server_testing
