@@ -55,16 +55,21 @@ export interface DatabaseInfo {
   readonly valueBytesMax: number;
   readonly queryBytes: number;
   readonly responseBytes: number;
-  /** Of all shards: what a first visit downloads. */
+  /** Hints of all shards, or masks: what a first visit downloads. */
   readonly hintBytes: number;
   /** What the server reads to answer one query. */
   readonly databaseBytes: number;
   readonly parameterSet: string;
+  /** 'packed': there are masks instead of hints, which are smaller, and queries carry packing keys. */
+  readonly mode: 'hint' | 'packed';
 }
 
 export interface SyncResult {
   epoch: string;
   shardCount: number;
+  /** Hints of shards, or masks of packs. */
+  partCount: number;
+  /** Of those parts. */
   shardsFetched: number;
   bytesFetched: number;
   hintBytes: number;

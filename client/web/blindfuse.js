@@ -183,8 +183,8 @@ class Client {
 
   async sync({verify = false, signal} = {}) {
     const reply = await this.#ask({op: 'sync', verify: Boolean(verify)}, signal);
-    const {epoch, shardCount, shardsFetched, bytesFetched, hintBytes, seconds} = reply;
-    return {epoch, shardCount, shardsFetched, bytesFetched, hintBytes, seconds};
+    const {epoch, shardCount, partCount, shardsFetched, bytesFetched, hintBytes, seconds} = reply;
+    return {epoch, shardCount, partCount, shardsFetched, bytesFetched, hintBytes, seconds};
   }
 
   async get(key, {signal} = {}) {

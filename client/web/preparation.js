@@ -89,7 +89,9 @@ export class Preparer {
   // Makes `count` more queries. Gives the last answer.
   async prepare(count) {
     this.addHelpers();
-    const {panels, bytes: secrets} = callCore(this.core, {op: 'beginPrepare', count});
+    const begun = callCore(this.core, {op: 'beginPrepare', count});
+    const {panels, bytes: secrets} = begun;
+    if (panels === 0) return begun;
     const size = Math.max(panelsMin, Math.ceil(panels / (8 * (this.helpers.length + 1))));
     let left = [];
     for (let first = 0; first < panels; first += size) left.push([first, Math.min(first + size, panels)]);

@@ -66,10 +66,20 @@ def test_look_up_says_what_it_took(words: blindfuse.Client) -> None:
         assert answer.total_seconds >= answer.server_seconds > 0
 
 
+def test_packed_responses(tmp_path: Path, cache: Path) -> None:
+    built = blindfuse.Database.build({f"word {i}": f"meaning {i}" for i in range(300)}, tmp_path / "db", mode="packed")
+    with built.serve(threads=1) as server, server.connect(cache=cache) as words:
+        assert (words.info.mode, words.info.parameter_set) == ("packed", "ring-2048")
+        result = words.sync()
+        assert result.shards_fetched == result.part_count > 0
+        assert words.info.hint_bytes < 50_000 < words.info.query_bytes
+        assert words.get_many(["word 7", "nowl"]) == {"word 7": b"meaning 7", "nowl": None}
+
+
 def test_info_sync_and_prepare(words: blindfuse.Client, database: blindfuse.Database) -> None:
     info = words.info
     assert (info.epoch, info.key_count, info.is_index) == (database.report.epoch, 2003, False)
-    assert info.parameter_set == "lwe-1774" and info.failure_log2 <= -40
+    assert info.parameter_set == "lwe-1774" and info.mode == "hint" and info.failure_log2 <= -40
     result = words.sync(verify=True)
     assert (result.epoch, result.shards_fetched, result.hint_bytes) == (info.epoch, 0, info.hint_bytes)
     words.prepare(3)

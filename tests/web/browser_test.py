@@ -170,6 +170,13 @@ class RealClient(PageTest):
         page.get_by_text("This database has numbers for keys").wait_for()
         self.assertIn("hot bean juice", self.look_up(page, "1"))
 
+    def test_looks_up_packed_responses(self):
+        database = build_database(options.blindfuse, VALUES, self.folder, "packed", ["--mode", "packed"])
+        page = self.open(self.serve(database=database).url)
+        self.await_ready(page)
+        self.assertEqual(self.look_up(page, "tea"), "hot leaf juice")
+        self.assertEqual(self.look_up(page, "cocoa"), "hot chocolate")
+
     def test_can_be_left_out(self):
         server = self.serve("--no-page")
         for path in ("", "page/page.js", "client/blindfuse.js"):
@@ -184,7 +191,7 @@ class ClientAlone(PageTest):
     def setUpClass(cls):
         super().setUpClass()
         lines = [b"k%d\tv%d" % (i, i) + b"." * 300 for i in range(60_000)]
-        cls.database = build_database(options.blindfuse, lines, cls.folder, "many")
+        cls.database = build_database(options.blindfuse, lines, cls.folder, "many", ["--mode", "hint"])
 
     def visit(self, replaced=None):
         """A page beside the client, some of whose files are other ones."""
@@ -220,6 +227,21 @@ class ClientAlone(PageTest):
             client.prepare(1)))];""")
         self.assertEqual(values, [f"v{i}" + "." * 300 for i in range(150)])
         self.assertEqual(left["code"], "bad-input")
+
+    def test_looks_up_packed_responses(self):
+        lines = [b"k%d\tv%d" % (i, i) + b"." * 100 for i in range(500)]
+        self.server = self.serve(database=build_database(options.blindfuse, lines, self.folder, "packed", ["--mode", "packed"]))
+        mode, synced, ready, values = self.run_in(self.visit(), """
+          const client = await connect('/', {prepareAhead: 0});
+          const synced = await client.sync();
+          await client.prepare(2);
+          const ready = client.preparedCount;
+          const values = await client.getMany([...Array.from({length: 70}, (_, i) => 'k' + 7 * i), 'nowhere']);
+          return [client.info.mode, synced, ready, values.map((value) => value && new TextDecoder().decode(value))];""")
+        self.assertEqual((mode, ready), ("packed", 2))
+        self.assertEqual(synced["partCount"], synced["shardsFetched"])
+        self.assertLess(synced["bytesFetched"], 50_000)
+        self.assertEqual(values, [f"v{7 * i}" + "." * 100 for i in range(70)] + [None])
 
     def test_replaces_a_worker_that_broke(self):
         # As a module does that ran out of its stack.
@@ -352,7 +374,7 @@ class StandIn(PageTest):
 
     def test_says_what_is_wrong(self):
         for code, title in (("busy", "The server is busy"), ("connection", "The server does not answer"),
-                            ("storage", "What this browser kept of the hints is damaged"), ("machine", "This browser cannot do it"),
+                            ("storage", "What this browser kept of the database is damaged"), ("machine", "This browser cannot do it"),
                             ("protocol", "That did not work")):
             page = self.show(lookUp=[{"code": code, "message": "so it is"}])
             self.await_ready(page)

@@ -32,7 +32,7 @@ class FakeClient {
   info = {
     epoch: 'd73341c9c1737d855d3550b71add18a0ef7fb68d7f12de81cc0896404ac9a3be', kind: 'keyword', keyCount: 147_306,
     rowCount: 23_552, shardCount: 8, queryBytes: 73_600, responseBytes: 3_458, hintBytes: 7_550_144,
-    parameterSet: 'lwe-1774', ...fake.info,
+    parameterSet: 'lwe-1774', mode: 'hint', ...fake.info,
   };
   storage = fake.storage;
   storageReason = fake.storage === 'memory' ? 'it is a private window' : null;

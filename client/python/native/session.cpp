@@ -130,7 +130,7 @@ nb::tuple Session::sync(bool verify, nb::handle progress, const Stop* stop) {
       call(progress, stop, [verify](Client& client, const std::stop_token& token) {
         return client.sync(verify, token);
       });
-  return nb::make_tuple(result.epoch, result.shard_count, result.shards_fetched,
+  return nb::make_tuple(result.epoch, result.shard_count, result.part_count, result.shards_fetched,
                         result.bytes_fetched, result.hint_bytes, result.seconds);
 }
 
@@ -139,8 +139,8 @@ nb::tuple Session::database(nb::handle progress, const Stop* stop) {
     return client.database(token);
   });
   return nb::make_tuple(info.epoch, info.is_index, info.key_count, info.value_bytes_max,
-                        info.parameter_set, info.row_count, info.shard_count, info.query_bytes,
-                        info.response_bytes, info.hint_bytes, info.failure_log2);
+                        info.parameter_set, info.mode, info.row_count, info.shard_count,
+                        info.query_bytes, info.response_bytes, info.hint_bytes, info.failure_log2);
 }
 
 void Session::prepare(size_t count, nb::handle progress, const Stop* stop) {

@@ -11,7 +11,8 @@
 //
 // Queries are prepared by several workers, each with a module of its own (preparation.h):
 //
-//   beginPrepare  count; gives "panels", and as bytes what the others need
+//   beginPrepare  count; gives "panels", and as bytes what the others need; no panels: all is done,
+//                 and nothing is to be added or ended
 //   prepareHere   first, last: these panels, by this module
 //   prepareThere  first, last, and as `keys` those bytes: by a module that need not be connected;
 //                 gives the products as bytes
@@ -132,6 +133,7 @@ class Core {
             {"responseBytes", layout.response_bytes()},
             {"hintBytes", layout.hint_bytes()},
             {"databaseBytes", layout.matrix_bytes()},
+            {"mode", mode_name(layout.mode())},
             {"parameterSet", layout.lwe->name}};
   }
 
@@ -156,6 +158,7 @@ class Core {
     const SyncResult result = session_->sync(verify);
     return {{"epoch", result.epoch},
             {"shardCount", result.shard_count},
+            {"partCount", result.part_count},
             {"shardsFetched", result.shards_fetched},
             {"bytesFetched", result.bytes_fetched},
             {"hintBytes", result.hint_bytes},
@@ -165,6 +168,11 @@ class Core {
   json begin_prepare(size_t count, std::vector<uint8_t>& bytes) {
     preparation_.reset();
     const Manifest& manifest = session_->database().manifest();
+    if (manifest.layout.mode() == Mode::kPacked) {
+      // A few tens of milliseconds: less than handing parts of it around would take.
+      session_->prepare(count);
+      return {{"panels", 0}};
+    }
     begun_at_ = steady_clock::now();
     preparation_.emplace(PublicMatrix(manifest.seed, manifest.layout.lwe->dimension),
                          manifest.layout.row_count, count);

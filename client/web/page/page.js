@@ -1,4 +1,4 @@
-// The page: connects, downloads the hints with the visitor's consent, looks keys up, and shows what the server saw of it.
+// The page: connects, downloads the hints, or masks, with the visitor's consent, looks keys up, and shows what the server saw of it.
 
 import { answerOf } from './answer.js';
 import { Evidence } from './evidence.js';
@@ -75,7 +75,7 @@ function agreeToDownload(bytes) {
   if (bytes <= ASK_ABOVE_BYTES || consent.given(bytes)) return Promise.resolve();
   return new Promise((resolve) => {
     setup.ask('This database wants a large download first',
-      `Before the first look-up this browser needs the hints: ${size(bytes)}, once for each version of the database. ` +
+      `Before the first look-up this browser needs ${size(bytes)}, once for each version of the database. ` +
       'They are the same for everyone, so fetching them says nothing about what you will ask.',
       `Download ${size(bytes)}`, () => {
         consent.give(bytes);
@@ -134,7 +134,7 @@ async function getReady(mine) {
   if (client.preparedCount === 0) await client.prepare(1);
   if (mine !== attempt) return false;
   setup.hide();
-  const kept = client.storage === 'persistent' ? 'The hints are kept in this browser for the next visit.' :
+  const kept = client.storage === 'persistent' ? 'What it fetched is kept in this browser for the next visit.' :
     `The next visit downloads again: ${client.storageReason}.`;
   say(`Ready. ${kept}`);
   return true;
@@ -160,7 +160,7 @@ function report(error, again) {
   const texts = {
     connection: ['The server does not answer', 'It may have stopped, or the network is down.'],
     busy: ['The server is busy', 'It has more look-ups waiting than it takes. Yours was not answered.'],
-    storage: ['What this browser kept of the hints is damaged', 'They are fetched again, as far as they need to be.'],
+    storage: ['What this browser kept of the database is damaged', 'They are fetched again, as far as they need to be.'],
     machine: ['This browser cannot do it', error.message],
     'epoch-gone': [NEW_VERSION, 'Fetch it, and look up again.'],
   };

@@ -28,9 +28,10 @@ class SyncResult:
 
     epoch: str
     shard_count: int
-    shards_fetched: int
-    bytes_fetched: int  # of hints and shard table
-    hint_bytes: int  # of all shards
+    part_count: int  # hints of shards, or masks of packs
+    shards_fetched: int  # of those parts
+    bytes_fetched: int  # of them, and of the table of shards and packs
+    hint_bytes: int  # of all of them
     seconds: float
 
 
@@ -43,9 +44,10 @@ class DatabaseInfo:
     key_count: int
     value_bytes_max: int
     parameter_set: str  # "lwe-1774"
+    mode: str  # "hint"; "packed": masks instead, which are smaller, and queries carry packing keys
     row_count: int  # of every shard: the words of a query
     shard_count: int
     query_bytes: int
     response_bytes: int
-    hint_bytes: int  # of all shards: what a new client downloads
+    hint_bytes: int  # hints of all shards, or masks: what a new client downloads
     failure_log2: float  # a look-up goes wrong with at most 2 to this

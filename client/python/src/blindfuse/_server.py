@@ -55,6 +55,7 @@ class Database:
         index: bool = False,
         shards: int | None = None,
         arity: int | None = None,
+        mode: str | None = None,
         params: str | None = None,
         digest_bytes: int | None = None,
         lookups_per_client: int | None = None,
@@ -75,6 +76,7 @@ class Database:
         options = {
             "shards": shards,
             "arity": arity,
+            "mode": mode,
             "params": params,
             "digest-bytes": digest_bytes,
             "lookups-per-client": lookups_per_client,
