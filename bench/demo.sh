@@ -110,8 +110,9 @@ def load(name):
 database, sync, answers = load("database.json"), load("sync.json"), load("answers.ndjson")
 whole = f"{size(database['matrix_bytes'])} ({database['key_count']:,} keys)"
 
-print(f"   the hint: {size(sync['hint_bytes'])} for {sync['shards']} shards; "
-      f"fetched now: {sync['shards_fetched']} shards, {size(sync['bytes_fetched'])}, {sync['seconds']:.2f} s")
+part = "mask" if database["mode"] == "packed" else "hint"
+print(f"   {sync['parts']} {part}{'s' if sync['parts'] != 1 else ''}, {size(sync['hint_bytes'])}; "
+      f"fetched now: {sync['shards_fetched']}, {size(sync['bytes_fetched'])} with the table, {sync['seconds']:.2f} s")
 print("\n5. The client looks up words; the server cannot tell which, or whether they are there")
 for answer in answers:
     seconds, wire = answer["seconds"], answer["bytes"]

@@ -98,6 +98,8 @@ def build(settings: Settings, source: pathlib.Path, database: pathlib.Path) -> F
             source,
             "--output",
             database,
+            "--mode",
+            "hint",
             "--key-encoding",
             "hex",
             "--threads",

@@ -90,7 +90,7 @@ def planned(settings: Settings, index: Index, part_bytes: int) -> Figures:
     """The bytes of a layout, with how many parts packages have. Exact."""
     counts = [part_count(text, part_bytes) for text in index.values()]
     layouts = settings.programs.run(
-        "blindfuse", "plan", "--keys", str(sum(counts)), "--value-bytes", str(part_bytes), "--json"
+        "blindfuse", "plan", "--keys", str(sum(counts)), "--value-bytes", str(part_bytes), "--mode", "hint", "--json"
     ).json()["layouts"]
     chosen = next(layout for layout in layouts if layout["chosen"])
     return {
@@ -182,7 +182,16 @@ def build(settings: Settings, pairs: Index, database: pathlib.Path) -> Figures:
             shutil.rmtree(database, ignore_errors=True)
             beside = yardstick(settings, settings.cores)
             outcome = settings.programs.run(
-                "blindfuse", "build", source, "--output", database, "--value-encoding", "hex", "--json"
+                "blindfuse",
+                "build",
+                source,
+                "--output",
+                database,
+                "--mode",
+                "hint",
+                "--value-encoding",
+                "hex",
+                "--json",
             )
             report = outcome.json()
             samples.append(report["seconds"] | beside | {"wall": outcome.seconds, "peak_bytes": outcome.peak_bytes})

@@ -70,7 +70,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         items = dict(read_items(arguments.tsv)) if arguments.tsv else {
             f"word {i}": random.Random(i).randbytes(128).hex() for i in range(148_000)}
-        database = blindfuse.Database.build(items, pathlib.Path(folder) / "db")
+        database = blindfuse.Database.build(items, pathlib.Path(folder) / "db", mode="hint")
         keys = random.Random(1).choices(list(items), k=arguments.gets)
         with database.serve() as server:
             pairs = measure(server, keys, pathlib.Path(folder) / "cache", arguments)
