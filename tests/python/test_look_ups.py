@@ -69,8 +69,8 @@ def test_look_up_says_what_it_took(words: blindfuse.Client) -> None:
 def test_packed_responses(tmp_path: Path, cache: Path) -> None:
     built = blindfuse.Database.build({f"word {i}": f"meaning {i}" for i in range(300)}, tmp_path / "db", mode="packed")
     with built.serve(threads=1) as server, server.connect(cache=cache) as words:
-        assert (words.info.mode, words.info.parameter_set) == ("packed", "ring-2048")
         result = words.sync()
+        assert (words.info.mode, words.info.parameter_set) == ("packed", "ring-2048")
         assert result.shards_fetched == result.part_count > 0
         assert words.info.hint_bytes < 50_000 < words.info.query_bytes
         assert words.get_many(["word 7", "nowl"]) == {"word 7": b"meaning 7", "nowl": None}
