@@ -39,6 +39,9 @@ void check(const ClientOptions& options) {
     throw BadInput("thread_count is " + std::to_string(options.thread_count) + "; at most " +
                    std::to_string(kThreadsMax) + " are possible");
   }
+  if (!options.mode.empty() && options.mode != "hint" && options.mode != "packed") {
+    throw BadInput("mode is \"" + options.mode + "\"; it is hint, packed, or empty for either");
+  }
   if (!options.http.api_key.empty() && !is_api_key(options.http.api_key)) {
     throw BadInput("http.api_key is no API key: letters, digits and -._~+/=, and no line end");
   }

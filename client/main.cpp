@@ -240,6 +240,11 @@ void add_common_options(CLI::App& command, Settings& settings) {
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
   command
+      .add_option("--mode", settings.client.mode,
+                  "Refuse a database in another mode: hint (its secrecy rests on plain LWE) or "
+                  "packed; either when left out")
+      ->check(CLI::IsMember(std::vector<std::string>{"hint", "packed"}));
+  command
       .add_option("--hint-bytes-max", settings.client.hint_bytes_max,
                   "Refuse a database whose hints take more on disk")
       ->capture_default_str();

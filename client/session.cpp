@@ -119,6 +119,10 @@ void Session::use(DatabaseDescription database) {
 }
 
 void Session::check_limits(const Layout& layout) const {
+  if (!options_.mode.empty() && options_.mode != mode_name(layout.mode())) {
+    throw BadInput("this database is in the mode " + std::string(mode_name(layout.mode())) +
+                   ", and only the mode " + options_.mode + " is accepted (--mode)");
+  }
   check_limit(layout.mode() == Mode::kPacked ? "the masks" : "the hints", layout.hint_bytes(),
               options_.hint_bytes_max, "--hint-bytes-max");
   check_limit("the query and the response", std::max(layout.query_bytes(), layout.response_bytes()),

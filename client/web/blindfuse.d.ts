@@ -25,6 +25,8 @@ export interface ConnectOptions {
   onProgress?: ((progress: Progress) => void) | null;
   /** Where the server asks for one. */
   apiKey?: string;
+  /** A database in another mode, whose secrecy rests on something else, is refused. Default: '', either. */
+  mode?: '' | 'hint' | 'packed';
   /** Whether hints are kept for the next visit, in IndexedDB. Default: 'persistent', as far as the browser allows. */
   storage?: 'persistent' | 'memory';
   /** Queries to make ahead, on all processors up to four, while the client is idle, once it has been asked for a key. Default: 1. */
@@ -57,7 +59,7 @@ export interface DatabaseInfo {
   readonly responseBytes: number;
   /** Hints of all shards, or masks: what a first visit downloads. */
   readonly hintBytes: number;
-  /** What the server reads to answer one query. */
+  /** What the server multiplies a query with. */
   readonly databaseBytes: number;
   readonly parameterSet: string;
   /** 'packed': there are masks instead of hints, which are smaller, and queries carry packing keys. */

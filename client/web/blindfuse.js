@@ -17,6 +17,7 @@ const MiB = 2 ** 20;
 const defaults = {
   onProgress: null,
   apiKey: '',
+  mode: '',
   storage: 'persistent',
   prepareAhead: 1,
   hintBytesMax: 1024 * MiB,
@@ -43,6 +44,7 @@ function checkedOptions(given) {
   if (typeof options.apiKey !== 'string' || !/^[A-Za-z0-9._~+/=-]*$/.test(options.apiKey)) {
     wrong('apiKey', 'the key that the server\'s operator gave out: letters, digits and -._~+/=');
   }
+  if (!['', 'hint', 'packed'].includes(options.mode)) wrong('mode', "'hint' or 'packed'");
   if (options.storage !== 'persistent' && options.storage !== 'memory') wrong('storage', "'persistent' or 'memory'");
   for (const [name, max] of Object.entries(bounds)) {
     if (!Number.isInteger(options[name]) || options[name] < 0 || options[name] > max) {
@@ -256,11 +258,11 @@ class Client {
   }
 
   #connect() {
-    const {apiKey, storage, prepareAhead, hintBytesMax, transferBytesMax} = this.#options;
+    const {apiKey, mode, storage, prepareAhead, hintBytesMax, transferBytesMax} = this.#options;
     const connection = new Connection((news) => this.#hear(news));
     this.#connection = connection;
     this.#connected = connection.request(
-      {op: 'connect', url: this.#url, apiKey, storage, prepareAhead, hintBytesMax, transferBytesMax});
+      {op: 'connect', url: this.#url, apiKey, mode, storage, prepareAhead, hintBytesMax, transferBytesMax});
     // Whoever asks next tries anew.
     this.#connected.catch((error) => connection.end(error));
   }

@@ -102,7 +102,7 @@ function values(reply) {
 }
 
 const operations = {
-  async connect({url, apiKey, storage, prepareAhead, hintBytesMax, transferBytesMax}) {
+  async connect({url, apiKey, mode, storage, prepareAhead, hintBytesMax, transferBytesMax}) {
     const module = await compileCore();
     core = await startCore(module, {
       exchange,
@@ -118,7 +118,7 @@ const operations = {
       core.FS.writeFile(whole, bytes, {canOwn: true});
     });
     wantedAhead = prepareAhead;
-    const reply = call({op: 'connect', url, apiKey, folder, hintBytesMax, transferBytesMax});
+    const reply = call({op: 'connect', url, apiKey, mode, folder, hintBytesMax, transferBytesMax});
     preparer = new Preparer(core, module, (done, total) =>
       tell('preparing-queries', Math.round((done / total) * info.rowCount), info.rowCount));
     return reply;

@@ -171,9 +171,12 @@ class Build {
     }
     PlanRequest request = plan_request(options_, report_.survey);
     // What secrecy rests on changes when the operator says so, not when values become longer.
-    if (previous_ && !options_.fresh && !options_.mode && options_.lwe == nullptr) {
+    const bool keeps_set = previous_ && !options_.fresh && options_.lwe == nullptr;
+    const Mode mode_before = previous_ ? previous_->manifest.layout.mode() : Mode::kHint;
+    if (keeps_set && options_.mode.value_or(mode_before) == mode_before) {
       request.lwe = previous_->manifest.layout.lwe;
-      request.mode = request.lwe->mode;
+      request.mode = mode_before;
+      request.is_unasked = !options_.mode;
     }
     const Plan planned = cheapest(plan_modes(request));
     request.lwe = planned.layout.lwe;

@@ -6,8 +6,8 @@
 #include "host/database/content_file.h"
 #include "host/engine_factory.h"
 #include "src/bit_packing.h"
-#include "src/system/file.h"
 #include "src/program/progress.h"
+#include "src/system/file.h"
 
 namespace blindfuse {
 namespace {

@@ -49,7 +49,7 @@ Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64
     layout.segment_length = shape.segment_length;
   }
   if (layout.mode() == Mode::kPacked) {
-    // Segments are powers of two, as blocks are: there are still whole ones, at most a few more.
+    // Segments are powers of two, as blocks are: there are still whole ones, a few more.
     rows = rounded_up(rows, ring::kDimension);
     if (rows > kPackedRowsMax) {
       throw BadInput("more than 2^24 rows; use more shards, or --mode hint");
@@ -91,6 +91,13 @@ PlanRequest with_set(PlanRequest request, const LweParams& set) {
   return request;
 }
 
+void leave_out_large_tables(std::vector<Plan>& plans) {
+  std::erase_if(plans, [](const Plan& plan) {
+    const uint64_t tables = packing_table_bytes(plan.layout);
+    return tables > kPackingBytesUnasked && tables > plan.layout.matrix_bytes();
+  });
+}
+
 // Those of the packed mode that nobody has to ask for.
 std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
   std::vector<Plan> plans;
@@ -99,10 +106,7 @@ std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
   } catch (const BadInput&) {
     return {};  // too many rows or too much noise, for this mode alone
   }
-  std::erase_if(plans, [](const Plan& plan) {
-    const uint64_t tables = packing_table_bytes(plan.layout);
-    return tables > kPackingBytesUnasked && tables > plan.layout.matrix_bytes();
-  });
+  leave_out_large_tables(plans);
   return plans;
 }
 
@@ -172,7 +176,15 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
                      std::string(mode_name(request.lwe->mode)) + ", and not for " +
                      std::string(mode_name(*request.mode)));
     }
-    return {plan_layouts(request)};
+    std::vector<Plan> plans = plan_layouts(request);
+    if (request.is_unasked) leave_out_large_tables(plans);
+    if (plans.empty()) {
+      throw BadInput(
+          "packing tables would take more than the matrix, and more than 256 MiB: say --mode "
+          "packed "
+          "if the server is to have them, or --mode hint");
+    }
+    return {std::move(plans)};
   }
   const Mode first = request.mode.value_or(Mode::kHint);
   std::vector<std::vector<Plan>> modes = {
@@ -190,9 +202,12 @@ const Plan& cheapest(const std::vector<Plan>& plans) {
   const Plan* best = &*std::ranges::min_element(plans, {}, &Plan::total_bytes);
   if (best->layout.mode() != Mode::kPacked) return *best;
   const double allowed = kBytesForFewerPacks * static_cast<double>(best->total_bytes);
+  const auto cost = [](const Plan& plan) {
+    return std::pair(plan.layout.pack_count(), plan.total_bytes);
+  };
   for (const Plan& plan : plans) {
     const bool is_allowed = static_cast<double>(plan.total_bytes) <= allowed;
-    if (is_allowed && plan.layout.pack_count() < best->layout.pack_count()) best = &plan;
+    if (is_allowed && cost(plan) < cost(*best)) best = &plan;
   }
   return *best;
 }

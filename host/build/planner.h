@@ -14,9 +14,10 @@ struct PlanRequest {
   DatabaseKind kind = DatabaseKind::kKeyword;
   uint64_t key_count = 0;
   RecordFormat record;
-  uint32_t arity = 3;                 // ignored for an index database
-  std::optional<Mode> mode;           // nothing: the cheaper one
-  const LweParams* lwe = nullptr;     // which fixes the mode, too; nullptr: the default of a mode
+  uint32_t arity = 3;              // ignored for an index database
+  std::optional<Mode> mode;        // nothing: the cheaper one
+  const LweParams* lwe = nullptr;  // which fixes the mode, too; nullptr: the default of a mode
+  bool is_unasked = false;         // the set is the previous epoch's, and not the operator's wish
   uint64_t lookups_per_client = 100;  // in one epoch
   std::optional<uint32_t> shard_count;
   std::optional<uint32_t> query_bits;
@@ -51,9 +52,10 @@ std::vector<Plan> plan_layouts(const PlanRequest& request);
 inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
 
 // What is to be chosen from: the plan_layouts() of each mode, none of them empty. With the mode
-// fixed, by itself or by the set, that mode's, all of them. With both open, the hint mode's first,
-// and then those of the packed mode that stay below kPackingBytesUnasked or the matrix, if there
-// are any. Throws BadInput when there is no plan at all; with both open it is the hint mode's.
+// fixed, by itself or by the set, that mode's, all of them unless is_unasked. With both open, the
+// hint mode's first, and then those of the packed mode that stay below kPackingBytesUnasked or the
+// matrix, if there are any. Throws BadInput when there is no plan at all; with both open it is the
+// hint mode's.
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
 
 // What packed responses may cost a client for the server's sake, of the fewest bytes: every pack

@@ -192,9 +192,11 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   const std::vector<bool> is_there =
       previous != nullptr ? reuse(database, *previous) : std::vector<bool>(layout.shard_count);
   EpochFiles files(directory, database, on_step);
-  files.load_matrices(is_there);
-  files.load_hints();
+  // Before the matrix, for which an engine asks at its first column: what memory does not hold is
+  // known before anything takes long.
   files.load_packing_tables();
+  files.load_hints();
+  files.load_matrices(is_there);
   database.engine->seal();
   return database;
 }

@@ -4,7 +4,9 @@
 // and read whole for every batch of queries.
 //
 // The order is that of reading: 16 points (a cache line, when the table is aligned to 64 bytes) of
-// every digit of every switch, then the next 16 points, so that sums stay in registers.
+// every digit of every switch, then the next 16 points, so that sums stay in registers. It is that
+// of the files, too: whoever changes it gives these another ending (DatabaseDirectory::pack_name),
+// as a table in the old order has the hash that it should have.
 #pragma once
 
 #include <cstddef>

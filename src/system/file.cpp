@@ -113,19 +113,27 @@ PendingFile::~PendingFile() {
 }
 
 void PendingFile::write(std::span<const uint8_t> bytes) {
+  if (bytes.size() >= kBufferBytes) {
+    flush();
+    write_out(bytes);  // not copied: it may be most of what there is
+    return;
+  }
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
   if (buffer_.size() >= kBufferBytes) flush();
 }
 
 void PendingFile::flush() {
-  std::span<const uint8_t> bytes(buffer_);
+  write_out(buffer_);
+  buffer_.clear();
+}
+
+void PendingFile::write_out(std::span<const uint8_t> bytes) const {
   while (!bytes.empty()) {
     const ssize_t put = ::write(file_.get(), bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) fail_writing("write to", folder_);
     bytes = bytes.subspan(static_cast<size_t>(put));
   }
-  buffer_.clear();
 }
 
 void PendingFile::write(std::string_view bytes) {

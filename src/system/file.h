@@ -68,6 +68,7 @@ class PendingFile {
 
  private:
   void flush();
+  void write_out(std::span<const uint8_t> bytes) const;
 
   std::filesystem::path folder_;
   std::filesystem::path temporary_;

@@ -15,6 +15,7 @@ namespace blindfuse {
 namespace {
 
 using support::bad_input_of;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const LweParams* set_named(const char* name) {
@@ -157,6 +158,41 @@ TEST(Planner, GivesSomeBytesForFewerPacks) {
   EXPECT_EQ(cheapest(plans).layout.pack_count(), 17u);
   ASSERT_NE(at_shards(plans, 24), nullptr);
   EXPECT_GT(at_shards(plans, 24)->total_bytes, 1.15 * 19'934'976);
+}
+
+// With records of 24 bytes a million keys take 3 packs in 192 shards as in 256, whose queries are
+// shorter.
+TEST(Planner, TakesTheFewestBytesOfThoseWithAsManyPacks) {
+  for (const uint32_t value_bytes : {2u, 16u, 40u, 300u}) {
+    const std::vector<Plan> plans =
+        plan_layouts(with_set(keywords(1'000'000, value_bytes), "ring-2048"));
+    const Plan& best = cheapest(plans);
+    const uint64_t fewest = std::ranges::min(plans, {}, &Plan::total_bytes).total_bytes;
+    for (const Plan& plan : plans) {
+      if (static_cast<double>(plan.total_bytes) > 1.15 * static_cast<double>(fewest)) continue;
+      EXPECT_GE(plan.layout.pack_count(), best.layout.pack_count());
+      if (plan.layout.pack_count() == best.layout.pack_count()) {
+        EXPECT_GE(plan.total_bytes, best.total_bytes);
+      }
+    }
+  }
+}
+
+// 1000 keys of 100 kB have 49 packs and more in any number of shards: 2.5 GB beside 0.2 GB.
+TEST(PlanModes, LargeTablesAreNotMadeForAModeThatWasOnlyKept) {
+  PlanRequest request = with_set(keywords(1000, 100'000), "ring-2048");
+  EXPECT_FALSE(plan_modes(request).at(0).empty());
+  request.is_unasked = true;
+  EXPECT_THAT(bad_input_of([&] { plan_modes(request); }),
+              AllOf(HasSubstr("--mode packed"), HasSubstr("--mode hint")));
+  EXPECT_EQ(plan_modes([&] {
+              PlanRequest small = with_set(keywords(3000, 8), "ring-2048");
+              small.is_unasked = true;
+              return small;
+            }())
+                .at(0)
+                .size(),
+            plan_layouts(with_set(keywords(3000, 8), "ring-2048")).size());
 }
 
 Plan costing(uint64_t bytes) {

@@ -105,6 +105,21 @@ TEST_F(PackedSessionTest, ANewEpochBringsTheMasksOfChangedPacksAlone) {
   for (size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(values[i], values_.at(keys[i])) << keys[i];
 }
 
+TEST_F(PackedSessionTest, IsRefusedByAClientThatWantsHints) {
+  ClientOptions options;
+  options.cache_folder = scratch_.path();
+  options.mode = "hint";
+  Session session(std::make_unique<FakeTransport>(server_), "http://test", options);
+  try {
+    session.get("empty");
+    ADD_FAILURE() << "asked";
+  } catch (const BadInput& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "this database is in the mode packed, and only the mode hint is accepted (--mode)");
+  }
+  EXPECT_EQ(server_.seen("/queries").size() + server_.seen("/hint?").size(), 0u);
+}
+
 // What is sent, to a server whose answers mean nothing.
 class PackedQueriesTest : public testing::Test {
  protected:

@@ -330,6 +330,20 @@ TEST_F(SessionTest, ADatabaseThatIsTooLargeIsRefusedBeforeAnythingIsFetched) {
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
+// What secrecy rests on is not the server's choice where the client has made one.
+TEST_F(SessionTest, ADatabaseInAnotherModeIsRefusedBeforeAnythingIsAsked) {
+  ClientOptions options = this->options();
+  options.mode = "packed";
+  Session packed = session(options);
+  EXPECT_THROW(packed.sync(), BadInput);
+  EXPECT_THROW(packed.get(key(0)), BadInput);
+  EXPECT_EQ(server_.count("/hint?"), 0u);
+  EXPECT_EQ(server_.count("/shards"), 0u);
+  EXPECT_EQ(server_.count("/queries"), 0u);
+  options.mode = "hint";
+  EXPECT_EQ(session(options).get("no such key"), std::nullopt);
+}
+
 TEST_F(SessionTest, ASourceWithoutRandomnessIsAnError) {
   const auto none = [](std::span<uint8_t>) { throw EngineTrouble("none left"); };
   Session session = this->session(options(), none);

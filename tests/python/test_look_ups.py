@@ -74,6 +74,10 @@ def test_packed_responses(tmp_path: Path, cache: Path) -> None:
         assert result.shards_fetched == result.part_count > 0
         assert words.info.hint_bytes < 50_000 < words.info.query_bytes
         assert words.get_many(["word 7", "nowl"]) == {"word 7": b"meaning 7", "nowl": None}
+        with pytest.raises(blindfuse.BadInputError, match=r"mode packed.*\(mode=\)"):
+            server.connect(cache=cache, mode="hint").sync()
+        with pytest.raises(blindfuse.BadInputError, match="'hint', 'packed'"):
+            server.connect(cache=cache, mode="any")
 
 
 def test_info_sync_and_prepare(words: blindfuse.Client, database: blindfuse.Database) -> None:

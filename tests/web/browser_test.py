@@ -176,6 +176,7 @@ class RealClient(PageTest):
         self.await_ready(page)
         self.assertEqual(self.look_up(page, "tea"), "hot leaf juice")
         self.assertEqual(self.look_up(page, "cocoa"), "hot chocolate")
+        page.get_by_text("circular security").wait_for()
 
     def test_can_be_left_out(self):
         server = self.serve("--no-page")
@@ -242,6 +243,10 @@ class ClientAlone(PageTest):
         self.assertEqual(synced["partCount"], synced["shardsFetched"])
         self.assertLess(synced["bytesFetched"], 50_000)
         self.assertEqual(values, [f"v{7 * i}" + "." * 100 for i in range(70)] + [None])
+        refused = self.run_in(self.visit(), """
+          return failed(async () => (await connect('/', {mode: 'hint'})).sync());""")
+        self.assertEqual(refused["code"], "bad-input")
+        self.assertIn("(connect's mode)", refused["message"])
 
     def test_replaces_a_worker_that_broke(self):
         # As a module does that ran out of its stack.

@@ -26,6 +26,9 @@ struct ClientOptions {
   unsigned thread_count = 0;  // to prepare queries with; 0: one a processor
   size_t prepare_batch = 1;   // queries made in one pass when none are left
   HttpOptions http;
+  // "hint" or "packed": a database in another mode is refused before anything is asked. The server
+  // names the mode, and with it what secrecy rests on; this is the client's say. Empty: either.
+  std::string mode;
   // A database that needs more is refused before anything is fetched: hints on disk, and one query
   // or response.
   uint64_t hint_bytes_max = uint64_t{64} << 30;

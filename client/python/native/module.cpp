@@ -67,9 +67,9 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 std::unique_ptr<Session> connect(const std::string& url, const std::string& cache, unsigned threads,
                                  size_t prepare, int64_t timeout_s, const std::string& ca_file,
-                                 const std::string& api_key, uint64_t hint_bytes_max,
-                                 uint64_t transfer_bytes_max, nb::handle progress,
-                                 const Stop* stop) {
+                                 const std::string& api_key, const std::string& mode,
+                                 uint64_t hint_bytes_max, uint64_t transfer_bytes_max,
+                                 nb::handle progress, const Stop* stop) {
   ClientOptions options;
   options.cache_folder = cache;
   options.thread_count = threads;
@@ -77,6 +77,7 @@ std::unique_ptr<Session> connect(const std::string& url, const std::string& cach
   options.http.timeout = std::chrono::seconds(timeout_s);
   options.http.ca_file = ca_file;
   options.http.api_key = api_key;
+  options.mode = mode;
   options.hint_bytes_max = hint_bytes_max;
   options.transfer_bytes_max = transfer_bytes_max;
   return Session::connect(url, std::move(options), progress, stop);
@@ -110,8 +111,8 @@ NB_MODULE(_blindfuse, m) {
       .def("__reduce__", refuse_to_pickle);
 
   m.def("connect", connect, "url"_a, "cache"_a, "threads"_a, "prepare"_a, "timeout_s"_a,
-        "ca_file"_a, "api_key"_a, "hint_bytes_max"_a, "transfer_bytes_max"_a, "progress"_a.none(),
-        "stop"_a.none());
+        "ca_file"_a, "api_key"_a, "mode"_a, "hint_bytes_max"_a, "transfer_bytes_max"_a,
+        "progress"_a.none(), "stop"_a.none());
   m.def("note_interpreter_ends", &RunningCall::note_interpreter_ends);
 }
 

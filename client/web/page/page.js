@@ -5,6 +5,9 @@ import { Evidence } from './evidence.js';
 import { count, duration, size } from './format.js';
 import { Setup } from './progress.js';
 
+const PACKED_ASSUMPTION = 'This rests on Learning With Errors over rings, a close relative of the problem that ' +
+  'standard post-quantum encryption rests on, and on the circular security of the keys that come with each request, ' +
+  'which most homomorphic encryption assumes.';
 const ASK_ABOVE_BYTES = 50e6;  // of hints: a download that someone on the road wants to be asked about
 
 const LONG_WAIT_MS = 300;
@@ -46,6 +49,7 @@ function describe(info) {
   const entries = `${count(info.keyCount)} ${info.keyCount === 1 ? 'entry' : 'entries'}`;
   byId('database').textContent = `${entries} · version ${info.epoch.slice(0, 8)}`;
   byId('database').title = `Epoch ${info.epoch}`;
+  if (info.mode === 'packed') byId('assumption').textContent = PACKED_ASSUMPTION;
   if (!isIndex) return;
   byId('key-label').textContent = 'Number to look up';
   input.inputMode = 'numeric';
@@ -75,7 +79,7 @@ function agreeToDownload(bytes) {
   if (bytes <= ASK_ABOVE_BYTES || consent.given(bytes)) return Promise.resolve();
   return new Promise((resolve) => {
     setup.ask('This database wants a large download first',
-      `Before the first look-up this browser needs ${size(bytes)}, once for each version of the database. ` +
+      `Before the first look-up this browser needs data of ${size(bytes)}, once for each version of the database. ` +
       'They are the same for everyone, so fetching them says nothing about what you will ask.',
       `Download ${size(bytes)}`, () => {
         consent.give(bytes);

@@ -16,9 +16,9 @@ namespace {
 
 using ring::kDimension;
 
-// A table is read by whole groups of points; so many of them are one thread's share at a time, that
-// all threads have work even where there is but one pack.
-constexpr size_t kGroupsAtOnce = 16;
+// A table is read by whole groups of points; so many of them are one thread's share at a time, 1.6
+// MB, that 32 threads have work even where there is but one pack.
+constexpr size_t kGroupsAtOnce = 4;
 constexpr size_t kSharesOfPack = kPointGroups / kGroupsAtOnce;
 
 class PackedAnswerPipeline final : public AnswerPipeline {

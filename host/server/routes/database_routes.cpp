@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "host/server/routes/problem.h"
 #include "host/server/routes/part_selection.h"
+#include "host/server/routes/problem.h"
 #include "src/errors.h"
 #include "src/hex.h"
 #include "src/sha256.h"

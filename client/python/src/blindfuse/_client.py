@@ -268,6 +268,7 @@ def connect(
     timeout: float = 300,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
+    mode: str | None = None,
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
     transfer_bytes_max: int = 1 << 30,
@@ -280,6 +281,7 @@ def connect(
     timeout: seconds in which something has to come from the server
     ca_file: certificates (PEM) to trust for https instead of the system's
     api_key: what the server asks for, if it does
+    mode: "hint" or "packed": a database in another mode, whose secrecy rests on something else, is refused
     progress: a function that is called with a blindfuse.Progress now and then, and ends the call by raising; or True or
         False for a progress bar of tqdm or none (default: one where stderr is a terminal and tqdm is installed)
     hint_bytes_max, transfer_bytes_max: a database is refused if its hints, or its query or response, take more
@@ -296,6 +298,7 @@ async def aconnect(
     timeout: float = 300,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
+    mode: str | None = None,
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
     transfer_bytes_max: int = 1 << 30,
@@ -314,12 +317,13 @@ def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
     prepare = _number("prepare", options["prepare"], 1, 1024)
     timeout = _seconds(options["timeout"])
     api_key = _api_key(options["api_key"])
+    mode = _mode(options["mode"])
     hints, transfers = (_number(name, options[name], 0, 2**63) for name in ("hint_bytes_max", "transfer_bytes_max"))
     report = report_to(options["progress"])
 
     def work(stop: _Stop | None) -> Client:
         session = _blindfuse.connect(
-            url, cache, threads, prepare, timeout, ca_file, api_key, hints, transfers, report, stop
+            url, cache, threads, prepare, timeout, ca_file, api_key, mode, hints, transfers, report, stop
         )
         return Client(session, url, report)
 
@@ -359,6 +363,16 @@ def _path(name: str, value: object) -> str:
     if not path or "\0" in path:
         raise BadInputError(f"{name}= is no path; leave it out for the default")
     return os.path.expanduser(path)
+
+
+def _mode(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"mode= takes a str, not {type(value).__name__}")
+    if value not in ("hint", "packed"):
+        raise BadInputError(f"mode={value!r} is none; it takes 'hint', 'packed', or None for either")
+    return value
 
 
 def _api_key(value: object) -> str:

@@ -63,6 +63,7 @@ _CURES = {
     "http.api_key is": "api_key= is",
     "with --ca-file": "with ca_file=",
     "--hint-bytes-max": "hint_bytes_max=",
+    "(--mode)": "(mode=)",
     "--transfer-bytes-max": "transfer_bytes_max=",
 }
 
