@@ -8,7 +8,7 @@ target_include_directories(blindfuse_client PUBLIC client/include)
 target_link_libraries(blindfuse_client PUBLIC blindfuse_protocol blindfuse_system PkgConfig::httplib OpenSSL::SSL
                                               Threads::Threads)
 
-set_target_properties(blindfuse_errors blindfuse_protocol blindfuse_system blindfuse_client PROPERTIES
+set_target_properties(blindfuse_errors blindfuse_ring blindfuse_protocol blindfuse_system blindfuse_client PROPERTIES
                       POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 
 configure_file(client/include/blindfuse/version.h.in generated/include/blindfuse/version.h @ONLY)

@@ -16,9 +16,10 @@ blindfuse_require(httplib_FOUND cpp-httplib libcpp-httplib-dev)
 
 # src: the protocol, what both sides compute.
 file(GLOB protocol_sources CONFIGURE_DEPENDS src/*.cpp src/ring/*.cpp)
-list(REMOVE_ITEM protocol_sources ${CMAKE_SOURCE_DIR}/src/errors.cpp)
+list(REMOVE_ITEM protocol_sources ${CMAKE_SOURCE_DIR}/src/errors.cpp ${CMAKE_SOURCE_DIR}/src/ring/butterflies.cpp
+     ${CMAKE_SOURCE_DIR}/src/ring/ring_transform.cpp)
 add_library(blindfuse_protocol STATIC ${protocol_sources})
-target_link_libraries(blindfuse_protocol PUBLIC blindfuse_errors OpenSSL::Crypto nlohmann_json::nlohmann_json)
+target_link_libraries(blindfuse_protocol PUBLIC blindfuse_ring OpenSSL::Crypto nlohmann_json::nlohmann_json)
 
 # src/system: what both sides need of the operating system.
 file(GLOB system_sources CONFIGURE_DEPENDS src/system/*.cpp)

@@ -8,6 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "src/packing_table.h"
+#include "src/ring/ring_dimension.h"
+
 namespace blindfuse {
 
 // Rows first .. last-1 of the matrix.
@@ -56,6 +59,17 @@ class PanelProducts {
 struct WireBits {
   uint32_t query = 32;
   uint32_t response = 32;
+};
+
+// What packs responses, made where the engine computes, from the columns that the engine has.
+class PackMaker {
+ public:
+  virtual ~PackMaker() = default;
+
+  // The table and the mask (coefficients modulo the packing modulus) of columns 2048 * pack and on,
+  // as of 2048 where there are fewer, all zero. The same words as PackingTableBuilder makes of
+  // HintPolynomials (host/packing). Throws EngineTrouble.
+  virtual void make(uint32_t pack, MutablePackingTable table, ring::MutablePolynomial mask) = 0;
 };
 
 // From packed queries to packed responses, for a queue of slots. Batches of neighbouring slots may
@@ -124,6 +138,24 @@ class Engine {
   virtual std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) = 0;
   virtual std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
                                                                size_t batch_max) = 0;
+
+  // The same for responses that are packed under clients' secrets. tables: one for every 2048
+  // columns, and for what is left; a query is its packed words and, behind them, packing keys
+  // (ring::kKeyBytes) that check_packing_keys does not refuse. None where the host does as well.
+  // Throws EngineTrouble.
+  virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
+      [[maybe_unused]] WireBits bits, [[maybe_unused]] std::span<const SharedPackingTable> tables,
+      [[maybe_unused]] size_t slot_count, [[maybe_unused]] size_t batch_max) {
+    return nullptr;
+  }
+  // blocks: the R words of the public polynomials of all blocks of rows; key_masks: kDimension
+  // values for each digit of each key (src/ring/public_polynomials.h). R is a multiple of
+  // kDimension. None where the host does as well. Throws EngineTrouble.
+  virtual std::unique_ptr<PackMaker> make_pack_maker(
+      [[maybe_unused]] std::span<const uint32_t> blocks,
+      [[maybe_unused]] std::span<const uint32_t> key_masks) {
+    return nullptr;
+  }
 };
 
 }  // namespace blindfuse

@@ -9,6 +9,7 @@
 
 #include "src/bit_packing.h"
 #include "src/errors.h"
+#include "src/packing_table.h"
 #include "src/public_matrix.h"
 #include "src/ring/public_polynomials.h"
 
@@ -56,6 +57,8 @@ uint32_t Layout::pack_count() const {
   if (mode() != Mode::kPacked) return 0;
   return static_cast<uint32_t>((column_count() + ring::kDimension - 1) / ring::kDimension);
 }
+
+uint64_t Layout::packing_table_bytes() const { return pack_count() * kTableBytes; }
 
 uint64_t Layout::query_words_bytes() const { return packed_bytes(row_count, query_bits); }
 

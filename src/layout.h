@@ -51,6 +51,8 @@ struct Layout {
   Mode mode() const { return lwe->mode; }
   // Packs of 2048 columns, the last one of fewer; none where responses are not packed.
   uint32_t pack_count() const;
+  // What a server keeps beside the matrix (src/packing_table.h); 0 where responses are not packed.
+  uint64_t packing_table_bytes() const;
 
   // Of the packed words alone.
   uint64_t query_words_bytes() const;

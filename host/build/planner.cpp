@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "src/epoch_table.h"
 #include "src/errors.h"
 #include "src/public_matrix.h"
@@ -93,7 +93,7 @@ PlanRequest with_set(PlanRequest request, const LweParams& set) {
 
 void leave_out_large_tables(std::vector<Plan>& plans) {
   std::erase_if(plans, [](const Plan& plan) {
-    const uint64_t tables = packing_table_bytes(plan.layout);
+    const uint64_t tables = plan.layout.packing_table_bytes();
     return tables > kPackingBytesUnasked && tables > plan.layout.matrix_bytes();
   });
 }

@@ -14,7 +14,7 @@
 #include "host/build/database_builder.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
 
@@ -97,7 +97,7 @@ void print_text(const BuildReport& report, const std::string& output) {
               human_bytes(layout.response_bytes()).c_str());
   if (is_packed(layout)) {
     std::printf("the server keeps %s of packing tables beside the matrix\n",
-                human_bytes(packing_table_bytes(layout)).c_str());
+                human_bytes(layout.packing_table_bytes()).c_str());
   }
 }
 
@@ -113,7 +113,7 @@ void log_plan(const BuildReport& report) {
       layout.hint_bits, layout.noise().log2_failure);
   if (is_packed(layout)) {
     spdlog::info("packed responses: the server will keep {} of packing tables beside {} of matrix",
-                 human_bytes(packing_table_bytes(layout)), human_bytes(layout.matrix_bytes()));
+                 human_bytes(layout.packing_table_bytes()), human_bytes(layout.matrix_bytes()));
   }
   if (report.survey.duplicates_dropped > 0) {
     spdlog::info("pairs dropped because their key came twice: {}",

@@ -12,7 +12,7 @@
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
 #include "host/engine_factory.h"
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "src/epoch_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
@@ -107,7 +107,7 @@ void print_text(const Inspection& found) {
   if (packed) {
     print_line("packs", std::to_string(layout.pack_count()) + " of up to " +
                             counted(ring::kDimension, "column") + ", with " +
-                            human_bytes(packing_table_bytes(layout)) +
+                            human_bytes(layout.packing_table_bytes()) +
                             " of tables for the server's memory");
   }
   print_line("table", human_bytes(epoch_table_bytes(layout)) + " once an epoch");

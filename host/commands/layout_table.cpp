@@ -1,5 +1,5 @@
 #include "host/commands/layout_table.h"
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "src/program/amount.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ nlohmann::json layout_json(const Layout& layout) {
       {"hint_bytes", layout.hint_bytes()},
       {"matrix_bytes", layout.matrix_bytes()},
       {"pack_count", layout.pack_count()},
-      {"packing_table_bytes", packing_table_bytes(layout)},
+      {"packing_table_bytes", layout.packing_table_bytes()},
       {"log2_failure", layout.noise().log2_failure},
   };
 }
@@ -45,7 +45,7 @@ std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t 
   char line[200];
   for (size_t i = first; i < std::min(plans.size(), first + rows); ++i) {
     const Layout& layout = plans[i].layout;
-    const std::string packing = packed ? human_bytes(packing_table_bytes(layout)) : "";
+    const std::string packing = packed ? human_bytes(layout.packing_table_bytes()) : "";
     std::snprintf(
         line, sizeof line, "%c %6u %10u     %2u/%2u/%2u %10s %10s %10s %10s%*s %10.1f %10s\n",
         i == at ? '*' : ' ', layout.shard_count, layout.row_count, layout.query_bits,

@@ -8,7 +8,7 @@
 #include "host/build/planner.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
 
@@ -104,7 +104,7 @@ void print_text(const PlanOptions& options, const std::vector<std::vector<Plan>>
       "  In the packed mode the server keeps %s of packing tables beside %s of matrix;\n"
       "  more shards make them larger, so that the best is the one with the fewest packs of\n"
       "  those with up to %.0f %% more bytes than the fewest.\n",
-      human_bytes(packing_table_bytes(last)).c_str(), human_bytes(last.matrix_bytes()).c_str(),
+      human_bytes(last.packing_table_bytes()).c_str(), human_bytes(last.matrix_bytes()).c_str(),
       100.0 * (kBytesForFewerPacks - 1.0));
 }
 

@@ -15,7 +15,7 @@
 #include "host/commands/serve_options.h"
 #include "host/database/loaded_database.h"
 #include "host/engine_factory.h"
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "host/server/service.h"
 #include "host/server/signals.h"
 #include "src/errors.h"
@@ -35,7 +35,7 @@ LoadedDatabase load(const ServeOptions& options, const LoadedDatabase* current,
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Layout& layout = database.manifest.layout;
   const bool packed = layout.mode() == Mode::kPacked;
-  const uint64_t beside = packed ? packing_table_bytes(layout) : layout.hint_bytes();
+  const uint64_t beside = packed ? layout.packing_table_bytes() : layout.hint_bytes();
   spdlog::info("loaded {}: {}, matrix {}, {} {}, in {:.1f} s", directory,
                counted(layout.key_count, "key"), human_bytes(layout.matrix_bytes()),
                packed ? "packing tables" : "hint", human_bytes(beside), seconds.count());

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "host/engine_factory.h"
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "src/epoch_table.h"
 #include "src/manifest.h"
 

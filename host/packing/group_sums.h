@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "host/packing/packing_keys.h"
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "host/packing/ring_kernels.h"
 
 namespace blindfuse {

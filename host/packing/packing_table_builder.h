@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "host/packing/ring_kernels.h"
 #include "src/ring/ring_transform.h"
 

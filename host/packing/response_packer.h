@@ -6,7 +6,7 @@
 #include <span>
 
 #include "host/packing/packing_keys.h"
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "host/packing/ring_kernels.h"
 #include "src/ring/ring_transform.h"
 

@@ -1,6 +1,6 @@
 #include "host/server/server_state.h"
 
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 
 namespace blindfuse {
 
@@ -11,7 +11,7 @@ ServerState state_of(const ServedEpochs& epochs) {
     state.queue_length += epoch->scheduler().waiting_count();
     state.matrix_bytes += epoch->layout().matrix_bytes();
     state.hint_bytes += epoch->layout().hint_bytes();
-    state.packing_table_bytes += packing_table_bytes(epoch->layout());
+    state.packing_table_bytes += epoch->layout().packing_table_bytes();
   }
   const auto current = epochs.current();
   state.keys = current->layout().key_count;

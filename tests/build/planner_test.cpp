@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "tests/support.h"
 
 namespace blindfuse {
@@ -112,13 +112,13 @@ TEST(Planner, KnowsWhatPackedResponsesCost) {
   EXPECT_LE(plan.sync_bytes, 80'000u);
   EXPECT_NEAR(layout.noise().log2_failure, -57.14, 0.01);
   // Each pack's: 2047 switches of three digits at 2048 points, four bytes each.
-  EXPECT_EQ(packing_table_bytes(layout), 17u * 50'307'072u);
+  EXPECT_EQ(layout.packing_table_bytes(), 17u * 50'307'072u);
   EXPECT_EQ(layout.matrix_bytes(), 40'960u * 33'024ull);
 }
 
 TEST(Planner, HasNoPackingTablesInTheHintMode) {
   const std::vector<Plan> plans = plan_layouts(with_set(keywords(1 << 20, 1024), "lwe-1774"));
-  for (const Plan& plan : plans) EXPECT_EQ(packing_table_bytes(plan.layout), 0u);
+  for (const Plan& plan : plans) EXPECT_EQ(plan.layout.packing_table_bytes(), 0u);
   const Plan& best = cheapest(plans);
   EXPECT_EQ(best.layout.shard_count, 12u);
   EXPECT_EQ(best.sync_bytes, 12u * (112 + 1774u * 1032 * 16 / 8));
@@ -236,7 +236,7 @@ TEST(PlanModes, SmallPackingTablesNeedNotBeAskedFor) {
   ++request.record.value_bytes;
   EXPECT_EQ(sets_of(plan_modes(request)), Sets{"lwe-1774"});
   const Plan asked = cheapest(plan_modes(in_mode(request, Mode::kPacked)));
-  EXPECT_EQ(packing_table_bytes(asked.layout), 6u * 50'307'072u);
+  EXPECT_EQ(asked.layout.packing_table_bytes(), 6u * 50'307'072u);
 }
 
 // With these bits the bound of 192 rows is 2^-60 in the hint mode, and above 2^-40 where packing
@@ -330,7 +330,7 @@ void expect_sound(const Plan& plan, uint64_t lookups, uint32_t hint_rows) {
                         packs * packed_words(2048, layout.hint_bits);
   EXPECT_EQ(plan.sync_bytes, sync);
   EXPECT_EQ(plan.total_bytes, sync + lookups * look_up);
-  EXPECT_EQ(packing_table_bytes(layout), packs * 50'307'072);
+  EXPECT_EQ(layout.packing_table_bytes(), packs * 50'307'072);
 }
 
 TEST(Planner, EveryPackedLayoutIsSound) {

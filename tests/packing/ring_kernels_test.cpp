@@ -8,7 +8,7 @@
 #include <random>
 
 #include "host/packing/packing_keys.h"
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "src/little_endian.h"
 #include "tests/ring/plain_ring.h"
 

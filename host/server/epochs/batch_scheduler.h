@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "host/server/epochs/pending_answer.h"
 #include "src/engine.h"
 #include "src/layout.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "host/packing/packing_table.h"
+#include "src/packing_table.h"
 #include "src/engine.h"
 #include "src/layout.h"
 

@@ -14,7 +14,6 @@
 #include <memory>
 #include <span>
 
-#include "src/layout.h"
 #include "src/ring/automorphism.h"
 #include "src/ring/gadget.h"
 #include "src/ring/public_polynomials.h"
@@ -55,12 +54,6 @@ using PackingTable = std::span<const uint32_t, kTableWords>;
 using MutablePackingTable = std::span<uint32_t, kTableWords>;
 
 inline constexpr uint64_t kTableBytes = uint64_t{4} * kTableWords;
-
-// All tables of a database: what a server keeps beside the matrix; 0 where responses are not
-// packed.
-inline uint64_t packing_table_bytes(const Layout& layout) {
-  return layout.pack_count() * kTableBytes;
-}
 
 // The kTableWords words of a table, aligned to 64 bytes; whoever has the same one shares it.
 using SharedPackingTable = std::shared_ptr<const uint32_t[]>;
