@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "src/packing_table.h"
 #include "src/epoch_table.h"
 #include "src/errors.h"
+#include "src/packing_table.h"
 #include "src/public_matrix.h"
 #include "src/ring/ring_dimension.h"
 

@@ -8,12 +8,11 @@
 // instructions, 64 bytes a cycle, which the second-level cache does not give: about a third of the
 // peak is reached, and memory is the limit up to some twenty queries. With one or two queries, or
 // few columns, most of a tile would be empty: vpdpbusd does those.
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "host/cpu/amx.h"
 #include "host/cpu/multiply_kernel.h"
+#include "host/cpu/tiles.h"
 
 namespace blindfuse {
 namespace {
@@ -46,18 +45,6 @@ void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_
       _mm512_store_si512(packed + g * kGroupBytes + 64 * i, _mm512_shuffle_epi8(sixteen, by_limb));
     }
   }
-}
-
-// out[i] has lane i of all four.
-void transpose_lanes(const __m512i (&in)[4], __m512i (&out)[4]) {
-  const __m512i even01 = _mm512_shuffle_i32x4(in[0], in[1], 0x88);
-  const __m512i odd01 = _mm512_shuffle_i32x4(in[0], in[1], 0xdd);
-  const __m512i even23 = _mm512_shuffle_i32x4(in[2], in[3], 0x88);
-  const __m512i odd23 = _mm512_shuffle_i32x4(in[2], in[3], 0xdd);
-  out[0] = _mm512_shuffle_i32x4(even01, even23, 0x88);
-  out[1] = _mm512_shuffle_i32x4(odd01, odd23, 0x88);
-  out[2] = _mm512_shuffle_i32x4(even01, even23, 0xdd);
-  out[3] = _mm512_shuffle_i32x4(odd01, odd23, 0xdd);
 }
 
 // Tiles of four queries, group after group: row k has the bytes of words 4 k .. 4 k + 3, 16 of each
@@ -158,9 +145,6 @@ void add_sums(const uint32_t* sums, size_t queries, size_t columns, uint32_t* pr
   }
 }
 
-// The compiler does not see what tile instructions read and write.
-void tiles_use_memory() { asm volatile("" : : : "memory"); }
-
 // Columns c .. c + width - 1, which are at `strip`, with up to eight queries from b on.
 template <bool kBoth>
 void multiply_strip(const KernelTask& task, const uint8_t* strip, size_t width, size_t c, size_t b,
@@ -201,19 +185,8 @@ void multiply_strip(const KernelTask& task, const uint8_t* strip, size_t width, 
   }
 }
 
-// All tile registers are 16 rows of 64 bytes.
-void configure_tiles() {
-  struct alignas(64) {
-    uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-  } config;
-  asm volatile("" : : "r"(&config) : "memory");
-  _tile_loadconfig(&config);
-}
-
 void multiply_many(const KernelTask& task) {
-  configure_tiles();
+  configure_tiles(TileRows{});
   interleave_queries(task);
   uint8_t* strip = task.scratch + kQueriesBytes;
   const size_t passes = (task.query_count + 2 * kTileQueries - 1) / (2 * kTileQueries);
@@ -275,24 +248,7 @@ void multiply(const KernelTask& task) {
   multiply_many(task);
 }
 
-// Linux gives a process the tile registers when it asks (Documentation/arch/x86/xstate.rst), and
-// refuses where a stack for signals has no room for them; afterwards no thread can have one of less
-// than some 11 KiB (sigaltstack), whatever kernel is taken.
-bool has_tiles() {
-  constexpr long kRequestPermission = 0x1023;
-  constexpr long kTileData = 18;
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
-// Not every compiler knows these by name (Intel's Software Developer's Manual, CPUID, leaf 7).
-bool has_instructions() {
-  constexpr unsigned kTile = 1u << 24;
-  constexpr unsigned kInt8 = 1u << 25;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTile) != 0 && (d & kInt8) != 0;
-}
-
-bool runs_here() { return has_instructions() && kMultiplyAvx512Vnni.runs_here() && has_tiles(); }
+bool runs_here() { return kMultiplyAvx512Vnni.runs_here() && amx_runs_here(); }
 
 }  // namespace
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "host/engine_factory.h"
-#include "src/packing_table.h"
 #include "src/epoch_table.h"
 #include "src/manifest.h"
+#include "src/packing_table.h"
 
 namespace blindfuse {
 

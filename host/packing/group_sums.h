@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "host/packing/packing_keys.h"
-#include "src/packing_table.h"
 #include "host/packing/ring_kernels.h"
+#include "src/packing_table.h"
 
 namespace blindfuse {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "src/packing_table.h"
 #include "host/packing/ring_kernels.h"
+#include "src/packing_table.h"
 #include "src/ring/ring_transform.h"
 
 namespace blindfuse {

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "host/packing/packing_keys.h"
-#include "src/packing_table.h"
 #include "host/packing/ring_kernels.h"
+#include "src/packing_table.h"
 #include "src/ring/ring_transform.h"
 
 namespace blindfuse {

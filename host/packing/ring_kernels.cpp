@@ -1,5 +1,7 @@
 #include "host/packing/ring_kernels.h"
 
+#include "host/cpu/amx.h"
+
 namespace blindfuse {
 namespace {
 
@@ -29,6 +31,12 @@ std::vector<RingKernel> runnable() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512ifma")) {
+    if (__builtin_cpu_supports("avx512bw") && amx_runs_here()) {
+      RingKernel amx = kAvx512RingKernel;
+      amx.name = "amx";
+      amx.batch = &kAmxBatchSums;
+      found.push_back(amx);
+    }
     found.push_back(kAvx512RingKernel);
   }
   if (__builtin_cpu_supports("avx2")) found.push_back(kAvx2RingKernel);

@@ -4,12 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <random>
 
 #include "host/packing/packing_keys.h"
-#include "src/packing_table.h"
 #include "src/little_endian.h"
+#include "src/packing_table.h"
 #include "tests/ring/plain_ring.h"
 
 namespace blindfuse {
@@ -70,43 +71,99 @@ TEST_P(Kernels, AddProductsAsThePortableOneDoes) {
   }
 }
 
-// A group of a table and keys, each word by `word`; sums are compared with those of whole numbers.
-void expect_sums(const RingKernel& kernel, size_t query_count, size_t point,
-                 const std::function<uint32_t()>& word) {
-  std::vector<uint32_t> table(kGroupWords);
-  std::generate(table.begin(), table.end(), word);
-  std::vector<PackingKeys> keys;
-  std::vector<std::vector<uint32_t>> plain;
-  for (size_t q = 0; q < query_count; ++q) {
-    std::vector<uint32_t>& words = plain.emplace_back(ring::kKeyWords);
-    std::generate(words.begin(), words.end(), word);
-    std::vector<uint8_t> bytes(ring::kKeyBytes);
-    for (size_t i = 0; i < ring::kKeyWords; ++i) store_le(bytes.data() + 4 * i, words[i]);
-    keys.push_back(PackingKeys::read(bytes));
-  }
-  std::vector<const uint32_t*> pointers;
-  for (const PackingKeys& each : keys) pointers.push_back(each.words());
-  std::vector<uint32_t> sums(query_count * kPointsTogether, 123);
-  kernel.sum_group({table.data(), pointers.data(), query_count, point, sums.data()});
+using Word = std::function<uint32_t()>;
 
+std::vector<uint32_t> words_of(size_t count, const Word& word) {
+  std::vector<uint32_t> words(count);
+  std::generate(words.begin(), words.end(), word);
+  return words;
+}
+
+// Keys of some queries, each word by `word`.
+struct Keys {
+  std::vector<std::vector<uint32_t>> plain;
+  std::vector<PackingKeys> keys;
+  std::vector<const uint32_t*> pointers;
+
+  Keys(size_t query_count, const Word& word) {
+    for (size_t q = 0; q < query_count; ++q) {
+      const std::vector<uint32_t>& words = plain.emplace_back(words_of(ring::kKeyWords, word));
+      std::vector<uint8_t> bytes(ring::kKeyBytes);
+      for (size_t i = 0; i < ring::kKeyWords; ++i) store_le(bytes.data() + 4 * i, words[i]);
+      keys.push_back(PackingKeys::read(bytes));
+    }
+    for (const PackingKeys& each : keys) pointers.push_back(each.words());
+  }
+};
+
+// By the definition, in whole numbers: of the first group of `table`, as if it were that of point.
+uint32_t expected_sum(const std::vector<uint32_t>& table, const std::vector<uint32_t>& keys,
+                      size_t point, size_t i) {
+  uint64_t sum = 0;
+  for (size_t number = 0; number < kSwitches; ++number) {
+    const Switch now = Switch::number(number);
+    for (size_t k = 0; k < ring::kDigits; ++k) {
+      const auto body = static_cast<size_t>(now.key) * ring::kDigits + k;
+      const ring::Polynomial values(keys.data() + body * kDimension, kDimension);
+      // As ring::apply does it, of one value.
+      const size_t half = ((point + i) / ring::kOrbit) ^ static_cast<size_t>(now.to.negative);
+      const uint32_t key = values[half * ring::kOrbit + (point + i + now.to.power) % ring::kOrbit];
+      const uint64_t product = static_cast<uint64_t>(table[table_place(0, number, k) + i]) * key;
+      sum = (sum + product % kPackingModulus) % kPackingModulus;
+    }
+  }
+  return static_cast<uint32_t>(sum);
+}
+
+void expect_sums(const RingKernel& kernel, size_t query_count, size_t point, const Word& word) {
+  const std::vector<uint32_t> table = words_of(kGroupWords, word);
+  const Keys keys(query_count, word);
+  std::vector<uint32_t> sums(query_count * kPointsTogether, 123);
+  kernel.sum_group({table.data(), keys.pointers.data(), query_count, point, sums.data()});
   for (size_t q = 0; q < query_count; ++q) {
     for (size_t i = 0; i < kPointsTogether; ++i) {
-      uint64_t sum = 0;
-      for (size_t number = 0; number < kSwitches; ++number) {
-        const Switch now = Switch::number(number);
-        for (size_t k = 0; k < ring::kDigits; ++k) {
-          const auto body = static_cast<size_t>(now.key) * ring::kDigits + k;
-          const ring::Polynomial values(plain[q].data() + body * kDimension, kDimension);
-          // As ring::apply does it, of one value.
-          const size_t half = ((point + i) / ring::kOrbit) ^ static_cast<size_t>(now.to.negative);
-          const uint32_t key =
-              values[half * ring::kOrbit + (point + i + now.to.power) % ring::kOrbit];
-          const uint64_t product =
-              static_cast<uint64_t>(table[table_place(0, number, k) + i]) * key;
-          sum = (sum + product % kPackingModulus) % kPackingModulus;
-        }
+      ASSERT_EQ(sums[q * kPointsTogether + i], expected_sum(table, keys.plain[q], point, i))
+          << q << " " << i;
+    }
+  }
+}
+
+void expect_batch_sums(const BatchSums& batch, size_t table_count, size_t query_count, size_t point,
+                       const Word& word) {
+  std::vector<std::vector<uint32_t>> tables;
+  std::vector<const uint32_t*> table_pointers;
+  for (size_t t = 0; t < table_count; ++t) {
+    tables.push_back(words_of(kGroupWords, word));
+    table_pointers.push_back(tables.back().data());
+  }
+  const Keys keys(query_count, word);
+  struct alignas(64) Line {
+    uint8_t bytes[64];
+  };
+  // Not zero, as nothing may depend on what was there.
+  std::vector<Line> arranged(batch.arranged_bytes(query_count) / 64),
+      scratch((batch.scratch_bytes(table_count, query_count) + 63) / 64);
+  std::memset(arranged.data(), 0xa5, arranged.size() * 64);
+  std::memset(scratch.data(), 0xa5, scratch.size() * 64);
+  for (size_t part = 0; part < batch.groups(query_count) * batch.key_parts; ++part) {
+    const size_t first = part / batch.key_parts * batch.queries_together;
+    batch.arrange_keys(keys.pointers.data() + first,
+                       std::min(batch.queries_together, query_count - first),
+                       part % batch.key_parts, arranged[0].bytes + part * batch.key_part_bytes);
+  }
+  std::vector<uint32_t> sums(query_count * table_count * kPointsTogether, 123);
+  std::vector<uint32_t*> places;
+  for (size_t i = 0; i < query_count * table_count; ++i) {
+    places.push_back(sums.data() + i * kPointsTogether);
+  }
+  batch.sum({table_pointers.data(), keys.pointers.data(), arranged[0].bytes, table_count,
+             query_count, point, scratch[0].bytes, places.data()});
+  for (size_t q = 0; q < query_count; ++q) {
+    for (size_t t = 0; t < table_count; ++t) {
+      for (size_t i = 0; i < kPointsTogether; ++i) {
+        ASSERT_EQ(places[q * table_count + t][i], expected_sum(tables[t], keys.plain[q], point, i))
+            << "query " << q << ", table " << t << ", point " << i;
       }
-      ASSERT_EQ(sums[q * kPointsTogether + i], sum) << q << " " << i;
     }
   }
 }
@@ -125,6 +182,30 @@ TEST_P(Kernels, SumTheLargestNumbers) {
   for (const size_t query_count : {1u, 4u}) {
     expect_sums(GetParam(), query_count, 512, [] { return kPackingModulus - 1; });
   }
+}
+
+TEST_P(Kernels, SumBatches) {
+  const BatchSums* batch = GetParam().batch;
+  if (batch == nullptr) GTEST_SKIP() << "not different from single queries";
+  std::mt19937_64 generator(4);
+  const auto word = [&] { return static_cast<uint32_t>(generator() % kPackingModulus); };
+  for (const size_t point : {0u, 16u, 512u, 1008u, 1024u, 2032u}) {
+    expect_batch_sums(*batch, 1 + point % 3, 3, point, word);
+  }
+  for (const size_t table_count : {1u, 2u, 9u, 15u, 16u}) {
+    expect_batch_sums(*batch, table_count, 2, 1008, word);
+  }
+  for (const size_t query_count : {1u, 15u, 16u, 17u, 33u}) {
+    expect_batch_sums(*batch, 2, query_count, 2032, word);
+  }
+}
+
+// Every sum of bytes is as large as it can be.
+TEST_P(Kernels, SumTheLargestNumbersOfBatches) {
+  const BatchSums* batch = GetParam().batch;
+  if (batch == nullptr) GTEST_SKIP() << "not different from single queries";
+  expect_batch_sums(*batch, 16, 16, 512, [] { return kPackingModulus - 1; });
+  expect_batch_sums(*batch, 2, 2, 512, [] { return 0xfeffffffu; });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Kernels, ::testing::ValuesIn(ring_kernels()),

@@ -21,10 +21,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/packing_table.h"
 #include "host/server/epochs/pending_answer.h"
 #include "src/engine.h"
 #include "src/layout.h"
+#include "src/packing_table.h"
 
 namespace blindfuse {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/packing/batch_packer.h"
 #include "host/packing/packing_keys.h"
-#include "host/packing/response_packer.h"
 #include "host/server/epochs/slot_words.h"
 #include "host/worker_threads.h"
 #include "src/bit_packing.h"
@@ -16,24 +16,20 @@ namespace {
 
 using ring::kDimension;
 
-// A table is read by whole groups of points; so many of them are one thread's share at a time, 1.6
-// MB, that 32 threads have work even where there is but one pack.
-constexpr size_t kGroupsAtOnce = 4;
-constexpr size_t kSharesOfPack = kPointGroups / kGroupsAtOnce;
-
 class PackedAnswerPipeline final : public AnswerPipeline {
  public:
   PackedAnswerPipeline(Engine& engine, const Layout& layout, std::vector<SharedPackingTable> tables,
                        size_t slot_count, size_t batch_max, unsigned thread_count)
       : engine_(engine),
         layout_(layout),
-        tables_(std::move(tables)),
+        pack_count_(tables.size()),
         threads_(thread_count),
+        packer_(std::move(tables), threads_),
         words_("words", slot_count, layout.row_count),
         keys_("packing keys", slot_count, PackingKeys::kWords),
         products_("products", batch_max, layout.column_count()),
-        bodies_("packed responses", batch_max, tables_.size() * kDimension) {
-    invariant(tables_.size() == layout.pack_count(), "a packing table for every pack");
+        bodies_("packed responses", batch_max, pack_count_ * kDimension) {
+    invariant(pack_count_ == layout.pack_count(), "a packing table for every pack");
   }
 
   size_t depth() const override { return 1; }
@@ -73,38 +69,27 @@ class PackedAnswerPipeline final : public AnswerPipeline {
  private:
   // The response words of the batch become coefficients of the packs' bodies, lowered.
   void pack() {
-    std::vector<std::vector<ResponsePacker::Task>> tasks(tables_.size());
-    for (size_t p = 0; p < tables_.size(); ++p) {
-      const size_t first = p * kDimension;
-      const size_t count = std::min<size_t>(kDimension, layout_.column_count() - first);
-      for (size_t i = 0; i < count_; ++i) {
-        tasks[p].push_back({keys_[first_ + i].data(), products_[i].subspan(first, count),
-                            bodies_[i].subspan(first).first<kDimension>()});
-      }
+    std::vector<BatchPacker::Query> queries;
+    for (size_t i = 0; i < count_; ++i) {
+      queries.push_back({keys_[first_ + i].data(), products_[i], bodies_[i]});
     }
-    threads_.run_each(tables_.size() * kSharesOfPack, [&](unsigned, size_t share) {
-      const size_t p = share / kSharesOfPack;
-      const size_t group = share % kSharesOfPack * kGroupsAtOnce;
-      packer_.sum_groups(PackingTable(tables_[p].get(), kTableWords), tasks[p], group,
-                         group + kGroupsAtOnce);
-    });
-    threads_.run_each(tables_.size() * count_, [&](unsigned, size_t one) {
-      const size_t p = one / count_;
+    packer_.pack(queries);
+    threads_.run_each(pack_count_ * count_, [&](unsigned, size_t one) {
       const size_t i = one % count_;
-      const ResponsePacker::Task& task = tasks[p][i];
-      packer_.finish(task);
-      for (size_t c = 0; c < task.words.size(); ++c) {
-        products_[i][p * kDimension + c] =
-            restore_word(ring::lower(task.body[c], layout_.response_bits), layout_.response_bits);
+      const uint64_t first = one / count_ * kDimension;
+      const uint64_t last = std::min(first + kDimension, layout_.column_count());
+      for (uint64_t c = first; c < last; ++c) {
+        products_[i][c] =
+            restore_word(ring::lower(bodies_[i][c], layout_.response_bits), layout_.response_bits);
       }
     });
   }
 
   Engine& engine_;
   const Layout layout_;
-  const std::vector<SharedPackingTable> tables_;
-  const ResponsePacker packer_;
+  const size_t pack_count_;
   WorkerThreads threads_;
+  BatchPacker packer_;
   const SlotWords words_;     // R for each slot
   const SlotWords keys_;      // PackingKeys::kWords for each slot
   const SlotWords products_;  // C for each query of a batch

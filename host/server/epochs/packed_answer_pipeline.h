@@ -5,16 +5,17 @@
 #include <memory>
 #include <vector>
 
-#include "src/packing_table.h"
 #include "src/engine.h"
 #include "src/layout.h"
+#include "src/packing_table.h"
 
 namespace blindfuse {
 
 // layout: of packed responses, and of the engine's matrix; tables: one a pack. Queries' keys have
 // been checked by check_packing_keys. Takes slot_count * (R + 12,480) words of address space, which
-// cost memory only as far as they are used; thread_count 0: one a processor. Throws EngineTrouble
-// when there is not even that.
+// cost memory only as far as they are used; where the processor has AMX, also 2 MB for every 16
+// queries of a batch and up to 1.5 MB a thread, from the first large batch on. thread_count 0: one
+// a processor. Throws EngineTrouble when there is not even that.
 std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(Engine& engine, const Layout& layout,
                                                             std::vector<SharedPackingTable> tables,
                                                             size_t slot_count, size_t batch_max,
