@@ -96,6 +96,8 @@ BENCHMARK(PrepareRingQuery)->Unit(benchmark::kMillisecond);
 
 const int kRegistered = [] {
   for (const RingKernel& kernel : ring_kernels()) {
+    // Its stages are those of the next one; its batches are in bench/packed_answers.cpp.
+    if (kernel.batch != nullptr) continue;
     const auto add = [&](const char* name, void (*stage)(State&, const RingKernel&)) {
       return benchmark::RegisterBenchmark(
           (std::string(name) + "/" + std::string(kernel.name)).c_str(),
