@@ -6,6 +6,7 @@
 #include "cuda/answer_pipeline.h"
 #include "cuda/device_matrix.h"
 #include "cuda/kernels.h"
+#include "cuda/packed_answer_pipeline.h"
 #include "cuda/panel_products.h"
 #include "cuda/scanner.h"
 #include "src/errors.h"
@@ -84,6 +85,14 @@ class CudaEngine final : public Engine {
     matrix_.use_device();
     scanner_.calibrate();
     return make_device_answer_pipeline(scanner_, matrix_, bits, slot_count, batch_max);
+  }
+  std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
+      WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
+      size_t batch_max) override {
+    matrix_.use_device();
+    scanner_.calibrate();
+    return make_device_packed_answer_pipeline(scanner_, matrix_, bits, tables, slot_count,
+                                              batch_max);
   }
 
  private:

@@ -1,12 +1,11 @@
 #include "cuda/device_matrix.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
+#include "cuda/checksum.h"
 #include "cuda/kernels.h"
 #include "src/errors.h"
-#include "src/little_endian.h"
 
 namespace blindfuse {
 namespace {
@@ -17,27 +16,8 @@ constexpr uint64_t kColumnGrain = 4;
 uint64_t round_up(uint64_t value, uint64_t grain) { return (value + grain - 1) / grain * grain; }
 
 uint64_t check_room(uint64_t bytes) {
-  size_t free = 0, total = 0;
-  BLINDFUSE_CUDA(cudaMemGetInfo(&free, &total));
-  if (bytes <= free) return bytes;
-  int device = 0;
-  BLINDFUSE_CUDA(cudaGetDevice(&device));
-  throw EngineTrouble("the matrix and its queries need " + std::to_string(bytes) +
-                      " bytes of memory; CUDA device " + std::to_string(device) + " has " +
-                      std::to_string(free) + " free of " + std::to_string(total) +
-                      "; --engine cpu computes on the processor");
-}
-
-// As cuda/kernels/checksum.cuh defines it.
-uint64_t checksum(std::span<const uint8_t> column) {
-  uint64_t sum = 0;
-  const size_t whole = column.size() / 8;
-  for (size_t i = 0; i < whole; ++i) {
-    sum += (2 * i + 1) * load_le<uint64_t>(column.data() + 8 * i);
-  }
-  uint8_t last[8] = {};
-  std::copy(column.begin() + static_cast<ptrdiff_t>(8 * whole), column.end(), last);
-  return sum + (2 * whole + 1) * load_le<uint64_t>(last);
+  return require_room(bytes, "the matrix and its queries",
+                      "--engine cpu computes on the processor");
 }
 
 }  // namespace

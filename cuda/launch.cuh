@@ -18,15 +18,21 @@ void launch_kernel(Kernel kernel, dim3 grid, uint32_t threads, uint32_t shared_b
   BLINDFUSE_CUDA(cudaGetLastError());
 }
 
+// Allows the kernel so much shared memory from now on.
+template <typename Kernel>
+void allow_shared(Kernel kernel, uint32_t shared_bytes) {
+  BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(shared_bytes)));
+  // Shared memory first: what is read once does not stay in what is left of it.
+  BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                      static_cast<int>(cudaSharedmemCarveoutMaxShared)));
+}
+
 // Blocks of the kernel that one multiprocessor runs at a time, with so much shared memory, which is
 // allowed to it from now on.
 template <typename Kernel>
 uint32_t blocks_a_processor(Kernel kernel, uint32_t threads, uint32_t shared_bytes) {
-  BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(shared_bytes)));
-  // Shared memory first: the matrix does not stay in what is left of it.
-  BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                      static_cast<int>(cudaSharedmemCarveoutMaxShared)));
+  allow_shared(kernel, shared_bytes);
   int blocks = 0;
   BLINDFUSE_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
       &blocks, kernel, static_cast<int>(threads), shared_bytes));

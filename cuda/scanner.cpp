@@ -132,7 +132,7 @@ void Scanner::start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t str
 }
 
 void Scanner::calibrate() {
-  if (kernel_ != Kernel::kAuto) return;
+  if (kernel_ != Kernel::kAuto || calibrated_) return;
   if (matrix_.pitch() * matrix_.column_count() < kCalibrationBytesMin) return;
   // A batch that both can take whole.
   if (has_wgmma() && milliseconds(Kernel::kWgmma, kScanManyQueriesMax) <=
@@ -144,6 +144,7 @@ void Scanner::calibrate() {
          milliseconds(Kernel::kDp4a, few_max_ + 1) <= milliseconds(many_, few_max_ + 1)) {
     ++few_max_;
   }
+  calibrated_ = true;
 }
 
 // The least of three, after one that warms up. Limbs are zero; integer products take the same time

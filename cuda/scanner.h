@@ -40,7 +40,8 @@ class Scanner {
   void start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
              cudaStream_t stream);
 
-  // Times the kernels on the matrix as it is, to choose by. Some 30 scans.
+  // Times the kernels on the matrix as it is, to choose by. Some 30 scans, and none the second
+  // time.
   void calibrate();
 
  private:
@@ -55,6 +56,7 @@ class Scanner {
   Kernel kernel_;
   uint32_t few_max_;            // queries up to which dp4a is the fastest
   Kernel many_ = Kernel::kMma;  // what is the fastest for more
+  bool calibrated_ = false;
   std::unique_ptr<CublasProduct> cublas_;
 };
 

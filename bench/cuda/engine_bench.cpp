@@ -4,12 +4,17 @@
 // batch, and so it is for the billion. The tall one's query has 3.8 MB, 61 us; its scan takes 0.26
 // ms up to 52 queries: from five on the transfer is the limit.
 //
+// The square with packed responses: a query has 49 KB of keys more, 0.8 us of the transfer. The 16
+// tables are 0.8 GB, 0.17 ms of reads up to some 30 queries (cuda/kernels/sum_points.cuh), a fifth
+// of the scan.
+//
 // The hint of 1,048,576 x 1,032 with n = 1,774: 7.4 GB of words, 0.12 s of that PCIe, and 7.7 T
 // multiply-adds of bytes, 8 ms of the dense peak. What is left to measure is the keystream.
 #include "bench/cuda/engine_bench.h"
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <vector>
@@ -22,7 +27,9 @@
 #include "src/bit_packing.h"
 #include "src/engine.h"
 #include "src/errors.h"
+#include "src/packing_table.h"
 #include "src/public_matrix.h"
+#include "src/ring/public_polynomials.h"
 
 namespace blindfuse::bench {
 namespace {
@@ -86,18 +93,17 @@ class PipelineTimer {
   size_t next_ = 0;
 };
 
-PipelineTimes time_pipeline(const Bench& bench, Engine& engine, size_t batch) {
-  const size_t slots = AnswerPipeline::kDepthMax * batch;
-  const auto pipeline = engine.make_answer_pipeline(kBits, slots, batch);
-  invariant(pipeline != nullptr && pipeline->depth() <= AnswerPipeline::kDepthMax,
-            "the engine has a pipeline");
+// query_bytes: of the packed words, and keys where there are some.
+PipelineTimes time_pipeline(const Bench& bench, const Engine& engine, AnswerPipeline& pipeline,
+                            uint64_t query_bytes, size_t batch) {
+  invariant(pipeline.depth() <= AnswerPipeline::kDepthMax, "there are slots for all batches");
   PipelineTimes times;
-  times.query_bytes = packed_bytes(engine.row_count(), kBits.query);
+  times.query_bytes = query_bytes;
   times.response_bytes = packed_bytes(engine.column_count(), kBits.response);
-  for (size_t slot = 0; slot < slots; ++slot) {
-    pipeline->put(slot, bench.random.part(times.query_bytes, slot));
+  for (size_t slot = 0; slot < AnswerPipeline::kDepthMax * batch; ++slot) {
+    pipeline.put(slot, bench.random.part(query_bytes, slot));
   }
-  PipelineTimer timer(*pipeline, batch);
+  PipelineTimer timer(pipeline, batch);
   std::vector<double> seconds, sent;
   for (unsigned i = 0; i <= bench.options.rounds; ++i) {
     const double sent_now = bench.yardsticks.sent_per_second();
@@ -109,6 +115,25 @@ PipelineTimes time_pipeline(const Bench& bench, Engine& engine, size_t batch) {
   times.seconds = median(std::move(seconds));
   times.sent = median(std::move(sent));
   return times;
+}
+
+void print(const Bench& bench, const Shape& shape, size_t batch, const ScanSeconds& scans,
+           PipelineTimes times) {
+  const std::string& kernel = bench.kernels.front();
+  if (const auto scan = scans.find({kernel, batch}); scan != scans.end()) {
+    times.scan_seconds = scan->second;
+  }
+  bench.report.print(shape, kernel, batch, times);
+}
+
+// Random words, which take as long as others. Nobody owns them: the random bytes stay.
+std::vector<SharedPackingTable> random_tables(const Bench& bench, uint64_t count) {
+  std::vector<SharedPackingTable> tables;
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto* words = reinterpret_cast<const uint32_t*>(bench.random.part(kTableBytes, i).data());
+    tables.emplace_back(SharedPackingTable(), words);
+  }
+  return tables;
 }
 
 // What compute_hint() does on the host, without an engine: the same blocks of rows, shared alike.
@@ -133,14 +158,30 @@ double keystream_seconds(const PublicMatrix& public_matrix, const Shape& shape,
 }  // namespace
 
 void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans) {
-  const std::string& kernel = bench.kernels.front();
   const auto engine = make_random_engine(bench, shape);
   for (const size_t batch : bench.options.batches) {
-    PipelineTimes times = time_pipeline(bench, *engine, batch);
-    if (const auto scan = scans.find({kernel, batch}); scan != scans.end()) {
-      times.scan_seconds = scan->second;
-    }
-    bench.report.print(shape, kernel, batch, times);
+    const auto pipeline =
+        engine->make_answer_pipeline(kBits, AnswerPipeline::kDepthMax * batch, batch);
+    const uint64_t query_bytes = packed_bytes(shape.rows, kBits.query);
+    print(bench, shape, batch, scans, time_pipeline(bench, *engine, *pipeline, query_bytes, batch));
+  }
+}
+
+void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans) {
+  std::vector<size_t> batches;
+  std::ranges::set_intersection(bench.options.batches, kPackedBatches, std::back_inserter(batches));
+  if (batches.empty()) return;
+  const auto engine = make_random_engine(bench, shape);
+  const uint64_t packs = (shape.columns + ring::kDimension - 1) / ring::kDimension;
+  // One for all batches: it takes its time to send the tables.
+  const auto pipeline = engine->make_packed_answer_pipeline(
+      kBits, random_tables(bench, packs), AnswerPipeline::kDepthMax * batches.back(),
+      batches.back());
+  const uint64_t query_bytes = packed_bytes(shape.rows, kBits.query) + ring::kKeyBytes;
+  for (const size_t batch : batches) {
+    PipelineTimes times = time_pipeline(bench, *engine, *pipeline, query_bytes, batch);
+    times.packs = packs;
+    print(bench, shape, batch, scans, times);
   }
 }
 

@@ -6,11 +6,15 @@
 
 namespace blindfuse::bench {
 
-// Both with the first of the kernels. Throw EngineTrouble when the device has no room for the
+// All with the first of the kernels. Throw EngineTrouble when the device has no room for the
 // shape.
 
 // Answers batches of every size, two in flight, and prints how fast. scans: to compare with.
 void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
+
+// The same with responses that are packed under clients' secrets, for those of kPackedBatches that
+// are asked for.
+void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
 
 // Makes the hint, and the part of it that the host does, and prints the time of both.
 void time_hint(const Bench& bench, const Shape& shape);

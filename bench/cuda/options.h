@@ -21,6 +21,10 @@ inline constexpr Shape kScanShapes[] = {
     {"billion", 233'472, 65'536},
     {"tall", 1'179'648, 1'040},
 };
+// Of these, the one whose responses are packed under clients' secrets as well, with 16 packing
+// tables, and the sizes of batches that are timed.
+inline constexpr Shape kPackedShape = kScanShapes[0];
+inline constexpr size_t kPackedBatches[] = {1, 8, 64};
 // A million rows of one record of 1 KiB.
 inline constexpr Shape kHintShape{"hint", 1'048'576, 1'032};
 // What the kernels have to agree on first. Neither their steps of rows nor their tiles of columns

@@ -23,6 +23,11 @@ constexpr const char* kPipelineHead =
     "whichever takes longer.\n"
     "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
     "ratio";
+constexpr const char* kPackedHead =
+    "\nThe same with packing keys, to responses that are packed under clients' secrets; the bound "
+    "is that of the\nscan and the transfer alone.\n"
+    "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
+    "ratio";
 constexpr const char* kHintHead =
     "\nThe hint: n vectors, expanded on the host while the device multiplies; keystream: the "
     "host's "
@@ -115,7 +120,9 @@ void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
   const double sent = answered * query_bytes;
   double bound = times.sent / query_bytes;
   if (times.scan_seconds) bound = std::min(bound, queries / *times.scan_seconds);
-  nlohmann::json line = this->line("pipeline", shape, kernel);
+  const bool is_packed = times.packs > 0;
+  nlohmann::json line = this->line(is_packed ? "packed_pipeline" : "pipeline", shape, kernel);
+  if (is_packed) line["packs"] = times.packs;
   line["batch"] = batch;
   line["seconds"] = times.seconds;
   line["queries_per_second"] = answered;
@@ -130,7 +137,7 @@ void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
   line["bound_ratio"] = json_of(ratio(answered, bound));
   print_json(line);
   if (json_) return;
-  print_head(kPipelineHead);
+  print_head(is_packed ? kPackedHead : kPipelineHead);
   std::printf("%-8s %-7s %5zu %12s %12.0f %11s %9s %10s %6s %5s\n", std::string(shape.name).c_str(),
               kernel.c_str(), batch, milliseconds(times.seconds).c_str(), answered,
               gigabytes(answered * bytes_of(shape)).c_str(), gigabytes(sent).c_str(),

@@ -8,6 +8,7 @@
 
 #include "cuda/kernels/intrinsics.cuh"
 #include "cuda/kernels/tasks.h"
+#include "cuda/kernels/transpose_bytes.cuh"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
@@ -16,19 +17,12 @@ namespace {
 // Rows that one thread cuts: 16 bytes of each limb row.
 constexpr uint32_t kRowsPerThread = 16;
 
-// Four words' limbs l are the bytes of the l-th result: a transposition of 4 x 4 bytes.
+// Four words' limbs l are the bytes of the l-th result.
 __device__ __forceinline__ void cut_four(const uint32_t (&words)[4], uint32_t (&limbs)[4]) {
   uint32_t w[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) w[i] = (words[i] + 0x80808080u) ^ 0x80808080u;
-  const uint32_t low01 = __byte_perm(w[0], w[1], 0x5140);  // b0 of both, b1 of both
-  const uint32_t low23 = __byte_perm(w[2], w[3], 0x5140);
-  const uint32_t high01 = __byte_perm(w[0], w[1], 0x7362);  // b2 of both, b3 of both
-  const uint32_t high23 = __byte_perm(w[2], w[3], 0x7362);
-  limbs[0] = __byte_perm(low01, low23, 0x5410);
-  limbs[1] = __byte_perm(low01, low23, 0x7632);
-  limbs[2] = __byte_perm(high01, high23, 0x5410);
-  limbs[3] = __byte_perm(high01, high23, 0x7632);
+  transpose_bytes(w, limbs);
 }
 
 // Four sums of limbs make a product.

@@ -39,32 +39,58 @@ struct Copy {
   void perform() const { std::memcpy(shared, global, kCopyBytes); }
 };
 
-// The offsets in shared memory that up to eight lanes touch together, 16 bytes each.
+// The offsets in shared memory that as many lanes touch together as there are banks for, each as
+// many bytes.
+template <unsigned kBytes>
 struct Phase {
+  static constexpr unsigned kLanesMax = 128 / kBytes;
   unsigned lanes = 0;
-  std::array<size_t, 8> offsets{};
+  std::array<size_t, kLanesMax> offsets{};
 
   void add(size_t offset) { offsets[lanes++] = offset; }
 
   uint64_t extra_passes() const {
-    std::array<uint64_t, 8> passes{};  // of each group of 4 banks
+    std::array<uint64_t, kLanesMax> passes{};  // of each bank, or banks that are touched together
     for (unsigned i = 0; i < lanes; ++i) {
       const auto* const end = offsets.begin() + i;
-      if (std::find(offsets.begin(), end, offsets[i]) == end) ++passes[offsets[i] / 16 % 8];
+      if (std::find(offsets.begin(), end, offsets[i]) == end) {
+        ++passes[offsets[i] / kBytes % kLanesMax];
+      }
     }
     const uint64_t most = *std::ranges::max_element(passes);
     return most == 0 ? 0 : most - 1;
   }
 };
 
-// The accesses of one kind by eight lanes that not all of them have come to yet.
+// The accesses of one kind that not all lanes of a phase have come to yet.
+template <unsigned kBytes>
 struct Accesses {
   uint64_t first = 0;  // the order number of the front
-  std::deque<Phase> phases;
+  std::deque<Phase<kBytes>> phases;
+
+  // Adds a lane's access of that order number. Returns the extra passes of phases that are over.
+  uint64_t add(uint64_t number, size_t offset) {
+    const size_t at = number - first;
+    if (at >= phases.size()) phases.resize(at + 1);
+    phases[at].add(offset);
+    uint64_t extra = 0;
+    while (!phases.empty() && phases.front().lanes == Phase<kBytes>::kLanesMax) {
+      extra += phases.front().extra_passes();
+      phases.pop_front();
+      ++first;
+    }
+    return extra;
+  }
+  // Those of phases that some lanes never came to.
+  uint64_t rest() const {
+    uint64_t extra = 0;
+    for (const auto& phase : phases) extra += phase.extra_passes();
+    return extra;
+  }
 };
 struct QuarterWarp {
-  Accesses copies;
-  Accesses loads;
+  Accesses<16> copies;
+  Accesses<16> loads;
 };
 
 struct Warp {
@@ -73,6 +99,7 @@ struct Warp {
   unsigned waiting_lane = 0;  // one of them
   Operands operands{};
   std::array<QuarterWarp, 4> quarters;
+  Accesses<4> word_loads;
 };
 
 // A product of a warpgroup that has been started: what each thread gave.
@@ -108,6 +135,7 @@ struct Thread {
   std::vector<Copy> copies;  // not yet waited for
   uint64_t copies_issued = 0;
   uint64_t loads_done = 0;
+  uint64_t word_loads_done = 0;
   uint64_t groups_committed = 0;
 };
 
@@ -161,10 +189,9 @@ class Machine {
       throw std::logic_error(to_text("block", blockIdx) + " is dead locked: " + census());
     }
     for (const Warp& warp : warps_) {
+      conflicts_ += warp.word_loads.rest();
       for (const QuarterWarp& quarter : warp.quarters) {
-        for (const Accesses* accesses : {&quarter.copies, &quarter.loads}) {
-          for (const Phase& phase : accesses->phases) conflicts_ += phase.extra_passes();
-        }
+        conflicts_ += quarter.copies.rest() + quarter.loads.rest();
       }
     }
   }
@@ -255,16 +282,16 @@ class Machine {
   uint8_t* shared() const { return shared_.get(); }
   unsigned lane() const { return running_->lane; }
 
-  // How far into shared memory the 16 bytes are.
-  size_t shared_offset(const void* address, const char* what) const {
+  // How far into shared memory so many bytes are, which are aligned to as many.
+  size_t shared_offset(const void* address, const char* what, size_t bytes = kCopyBytes) const {
     // Of an address below, it wraps around to an offset that is too large as well.
     const size_t offset =
         reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(shared());
-    const bool inside = shared_bytes_ >= kCopyBytes && offset <= shared_bytes_ - kCopyBytes;
-    if (inside && offset % kCopyBytes == 0) return offset;
+    const bool inside = shared_bytes_ >= bytes && offset <= shared_bytes_ - bytes;
+    if (inside && offset % bytes == 0) return offset;
     fail(std::string(what) + " at byte " + std::to_string(static_cast<ptrdiff_t>(offset)) +
          " of shared memory, which is " +
-         (inside ? "not a multiple of 16"
+         (inside ? "not a multiple of " + std::to_string(bytes)
                  : "outside of the block's " + std::to_string(shared_bytes_)));
   }
 
@@ -277,7 +304,7 @@ class Machine {
     const Copy copy{static_cast<uint8_t*>(shared), global, thread.groups_committed};
     thread.copies.push_back(copy);
     if (schedule_.early_copies) copy.perform();
-    count_conflicts(thread.warp->quarters[thread.lane / 8].copies, thread.copies_issued++, offset);
+    conflicts_ += thread.warp->quarters[thread.lane / 8].copies.add(thread.copies_issued++, offset);
   }
 
   void commit_copies() { ++running_->groups_committed; }
@@ -294,8 +321,17 @@ class Machine {
   uint4 load(const void* shared) {
     const size_t offset = shared_offset(shared, "load_shared_16");
     Thread& thread = *running_;
-    count_conflicts(thread.warp->quarters[thread.lane / 8].loads, thread.loads_done++, offset);
+    conflicts_ += thread.warp->quarters[thread.lane / 8].loads.add(thread.loads_done++, offset);
     return read_16(shared);
+  }
+
+  uint32_t load_word(const void* shared) {
+    const size_t offset = shared_offset(shared, "load_shared_4", sizeof(uint32_t));
+    Thread& thread = *running_;
+    conflicts_ += thread.warp->word_loads.add(thread.word_loads_done++, offset);
+    uint32_t word;
+    std::memcpy(&word, shared, sizeof word);
+    return word;
   }
 
  private:
@@ -308,6 +344,7 @@ class Machine {
     thread.state = State::kReady;
     thread.copies_issued = 0;
     thread.loads_done = 0;
+    thread.word_loads_done = 0;
     thread.groups_committed = 0;
     prepare_context(thread.context, thread.number, enter_thread);
   }
@@ -354,17 +391,6 @@ class Machine {
     warp.waiting = 0;
     Thread* const lanes = &threads_[static_cast<size_t>(&warp - warps_.data()) * kLanes];
     for (unsigned i = 0; i < kLanes; ++i) lanes[i].state = State::kReady;
-  }
-
-  void count_conflicts(Accesses& accesses, uint64_t number, size_t offset) {
-    const size_t at = number - accesses.first;
-    if (at >= accesses.phases.size()) accesses.phases.resize(at + 1);
-    accesses.phases[at].add(offset);
-    while (!accesses.phases.empty() && accesses.phases.front().lanes == 8) {
-      conflicts_ += accesses.phases.front().extra_passes();
-      accesses.phases.pop_front();
-      ++accesses.first;
-    }
   }
 
   // Which threads are where, for a person who has to find out why.
@@ -468,9 +494,10 @@ struct MmaOperands {
 // PTX ISA, "Matrix fragments for mma.m16n8k32": a lane is of group l/4, and the l%4-th in it. Of A
 // it has, in rows group and group+8, 4 columns of each half; of B, in column group, the same rows;
 // of the sums, 2 columns of those two rows.
+template <typename Byte>
 void perform_mma(const Operands& operands) {
-  int8_t a[16][32];
-  int8_t b[8][32];  // column after column
+  Byte a[16][32];
+  Byte b[8][32];  // column after column
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const auto& mine = operands_of<MmaOperands>(operands, lane);
     const unsigned group = lane / 4;
@@ -484,8 +511,8 @@ void perform_mma(const Operands& operands) {
   }
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     for (unsigned i = 0; i < 4; ++i) {
-      const int8_t* const row = a[lane / 4 + i / 2 * 8];
-      const int8_t* const column = b[lane % 4 * 2 + i % 2];
+      const Byte* const row = a[lane / 4 + i / 2 * 8];
+      const Byte* const column = b[lane % 4 * 2 + i % 2];
       int32_t product = 0;
       for (unsigned k = 0; k < 32; ++k) product += row[k] * column[k];
       int32_t& sum = operands_of<MmaOperands>(operands, lane).sums[i];
@@ -522,7 +549,8 @@ constexpr Collective kSyncWarp{"__syncwarp", [](const Operands&) {}};
 constexpr Collective kReduceAdd{"__reduce_add_sync", perform_reduce_add};
 constexpr Collective kShuffle{"__shfl_sync", perform_shuffle};
 constexpr Collective kShuffleXor{"__shfl_xor_sync", perform_shuffle};
-constexpr Collective kMma{"mma_s8_s8", perform_mma};
+constexpr Collective kMmaSigned{"mma_s8_s8", perform_mma<int8_t>};
+constexpr Collective kMmaUnsigned{"mma_u8_u8", perform_mma<uint8_t>};
 constexpr Collective kWgmma{"wgmma_s8_s8", nullptr};
 
 uint32_t exchange(const Collective& collective, unsigned mask, uint32_t value, unsigned source) {
@@ -607,6 +635,8 @@ void commit_copies() { emulator::machine->commit_copies(); }
 
 uint4 load_shared_16(const void* shared) { return emulator::machine->load(shared); }
 
+uint32_t load_shared_4(const void* shared) { return emulator::machine->load_word(shared); }
+
 uint4 load_once_16(const void* global) {
   if (reinterpret_cast<uintptr_t>(global) % 16 != 0) {
     emulator::machine->fail("load_once_16 of an address that is not a multiple of 16");
@@ -616,7 +646,12 @@ uint4 load_once_16(const void* global) {
 
 void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   emulator::MmaOperands operands{sums, a, b};
-  emulator::machine->join_warp(emulator::kMma, &operands);
+  emulator::machine->join_warp(emulator::kMmaSigned, &operands);
+}
+
+void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  emulator::MmaOperands operands{sums, a, b};
+  emulator::machine->join_warp(emulator::kMmaUnsigned, &operands);
 }
 
 void wgmma_wait() { emulator::machine->wait_for_group_products(); }

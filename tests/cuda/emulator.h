@@ -104,12 +104,15 @@ uint8_t* dynamic_shared_memory();
 void copy_16_async(void* shared, const void* global);
 void commit_copies();
 
-// ld.shared.v4
+// ld.shared.v4 and ld.shared
 uint4 load_shared_16(const void* shared);
+uint32_t load_shared_4(const void* shared);
 // ld.global.nc.v4
 uint4 load_once_16(const void* global);
 // mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32, onto `sums`, modulo 2^32
 void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
+// mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32, the same
+void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 // dp4a.s32.s32, modulo 2^32
 int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum);
 
@@ -138,7 +141,7 @@ struct Schedule {
 
 struct LaunchReport {
   // Passes that shared memory takes beyond the one that is needed, for each 8 lanes' n-th access of
-  // 16 bytes: asynchronous copies, and loads. 0 is perfect.
+  // 16 bytes: asynchronous copies, and loads; and for each warp's n-th load of 4. 0 is perfect.
   uint64_t bank_conflicts = 0;
 };
 
@@ -237,6 +240,9 @@ void launch_kernel(Kernel kernel, dim3 grid, uint32_t threads, uint32_t shared_b
                    cudaStream_t stream, const Args&... args) {
   fake_cuda::put(stream, [=] { emulator::launch(grid, threads, shared_bytes, kernel, args...); });
 }
+
+template <typename Kernel>
+void allow_shared(Kernel, uint32_t) {}
 
 template <typename Kernel>
 uint32_t blocks_a_processor(Kernel, uint32_t, uint32_t) {

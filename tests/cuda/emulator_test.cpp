@@ -283,14 +283,23 @@ TEST(CudaEmulator, LoadsAndCopiesAreOfSixteenBytes) {
 
 // D = A * B + C, all in rows, with the fragments as the PTX ISA has them in "Matrix Fragments for
 // mma.m16n8k32".
+template <typename Byte>
 struct Multiplication {
-  int8_t a[16][32];
-  int8_t b[32][8];
+  Byte a[16][32];
+  Byte b[32][8];
   uint32_t c[16][8];
   uint32_t d[16][8];
 };
 
-__global__ void multiply(Multiplication* m) {
+void mma(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int8_t) {
+  mma_s8_s8(sums, a, b);
+}
+void mma(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], uint8_t) {
+  mma_u8_u8(sums, a, b);
+}
+
+template <typename Byte>
+__global__ void multiply(Multiplication<Byte>* m) {
   const unsigned group_id = threadIdx.x >> 2;
   const unsigned thread_in_group = threadIdx.x % 4;
   uint32_t a[4] = {}, b[2] = {};
@@ -307,12 +316,13 @@ __global__ void multiply(Multiplication* m) {
   const auto row_of = [&](unsigned i) { return i < 2 ? group_id : group_id + 8; };
   const auto column_of = [&](unsigned i) { return thread_in_group * 2 + (i & 1); };
   for (unsigned i = 0; i < 4; ++i) sums[i] = static_cast<int32_t>(m->c[row_of(i)][column_of(i)]);
-  mma_s8_s8(sums, a, b);
+  mma(sums, a, b, Byte{});
   for (unsigned i = 0; i < 4; ++i) m->d[row_of(i)][column_of(i)] = static_cast<uint32_t>(sums[i]);
 }
 
-void expect_product(Multiplication m) {
-  launch(1, 32, 0, multiply, &m);
+template <typename Byte>
+void expect_product(Multiplication<Byte> m) {
+  launch(1, 32, 0, multiply<Byte>, &m);
   for (unsigned row = 0; row < 16; ++row) {
     for (unsigned column = 0; column < 8; ++column) {
       uint32_t sum = m.c[row][column];
@@ -324,25 +334,31 @@ void expect_product(Multiplication m) {
   }
 }
 
-TEST(CudaEmulator, MultipliesMatricesModulo2To32) {
+template <typename Byte>
+void expect_products(const std::vector<Byte>& extremes) {
   SeededRandom random(5);
-  Multiplication m{};
+  Multiplication<Byte> m{};
   for (unsigned round = 0; round < 20; ++round) {
     for (auto& row : m.a)
-      std::ranges::generate(row, [&] { return static_cast<int8_t>(random.byte()); });
+      std::ranges::generate(row, [&] { return static_cast<Byte>(random.byte()); });
     for (auto& row : m.b)
-      std::ranges::generate(row, [&] { return static_cast<int8_t>(random.byte()); });
+      std::ranges::generate(row, [&] { return static_cast<Byte>(random.byte()); });
     for (auto& row : m.c) std::ranges::generate(row, [&] { return random.u32(); });
     expect_product(m);
   }
   for (const uint32_t start : {0x80000000u, 0x7fffffffu, 0u}) {
-    for (const int8_t extreme : {int8_t{-128}, int8_t{127}}) {
+    for (const Byte extreme : extremes) {
       for (auto& row : m.a) std::ranges::fill(row, extreme);
-      for (auto& row : m.b) std::ranges::fill(row, int8_t{-128});
+      for (auto& row : m.b) std::ranges::fill(row, extremes.front());
       for (auto& row : m.c) std::ranges::fill(row, start);
       expect_product(m);
     }
   }
+}
+
+TEST(CudaEmulator, MultipliesMatricesModulo2To32) {
+  expect_products<int8_t>({-128, 127});
+  expect_products<uint8_t>({255, 128});
 }
 
 // 64 x 32 times 32 x N, b with the 128-byte swizzle: the 16-byte chunk c of row n lies at chunk
@@ -493,6 +509,16 @@ __global__ void load_column(unsigned column, bool swizzled) {
   load_shared_16(dynamic_shared_memory() + place_in_rows(threadIdx.x % 32, column, swizzled));
 }
 
+// Lane l loads the word at l * stride, and then what lies `first` further.
+unsigned conflicts_of_words(unsigned stride, unsigned first = 0) {
+  const auto load = [=] {
+    const uint32_t* words = shared_words() + threadIdx.x % 32 * stride;
+    load_shared_4(words);
+    load_shared_4(words + first);
+  };
+  return static_cast<unsigned>(launch(1, 64, 8192, load).bank_conflicts);
+}
+
 // The first `copying` lanes copy `columns` columns each.
 __global__ void copy_columns(unsigned columns, bool swizzled, unsigned copying,
                              const Line* source) {
@@ -533,6 +559,23 @@ TEST(CudaEmulator, CountsBankConflicts) {
   EXPECT_EQ(of_rows(128, 2), 4u);
   EXPECT_EQ(of_rows(32, 8), 4u);
   EXPECT_EQ(of_rows(16, 8), 0u);
+
+  // 32 words at a time; the same one for all is read once.
+  EXPECT_EQ(conflicts_of_words(0), 0u);
+  EXPECT_EQ(conflicts_of_words(1), 0u);
+  EXPECT_EQ(conflicts_of_words(33, 5), 0u);
+  EXPECT_EQ(conflicts_of_words(2), 2u * 2);  // warps, loads
+  EXPECT_EQ(conflicts_of_words(32), 2u * 2 * 31);
+}
+
+TEST(CudaEmulator, LoadsWords) {
+  std::vector<uint32_t> found(64);
+  launch(1, 64, 256, [&] {
+    shared_words()[threadIdx.x] = 7 * threadIdx.x;
+    __syncthreads();
+    found[threadIdx.x] = load_shared_4(shared_words() + (threadIdx.x ^ 33));
+  });
+  for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(found[i], 7 * (i ^ 33));
 }
 
 TEST(CudaEmulator, FindsWrongAddresses) {
@@ -554,6 +597,13 @@ TEST(CudaEmulator, FindsWrongAddresses) {
   expect_error("load_shared_16 at byte 40 of shared memory, which is not a multiple", load(40));
   expect_error("load_shared_16 at byte 256 of shared memory, which is outside", load(256));
   expect_error("load_shared_16 at byte 241 of shared memory, which is outside", load(241));
+  const auto load_word = [](size_t from) {
+    return [=] { load_shared_4(dynamic_shared_memory() + from); };
+  };
+  expect_error("load_shared_4 at byte 6 of shared memory, which is not a multiple of 4",
+               load_word(6));
+  expect_error("load_shared_4 at byte 256 of shared memory, which is outside", load_word(256));
+  expect_error("no error", load_word(252));
   expect_error(
       "block (0, 0, 0), thread (1, 2, 0): load_shared_16 at byte 40",
       [&] { load(threadIdx.x == 1 && threadIdx.y == 2 ? 40 : 0)(); }, dim3(8, 4));

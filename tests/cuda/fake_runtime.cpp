@@ -129,11 +129,17 @@ void reach(Queue* queue, const std::shared_ptr<bool>& done) {
   }
 }
 
+// Copies until one is to be spoilt; 0: none.
+unsigned copies_to_spoilt_one = 0;
+
 }  // namespace
 
 void put(cudaStream_t stream, std::function<void()> work) {
   Device::get().put(queue_of(stream), std::move(work));
 }
+
+void spoil_copy(unsigned number) { copies_to_spoilt_one = number + 1; }
+bool is_spoilt_copy() { return copies_to_spoilt_one != 0 && --copies_to_spoilt_one == 0; }
 
 }  // namespace blindfuse::fake_cuda
 
@@ -219,7 +225,10 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
-  put(stream, [=] { std::memcpy(to, from, bytes); });
+  put(stream, [=, is_spoilt = blindfuse::fake_cuda::is_spoilt_copy()] {
+    std::memcpy(to, from, bytes);
+    if (is_spoilt) *static_cast<char*>(to) ^= 1;
+  });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,

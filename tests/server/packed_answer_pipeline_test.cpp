@@ -8,6 +8,7 @@
 
 #include "host/engine_factory.h"
 #include "host/server/epochs/batch_scheduler.h"
+#include "tests/engine/packed_reference.h"
 #include "tests/server/ask_and_wait.h"
 #include "tests/server/packed_database.h"
 
@@ -64,6 +65,18 @@ TEST(PackedAnswerPipeline, MovesQueriesWithTheirKeys) {
   pipeline->move(2, 1);
   pipeline->move(5, 2);
   expect_batch(*pipeline, 0, {0, 2, 5});
+}
+
+// What engines that pack responses themselves are compared with is what the host's packer makes.
+TEST(PackedAnswerPipeline, AnswersAsDefined) {
+  const PackedQuery query(0);
+  std::vector<uint32_t> words, products(kPackedColumns);
+  for (const uint32_t number : query.numbers) words.push_back(number << (32 - kQueryBits));
+  packed_engine()->multiply({words.data(), 1, kPackedRows}, {0, kPackedRows},
+                            {products.data(), 1, kPackedColumns});
+  const std::vector<uint8_t> defined = support::packed_reference(
+      products, random_packing_tables(), as_bytes(query.keys), kResponseBits);
+  EXPECT_TRUE(packed_response(0) == std::string(defined.begin(), defined.end()));
 }
 
 // The same words ask with other keys, and other words with the same keys.
@@ -162,6 +175,37 @@ TEST_F(PackedScheduler, AFailureConcernsItsBatchAlone) {
   EXPECT_THROW(ask(*scheduler, 0).get(), EngineTrouble);
   control_->fail(false);
   EXPECT_TRUE(ask(*scheduler, 1).get() == packed_response(1));
+}
+
+// One whose memory is not the host's would do so.
+class PackingEngine final : public support::PlainEngine {
+ public:
+  using PlainEngine::PlainEngine;
+
+  std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
+      WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
+      size_t batch_max) override {
+    EXPECT_EQ(bits.query, kQueryBits);
+    EXPECT_EQ(bits.response, kResponseBits);
+    EXPECT_EQ(slot_count, 3u + 2 * 2);
+    EXPECT_EQ(batch_max, 2u);
+    EXPECT_EQ(tables.size(), kPacks);
+    ++pipelines_;
+    return blindfuse::make_packed_answer_pipeline(
+        *this, packed_layout(), {tables.begin(), tables.end()}, slot_count, batch_max, 1);
+  }
+  int pipelines() const { return pipelines_; }
+
+ private:
+  int pipelines_ = 0;
+};
+
+TEST(PackedSchedulerOfItsEngine, TakesTheEnginesOwnPipeline) {
+  const auto engine = packed_engine(std::make_unique<PackingEngine>(kPackedRows, kPackedColumns));
+  BatchScheduler scheduler(*engine, packed_layout(), {.batch_max = 2, .queue_max = 3}, nullptr,
+                           random_packing_tables());
+  EXPECT_EQ(dynamic_cast<const PackingEngine&>(*engine).pipelines(), 1);
+  EXPECT_TRUE(ask_and_wait(scheduler, as_bytes(packed_query(1))) == packed_response(1));
 }
 
 }  // namespace

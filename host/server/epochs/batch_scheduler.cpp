@@ -15,11 +15,14 @@ namespace {
 std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layout,
                                               const BatchLimits& limits, size_t slot_count,
                                               const std::vector<SharedPackingTable>& tables) {
+  const WireBits bits{layout.query_bits, layout.response_bits};
   if (layout.mode() == Mode::kPacked) {
+    if (auto own = engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max)) {
+      return own;
+    }
     return make_packed_answer_pipeline(engine, layout, tables, slot_count, limits.batch_max,
                                        limits.packing_threads);
   }
-  const WireBits bits{layout.query_bits, layout.response_bits};
   if (auto own = engine.make_answer_pipeline(bits, slot_count, limits.batch_max)) return own;
   return make_host_answer_pipeline(engine, bits, slot_count, limits.batch_max);
 }

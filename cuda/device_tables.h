@@ -1,0 +1,34 @@
+// The packing tables in the device's memory, as the kernels read them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cuda/kernels/packing_tasks.h"
+#include "cuda/memory.h"
+#include "src/packing_table.h"
+
+namespace blindfuse {
+
+class DeviceTables {
+ public:
+  // On the device that is current; returns when all is there. Takes as much memory as the tables,
+  // their number rounded up to whole eights. Throws EngineTrouble, with the bytes needed and those
+  // free, before anything is allocated, when `bytes_beside` more would not fit with them; and when
+  // what has arrived is not what was sent.
+  DeviceTables(std::span<const SharedPackingTable> tables, uint64_t bytes_beside);
+
+  uint32_t pack_count() const { return pack_count_; }
+  // In the orders of cuda/kernels/packing_tasks.h.
+  const uint8_t* bytes() const { return bytes_.data(); }
+  const uint32_t* last_switch() const { return last_switch_.data(); }
+
+ private:
+  class Upload;
+
+  uint32_t pack_count_;
+  DeviceMemory<uint8_t> bytes_;
+  DeviceMemory<uint32_t> last_switch_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,22 @@
+// Starts the kernels that pack responses. Everything here returns at once, and is done in the
+// stream's order.
+//
+// All addresses are the device's.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "cuda/kernels/packing_tasks.h"
+
+namespace blindfuse {
+
+// group_count groups of 16 points.
+void start_cut_table(const TableCut& task, uint32_t group_count, cudaStream_t stream);
+void start_cut_keys(const KeyCut& task, uint32_t query_count, cudaStream_t stream);
+// For all packs, first_tile of the task being 0; at the points of so many sets.
+void start_sum_points(const SumTask& task, uint32_t set_count, cudaStream_t stream);
+void start_finish_packs(const FinishTask& task, uint32_t query_count, cudaStream_t stream);
+
+}  // namespace blindfuse

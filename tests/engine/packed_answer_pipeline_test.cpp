@@ -1,0 +1,181 @@
+// Engines that pack responses under clients' secrets themselves: the same as from the definitions,
+// whatever is in flight.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/engine_factory.h"
+#include "src/bit_packing.h"
+#include "src/packing_table.h"
+#include "tests/engine/packed_reference.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using ring::kDimension;
+using support::SeededRandom;
+
+constexpr uint64_t kRows = 2048;
+
+// Tables of random words below the packing modulus. All are views of one piece of memory, a page
+// apart, and so as good as different.
+std::vector<SharedPackingTable> random_tables(SeededRandom& random, size_t count) {
+  constexpr size_t kApart = 1024;
+  const size_t words = kTableWords + kApart * (count - 1);
+  const std::shared_ptr<uint32_t[]> memory(
+      static_cast<uint32_t*>(std::aligned_alloc(4096, (4 * words + 4095) / 4096 * 4096)),
+      [](uint32_t* all) { std::free(all); });
+  for (size_t i = 0; i < words; ++i) {
+    memory[i] = static_cast<uint32_t>(uint64_t{random.u32()} * ring::kPackingModulus >> 32);
+  }
+  std::vector<SharedPackingTable> tables;
+  for (size_t p = 0; p < count; ++p) tables.emplace_back(memory, memory.get() + kApart * p);
+  return tables;
+}
+
+// Packed words, and keys behind them.
+std::vector<uint8_t> random_query(SeededRandom& random, uint32_t bits) {
+  std::vector<uint8_t> query = random.octets(packed_bytes(kRows, bits));
+  for (size_t i = 0; i < ring::kKeyWords; ++i) {
+    const auto word = static_cast<uint32_t>(random.below(ring::kPackingModulus));
+    for (unsigned byte = 0; byte < 4; ++byte)
+      query.push_back(static_cast<uint8_t>(word >> 8 * byte));
+  }
+  return query;
+}
+
+// An engine with a matrix, and queries in the slots of its pipeline.
+class Problem {
+ public:
+  Problem(const std::string& name, SeededRandom& random, WireBits bits, uint64_t columns,
+          size_t slots, size_t batch_max)
+      : bits_(bits),
+        tables_(random_tables(random, (columns + kDimension - 1) / kDimension)),
+        engine_(make_engine(name, kRows, columns, 2)) {
+    engine_->set_columns(0, random.octets(kRows * columns));
+    engine_->seal();
+    pipeline_ = engine_->make_packed_answer_pipeline(bits, tables_, slots, batch_max);
+    if (!pipeline_) return;
+    for (size_t slot = 0; slot < slots; ++slot) {
+      queries_.push_back(random_query(random, bits.query));
+      pipeline_->put(slot, queries_.back());
+    }
+  }
+
+  // Not all have one.
+  bool has_pipeline() const { return pipeline_ != nullptr; }
+  AnswerPipeline& pipeline() { return *pipeline_; }
+
+  void begin(size_t first, size_t count) {
+    pipeline_->begin(first, count);
+    begun_.emplace_back(first, count);
+  }
+  void move(size_t from, size_t to) {
+    pipeline_->move(from, to);
+    queries_[to] = queries_[from];
+  }
+
+  void finish_and_compare() {
+    const auto [first, count] = begun_.front();
+    begun_.pop_front();
+    const std::span<const uint8_t> responses = pipeline_->finish();
+    const size_t each = packed_bytes(engine_->column_count(), bits_.response);
+    ASSERT_EQ(responses.size(), count * each);
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_TRUE(std::ranges::equal(responses.subspan(i * each, each), expected(first + i)))
+          << "query " << i << " of " << count;
+    }
+  }
+
+ private:
+  std::vector<uint8_t> expected(size_t slot) const {
+    const std::span<const uint8_t> query = queries_[slot];
+    const size_t words_bytes = packed_bytes(kRows, bits_.query);
+    std::vector<uint32_t> words(kRows), products(engine_->column_count());
+    unpack_restored(query.first(words_bytes), bits_.query, 0, words);
+    engine_->multiply({words.data(), 1, kRows}, {0, kRows}, {products.data(), 1, products.size()});
+    return support::packed_reference(products, tables_, query.subspan(words_bytes), bits_.response);
+  }
+
+  const WireBits bits_;
+  const std::vector<SharedPackingTable> tables_;
+  const std::unique_ptr<Engine> engine_;
+  std::unique_ptr<AnswerPipeline> pipeline_;
+  std::vector<std::vector<uint8_t>> queries_;
+  std::deque<std::pair<size_t, size_t>> begun_;
+};
+
+class PackedAnswerPipelineTest : public testing::TestWithParam<std::string> {
+ protected:
+  // An emulated device takes seconds for a batch of the smallest kind.
+  bool is_emulated() const {
+    return make_engine(GetParam(), 64, 1, 1)->hardware().starts_with("emulator");
+  }
+};
+
+std::string test_name(const testing::TestParamInfo<std::string>& engine) {
+  std::string name = engine.param;
+  std::ranges::replace(name, ':', '_');
+  return name;
+}
+
+// What packs is the same whichever kernel scans.
+std::vector<std::string> packing_engine_names() {
+  std::vector<std::string> names = engine_names();
+  std::erase_if(names, [](const std::string& name) { return name != "cuda"; });
+  return names;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PackedAnswerPipelineTest);
+INSTANTIATE_TEST_SUITE_P(Engines, PackedAnswerPipelineTest,
+                         testing::ValuesIn(packing_engine_names()), test_name);
+
+// Small enough for tools that make a device some hundred times slower.
+TEST_P(PackedAnswerPipelineTest, SanitizerSample) {
+  SeededRandom random(150);
+  Problem problem(GetParam(), random, {27, 11}, 2048, 1, 1);
+  ASSERT_TRUE(problem.has_pipeline());
+  problem.begin(0, 1);
+  problem.finish_and_compare();
+}
+
+TEST_P(PackedAnswerPipelineTest, AnswersAsDefined) {
+  SeededRandom random(151);
+  Problem problem(GetParam(), random, {26, 10}, 2048 + 333, 6, 3);
+  ASSERT_TRUE(problem.has_pipeline());
+  ASSERT_EQ(problem.pipeline().depth(), 2u);
+  // As when those between two queries are not wanted any more.
+  problem.move(2, 1);
+  problem.begin(0, 2);
+  problem.begin(3, 3);
+  problem.finish_and_compare();
+  problem.finish_and_compare();
+}
+
+// Tiles of queries and of packs that are full, and begun, and several.
+TEST_P(PackedAnswerPipelineTest, AnswersBatchesOfEverySize) {
+  if (is_emulated()) GTEST_SKIP() << "for real devices; an emulator would take minutes";
+  SeededRandom random(152);
+  struct Case {
+    uint64_t packs;
+    std::vector<size_t> batches;
+  };
+  for (const auto& [packs, batches] :
+       {Case{1, {1, 15, 16, 17, 33}}, Case{9, {3, 18}}, Case{17, {16}}}) {
+    Problem problem(GetParam(), random, {28, 12}, 2048 * packs - random.below(2048), 40, 33);
+    for (const size_t count : batches) {
+      problem.begin(random.below(40 - count + 1), count);
+      problem.finish_and_compare();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse
