@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "src/packing_table.h"
 #include "src/epoch_table.h"
 #include "src/errors.h"
 #include "src/public_matrix.h"
@@ -180,9 +179,8 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
     if (request.is_unasked) leave_out_large_tables(plans);
     if (plans.empty()) {
       throw BadInput(
-          "packing tables would take more than the matrix, and more than 256 MiB: say --mode "
-          "packed "
-          "if the server is to have them, or --mode hint");
+          "packing tables would take more than the matrix, and more than 256 MiB: say "
+          "--mode packed if the server is to have them, or --mode hint");
     }
     return {std::move(plans)};
   }

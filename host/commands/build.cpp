@@ -14,7 +14,6 @@
 #include "host/build/database_builder.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
-#include "src/packing_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
 

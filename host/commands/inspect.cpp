@@ -12,7 +12,6 @@
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
 #include "host/engine_factory.h"
-#include "src/packing_table.h"
 #include "src/epoch_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"

@@ -15,7 +15,6 @@
 #include "host/commands/serve_options.h"
 #include "host/database/loaded_database.h"
 #include "host/engine_factory.h"
-#include "src/packing_table.h"
 #include "host/server/service.h"
 #include "host/server/signals.h"
 #include "src/errors.h"
