@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 
 TEST(PackingKeys, RepeatTheBeginningOfEachHalf) {
   std::vector<uint8_t> bytes(ring::kKeyBytes);
-  for (size_t i = 0; i < ring::kKeyWords; ++i) store_le(bytes.data() + 4 * i, static_cast<uint32_t>(i));
+  for (size_t i = 0; i < ring::kKeyWords; ++i)
+    store_le(bytes.data() + 4 * i, static_cast<uint32_t>(i));
   const PackingKeys keys = PackingKeys::read(bytes);
   for (size_t half = 0; half < ring::kKeyWords / ring::kOrbit; ++half) {
     for (size_t i = 0; i < PackingKeys::kHalfWords; ++i) {
@@ -25,7 +26,8 @@ TEST(PackingKeys, RepeatTheBeginningOfEachHalf) {
 }
 
 TEST(PackingKeys, OfAnotherLengthAreRefused) {
-  for (const size_t size : {size_t{0}, ring::kKeyBytes - 1, ring::kKeyBytes + 1, 2 * ring::kKeyBytes}) {
+  for (const size_t size :
+       {size_t{0}, ring::kKeyBytes - 1, ring::kKeyBytes + 1, 2 * ring::kKeyBytes}) {
     const std::vector<uint8_t> bytes(size);
     EXPECT_THAT(support::bad_input_of([&] { PackingKeys::read(bytes); }), HasSubstr("49152 bytes"));
   }

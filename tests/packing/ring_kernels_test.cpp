@@ -8,8 +8,8 @@
 #include <random>
 
 #include "host/packing/packing_keys.h"
-#include "src/packing_table.h"
 #include "src/little_endian.h"
+#include "src/packing_table.h"
 #include "tests/ring/plain_ring.h"
 
 namespace blindfuse {
