@@ -26,8 +26,10 @@ void check_hint(const Layout& layout, const HintParts& parts, std::span<const ui
     is_right = is_packed(hint.subspan(at, part_bytes), layout.hint_part_words(), layout.hint_bits);
   }
   if (is_right) return;
-  throw AlteredCache("the hint of a shard is not " + std::to_string(count * part_bytes) +
-                     " bytes of packed words");
+  const bool packed = layout.mode() == Mode::kPacked;
+  throw AlteredCache(
+      (packed ? "the masks of a shard's packs are not " : "the hint of a shard is not ") +
+      std::to_string(count * part_bytes) + " bytes of bit-packed words");
 }
 
 std::vector<uint8_t> decode_by_hint(DecodingSecret secret, const Layout& layout,
@@ -54,8 +56,8 @@ uint32_t raised(uint32_t word, uint32_t bits) { return ring::raise(word >> (32 -
 // What a packed response says of one pack.
 class Pack {
  public:
-  Pack(std::span<const uint8_t> packed_mask, uint32_t hint_bits) {
-    unpack_restored(packed_mask, hint_bits, 0, mask_.span());
+  Pack(std::span<const uint8_t> mask, uint32_t hint_bits) {
+    unpack_restored(mask, hint_bits, 0, mask_.span());
     for (uint32_t& word : mask_.span()) word = raised(word, hint_bits);
   }
 
@@ -108,7 +110,7 @@ SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
   invariant(shard < layout.shard_count, "the shard exists");
   if (!is_packed(response, layout.column_count(), layout.response_bits)) {
     throw ProtocolViolation("the server's response is not " +
-                            std::to_string(layout.response_bytes()) + " bytes of packed words");
+                            std::to_string(layout.response_bytes()) + " bytes of bit-packed words");
   }
   SecretBuffer<uint32_t> words(layout.record_bytes());
   unpack_restored(response, layout.response_bits, uint64_t{shard} * words.size(), words.span());

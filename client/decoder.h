@@ -1,4 +1,4 @@
-// From a response to the record of the key it was asked for (docs/PROTOCOL.md, section 11).
+// From a response to the record of the key it was asked for (docs/PROTOCOL.md, sections 11 and 18).
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace blindfuse {
 SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
                                       std::span<const uint8_t> response);
 
-// The W bytes of the record, of those words and the packed parts of the hint that the shard needs
-// (Layout::hint_parts_of), one after another.
+// The W bytes of the record, of those words and the parts of the hint that the shard needs
+// (Layout::hint_parts_of), bit-packed, one after another.
 //
-// Uses the secret up. Takes a time that does not depend on the secret, the shard or the data. Throws
-// AlteredCache when a part of the hint is not hint_part_bytes long or has unused bits set;
+// Uses the secret up. Takes a time that does not depend on the secret, the shard or the data.
+// Throws AlteredCache when a part of the hint is not hint_part_bytes long or has unused bits set;
 // std::logic_error when the secret was used before.
 std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout, uint32_t shard,
                             std::span<const uint32_t> words, std::span<const uint8_t> hint);

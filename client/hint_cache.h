@@ -42,8 +42,8 @@ class HintCache {
   DatabaseDescription sync(RemoteDatabase& remote, const std::string& manifest_text, bool verify,
                            const ProgressCallback& progress, SyncResult& result);
 
-  // The packed parts that decoding a record of a shard takes (Layout::hint_parts_of), one after
-  // another, each checked against the table. Throws AlteredCache.
+  // The parts that decoding a record of a shard takes (Layout::hint_parts_of), bit-packed, one
+  // after another, each checked against the table. Throws AlteredCache.
   std::vector<uint8_t> read_hint(const DatabaseDescription& database, uint32_t shard) const;
 
  private:

@@ -77,7 +77,7 @@ class PartialHint {
       if (last_byte_ > shape_.last_byte_max) {
         unlink(path_.c_str());
         throw ProtocolViolation(name_of(shape_, hint_.part) +
-                                " that the server sent is not packed words: unused bits are set");
+                                " that the server sent is not bit-packed: unused bits are set");
       }
       if (rename(path_.c_str(), whole_path_.c_str()) != 0) fail_writing(whole_path_);
       return;

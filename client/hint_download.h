@@ -22,7 +22,7 @@ struct MissingHint {
   Sha256Digest hash{};
 };
 
-// What the packed parts of one layout's hint look like.
+// What the parts of one layout's hint look like, bit-packed.
 struct HintShape {
   explicit HintShape(const Layout& layout);
   Mode mode;
@@ -46,7 +46,7 @@ class HintDownload {
   // Fetches all of `missing`, in order of parts and with distinct hashes. Asks again when the
   // connection breaks, as long as every attempt brings something. Returns the bytes received.
   // Throws what RemoteDatabase does, ProtocolViolation for a part that is not the one of the
-  // epoch's table or not packed (which must not wait until a key of its shard is decoded: the
+  // epoch's table or not bit-packed (which must not wait until a key of its shard is decoded: the
   // server would see the look-up fail), EngineTrouble when it cannot be written, Cancelled.
   uint64_t fetch(RemoteDatabase& remote, const EpochId& epoch, std::span<const MissingHint> missing,
                  const ProgressCallback& progress);

@@ -33,7 +33,7 @@ In an index database keys are numbers: 0, 1, 2, ...
 
 Put -- before a KEY that begins with a dash: get URL -- -x
 
-Fetches the hints first when the server has a new epoch.
+Fetches hints, or masks, first when the server has a new epoch.
 Exit status: 0 all found, 3 a key is not there, 1 failed, 2 misuse.)";
 
 struct Settings {
@@ -231,7 +231,8 @@ void add_common_options(CLI::App& command, Settings& settings) {
   command.add_option("URL", settings.url, "Address of the server: http://127.0.0.1:8080")
       ->required();
   command.add_option("--cache", settings.client.cache_folder,
-                     "Folder for hints (default: $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse)");
+                     "Folder for hints or masks (default: $XDG_CACHE_HOME/blindfuse or "
+                     "~/.cache/blindfuse)");
   command.add_option("--ca-file", settings.client.http.ca_file,
                      "Certificates (PEM) to trust for https (default: the system's)");
   command.add_option("--api-key-file", settings.api_key_file,
@@ -246,7 +247,7 @@ void add_common_options(CLI::App& command, Settings& settings) {
       ->check(CLI::IsMember(std::vector<std::string>{"hint", "packed"}));
   command
       .add_option("--hint-bytes-max", settings.client.hint_bytes_max,
-                  "Refuse a database whose hints take more on disk")
+                  "Refuse a database whose hints, or masks, take more on disk")
       ->capture_default_str();
   command
       .add_option("--transfer-bytes-max", settings.client.transfer_bytes_max,
@@ -262,11 +263,12 @@ void add_get(CLI::App& app, Settings& settings) {
   get->add_option("KEY", settings.keys, "Keys to look up");
   get->add_option(
          "--prepare", settings.prepare,
-         "Queries to make in one pass over the public matrix, which costs little more than one\n"
-         "(default: the number of keys, at most 16)")
+         "Queries to make in one pass over the public matrix, which in the mode hint costs little\n"
+         "more than one (default: the number of keys, at most 16)")
       ->check(CLI::Range(1, 1024));
-  get->add_option("--threads", settings.client.thread_count,
-                  "Threads to make queries with; 0 is one a processor")
+  get->add_option(
+         "--threads", settings.client.thread_count,
+         "Threads to make queries with; 0 is one a processor. In the mode packed it is one")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   get->add_option("--key-encoding", settings.key_encoding,
@@ -278,10 +280,11 @@ void add_get(CLI::App& app, Settings& settings) {
 }
 
 void add_sync(CLI::App& app, Settings& settings) {
-  CLI::App* sync = app.add_subcommand("sync", "Fetch all hints that changed");
+  CLI::App* sync = app.add_subcommand("sync", "Fetch all hints, or masks, that changed");
   add_common_options(*sync, settings);
   sync->add_flag("--verify", settings.verify,
-                 "Check every hint that is already there; fetch all again when one is altered");
+                 "Check every hint or mask that is already there; fetch all again when one is "
+                 "altered");
   sync->callback([&settings] { run_sync(settings); });
 }
 

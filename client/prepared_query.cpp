@@ -118,12 +118,20 @@ SecretBuffer<uint32_t> DecodingSecret::take() && {
   return std::move(words_);
 }
 
-PreparedQuery::PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked,
-                             std::vector<uint8_t> packing_keys)
+PreparedQuery::PreparedQuery(const MatrixSeed& seed, SecretBuffer<uint32_t> secret,
+                             SecretBuffer<uint32_t> masked, std::vector<uint8_t> packing_keys)
     : maker_(getpid()),
+      seed_(seed),
       secret_(std::move(secret)),
       masked_(std::move(masked)),
       packing_keys_(std::move(packing_keys)) {}
+
+bool PreparedQuery::is_for(const Manifest& manifest) const {
+  const Layout& layout = manifest.layout;
+  return seed_ == manifest.seed && secret_.size() == layout.lwe->dimension &&
+         masked_.size() == layout.row_count &&
+         packing_keys_.size() == layout.query_bytes() - layout.query_words_bytes();
+}
 
 bool PreparedQuery::is_of_this_process() const { return maker_ == getpid(); }
 
@@ -163,7 +171,7 @@ std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_c
   }
   std::vector<PreparedQuery> queries;
   for (size_t i = 0; i < count; ++i) {
-    queries.emplace_back(std::move(secrets[i]), std::move(masked[i]));
+    queries.emplace_back(a.seed(), std::move(secrets[i]), std::move(masked[i]));
   }
   return queries;
 }

@@ -1,4 +1,4 @@
-// Queries made ahead of the keys they will ask for (docs/PROTOCOL.md, section 9).
+// Queries made ahead of the keys they will ask for (docs/PROTOCOL.md, sections 9 and 17).
 //
 // Nearly all of a query's cost, s * A + e, does not depend on the key. A secret serves one query,
 // ever: the types below move but do not copy, and each is used up by what it is for.
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/secret.h"
+#include "src/manifest.h"
 #include "src/public_matrix.h"
 #include "src/system/random.h"
 
@@ -39,9 +40,10 @@ class DecodingSecret {
 // two queries under one secret would tell the server both their rows.
 class PreparedQuery {
  public:
-  // n and R words, and the packing keys as they are sent: none where responses are not packed.
-  PreparedQuery(SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked,
-                std::vector<uint8_t> packing_keys = {});
+  // seed: of the public matrix, or of the public polynomials; n and R words; and the packing keys
+  // as they are sent: none where responses are not packed.
+  PreparedQuery(const MatrixSeed& seed, SecretBuffer<uint32_t> secret,
+                SecretBuffer<uint32_t> masked, std::vector<uint8_t> packing_keys = {});
   PreparedQuery(const PreparedQuery&) = delete;
   PreparedQuery& operator=(const PreparedQuery&) = delete;
   PreparedQuery(PreparedQuery&&) = default;
@@ -55,10 +57,14 @@ class PreparedQuery {
                                        std::span<uint8_t> query) &&;
 
   size_t row_count() const { return masked_.size(); }
+  // Whether a database is one that it can ask: of the seed, the dimension, the rows and the mode
+  // that it was made for. Epochs may share all of these.
+  bool is_for(const Manifest& manifest) const;
   bool is_of_this_process() const;
 
  private:
   pid_t maker_;
+  MatrixSeed seed_;
   SecretBuffer<uint32_t> secret_;
   SecretBuffer<uint32_t> masked_;
   std::vector<uint8_t> packing_keys_;

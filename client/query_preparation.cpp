@@ -1,21 +1,30 @@
 #include "client/query_preparation.h"
 
-#include "client/ring_query.h"
 #include "src/public_matrix.h"
 #include "src/ring/public_polynomials.h"
 
 namespace blindfuse {
 
+QueryPreparation::QueryPreparation(const Manifest& manifest) : manifest_(manifest) {
+  const Layout& layout = manifest.layout;
+  if (layout.mode() == Mode::kPacked) {
+    ring_.emplace(ring::PublicPolynomials(manifest.seed), layout.row_count);
+  }
+}
+
+std::vector<PreparedQuery> QueryPreparation::make(size_t count, unsigned thread_count,
+                                                  const RandomSource& random,
+                                                  const ProgressCallback& progress) const {
+  if (ring_) return ring_->make(count, random, progress);
+  const Layout& layout = manifest_.layout;
+  return prepare_queries(PublicMatrix(manifest_.seed, layout.lwe->dimension), layout.row_count,
+                         count, thread_count, random, progress);
+}
+
 std::vector<PreparedQuery> prepare_queries_for(const Manifest& manifest, size_t count,
                                                unsigned thread_count, const RandomSource& random,
                                                const ProgressCallback& progress) {
-  const Layout& layout = manifest.layout;
-  if (layout.mode() == Mode::kPacked) {
-    return prepare_ring_queries(ring::PublicPolynomials(manifest.seed), layout.row_count, count,
-                                random, progress);
-  }
-  return prepare_queries(PublicMatrix(manifest.seed, layout.lwe->dimension), layout.row_count,
-                         count, thread_count, random, progress);
+  return QueryPreparation(manifest).make(count, thread_count, random, progress);
 }
 
 }  // namespace blindfuse

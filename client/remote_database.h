@@ -38,7 +38,7 @@ class RemoteDatabase {
   void fetch_hints(const EpochId& epoch, Mode mode, const std::string& parts, uint64_t first_byte,
                    uint64_t total_bytes, const ByteSink& sink);
 
-  // The responses to one or more packed queries, one after another, response_bytes in all.
+  // The responses to one or more queries, one after another, response_bytes in all.
   std::vector<uint8_t> ask(const EpochId& epoch, std::span<const uint8_t> queries,
                            uint64_t response_bytes);
 

@@ -57,47 +57,69 @@ SecretBuffer<uint32_t> fresh_ternary(size_t count, const RandomSource& random) {
   return words;
 }
 
-std::vector<uint8_t> packing_keys(const ring::PublicPolynomials& polynomials,
-                                  std::span<const uint32_t> secret, const RandomSource& random) {
+}  // namespace
+
+// A query before its products: e is where b' will be.
+struct RingQueryMaker::Unfinished {
+  SecretBuffer<uint32_t> secret;
+  SecretBuffer<uint32_t> masked;
+  std::vector<uint8_t> packing_keys;
+};
+
+RingQueryMaker::RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count)
+    : polynomials_(polynomials), key_masks_(polynomials), row_count_(row_count) {
+  invariant(row_count > 0 && row_count % kDimension == 0, "rows are blocks of 2048");
+}
+
+std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource& random,
+                                                const ProgressCallback& progress) const {
+  std::vector<Unfinished> unfinished(count);
+  for (Unfinished& query : unfinished) {
+    query.secret = fresh_ternary(kDimension, random);
+    query.masked = fresh_ternary(row_count_, random);
+    query.packing_keys = packing_keys(query.secret.span(), random, progress);
+  }
+  if (count > 0) add_products(unfinished, progress);
+  std::vector<PreparedQuery> queries;
+  queries.reserve(count);
+  for (Unfinished& query : unfinished) {
+    queries.emplace_back(polynomials_.seed(), std::move(query.secret), std::move(query.masked),
+                         std::move(query.packing_keys));
+  }
+  return queries;
+}
+
+std::vector<uint8_t> RingQueryMaker::packing_keys(std::span<const uint32_t> secret,
+                                                  const RandomSource& random,
+                                                  const ProgressCallback& progress) const {
   const ring::PrimeField& field = packing_transform().field();
   const SecretBuffer<uint32_t> values = values_of(secret);
-  std::vector<uint8_t> bytes;
-  bytes.reserve(ring::kKeyBytes);
+  SecretBuffer<uint32_t> moved(kDimension);
+  std::vector<uint8_t> bytes(ring::kKeyBytes);
+  uint8_t* to = bytes.data();
   constexpr std::array<std::pair<ring::KeyIndex, ring::Automorphism>, ring::kKeys> kAll = {{
       {ring::KeyIndex::kFive, {1, false}},
       {ring::KeyIndex::kMinusOne, {0, true}},
   }};
   for (const auto& [key, automorphism] : kAll) {
-    SecretBuffer<uint32_t> moved(kDimension);
     ring::apply(automorphism, polynomial(values), polynomial(moved));
     for (size_t k = 0; k < ring::kDigits; ++k) {
-      Coefficients mask;
-      polynomials.fill_key_mask(key, k, mask);
+      const Polynomial mask = key_masks_.mask(key, k);
       const SecretBuffer<uint32_t> error = values_of(fresh_ternary(kDimension, random).span());
-      for (size_t i = 0; i < kDimension; ++i) {
+      for (size_t i = 0; i < kDimension; ++i, to += 4) {
         const uint32_t masked = field.multiply(values[i], mask[i]);
         const uint32_t digit = field.multiply(moved[i], ring::gadget(k));
-        const uint32_t word = field.add(field.subtract(error[i], masked), digit);
-        bytes.resize(bytes.size() + 4);
-        store_le(bytes.data() + bytes.size() - 4, word);
+        store_le(to, field.add(field.subtract(error[i], masked), digit));
       }
+      report(progress, 0);
     }
   }
   return bytes;
 }
 
-// A query before its products: e is where b' will be.
-struct Unfinished {
-  Unfinished(uint32_t row_count, const RandomSource& random)
-      : secret(fresh_ternary(kDimension, random)), masked(fresh_ternary(row_count, random)) {}
-
-  SecretBuffer<uint32_t> secret;
-  SecretBuffer<uint32_t> masked;
-};
-
 // masked += s a_j for every block j of every query.
-void add_products(const ring::PublicPolynomials& polynomials, uint32_t row_count,
-                  std::span<Unfinished> queries, const ProgressCallback& progress) {
+void RingQueryMaker::add_products(std::span<Unfinished> queries,
+                                  const ProgressCallback& progress) const {
   const ring::ExactProducts products;
   SecretBuffer<ring::PairOfValues> secrets(queries.size());
   for (size_t i = 0; i < queries.size(); ++i) {
@@ -107,8 +129,8 @@ void add_products(const ring::PublicPolynomials& polynomials, uint32_t row_count
   ring::PairOfValues public_values;
   SecretBuffer<ring::PairOfValues> sum(1);
   SecretBuffer<uint32_t> product(kDimension);
-  for (uint32_t j = 0; j < row_count / kDimension; ++j) {
-    polynomials.fill_block(j, block);
+  for (uint32_t j = 0; j < row_count_ / kDimension; ++j) {
+    polynomials_.fill_block(j, block);
     products.forward_words(block, public_values);
     const uint64_t first = uint64_t{j} * kDimension;
     for (size_t i = 0; i < queries.size(); ++i) {
@@ -117,33 +139,17 @@ void add_products(const ring::PublicPolynomials& polynomials, uint32_t row_count
       products.to_words(sum[0], polynomial(product));
       for (size_t k = 0; k < kDimension; ++k) queries[i].masked[first + k] += product[k];
     }
-    report_progress(progress, {ClientStage::kPreparingQueries, first + kDimension, row_count});
+    report(progress, first + kDimension);
   }
 }
 
-}  // namespace
-
-std::vector<PreparedQuery> prepare_ring_queries(const ring::PublicPolynomials& polynomials,
-                                                uint32_t row_count, size_t count,
-                                                const RandomSource& random,
-                                                const ProgressCallback& progress) {
-  invariant(row_count > 0 && row_count % kDimension == 0, "rows are blocks of 2048");
-  std::vector<Unfinished> unfinished;
-  unfinished.reserve(count);
-  for (size_t i = 0; i < count; ++i) unfinished.emplace_back(row_count, random);
-  if (count > 0) add_products(polynomials, row_count, unfinished, progress);
-  std::vector<PreparedQuery> queries;
-  queries.reserve(count);
-  for (Unfinished& query : unfinished) {
-    std::vector<uint8_t> keys = packing_keys(polynomials, query.secret.span(), random);
-    queries.emplace_back(std::move(query.secret), std::move(query.masked), std::move(keys));
-  }
-  return queries;
+void RingQueryMaker::report(const ProgressCallback& progress, uint64_t rows_done) const {
+  report_progress(progress, {ClientStage::kPreparingQueries, rows_done, row_count_});
 }
 
 PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
                                  const RandomSource& random) {
-  return std::move(prepare_ring_queries(polynomials, row_count, 1, random).front());
+  return std::move(RingQueryMaker(polynomials, row_count).make(1, random).front());
 }
 
 RingDecoder::RingDecoder(DecodingSecret secret) : secret_(std::move(secret).take()) {

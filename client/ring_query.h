@@ -1,5 +1,5 @@
-// Queries for packed responses (docs/PARAMETERS.md, section 6): under a ring secret, with the
-// packing keys that belong to it.
+// Queries for packed responses (docs/PROTOCOL.md, sections 17 and 18; docs/PARAMETERS.md, section
+// 6): under a ring secret, with the packing keys that belong to it.
 #pragma once
 
 #include <blindfuse/progress.h>
@@ -15,19 +15,37 @@
 
 namespace blindfuse {
 
-// b_j = s a_j + e_j for every block of 2048 rows, and the packing keys: for g = 5 and g = -1 and
-// digit k, -s w + e + g(s) gadget(k) modulo the packing modulus, at the points of RingTransform. s
-// and e are ternary, and fresh for each of `count` queries; row_count is a positive multiple of
-// 2048.
-//
-// One pass over the blocks, by the calling thread: each a_j is expanded and transformed once.
-// `random` gives s and e of one query after another, and then their keys' errors in the same order.
-// Throws Cancelled, and what `random` throws.
-std::vector<PreparedQuery> prepare_ring_queries(const ring::PublicPolynomials& polynomials,
-                                                uint32_t row_count, size_t count,
-                                                const RandomSource& random,
-                                                const ProgressCallback& progress = {});
+// Makes queries under the public polynomials of one database: b_j = s a_j + e_j for every block of
+// 2048 rows, and the packing keys: for g = 5 and g = -1 and digit k, -s w + e + g(s) gadget(k)
+// modulo the packing modulus, at the points of RingTransform. s and e are ternary, and fresh for
+// each query.
+class RingQueryMaker {
+ public:
+  // row_count is a positive multiple of 2048. Expands the keys' masks w, which all queries share.
+  RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count);
 
+  // Makes `count` queries by the calling thread: first their keys, and then their b in one pass
+  // over the blocks, for which each a_j is expanded and transformed once. `random` gives s, e and
+  // the keys' errors of one query after another. Any thread.
+  //
+  // Reports the rows that are done in all queries, none while it makes keys, after each of their
+  // polynomials. Throws Cancelled, and what `random` throws.
+  std::vector<PreparedQuery> make(size_t count, const RandomSource& random,
+                                  const ProgressCallback& progress = {}) const;
+
+ private:
+  struct Unfinished;
+  std::vector<uint8_t> packing_keys(std::span<const uint32_t> secret, const RandomSource& random,
+                                    const ProgressCallback& progress) const;
+  void add_products(std::span<Unfinished> queries, const ProgressCallback& progress) const;
+  void report(const ProgressCallback& progress, uint64_t rows_done) const;
+
+  ring::PublicPolynomials polynomials_;
+  ring::KeyMasks key_masks_;
+  uint32_t row_count_;
+};
+
+// One alone.
 PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
                                  const RandomSource& random);
 

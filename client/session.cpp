@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "client/decoder.h"
-#include "client/query_preparation.h"
 #include "client/report_progress.h"
 #include "src/errors.h"
 
@@ -26,12 +25,6 @@ double seconds_since(steady_clock::time_point start) {
 
 std::filesystem::path cache_of(const ClientOptions& options) {
   return options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
-}
-
-// Or the same public polynomials.
-bool same_public_matrix(const DatabaseDescription& a, const DatabaseDescription& b) {
-  return a.manifest().seed == b.manifest().seed && a.layout().lwe == b.layout().lwe &&
-         a.layout().row_count == b.layout().row_count;
 }
 
 void check_limit(const char* what, uint64_t bytes, uint64_t bytes_max, const char* option) {
@@ -114,7 +107,10 @@ std::string Session::take_manifest() {
 }
 
 void Session::use(DatabaseDescription database) {
-  if (database_ && !same_public_matrix(*database_, database)) prepared_.clear();
+  std::erase_if(prepared_, [&database](const Pooled& pooled) {
+    return !pooled.query.is_for(database.manifest());
+  });
+  preparation_.reset();
   database_ = std::move(database);
 }
 
@@ -146,15 +142,17 @@ const DatabaseDescription& Session::database() {
 void Session::prepare(size_t count) {
   const Manifest& manifest = database().manifest();
   const auto start = steady_clock::now();
+  if (!preparation_) preparation_.emplace(manifest);
   std::vector<PreparedQuery> queries =
-      prepare_queries_for(manifest, count, options_.thread_count, random_, options_.progress);
+      preparation_->make(count, options_.thread_count, random_, options_.progress);
   add_prepared(std::move(queries),
                seconds_since(start) / static_cast<double>(std::max<size_t>(count, 1)));
 }
 
 void Session::add_prepared(std::vector<PreparedQuery> queries, double seconds) {
+  const Manifest& manifest = database().manifest();
   for (PreparedQuery& query : queries) {
-    invariant(query.row_count() == database().layout().row_count, "a query fits the database");
+    invariant(query.is_for(manifest), "a query is for this database");
     prepared_.push_back({std::move(query), seconds});
   }
 }

@@ -18,6 +18,7 @@
 #include "client/database_description.h"
 #include "client/hint_cache.h"
 #include "client/prepared_query.h"
+#include "client/query_preparation.h"
 #include "client/remote_database.h"
 #include "src/system/random.h"
 
@@ -46,8 +47,8 @@ class Session {
   // responses are packed.
   void prepare(size_t count);
   size_t prepared_count() const { return prepared_.size(); }
-  // Takes queries that somebody else made ahead for database()'s public matrix, with packing keys
-  // where responses are packed, in so many seconds each.
+  // Takes queries that somebody else made ahead, in so many seconds each: for database(), as
+  // PreparedQuery::is_for has it.
   void add_prepared(std::vector<PreparedQuery> queries, double seconds);
 
   // Throws BadInput when one of the keys can be no key of this database.
@@ -89,6 +90,7 @@ class Session {
   HintCache cache_;
   std::optional<std::string> manifest_text_;  // fetched, and not yet used
   std::optional<DatabaseDescription> database_;
+  std::optional<QueryPreparation> preparation_;  // for database_, once a query was wanted
   std::deque<Pooled> prepared_;
   size_t queries_per_request_ = kQueriesPerRequest;
 };

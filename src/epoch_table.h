@@ -17,7 +17,7 @@ inline constexpr size_t kPackEntryBytes = 64;
 // A pack of 2048 columns, where responses are packed.
 struct PackEntry {
   Sha256Digest table{};  // of the packing table, the server's
-  Sha256Digest mask{};   // of the packed mask, the clients'
+  Sha256Digest mask{};   // of the bit-packed mask, the clients'
 
   bool operator==(const PackEntry&) const = default;
 };
@@ -26,7 +26,7 @@ struct EpochTable {
   ShardTable shards;
   std::vector<PackEntry> packs;
 
-  // Of the packed words of part i of the hint: that of shard i, or the mask of pack i.
+  // Of part i of the hint, bit-packed: that of shard i, or the mask of pack i.
   const Sha256Digest& hint_hash(uint32_t i) const {
     return packs.empty() ? shards[i].hint : packs[i].mask;
   }

@@ -54,7 +54,7 @@ struct Layout {
   // What a server keeps beside the matrix (src/packing_table.h); 0 where responses are not packed.
   uint64_t packing_table_bytes() const;
 
-  // Of the packed words alone.
+  // Of the bit-packed words alone.
   uint64_t query_words_bytes() const;
   // With the packing keys behind them, where responses are packed.
   uint64_t query_bytes() const;

@@ -16,7 +16,7 @@ struct ShardEntry {
   uint64_t key_count = 0;
   Sha256Digest input{};   // of the shard's keys and values; tells an unchanged shard
   Sha256Digest matrix{};  // of the R * W bytes, column by column
-  Sha256Digest hint{};    // of the packed hint
+  Sha256Digest hint{};    // of the bit-packed hint; zeros where responses are packed
 
   bool operator==(const ShardEntry&) const = default;
 };

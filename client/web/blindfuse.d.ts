@@ -29,7 +29,8 @@ export interface ConnectOptions {
   mode?: '' | 'hint' | 'packed';
   /** Whether hints are kept for the next visit, in IndexedDB. Default: 'persistent', as far as the browser allows. */
   storage?: 'persistent' | 'memory';
-  /** Queries to make ahead, on all processors up to four, while the client is idle, once it has been asked for a key. Default: 1. */
+  /** Queries to make ahead, on all processors up to four (one, in the mode 'packed'), while the client is idle, once it
+   * has been asked for a key. Default: 1. */
   prepareAhead?: number;
   /** A database whose hints take more is refused before anything is fetched. Default: 1 GiB. */
   hintBytesMax?: number;
@@ -114,7 +115,7 @@ export interface Client {
   getMany(keys: Iterable<Key>, options?: CallOptions): Promise<(Uint8Array | null)[]>;
   lookUp(key: Key, options?: CallOptions & {inspect?: boolean}): Promise<Answer>;
   /** Makes so many more queries ahead, in one pass; up to 1000 can be ready. Memory: 4 bytes a row of the database for
-   * each. */
+   * each, and 48 KiB more in the mode 'packed'. */
   prepare(count: number, options?: CallOptions): Promise<void>;
   /** Ends the worker; what it was asked fails with a CancelledError. */
   close(): void;

@@ -1,5 +1,6 @@
 // Queries, prepared by as many workers as there are processors, up to four: it is nearly all of the time that a
-// look-up takes, and a vector here has a quarter of the width that the native client's has.
+// look-up takes, and a vector here has a quarter of the width that the native client's has. Those of databases in the
+// mode `packed` take so little that one worker makes them.
 
 import {buildId} from './build_id.js';
 import {BrokenCore, callCore} from './core_module.js';
@@ -67,9 +68,9 @@ export class Preparer {
     this.tell = tell;
     this.helpers = [];
     this.helpersMax = Math.min(self.navigator?.hardwareConcurrency ?? 1, workersMax) - 1;
-    this.addHelpers();
   }
 
+  // Starts those that there are not yet. prepare() does, too, where it needs them; before, they get ready meanwhile.
   addHelpers() {
     try {
       while (this.helpers.length < this.helpersMax) this.helpers.push(new Helper(this.module));
@@ -88,10 +89,10 @@ export class Preparer {
 
   // Makes `count` more queries. Gives the last answer.
   async prepare(count) {
-    this.addHelpers();
     const begun = callCore(this.core, {op: 'beginPrepare', count});
     const {panels, bytes: secrets} = begun;
-    if (panels === 0) return begun;
+    if (panels === 0) return begun; // all is done, as packing keys are made here
+    this.addHelpers();
     const size = Math.max(panelsMin, Math.ceil(panels / (8 * (this.helpers.length + 1))));
     let left = [];
     for (let first = 0; first < panels; first += size) left.push([first, Math.min(first + size, panels)]);

@@ -121,6 +121,7 @@ const operations = {
     const reply = call({op: 'connect', url, apiKey, mode, folder, hintBytesMax, transferBytesMax});
     preparer = new Preparer(core, module, (done, total) =>
       tell('preparing-queries', Math.round((done / total) * info.rowCount), info.rowCount));
+    if (info?.mode === 'hint') preparer.addHelpers();
     return reply;
   },
   async sync({verify}) {

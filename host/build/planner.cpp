@@ -180,9 +180,8 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
     if (request.is_unasked) leave_out_large_tables(plans);
     if (plans.empty()) {
       throw BadInput(
-          "packing tables would take more than the matrix, and more than 256 MiB: say --mode "
-          "packed "
-          "if the server is to have them, or --mode hint");
+          "packing tables would take more than the matrix, and more than 256 MiB: say "
+          "--mode packed if the server is to have them, or --mode hint");
     }
     return {std::move(plans)};
   }

@@ -1,4 +1,5 @@
-// Which layout a database should have: the one that costs a client the fewest bytes.
+// Which layout a database should have: the one that costs a client the fewest bytes, or not many
+// more where that spares the server memory.
 #pragma once
 
 #include <cstdint>

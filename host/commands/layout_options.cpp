@@ -49,10 +49,12 @@ void LayoutOptions::add_to(CLI::App& command) {
                   "Rows a key: 3 (default), or 4 for a smaller matrix that takes longer to fill")
       ->check(CLI::IsMember({3u, 4u}));
   command
-      .add_option("--mode", mode_choice,
-                  "hint: clients download a hint once an epoch, and their look-ups are smaller; "
-                  "packed: they need none, but every query carries 48 KiB of keys, and secrecy "
-                  "rests on ring LWE; auto: whichever costs a client fewer bytes in all")
+      .add_option(
+          "--mode", mode_choice,
+          "hint: clients download a hint once an epoch, and their look-ups are smaller; "
+          "packed: they need none, but every query carries 48 KiB of keys, and secrecy "
+          "rests on ring LWE; auto: whichever costs a client fewer bytes in all, but packed "
+          "only where its packing tables take no more than the matrix, or than 256 MiB")
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "hint", "packed"}))
       ->capture_default_str();
   command

@@ -1,9 +1,9 @@
 #include "host/commands/layout_table.h"
-#include "src/packing_table.h"
-#include "src/program/amount.h"
 
 #include <algorithm>
 #include <cstdio>
+
+#include "src/program/amount.h"
 
 namespace blindfuse {
 

@@ -82,6 +82,16 @@ std::string choice(const std::vector<std::vector<Plan>>& modes, const Plan& best
          human_bytes(other.total_bytes);
 }
 
+// What the server's memory has to do with it.
+void print_packing(const Layout& best_packed) {
+  std::printf(
+      "  In the packed mode the server keeps %s of packing tables beside %s of matrix;\n"
+      "  more shards make them larger, so that the best is the one with the fewest packs of\n"
+      "  those with up to %.0f %% more bytes than the fewest.\n",
+      human_bytes(best_packed.packing_table_bytes()).c_str(),
+      human_bytes(best_packed.matrix_bytes()).c_str(), 100.0 * (kBytesForFewerPacks - 1.0));
+}
+
 void print_text(const PlanOptions& options, const std::vector<std::vector<Plan>>& modes,
                 const Plan& best, uint64_t lookups) {
   std::printf("%s, values of up to %s, %s a client and epoch\n",
@@ -99,13 +109,12 @@ void print_text(const PlanOptions& options, const std::vector<std::vector<Plan>>
               human_bytes(best.layout.response_bytes()).c_str());
   std::printf("  More shards make queries smaller, and responses and hint or masks larger.\n");
   const Layout& last = cheapest(modes.back()).layout;
-  if (last.mode() != Mode::kPacked) return;
+  if (last.mode() == Mode::kPacked) print_packing(last);
+  if (options.layout.mode()) return;
   std::printf(
-      "  In the packed mode the server keeps %s of packing tables beside %s of matrix;\n"
-      "  more shards make them larger, so that the best is the one with the fewest packs of\n"
-      "  those with up to %.0f %% more bytes than the fewest.\n",
-      human_bytes(last.packing_table_bytes()).c_str(), human_bytes(last.matrix_bytes()).c_str(),
-      100.0 * (kBytesForFewerPacks - 1.0));
+      "  Packed layouts whose packing tables take more than the matrix, and more than %.0f MiB,\n"
+      "  are left out here; --mode packed shows them.\n",
+      static_cast<double>(kPackingBytesUnasked) / (1 << 20));
 }
 
 void run_plan(const PlanOptions& options) {

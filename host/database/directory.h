@@ -3,7 +3,7 @@
 //   manifest.json              the current epoch; written last, atomically
 //   tables/<sha256>.table      the tables of shards and packs
 //   shards/<sha256>.matrix     one shard's columns, R * W bytes
-//   hints/<sha256>.hint        one shard's packed hint, or the packed mask of one pack
+//   hints/<sha256>.hint        one shard's hint, or one pack's mask, bit-packed
 //   packs/<sha256>.pack        one pack's packing table, where responses are packed
 //   samples/<sha256>.json      keys for `inspect --verify`
 //   retired.txt                earlier epoch ids, one a line, the newest last

@@ -60,7 +60,7 @@ void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engi
   file.check_hash();
 }
 
-PackedHint read_hint(CheckedFile file, uint64_t size) {
+SharedHintPart read_hint(CheckedFile file, uint64_t size) {
   std::vector<uint8_t> bytes(size);
   file.read(bytes);
   file.check_hash();

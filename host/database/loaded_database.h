@@ -15,8 +15,8 @@
 
 namespace blindfuse {
 
-// A part of the packed hint: of a shard, or a pack's mask; epochs with the same one share it.
-using PackedHint = std::shared_ptr<const std::vector<uint8_t>>;
+// A part of the hint, bit-packed: of a shard, or a pack's mask; epochs with the same one share it.
+using SharedHintPart = std::shared_ptr<const std::vector<uint8_t>>;
 
 struct LoadedDatabase {
   Manifest manifest;
@@ -26,7 +26,7 @@ struct LoadedDatabase {
   EpochTable table;
   // Holds the matrix, sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
   std::unique_ptr<Engine> engine;
-  std::vector<PackedHint> hints;                   // all parts
+  std::vector<SharedHintPart> hints;               // all parts
   std::vector<SharedPackingTable> packing_tables;  // one a pack, where responses are packed
   std::vector<EpochId> retired;  // earlier epochs of this directory, the newest last
   uint64_t reused_bytes = 0;     // of matrix, hints and tables, taken from the previous epoch

@@ -1,6 +1,8 @@
 #include "host/packing/packing_table_builder.h"
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "src/errors.h"
 #include "src/ring/modulus_switch.h"
@@ -78,16 +80,7 @@ struct PackingTableBuilder::Traces {
 
 PackingTableBuilder::PackingTableBuilder(const ring::PublicPolynomials& polynomials,
                                          const RingKernel& kernel)
-    : transform_(make_transform(kernel, ring::kPackingModulus)) {
-  for (size_t key = 0; key < ring::kKeys; ++key) {
-    for (size_t k = 0; k < kDigits; ++k) {
-      std::vector<uint32_t>& mask = key_masks_[key][k];
-      mask.resize(kDimension);
-      polynomials.fill_key_mask(static_cast<ring::KeyIndex>(key), k,
-                                MutablePolynomial(mask.data(), kDimension));
-    }
-  }
-}
+    : transform_(make_transform(kernel, ring::kPackingModulus)), key_masks_(polynomials) {}
 
 void PackingTableBuilder::build(std::span<const uint32_t> hints, MutablePackingTable table,
                                 MutablePolynomial mask) const {
@@ -129,8 +122,7 @@ void PackingTableBuilder::add_switched(Polynomial mask, size_t number, MutablePa
   for (size_t k = 0; k < kDigits; ++k) {
     transform_->forward(digits[k]);
     Coefficients key_mask;
-    const std::vector<uint32_t>& values = key_masks_[static_cast<size_t>(now.key)][k];
-    ring::apply(now.to, Polynomial(values.data(), kDimension), key_mask);
+    ring::apply(now.to, key_masks_.mask(now.key, k), key_mask);
     transform_->add_products(digits[k], key_mask, next);
     for (size_t group = 0; group < kPointGroups; ++group) {
       std::copy_n(digits[k].begin() + static_cast<std::ptrdiff_t>(group * kPointsTogether),

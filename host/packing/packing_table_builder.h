@@ -1,13 +1,13 @@
 // Makes packing tables and masks from the hint polynomials of 2048 columns.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "host/packing/ring_kernels.h"
 #include "src/packing_table.h"
+#include "src/ring/public_polynomials.h"
 #include "src/ring/ring_transform.h"
 
 namespace blindfuse {
@@ -38,8 +38,7 @@ class PackingTableBuilder {
                     ring::MutablePolynomial next) const;
 
   std::unique_ptr<const ring::RingTransform> transform_;
-  // At the points; for each key and digit.
-  std::array<std::array<std::vector<uint32_t>, ring::kDigits>, ring::kKeys> key_masks_;
+  ring::KeyMasks key_masks_;
 };
 
 }  // namespace blindfuse

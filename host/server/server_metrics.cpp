@@ -112,7 +112,8 @@ ServerMetrics::ServerMetrics()
                          .Add({}, kQueries)),
       batch_seconds_(BuildHistogram()
                          .Name("blindfuse_batch_seconds")
-                         .Help("Time of one pass of the engine over the matrix.")
+                         .Help("Time of one pass of the engine over the matrix, and of packing its "
+                               "responses in the mode packed.")
                          .Register(registry_)
                          .Add({}, kSeconds)),
       engine_failures_(BuildCounter()

@@ -1,7 +1,5 @@
 #include "host/server/server_state.h"
 
-#include "src/packing_table.h"
-
 namespace blindfuse {
 
 ServerState state_of(const ServedEpochs& epochs) {

@@ -29,4 +29,13 @@ void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial 
   invariant(filled == kDimension, "the keystream has enough words below the modulus");
 }
 
+KeyMasks::KeyMasks(const PublicPolynomials& polynomials) : words_(kKeyWords) {
+  for (const KeyIndex key : {KeyIndex::kFive, KeyIndex::kMinusOne}) {
+    for (size_t k = 0; k < kDigits; ++k) {
+      polynomials.fill_key_mask(key, k,
+                                MutablePolynomial(words_.data() + place(key, k), kDimension));
+    }
+  }
+}
+
 }  // namespace blindfuse::ring

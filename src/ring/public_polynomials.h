@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "src/chacha20.h"
 #include "src/ring/gadget.h"
@@ -22,6 +23,8 @@ class PublicPolynomials {
  public:
   explicit PublicPolynomials(const ChaChaKey& seed) : seed_(seed) {}
 
+  const ChaChaKey& seed() const { return seed_; }
+
   // a_j, which rows 2048 j .. 2048 j + 2047 are asked for with: uniform words, the first 8192 bytes
   // of the keystream with nonce j.
   void fill_block(uint32_t j, MutablePolynomial words) const;
@@ -33,6 +36,24 @@ class PublicPolynomials {
 
  private:
   ChaChaKey seed_;
+};
+
+// The masks of all packing keys, expanded once: 48 KiB.
+class KeyMasks {
+ public:
+  explicit KeyMasks(const PublicPolynomials& polynomials);
+
+  // That of digit k of a key: values at the points of RingTransform.
+  Polynomial mask(KeyIndex key, size_t k) const {
+    return Polynomial(words_.data() + place(key, k), kDimension);
+  }
+
+ private:
+  static size_t place(KeyIndex key, size_t k) {
+    return (kDigits * static_cast<size_t>(key) + k) * kDimension;
+  }
+
+  std::vector<uint32_t> words_;
 };
 
 }  // namespace blindfuse::ring

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "src/packing_table.h"
 #include "tests/support.h"
 
 namespace blindfuse {

@@ -150,7 +150,7 @@ class PackedDatabase {
     constexpr size_t kWordsBytes = kRows * kQueryBits / 8;
     const std::optional<reference_pir::Words> words =
         reference_pir::respond(reference_pir::slice(query, 0, kWordsBytes), kQueryBits, matrix_);
-    if (!words) throw BadInput("a query is not packed words");
+    if (!words) throw BadInput("a query is not bit-packed words");
     const PackingKeys keys = PackingKeys::read(std::span(query).subspan(kWordsBytes));
     reference_pir::Words numbers;
     for (size_t p = 0; p < packs_.size(); ++p) {

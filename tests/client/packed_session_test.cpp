@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "client/query_preparation.h"
 #include "client/session.h"
 #include "tests/client/http_fake_server.h"
 #include "tests/client/packed_database.h"
@@ -174,6 +175,30 @@ TEST_F(PackedQueriesTest, AreNoneOfADatabaseThatLostItsPacks) {
   EXPECT_EQ(session_->prepared_count(), 0u);
   session_->get("1");
   EXPECT_EQ(server_.seen("/queries").at(0).body.size(), server_.database.layout().query_bytes());
+}
+
+TEST_F(PackedQueriesTest, AreNoneOfADatabaseWithOtherPolynomials) {
+  session_->prepare(2);
+  server_.database = server_.database.with_other_seed();
+  session_->sync();
+  EXPECT_EQ(session_->prepared_count(), 0u);
+  session_->get("1");
+  EXPECT_EQ(server_.count("/queries"), 1u);
+}
+
+// Their answers would mean nothing.
+TEST_F(PackedQueriesTest, OfOtherDatabasesAreNotTaken) {
+  Manifest manifest = session_->database().manifest();
+  const auto take = [&] {
+    session_->add_prepared(prepare_queries_for(manifest, 2, 1, fill_from_system), 0);
+  };
+  take();
+  EXPECT_EQ(session_->prepared_count(), 2u);
+  manifest.seed[0] ^= 1;
+  EXPECT_DEATH(take(), "a query is for this database");
+  manifest.seed[0] ^= 1;
+  manifest.layout.lwe = find_lwe_params("lwe-1774");
+  EXPECT_DEATH(take(), "a query is for this database");
 }
 
 TEST_F(PackedQueriesTest, AreForADatabaseWhoseModeIsTold) {

@@ -50,15 +50,16 @@ Opened open(PreparedQuery query, std::span<const uint32_t> rows = {}) {
   return opened;
 }
 
+constexpr MatrixSeed kSeed = {9, 8, 7};
+
 PreparedQuery query_of(const std::vector<uint32_t>& secret, const std::vector<uint32_t>& masked) {
   SecretBuffer<uint32_t> s(secret.size()), b(masked.size());
   std::copy(secret.begin(), secret.end(), s.span().begin());
   std::copy(masked.begin(), masked.end(), b.span().begin());
-  return PreparedQuery(std::move(s), std::move(b));
+  return PreparedQuery(kSeed, std::move(s), std::move(b));
 }
 
-// A seed, and A by the reference.
-constexpr MatrixSeed kSeed = {9, 8, 7};
+// A by the reference.
 reference_pir::PublicMatrix reference_matrix(size_t dimension, size_t row_count) {
   return reference_pir::public_matrix(reference_pir::Bytes(kSeed.begin(), kSeed.end()), dimension,
                                       row_count);
@@ -78,7 +79,7 @@ TEST(PreparedQuery, CarriesItsPackingKeysBehindItsWordsOnce) {
   const std::vector<uint8_t> keys = {1, 2, 3, 4, 5, 6, 7};
   SecretBuffer<uint32_t> masked(64);
   masked[0] = 0x12345678;
-  PreparedQuery query(SecretBuffer<uint32_t>(2), std::move(masked), keys);
+  PreparedQuery query(kSeed, SecretBuffer<uint32_t>(2), std::move(masked), keys);
   EXPECT_EQ(query.row_count(), 64u);
   PreparedQuery moved = std::move(query);
   std::vector<uint8_t> out(64 * 4 + 7);

@@ -51,9 +51,43 @@ TEST(QueryPreparation, IsOfThePublicPolynomialsWhereResponsesArePacked) {
   for (const unsigned threads : {0u, 1u, 3u}) {
     const auto made = opened(prepare_queries_for(manifest, 2, threads, seeded_random(1)), kBytes);
     ASSERT_EQ(made.size(), 2u);
-    const ring::PublicPolynomials polynomials(manifest.seed);
-    EXPECT_EQ(made, opened(prepare_ring_queries(polynomials, 4096, 2, seeded_random(1)), kBytes));
+    const RingQueryMaker maker(ring::PublicPolynomials(manifest.seed), 4096);
+    EXPECT_EQ(made, opened(maker.make(2, seeded_random(1)), kBytes));
   }
+}
+
+TEST(QueryPreparation, IsForDatabasesWithTheSamePublicMatrixAlone) {
+  for (const char* lwe : {"lwe-1288", "ring-2048"}) {
+    SCOPED_TRACE(lwe);
+    const Manifest manifest = manifest_of(lwe);
+    const auto made = prepare_queries_for(manifest, 1, 1, seeded_random(1));
+    EXPECT_TRUE(made[0].is_for(manifest));
+    Manifest next = manifest;  // of other bits, keys and values: what epochs may differ in
+    next.layout.query_bits = 30;
+    next.layout.shard_count = 3;
+    next.layout.record.value_bytes = 7;
+    next.salt = {1};
+    EXPECT_TRUE(made[0].is_for(next));
+    Manifest other = manifest;
+    other.seed.back() ^= 1;
+    EXPECT_FALSE(made[0].is_for(other));
+    other = manifest;
+    other.layout.row_count += 2048;
+    EXPECT_FALSE(made[0].is_for(other));
+    for (const LweParams& set : lwe_params()) {
+      EXPECT_EQ(made[0].is_for(manifest_of(set.name.data())), set.name == lwe) << set.name;
+    }
+  }
+}
+
+TEST(QueryPreparation, IsForAModeAlone) {
+  const Manifest manifest = manifest_of("ring-2048");
+  const PreparedQuery with_no_keys(manifest.seed, SecretBuffer<uint32_t>(2048),
+                                   SecretBuffer<uint32_t>(4096));
+  EXPECT_FALSE(with_no_keys.is_for(manifest));
+  const PreparedQuery with_keys(manifest.seed, SecretBuffer<uint32_t>(1288),
+                                SecretBuffer<uint32_t>(4096), std::vector<uint8_t>(49'152));
+  EXPECT_FALSE(with_keys.is_for(manifest_of("lwe-1288")));
 }
 
 TEST(QueryPreparation, ReportsRowsAndStopsWhenTold) {

@@ -44,7 +44,7 @@ class RingQuery : public ::testing::TestWithParam<size_t> {
   RingQuery() : query_(std::move(prepared()[GetParam()])) {}
 
   std::vector<PreparedQuery> prepared() const {
-    return prepare_ring_queries(polynomials_, kRows, kBatch, seeded_random(1));
+    return RingQueryMaker(polynomials_, kRows).make(kBatch, seeded_random(1));
   }
 
   // The secret, -1, 0 and 1 modulo any number.
@@ -129,10 +129,15 @@ TEST_P(RingQuery, PackingKeysAreAutomorphismsOfTheSecretAndAnError) {
   EXPECT_EQ(errors.size(), 7u);
 }
 
-TEST(RingQueries, OfABatchHaveNothingInCommon) {
-  const ring::PublicPolynomials polynomials(ChaChaKey{9});
-  std::vector<PreparedQuery> prepared =
-      prepare_ring_queries(polynomials, kRows, 3, seeded_random(3));
+// Packs of a database whose rows are two blocks.
+class RingQueries : public ::testing::Test {
+ protected:
+  const ring::PublicPolynomials polynomials_{ChaChaKey{9}};
+  const RingQueryMaker maker_{polynomials_, kRows};
+};
+
+TEST_F(RingQueries, OfABatchHaveNothingInCommon) {
+  std::vector<PreparedQuery> prepared = maker_.make(3, seeded_random(3));
   ASSERT_EQ(prepared.size(), 3u);
   std::set<Coefficients> secrets;
   std::set<std::vector<uint32_t>> words;
@@ -146,11 +151,22 @@ TEST(RingQueries, OfABatchHaveNothingInCommon) {
   EXPECT_EQ(secrets.size(), 3u);
   EXPECT_EQ(words.size(), 3u);
   EXPECT_EQ(keys.size(), 3u);
-  EXPECT_TRUE(prepare_ring_queries(polynomials, kRows, 0, seeded_random(3)).empty());
+  EXPECT_TRUE(maker_.make(0, seeded_random(3)).empty());
 }
 
-TEST(RingQueries, ReportProgressAndStopWhenTold) {
-  const ring::PublicPolynomials polynomials(ChaChaKey{9});
+TEST_F(RingQueries, AreTheSameTogetherAndOneByOne) {
+  std::vector<PreparedQuery> together = maker_.make(2, seeded_random(5));
+  const RandomSource random = seeded_random(5);
+  for (PreparedQuery& each : together) {
+    const Opened one(std::move(maker_.make(1, random).front()));
+    const Opened same(std::move(each));
+    EXPECT_EQ(one.secret, same.secret);
+    EXPECT_EQ(one.words, same.words);
+    EXPECT_EQ(one.packing_keys, same.packing_keys);
+  }
+}
+
+TEST_F(RingQueries, ReportRows) {
   std::vector<uint64_t> done;
   const auto follow = [&](const ClientProgress& progress) {
     EXPECT_EQ(progress.stage, ClientStage::kPreparingQueries);
@@ -158,11 +174,30 @@ TEST(RingQueries, ReportProgressAndStopWhenTold) {
     done.push_back(progress.done);
     return true;
   };
-  prepare_ring_queries(polynomials, kRows, 2, seeded_random(4), follow);
-  EXPECT_EQ(done, (std::vector<uint64_t>{kDimension, kRows}));
-  EXPECT_THROW(prepare_ring_queries(polynomials, kRows, 2, seeded_random(4),
-                                    [](const ClientProgress&) { return false; }),
-               Cancelled);
+  maker_.make(2, seeded_random(4), follow);
+  std::vector<uint64_t> expected(2 * 6);  // after each polynomial of the keys
+  expected.insert(expected.end(), {kDimension, kRows});
+  EXPECT_EQ(done, expected);
+}
+
+// Whenever it is told to: what it is asked for before is not made for nothing.
+TEST_F(RingQueries, StopAtOnceWhenTold) {
+  for (const size_t last : {1u, 2u, 7u, 12u, 13u}) {
+    SCOPED_TRACE(last);
+    size_t reports = 0;
+    size_t drawn = 0;
+    const RandomSource seeded = seeded_random(4);
+    const RandomSource random = [&](std::span<uint8_t> bytes) {
+      ++drawn;
+      seeded(bytes);
+    };
+    const auto stop = [&](const ClientProgress&) { return ++reports < last; };
+    EXPECT_THROW(maker_.make(2, random, stop), Cancelled);
+    EXPECT_EQ(reports, last);
+    // s and e of each query that was begun, and an error for each polynomial.
+    const size_t polynomials = std::min<size_t>(last, 12);
+    EXPECT_EQ(drawn, polynomials + 2 * ((polynomials + 5) / 6));
+  }
 }
 
 TEST(RingQueryUse, ServesOnce) {

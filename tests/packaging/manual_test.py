@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The manual pages and the example configuration name the options that the programs have: all, and no others."""
+"""The manual pages and the example configuration name the options that the programs have, all and no others, and the pages
+say of each what --help does."""
 import argparse
 import pathlib
 import re
@@ -35,12 +36,31 @@ def options_of(text):
     return options
 
 
+def sayings_of(text):
+    """What a --help says of each option, as a page has it: its description, and its range."""
+    sayings = {}
+    name = None
+    for line in text.splitlines():
+        if option := re.match(r"  (?:-\w,)?--([a-z-]+)(.*)", line):
+            name = option[1]
+            before, env, description = option[2].partition("(Env:")
+            limits = re.search(r" in \[(\d+) - (\d+)\]", before)
+            sayings[name] = [description.partition(")")[2].strip() if env else before.strip()]
+            if limits:
+                sayings[name].append(f"{limits[1]} to {limits[2]}")
+        elif name and line.startswith(" " * 20):
+            sayings[name][0] = f"{sayings[name][0]} {line.strip()}".strip()
+        else:
+            name = None
+    return sayings
+
+
 def commands_of(text):
     return re.findall(r"^  ([a-z-]+) ", text.partition("Subcommands:")[2], re.MULTILINE)
 
 
 def unescape(roff):
-    for mark, meaning in ((r"\-", "-"), (r"\(dq", '"'), (r"\&", ""), (r"\fR", ""), (r"\fB", "")):
+    for mark, meaning in ((r"\-", "-"), (r"\(dq", '"'), (r"\(aq", "'"), (r"\&", ""), (r"\fR", ""), (r"\fB", "")):
         roff = roff.replace(mark, meaning)
     return roff
 
@@ -51,6 +71,21 @@ def described_in(page):
     options = {name for tag in tags for name in re.findall(r"(?<![\w-])--([a-z-]+)", tag)}
     settings = {name for tag in tags for name in re.findall(r'^\.BI "([a-z-]+) = ', tag)}
     return options, settings
+
+
+def paragraph_of(page, tag):
+    """What a page says of an option, in one line."""
+    found = re.search(rf"^\.TP\n.*?{tag}(?![\w-]).*\n((?:(?!\.TP|\.SH|\.SS).*\n)*)", unescape(page), re.MULTILINE)
+    return " ".join(found[1].split()) if found else ""
+
+
+def compare_sayings(where, page, text, prefix, names):
+    faults = []
+    for name, sayings in sayings_of(text).items():
+        there = paragraph_of(page, prefix + name)
+        faults += [f"{where} says of {name} {there!r}, and --help {saying!r}" for saying in sayings
+                   if name in names and f"{saying}." not in there]
+    return faults
 
 
 def compare(where, there, expected):
@@ -67,6 +102,8 @@ def check_pages(programs, manual):
         if not command:
             known = {name for of, name in PAGES if of == program and name}
             faults += compare(f"the list of {program}'s pages", known, set(commands_of(text)))
+        faults += compare_sayings(page, (manual / page).read_text(), text, "--",
+                                  set(options_of(text)) - {"help", "version"})
     for page, options in expected.items():
         faults += compare(page, described_in((manual / page).read_text())[0], options)
     present = {path.name for path in manual.iterdir()}
@@ -74,9 +111,12 @@ def check_pages(programs, manual):
 
 
 def check_configuration(programs, manual, example):
-    options = options_of(help_of(programs, "blindfuse", "serve"))
+    text = help_of(programs, "blindfuse", "serve")
+    options = options_of(text)
     settings = set(options) - {"help", "config"} | {"directory"}
-    faults = compare(CONFIG_PAGE, described_in((manual / CONFIG_PAGE).read_text())[1], settings)
+    page = (manual / CONFIG_PAGE).read_text()
+    faults = compare(CONFIG_PAGE, described_in(page)[1], settings)
+    faults += compare_sayings(CONFIG_PAGE, page, text, '^\\.BI "', settings)
     # A path is no default, and a service has no use for the file that says when it is ready.
     lines = re.findall(r"^(#?)([a-z-]+) = (.*)$", example.read_text(), re.MULTILINE)
     faults += compare(example.name, {name for _, name, _ in lines}, settings - {"ready-file"})

@@ -301,6 +301,19 @@ TEST(PlanProgram, MarksWhatBuildChooses) {
   EXPECT_THAT(table.out, HasSubstr("`build` would choose the packed mode's"));
   EXPECT_THAT(table.out, HasSubstr("it takes 22.4 MB in all, and the hint mode's 81.0 MB"));
   EXPECT_THAT(table.out, HasSubstr("the server keeps 855.2 MB of packing tables"));
+  EXPECT_THAT(table.out, HasSubstr("--mode packed shows them"));
+}
+
+TEST(PlanProgram, SaysWhatItLeavesOut) {
+  const TemporaryFolder folder;
+  // 50 packs, and a matrix of 20 MB.
+  const std::vector<std::string> plan = {kBlindfuse, "plan",          "--keys",
+                                         "100",      "--value-bytes", "100000"};
+  const ProgramResult table = run(folder, plan);
+  EXPECT_THAT(table.out, HasSubstr("hint mode, lwe-1774"));
+  EXPECT_THAT(table.out, Not(HasSubstr("ring-2048")));
+  EXPECT_THAT(table.out, HasSubstr("Packed layouts whose packing tables take more than the matrix, "
+                                   "and more than 256 MiB,\n  are left out here"));
 }
 
 TEST(PlanProgram, ShowsOneModeWhereItIsFixed) {
@@ -320,6 +333,7 @@ TEST(PlanProgram, ShowsOneModeWhereItIsFixed) {
     EXPECT_THAT(out, Not(HasSubstr("ring-2048")));
     EXPECT_THAT(out, Not(HasSubstr("packing tables")));
   }
+  EXPECT_THAT(with({"--mode", "packed"}).out, Not(HasSubstr("left out")));
   const auto packed = nlohmann::json::parse(with({"--mode", "packed", "--json"}).out);
   for (const auto& layout : packed["layouts"]) EXPECT_EQ(layout["lwe"], "ring-2048");
   const ProgramResult both = with({"--mode", "packed", "--params", "lwe-1774"});

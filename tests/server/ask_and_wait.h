@@ -12,8 +12,8 @@
 
 namespace blindfuse::server_testing {
 
-// Queues packed queries; when this returns they are where the engine takes them from. The future
-// waits for their packed responses; it throws what the scheduler throws, and EngineTrouble when the
+// Queues queries as they are sent; when this returns they are where the engine takes them from. The
+// future waits for their responses; it throws what the scheduler throws, and EngineTrouble when the
 // engine failed.
 inline std::future<std::string> ask_later(BatchScheduler& scheduler,
                                           std::span<const uint8_t> queries) {

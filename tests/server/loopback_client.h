@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace blindfuse::server_testing {
 
@@ -189,6 +190,17 @@ inline std::string post_head(const std::string& target, const std::string& conte
 inline std::string post_request(const std::string& target, const std::string& content_type,
                                 const std::string& body) {
   return post_head(target, content_type, std::to_string(body.size())) + body;
+}
+
+// The parameters in the query string of a request for hints or masks, as /openapi.json has them.
+inline std::vector<std::string> hint_parameters(const nlohmann::json& document,
+                                                const std::string& method) {
+  std::vector<std::string> names;
+  const auto& operation = document.at("paths").at("/v1/epochs/{epoch}/hint").at(method);
+  for (const auto& parameter : operation.at("parameters")) {
+    if (parameter.value("in", "") == "query") names.push_back(parameter.at("name"));
+  }
+  return names;
 }
 
 }  // namespace blindfuse::server_testing

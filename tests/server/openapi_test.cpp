@@ -15,6 +15,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::UnorderedElementsAre;
+using ::testing::UnorderedElementsAreArray;
 
 class OpenApi : public RunningServer {
  protected:
@@ -158,9 +159,9 @@ TEST_F(OpenApi, HasTheSizesOfTheDatabase) {
   start(options);
   const json all = document();
   const json& schemas = all.at("components").at("schemas");
-  const json& packed = schemas.at("PackedQueries");
-  EXPECT_EQ(packed.at("minLength"), kQueryBytes);
-  EXPECT_EQ(packed.at("maxLength"), 2 * kQueryBytes);
+  const json& binary = schemas.at("BinaryQueries");
+  EXPECT_EQ(binary.at("minLength"), kQueryBytes);
+  EXPECT_EQ(binary.at("maxLength"), 2 * kQueryBytes);
   const json& queries = schemas.at("Queries").at("properties").at("queries");
   const json& responses = schemas.at("Responses").at("properties").at("responses");
   EXPECT_EQ(queries.at("maxItems"), 2);
@@ -180,6 +181,26 @@ TEST_F(OpenApi, HasTheSizesOfTheDatabase) {
     }
   }
   EXPECT_EQ(all.at("components").at("parameters").at("epoch").at("example"), database_.epoch);
+}
+
+TEST_F(OpenApi, RequiresWhatManifestsHave) {
+  start();
+  const json manifest = json::parse(ask(get_request("/v1/database")).body);
+  std::vector<std::string> members;
+  for (const auto& [name, value] : manifest.items()) members.push_back(name);
+  const json all = document();
+  const json& schema = all.at("components").at("schemas").at("Manifest");
+  EXPECT_THAT(schema.at("required").get<std::vector<std::string>>(),
+              UnorderedElementsAreArray(members));
+  for (const std::string& name : members) EXPECT_TRUE(schema.at("properties").contains(name));
+}
+
+TEST_F(OpenApi, NamesTheParameterOfTheMode) {
+  start();
+  const json all = document();
+  for (const char* method : {"get", "head"}) {
+    EXPECT_EQ(hint_parameters(all, method), std::vector<std::string>{"shards"}) << method;
+  }
 }
 
 TEST_F(OpenApi, FollowsTheEpoch) {

@@ -176,6 +176,16 @@ TEST_F(PackedRoutes, SendsRangesOfMasks) {
   EXPECT_EQ(get("/hint?packs=1", "Range: bytes=4608-\r\n").status, 416);
 }
 
+TEST_F(PackedRoutes, AreAsTheDocumentSays) {
+  const auto request = get_request("/openapi.json");
+  const auto document = nlohmann::json::parse(LoopbackClient(server_->url()).ask(request).body);
+  for (const char* method : {"get", "head"}) {
+    EXPECT_EQ(hint_parameters(document, method), std::vector<std::string>{"packs"}) << method;
+  }
+  const auto& queries = document.at("components").at("schemas").at("BinaryQueries");
+  EXPECT_EQ(queries.at("minLength"), packed_query(0).size());
+}
+
 TEST_F(PackedRoutes, RefusesPacksThatAreNoneAndShards) {
   const auto detail_of = [&](const std::string& rest) {
     const HttpResponse response = get(rest);

@@ -248,6 +248,27 @@ class ClientAlone(PageTest):
         self.assertEqual(refused["code"], "bad-input")
         self.assertIn("(connect's mode)", refused["message"])
 
+    def test_starts_helpers_where_they_help(self):
+        text = self.file("preparation.js")
+        start = "this.worker = new Worker("
+        self.assertIn(start, text)
+        telling = text.replace(start, "new BroadcastChannel('helpers').postMessage('one more'); " + start)
+
+        def count(ask):
+            return self.run_in(self.visit({"preparation.js": telling}), """
+              let started = 0;
+              new BroadcastChannel('helpers').onmessage = () => started++;
+              const client = await connect('/', {prepareAhead: 0});
+              %s
+              for (let i = 0; i < 20; i++) await new Promise((resolve) => setTimeout(resolve, 10));
+              return [started, Math.min(navigator.hardwareConcurrency, 4) - 1];""" % ask)
+
+        started, others = count("")
+        self.assertEqual(started, others)  # before the first query is wanted
+        lines = [b"k%d\tv%d" % (i, i) for i in range(500)]
+        self.server = self.serve(database=build_database(options.blindfuse, lines, self.folder, "alone", ["--mode", "packed"]))
+        self.assertEqual(count("await client.prepare(3); await client.getText('k7');")[0], 0)
+
     def test_replaces_a_worker_that_broke(self):
         # As a module does that ran out of its stack.
         text = self.file("core_module.js")
@@ -399,6 +420,18 @@ class StandIn(PageTest):
         page.get_by_role("progressbar", name="Downloading the hints").wait_for()
         self.await_answer(page, "tea")
         self.assertFalse(page.locator("#setup").is_visible())
+
+    def test_says_what_secrecy_rests_on(self):
+        for mode, other in (("hint", "packed"), ("packed", "hint")):
+            with self.subTest(mode):
+                page = self.show(info={"mode": mode}, nextInfo={"mode": other})
+                self.await_ready(page)
+                says = page.locator("#assumption")
+                self.assertEqual("circular security" in says.inner_text(), mode == "packed")
+                page.locator("#key").fill("tea")
+                page.locator("#key").press("Enter")
+                self.await_answer(page, "tea")
+                self.assertEqual("circular security" in says.inner_text(), other == "packed")
 
     def test_says_when_nothing_is_kept(self):
         page = self.show(storage="memory")

@@ -63,6 +63,7 @@ class FakeClient {
 
   async lookUp(key) {
     if (fake.newEpoch) await this.#steps('fetching-hints', this.info.hintBytes, fake.fetchMs);
+    Object.assign(this.info, fake.nextInfo);
     await pause(fake.lookUpMs);
     failNext(fake.lookUp);
     const value = fake.values[key];

@@ -23,7 +23,7 @@ struct HttpOptions {
 struct ClientOptions {
   std::filesystem::path
       cache_folder;           // for all databases; empty: ~/.cache/blindfuse, or as XDG says
-  unsigned thread_count = 0;  // to prepare queries with; 0: one a processor
+  unsigned thread_count = 0;  // to prepare queries with; 0: one a processor; "packed" takes one
   size_t prepare_batch = 1;   // queries made in one pass when none are left
   HttpOptions http;
   // "hint" or "packed": a database in another mode is refused before anything is asked. The server

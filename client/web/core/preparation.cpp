@@ -76,7 +76,7 @@ std::vector<PreparedQuery> Preparation::finish() && {
   if (panels_done_ != panel_count_) throw std::logic_error("panels of a preparation are missing");
   std::vector<PreparedQuery> queries;
   for (size_t i = 0; i < secrets_.size(); ++i) {
-    queries.emplace_back(std::move(secrets_[i]), std::move(masked_[i]));
+    queries.emplace_back(a_.seed(), std::move(secrets_[i]), std::move(masked_[i]));
   }
   return queries;
 }

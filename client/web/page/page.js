@@ -5,9 +5,6 @@ import { Evidence } from './evidence.js';
 import { count, duration, size } from './format.js';
 import { Setup } from './progress.js';
 
-const PACKED_ASSUMPTION = 'This rests on Learning With Errors over rings, a close relative of the problem that ' +
-  'standard post-quantum encryption rests on, and on the circular security of the keys that come with each request, ' +
-  'which most homomorphic encryption assumes.';
 const ASK_ABOVE_BYTES = 50e6;  // of hints: a download that someone on the road wants to be asked about
 
 const LONG_WAIT_MS = 300;
@@ -19,6 +16,14 @@ const input = byId('key');
 const button = byId('look-up');
 const status = byId('status');
 const answer = byId('answer');
+
+// What secrecy rests on, by the database's mode.
+const assumptions = {
+  hint: byId('assumption').textContent,
+  packed: 'This rests on Learning With Errors over rings, a close relative of the problem that standard post-quantum ' +
+    'encryption rests on, and on the circular security of the keys that come with each request, which most homomorphic ' +
+    'encryption assumes.',
+};
 
 // The folder that this page lies in, wherever a proxy put it.
 const serverUrl = new URL('.', document.baseURI).href;
@@ -49,7 +54,7 @@ function describe(info) {
   const entries = `${count(info.keyCount)} ${info.keyCount === 1 ? 'entry' : 'entries'}`;
   byId('database').textContent = `${entries} · version ${info.epoch.slice(0, 8)}`;
   byId('database').title = `Epoch ${info.epoch}`;
-  if (info.mode === 'packed') byId('assumption').textContent = PACKED_ASSUMPTION;
+  byId('assumption').textContent = assumptions[info.mode];
   if (!isIndex) return;
   byId('key-label').textContent = 'Number to look up';
   input.inputMode = 'numeric';

@@ -74,8 +74,8 @@ class BatchScheduler {
   BatchScheduler(const BatchScheduler&) = delete;
   BatchScheduler& operator=(const BatchScheduler&) = delete;
 
-  // Queues packed queries, whole ones, at least one, one after another, with packing keys that
-  // check_packing_keys does not refuse, where responses are packed. They are copied. What the
+  // Queues queries as they are sent, whole ones, at least one, one after another, with packing keys
+  // that check_packing_keys does not refuse, where responses are packed. They are copied. What the
   // engine has not begun with at the deadline gets no answer. Any number of threads. Throws
   // QueueFull, at once, when not all of them find room; SchedulerStopped.
   std::shared_ptr<PendingAnswer> ask(std::span<const uint8_t> queries,

@@ -1,5 +1,5 @@
-// Packed queries to packed responses for engines that read the host's memory: whoever puts a query
-// unpacks it, and one batch is computed at a time.
+// Queries to responses, both bit-packed, for engines that read the host's memory: whoever puts a
+// query unpacks it, and one batch is computed at a time.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace blindfuse {
 
-// Takes slot_count * R words of address space, which cost memory only as far as they are used.
-// Throws EngineTrouble when there is not even that.
+// Takes slot_count * R + batch_max * C words of address space, which cost memory only as far as
+// they are used, and the responses of a batch. Throws EngineTrouble when there is not even that.
 std::unique_ptr<AnswerPipeline> make_host_answer_pipeline(Engine& engine, WireBits bits,
                                                           size_t slot_count, size_t batch_max);
 

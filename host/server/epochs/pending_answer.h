@@ -32,7 +32,7 @@ class PendingAnswer {
   // Any thread. The rest of what the answer is may be looked at once this is true.
   bool is_done() const { return state_.load(std::memory_order_acquire) == State::kDone; }
   Outcome outcome() const { return outcome_; }
-  // Packed responses, one after another, in the order of the queries.
+  // Responses as they are sent, one after another, in the order of the queries.
   std::string& responses() { return responses_; }
 
   // Any thread: nobody wants it any more. false when the engine has begun with it, or it is done.

@@ -1,4 +1,4 @@
-// What clients download: the manifest, the shard table, and hints.
+// What clients download: the manifest, the table of shards and packs, and hints or masks.
 #pragma once
 
 #include <httplib.h>

@@ -28,10 +28,12 @@ void set_sizes(ordered_json& array, uint64_t bytes, uint64_t count_max) {
 
 // The parts of a hint have one name in each mode, and the other is refused.
 void keep_parameter_of_mode(ordered_json& paths, Mode mode) {
-  ordered_json& parameters = paths["/v1/epochs/{epoch}/hint"]["get"]["parameters"];
   const char* other = mode == Mode::kPacked ? "shards" : "packs";
-  for (size_t i = parameters.size(); i-- > 0;) {
-    if (parameters[i].value("name", "") == other) parameters.erase(i);
+  for (auto& [method, operation] : paths["/v1/epochs/{epoch}/hint"].items()) {
+    ordered_json& parameters = operation["parameters"];
+    for (size_t i = parameters.size(); i-- > 0;) {
+      if (parameters[i].value("name", "") == other) parameters.erase(i);
+    }
   }
 }
 
@@ -44,11 +46,10 @@ std::string openapi_document(const ServingEpoch& epoch, const ServerOptions& opt
   ordered_json& schemas = document["components"]["schemas"];
   set_sizes(schemas["Queries"]["properties"]["queries"], layout.query_bytes(), count_max);
   set_sizes(schemas["Responses"]["properties"]["responses"], layout.response_bytes(), count_max);
-  ordered_json& packed = schemas["PackedQueries"];
-  packed["minLength"] = layout.query_bytes();
-  packed["maxLength"] = layout.query_bytes() * count_max;
-  packed["description"] = "1 to " + std::to_string(count_max) +
-                          " packed queries, one after another, of " +
+  ordered_json& binary = schemas["BinaryQueries"];
+  binary["minLength"] = layout.query_bytes();
+  binary["maxLength"] = layout.query_bytes() * count_max;
+  binary["description"] = "1 to " + std::to_string(count_max) + " queries, one after another, of " +
                           std::to_string(layout.query_bytes()) + " bytes each.";
   ordered_json& paths = document["paths"];
   keep_parameter_of_mode(paths, layout.mode());

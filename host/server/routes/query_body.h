@@ -1,5 +1,5 @@
-// The bodies of query requests and their responses (docs/HTTP_API.md): packed queries, one after
-// another, as they are or in base64 in JSON. Nothing here trusts its input; a body's size is the
+// The bodies of query requests and their responses (docs/HTTP_API.md): queries, one after another,
+// as they are or in base64 in JSON. Nothing here trusts its input; a body's size is the
 // caller's to bound, by body_bytes_max.
 #pragma once
 
@@ -34,13 +34,13 @@ struct QueryBodyLimits {
 // BadInput otherwise.
 void check_binary_length(uint64_t body_bytes, const QueryBodyLimits& limits);
 
-// The packed queries of a body, one after another: within the body itself, or decoded into
+// The queries of a body, one after another: within the body itself, or decoded into
 // `decoded`. Throws BadInput, naming the query (the first is query 1) and what would be right;
 // never quotes the body.
 std::span<const uint8_t> read_query_body(BodyFormat format, std::string_view body,
                                          const QueryBodyLimits& limits, std::string& decoded);
 
-// The body for packed responses of response_bytes each, one after another.
+// The body for responses of response_bytes each, one after another.
 std::string write_response_body(BodyFormat format, std::string responses, uint64_t response_bytes);
 
 }  // namespace blindfuse

@@ -276,7 +276,7 @@ def connect(
     """A client of the server at `url`, as in "http://127.0.0.1:8080". Checks that one answers there.
 
     cache: folder for hints, shared with other clients (default: $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse)
-    threads: to prepare queries with; 0 is one a processor
+    threads: to prepare queries with; 0 is one a processor; in the mode "packed" it is one
     prepare: queries made in one pass when none are left
     timeout: seconds in which something has to come from the server
     ca_file: certificates (PEM) to trust for https instead of the system's
