@@ -1,0 +1,115 @@
+// The CUDA kernels of packed responses, run by the emulator, against the host's code, in every
+// order that a GPU may choose.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "src/ring/ring_transform.h"
+#include "tests/cuda/emulator.h"
+#include "tests/cuda/host_ring.h"
+#include "tests/cuda/kernel_support.h"
+#include "tests/support.h"
+
+#include "cuda/kernels/ring_transform.cuh"
+
+namespace blindfuse {
+namespace {
+
+using emulator::HostRing;
+using emulator::kSchedules;
+using emulator::launch_with;
+using emulator::Memory;
+using emulator::Schedule;
+using ring::kDimension;
+using ring::kPackingModulus;
+using support::SeededRandom;
+
+enum class Way { kForward, kInverse, kForwardTwice, kThereAndBack };
+
+// One block for each polynomial.
+void transform(RingView ring, Way way, uint32_t* polynomials) {
+  auto* const shared = reinterpret_cast<uint32_t*>(dynamic_shared_memory());
+  uint32_t* const words = polynomials + blockIdx.x * kDimension;
+  for (uint32_t i = threadIdx.x; i < kDimension; i += kRingThreads) shared[i] = words[i];
+  if (way != Way::kInverse) ring_forward(ring, shared);
+  if (way == Way::kForwardTwice) ring_forward(ring, shared);
+  if (way == Way::kInverse || way == Way::kThereAndBack) ring_inverse(ring, shared);
+  // Somebody else's.
+  for (uint32_t i = threadIdx.x; i < kDimension; i += kRingThreads) {
+    words[kDimension - 1 - i] = shared[kDimension - 1 - i];
+  }
+}
+
+std::vector<uint32_t> transformed(const std::vector<uint32_t>& words, Way way,
+                                  const Schedule& schedule) {
+  const HostRing ring;
+  const Memory<uint32_t> memory(words.size());
+  std::ranges::copy(words, memory.begin());
+  launch_with(schedule, dim3(static_cast<unsigned>(words.size() / kDimension)), kRingThreads,
+              4 * kDimension, transform, ring.view(), way, memory.data());
+  return {memory.begin(), memory.end()};
+}
+
+// Polynomials with the values that tell wrong reductions, and with any.
+std::vector<uint32_t> polynomials(SeededRandom& random) {
+  std::vector<uint32_t> words;
+  for (const uint32_t value : {0u, 1u, kPackingModulus - 1, kPackingModulus / 2}) {
+    words.insert(words.end(), kDimension, value);
+  }
+  for (int i = 0; i < 2; ++i) {
+    for (size_t k = 0; k < kDimension; ++k) {
+      words.push_back(static_cast<uint32_t>(random.below(kPackingModulus)));
+    }
+  }
+  for (size_t k = 0; k < kDimension; ++k) {
+    words.push_back(random.byte() % 2 == 0 ? 0 : kPackingModulus - 1);
+  }
+  for (const size_t place : {size_t{0}, size_t{1}, kDimension - 1}) {
+    words.insert(words.end(), kDimension, 0);
+    words[words.size() - kDimension + place] = 1;
+  }
+  return words;
+}
+
+TEST(RingKernels, TransformAsTheHostDoes) {
+  SeededRandom random(520);
+  const auto host = ring::portable_transform(kPackingModulus);
+  const std::vector<uint32_t> words = polynomials(random);
+  const auto for_each = [&](std::vector<uint32_t>& all, auto&& what) {
+    for (size_t at = 0; at < all.size(); at += kDimension) {
+      what(ring::MutablePolynomial(all.data() + at, kDimension));
+    }
+  };
+  std::vector<uint32_t> forward = words, twice = words, inverse = words;
+  for_each(forward, [&](ring::MutablePolynomial p) { host->forward(p); });
+  for_each(twice, [&](ring::MutablePolynomial p) { host->forward(p), host->forward(p); });
+  for_each(inverse, [&](ring::MutablePolynomial p) { host->inverse(p); });
+  for (const Schedule& schedule : kSchedules) {
+    EXPECT_TRUE(transformed(words, Way::kForward, schedule) == forward);
+    EXPECT_TRUE(transformed(words, Way::kForwardTwice, schedule) == twice);
+    EXPECT_TRUE(transformed(words, Way::kInverse, schedule) == inverse);
+    EXPECT_TRUE(transformed(words, Way::kThereAndBack, schedule) == words);
+  }
+}
+
+// What the last pass writes, and the first of the way back reads: one column of 32 rows.
+TEST(RingKernels, PointsOfAColumnLieInDifferentBanks) {
+  const HostRing ring;
+  for (uint32_t first_row = 0; first_row < 64; first_row += 32) {
+    for (uint32_t column = 0; column < 32; ++column) {
+      std::set<uint32_t> banks, swizzled_banks;
+      for (uint32_t row = first_row; row < first_row + 32; ++row) {
+        banks.insert(ring.view().points[row * 32 + column] % 32);
+        swizzled_banks.insert(swizzled_word(row, column) % 32);
+      }
+      EXPECT_EQ(banks.size(), 32u);
+      EXPECT_EQ(swizzled_banks.size(), 32u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse
