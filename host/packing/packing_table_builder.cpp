@@ -1,6 +1,8 @@
 #include "host/packing/packing_table_builder.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "src/errors.h"
 #include "src/ring/modulus_switch.h"
@@ -76,17 +78,9 @@ struct PackingTableBuilder::Traces {
   }
 };
 
-PackingTableBuilder::PackingTableBuilder(const ring::PublicPolynomials& polynomials,
-                                         const RingKernel& kernel)
-    : transform_(make_transform(kernel, ring::kPackingModulus)) {
-  for (size_t key = 0; key < ring::kKeys; ++key) {
-    for (size_t k = 0; k < kDigits; ++k) {
-      std::vector<uint32_t>& mask = key_masks_[key][k];
-      mask.resize(kDimension);
-      polynomials.fill_key_mask(static_cast<ring::KeyIndex>(key), k,
-                                MutablePolynomial(mask.data(), kDimension));
-    }
-  }
+PackingTableBuilder::PackingTableBuilder(std::vector<uint32_t> key_masks, const RingKernel& kernel)
+    : transform_(make_transform(kernel, ring::kPackingModulus)), key_masks_(std::move(key_masks)) {
+  invariant(key_masks_.size() == ring::kKeyWords, "a mask for each digit of each key");
 }
 
 void PackingTableBuilder::build(std::span<const uint32_t> hints, MutablePackingTable table,
@@ -129,8 +123,8 @@ void PackingTableBuilder::add_switched(Polynomial mask, size_t number, MutablePa
   for (size_t k = 0; k < kDigits; ++k) {
     transform_->forward(digits[k]);
     Coefficients key_mask;
-    const std::vector<uint32_t>& values = key_masks_[static_cast<size_t>(now.key)][k];
-    ring::apply(now.to, Polynomial(values.data(), kDimension), key_mask);
+    const size_t place = (static_cast<size_t>(now.key) * kDigits + k) * kDimension;
+    ring::apply(now.to, Polynomial(key_masks_.data() + place, kDimension), key_mask);
     transform_->add_products(digits[k], key_mask, next);
     for (size_t group = 0; group < kPointGroups; ++group) {
       std::copy_n(digits[k].begin() + static_cast<std::ptrdiff_t>(group * kPointsTogether),

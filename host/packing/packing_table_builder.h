@@ -1,13 +1,12 @@
 // Makes packing tables and masks from the hint polynomials of 2048 columns.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "src/packing_table.h"
 #include "host/packing/ring_kernels.h"
+#include "src/packing_table.h"
 #include "src/ring/ring_transform.h"
 
 namespace blindfuse {
@@ -15,6 +14,10 @@ namespace blindfuse {
 class PackingTableBuilder {
  public:
   explicit PackingTableBuilder(const ring::PublicPolynomials& polynomials,
+                               const RingKernel& kernel = ring_kernels().front())
+      : PackingTableBuilder(polynomials.key_masks(), kernel) {}
+  // key_masks: as PublicPolynomials::key_masks() has them.
+  explicit PackingTableBuilder(std::vector<uint32_t> key_masks,
                                const RingKernel& kernel = ring_kernels().front());
 
   // hints: the hint polynomials h_c of 2048 columns, one after another, coefficients modulo 2^32
@@ -38,8 +41,7 @@ class PackingTableBuilder {
                     ring::MutablePolynomial next) const;
 
   std::unique_ptr<const ring::RingTransform> transform_;
-  // At the points; for each key and digit.
-  std::array<std::array<std::vector<uint32_t>, ring::kDigits>, ring::kKeys> key_masks_;
+  std::vector<uint32_t> key_masks_;
 };
 
 }  // namespace blindfuse

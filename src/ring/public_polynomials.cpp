@@ -29,4 +29,15 @@ void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial 
   invariant(filled == kDimension, "the keystream has enough words below the modulus");
 }
 
+std::vector<uint32_t> PublicPolynomials::key_masks() const {
+  std::vector<uint32_t> masks(kKeyWords);
+  for (size_t key = 0; key < kKeys; ++key) {
+    for (size_t k = 0; k < kDigits; ++k) {
+      fill_key_mask(static_cast<KeyIndex>(key), k,
+                    MutablePolynomial(masks.data() + (key * kDigits + k) * kDimension, kDimension));
+    }
+  }
+  return masks;
+}
+
 }  // namespace blindfuse::ring

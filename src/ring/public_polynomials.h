@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "src/chacha20.h"
 #include "src/ring/gadget.h"
@@ -30,6 +31,8 @@ class PublicPolynomials {
   // RingTransform. The words of the keystream with nonce 2^63 + 3 key + k that are below the
   // modulus, in their order.
   void fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const;
+  // All of them, kKeyWords: kDimension for each digit of each key.
+  std::vector<uint32_t> key_masks() const;
 
  private:
   ChaChaKey seed_;
