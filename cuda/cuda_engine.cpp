@@ -6,6 +6,7 @@
 #include "cuda/answer_pipeline.h"
 #include "cuda/device_matrix.h"
 #include "cuda/kernels.h"
+#include "cuda/pack_maker.h"
 #include "cuda/panel_products.h"
 #include "cuda/scanner.h"
 #include "src/errors.h"
@@ -84,6 +85,11 @@ class CudaEngine final : public Engine {
     matrix_.use_device();
     scanner_.calibrate();
     return make_device_answer_pipeline(scanner_, matrix_, bits, slot_count, batch_max);
+  }
+  std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
+                                             std::span<const uint32_t> key_masks) override {
+    matrix_.use_device();
+    return make_device_pack_maker(scanner_, matrix_, blocks, key_masks);
   }
 
  private:

@@ -11,6 +11,10 @@
 
 namespace blindfuse {
 
+// Throws EngineTrouble, with the bytes needed, those free, and the advice, when the current device
+// has no room for so many bytes of `what`. Returns them.
+uint64_t require_room(uint64_t bytes, const char* what, const char* advice);
+
 // `count` values on the device that is current when it is made; all bytes zero at first.
 template <typename T>
 class DeviceMemory {

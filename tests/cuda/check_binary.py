@@ -23,6 +23,12 @@ KERNELS = {
     "round_products": (1, []),
     "combine_sums": (1, []),
     "checksum_columns": (1, []),
+    "cut_public_rows": (1, [r"STG\.E\.128"]),
+    "transform_columns": (1, []),
+    "transform_and_turn_rows": (1, []),
+    "transpose_squares": (1, []),
+    "switch_down": (1, []),
+    "switch_last": (1, []),
 }
 # And those that one architecture alone has.
 ONLY = {("scan_hopper", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128"]}
