@@ -6,6 +6,7 @@
 #include "cuda/answer_pipeline.h"
 #include "cuda/device_matrix.h"
 #include "cuda/kernels.h"
+#include "cuda/pack_maker.h"
 #include "cuda/packed_answer_pipeline.h"
 #include "cuda/panel_products.h"
 #include "cuda/scanner.h"
@@ -93,6 +94,11 @@ class CudaEngine final : public Engine {
     scanner_.calibrate();
     return make_device_packed_answer_pipeline(scanner_, matrix_, bits, tables, slot_count,
                                               batch_max);
+  }
+  std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
+                                             std::span<const uint32_t> key_masks) override {
+    matrix_.use_device();
+    return make_device_pack_maker(scanner_, matrix_, blocks, key_masks);
   }
 
  private:

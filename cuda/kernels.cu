@@ -5,7 +5,8 @@
 #include "cuda/check.h"
 #include "cuda/kernels/checksum.cuh"
 #include "cuda/kernels/combine_sums.cuh"
-#include "cuda/kernels/limbs.cuh"
+#include "cuda/kernels/cut_words.cuh"
+#include "cuda/kernels/public_rows.cuh"
 #include "cuda/kernels/round_products.cuh"
 #include "cuda/kernels/scan_few.cuh"
 #include "cuda/kernels/scan_hopper.cuh"
@@ -89,6 +90,12 @@ void start_cut(const PackedWords& from, uint32_t query_count, const Limbs& limbs
   if (limbs.pitch == 0 || query_count == 0) return;
   launch_kernel(cut_packed_words, dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count),
                 kThreads, 0, stream, from, limbs);
+}
+
+void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStream_t stream) {
+  if (limbs.pitch == 0) return;
+  launch_kernel(cut_public_rows, dim3(blocks_for(limbs.pitch / kRowsPerThread), kRingWords),
+                kThreads, 0, stream, blocks, limbs);
 }
 
 void start_scan_few(const ScanTask& task, cudaStream_t stream) {

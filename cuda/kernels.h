@@ -22,6 +22,9 @@ uint64_t limb_rows_for(uint32_t query_count);
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_cut(const PackedWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
+// The limbs of 2048 queries, one for each coefficient of hint polynomials; blocks: a public
+// polynomial's 2048 words for each 2048 rows of limbs.pitch.
+void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStream_t stream);
 void start_scan_few(const ScanTask& task, cudaStream_t stream);
 void start_scan_many(const ScanTask& task, cudaStream_t stream);
 // Only where has_wgmma(); the limbs in LimbOrder::kWgmma.

@@ -41,6 +41,7 @@ std::vector<std::string> shape_names() {
   std::vector<std::string> names;
   for (const Shape& shape : kScanShapes) names.emplace_back(shape.name);
   names.emplace_back(kHintShape.name);
+  names.emplace_back(kPackShape.name);
   return names;
 }
 
@@ -104,6 +105,7 @@ void run(Options options) {
     measure_if_there_is_room(options, shape, [&] { time_packed_pipelines(bench, shape, scans); });
   }
   measure_if_there_is_room(options, kHintShape, [&] { time_hint(bench, kHintShape); });
+  measure_if_there_is_room(options, kPackShape, [&] { time_packs(bench, kPackShape); });
 }
 
 int fail(const char* what, int status = kExitFailed) {
@@ -140,8 +142,9 @@ int main(int argc, char** argv) {
   using namespace blindfuse::bench;
   CLI::App app(
       "Times the product of queries and matrix on a GPU beside reads of its memory, products of "
-      "bytes by cuBLAS\nand transfers from the host; then a server's answers, and the hint. One "
-      "line a measurement.",
+      "bytes by cuBLAS\nand transfers from the host; then a server's answers, the hint, and "
+      "packing "
+      "tables.\nOne line a measurement.",
       "blindfuse-bench-cuda");
   Options options;
   app.add_option("--kernels", options.kernels,

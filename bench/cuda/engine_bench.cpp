@@ -10,9 +10,15 @@
 //
 // The hint of 1,048,576 x 1,032 with n = 1,774: 7.4 GB of words, 0.12 s of that PCIe, and 7.7 T
 // multiply-adds of bytes, 8 ms of the dense peak. What is left to measure is the keystream.
+//
+// The 16 packs of 131,072 x 32,768: 35 T multiply-adds of bytes, 36 ms of the dense peak, for
+// kernels that hardly reach half of it (limbs come from the second-level cache); 6 ms of switches
+// (cuda/kernels/switch_chains.cuh); then 0.8 GB to the host, 13 ms of that PCIe, and longer into
+// memory that is not pinned.
 #include "bench/cuda/engine_bench.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iterator>
 #include <memory>
@@ -206,6 +212,35 @@ void time_hint(const Bench& bench, const Shape& shape) {
   bench.report.print(shape, bench.kernels.front(),
                      {kDimension, bench.threads.count(), median(std::move(seconds)),
                       median(std::move(keystream)), median(std::move(sent))});
+}
+
+void time_packs(const Bench& bench, const Shape& shape) {
+  const auto engine = make_random_engine(bench, shape);
+  const auto words = [&](size_t count, uint64_t which) {
+    const std::span<const uint8_t> bytes = bench.random.part(count * sizeof(uint32_t), which);
+    return std::span(reinterpret_cast<const uint32_t*>(bytes.data()), count);
+  };
+  const auto packs =
+      static_cast<uint32_t>((shape.columns + ring::kDimension - 1) / ring::kDimension);
+  std::vector<uint32_t> table(kTableWords);
+  std::array<uint32_t, ring::kDimension> mask{};
+  std::vector<double> made, brought;
+  for (unsigned i = 0; i <= bench.options.rounds; ++i) {
+    const auto start = Clock::now();
+    // Words at and above the modulus, too, which take as long.
+    const auto maker = engine->make_pack_maker(words(shape.rows, 1), words(ring::kKeyWords, 2));
+    const double made_now = seconds_since(start);
+    const auto start_to_bring = Clock::now();
+    for (uint32_t pack = 0; pack < packs; ++pack) {
+      maker->make(pack, MutablePackingTable(table), mask);
+    }
+    const double brought_now = seconds_since(start_to_bring);
+    if (i == 0) continue;  // warms up
+    made.push_back(made_now);
+    brought.push_back(brought_now);
+  }
+  bench.report.print(shape, bench.kernels.front(),
+                     PackTimes{packs, median(std::move(made)), median(std::move(brought))});
 }
 
 }  // namespace blindfuse::bench

@@ -19,4 +19,7 @@ void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSec
 // Makes the hint, and the part of it that the host does, and prints the time of both.
 void time_hint(const Bench& bench, const Shape& shape);
 
+// Makes packing tables and masks, and brings them to the host, and prints the time of both.
+void time_packs(const Bench& bench, const Shape& shape);
+
 }  // namespace blindfuse::bench

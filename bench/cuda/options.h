@@ -27,6 +27,8 @@ inline constexpr Shape kPackedShape = kScanShapes[0];
 inline constexpr size_t kPackedBatches[] = {1, 8, 64};
 // A million rows of one record of 1 KiB.
 inline constexpr Shape kHintShape{"hint", 1'048'576, 1'032};
+// 16 packs: the tables and masks of packed responses.
+inline constexpr Shape kPackShape{"packs", 131'072, 32'768};
 // What the kernels have to agree on first. Neither their steps of rows nor their tiles of columns
 // come out even.
 inline constexpr Shape kCheckShape{"check", 4'096 + 64, 1'040};

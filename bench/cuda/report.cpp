@@ -7,6 +7,7 @@
 
 #include "cuda/check.h"
 #include "src/errors.h"
+#include "src/packing_table.h"
 
 namespace blindfuse::bench {
 namespace {
@@ -33,6 +34,11 @@ constexpr const char* kHintHead =
     "host's "
     "part alone.\n"
     "shape    kernel      n threads       time  keystream  ratio   mult-adds      sent       PCIe";
+
+constexpr const char* kPackHead =
+    "\nPacking tables and masks: made on the device, the product and everything behind it, and "
+    "brought to the host.\n"
+    "shape    kernel  packs       made  mult-adds    to host      bytes";
 
 using Value = std::optional<double>;
 
@@ -170,6 +176,26 @@ void Report::print(const Shape& shape, const std::string& kernel, const HintTime
               kernel.c_str(), times.dimension, times.threads, cell(times.seconds, 1, " s").c_str(),
               cell(times.keystream_seconds, 1, " s").c_str(), plain(keystream).c_str(),
               tera(multiplied).c_str(), gigabytes(sent).c_str(), gigabytes(times.sent).c_str());
+  std::fflush(stdout);
+}
+
+void Report::print(const Shape& shape, const std::string& kernel, const PackTimes& times) {
+  const double multiplied =
+      4 * static_cast<double>(ring::kDimension) * bytes_of(shape) / times.seconds;
+  const double brought = static_cast<double>(times.packs * kTableBytes) / times.seconds_to_host;
+  nlohmann::json line = this->line("packs", shape, kernel);
+  line["packs"] = times.packs;
+  line["seconds"] = times.seconds;
+  line["byte_multiply_adds_per_second"] = multiplied;
+  line["seconds_to_host"] = times.seconds_to_host;
+  line["received_bytes_per_second"] = brought;
+  print_json(line);
+  if (json_) return;
+  print_head(kPackHead);
+  std::printf("%-8s %-7s %5u %10s %10s %10s %10s\n", std::string(shape.name).c_str(),
+              kernel.c_str(), times.packs, cell(times.seconds, 1, " s").c_str(),
+              tera(multiplied).c_str(), cell(times.seconds_to_host, 1, " s").c_str(),
+              gigabytes(brought).c_str());
   std::fflush(stdout);
 }
 

@@ -37,6 +37,13 @@ struct HintTimes {
   double sent = 0;
 };
 
+// Packing tables and masks.
+struct PackTimes {
+  uint32_t packs = 0;
+  double seconds = 0;          // until all are made, on the device
+  double seconds_to_host = 0;  // from there on
+};
+
 class Report {
  public:
   // Throws BadInput when options.json_file cannot be written.
@@ -46,6 +53,7 @@ class Report {
   void print(const Shape& shape, const std::string& kernel, size_t batch,
              const PipelineTimes& times);
   void print(const Shape& shape, const std::string& kernel, const HintTimes& times);
+  void print(const Shape& shape, const std::string& kernel, const PackTimes& times);
 
  private:
   nlohmann::json line(const char* measurement, const Shape& shape, const std::string& kernel) const;

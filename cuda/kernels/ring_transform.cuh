@@ -5,13 +5,14 @@
 // (the last time two) before they are shared out anew: four passes for eleven levels. Seen as 64
 // rows of 32 words, the first two passes take whole rows, a warp one at a time; the last two take
 // words of one column from 32 rows. Between the two kinds, row r has its columns exclusive-or-ed
-// with r, so that no pass has two lanes at one bank. Nor has the order of the points: those of a
-// row, w^e for all e that are the same modulo 128, are the same modulo 32, and each of 32 rows has
-// another rest.
+// with r, so that no pass has two lanes at one bank. Nor has the order of the points: the values of
+// a row are those at w^e for all e with one rest modulo 128, and so the numbers of their points
+// have one rest modulo 32, another one in each of the 32 rows.
 //
-// Napkin: 11,264 butterflies of some 10 instructions are 3520 for each of 8 warps, 7040 clocks of a
-// scheduler that has two of them if nothing else runs beside; six barriers, and 128 passes of
-// shared memory. Unmeasured.
+// Napkin: 11,264 butterflies of some 10 instructions are 3520 instructions of a warp, 880 clocks of
+// a multiprocessor's four schedulers; beside them 512 accesses of a warp to shared memory, one a
+// clock. A block alone, with two warps for each scheduler, waits most of its time: at six barriers,
+// and for factors, the first time from the second-level cache. Unmeasured.
 #pragma once
 
 #include <cstdint>

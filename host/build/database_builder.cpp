@@ -239,8 +239,11 @@ class Build {
                   threads_, shards.table);
       return {std::move(shards.table), {}};
     }
-    PackStageResult packs =
-        build_packs(directory_, manifest_.layout, manifest_.seed, shards.table, reusable, threads_);
+    const EngineMaker make_packing_engine = [this](uint64_t rows, uint64_t columns) {
+      return make_engine(options_.engine, rows, columns, threads_.count());
+    };
+    PackStageResult packs = build_packs(directory_, manifest_.layout, manifest_.seed, shards.table,
+                                        reusable, make_packing_engine, threads_);
     report_.packs_rebuilt = packs.rebuilt;
     return {std::move(shards.table), std::move(packs.packs)};
   }

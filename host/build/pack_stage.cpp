@@ -1,13 +1,11 @@
 #include "host/build/pack_stage.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <span>
 
+#include "host/build/pack_batches.h"
 #include "host/database/content_file.h"
-#include "host/packing/hint_polynomials.h"
-#include "host/packing/packing_table_builder.h"
 #include "src/bit_packing.h"
 #include "src/program/progress.h"
 #include "src/ring/modulus_switch.h"
@@ -18,46 +16,22 @@ namespace {
 
 using ring::kDimension;
 
-constexpr size_t kPacksAtOnceMax = 16;
-
-// Columns of the whole matrix, out of the shards' files.
-class ColumnReader {
- public:
-  ColumnReader(const DatabaseDirectory& directory, const Layout& layout, const ShardTable& shards)
-      : directory_(directory), layout_(layout), shards_(shards), column_(layout.row_count) {}
-
-  // R bytes, until the next call.
-  std::span<const int8_t> read(uint64_t number) {
-    const auto shard = static_cast<uint32_t>(number / layout_.record_bytes());
-    if (shard_ != shard) {
-      path_ = directory_.shards() / DatabaseDirectory::matrix_name(shards_[shard].matrix);
-      file_ = open_for_reading(path_);
-      shard_ = shard;
-    }
-    read_exactly(file_, number % layout_.record_bytes() * column_.size(), column_, path_);
-    return {reinterpret_cast<const int8_t*>(column_.data()), column_.size()};
-  }
-
- private:
-  const DatabaseDirectory& directory_;
-  const Layout& layout_;
-  const ShardTable& shards_;
-  std::optional<uint32_t> shard_;
-  std::filesystem::path path_;
-  FileDescriptor file_;
-  std::vector<uint8_t> column_;
-};
+// For progress: a pack's table takes a processor as long as so many columns' hint polynomials, each
+// of which is two transforms a block of rows, and two more (bench/packing_stages.cpp).
+uint64_t columns_worth_a_table(const Layout& layout) {
+  return std::max<uint64_t>(1, 12'000 / (layout.row_count / kDimension + 1));
+}
 
 class PackStage {
  public:
   PackStage(const DatabaseDirectory& directory, const Layout& layout, const MatrixSeed& seed,
-            const ShardTable& shards, WorkerThreads& threads)
+            const ShardTable& shards, const EngineMaker& make_engine, WorkerThreads& threads)
       : directory_(directory),
         layout_(layout),
-        shards_(shards),
+        make_engine_(make_engine),
         threads_(threads),
         polynomials_(seed),
-        builder_(polynomials_) {}
+        source_{directory, layout, shards, polynomials_} {}
 
   // What of `previous` still holds; nothing for the packs that do not.
   std::vector<std::optional<PackEntry>> kept(const EpochTable& previous) {
@@ -75,30 +49,31 @@ class PackStage {
   // Makes these packs, some at a time.
   void build(std::span<const uint32_t> packs, std::vector<PackEntry>& entries) {
     if (packs.empty()) return;
-    const HintPolynomials hint(polynomials_, layout_.row_count);
-    Progress progress("packing", packs.size() * kDimension, Progress::Unit::kItems);
-    const size_t step = std::min<size_t>(threads_.count(), kPacksAtOnceMax);
+    auto batches = make_engine_pack_batches(source_, make_engine_, threads_);
+    if (!batches) batches = make_host_pack_batches(source_, threads_);
+    const uint64_t table_work = columns_worth_a_table(layout_);
+    uint64_t work = packs.size() * table_work;
+    for (const uint32_t pack : packs) work += source_.column_count(pack);
+    Progress progress("packing", work, Progress::Unit::kItems);
+    const size_t step = batches->packs_max();
     for (size_t first = 0; first < packs.size(); first += step) {
       const auto some = packs.subspan(first, std::min(step, packs.size() - first));
-      const std::vector<uint32_t> hints = hints_of(hint, some, progress);
-      threads_.run_each(some.size(), [&](unsigned, size_t i) {
-        constexpr size_t kWords = kDimension * kDimension;
-        entries[some[i]] = write(std::span(hints).subspan(i * kWords, kWords));
-      });
+      batches->make(
+          some, [&](uint64_t count) { progress.advance(count); },
+          [&](size_t i, MutablePackingTable table, ring::MutablePolynomial mask) {
+            entries[some[i]] = write(table, mask);
+            progress.advance(table_work);
+          });
     }
   }
 
  private:
-  uint64_t first_column(uint32_t pack) const { return uint64_t{pack} * kDimension; }
-  uint64_t last_column(uint32_t pack) const {
-    return std::min(first_column(pack) + kDimension, layout_.column_count()) - 1;
-  }
-
   bool same_columns(uint32_t pack, const ShardTable& previous) const {
-    const uint64_t first = first_column(pack) / layout_.record_bytes();
-    const uint64_t last = last_column(pack) / layout_.record_bytes();
-    for (uint64_t shard = first; shard <= last; ++shard) {
-      if (previous[shard].matrix != shards_[shard].matrix) return false;
+    const uint64_t first = PackSource::first_column(pack);
+    const uint64_t last = first + source_.column_count(pack) - 1;
+    for (uint64_t shard = first / layout_.record_bytes(); shard <= last / layout_.record_bytes();
+         ++shard) {
+      if (previous[shard].matrix != source_.shards[shard].matrix) return false;
     }
     return true;
   }
@@ -110,30 +85,7 @@ class PackStage {
                      layout_.hint_part_bytes(), entry.mask);
   }
 
-  // The hint polynomials of the packs' columns, one after another; zeros for columns that there are
-  // not. All threads work at one pack when there is but one.
-  std::vector<uint32_t> hints_of(const HintPolynomials& hint, std::span<const uint32_t> packs,
-                                 Progress& progress) {
-    std::vector<uint32_t> hints(packs.size() * kDimension * kDimension);
-    std::vector<ColumnReader> readers;
-    for (unsigned i = 0; i < threads_.count(); ++i) {
-      readers.emplace_back(directory_, layout_, shards_);
-    }
-    threads_.run_each(packs.size() * kDimension, [&](unsigned thread, size_t i) {
-      const uint64_t column = first_column(packs[i / kDimension]) + i % kDimension;
-      if (column < layout_.column_count()) {
-        hint.compute(readers[thread].read(column),
-                     ring::MutablePolynomial(hints.data() + i * kDimension, kDimension));
-      }
-      progress.advance(1);
-    });
-    return hints;
-  }
-
-  PackEntry write(std::span<const uint32_t> hints) const {
-    std::vector<uint32_t> table(kTableWords);
-    std::array<uint32_t, kDimension> mask;
-    builder_.build(hints, MutablePackingTable(table), mask);
+  PackEntry write(PackingTable table, ring::MutablePolynomial mask) const {
     PackEntry entry;
     const std::span table_bytes(reinterpret_cast<const uint8_t*>(table.data()), kTableBytes);
     entry.table = sha256(table_bytes);
@@ -157,18 +109,19 @@ class PackStage {
 
   const DatabaseDirectory& directory_;
   const Layout& layout_;
-  const ShardTable& shards_;
+  const EngineMaker& make_engine_;
   WorkerThreads& threads_;
   const ring::PublicPolynomials polynomials_;
-  const PackingTableBuilder builder_;
+  const PackSource source_;
 };
 
 }  // namespace
 
 PackStageResult build_packs(const DatabaseDirectory& directory, const Layout& layout,
                             const MatrixSeed& seed, const ShardTable& shards,
-                            const EpochTable& previous, WorkerThreads& threads) {
-  PackStage stage(directory, layout, seed, shards, threads);
+                            const EpochTable& previous, const EngineMaker& make_engine,
+                            WorkerThreads& threads) {
+  PackStage stage(directory, layout, seed, shards, make_engine, threads);
   PackStageResult result;
   std::vector<uint32_t> to_build;
   const auto kept = stage.kept(previous);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "host/database/directory.h"
+#include "host/engine_factory.h"
 #include "host/worker_threads.h"
 #include "src/epoch_table.h"
 
@@ -18,10 +19,11 @@ struct PackStageResult {
 // Writes packs/<sha256>.pack and hints/<sha256>.hint, the packed mask, unsynced, for every pack of
 // columns that belong to a shard whose matrix differs from the one noted in `previous`, or whose
 // files are missing or damaged. The matrices of `shards` are written. previous: empty, or the table
-// of an epoch with the same layout and seed. Runs on the host's threads alone; memory: 84 MB for
-// each, up to 16 of them, and 8 bytes a row.
+// of an epoch with the same layout and seed. By engines from this maker where they make packs
+// themselves, otherwise by the host's threads (host/build/pack_batches.h, where memory is told).
 PackStageResult build_packs(const DatabaseDirectory& directory, const Layout& layout,
                             const MatrixSeed& seed, const ShardTable& shards,
-                            const EpochTable& previous, WorkerThreads& threads);
+                            const EpochTable& previous, const EngineMaker& make_engine,
+                            WorkerThreads& threads);
 
 }  // namespace blindfuse

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "src/errors.h"
@@ -78,9 +79,8 @@ struct PackingTableBuilder::Traces {
   }
 };
 
-PackingTableBuilder::PackingTableBuilder(const ring::PublicPolynomials& polynomials,
-                                         const RingKernel& kernel)
-    : transform_(make_transform(kernel, ring::kPackingModulus)), key_masks_(polynomials) {}
+PackingTableBuilder::PackingTableBuilder(std::vector<uint32_t> key_masks, const RingKernel& kernel)
+    : transform_(make_transform(kernel, ring::kPackingModulus)), key_masks_(std::move(key_masks)) {}
 
 void PackingTableBuilder::build(std::span<const uint32_t> hints, MutablePackingTable table,
                                 MutablePolynomial mask) const {

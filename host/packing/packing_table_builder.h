@@ -15,6 +15,10 @@ namespace blindfuse {
 class PackingTableBuilder {
  public:
   explicit PackingTableBuilder(const ring::PublicPolynomials& polynomials,
+                               const RingKernel& kernel = ring_kernels().front())
+      : PackingTableBuilder(polynomials.key_masks(), kernel) {}
+  // key_masks: as PublicPolynomials::key_masks() has them.
+  explicit PackingTableBuilder(std::vector<uint32_t> key_masks,
                                const RingKernel& kernel = ring_kernels().front());
 
   // hints: the hint polynomials h_c of 2048 columns, one after another, coefficients modulo 2^32

@@ -29,13 +29,17 @@ void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial 
   invariant(filled == kDimension, "the keystream has enough words below the modulus");
 }
 
-KeyMasks::KeyMasks(const PublicPolynomials& polynomials) : words_(kKeyWords) {
-  for (const KeyIndex key : {KeyIndex::kFive, KeyIndex::kMinusOne}) {
+std::vector<uint32_t> PublicPolynomials::key_masks() const {
+  std::vector<uint32_t> masks(kKeyWords);
+  for (size_t key = 0; key < kKeys; ++key) {
     for (size_t k = 0; k < kDigits; ++k) {
-      polynomials.fill_key_mask(key, k,
-                                MutablePolynomial(words_.data() + place(key, k), kDimension));
+      fill_key_mask(static_cast<KeyIndex>(key), k,
+                    MutablePolynomial(masks.data() + (key * kDigits + k) * kDimension, kDimension));
     }
   }
+  return masks;
 }
+
+KeyMasks::KeyMasks(const PublicPolynomials& polynomials) : KeyMasks(polynomials.key_masks()) {}
 
 }  // namespace blindfuse::ring

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "src/chacha20.h"
+#include "src/errors.h"
 #include "src/ring/gadget.h"
 #include "src/ring/ring_dimension.h"
 
@@ -33,6 +35,8 @@ class PublicPolynomials {
   // RingTransform. The words of the keystream with nonce 2^63 + 3 key + k that are below the
   // modulus, in their order.
   void fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const;
+  // All of them, kKeyWords: kDimension for each digit of each key.
+  std::vector<uint32_t> key_masks() const;
 
  private:
   ChaChaKey seed_;
@@ -42,6 +46,10 @@ class PublicPolynomials {
 class KeyMasks {
  public:
   explicit KeyMasks(const PublicPolynomials& polynomials);
+  // As PublicPolynomials::key_masks() has them.
+  explicit KeyMasks(std::vector<uint32_t> words) : words_(std::move(words)) {
+    invariant(words_.size() == kKeyWords, "a mask for each digit of each key");
+  }
 
   // That of digit k of a key: values at the points of RingTransform.
   Polynomial mask(KeyIndex key, size_t k) const {

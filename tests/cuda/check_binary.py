@@ -27,6 +27,12 @@ KERNELS = {
     "cut_table": (1, [r"STG\.E\.128"]),
     "cut_keys": (1, []),
     "finish_packs": (1, []),
+    "cut_public_rows": (1, [r"STG\.E\.128"]),
+    "transform_columns": (1, []),
+    "transform_and_turn_rows": (1, []),
+    "transpose_squares": (1, []),
+    "switch_down": (1, []),
+    "switch_last": (1, []),
 }
 # And those that one architecture alone has.
 ONLY = {("scan_hopper", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128"]}

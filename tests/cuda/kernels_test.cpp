@@ -13,7 +13,7 @@
 #include "tests/support.h"
 
 #include "cuda/kernels/combine_sums.cuh"
-#include "cuda/kernels/limbs.cuh"
+#include "cuda/kernels/cut_words.cuh"
 #include "cuda/kernels/round_products.cuh"
 #include "cuda/kernels/scan_few.cuh"
 #include "cuda/kernels/scan_hopper.cuh"

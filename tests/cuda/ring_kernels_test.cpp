@@ -74,7 +74,7 @@ std::vector<uint32_t> polynomials(SeededRandom& random) {
   return words;
 }
 
-TEST(RingKernels, TransformAsTheHostDoes) {
+TEST(CudaRingKernels, TransformAsTheHostDoes) {
   SeededRandom random(520);
   const auto host = ring::portable_transform(kPackingModulus);
   const std::vector<uint32_t> words = polynomials(random);
@@ -96,7 +96,7 @@ TEST(RingKernels, TransformAsTheHostDoes) {
 }
 
 // What the last pass writes, and the first of the way back reads: one column of 32 rows.
-TEST(RingKernels, PointsOfAColumnLieInDifferentBanks) {
+TEST(CudaRingKernels, PointsOfAColumnLieInDifferentBanks) {
   const HostRing ring;
   for (uint32_t first_row = 0; first_row < 64; first_row += 32) {
     for (uint32_t column = 0; column < 32; ++column) {

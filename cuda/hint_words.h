@@ -1,0 +1,20 @@
+// The hint polynomials of packed responses (host/packing/hint_polynomials.h), by the dense product.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cuda/memory.h"
+#include "cuda/scanner.h"
+
+namespace blindfuse {
+
+// Of all columns of the matrix: word i * C + c is coefficient i of column c's, modulo 2^32. blocks:
+// the R words of the public polynomials; R is a multiple of 2048. On the matrix's device, the
+// current one. Throws EngineTrouble.
+DeviceMemory<uint32_t> make_hint_words(Scanner& scanner, const DeviceMatrix& matrix,
+                                       std::span<const uint32_t> blocks);
+// Memory that this takes while it runs, the words among it.
+uint64_t hint_words_bytes(uint64_t row_count, uint64_t column_count);
+
+}  // namespace blindfuse

@@ -1,0 +1,28 @@
+#include "cuda/table_kernels.h"
+
+#include "cuda/kernels/switch_chains.cuh"
+#include "cuda/kernels/traces.cuh"
+#include "cuda/launch.cuh"
+
+namespace blindfuse {
+
+void start_traces(const TraceTask& task, uint32_t pack_count, cudaStream_t stream) {
+  if (pack_count == 0) return;
+  const dim3 rows(kRingWords, pack_count);
+  const auto transpose = [&] {
+    launch_kernel(transpose_squares, dim3(kRingWords / 32, kRingWords / 32, pack_count),
+                  kTransposeThreads, kTransposeSharedBytes, stream, task.squares);
+  };
+  launch_kernel(transform_columns, rows, kRingThreads, kRowSharedBytes, stream, task);
+  transpose();
+  launch_kernel(transform_and_turn_rows, rows, kRingThreads, kRowSharedBytes, stream, task);
+  transpose();
+}
+
+void start_tables(const TableTask& task, uint32_t pack_count, cudaStream_t stream) {
+  if (pack_count == 0) return;
+  launch_kernel(switch_down, dim3(2, pack_count), kRingThreads, kSwitchSharedBytes, stream, task);
+  launch_kernel(switch_last, dim3(pack_count), kRingThreads, kSwitchSharedBytes, stream, task);
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,66 @@
+// What the suite of all engines does not see of packs made on a GPU: several of them, whose
+// products would take an emulator too long, and what is said of memory.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "cuda/cuda_engine.h"
+#include "cuda/kernels/table_tasks.h"
+#include "cuda/pack_maker.h"
+#include "host/packing/packing_table_builder.h"
+#include "src/errors.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using ring::kDimension;
+using support::SeededRandom;
+
+TEST(EmulatedCudaTables, OfSeveralPacksAreThoseOfTheHost) {
+  SeededRandom random(150);
+  constexpr uint64_t kColumns = kDimension + 700;
+  const std::vector<uint32_t> words = random.words(kDimension * kColumns);
+  std::vector<uint32_t> key_masks(ring::kKeyWords);
+  for (uint32_t& value : key_masks) {
+    value = static_cast<uint32_t>(random.below(ring::kPackingModulus));
+  }
+  DeviceMemory<uint32_t> device_words(words.size());
+  std::ranges::copy(words, device_words.data());
+  const auto maker = make_device_pack_maker(0, std::move(device_words), key_masks);
+  const PackingTableBuilder builder(key_masks);
+  std::vector<uint32_t> table(kTableWords), expected_table(kTableWords);
+  std::array<uint32_t, kDimension> mask{}, expected_mask{};
+  for (const uint32_t pack : {1, 0}) {
+    std::vector<uint32_t> hints(kSquareWords);
+    for (uint64_t c = pack * kDimension; c < std::min(kColumns, (pack + 1) * kDimension); ++c) {
+      for (uint64_t i = 0; i < kDimension; ++i) {
+        hints[c % kDimension * kDimension + i] = words[i * kColumns + c];
+      }
+    }
+    builder.build(hints, MutablePackingTable(expected_table), expected_mask);
+    maker->make(pack, MutablePackingTable(table), mask);
+    EXPECT_TRUE(table == expected_table) << "pack " << pack;
+    EXPECT_EQ(mask, expected_mask) << "pack " << pack;
+  }
+}
+
+TEST(EmulatedCudaTables, RefuseColumnsThatMemoryCannotHold) {
+  const std::vector<uint32_t> blocks(kDimension), key_masks(ring::kKeyWords);
+  // 64 packs, whose tables and squares are 3.2 and 1.1 GB.
+  const auto engine = make_cuda_engine("", 0, kDimension, 64 * kDimension);
+  try {
+    engine->make_pack_maker(blocks, key_masks);
+    ADD_FAILURE();
+  } catch (const EngineTrouble& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("packing tables that are being made need 4294967296 bytes"),
+              std::string::npos)
+        << message;
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

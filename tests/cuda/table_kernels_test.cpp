@@ -1,0 +1,260 @@
+// The CUDA kernels that make packing tables, run by the emulator: against what they compute by
+// definition, and against the host's code, in every order that a GPU may choose.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "host/packing/hint_polynomials.h"
+#include "src/ring/butterflies.h"
+#include "src/ring/ring_transform.h"
+#include "tests/cuda/emulator.h"
+#include "tests/cuda/host_ring.h"
+#include "tests/cuda/kernel_support.h"
+#include "tests/support.h"
+
+#include "cuda/kernels/public_rows.cuh"
+#include "cuda/kernels/switch_chains.cuh"
+#include "cuda/kernels/traces.cuh"
+
+namespace blindfuse {
+namespace {
+
+using emulator::HostRing;
+using emulator::kSchedules;
+using emulator::launch_with;
+using emulator::Memory;
+using emulator::Schedule;
+using ring::kDigits;
+using ring::kDimension;
+using ring::kOrbit;
+using ring::kPackingModulus;
+using support::SeededRandom;
+using Coefficients = std::array<uint32_t, kDimension>;
+
+const ring::PrimeField kField(kPackingModulus);
+
+void fill_with_values(SeededRandom& random, std::span<uint32_t> values) {
+  for (uint32_t& value : values) value = static_cast<uint32_t>(random.below(kPackingModulus));
+}
+
+// The word that four limbs add up to.
+uint32_t word_at(const Limbs& limbs, uint32_t query, uint64_t row) {
+  uint32_t sum = 0;
+  for (uint32_t l = 0; l < 4; ++l) {
+    const int8_t limb = limbs.bytes[limb_row(query, l) * limbs.pitch + row];
+    sum += static_cast<uint32_t>(int32_t{limb}) << (8 * l);
+  }
+  return sum;
+}
+
+TEST(CudaTableKernels, PublicRowsMakeHintPolynomials) {
+  SeededRandom random(530);
+  constexpr uint32_t kRows = 2 * kDimension;
+  const ring::PublicPolynomials polynomials(ChaChaKey{1, 2, 3});
+  const Memory<uint32_t> blocks(kRows);
+  for (uint32_t j = 0; j < 2; ++j) {
+    polynomials.fill_block(j, ring::MutablePolynomial(blocks.data() + j * kDimension, kDimension));
+  }
+  const Memory<int8_t> limb_memory(uint64_t{4} * kDimension * kRows);
+  const Limbs limbs{limb_memory.data(), kRows};
+  launch_with({}, dim3(2, kRingWords), 128, 0, cut_public_rows, blocks.data(), limbs);
+  std::vector<int8_t> column(kRows);
+  for (int8_t& byte : column) byte = static_cast<int8_t>(random.byte());
+  Coefficients expected;
+  HintPolynomials(polynomials, kRows).compute(column, expected);
+  for (uint32_t i = 0; i < kDimension; ++i) {
+    uint32_t sum = 0;
+    for (uint32_t row = 0; row < kRows; ++row) {
+      sum += word_at(limbs, i, row) * static_cast<uint32_t>(int32_t{column[row]});
+    }
+    ASSERT_EQ(sum, expected[i]) << "coefficient " << i;
+  }
+}
+
+TEST(CudaTableKernels, PublicRowsComeInTheOrderOfTheKernel) {
+  SeededRandom random(531);
+  const Memory<uint32_t> block(kDimension);
+  for (uint32_t& word : block) word = random.u32();
+  const auto cut = [&](LimbOrder order) {
+    std::vector<int8_t> bytes(16 * kDimension);
+    const Memory<int8_t> memory(bytes.size());
+    launch_with({}, dim3(1, 4), 128, 0, cut_public_rows, block.data(),
+                Limbs{memory.data(), kDimension, order});
+    std::ranges::copy(memory, bytes.begin());
+    return bytes;
+  };
+  const std::vector<int8_t> plain = cut(LimbOrder::kRows), wgmma = cut(LimbOrder::kWgmma);
+  for (size_t i = 0; i < plain.size(); ++i) {
+    const size_t row = i % 64;
+    const size_t place = row % 16 / 4 * 16 + row / 16 * 4 + row % 4;
+    ASSERT_EQ(wgmma[i - row + place], plain[i]) << i;
+  }
+}
+
+// w^e of the point.
+uint32_t exponent_of(size_t point) {
+  uint32_t exponent = 1;
+  for (size_t i = 0; i < point % kOrbit; ++i) exponent = exponent * 5 % ring::kOrder;
+  return point < kOrbit ? exponent : ring::kOrder - exponent;
+}
+
+// R_g at w^m, by definition: 1/2048 sum over columns c of w^(m c) h_c(w^(m g)).
+uint32_t trace_at(std::span<const uint32_t> hints, uint64_t columns, uint32_t pack, size_t g,
+                  size_t m) {
+  const uint32_t w = ring::root_of_one(kField);
+  const uint32_t to_m = kField.power(w, exponent_of(m));
+  const uint32_t to_mg = kField.power(to_m, exponent_of(g));
+  uint32_t sum = 0, to_mc = 1;
+  for (uint64_t c = pack * kDimension; c < std::min(columns, (pack + 1) * kDimension); ++c) {
+    uint32_t value = 0;
+    for (size_t i = kDimension; i-- > 0;) {
+      value = kField.add(kField.multiply(value, to_mg), ring::lift(hints[i * columns + c]));
+    }
+    sum = kField.add(sum, kField.multiply(to_mc, value));
+    to_mc = kField.multiply(to_mc, to_m);
+  }
+  return kField.multiply(sum, kField.inverse(kDimension));
+}
+
+TEST(CudaTableKernels, TracesOfTwoPacksByDefinition) {
+  SeededRandom random(532);
+  constexpr uint64_t kColumns = kDimension + 100;
+  const HostRing ring;
+  const Memory<uint32_t> hints(kDimension * kColumns);
+  for (uint32_t& word : hints) word = random.u32();
+  // Of the last column some that lift to the ends.
+  for (size_t i = 0; i < 20; ++i) hints[(i + 1) * kColumns - 1] = i % 2 == 0 ? 0xffffffff : 0;
+  for (const Schedule& schedule : {kSchedules[0], kSchedules[2]}) {
+    const Memory<uint32_t> squares(2 * uint64_t{kSquareWords});
+    const TraceTask task{ring.view(), hints.data(), kColumns, squares.data()};
+    const auto transpose = [&] {
+      launch_with(schedule, dim3(kRingWords / 32, kRingWords / 32, 2), kTransposeThreads,
+                  kTransposeSharedBytes, transpose_squares, squares.data());
+    };
+    const dim3 rows(kRingWords, 2);
+    launch_with(schedule, rows, kRingThreads, kRowSharedBytes, transform_columns, task);
+    transpose();
+    launch_with(schedule, rows, kRingThreads, kRowSharedBytes, transform_and_turn_rows, task);
+    transpose();
+    for (int i = 0; i < 10; ++i) {
+      const auto pack = static_cast<uint32_t>(i % 2);
+      const size_t g = random.below(kDimension), m = random.below(kDimension);
+      ASSERT_EQ(
+          squares[pack * uint64_t{kSquareWords} + g * kDimension + m],
+          trace_at({hints.data(), hints.data() + kDimension * kColumns}, kColumns, pack, g, m))
+          << "pack " << pack << ", automorphism " << g << ", point " << m;
+    }
+  }
+}
+
+// Squares and key masks of two packs, and what switches make of them.
+class Chains {
+ public:
+  explicit Chains(SeededRandom& random) {
+    fill_with_values(random, {squares_.begin(), squares_.end()});
+    fill_with_values(random, {key_masks_.begin(), key_masks_.end()});
+    fill_with_values(random, {ends_.begin(), ends_.end()});
+    // Of the first trace of all: coefficients whose digits are the largest that there are.
+    Coefficients mask;
+    for (size_t i = 0; i < kDimension; ++i) {
+      mask[i] = i % 3 == 0   ? kPackingModulus / 2
+                : i % 3 == 1 ? kPackingModulus / 2 + 1
+                             : 0x7f7f7f80;
+    }
+    transform_->forward(mask);
+    std::ranges::copy(mask, squares_.begin() + (kOrbit - 1) * kDimension);
+  }
+
+  TableTask task(uint32_t switch_count) const {
+    return {ring_.view(),   squares_.data(), key_masks_.data(), ends_.data(),
+            tables_.data(), masks_.data(),   switch_count};
+  }
+
+  Coefficients trace(size_t pack, size_t g) const {
+    return row(squares_.data() + (pack * kDimension + g) * kDimension);
+  }
+  Coefficients end(size_t pack, size_t chain) const {
+    return row(ends_.data() + (2 * pack + chain) * kDimension);
+  }
+  Coefficients mask(size_t pack) const { return row(masks_.data() + pack * kDimension); }
+
+  // Compares the table with the digits of `mask` as switch `number`, and returns the next mask.
+  Coefficients expect_switched(size_t pack, size_t number, Coefficients mask,
+                               Coefficients next) const {
+    const Switch now = Switch::number(number);
+    transform_->inverse(mask);
+    for (size_t k = 0; k < kDigits; ++k) {
+      Coefficients digits, key_mask;
+      for (size_t i = 0; i < kDimension; ++i) {
+        digits[i] = kField.reduce_signed(ring::digits(mask[i], kField)[k]);
+      }
+      transform_->forward(digits);
+      for (size_t point = 0; point < kDimension; ++point) {
+        const size_t place =
+            table_place(point / kPointsTogether, number, k) + point % kPointsTogether;
+        EXPECT_EQ(tables_[pack * kTableWords + place], digits[point]) << number << ' ' << point;
+      }
+      const size_t key = static_cast<size_t>(now.key) * kDigits + k;
+      ring::apply(now.to, row(key_masks_.data() + key * kDimension), key_mask);
+      transform_->add_products(digits, key_mask, next);
+    }
+    return next;
+  }
+  Coefficients coefficients(Coefficients values) const {
+    transform_->inverse(values);
+    return values;
+  }
+
+ private:
+  static Coefficients row(const uint32_t* words) {
+    Coefficients copied;
+    std::copy_n(words, kDimension, copied.begin());
+    return copied;
+  }
+
+  const HostRing ring_;
+  const std::unique_ptr<const ring::RingTransform> transform_ =
+      ring::portable_transform(kPackingModulus);
+  const Memory<uint32_t> squares_{2 * uint64_t{kSquareWords}}, key_masks_{ring::kKeyWords};
+  const Memory<uint32_t> ends_{4 * kDimension}, tables_{2 * kTableWords}, masks_{2 * kDimension};
+};
+
+TEST(CudaTableKernels, ChainsSwitchAsTheHostDoes) {
+  SeededRandom random(533);
+  for (const Schedule& schedule : kSchedules) {
+    const Chains chains(random);
+    constexpr uint32_t kCount = 3;
+    launch_with(schedule, dim3(2, 2), kRingThreads, kSwitchSharedBytes, switch_down,
+                chains.task(kCount));
+    for (size_t pack = 0; pack < 2; ++pack) {
+      for (size_t chain = 0; chain < 2; ++chain) {
+        size_t g = chain * kOrbit + kOrbit - 1;
+        Coefficients mask = chains.trace(pack, g);
+        for (size_t step = 0; step < kCount; ++step) {
+          mask = chains.expect_switched(pack, chain * kChainSwitches + step, mask,
+                                        chains.trace(pack, --g));
+        }
+        EXPECT_TRUE(chains.end(pack, chain) == mask) << "pack " << pack << ", chain " << chain;
+      }
+    }
+  }
+}
+
+TEST(CudaTableKernels, TheLastSwitchBringsBothChainsTogether) {
+  SeededRandom random(534);
+  for (const Schedule& schedule : kSchedules) {
+    const Chains chains(random);
+    launch_with(schedule, dim3(2), kRingThreads, kSwitchSharedBytes, switch_last, chains.task(0));
+    for (size_t pack = 0; pack < 2; ++pack) {
+      const Coefficients values = chains.expect_switched(pack, 2 * kChainSwitches,
+                                                         chains.end(pack, 1), chains.end(pack, 0));
+      EXPECT_TRUE(chains.mask(pack) == chains.coefficients(values)) << "pack " << pack;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,112 @@
+// Engines that make packing tables: the same tables and masks as the host makes of the same
+// columns, word for word.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "host/engine_factory.h"
+#include "host/packing/packing_table_builder.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using ring::kDimension;
+using support::SeededRandom;
+
+#ifdef BLINDFUSE_FAKE_CUDA_RUNTIME
+// An emulator takes long for products, and for chains of switches.
+constexpr bool kIsEmulated = true;
+constexpr uint64_t kColumns = 3;
+#else
+constexpr bool kIsEmulated = false;
+constexpr uint64_t kColumns = kDimension + 1000;
+#endif
+constexpr uint64_t kRows = 3 * kDimension;
+
+class PackMakerTest : public testing::TestWithParam<std::string> {};
+
+std::string test_name(const testing::TestParamInfo<std::string>& engine) {
+  std::string name = engine.param;
+  std::ranges::replace(name, ':', '_');
+  return name;
+}
+
+// Those whose memory is not the host's; of an emulator's, one for each order of limbs.
+std::vector<std::string> device_engine_names() {
+  std::vector<std::string> names = engine_names();
+  std::erase_if(names, [](const std::string& name) {
+    return !name.starts_with("cuda") || (kIsEmulated && name != "cuda" && name != "cuda:wgmma");
+  });
+  return names;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PackMakerTest);
+INSTANTIATE_TEST_SUITE_P(Engines, PackMakerTest, testing::ValuesIn(device_engine_names()),
+                         test_name);
+
+// Coefficient i of column c's hint polynomial at c * 2048 + i, for whole packs: the product of the
+// public polynomials, written out as rows, by the CPU.
+std::vector<uint32_t> hints_of(std::span<const uint32_t> blocks, std::span<const uint8_t> columns) {
+  std::vector<uint32_t> rows(kDimension * kRows);
+  for (uint64_t i = 0; i < kDimension; ++i) {
+    for (uint64_t row = 0; row < kRows; ++row) {
+      const uint64_t place = i + row % kDimension;
+      const uint32_t word = blocks[row / kDimension * kDimension + place % kDimension];
+      rows[i * kRows + row] = place < kDimension ? word : 0 - word;
+    }
+  }
+  const auto engine = make_engine("cpu", kRows, kColumns, 0);
+  engine->set_columns(0, columns);
+  engine->seal();
+  std::vector<uint32_t> products(kDimension * kColumns);
+  engine->multiply({rows.data(), kDimension, kRows}, {0, kRows},
+                   {products.data(), kDimension, kColumns});
+  std::vector<uint32_t> hints((kColumns + kDimension - 1) / kDimension * kDimension * kDimension);
+  for (uint64_t i = 0; i < kDimension; ++i) {
+    for (uint64_t c = 0; c < kColumns; ++c) hints[c * kDimension + i] = products[i * kColumns + c];
+  }
+  return hints;
+}
+
+TEST_P(PackMakerTest, MakesWhatTheHostMakes) {
+  SeededRandom random(123);
+  const std::vector<uint32_t> blocks = random.words(kRows);
+  std::vector<uint32_t> key_masks(ring::kKeyWords);
+  for (uint32_t& value : key_masks) {
+    value = static_cast<uint32_t>(random.below(ring::kPackingModulus));
+  }
+  const std::vector<uint8_t> columns = random.octets(kRows * kColumns);
+  const auto engine = make_engine(GetParam(), kRows, kColumns, 2);
+  engine->set_columns(0, columns);
+  engine->seal();
+  const auto maker = engine->make_pack_maker(blocks, key_masks);
+  ASSERT_TRUE(maker);
+  const std::vector<uint32_t> hints = hints_of(blocks, columns);
+  const PackingTableBuilder builder(key_masks);
+  std::vector<uint32_t> table(kTableWords), expected_table(kTableWords);
+  std::array<uint32_t, kDimension> mask{}, expected_mask{};
+  for (uint32_t pack = 0; pack * kDimension < kColumns; ++pack) {
+    builder.build(std::span(hints).subspan(pack * kDimension * kDimension, kDimension * kDimension),
+                  MutablePackingTable(expected_table), expected_mask);
+    maker->make(pack, MutablePackingTable(table), mask);
+    EXPECT_TRUE(table == expected_table) << "pack " << pack;
+    EXPECT_EQ(mask, expected_mask) << "pack " << pack;
+  }
+}
+
+// As the host asks whether an engine makes packs.
+TEST_P(PackMakerTest, IsThereWithoutAMatrix) {
+  const std::vector<uint32_t> key_masks(ring::kKeyWords);
+  EXPECT_TRUE(make_engine(GetParam(), 0, 0, 1)->make_pack_maker({}, key_masks));
+}
+
+TEST(PackMaker, IsNotThereOnAProcessor) {
+  const std::vector<uint32_t> key_masks(ring::kKeyWords);
+  EXPECT_FALSE(make_engine("cpu", 0, 0, 1)->make_pack_maker({}, key_masks));
+}
+
+}  // namespace
+}  // namespace blindfuse
