@@ -110,19 +110,13 @@ class KeyWindows {
   uint8_t* shared_;
 };
 
-// What a lane has of a step of a tile of packs: limb l of the lower powers and of the upper ones in
-// words 2 l and 2 l + 1.
+// What a lane has of a step of a tile of packs.
 struct TableStep {
   uint4 halves[2];
 
   __device__ __forceinline__ void load(const uint8_t* from) {
     halves[0] = load_once_16(from);
     halves[1] = load_once_16(from + kHalfStepBytes);
-  }
-  __device__ __forceinline__ void limb(uint32_t l, uint32_t (&words)[2]) const {
-    const uint4& v = halves[l / 2];
-    words[0] = l % 2 == 0 ? v.x : v.z;
-    words[1] = l % 2 == 0 ? v.y : v.w;
   }
 };
 
@@ -168,12 +162,11 @@ struct PointSums {
                                   load_shared_4(row + 4), load_shared_4(row + kEightRows + 4)};
 #pragma unroll
         for (uint32_t n = 0; n < kPackTiles; ++n) {
-#pragma unroll
-          for (uint32_t of_table = 0; of_table < kWordLimbs; ++of_table) {
-            uint32_t words[2];
-            tables[n].limb(of_table, words);
-            mma_u8_u8(sums[tile][n][l + of_table], keys, words);
-          }
+          const uint4& low = tables[n].halves[0];
+          const uint4& high = tables[n].halves[1];
+          const uint32_t limbs[kWordLimbs][2] = {
+              {low.x, low.y}, {low.z, low.w}, {high.x, high.y}, {high.z, high.w}};
+          mma_u8_u8_four(sums[tile][n] + l, keys, limbs);
         }
       }
     }

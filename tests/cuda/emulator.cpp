@@ -156,8 +156,9 @@ void enter_thread();
 class Machine {
  public:
   Machine(const Schedule& schedule, dim3 block, size_t shared_bytes,
-          const std::function<void()>& thread)
+          const std::function<void()>& thread, bool counts_conflicts)
       : schedule_(schedule),
+        counts_conflicts_(counts_conflicts),
         thread_(thread),
         shared_bytes_(shared_bytes),
         shared_(static_cast<uint8_t*>(::operator new(shared_bytes, kSharedAlignment))) {
@@ -304,7 +305,10 @@ class Machine {
     const Copy copy{static_cast<uint8_t*>(shared), global, thread.groups_committed};
     thread.copies.push_back(copy);
     if (schedule_.early_copies) copy.perform();
-    conflicts_ += thread.warp->quarters[thread.lane / 8].copies.add(thread.copies_issued++, offset);
+    if (counts_conflicts_) {
+      conflicts_ +=
+          thread.warp->quarters[thread.lane / 8].copies.add(thread.copies_issued++, offset);
+    }
   }
 
   void commit_copies() { ++running_->groups_committed; }
@@ -321,14 +325,18 @@ class Machine {
   uint4 load(const void* shared) {
     const size_t offset = shared_offset(shared, "load_shared_16");
     Thread& thread = *running_;
-    conflicts_ += thread.warp->quarters[thread.lane / 8].loads.add(thread.loads_done++, offset);
+    if (counts_conflicts_) {
+      conflicts_ += thread.warp->quarters[thread.lane / 8].loads.add(thread.loads_done++, offset);
+    }
     return read_16(shared);
   }
 
   uint32_t load_word(const void* shared) {
     const size_t offset = shared_offset(shared, "load_shared_4", sizeof(uint32_t));
     Thread& thread = *running_;
-    conflicts_ += thread.warp->word_loads.add(thread.word_loads_done++, offset);
+    if (counts_conflicts_) {
+      conflicts_ += thread.warp->word_loads.add(thread.word_loads_done++, offset);
+    }
     uint32_t word;
     std::memcpy(&word, shared, sizeof word);
     return word;
@@ -421,6 +429,7 @@ class Machine {
   }
 
   const Schedule schedule_;
+  const bool counts_conflicts_;
   const std::function<void()>& thread_;
   const size_t shared_bytes_;
   // Not a byte more than was asked for, so that AddressSanitizer sees a plain access beyond it.
@@ -486,37 +495,42 @@ void GroupProduct::perform(const uint8_t* shared) const {
 }
 
 struct MmaOperands {
-  int32_t (&sums)[4];
+  int32_t (*sums)[4];
   const uint32_t (&a)[4];
-  const uint32_t (&b)[2];
+  const uint32_t (*b)[2];
 };
 
 // PTX ISA, "Matrix fragments for mma.m16n8k32": a lane is of group l/4, and the l%4-th in it. Of A
 // it has, in rows group and group+8, 4 columns of each half; of B, in column group, the same rows;
-// of the sums, 2 columns of those two rows.
-template <typename Byte>
+// of the sums, 2 columns of those two rows. kCount products with the same A.
+template <typename Byte, unsigned kCount>
 void perform_mma(const Operands& operands) {
-  Byte a[16][32];
-  Byte b[8][32];  // column after column
+  // Wider than bytes, as the processor multiplies eight of these at a time.
+  const auto widen = [](uint32_t word, int16_t* to) {
+    for (unsigned i = 0; i < 4; ++i) to[i] = static_cast<Byte>(word >> 8 * i);
+  };
+  int16_t a[16][32];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const auto& mine = operands_of<MmaOperands>(operands, lane);
-    const unsigned group = lane / 4;
-    const unsigned k = lane % 4 * 4;
-    std::memcpy(&a[group][k], &mine.a[0], 4);
-    std::memcpy(&a[group + 8][k], &mine.a[1], 4);
-    std::memcpy(&a[group][k + 16], &mine.a[2], 4);
-    std::memcpy(&a[group + 8][k + 16], &mine.a[3], 4);
-    std::memcpy(&b[group][k], &mine.b[0], 4);
-    std::memcpy(&b[group][k + 16], &mine.b[1], 4);
-  }
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
     for (unsigned i = 0; i < 4; ++i) {
-      const Byte* const row = a[lane / 4 + i / 2 * 8];
-      const Byte* const column = b[lane % 4 * 2 + i % 2];
-      int32_t product = 0;
-      for (unsigned k = 0; k < 32; ++k) product += row[k] * column[k];
-      int32_t& sum = operands_of<MmaOperands>(operands, lane).sums[i];
-      sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(product));
+      widen(mine.a[i], &a[lane / 4 + i % 2 * 8][lane % 4 * 4 + i / 2 * 16]);
+    }
+  }
+  for (unsigned n = 0; n < kCount; ++n) {
+    int16_t b[8][32];  // column after column
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const auto& mine = operands_of<MmaOperands>(operands, lane);
+      for (unsigned i = 0; i < 2; ++i) widen(mine.b[n][i], &b[lane / 4][lane % 4 * 4 + i * 16]);
+    }
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      for (unsigned i = 0; i < 4; ++i) {
+        const int16_t* const row = a[lane / 4 + i / 2 * 8];
+        const int16_t* const column = b[lane % 4 * 2 + i % 2];
+        int32_t product = 0;
+        for (unsigned k = 0; k < 32; ++k) product += row[k] * column[k];
+        int32_t& sum = operands_of<MmaOperands>(operands, lane).sums[n][i];
+        sum = static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(product));
+      }
     }
   }
 }
@@ -549,8 +563,9 @@ constexpr Collective kSyncWarp{"__syncwarp", [](const Operands&) {}};
 constexpr Collective kReduceAdd{"__reduce_add_sync", perform_reduce_add};
 constexpr Collective kShuffle{"__shfl_sync", perform_shuffle};
 constexpr Collective kShuffleXor{"__shfl_xor_sync", perform_shuffle};
-constexpr Collective kMmaSigned{"mma_s8_s8", perform_mma<int8_t>};
-constexpr Collective kMmaUnsigned{"mma_u8_u8", perform_mma<uint8_t>};
+constexpr Collective kMmaSigned{"mma_s8_s8", perform_mma<int8_t, 1>};
+constexpr Collective kMmaUnsigned{"mma_u8_u8", perform_mma<uint8_t, 1>};
+constexpr Collective kMmaUnsignedFour{"mma_u8_u8_four", perform_mma<uint8_t, 4>};
 constexpr Collective kWgmma{"wgmma_s8_s8", nullptr};
 
 uint32_t exchange(const Collective& collective, unsigned mask, uint32_t value, unsigned source) {
@@ -563,14 +578,14 @@ uint32_t exchange(const Collective& collective, unsigned mask, uint32_t value, u
 }  // namespace
 
 LaunchReport run_grid(const Schedule& schedule, dim3 grid, dim3 block, size_t shared_bytes,
-                      const std::function<void()>& thread) {
+                      const std::function<void()>& thread, bool counts_conflicts) {
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > kMaxThreads || threads % kLanes != 0) {
     throw std::logic_error("a block of " + std::to_string(threads) +
                            " threads: it must be a multiple of 32, at most 1024");
   }
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) throw std::logic_error("a grid without blocks");
-  Machine launched(schedule, block, shared_bytes, thread);
+  Machine launched(schedule, block, shared_bytes, thread, counts_conflicts);
   const CurrentMachine current(launched);
   gridDim = grid;
   blockDim = block;
@@ -645,13 +660,18 @@ uint4 load_once_16(const void* global) {
 }
 
 void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  emulator::MmaOperands operands{sums, a, b};
+  emulator::MmaOperands operands{&sums, a, &b};
   emulator::machine->join_warp(emulator::kMmaSigned, &operands);
 }
 
 void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  emulator::MmaOperands operands{sums, a, b};
+  emulator::MmaOperands operands{&sums, a, &b};
   emulator::machine->join_warp(emulator::kMmaUnsigned, &operands);
+}
+
+void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2]) {
+  emulator::MmaOperands operands{sums, a, b};
+  emulator::machine->join_warp(emulator::kMmaUnsignedFour, &operands);
 }
 
 void wgmma_wait() { emulator::machine->wait_for_group_products(); }

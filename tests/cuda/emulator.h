@@ -113,6 +113,8 @@ uint4 load_once_16(const void* global);
 void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 // mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32, the same
 void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
+// and four of them
+void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2]);
 // dp4a.s32.s32, modulo 2^32
 int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum);
 
@@ -145,9 +147,10 @@ struct LaunchReport {
   uint64_t bank_conflicts = 0;
 };
 
-// The parts of launch() and of the intrinsics that need not be templates.
+// The parts of launch() and of the intrinsics that need not be templates. Counting bank conflicts
+// takes its time.
 LaunchReport run_grid(const Schedule& schedule, dim3 grid, dim3 block, size_t shared_bytes,
-                      const std::function<void()>& thread);
+                      const std::function<void()>& thread, bool counts_conflicts = true);
 void wait_for_copies(unsigned pending);
 uint32_t shuffle(unsigned mask, uint32_t value, unsigned source_lane);
 uint32_t shuffle_xor(unsigned mask, uint32_t value, unsigned lane_mask);
@@ -238,7 +241,10 @@ namespace blindfuse {
 template <typename Kernel, typename... Args>
 void launch_kernel(Kernel kernel, dim3 grid, uint32_t threads, uint32_t shared_bytes,
                    cudaStream_t stream, const Args&... args) {
-  fake_cuda::put(stream, [=] { emulator::launch(grid, threads, shared_bytes, kernel, args...); });
+  fake_cuda::put(stream, [=] {
+    emulator::run_grid(
+        {}, grid, threads, shared_bytes, [&] { kernel(args...); }, false);
+  });
 }
 
 template <typename Kernel>

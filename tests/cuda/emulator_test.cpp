@@ -334,6 +334,30 @@ void expect_product(Multiplication<Byte> m) {
   }
 }
 
+// Each onto sums of its own.
+TEST(CudaEmulator, MultipliesFourMatricesWithTheSame) {
+  SeededRandom random(8);
+  for (const Schedule& schedule : kSchedules) {
+    const std::vector<uint32_t> a = random.words(32 * 4), b = random.words(32 * 8);
+    const std::vector<uint32_t> start = random.words(32 * 16);
+    std::vector<uint32_t> one_by_one(start.size()), together(start.size());
+    launch_with(schedule, 1, 32, 0, [&] {
+      const unsigned lane = threadIdx.x;
+      uint32_t mine[4], words[4][2];
+      int32_t sums[2][4][4];
+      std::memcpy(mine, &a[lane * 4], sizeof mine);
+      std::memcpy(words, &b[lane * 8], sizeof words);
+      for (auto& each : sums) std::memcpy(each, &start[lane * 16], sizeof each);
+      for (unsigned i = 0; i < 4; ++i) mma_u8_u8(sums[0][i], mine, words[i]);
+      mma_u8_u8_four(sums[1], mine, words);
+      std::memcpy(&one_by_one[lane * 16], sums[0], sizeof sums[0]);
+      std::memcpy(&together[lane * 16], sums[1], sizeof sums[1]);
+    });
+    EXPECT_EQ(one_by_one, together);
+    EXPECT_NE(one_by_one, start);
+  }
+}
+
 template <typename Byte>
 void expect_products(const std::vector<Byte>& extremes) {
   SeededRandom random(5);
