@@ -18,6 +18,11 @@
 // memory is the limit up to some 30 queries. Keys come from the second-level cache: for every 1 KB
 // of tables 320 bytes a tile of queries, 160 with two tiles of packs. Fragments of keys are 16
 // passes of shared memory a tile of queries, for each tile of packs or for two. Unmeasured.
+//
+// The compiler (CUDA 13) does not keep loads of tables where they stand: nothing in the same chunk
+// waits for those of its last steps, so it puts them behind nearly all of the chunk's products.
+// With one tile of packs that is all loads, and with two it is half of them: there is then little
+// but a barrier, and the other blocks of the multiprocessor, to wait for memory beside.
 #pragma once
 
 #include <cstdint>
