@@ -12,7 +12,7 @@ namespace {
 template <uint32_t kQueryTiles, uint32_t kPackTiles>
 void start_sum_tiles(const SumTask& task, uint32_t tiles, uint32_t set_count, cudaStream_t stream) {
   constexpr uint32_t kQueries = kQueryTiles * kQueriesInTile;
-  constexpr uint32_t kSharedBytes = sum_shared_bytes<kQueryTiles>();
+  constexpr uint32_t kSharedBytes = sum_shared_bytes<kQueryTiles, kPackTiles>();
   const auto kernel = sum_points<kQueryTiles, kPackTiles>;
   allow_shared(kernel, kSharedBytes);
   const dim3 grid((task.query_count + kQueries - 1) / kQueries, tiles / kPackTiles, set_count);

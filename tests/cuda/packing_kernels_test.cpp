@@ -105,8 +105,9 @@ void expect_sums(const SumProblem& problem, const Schedule& schedule, uint32_t s
   task.first_tile = first_tile;
   const dim3 grid((task.query_count - 1) / (16 * kQueryTiles) + 1,
                   (pack_tiles(task.pack_count) - first_tile) / kPackTiles, set_count);
-  const auto report = launch_with(schedule, grid, kSumThreads, sum_shared_bytes<kQueryTiles>(),
-                                  sum_points<kQueryTiles, kPackTiles>, task);
+  const auto report =
+      launch_with(schedule, grid, kSumThreads, sum_shared_bytes<kQueryTiles, kPackTiles>(),
+                  sum_points<kQueryTiles, kPackTiles>, task);
   EXPECT_EQ(report.bank_conflicts, 0u);
 }
 
