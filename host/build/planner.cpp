@@ -7,7 +7,6 @@
 
 #include "src/epoch_table.h"
 #include "src/errors.h"
-#include "src/packing_table.h"
 #include "src/public_matrix.h"
 #include "src/ring/ring_dimension.h"
 

@@ -14,7 +14,6 @@
 #include "host/engine_factory.h"
 #include "src/epoch_table.h"
 #include "src/errors.h"
-#include "src/packing_table.h"
 #include "src/program/amount.h"
 #include "src/ring/ring_dimension.h"
 #include "src/system/file.h"

@@ -9,7 +9,6 @@
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
 #include "src/errors.h"
-#include "src/packing_table.h"
 #include "src/program/amount.h"
 
 namespace blindfuse {

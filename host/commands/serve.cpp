@@ -18,7 +18,6 @@
 #include "host/server/service.h"
 #include "host/server/signals.h"
 #include "src/errors.h"
-#include "src/packing_table.h"
 #include "src/program/amount.h"
 
 namespace blindfuse {
