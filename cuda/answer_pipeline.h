@@ -1,4 +1,4 @@
-// Packed queries to packed responses on the device. Two batches take turns: one is brought to the
+// Bit-packed queries to such responses on the device. Two batches take turns: one is brought to the
 // device while the other is computed.
 #pragma once
 
@@ -30,7 +30,7 @@ class Responder {
  public:
   virtual ~Responder() = default;
 
-  // Words of 32 bits that every query brings behind its packed words.
+  // Words of 32 bits that every query brings behind its bit-packed words.
   virtual uint64_t extra_words() const = 0;
   // Words of 32 bits of a packed response, rounded up as it suits the device.
   virtual uint64_t response_words() const = 0;

@@ -55,7 +55,7 @@ class PanelProducts {
   virtual std::span<const uint32_t> finish() = 0;
 };
 
-// How queries and responses are packed (docs/PROTOCOL.md, sections 8 and 9).
+// How the words of queries and responses are rounded and bit-packed (docs/PROTOCOL.md, section 7).
 struct WireBits {
   uint32_t query = 32;
   uint32_t response = 32;
@@ -72,8 +72,8 @@ class PackMaker {
   virtual void make(uint32_t pack, MutablePackingTable table, ring::MutablePolynomial mask) = 0;
 };
 
-// From packed queries to packed responses, for a queue of slots. Batches of neighbouring slots may
-// overlap: one is computed while the next is brought to where the engine computes.
+// From bit-packed queries to such responses, for a queue of slots. Batches of neighbouring slots
+// may overlap: one is computed while the next is brought to where the engine computes.
 class AnswerPipeline {
  public:
   virtual ~AnswerPipeline() = default;
@@ -82,14 +82,14 @@ class AnswerPipeline {
 
   // Batches that may have begun and not been finished, 1 .. kDepthMax.
   virtual size_t depth() const = 0;
-  // Puts a packed query of R words into a slot that no batch is using. Any thread.
+  // Puts a bit-packed query of R words into a slot that no batch is using. Any thread.
   virtual void put(size_t slot, std::span<const uint8_t> query) = 0;
   // Copies a query to a slot that no batch is using. The caller of begin().
   virtual void move(size_t from, size_t to) = 0;
   // Begins with the slots first .. first + count - 1. Throws EngineTrouble; nothing has begun then.
   virtual void begin(size_t first, size_t count) = 0;
-  // Ends the oldest batch: its packed responses of C words, one after another, which stay until the
-  // next begin(). Throws EngineTrouble; the batch has ended then, too.
+  // Ends the oldest batch: its bit-packed responses of C words, one after another, which stay until
+  // the next begin(). Throws EngineTrouble; the batch has ended then, too.
   virtual std::span<const uint8_t> finish() = 0;
 };
 
@@ -140,7 +140,7 @@ class Engine {
                                                                size_t batch_max) = 0;
 
   // The same for responses that are packed under clients' secrets. tables: one for every 2048
-  // columns, and for what is left; a query is its packed words and, behind them, packing keys
+  // columns, and for what is left; a query is its bit-packed words and, behind them, packing keys
   // (ring::kKeyBytes) that check_packing_keys does not refuse. None where the host does as well.
   // Throws EngineTrouble.
   virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(

@@ -16,8 +16,8 @@ struct PackStageResult {
   uint32_t rebuilt = 0;          // of them
 };
 
-// Writes packs/<sha256>.pack and hints/<sha256>.hint, the packed mask, unsynced, for every pack of
-// columns that belong to a shard whose matrix differs from the one noted in `previous`, or whose
+// Writes packs/<sha256>.pack and hints/<sha256>.hint, the bit-packed mask, unsynced, for every pack
+// of columns that belong to a shard whose matrix differs from the one noted in `previous`, or whose
 // files are missing or damaged. The matrices of `shards` are written. previous: empty, or the table
 // of an epoch with the same layout and seed. By engines from this maker where they make packs
 // themselves, otherwise by the host's threads (host/build/pack_batches.h, where memory is told).
