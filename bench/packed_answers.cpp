@@ -1,14 +1,18 @@
 // What packing costs beside the scan: whole answers to packed queries, from the bytes of the query
 // to those of the response, and the product alone, in turns on the same engine. The layout is the
-// planner's for 2^20 keys with values of 1 KB. One thread throughout.
+// planner's for 2^20 keys with values of 1 KB. And packing alone, by every instruction set there
+// is. One thread throughout.
 #include <benchmark/benchmark.h>
 
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "host/engine_factory.h"
 #include "host/memory.h"
+#include "host/packing/batch_packer.h"
+#include "host/packing/packing_keys.h"
 #include "host/server/epochs/packed_answer_pipeline.h"
 #include "src/little_endian.h"
 #include "src/ring/prime_field.h"
@@ -42,6 +46,7 @@ Layout planned_layout() {
 struct Server {
   const Layout layout = planned_layout();
   std::unique_ptr<Engine> engine = make_engine("cpu", layout.row_count, layout.column_count(), 1);
+  std::vector<SharedPackingTable> tables;
   std::unique_ptr<AnswerPipeline> pipeline;
 
   Server() {
@@ -52,10 +57,8 @@ struct Server {
       engine->set_columns(c, column);
     }
     engine->seal();
-    std::vector<SharedPackingTable> tables;
     for (uint32_t i = 0; i < layout.pack_count(); ++i) tables.push_back(random_table(random));
-    pipeline =
-        make_packed_answer_pipeline(*engine, layout, std::move(tables), kBatchMax, kBatchMax, 1);
+    pipeline = make_packed_answer_pipeline(*engine, layout, tables, kBatchMax, kBatchMax, 1);
     std::vector<uint8_t> query(layout.query_bytes());
     for (size_t slot = 0; slot < kBatchMax; ++slot) {
       for (size_t i = 0; i < layout.query_words_bytes(); ++i) {
@@ -114,11 +117,45 @@ void ProductsAlone(State& state) {
   report(state, batch);
 }
 
+void PackBatch(State& state, const RingKernel& kernel) {
+  const auto batch = static_cast<size_t>(state.range(0));
+  const size_t words = server().tables.size() * ring::kDimension;
+  std::mt19937 random(3);
+  std::vector<uint8_t> key_bytes(ring::kKeyBytes);
+  std::vector<PackingKeys> keys;
+  for (size_t i = 0; i < batch; ++i) {
+    for (size_t at = 0; at < key_bytes.size(); at += 4) {
+      store_le(&key_bytes[at], static_cast<uint32_t>(random() % ring::kPackingModulus));
+    }
+    keys.push_back(PackingKeys::read(key_bytes));
+  }
+  const std::vector<uint32_t> products(words, 0x9e3779b9);
+  std::vector<std::vector<uint32_t>> bodies(batch, std::vector<uint32_t>(words));
+  std::vector<BatchPacker::Query> queries;
+  for (size_t i = 0; i < batch; ++i) queries.push_back({keys[i].words(), products, bodies[i]});
+  WorkerThreads threads(1);
+  BatchPacker packer(server().tables, threads, kernel);
+  for (auto _ : state) packer.pack(queries);
+  const auto packs = static_cast<double>(batch * server().tables.size());
+  state.counters["pack_and_query_ms"] =
+      Counter(packs * 1e-3, Counter::kIsIterationInvariantRate | Counter::kInvert);
+}
+
 void batches(benchmark::internal::Benchmark* each) {
   each->ArgName("batch")->Arg(1)->Arg(8)->Arg(64)->Unit(benchmark::kMillisecond);
 }
 BENCHMARK(ProductsAlone)->Apply(batches);
 BENCHMARK(PackedAnswers)->Apply(batches);
+
+const int kRegistered = [] {
+  for (const RingKernel& kernel : ring_kernels()) {
+    benchmark::RegisterBenchmark(("PackBatch/" + std::string(kernel.name)).c_str(),
+                                 [&kernel](State& state) { PackBatch(state, kernel); })
+        ->Apply(batches)
+        ->Arg(16);
+  }
+  return 0;
+}();
 
 }  // namespace
 }  // namespace blindfuse

@@ -40,7 +40,7 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
 endif()
 find_package(CUDAToolkit REQUIRED)
 
-file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu)
+file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu cuda/packing/*.cpp cuda/packing/*.cu)
 add_library(blindfuse_cuda STATIC ${cuda_sources})
 target_link_libraries(blindfuse_cuda PUBLIC blindfuse_ring PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
 target_include_directories(blindfuse_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

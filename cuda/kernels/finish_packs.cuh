@@ -19,7 +19,7 @@ namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
 
-constexpr uint32_t kFinishSharedBytes = 4 * kPoints;
+constexpr uint32_t kFinishSharedBytes = 4 * kRingWords;
 
 // 32 bits, from bit 32 w on, of numbers below 2^bits that lie one behind the other.
 __device__ __forceinline__ uint32_t packed_word(const uint32_t* numbers, uint32_t bits,
@@ -36,15 +36,15 @@ __global__ void __launch_bounds__(kRingThreads) finish_packs(FinishTask task) {
   constexpr ring::PrimeField kField(ring::kPackingModulus);
   const uint32_t pack = blockIdx.x, query = blockIdx.y;
   auto* const polynomial = reinterpret_cast<uint32_t*>(dynamic_shared_memory());
-  const uint32_t* sums = task.sums + (uint64_t{query} * task.pack_count + pack) * kPoints;
+  const uint32_t* sums = task.sums + (uint64_t{query} * task.pack_count + pack) * kRingWords;
   const uint32_t* last_switch = task.last_switch + last_switch_place(pack, 0);
-  const uint32_t* keys = task.keys + query * task.key_pitch + ring::kDigits * kPoints;
+  const uint32_t* keys = task.keys + query * task.key_pitch + ring::kDigits * kRingWords;
 #pragma unroll 2
-  for (uint32_t point = threadIdx.x; point < kPoints; point += kRingThreads) {
+  for (uint32_t point = threadIdx.x; point < kRingWords; point += kRingThreads) {
     uint32_t sum = sums[point];
 #pragma unroll
     for (uint32_t digit = 0; digit < ring::kDigits; ++digit) {
-      const uint32_t at = digit * kPoints + point;
+      const uint32_t at = digit * kRingWords + point;
       sum = kField.add(sum, kField.multiply(last_switch[at], keys[at]));
     }
     polynomial[point] = sum;
@@ -52,15 +52,15 @@ __global__ void __launch_bounds__(kRingThreads) finish_packs(FinishTask task) {
   ring_inverse(task.ring, polynomial);
   const uint32_t* products = task.products + query * task.product_pitch;
 #pragma unroll 2
-  for (uint32_t c = threadIdx.x; c < kPoints; c += kRingThreads) {
-    const uint32_t column = pack * kPoints + c;
+  for (uint32_t c = threadIdx.x; c < kRingWords; c += kRingThreads) {
+    const uint32_t column = pack * kRingWords + c;
     polynomial[c] =
         column < task.column_count
             ? ring::lower(kField.subtract(ring::lift(products[column]), polynomial[c]), task.bits)
             : 0;
   }
   __syncthreads();
-  const uint32_t words = kPoints / 32 * task.bits;
+  const uint32_t words = kRingWords / 32 * task.bits;
   uint32_t* packed = task.packed + query * task.packed_pitch + uint64_t{pack} * words;
   for (uint32_t w = threadIdx.x; w < words; w += kRingThreads) {
     packed[w] = packed_word(polynomial, task.bits, w);

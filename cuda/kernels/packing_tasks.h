@@ -20,7 +20,6 @@
 
 namespace blindfuse {
 
-constexpr uint32_t kPoints = ring::kDimension;
 constexpr uint32_t kWordLimbs = 4;
 
 // Of m16n8k32: queries are its rows, packs its columns, powers what it adds up over.
@@ -55,11 +54,13 @@ constexpr uint32_t pack_tiles(uint32_t pack_count) {
 constexpr uint64_t tile_place(uint32_t point, uint32_t tile, uint32_t pack_count) {
   return (uint64_t{point} * pack_tiles(pack_count) + tile) * kTileBytes;
 }
-constexpr uint64_t tables_bytes(uint32_t pack_count) { return tile_place(kPoints, 0, pack_count); }
+constexpr uint64_t tables_bytes(uint32_t pack_count) {
+  return tile_place(kRingWords, 0, pack_count);
+}
 
-// Of the last switch the words themselves: kPoints of them for every digit of every pack.
+// Of the last switch the words themselves: kRingWords of them for every digit of every pack.
 constexpr uint64_t last_switch_place(uint32_t pack, uint32_t digit) {
-  return (uint64_t{pack} * ring::kDigits + digit) * kPoints;
+  return (uint64_t{pack} * ring::kDigits + digit) * kRingWords;
 }
 
 // Brings groups of points of one pack's table into that order. Only bytes of this pack are written.
@@ -98,11 +99,11 @@ struct KeyCut {
 // A block sums at eight points that have the same place modulo 4 and lie in the same 32: those of a
 // set are first_point(set) + 4 j, j < 8.
 constexpr uint32_t kSetPoints = 8;
-constexpr uint32_t kPointSets = kPoints / kSetPoints;
+constexpr uint32_t kPointSets = kRingWords / kSetPoints;
 constexpr uint32_t first_point(uint32_t set) { return set / 4 * 32 + set % 4; }
 
-// sums[(q * pack_count + p) * kPoints + m] = the sum at point m of query q and pack p, without the
-// last switch, modulo the packing modulus.
+// sums[(q * pack_count + p) * kRingWords + m] = the sum at point m of query q and pack p, without
+// the last switch, modulo the packing modulus.
 struct SumTask {
   const uint8_t* tables;
   const uint8_t* planes;

@@ -28,7 +28,7 @@ namespace {
 // Of a block that transforms.
 constexpr uint32_t kRingThreads = 256;
 // Values of a thread; its coefficients are those at threadIdx.x + kRingThreads * i.
-constexpr uint32_t kRingValues = static_cast<uint32_t>(ring::kDimension) / kRingThreads;
+constexpr uint32_t kRingValues = kRingWords / kRingThreads;
 
 constexpr uint32_t swizzled_word(uint32_t row, uint32_t column) {
   return row * 32 + (column ^ row % 32);

@@ -244,7 +244,7 @@ struct PointSums {
           const uint32_t query = first_query + tile * kQueriesInTile + i / 2 * 8 + lane / 4;
           const uint32_t pack = (first_tile + n) * kPacksInTile + lane % 4 * 2 + i % 2;
           if (query < task.query_count && pack < task.pack_count) {
-            task.sums[(uint64_t{query} * task.pack_count + pack) * kPoints + point] =
+            task.sums[(uint64_t{query} * task.pack_count + pack) * kRingWords + point] =
                 put_together(sums[tile][n], i);
           }
         }

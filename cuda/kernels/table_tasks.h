@@ -5,11 +5,9 @@
 #include <cstdint>
 
 #include "cuda/kernels/ring_tasks.h"
-#include "src/ring/ring_dimension.h"
 
 namespace blindfuse {
 
-constexpr uint32_t kRingWords = static_cast<uint32_t>(ring::kDimension);
 constexpr uint32_t kSquareWords = kRingWords * kRingWords;
 
 // From hint polynomials to R_g, which host/packing/packing_table_builder.h defines and calls

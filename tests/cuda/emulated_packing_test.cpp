@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "cuda/device_tables.h"
-#include "cuda/packing_kernels.h"
+#include "cuda/packing/device_tables.h"
+#include "cuda/packing/packing_kernels.h"
 #include "cuda/stream.h"
 #include "src/errors.h"
 #include "tests/cuda/sum_problem.h"

@@ -1,4 +1,4 @@
 // The kernels that make packing tables and what starts them, for the emulator.
 #include "tests/cuda/emulator.h"
 
-#include "cuda/table_kernels.cu"
+#include "cuda/packing/table_kernels.cu"

@@ -8,7 +8,7 @@
 
 #include "cuda/cuda_engine.h"
 #include "cuda/kernels/table_tasks.h"
-#include "cuda/pack_maker.h"
+#include "cuda/packing/pack_maker.h"
 #include "host/packing/packing_table_builder.h"
 #include "src/errors.h"
 #include "tests/support.h"

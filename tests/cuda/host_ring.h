@@ -1,4 +1,4 @@
-// What cuda/device_ring.h makes, in the host's memory: for tests of single kernels.
+// What cuda/packing/device_ring.h makes, in the host's memory: for tests of single kernels.
 #pragma once
 
 #include <algorithm>

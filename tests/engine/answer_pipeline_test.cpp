@@ -8,6 +8,7 @@
 
 #include "host/engine_factory.h"
 #include "src/bit_packing.h"
+#include "tests/engine/engines_under_test.h"
 #include "tests/support.h"
 
 namespace blindfuse {
@@ -17,22 +18,9 @@ using support::SeededRandom;
 
 class AnswerPipelineTest : public testing::TestWithParam<std::string> {};
 
-std::string test_name(const testing::TestParamInfo<std::string>& engine) {
-  std::string name = engine.param;
-  std::ranges::replace(name, ':', '_');
-  return name;
-}
-
-// Those whose memory is not the host's.
-std::vector<std::string> device_engine_names() {
-  std::vector<std::string> names = engine_names();
-  std::erase_if(names, [](const std::string& name) { return !name.starts_with("cuda"); });
-  return names;
-}
-
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AnswerPipelineTest);
-INSTANTIATE_TEST_SUITE_P(Engines, AnswerPipelineTest, testing::ValuesIn(device_engine_names()),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Engines, AnswerPipelineTest,
+                         testing::ValuesIn(support::device_engine_names()), support::name_of_test);
 
 std::vector<uint8_t> expected_response(Engine& engine, const std::vector<uint8_t>& query,
                                        WireBits bits) {

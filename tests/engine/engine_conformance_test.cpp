@@ -19,6 +19,7 @@
 #include "host/cpu/cpu_engine.h"
 #include "host/cpu/multiply_kernel.h"
 #include "host/engine_factory.h"
+#include "tests/engine/engines_under_test.h"
 #include "tests/support.h"
 
 namespace blindfuse {
@@ -157,15 +158,8 @@ class EngineConformance : public testing::TestWithParam<std::string> {
   }
 };
 
-// "cpu:avx2" is no name for a test.
-std::string test_name(const testing::TestParamInfo<std::string>& engine) {
-  std::string name = engine.param;
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance, testing::ValuesIn(engine_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Engines, EngineConformance, testing::ValuesIn(engine_names()),
+                         support::name_of_test);
 
 // Groups of 64 rows, runs of 1024, blocks of 3072.
 const std::vector<uint64_t> kRows = {1, 15, 16, 17, 63, 64, 65, 1000, 1088, 3071, 3073, 4097};

@@ -8,6 +8,7 @@
 
 #include "host/engine_factory.h"
 #include "host/packing/packing_table_builder.h"
+#include "tests/engine/engines_under_test.h"
 #include "tests/support.h"
 
 namespace blindfuse {
@@ -16,36 +17,25 @@ namespace {
 using ring::kDimension;
 using support::SeededRandom;
 
-#ifdef BLINDFUSE_FAKE_CUDA_RUNTIME
 // An emulator takes long for products, and for chains of switches.
-constexpr bool kIsEmulated = true;
-constexpr uint64_t kColumns = 3;
-#else
-constexpr bool kIsEmulated = false;
-constexpr uint64_t kColumns = kDimension + 1000;
-#endif
+constexpr uint64_t kColumns = support::kIsEmulated ? 3 : kDimension + 1000;
 constexpr uint64_t kRows = 3 * kDimension;
 
 class PackMakerTest : public testing::TestWithParam<std::string> {};
 
-std::string test_name(const testing::TestParamInfo<std::string>& engine) {
-  std::string name = engine.param;
-  std::ranges::replace(name, ':', '_');
-  return name;
-}
-
-// Those whose memory is not the host's; of an emulator's, one for each order of limbs.
-std::vector<std::string> device_engine_names() {
-  std::vector<std::string> names = engine_names();
-  std::erase_if(names, [](const std::string& name) {
-    return !name.starts_with("cuda") || (kIsEmulated && name != "cuda" && name != "cuda:wgmma");
-  });
+// Of an emulator's, one for each order of limbs.
+std::vector<std::string> making_engine_names() {
+  std::vector<std::string> names = support::device_engine_names();
+  if (support::kIsEmulated) {
+    std::erase_if(names,
+                  [](const std::string& name) { return name != "cuda" && name != "cuda:wgmma"; });
+  }
   return names;
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PackMakerTest);
-INSTANTIATE_TEST_SUITE_P(Engines, PackMakerTest, testing::ValuesIn(device_engine_names()),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Engines, PackMakerTest, testing::ValuesIn(making_engine_names()),
+                         support::name_of_test);
 
 // Coefficient i of column c's hint polynomial at c * 2048 + i, for whole packs: the product of the
 // public polynomials, written out as rows, by the CPU.

@@ -13,6 +13,7 @@
 #include "host/engine_factory.h"
 #include "src/bit_packing.h"
 #include "src/packing_table.h"
+#include "tests/engine/engines_under_test.h"
 #include "tests/engine/packed_reference.h"
 #include "tests/support.h"
 
@@ -112,19 +113,7 @@ class Problem {
   std::deque<std::pair<size_t, size_t>> begun_;
 };
 
-class PackedAnswerPipelineTest : public testing::TestWithParam<std::string> {
- protected:
-  // An emulated device takes seconds for a batch of any size.
-  bool is_emulated() const {
-    return make_engine(GetParam(), 64, 1, 1)->hardware().starts_with("emulator");
-  }
-};
-
-std::string test_name(const testing::TestParamInfo<std::string>& engine) {
-  std::string name = engine.param;
-  std::ranges::replace(name, ':', '_');
-  return name;
-}
+class PackedAnswerPipelineTest : public testing::TestWithParam<std::string> {};
 
 // What packs is the same whichever kernel scans.
 std::vector<std::string> packing_engine_names() {
@@ -135,11 +124,11 @@ std::vector<std::string> packing_engine_names() {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PackedAnswerPipelineTest);
 INSTANTIATE_TEST_SUITE_P(Engines, PackedAnswerPipelineTest,
-                         testing::ValuesIn(packing_engine_names()), test_name);
+                         testing::ValuesIn(packing_engine_names()), support::name_of_test);
 
 // Small enough for tools that make a device some hundred times slower.
 TEST_P(PackedAnswerPipelineTest, SanitizerSample) {
-  if (is_emulated()) GTEST_SKIP() << "the next one is enough for an emulator";
+  if (support::kIsEmulated) GTEST_SKIP() << "the next one is enough for an emulator";
   SeededRandom random(150);
   Problem problem(GetParam(), random, {27, 11}, 2048, 1, 1);
   ASSERT_TRUE(problem.has_pipeline());
@@ -162,7 +151,7 @@ TEST_P(PackedAnswerPipelineTest, AnswersAsDefined) {
 
 // Tiles of queries and of packs that are full, and begun, and several.
 TEST_P(PackedAnswerPipelineTest, AnswersBatchesOfEverySize) {
-  if (is_emulated()) GTEST_SKIP() << "for real devices; an emulator would take minutes";
+  if (support::kIsEmulated) GTEST_SKIP() << "for real devices; an emulator would take minutes";
   SeededRandom random(152);
   struct Case {
     uint64_t packs;

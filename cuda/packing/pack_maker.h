@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "cuda/hint_words.h"
+#include "cuda/packing/hint_words.h"
 #include "src/engine.h"
 
 namespace blindfuse {

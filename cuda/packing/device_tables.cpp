@@ -1,4 +1,4 @@
-#include "cuda/device_tables.h"
+#include "cuda/packing/device_tables.h"
 
 #include <algorithm>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "cuda/checksum.h"
 #include "cuda/kernels.h"
-#include "cuda/packing_kernels.h"
+#include "cuda/packing/packing_kernels.h"
 #include "cuda/stream.h"
 #include "src/errors.h"
 

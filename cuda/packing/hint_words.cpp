@@ -1,4 +1,4 @@
-#include "cuda/hint_words.h"
+#include "cuda/packing/hint_words.h"
 
 #include <algorithm>
 

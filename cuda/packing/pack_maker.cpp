@@ -1,11 +1,11 @@
-#include "cuda/pack_maker.h"
+#include "cuda/packing/pack_maker.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "cuda/device_ring.h"
+#include "cuda/packing/device_ring.h"
+#include "cuda/packing/table_kernels.h"
 #include "cuda/stream.h"
-#include "cuda/table_kernels.h"
 #include "src/errors.h"
 
 namespace blindfuse {

@@ -1,4 +1,4 @@
-#include "cuda/device_ring.h"
+#include "cuda/packing/device_ring.h"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "cuda/packing_kernels.h"
+#include "cuda/packing/packing_kernels.h"
 
 #include "cuda/kernels/cut_keys.cuh"
 #include "cuda/kernels/cut_table.cuh"

@@ -1,4 +1,4 @@
-#include "cuda/table_kernels.h"
+#include "cuda/packing/table_kernels.h"
 
 #include "cuda/kernels/switch_chains.cuh"
 #include "cuda/kernels/traces.cuh"

@@ -1,10 +1,10 @@
-#include "cuda/packed_answer_pipeline.h"
+#include "cuda/packing/packed_answer_pipeline.h"
 
 #include "cuda/answer_pipeline.h"
-#include "cuda/device_ring.h"
-#include "cuda/device_tables.h"
 #include "cuda/kernels.h"
-#include "cuda/packing_kernels.h"
+#include "cuda/packing/device_ring.h"
+#include "cuda/packing/device_tables.h"
+#include "cuda/packing/packing_kernels.h"
 #include "src/errors.h"
 
 namespace blindfuse {
@@ -20,14 +20,14 @@ class Packer final : public Responder {
         bits_(bits) {
     for (Lane& lane : lanes_) {
       lane.planes = DeviceMemory<uint8_t>(batch_max * kQueryPlaneBytes);
-      lane.sums = DeviceMemory<uint32_t>(batch_max * tables.size() * kPoints);
+      lane.sums = DeviceMemory<uint32_t>(batch_max * tables.size() * kRingWords);
     }
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
 
   uint64_t extra_words() const override { return ring::kKeyWords; }
   uint64_t response_words() const override {
-    return uint64_t{tables_.pack_count()} * (kPoints / 32) * bits_;
+    return uint64_t{tables_.pack_count()} * (kRingWords / 32) * bits_;
   }
 
   void start(size_t number, const ScannedBatch& batch, cudaStream_t stream) override {
@@ -62,7 +62,7 @@ class Packer final : public Responder {
 // and some for what CUDA itself needs.
 uint64_t batch_bytes(const DeviceMatrix& matrix, size_t pack_count, size_t batch_max) {
   const uint64_t each = 4 * matrix.row_count() + ring::kKeyBytes + 4 * matrix.column_count() +
-                        kQueryPlaneBytes + 2 * 4 * kPoints * pack_count;
+                        kQueryPlaneBytes + 2 * 4 * kRingWords * pack_count;
   const uint64_t limbs = limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix.pitch();
   return kLanes * (batch_max * each + limbs) + (uint64_t{64} << 20);
 }
@@ -73,7 +73,8 @@ std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
     std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max) {
   const uint64_t columns = matrix.column_count();
-  invariant(tables.size() == (columns + kPoints - 1) / kPoints, "a packing table for every pack");
+  invariant(tables.size() == (columns + kRingWords - 1) / kRingWords,
+            "a packing table for every pack");
   auto packer = std::make_unique<Packer>(tables, batch_bytes(matrix, tables.size(), batch_max),
                                          columns, bits.response, batch_max);
   return make_device_answer_pipeline(scanner, matrix, bits, slot_count, batch_max,
