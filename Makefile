@@ -142,7 +142,7 @@ asan tsan aarch64:
 
 fuzz: deps-fuzz ## run every fuzz target for FUZZ_SECONDS seconds
 	@cmake --preset fuzz
-	cmake --build --preset fuzz --parallel $(JOBS)
+	cmake --build --preset fuzz --parallel $(JOBS) --target fuzz-targets
 	# Where Debian keeps llvm-symbolizer, for readable stacks.
 	export PATH=/usr/lib/llvm-14/bin:$$PATH
 	# New inputs stay in the build folder, so that the next run goes on from them.

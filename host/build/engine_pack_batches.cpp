@@ -12,7 +12,7 @@ namespace {
 
 using ring::kDimension;
 
-constexpr uint64_t kMatrixBytesMax = uint64_t{4} << 30;
+constexpr uint64_t kBatchBytesMax = uint64_t{4} << 30;
 constexpr uint64_t kBytesAtOnce = 16 << 20;  // that a thread reads
 
 class EnginePackBatches final : public PackBatches {
@@ -33,7 +33,7 @@ class EnginePackBatches final : public PackBatches {
 
   size_t packs_max() const override {
     const uint64_t pack_bytes = uint64_t{kDimension} * source_.layout.row_count;
-    return std::clamp<uint64_t>(kMatrixBytesMax / pack_bytes, 1, kPacksAtOnceMax);
+    return std::clamp<uint64_t>(kBatchBytesMax / pack_bytes, 1, kPacksAtOnceMax);
   }
 
   void make(std::span<const uint32_t> packs, const OnColumns& on_columns,

@@ -21,7 +21,7 @@
 #include "src/sha256.h"
 #include "tests/plain_engine.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::builder_testing {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
@@ -137,4 +137,4 @@ inline std::map<std::string, std::string> snapshot(const std::filesystem::path& 
   return files;
 }
 
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::builder_testing

@@ -13,7 +13,7 @@
 #include "src/system/file.h"
 #include "tests/build/builder_testing.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::builder_testing {
 namespace {
 
 using ::testing::AllOf;
@@ -390,4 +390,4 @@ TEST(DatabaseBuilder, BuildsIndexDatabases) {
 }
 
 }  // namespace
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::builder_testing

@@ -9,7 +9,7 @@
 #include "src/errors.h"
 #include "tests/build/builder_testing.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::builder_testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -205,4 +205,4 @@ TEST_F(ReloadedDatabase, TakesNothingOfAnotherLayout) {
 }
 
 }  // namespace
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::builder_testing

@@ -18,7 +18,7 @@
 #include "tests/build/packed_testing.h"
 #include "tests/plain_engine.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::builder_testing {
 namespace {
 
 using ring::kDimension;
@@ -143,4 +143,4 @@ TEST(PackBatches, AreNotMadeByAnEngineThatDoesNotPack) {
 }
 
 }  // namespace
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::builder_testing

@@ -4,7 +4,7 @@
 
 #include "tests/build/packed_testing.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::builder_testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -232,4 +232,4 @@ TEST(PackedBuilder, LeavesNothingBehindWhenAFirstBuildFails) {
 }
 
 }  // namespace
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::builder_testing

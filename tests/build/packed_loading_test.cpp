@@ -9,7 +9,7 @@
 #include "src/sha256.h"
 #include "tests/build/packed_testing.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::builder_testing {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST_F(ReloadedPacks, TakesNothingOfAnotherLayout) {
 }
 
 }  // namespace
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::builder_testing

@@ -22,7 +22,7 @@
 #include "tests/server/ask_and_wait.h"
 #include "tests/support.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::builder_testing {
 
 // 2047 switches of three digits at 2048 points, four bytes each.
 inline constexpr uint64_t kPackFileBytes = 50'307'072;
@@ -156,4 +156,4 @@ inline std::optional<std::string> ask(const LoadedDatabase& database, BatchSched
   return decode_record(layout.record, hash.digest, record);
 }
 
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::builder_testing

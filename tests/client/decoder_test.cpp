@@ -149,14 +149,14 @@ struct PackedRecords {
     const RandomSource random = seeded_random(61);
     sample_ternary(random, secret);
     random(bytes);
-    ring::testing::Coefficients s;
+    ring::plain::Coefficients s;
     for (size_t i = 0; i < kPack; ++i) {
       s[i] = secret[i] == 0xffffffff ? static_cast<uint32_t>(kModulus - 1) : secret[i];
     }
     reference_pir::Words sent;
     for (size_t first = 0; first < bytes.size(); first += kPack) {
-      const auto mask = ring::testing::random_coefficients(62 + first, kModulus);
-      const auto product = ring::testing::product(s, mask, kModulus);
+      const auto mask = ring::plain::random_coefficients(62 + first, kModulus);
+      const auto product = ring::plain::product(s, mask, kModulus);
       reference_pir::Words lowered;
       for (const uint32_t each : mask) lowered.push_back(nearest(each, 18));
       masks.push_back(reference_pir::pack(lowered, 18));

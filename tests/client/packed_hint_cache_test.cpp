@@ -19,7 +19,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 
 // 9000 columns: four whole packs, and one of 808.
-constexpr uint32_t kShards = 9;
+constexpr uint32_t kPackedShards = 9;
 constexpr uint32_t kRecordBytes = 1000;
 constexpr uint32_t kPacks = 5;
 constexpr uint64_t kMaskBytes = 2048 * 18 / 8;
@@ -28,7 +28,7 @@ class PackedHintCache : public testing::Test {
  protected:
   ScratchFolder scratch_;
   const std::filesystem::path folder_ = scratch_.path() / "database";
-  FakeServer server_{ServedDatabase::with_noise(kShards, kRecordBytes, 0, "ring-2048", 18)};
+  FakeServer server_{ServedDatabase::with_noise(kPackedShards, kRecordBytes, 0, "ring-2048", 18)};
   RemoteDatabase remote_{std::make_unique<FakeTransport>(server_), "http://test"};
 
   SyncResult sync(HintCache& cache, bool verify = false, const ProgressCallback& progress = {}) {
@@ -58,7 +58,7 @@ class PackedHintCache : public testing::Test {
     const std::vector<std::vector<size_t>> packs_of_shards = {
         {0, 1}, {0, 1}, {0, 1}, {1, 2}, {1, 2}, {2, 3}, {2, 3}, {3, 4}, {3, 4}};
     const DatabaseDescription database = description();
-    for (uint32_t shard = 0; shard < kShards; ++shard) {
+    for (uint32_t shard = 0; shard < kPackedShards; ++shard) {
       EXPECT_EQ(cache.read_hint(database, shard), masks(packs_of_shards[shard])) << shard;
     }
   }
@@ -87,11 +87,11 @@ class PackedHintCache : public testing::Test {
 TEST_F(PackedHintCache, FetchesAllMasksOnce) {
   HintCache cache(folder_);
   const SyncResult first = sync(cache);
-  EXPECT_EQ(first.shard_count, kShards);
+  EXPECT_EQ(first.shard_count, kPackedShards);
   EXPECT_EQ(first.part_count, kPacks);
   EXPECT_EQ(first.shards_fetched, kPacks);
   EXPECT_EQ(first.hint_bytes, kPacks * kMaskBytes);
-  EXPECT_EQ(first.bytes_fetched, kPacks * kMaskBytes + kShards * 112 + kPacks * 64);
+  EXPECT_EQ(first.bytes_fetched, kPacks * kMaskBytes + kPackedShards * 112 + kPacks * 64);
   ASSERT_EQ(server_.count("/hint?"), 1u);
   EXPECT_THAT(server_.requests.back().path, EndsWith("/hint?packs=0-4"));
   expect_all_hints(cache);

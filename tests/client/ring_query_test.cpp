@@ -15,19 +15,19 @@ namespace {
 
 using ring::kDimension;
 using ring::kPackingModulus;
-using ring::testing::Coefficients;
+using ring::plain::Coefficients;
 constexpr uint64_t kWords = uint64_t{1} << 32;
 constexpr uint32_t kRows = 2 * kDimension;
 constexpr size_t kSentKeyBytes = 49'152;
 constexpr size_t kBatch = 2;
 
 // A query for no rows, with all bits, as the server gets it, and its secret.
-struct Opened {
+struct OpenedRingQuery {
   Coefficients secret;
   std::vector<uint32_t> words;
   std::vector<uint8_t> packing_keys;
 
-  explicit Opened(PreparedQuery prepared) {
+  explicit OpenedRingQuery(PreparedQuery prepared) {
     EXPECT_EQ(prepared.row_count(), kRows);
     std::vector<uint8_t> sent(4 * kRows + kSentKeyBytes);
     const SecretBuffer<uint32_t> taken = std::move(prepared).encrypt({}, 32, sent).take();
@@ -73,7 +73,7 @@ class RingQuery : public ::testing::TestWithParam<size_t> {
   }
 
   const ring::PublicPolynomials polynomials_{ChaChaKey{9}};
-  const Opened query_;
+  const OpenedRingQuery query_;
 };
 
 INSTANTIATE_TEST_SUITE_P(OfABatch, RingQuery, ::testing::Range(size_t{0}, kBatch));
@@ -85,7 +85,7 @@ TEST_P(RingQuery, BlocksAreSecretTimesPublicAndAnError) {
   for (uint32_t j = 0; j < kRows / kDimension; ++j) {
     Coefficients a;
     polynomials_.fill_block(j, a);
-    Coefficients error = ring::testing::product(secret(kWords), a, kWords);
+    Coefficients error = ring::plain::product(secret(kWords), a, kWords);
     for (size_t i = 0; i < kDimension; ++i) {
       error[i] = query_.words[j * kDimension + i] - error[i];
     }
@@ -103,8 +103,8 @@ TEST_P(RingQuery, PackingKeysAreAutomorphismsOfTheSecretAndAnError) {
   const Coefficients s = secret(kPackingModulus);
   std::set<Coefficients> errors;
   for (size_t key = 0; key < 2; ++key) {
-    const Coefficients moved = key == 0 ? ring::testing::moved(s, 1, false, kPackingModulus)
-                                        : ring::testing::moved(s, 0, true, kPackingModulus);
+    const Coefficients moved = key == 0 ? ring::plain::moved(s, 1, false, kPackingModulus)
+                                        : ring::plain::moved(s, 0, true, kPackingModulus);
     for (size_t k = 0; k < 3; ++k) {
       Coefficients body;
       for (size_t i = 0; i < kDimension; ++i) {
@@ -114,7 +114,7 @@ TEST_P(RingQuery, PackingKeysAreAutomorphismsOfTheSecretAndAnError) {
       Coefficients mask;
       polynomials_.fill_key_mask(static_cast<ring::KeyIndex>(key), k, mask);
       transform->inverse(mask);
-      const Coefficients product = ring::testing::product(s, mask, kPackingModulus);
+      const Coefficients product = ring::plain::product(s, mask, kPackingModulus);
       Coefficients error;
       for (size_t i = 0; i < kDimension; ++i) {
         const uint64_t digit = (static_cast<uint64_t>(moved[i]) << (8 + 8 * k)) % kPackingModulus;
@@ -143,7 +143,7 @@ TEST_F(RingQueries, OfABatchHaveNothingInCommon) {
   std::set<std::vector<uint32_t>> words;
   std::set<std::vector<uint8_t>> keys;
   for (PreparedQuery& each : prepared) {
-    const Opened query(std::move(each));
+    const OpenedRingQuery query(std::move(each));
     secrets.insert(query.secret);
     words.insert(query.words);
     keys.insert(query.packing_keys);
@@ -158,8 +158,8 @@ TEST_F(RingQueries, AreTheSameTogetherAndOneByOne) {
   std::vector<PreparedQuery> together = maker_.make(2, seeded_random(5));
   const RandomSource random = seeded_random(5);
   for (PreparedQuery& each : together) {
-    const Opened one(std::move(maker_.make(1, random).front()));
-    const Opened same(std::move(each));
+    const OpenedRingQuery one(std::move(maker_.make(1, random).front()));
+    const OpenedRingQuery same(std::move(each));
     EXPECT_EQ(one.secret, same.secret);
     EXPECT_EQ(one.words, same.words);
     EXPECT_EQ(one.packing_keys, same.packing_keys);

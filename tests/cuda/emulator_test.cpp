@@ -27,13 +27,13 @@ constexpr unsigned kFull = 0xffffffff;
 constexpr Schedule kSchedules[] = {{false, false}, {false, true}, {true, false}, {true, true}};
 
 // 16-byte aligned, as global memory that is copied from has to be.
-struct alignas(16) Line {
+struct alignas(16) Chunk {
   std::array<uint8_t, 16> bytes;
 };
 
-std::vector<Line> random_lines(SeededRandom& random, size_t count) {
-  std::vector<Line> lines(count);
-  for (Line& line : lines) {
+std::vector<Chunk> random_chunks(SeededRandom& random, size_t count) {
+  std::vector<Chunk> lines(count);
+  for (Chunk& line : lines) {
     for (uint8_t& byte : line.bytes) byte = random.byte();
   }
   return lines;
@@ -189,7 +189,7 @@ TEST(CudaEmulator, SharedMemoryIsAlignedAndPoisonedForEveryBlock) {
 }
 
 TEST(CudaEmulator, CopiesTakePlaceWhenTheirGroupIsWaitedFor) {
-  std::vector<Line> lines(2);
+  std::vector<Chunk> lines(2);
   lines[0].bytes.fill(1);
   lines[1].bytes.fill(2);
   // What is in the first bytes of two 16-byte places at each step.
@@ -224,7 +224,7 @@ TEST(CudaEmulator, CopiesTakePlaceWhenTheirGroupIsWaitedFor) {
 }
 
 TEST(CudaEmulator, CopiesTakePlaceOnce) {
-  const Line line{};
+  const Chunk line{};
   for (const Schedule& schedule : kSchedules) {
     unsigned kept = 0;
     launch_with(schedule, 1, 32, 1024, [&] {
@@ -241,7 +241,7 @@ TEST(CudaEmulator, CopiesTakePlaceOnce) {
 }
 
 TEST(CudaEmulator, GroupsMayBeEmptyAndOfSeveralCopies) {
-  std::vector<Line> lines(1);
+  std::vector<Chunk> lines(1);
   lines[0].bytes.fill(7);
   std::vector<unsigned> sums;
   launch(1, 32, 1024, [&] {
@@ -260,8 +260,8 @@ TEST(CudaEmulator, GroupsMayBeEmptyAndOfSeveralCopies) {
 
 TEST(CudaEmulator, LoadsAndCopiesAreOfSixteenBytes) {
   SeededRandom random(3);
-  const std::vector<Line> lines = random_lines(random, 32);
-  std::vector<Line> copied(32), loaded(32), streamed(32);
+  const std::vector<Chunk> lines = random_chunks(random, 32);
+  std::vector<Chunk> copied(32), loaded(32), streamed(32);
   launch(1, 32, 512, [&] {
     const unsigned i = threadIdx.x;
     copy_16_async(dynamic_shared_memory() + i * 16, &lines[i]);
@@ -545,7 +545,7 @@ unsigned conflicts_of_words(unsigned stride, unsigned first = 0) {
 
 // The first `copying` lanes copy `columns` columns each.
 __global__ void copy_columns(unsigned columns, bool swizzled, unsigned copying,
-                             const Line* source) {
+                             const Chunk* source) {
   for (unsigned column = 0; column < columns && threadIdx.x < copying; ++column) {
     const unsigned place = place_in_rows(threadIdx.x, column, swizzled);
     copy_16_async(dynamic_shared_memory() + place, source);
@@ -563,7 +563,7 @@ TEST(CudaEmulator, CountsBankConflicts) {
   EXPECT_EQ(of_load(0, true), 0u);
   EXPECT_EQ(of_load(5, true), 0u);
 
-  const Line line{};
+  const Chunk line{};
   const auto of_copies = [&](bool swizzled, unsigned copying) {
     return launch(2, 32, 4096, copy_columns, 6u, swizzled, copying, &line).bank_conflicts;
   };
@@ -667,7 +667,7 @@ TEST(CudaEmulator, FindsThreadsThatDoNotMeet) {
 }
 
 TEST(CudaEmulator, FindsCopiesThatAreNeverWaitedFor) {
-  static const Line line{};
+  static const Chunk line{};
   const auto copies = [](bool commits, bool waits) {
     return [=] {
       copy_16_async(dynamic_shared_memory(), &line);

@@ -18,8 +18,8 @@ using ring::kDimension;
 using support::SeededRandom;
 
 // An emulator takes long for products, and for chains of switches.
-constexpr uint64_t kColumns = support::kIsEmulated ? 3 : kDimension + 1000;
-constexpr uint64_t kRows = 3 * kDimension;
+constexpr uint64_t kPackColumns = support::kIsEmulated ? 3 : kDimension + 1000;
+constexpr uint64_t kPackRows = 3 * kDimension;
 
 class PackMakerTest : public testing::TestWithParam<std::string> {};
 
@@ -40,36 +40,38 @@ INSTANTIATE_TEST_SUITE_P(Engines, PackMakerTest, testing::ValuesIn(making_engine
 // Coefficient i of column c's hint polynomial at c * 2048 + i, for whole packs: the product of the
 // public polynomials, written out as rows, by the CPU.
 std::vector<uint32_t> hints_of(std::span<const uint32_t> blocks, std::span<const uint8_t> columns) {
-  std::vector<uint32_t> rows(kDimension * kRows);
+  std::vector<uint32_t> rows(kDimension * kPackRows);
   for (uint64_t i = 0; i < kDimension; ++i) {
-    for (uint64_t row = 0; row < kRows; ++row) {
+    for (uint64_t row = 0; row < kPackRows; ++row) {
       const uint64_t place = i + row % kDimension;
       const uint32_t word = blocks[row / kDimension * kDimension + place % kDimension];
-      rows[i * kRows + row] = place < kDimension ? word : 0 - word;
+      rows[i * kPackRows + row] = place < kDimension ? word : 0 - word;
     }
   }
-  const auto engine = make_engine("cpu", kRows, kColumns, 0);
+  const auto engine = make_engine("cpu", kPackRows, kPackColumns, 0);
   engine->set_columns(0, columns);
   engine->seal();
-  std::vector<uint32_t> products(kDimension * kColumns);
-  engine->multiply({rows.data(), kDimension, kRows}, {0, kRows},
-                   {products.data(), kDimension, kColumns});
-  std::vector<uint32_t> hints((kColumns + kDimension - 1) / kDimension * kDimension * kDimension);
+  std::vector<uint32_t> products(kDimension * kPackColumns);
+  engine->multiply({rows.data(), kDimension, kPackRows}, {0, kPackRows},
+                   {products.data(), kDimension, kPackColumns});
+  std::vector<uint32_t> hints((kPackColumns + kDimension - 1) / kDimension * kDimension *
+                              kDimension);
   for (uint64_t i = 0; i < kDimension; ++i) {
-    for (uint64_t c = 0; c < kColumns; ++c) hints[c * kDimension + i] = products[i * kColumns + c];
+    for (uint64_t c = 0; c < kPackColumns; ++c)
+      hints[c * kDimension + i] = products[i * kPackColumns + c];
   }
   return hints;
 }
 
 TEST_P(PackMakerTest, MakesWhatTheHostMakes) {
   SeededRandom random(123);
-  const std::vector<uint32_t> blocks = random.words(kRows);
+  const std::vector<uint32_t> blocks = random.words(kPackRows);
   std::vector<uint32_t> key_masks(ring::kKeyWords);
   for (uint32_t& value : key_masks) {
     value = static_cast<uint32_t>(random.below(ring::kPackingModulus));
   }
-  const std::vector<uint8_t> columns = random.octets(kRows * kColumns);
-  const auto engine = make_engine(GetParam(), kRows, kColumns, 2);
+  const std::vector<uint8_t> columns = random.octets(kPackRows * kPackColumns);
+  const auto engine = make_engine(GetParam(), kPackRows, kPackColumns, 2);
   engine->set_columns(0, columns);
   engine->seal();
   const auto maker = engine->make_pack_maker(blocks, key_masks);
@@ -78,7 +80,7 @@ TEST_P(PackMakerTest, MakesWhatTheHostMakes) {
   const PackingTableBuilder builder(key_masks);
   std::vector<uint32_t> table(kTableWords), expected_table(kTableWords);
   std::array<uint32_t, kDimension> mask{}, expected_mask{};
-  for (uint32_t pack = 0; pack * kDimension < kColumns; ++pack) {
+  for (uint32_t pack = 0; pack * kDimension < kPackColumns; ++pack) {
     builder.build(std::span(hints).subspan(pack * kDimension * kDimension, kDimension * kDimension),
                   MutablePackingTable(expected_table), expected_mask);
     maker->make(pack, MutablePackingTable(table), mask);

@@ -53,10 +53,10 @@ std::vector<uint8_t> random_query(SeededRandom& random, uint32_t bits) {
 }
 
 // An engine with a matrix, and queries in the slots of its pipeline.
-class Problem {
+class PackedBatches {
  public:
-  Problem(const std::string& name, SeededRandom& random, WireBits bits, uint64_t columns,
-          size_t slots, size_t batch_max)
+  PackedBatches(const std::string& name, SeededRandom& random, WireBits bits, uint64_t columns,
+                size_t slots, size_t batch_max)
       : bits_(bits),
         tables_(random_tables(random, (columns + kDimension - 1) / kDimension)),
         engine_(make_engine(name, kRows, columns, 2)) {
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, PackedAnswerPipelineTest,
 TEST_P(PackedAnswerPipelineTest, SanitizerSample) {
   if (support::kIsEmulated) GTEST_SKIP() << "the next one is enough for an emulator";
   SeededRandom random(150);
-  Problem problem(GetParam(), random, {27, 11}, 2048, 1, 1);
+  PackedBatches problem(GetParam(), random, {27, 11}, 2048, 1, 1);
   ASSERT_TRUE(problem.has_pipeline());
   problem.begin(0, 1);
   problem.finish_and_compare();
@@ -138,7 +138,7 @@ TEST_P(PackedAnswerPipelineTest, SanitizerSample) {
 
 TEST_P(PackedAnswerPipelineTest, AnswersAsDefined) {
   SeededRandom random(151);
-  Problem problem(GetParam(), random, {26, 10}, 2048 + 333, 6, 3);
+  PackedBatches problem(GetParam(), random, {26, 10}, 2048 + 333, 6, 3);
   ASSERT_TRUE(problem.has_pipeline());
   ASSERT_EQ(problem.pipeline().depth(), 2u);
   // As when those between two queries are not wanted any more.
@@ -159,7 +159,7 @@ TEST_P(PackedAnswerPipelineTest, AnswersBatchesOfEverySize) {
   };
   for (const auto& [packs, batches] :
        {Case{1, {1, 15, 16, 17, 33}}, Case{9, {3, 18}}, Case{17, {16}}}) {
-    Problem problem(GetParam(), random, {28, 12}, 2048 * packs - random.below(2048), 40, 33);
+    PackedBatches problem(GetParam(), random, {28, 12}, 2048 * packs - random.below(2048), 40, 33);
     for (const size_t count : batches) {
       problem.begin(random.below(40 - count + 1), count);
       problem.finish_and_compare();

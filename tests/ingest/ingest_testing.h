@@ -53,6 +53,12 @@ inline std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
 
 inline Outcome pairs(std::vector<Pair> expected) { return {std::move(expected), ""}; }
 
+inline SourceOptions index_options() {
+  SourceOptions options;
+  options.index = true;
+  return options;
+}
+
 // Memory that gives at most `most` bytes a read, as a pipe may.
 class ShortReads : public ByteSource {
  public:

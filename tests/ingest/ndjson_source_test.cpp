@@ -11,12 +11,6 @@ Outcome read_ndjson(std::string_view text, const SourceOptions& options = {}) {
   return read_text<NdjsonSource>(text, options);
 }
 
-SourceOptions index_options() {
-  SourceOptions options;
-  options.index = true;
-  return options;
-}
-
 std::string error(std::string_view text) { return read_ndjson(text).error; }
 
 TEST(NdjsonSource, ReadsTheMembersOfEveryObject) {

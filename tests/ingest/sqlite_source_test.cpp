@@ -36,12 +36,6 @@ class SqliteSourceTest : public testing::Test {
   std::string path_ = directory_.path("words.db");
 };
 
-SourceOptions index_options() {
-  SourceOptions options;
-  options.index = true;
-  return options;
-}
-
 TEST_F(SqliteSourceTest, ReadsTheRowsOfAQuery) {
   execute(
       "CREATE TABLE words (word TEXT, meaning TEXT);"

@@ -11,12 +11,6 @@ Outcome read_tsv(std::string_view text, const SourceOptions& options = {}) {
   return read_text<TsvSource>(text, options);
 }
 
-SourceOptions index_options() {
-  SourceOptions options;
-  options.index = true;
-  return options;
-}
-
 TEST(TsvSource, ReadsPairs) {
   const Outcome expected = pairs({{"cat", "Katze", 1}, {"dog", "Hund", 2}});
   EXPECT_EQ(read_tsv("cat\tKatze\ndog\tHund\n"), expected);

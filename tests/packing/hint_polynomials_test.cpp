@@ -10,7 +10,7 @@ namespace blindfuse {
 namespace {
 
 using ring::kDimension;
-using ring::testing::Coefficients;
+using ring::plain::Coefficients;
 constexpr uint64_t kWords = uint64_t{1} << 32;
 
 // The definition: the sum of a_j times the column's bytes, each at X^-k.
@@ -24,8 +24,8 @@ Coefficients plain_hint(const ring::PublicPolynomials& polynomials,
     for (size_t k = 0; k < kDimension; ++k) {
       bytes[k] = static_cast<uint32_t>(static_cast<int32_t>(column[j * kDimension + k]));
     }
-    const Coefficients reversed = ring::testing::moved(bytes, 0, true, kWords);
-    const Coefficients product = ring::testing::product(a, reversed, kWords);
+    const Coefficients reversed = ring::plain::moved(bytes, 0, true, kWords);
+    const Coefficients product = ring::plain::product(a, reversed, kWords);
     for (size_t i = 0; i < kDimension; ++i) sum[i] += product[i];
   }
   return sum;

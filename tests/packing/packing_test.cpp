@@ -22,7 +22,7 @@ using ring::kDimension;
 using Coefficients = std::array<uint32_t, kDimension>;
 
 constexpr uint32_t kRows = 3 * kDimension;
-constexpr size_t kColumns = 1500;  // a pack that is not full
+constexpr size_t kPackColumns = 1500;  // a pack that is not full
 constexpr uint32_t kQueryBits = 28;
 
 // How much of a response and of a mask is sent.
@@ -42,7 +42,7 @@ struct Pack {
   Pack() {
     std::mt19937_64 generator(1);
     const HintPolynomials hint(polynomials, kRows);
-    for (size_t c = 0; c < kColumns; ++c) {
+    for (size_t c = 0; c < kPackColumns; ++c) {
       std::vector<int8_t>& column = columns.emplace_back(kRows);
       // Some columns as bad for the noise as can be.
       for (int8_t& byte : column) byte = c % 50 == 0 ? -128 : static_cast<int8_t>(generator());
@@ -97,7 +97,7 @@ class LookUp {
     std::vector<uint8_t> found(kDimension);
     decoder_->decode(rounded(pack().mask, bits.mask), rounded(body_, bits.response),
                      std::span<uint8_t, kDimension>(found));
-    found.resize(kColumns);
+    found.resize(kPackColumns);
     return found;
   }
   // The deviation from the exact bytes, in units of which 2^32 are one turn.
@@ -107,11 +107,11 @@ class LookUp {
     const std::vector<uint8_t> exact = expected();
     const ring::PrimeField field(ring::kPackingModulus);
     double sum = 0;
-    for (size_t c = 0; c < kColumns; ++c) {
+    for (size_t c = 0; c < kPackColumns; ++c) {
       const uint32_t apart = field.subtract(phases[c], ring::raise(exact[c], 8));
       sum += std::pow(static_cast<double>(field.centered(apart)), 2);
     }
-    return std::sqrt(sum / kColumns);
+    return std::sqrt(sum / kPackColumns);
   }
 
  private:
@@ -144,7 +144,7 @@ TEST(Packing, GivesZerosForNoRows) {
   LookUp client({}, 7);
   const ResponsePacker::Task task = client.task();
   ResponsePacker().pack(PackingTable(pack().table), {&task, 1});
-  EXPECT_EQ(client.bytes(), std::vector<uint8_t>(kColumns));
+  EXPECT_EQ(client.bytes(), std::vector<uint8_t>(kPackColumns));
 }
 
 TEST(Packing, OfNoQueriesIsNothing) { ResponsePacker().pack(PackingTable(pack().table), {}); }

@@ -18,7 +18,7 @@ namespace {
 
 using ring::kDimension;
 using ring::kPackingModulus;
-using ring::testing::Coefficients;
+using ring::plain::Coefficients;
 
 class Kernels : public ::testing::TestWithParam<RingKernel> {
  protected:
@@ -26,7 +26,7 @@ class Kernels : public ::testing::TestWithParam<RingKernel> {
   static std::vector<Coefficients> polynomials(uint32_t modulus) {
     std::vector<Coefficients> made;
     for (uint64_t seed = 0; seed < 4; ++seed) {
-      made.push_back(ring::testing::random_coefficients(seed, modulus));
+      made.push_back(ring::plain::random_coefficients(seed, modulus));
     }
     made.emplace_back().fill(0);
     made.emplace_back().fill(modulus - 1);

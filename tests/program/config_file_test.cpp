@@ -64,7 +64,7 @@ class ConfigFile : public ::testing::Test {
     return "";
   }
 
-  const testing::TemporaryFolder folder_;
+  const builder_testing::TemporaryFolder folder_;
 };
 
 TEST_F(ConfigFile, HasOptions) {

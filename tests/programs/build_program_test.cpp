@@ -7,7 +7,7 @@
 
 #include "tests/programs/program_testing.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::program_testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -389,4 +389,4 @@ TEST(InspectProgram, SaysWhatIsNoDatabase) {
 }
 
 }  // namespace
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::program_testing

@@ -7,7 +7,7 @@
 
 #include "tests/programs/program_testing.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::program_testing {
 namespace {
 
 using ::testing::HasSubstr;
@@ -210,4 +210,4 @@ TEST_F(EndToEnd, AServerThatIsNotThereOrNotOursIsOneClearLine) {
 }
 
 }  // namespace
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::program_testing

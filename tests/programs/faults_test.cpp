@@ -13,7 +13,7 @@
 #include "tests/programs/program_testing.h"
 #include "tests/server/loopback_client.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::program_testing {
 namespace {
 
 using server_testing::get_request;
@@ -300,4 +300,4 @@ TEST_F(Faults, TermFinishesWhatHasBegunAndASecondOneEnds) {
 }
 
 }  // namespace
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::program_testing

@@ -7,7 +7,7 @@
 #include "tests/build/packed_testing.h"
 #include "tests/programs/program_testing.h"
 
-namespace blindfuse::testing {
+namespace blindfuse::program_testing {
 namespace {
 
 class Kill : public ::testing::Test {
@@ -98,4 +98,4 @@ TEST_F(Kill, LeavesNothingThatHindersAFirstBuild) {
 }
 
 }  // namespace
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::program_testing

@@ -19,7 +19,10 @@
 
 extern char** environ;
 
-namespace blindfuse::testing {
+namespace blindfuse::program_testing {
+
+// Tests of the programs look at what was built, too.
+using namespace builder_testing;
 
 inline const std::string kBlindfuse = std::string(BLINDFUSE_BINARY_DIR) + "/blindfuse";
 inline const std::string kBlindfuseClient = std::string(BLINDFUSE_BINARY_DIR) + "/blindfuse-client";
@@ -138,4 +141,4 @@ inline std::string write_file(const std::filesystem::path& path, const std::stri
   return path;
 }
 
-}  // namespace blindfuse::testing
+}  // namespace blindfuse::program_testing

@@ -10,7 +10,7 @@
 namespace blindfuse::ring {
 namespace {
 
-using testing::Coefficients;
+using plain::Coefficients;
 using Small = std::array<int8_t, kDimension>;
 constexpr uint64_t kWords = uint64_t{1} << 32;
 
@@ -49,19 +49,19 @@ class Products : public ::testing::Test {
 };
 
 TEST_F(Products, OfATernarySecret) {
-  const Coefficients a = testing::random_coefficients(1, kWords);
+  const Coefficients a = plain::random_coefficients(1, kWords);
   const Small s = random_small(2, -1, 1);
   add(a, s);
-  EXPECT_EQ(words(), testing::product(a, as_words(s), kWords));
+  EXPECT_EQ(words(), plain::product(a, as_words(s), kWords));
 }
 
 TEST_F(Products, SumsOfSeveral) {
   Coefficients expected{};
   for (uint64_t j = 0; j < 3; ++j) {
-    const Coefficients a = testing::random_coefficients(10 + j, kWords);
+    const Coefficients a = plain::random_coefficients(10 + j, kWords);
     const Small column = random_small(20 + j, -128, 127);
     add(a, column);
-    const Coefficients each = testing::product(a, as_words(column), kWords);
+    const Coefficients each = plain::product(a, as_words(column), kWords);
     for (size_t i = 0; i < kDimension; ++i) expected[i] += each[i];
   }
   EXPECT_EQ(words(), expected);

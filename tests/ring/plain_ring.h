@@ -8,7 +8,7 @@
 #include "src/ring/prime_field.h"
 #include "src/ring/ring_dimension.h"
 
-namespace blindfuse::ring::testing {
+namespace blindfuse::ring::plain {
 
 using Coefficients = std::array<uint32_t, kDimension>;
 
@@ -60,4 +60,4 @@ inline uint64_t power(uint64_t base, uint64_t exponent, uint64_t modulus) {
   return result;
 }
 
-}  // namespace blindfuse::ring::testing
+}  // namespace blindfuse::ring::plain

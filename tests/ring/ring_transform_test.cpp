@@ -9,12 +9,12 @@
 namespace blindfuse::ring {
 namespace {
 
-using testing::Coefficients;
+using plain::Coefficients;
 
 class Transforms : public ::testing::TestWithParam<uint32_t> {
  protected:
   uint32_t modulus() const { return GetParam(); }
-  Coefficients random(uint64_t seed) const { return testing::random_coefficients(seed, modulus()); }
+  Coefficients random(uint64_t seed) const { return plain::random_coefficients(seed, modulus()); }
   Coefficients forward(Coefficients a) const {
     transform_->forward(a);
     return a;
@@ -31,7 +31,7 @@ class Transforms : public ::testing::TestWithParam<uint32_t> {
 };
 
 TEST_P(Transforms, RootHasOrder4096) {
-  EXPECT_EQ(testing::power(root_of_one(transform_->field()), kDimension, modulus()), modulus() - 1);
+  EXPECT_EQ(plain::power(root_of_one(transform_->field()), kDimension, modulus()), modulus() - 1);
 }
 
 TEST_P(Transforms, GivesValuesAtThePoints) {
@@ -39,8 +39,8 @@ TEST_P(Transforms, GivesValuesAtThePoints) {
   const Coefficients values = forward(a);
   const std::vector<uint32_t> powers = exponents();
   for (size_t k = 0; k < kDimension; k += 13) {
-    const uint64_t point = testing::power(root_of_one(transform_->field()), powers[k], modulus());
-    EXPECT_EQ(values[k], testing::value_at(a, point, modulus())) << k;
+    const uint64_t point = plain::power(root_of_one(transform_->field()), powers[k], modulus());
+    EXPECT_EQ(values[k], plain::value_at(a, point, modulus())) << k;
   }
 }
 
@@ -66,7 +66,7 @@ TEST_P(Transforms, MultipliesPointByPoint) {
   Coefficients z;
   for (size_t i = 0; i < kDimension; ++i) z[i] = transform_->field().multiply(x[i], y[i]);
   transform_->inverse(z);
-  EXPECT_EQ(z, testing::product(a, b, modulus()));
+  EXPECT_EQ(z, plain::product(a, b, modulus()));
 }
 
 TEST_P(Transforms, AutomorphismsTurnTheHalves) {
@@ -77,8 +77,7 @@ TEST_P(Transforms, AutomorphismsTurnTheHalves) {
       const Automorphism automorphism{power, negative};
       Coefficients turned;
       apply(automorphism, Polynomial(values), MutablePolynomial(turned));
-      EXPECT_EQ(turned, forward(testing::moved(a, power, negative, modulus())))
-          << power << negative;
+      EXPECT_EQ(turned, forward(plain::moved(a, power, negative, modulus()))) << power << negative;
     }
   }
 }
@@ -89,18 +88,18 @@ INSTANTIATE_TEST_SUITE_P(Moduli, Transforms, ::testing::Values(kPackingModulus, 
 TEST(PlainRing, MovesAMonomialToItsPower) {
   Coefficients x{};
   x[3] = 1;
-  EXPECT_EQ(testing::moved(x, 1, false, kPackingModulus)[15], 1u);
+  EXPECT_EQ(plain::moved(x, 1, false, kPackingModulus)[15], 1u);
   // X^-3 = -X^2045.
-  EXPECT_EQ(testing::moved(x, 0, true, kPackingModulus)[2045], kPackingModulus - 1);
+  EXPECT_EQ(plain::moved(x, 0, true, kPackingModulus)[2045], kPackingModulus - 1);
 }
 
 // The sum over all automorphisms is 2048 times the constant term.
 TEST(PlainRing, TraceLeavesTheConstant) {
   const PrimeField field(kPackingModulus);
-  const Coefficients a = testing::random_coefficients(5, kPackingModulus);
+  const Coefficients a = plain::random_coefficients(5, kPackingModulus);
   Coefficients sum{};
   for (size_t i = 0; i < kDimension; ++i) {
-    const Coefficients moved = testing::moved(a, i % kOrbit, i >= kOrbit, kPackingModulus);
+    const Coefficients moved = plain::moved(a, i % kOrbit, i >= kOrbit, kPackingModulus);
     for (size_t j = 0; j < kDimension; ++j) sum[j] = field.add(sum[j], moved[j]);
   }
   Coefficients expected{};

@@ -31,7 +31,7 @@ class Access : public RunningServer {
            length + "\r\n" + headers + "\r\n";
   }
 
-  const blindfuse::testing::TemporaryFolder folder_;
+  const builder_testing::TemporaryFolder folder_;
   std::shared_ptr<ApiKeys> keys_;
 };
 

@@ -14,10 +14,10 @@
 namespace blindfuse::server_testing {
 namespace {
 
-using blindfuse::testing::look_up;
-using blindfuse::testing::Pairs;
-using blindfuse::testing::read_whole;
-using blindfuse::testing::TemporaryFolder;
+using builder_testing::look_up;
+using builder_testing::Pairs;
+using builder_testing::read_whole;
+using builder_testing::TemporaryFolder;
 
 constexpr auto kNever = std::chrono::milliseconds(0);
 constexpr auto kOften = std::chrono::milliseconds(20);
@@ -33,7 +33,7 @@ class Reloader : public ::testing::Test {
     BuildOptions options;
     options.shard_count = 2;
     options.lwe = find_lwe_params("lwe-1288");
-    return blindfuse::testing::build(pairs, root(), options).epoch;
+    return builder_testing::build(pairs, root(), options).epoch;
   }
   static std::string value(int i, int n) {
     return "value " + std::to_string(i) + " of " + std::to_string(n + 1000);
@@ -42,7 +42,7 @@ class Reloader : public ::testing::Test {
   void serve(std::chrono::milliseconds watch, std::chrono::seconds grace = std::chrono::hours(1)) {
     const BatchLimits limits;
     epochs_ = std::make_unique<ServedEpochs>(
-        std::make_shared<const ServingEpoch>(blindfuse::testing::load(root()), limits, &metrics_));
+        std::make_shared<const ServingEpoch>(builder_testing::load(root()), limits, &metrics_));
     ServerOptions options;
     options.http_threads = 2;
     server_ = std::make_unique<HttpServer>(*epochs_, metrics_, ListeningSocket({}), options);
@@ -50,7 +50,7 @@ class Reloader : public ::testing::Test {
         *epochs_, metrics_, limits,
         [this](const LoadedDatabase&, const std::function<void()>&) {
           ++load_count_;
-          return blindfuse::testing::load(root());
+          return builder_testing::load(root());
         },
         ReloadOptions{.directory = root(), .grace = grace, .watch_interval = watch});
   }
@@ -204,11 +204,11 @@ TEST_F(Reloader, LooksAtTheBeginning) {
   build(1);
   const BatchLimits limits;
   ServedEpochs epochs(
-      std::make_shared<const ServingEpoch>(blindfuse::testing::load(root()), limits, &metrics_));
+      std::make_shared<const ServingEpoch>(builder_testing::load(root()), limits, &metrics_));
   const EpochId second = build(2);
   const EpochReloader reloader(epochs, metrics_, limits,
                                [this](const LoadedDatabase&, const std::function<void()>&) {
-                                 return blindfuse::testing::load(root());
+                                 return builder_testing::load(root());
                                },
                                {.directory = root(), .watch_interval = kNever});
   wait_for([&] { return epochs.current()->database().epoch == second; });

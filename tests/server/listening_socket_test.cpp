@@ -45,7 +45,7 @@ class UnixSocket : public RunningServer {
     return "";
   }
 
-  const blindfuse::testing::TemporaryFolder folder_;
+  const builder_testing::TemporaryFolder folder_;
 };
 
 TEST_F(UnixSocket, IsServedLikeAPort) {
@@ -118,7 +118,7 @@ TEST_F(UnixSocket, LeavesOneThatWasFasterAlone) {
 TEST_F(UnixSocket, LeavesOtherFilesAlone) {
   std::ofstream(path()) << "precious";
   EXPECT_THAT(refusal(address()), HasSubstr("Address already in use"));
-  EXPECT_EQ(blindfuse::testing::read_whole(path()), "precious");
+  EXPECT_EQ(builder_testing::read_whole(path()), "precious");
   std::filesystem::remove(path());
   std::filesystem::create_directory(path());
   EXPECT_THAT(refusal(address()), HasSubstr("Address already in use"));

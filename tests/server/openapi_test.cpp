@@ -237,7 +237,7 @@ TEST_F(OpenApi, SaysWhereAKeyIsNeeded) {
       EXPECT_TRUE(operation.at("security").at(0).empty()) << path << " is open to all";
     }
   }
-  const blindfuse::testing::TemporaryFolder folder;
+  const builder_testing::TemporaryFolder folder;
   std::ofstream(folder / "keys") << api_key_line("tester", "key-of-a-test") << "\n";
   ServerOptions options = default_options();
   options.api_keys = std::make_shared<ApiKeys>(folder / "keys");

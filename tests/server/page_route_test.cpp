@@ -171,7 +171,7 @@ TEST_F(PageRoute, IsNotThereWhenItIsNotWanted) {
 }
 
 TEST_F(PageRoute, NeedsNoKey) {
-  const blindfuse::testing::TemporaryFolder folder;
+  const builder_testing::TemporaryFolder folder;
   std::ofstream(folder / "keys") << api_key_line("tester", "key-of-a-test") << "\n";
   ServerOptions options = page_options();
   options.api_keys = std::make_shared<ApiKeys>(folder / "keys");

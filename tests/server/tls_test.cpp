@@ -18,7 +18,7 @@
 namespace blindfuse::server_testing {
 namespace {
 
-using blindfuse::testing::TemporaryFolder;
+using builder_testing::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
