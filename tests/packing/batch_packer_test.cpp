@@ -7,6 +7,7 @@
 
 #include "host/packing/packing_keys.h"
 #include "src/little_endian.h"
+#include "tests/packing/ring_kernel_names.h"
 
 namespace blindfuse {
 namespace {
@@ -85,8 +86,7 @@ TEST_P(BatchPackerTest, PacksEveryQueryAsIfItWereAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BatchPackerTest, ::testing::ValuesIn(ring_kernels()),
-                         [](const auto& made) { return std::string(made.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, BatchPackerTest, ::testing::ValuesIn(ring_kernels()), name_of_kernel);
 
 }  // namespace
 }  // namespace blindfuse

@@ -11,6 +11,7 @@
 #include "host/packing/packing_keys.h"
 #include "src/little_endian.h"
 #include "src/packing_table.h"
+#include "tests/packing/ring_kernel_names.h"
 #include "tests/ring/plain_ring.h"
 
 namespace blindfuse {
@@ -20,7 +21,7 @@ using ring::kDimension;
 using ring::kPackingModulus;
 using ring::plain::Coefficients;
 
-class Kernels : public ::testing::TestWithParam<RingKernel> {
+class RingKernelTest : public ::testing::TestWithParam<RingKernel> {
  protected:
   // Random, all zeros, all as large as can be, and one number at each end.
   static std::vector<Coefficients> polynomials(uint32_t modulus) {
@@ -38,7 +39,7 @@ class Kernels : public ::testing::TestWithParam<RingKernel> {
   }
 };
 
-TEST_P(Kernels, TransformAsThePortableOneDoes) {
+TEST_P(RingKernelTest, TransformAsThePortableOneDoes) {
   for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
     const auto portable = ring::portable_transform(modulus);
     const auto transform = make_transform(GetParam(), modulus);
@@ -54,7 +55,7 @@ TEST_P(Kernels, TransformAsThePortableOneDoes) {
   }
 }
 
-TEST_P(Kernels, AddProductsAsThePortableOneDoes) {
+TEST_P(RingKernelTest, AddProductsAsThePortableOneDoes) {
   for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
     const auto portable = ring::portable_transform(modulus);
     const auto transform = make_transform(GetParam(), modulus);
@@ -168,7 +169,7 @@ void expect_batch_sums(const BatchSums& batch, size_t table_count, size_t query_
   }
 }
 
-TEST_P(Kernels, SumGroups) {
+TEST_P(RingKernelTest, SumGroups) {
   std::mt19937_64 generator(3);
   const auto word = [&] { return static_cast<uint32_t>(generator() % kPackingModulus); };
   for (const size_t query_count : {1u, 2u, 3u, 4u, 5u, 8u, 9u}) {
@@ -178,13 +179,13 @@ TEST_P(Kernels, SumGroups) {
   }
 }
 
-TEST_P(Kernels, SumTheLargestNumbers) {
+TEST_P(RingKernelTest, SumTheLargestNumbers) {
   for (const size_t query_count : {1u, 4u}) {
     expect_sums(GetParam(), query_count, 512, [] { return kPackingModulus - 1; });
   }
 }
 
-TEST_P(Kernels, SumBatches) {
+TEST_P(RingKernelTest, SumBatches) {
   const BatchSums* batch = GetParam().batch;
   if (batch == nullptr) GTEST_SKIP() << "not different from single queries";
   std::mt19937_64 generator(4);
@@ -201,15 +202,14 @@ TEST_P(Kernels, SumBatches) {
 }
 
 // Every sum of bytes is as large as it can be.
-TEST_P(Kernels, SumTheLargestNumbersOfBatches) {
+TEST_P(RingKernelTest, SumTheLargestNumbersOfBatches) {
   const BatchSums* batch = GetParam().batch;
   if (batch == nullptr) GTEST_SKIP() << "not different from single queries";
   expect_batch_sums(*batch, 16, 16, 512, [] { return kPackingModulus - 1; });
   expect_batch_sums(*batch, 2, 2, 512, [] { return 0xfeffffffu; });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Kernels, ::testing::ValuesIn(ring_kernels()),
-                         [](const auto& made) { return std::string(made.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, RingKernelTest, ::testing::ValuesIn(ring_kernels()), name_of_kernel);
 
 TEST(RingKernels, EndWithThePortableOne) { EXPECT_EQ(ring_kernels().back().name, "portable"); }
 
