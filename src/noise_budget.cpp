@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/packing_table.h"
 #include "src/ring/gadget.h"
 #include "src/ring/ring_dimension.h"
 
@@ -25,7 +26,6 @@ double rounding_variance(uint32_t bits) {
 }
 
 double packing_variance() {
-  constexpr double kSwitches = 2.0 * ring::kOrbit - 1.0;
   constexpr double kPairs = kSwitches * ring::kDimension;  // of a digit and a key's coefficient
   // Digits, and what is rounded away, are as good as uniform: masks depend on the public seed.
   const double digit_variance = std::exp2(2.0 * ring::kDigitBits) / 12.0;

@@ -13,7 +13,6 @@ namespace {
 using ring::kDimension;
 
 constexpr uint64_t kBatchBytesMax = uint64_t{4} << 30;
-constexpr uint64_t kBytesAtOnce = 16 << 20;  // that a thread reads
 
 class EnginePackBatches final : public PackBatches {
  public:
@@ -63,6 +62,7 @@ class EnginePackBatches final : public PackBatches {
   // With all columns of the packs, each of which is full but for the last.
   std::unique_ptr<Engine> engine_of(std::span<const uint32_t> packs, const OnColumns& on_columns) {
     const uint64_t rows = source_.layout.row_count;
+    constexpr uint64_t kBytesAtOnce = 16 << 20;  // that a thread reads
     const uint64_t step = std::max<uint64_t>(1, kBytesAtOnce / rows);
     std::vector<Columns> pieces;
     uint64_t total = 0;

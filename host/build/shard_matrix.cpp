@@ -37,11 +37,11 @@ void subtract(uint8_t* target, const uint8_t* other, uint32_t stride) {
 void emit_columns(const Block& block, size_t row_count, const ColumnSink& sink,
                   std::vector<uint8_t>& columns) {
   columns.resize(row_count * kBlockColumns);
-  constexpr size_t kRowsAtOnce = 64;  // row_count is a multiple of 64
-  for (size_t r = 0; r < row_count; r += kRowsAtOnce) {
+  constexpr size_t kStripRows = 64;  // row_count is a multiple of 64
+  for (size_t r = 0; r < row_count; r += kStripRows) {
     for (size_t c = 0; c < block.width; ++c) {
       uint8_t* out = columns.data() + c * row_count + r;
-      for (size_t i = 0; i < kRowsAtOnce; ++i) out[i] = block.row(r + i)[c];
+      for (size_t i = 0; i < kStripRows; ++i) out[i] = block.row(r + i)[c];
     }
   }
   for (size_t c = 0; c < block.width; ++c) sink({columns.data() + c * row_count, row_count});
