@@ -22,6 +22,22 @@ constexpr uint64_t kColumnGrain = 4;
 // Sums that are held at a time.
 constexpr uint64_t kSumBytesMax = uint64_t{1} << 30;
 
+// What is held of the products of four queries' limbs, some fours at a time.
+struct Sums {
+  uint64_t pitch;  // columns
+  uint64_t fours;
+  uint64_t fours_max;  // at a time
+
+  uint64_t count() const { return std::min(fours, fours_max) * kLimbRowsInFour * pitch; }
+};
+
+Sums sums_for(uint64_t query_count, uint64_t column_count) {
+  const uint64_t pitch = (column_count + kColumnGrain - 1) / kColumnGrain * kColumnGrain;
+  const uint64_t four_bytes = pitch * kLimbRowsInFour * sizeof(int32_t);
+  return {pitch, (query_count + kQueriesInFour - 1) / kQueriesInFour,
+          std::max(uint64_t{1}, kSumBytesMax / std::max(uint64_t{1}, four_bytes))};
+}
+
 std::string library_name() { return "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR); }
 
 }  // namespace
@@ -96,15 +112,16 @@ bool CublasProduct::is_there() {
 CublasProduct::CublasProduct() : work_(std::make_unique<Work>()) {}
 CublasProduct::~CublasProduct() = default;
 
+uint64_t CublasProduct::sum_bytes(uint64_t query_count, uint64_t column_count) {
+  return sums_for(query_count, column_count).count() * sizeof(int32_t);
+}
+
 void CublasProduct::start(const ScanTask& task, cudaStream_t stream) {
   const Library& library = work_->library;
   library.check(library.set_stream(work_->handle, stream), "cublasSetStream");
   work_->sums_free.hold(stream);
-  const uint64_t sum_pitch = (task.column_count + kColumnGrain - 1) / kColumnGrain * kColumnGrain;
-  const uint64_t fours_max =
-      std::max<uint64_t>(1, kSumBytesMax / (sum_pitch * kLimbRowsInFour * sizeof(int32_t)));
-  const uint64_t fours = (task.query_count + kQueriesInFour - 1) / kQueriesInFour;
-  const uint64_t sum_count = std::min(fours, fours_max) * kLimbRowsInFour * sum_pitch;
+  const Sums sums = sums_for(task.query_count, task.column_count);
+  const uint64_t sum_count = sums.count();
   if (work_->sums.size() < sum_count) {
     work_->sums_free.wait();  // what is replaced may be in use
     work_->sums = {};         // not both at the same time
@@ -112,9 +129,10 @@ void CublasProduct::start(const ScanTask& task, cudaStream_t stream) {
     BLINDFUSE_CUDA(cudaDeviceSynchronize());
   }
   const uint64_t rows = uint64_t{task.step_count} * kStepRows;
-  for (uint64_t four = 0; four < fours; four += fours_max) {
+  for (uint64_t four = 0; four < sums.fours; four += sums.fours_max) {
     const auto first_query = static_cast<uint32_t>(four * kQueriesInFour);
-    const auto limb_rows = static_cast<int>(std::min(fours_max, fours - four) * kLimbRowsInFour);
+    const auto limb_rows =
+        static_cast<int>(std::min(sums.fours_max, sums.fours - four) * kLimbRowsInFour);
     const uint32_t queries =
         std::min(task.query_count - first_query, static_cast<uint32_t>(limb_rows) / 4);
     for (uint64_t row = 0; row < rows; row += kRowsAtOnce) {
@@ -123,14 +141,14 @@ void CublasProduct::start(const ScanTask& task, cudaStream_t stream) {
       // Column-major, as cuBLAS sees it: (columns x rows) = (rows x columns) transposed, times rows
       // x limb rows.
       library.check(
-          library.gemm(work_->handle, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(sum_pitch),
+          library.gemm(work_->handle, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(sums.pitch),
                        limb_rows, depth, &one, task.columns + row, CUDA_R_8I,
                        static_cast<int>(task.column_pitch),
                        task.limbs + four * kLimbRowsInFour * task.limb_pitch + row, CUDA_R_8I,
                        static_cast<int>(task.limb_pitch), &zero, work_->sums.data(), CUDA_R_32I,
-                       static_cast<int>(sum_pitch), CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT),
+                       static_cast<int>(sums.pitch), CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
-      start_combine({work_->sums.data(), sum_pitch, task.column_count,
+      start_combine({work_->sums.data(), sums.pitch, task.column_count,
                      task.products + first_query * task.product_pitch, task.product_pitch},
                     queries, stream);
     }

@@ -20,6 +20,9 @@ class CublasProduct {
   CublasProduct();
   ~CublasProduct();
 
+  // Device memory that start() takes beside the task's for so many queries and columns.
+  static uint64_t sum_bytes(uint64_t query_count, uint64_t column_count);
+
   // Starts it, behind all that was started before on whatever stream; task.limbs and task.products
   // as for the kernels (cuda/kernels.h).
   void start(const ScanTask& task, cudaStream_t stream);

@@ -101,6 +101,11 @@ ScanTask Scanner::task(const Limbs& limbs, uint32_t query_count, RowRange rows,
   return task;
 }
 
+uint64_t Scanner::bytes_for(uint64_t query_count) const {
+  if (kernel_ != Kernel::kCublas) return 0;
+  return CublasProduct::sum_bytes(query_count, matrix_.column_count());
+}
+
 void Scanner::start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
                     cudaStream_t stream) {
   if (matrix_.column_count() == 0 || rows.size() == 0 || query_count == 0) return;

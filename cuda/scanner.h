@@ -35,6 +35,9 @@ class Scanner {
   // The order in which start() wants the limbs of so many queries.
   LimbOrder limb_order(uint32_t query_count) const;
 
+  // Device memory that start() takes by itself for so many queries.
+  uint64_t bytes_for(uint64_t query_count) const;
+
   // products[q * C + c] += query q's limbs times the rows; limbs as ScanTask has them, with
   // lead(rows) zeros in front. Returns at once.
   void start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,

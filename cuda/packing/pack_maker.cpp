@@ -63,11 +63,12 @@ class DevicePackMaker final : public PackMaker {
 };
 
 // At the time when most of it is in use.
-uint64_t bytes_needed(uint64_t row_count, uint64_t column_count) {
+uint64_t bytes_needed(const Scanner& scanner, uint64_t row_count, uint64_t column_count) {
   const uint64_t packs = pack_count_of(column_count);
   const uint64_t tables = packs * (kTableBytes + 3 * sizeof(uint32_t) * kRingWords);
   return packs * kSquareWords * sizeof(uint32_t) +
-         std::max(hint_words_bytes(row_count, column_count), tables);
+         std::max(hint_words_bytes(row_count, column_count) + scanner.bytes_for(kRingWords),
+                  tables);
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ uint64_t bytes_needed(uint64_t row_count, uint64_t column_count) {
 std::unique_ptr<PackMaker> make_device_pack_maker(Scanner& scanner, const DeviceMatrix& matrix,
                                                   std::span<const uint32_t> blocks,
                                                   std::span<const uint32_t> key_masks) {
-  require_room(bytes_needed(matrix.row_count(), matrix.column_count()),
+  require_room(bytes_needed(scanner, matrix.row_count(), matrix.column_count()),
                "packing tables that are being made", "--engine cpu makes them on the processor");
   scanner.calibrate();
   return make_device_pack_maker(matrix.device(), make_hint_words(scanner, matrix, blocks),

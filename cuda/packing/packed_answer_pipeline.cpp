@@ -59,12 +59,13 @@ class Packer final : public Responder {
 };
 
 // What the batches of both lanes take: words and keys, limbs, products, planes, sums, responses;
-// and some for what CUDA itself needs.
-uint64_t batch_bytes(const DeviceMatrix& matrix, size_t pack_count, size_t batch_max) {
+// what the scan does, and some for what CUDA itself needs.
+uint64_t batch_bytes(const Scanner& scanner, const DeviceMatrix& matrix, size_t pack_count,
+                     size_t batch_max) {
   const uint64_t each = 4 * matrix.row_count() + ring::kKeyBytes + 4 * matrix.column_count() +
                         kQueryPlaneBytes + 2 * 4 * kRingWords * pack_count;
   const uint64_t limbs = limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix.pitch();
-  return kLanes * (batch_max * each + limbs) + (uint64_t{64} << 20);
+  return kLanes * (batch_max * each + limbs) + scanner.bytes_for(batch_max) + (uint64_t{64} << 20);
 }
 
 }  // namespace
@@ -75,8 +76,9 @@ std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
   const uint64_t columns = matrix.column_count();
   invariant(tables.size() == (columns + kRingWords - 1) / kRingWords,
             "a packing table for every pack");
-  auto packer = std::make_unique<Packer>(tables, batch_bytes(matrix, tables.size(), batch_max),
-                                         columns, bits.response, batch_max);
+  auto packer =
+      std::make_unique<Packer>(tables, batch_bytes(scanner, matrix, tables.size(), batch_max),
+                               columns, bits.response, batch_max);
   return make_device_answer_pipeline(scanner, matrix, bits, slot_count, batch_max,
                                      std::move(packer));
 }
