@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "host/build/hint_stage.h"
@@ -62,8 +63,7 @@ class LockedDirectory {
   }
 
   ~LockedDirectory() {
-    // An epoch that we could not read is not ours to delete.
-    if (!manifest_ && directory_.has_manifest()) return;
+    if (!knows_what_is_published()) return;
     directory_.collect_garbage(manifest_, table_);
     if (!manifest_) undo();
   }
@@ -79,7 +79,24 @@ class LockedDirectory {
     table_ = table;
   }
 
+  // What a killed build left may be as large as a database, and we need the room.
+  void collect_garbage() const {
+    if (knows_what_is_published()) directory_.collect_garbage(manifest_, table_);
+  }
+
  private:
+  // Whether the manifest on disk is that of the epoch to keep, or neither is there. An epoch that
+  // we could not read is not ours to delete, nor is one whose publishing failed after its manifest
+  // had its place.
+  bool knows_what_is_published() const {
+    try {
+      if (!directory_.has_manifest()) return !manifest_;
+      return manifest_ && directory_.read_manifest().epoch == epoch_id(*manifest_);
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
   void undo() const {
     directory_.remove_empty_folders();
     std::error_code ignored;
@@ -125,6 +142,7 @@ class Build {
         options_(options),
         previous_(read_previous(locked, options.fresh)),
         threads_(options.thread_count) {
+    locked.collect_garbage();
     if (previous_ && !options.fresh) {
       manifest_.salt = previous_->manifest.salt;
       manifest_.seed = previous_->manifest.seed;
