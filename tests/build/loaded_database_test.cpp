@@ -85,6 +85,19 @@ TEST(LoadedDatabase, SaysWhatIsNoDatabase) {
   EXPECT_THAT(error_of_loading(folder / "file"), HasSubstr("not a directory"));
 }
 
+TEST(LoadedDatabase, SaysWhatItMayNotRead) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const TemporaryFolder folder;
+  build({{"a", "1"}}, folder / "db");
+  std::filesystem::permissions(folder / "db", std::filesystem::perms::none);
+  const std::string error = error_of_loading(folder / "db");
+  const std::string error_below = error_of_loading(folder / "db" / "below");
+  std::filesystem::permissions(folder / "db", std::filesystem::perms::owner_all);
+  EXPECT_THAT(error, HasSubstr("cannot read " + (folder / "db").string()));
+  EXPECT_THAT(error, HasSubstr("Permission denied"));
+  EXPECT_THAT(error_below, HasSubstr("Permission denied"));
+}
+
 // Eight TiB of matrix, of which there is not a single file.
 TEST(LoadedDatabase, AsksForAllMemoryBeforeItReadsAnything) {
   const TemporaryFolder folder;
