@@ -166,7 +166,7 @@ class Build {
     report_.truncated_values = input_.truncated_values;
     if (options_.on_planned) options_.on_planned(report_);
     make_folders();
-    const EpochTable reusable = keeps_layout_ ? previous_->table : EpochTable{};
+    const EpochTable reusable = report_.layout_kept ? previous_->table : EpochTable{};
     ShardStageResult shards = build_shards(directory_, manifest_.layout, *input_.spool,
                                            options_.on_duplicate, reusable.shards, threads_);
     input_.spool.reset();
@@ -185,7 +185,7 @@ class Build {
       auto reason = why_not_kept(previous_->manifest.layout, options_, report_.survey);
       if (!reason) reason = keep_previous_layout();
       if (!reason) return;
-      report_.layout_reason = *reason + ": every shard is built anew";
+      report_.layout_reason = "chosen anew, since " + *reason;
     }
     PlanRequest request = plan_request(options_, report_.survey);
     // What secrecy rests on changes when the operator says so, not when values become longer.
@@ -223,7 +223,7 @@ class Build {
              std::to_string(layout.row_count) + " rows hold";
     }
     manifest_.layout = layout;
-    keeps_layout_ = true;
+    report_.layout_kept = true;
     report_.layout_reason = "kept from the previous epoch";
     return std::nullopt;
   }
@@ -297,7 +297,6 @@ class Build {
   Input input_;
   std::unique_ptr<Spool> by_shard_;
   uint32_t sharded_as_ = 0;
-  bool keeps_layout_ = false;
   BuildReport report_;
 };
 
