@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "host/build/hint_stage.h"
@@ -62,8 +63,7 @@ class LockedDirectory {
   }
 
   ~LockedDirectory() {
-    // An epoch that we could not read is not ours to delete.
-    if (!manifest_ && directory_.has_manifest()) return;
+    if (!knows_what_is_published()) return;
     directory_.collect_garbage(manifest_, table_);
     if (!manifest_) undo();
   }
@@ -79,7 +79,24 @@ class LockedDirectory {
     table_ = table;
   }
 
+  // What a killed build left may be as large as a database, and we need the room.
+  void collect_garbage() const {
+    if (knows_what_is_published()) directory_.collect_garbage(manifest_, table_);
+  }
+
  private:
+  // Whether the manifest on disk is that of the epoch to keep, or neither is there. An epoch that
+  // we could not read is not ours to delete, nor is one whose publishing failed after its manifest
+  // had its place.
+  bool knows_what_is_published() const {
+    try {
+      if (!directory_.has_manifest()) return !manifest_;
+      return manifest_ && directory_.read_manifest().epoch == epoch_id(*manifest_);
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
   void undo() const {
     directory_.remove_empty_folders();
     std::error_code ignored;
@@ -125,6 +142,7 @@ class Build {
         options_(options),
         previous_(read_previous(locked, options.fresh)),
         threads_(options.thread_count) {
+    locked.collect_garbage();
     if (previous_ && !options.fresh) {
       manifest_.salt = previous_->manifest.salt;
       manifest_.seed = previous_->manifest.seed;
@@ -148,7 +166,7 @@ class Build {
     report_.truncated_values = input_.truncated_values;
     if (options_.on_planned) options_.on_planned(report_);
     make_folders();
-    const EpochTable reusable = keeps_layout_ ? previous_->table : EpochTable{};
+    const EpochTable reusable = report_.layout_kept ? previous_->table : EpochTable{};
     ShardStageResult shards = build_shards(directory_, manifest_.layout, *input_.spool,
                                            options_.on_duplicate, reusable.shards, threads_);
     input_.spool.reset();
@@ -167,7 +185,7 @@ class Build {
       auto reason = why_not_kept(previous_->manifest.layout, options_, report_.survey);
       if (!reason) reason = keep_previous_layout();
       if (!reason) return;
-      report_.layout_reason = *reason + ": every shard is built anew";
+      report_.layout_reason = "chosen anew, since " + *reason;
     }
     PlanRequest request = plan_request(options_, report_.survey);
     // What secrecy rests on changes when the operator says so, not when values become longer.
@@ -205,7 +223,7 @@ class Build {
              std::to_string(layout.row_count) + " rows hold";
     }
     manifest_.layout = layout;
-    keeps_layout_ = true;
+    report_.layout_kept = true;
     report_.layout_reason = "kept from the previous epoch";
     return std::nullopt;
   }
@@ -279,7 +297,6 @@ class Build {
   Input input_;
   std::unique_ptr<Spool> by_shard_;
   uint32_t sharded_as_ = 0;
-  bool keeps_layout_ = false;
   BuildReport report_;
 };
 

@@ -49,6 +49,7 @@ struct BuildReport {
   uint32_t shards_rebuilt = 0;
   uint32_t packs_rebuilt = 0;
   bool changed = false;          // false: the epoch was already what the input says
+  bool layout_kept = false;      // it is that of the previous epoch
   std::string layout_reason;     // why the layout is what it is, in words
   double seconds_reading = 0;    // sources read, keys hashed, pairs spooled
   double seconds_surveying = 0;  // duplicates, lengths, loads

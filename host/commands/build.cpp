@@ -31,6 +31,7 @@ struct BuildCommand {
   std::string engine = "auto";
   unsigned thread_count = 0;
   bool json = false;
+  const CLI::Option* lookups = nullptr;
 };
 
 bool is_packed(const Layout& layout) { return layout.mode() == Mode::kPacked; }
@@ -147,7 +148,14 @@ BuildOptions options_of(const BuildCommand& command) {
   options.fresh = command.fresh;
   options.engine = command.engine;
   options.thread_count = command.thread_count;
-  options.on_planned = log_plan;
+  options.on_planned = [asked = command.lookups->count() > 0](const BuildReport& report) {
+    log_plan(report);
+    if (asked && report.layout_kept) {
+      spdlog::warn(
+          "--lookups-per-client counts only for a new directory or with --fresh: the layout is "
+          "kept");
+    }
+  };
   return options;
 }
 
@@ -244,6 +252,7 @@ void add_build_command(CLI::App& program) {
               {"last", DuplicatePolicy::kLast}},
              "When a key comes twice: error (default), or keep the first or the last");
   options->layout.add_to(*command);
+  options->lookups = command->get_option("--lookups-per-client");
   command->add_flag(
       "--fresh", options->fresh,
       "Start anew: new salt, new seed, new layout; clients download everything again");

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <thread>
 
 #include "src/errors.h"
@@ -12,6 +13,24 @@ namespace blindfuse {
 namespace {
 
 constexpr uint64_t kDaySeconds = 86'400;
+
+// Browsers send scheme://host or scheme://host:port, in lower case.
+bool is_origin(std::string_view text) {
+  const size_t colon = text.find("://");
+  if (colon == 0 || colon == std::string_view::npos) return false;
+  const std::string_view host = text.substr(colon + 3);
+  if (host.empty() || host.front() == ':' || host.back() == ':') return false;
+  return host.find_first_of("/?#@*, \t") == std::string_view::npos &&
+         std::ranges::none_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+// What no browser sends would allow nobody, and nobody would be told.
+void check_origin(const std::string& origin) {
+  if (origin == "*" || is_origin(origin)) return;
+  throw Misuse("--cors-origin " + origin +
+               " is no origin: it is written scheme://host or scheme://host:port, in lower case "
+               "and without a path or a slash at the end, as in https://example.org; * is all");
+}
 
 }  // namespace
 
@@ -120,6 +139,7 @@ void ServeOptions::add_log_options(CLI::App& command) {
 
 void ServeOptions::finish() {
   if (directory.empty()) throw Misuse("serve needs the database directory");
+  for (const std::string& origin : service.server.cors_origins) check_origin(origin);
   // The default gives way to a short queue; what was asked for does not.
   uint64_t& queries = service.server.queries_per_request_max;
   if (per_request_->empty()) queries = std::min<uint64_t>(queries, service.batches.queue_max);

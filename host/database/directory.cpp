@@ -50,6 +50,14 @@ bool is_pending(const fs::path& path) {
   return path.filename().string().starts_with(kTemporaryPrefix);
 }
 
+// False is no word on what we may not look at.
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  const bool is_there = fs::exists(path, error);
+  if (error) throw BadInput("cannot read " + path.string() + ": " + error.message());
+  return is_there;
+}
+
 }  // namespace
 
 std::string DatabaseDirectory::table_name(const Sha256Digest& content) {
@@ -68,14 +76,11 @@ std::string DatabaseDirectory::samples_name(const Sha256Digest& content) {
   return encode_hex(content) + ".json";
 }
 
-bool DatabaseDirectory::has_manifest() const {
-  std::error_code ignored;
-  return fs::exists(manifest_file(), ignored);
-}
+bool DatabaseDirectory::has_manifest() const { return is_there(manifest_file()); }
 
 std::string DatabaseDirectory::read_manifest_text() const {
   std::error_code ignored;
-  if (!fs::exists(root_, ignored)) throw BadInput(root_.string() + " does not exist");
+  if (!is_there(root_)) throw BadInput(root_.string() + " does not exist");
   if (!fs::is_directory(root_, ignored)) throw BadInput(root_.string() + " is not a directory");
   if (!has_manifest()) {
     throw BadInput(root_.string() +

@@ -43,6 +43,7 @@ class DatabaseDirectory {
   static std::string pack_name(const Sha256Digest& content);
   static std::string samples_name(const Sha256Digest& content);
 
+  // BadInput when that cannot be seen.
   bool has_manifest() const;
 
   // The manifest's text; BadInput when the directory is not a database.

@@ -123,10 +123,21 @@ class EpochFiles {
         database_(database),
         layout_(database.manifest.layout),
         on_step_(on_step),
-        progress_("loading",
-                  layout_.matrix_bytes() + layout_.hint_bytes() +
-                      layout_.pack_count() * kTableBytes - database.reused_bytes,
-                  Progress::Unit::kBytes) {}
+        missing_bytes_(layout_.matrix_bytes() + layout_.hint_bytes() +
+                       layout_.packing_table_bytes() - database.reused_bytes),
+        progress_("loading", missing_bytes_, Progress::Unit::kBytes) {}
+
+  // Of all together: what memory does not hold is known before anything takes long.
+  void check_memory(const std::vector<bool>& is_there) const {
+    uint64_t bytes = missing_bytes_;
+    // Other engines have the matrix in memory of their own, and asked for it when they were made.
+    if (!database_.engine->name().starts_with("cpu")) {
+      bytes -= static_cast<uint64_t>(std::count(is_there.begin(), is_there.end(), false)) *
+               layout_.shard_matrix_bytes();
+    }
+    blindfuse::check_memory(
+        database_.reused_bytes > 0 ? "what is new in the epoch" : "the database", bytes);
+  }
 
   void load_matrices(const std::vector<bool>& is_there) {
     for (uint32_t shard = 0; shard < layout_.shard_count; ++shard) {
@@ -153,9 +164,6 @@ class EpochFiles {
   }
 
   void load_packing_tables() {
-    const auto missing = std::ranges::count_if(database_.packing_tables,
-                                               [](const auto& table) { return table == nullptr; });
-    check_memory("all packing tables together", static_cast<uint64_t>(missing) * kTableBytes);
     for (uint32_t i = 0; i < layout_.pack_count(); ++i) {
       if (database_.packing_tables[i]) continue;
       on_step_();
@@ -171,6 +179,7 @@ class EpochFiles {
   LoadedDatabase& database_;
   const Layout& layout_;
   const std::function<void()>& on_step_;
+  const uint64_t missing_bytes_;
   Progress progress_;
 };
 
@@ -192,8 +201,7 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   const std::vector<bool> is_there =
       previous != nullptr ? reuse(database, *previous) : std::vector<bool>(layout.shard_count);
   EpochFiles files(directory, database, on_step);
-  // Before the matrix, for which an engine asks at its first column: what memory does not hold is
-  // known before anything takes long.
+  files.check_memory(is_there);
   files.load_packing_tables();
   files.load_hints();
   files.load_matrices(is_there);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 #include <sstream>
+#include <string>
 
 #include "src/errors.h"
 #include "src/system/file.h"
@@ -12,6 +13,53 @@ namespace blindfuse {
 namespace {
 
 constexpr uint64_t kConfigBytesMax = 1 << 20;
+
+// Whether a value of the line begins with a quote that does not come again.
+bool has_open_quote(const std::string& values) {
+  char quote = 0;
+  bool at_begin = true;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const char c = values[i];
+    if (quote != 0) {
+      if (c == quote && values[i - 1] != '\\') quote = 0;
+    } else if (at_begin && (c == '"' || c == '\'' || c == '`')) {
+      quote = c;
+    }
+    at_begin = c == ' ' || c == '\t' || c == ',' || c == '[';
+  }
+  return quote != 0;
+}
+
+// What CLI11 would take for something else, and speak of in riddles. Lines and lists begin and end
+// here where they do for CLI11.
+void check_lines(const std::string& text, const std::string& path) {
+  std::istringstream lines(text);
+  bool in_list = false;
+  size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const auto refuse = [&](const std::string& what) {
+      throw Misuse(path + ", line " + std::to_string(number) + ": " + what);
+    };
+    CLI::detail::trim(line);
+    std::string values = line;
+    if (!in_list) {
+      if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+      if (line.front() == '[') {
+        refuse("there are no sections, but " + line + "; options are lines of name = value");
+      }
+      const size_t equals = line.find('=');
+      if (equals == std::string::npos) continue;
+      values = line.substr(equals + 1);
+      values = CLI::detail::trim_copy(values.substr(0, values.find('#')));
+      in_list = values.size() > 1 && values.front() == '[';
+    }
+    if (has_open_quote(values)) {
+      refuse("a quote is not closed (# begins a comment, within quotes too)");
+    }
+    if (!values.empty() && values.back() == ']') in_list = false;
+  }
+}
 
 // `free` are the options that nobody has set before the file.
 void apply(CLI::App& command, const CLI::ConfigItem& item, const std::set<CLI::Option*>& free,
@@ -48,7 +96,9 @@ void add_config_option(CLI::App& command) {
   // After the command line and the environment have been read.
   command.parse_complete_callback([&command, path] {
     if (path->empty()) return;
-    std::istringstream text(read_file(*path, kConfigBytesMax));
+    const std::string content = read_file(*path, kConfigBytesMax);
+    check_lines(content, *path);
+    std::istringstream text(content);
     std::set<CLI::Option*> free;
     for (CLI::Option* option : command.get_options()) {
       if (option->empty()) free.insert(option);

@@ -355,6 +355,59 @@ TEST(DatabaseBuilder, ChangesNothingWhenItFails) {
   EXPECT_EQ(snapshot(folder / "db"), before);
 }
 
+// As it is when the last step of publishing, after the manifest has its place, fails.
+TEST(DatabaseBuilder, DeletesNothingOfAnEpochThatItDidNotKeep) {
+  const TemporaryFolder folder;
+  Pairs pairs = made_pairs(100, 10, 17);
+  build(pairs, folder / "db");
+  std::filesystem::copy(folder / "db", folder / "newer", std::filesystem::copy_options::recursive);
+  pairs[1].second = "newer";
+  build(pairs, folder / "newer");
+  BuildOptions options;
+  options.on_planned = [&](const BuildReport&) {
+    std::filesystem::copy(folder / "newer", folder / "db",
+                          std::filesystem::copy_options::recursive |
+                              std::filesystem::copy_options::overwrite_existing);
+    throw EngineTrouble("the folder cannot be synced");
+  };
+  EXPECT_THROW(build(pairs, folder / "db", options), EngineTrouble);
+  EXPECT_EQ(look_up(load(folder / "db"), "key 1"), "newer");
+}
+
+TEST(DatabaseBuilder, ClearsAwayAtItsBeginningWhatAKilledBuildLeft) {
+  const TemporaryFolder folder;
+  const Pairs pairs = made_pairs(100, 10, 18);
+  build(pairs, folder / "db");
+  std::filesystem::create_directory(folder / "db" / "packs");
+  const std::string content(64, 'a');
+  const std::vector<std::filesystem::path> left = {
+      folder / "db" / "shards" / (content + ".matrix"),
+      folder / "db" / "hints" / (content + ".hint"), folder / "db" / "packs" / (content + ".pack"),
+      folder / "db" / (std::string(kTemporaryPrefix) + "left")};
+  const auto count_left = [&] {
+    return std::ranges::count_if(left,
+                                 [](const auto& path) { return std::filesystem::exists(path); });
+  };
+  const auto leave_all = [&] {
+    for (const auto& path : left) std::ofstream(path) << "left";
+  };
+  std::optional<long> seen;
+  BuildOptions options;
+  options.on_planned = [&](const BuildReport&) { seen = count_left(); };
+
+  leave_all();
+  build(pairs, folder / "db", options);
+  EXPECT_EQ(seen, 0);
+
+  // What an epoch that cannot be read refers to is not known.
+  leave_all();
+  std::filesystem::resize_file(folder / "db" / "manifest.json", 100);
+  options.fresh = true;
+  build(pairs, folder / "db", options);
+  EXPECT_EQ(seen, std::ssize(left));
+  EXPECT_EQ(count_left(), 0);
+}
+
 TEST(DatabaseBuilder, DoesNotTouchADamagedDatabaseUnlessFresh) {
   const TemporaryFolder folder;
   const Pairs pairs = made_pairs(100, 10, 14);

@@ -85,6 +85,52 @@ TEST(LoadedDatabase, SaysWhatIsNoDatabase) {
   EXPECT_THAT(error_of_loading(folder / "file"), HasSubstr("not a directory"));
 }
 
+TEST(LoadedDatabase, SaysWhatItMayNotRead) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const TemporaryFolder folder;
+  build({{"a", "1"}}, folder / "db");
+  std::filesystem::permissions(folder / "db", std::filesystem::perms::none);
+  const std::string error = error_of_loading(folder / "db");
+  const std::string error_below = error_of_loading(folder / "db" / "below");
+  std::filesystem::permissions(folder / "db", std::filesystem::perms::owner_all);
+  EXPECT_THAT(error, HasSubstr("cannot read " + (folder / "db").string()));
+  EXPECT_THAT(error, HasSubstr("Permission denied"));
+  EXPECT_THAT(error_below, HasSubstr("Permission denied"));
+}
+
+// Eight TiB of matrix, of which there is not a single file.
+TEST(LoadedDatabase, AsksForAllMemoryBeforeItReadsAnything) {
+  const TemporaryFolder folder;
+  Manifest manifest;
+  Layout& layout = manifest.layout;
+  layout.kind = DatabaseKind::kIndex;
+  layout.shard_count = 1024;
+  layout.row_count = 65'536;
+  layout.key_count = uint64_t{layout.shard_count} * layout.row_count;
+  layout.arity = 1;
+  layout.record = {.digest_bytes = 0, .length_bytes = 0, .value_bytes = kValueBytesMax};
+  layout.lwe = find_lwe_params("lwe-1288");
+  EpochTable table;
+  table.shards.resize(layout.shard_count);
+  const std::vector<uint8_t> table_bytes = serialize_epoch_table(table);
+  manifest.table = sha256(table_bytes);
+  const DatabaseDirectory directory(folder.path());
+  std::filesystem::create_directory(directory.tables());
+  std::ofstream(directory.tables() / DatabaseDirectory::table_name(manifest.table),
+                std::ios::binary)
+      .write(reinterpret_cast<const char*>(table_bytes.data()), std::ssize(table_bytes));
+  std::ofstream(directory.manifest_file()) << serialize_manifest(manifest);
+  const auto make_cpu_engine = [](uint64_t rows, uint64_t columns) {
+    return make_engine("cpu", rows, columns, 1);
+  };
+  try {
+    load_database(folder.path(), make_cpu_engine);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const EngineTrouble& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the database needs "));
+  }
+}
+
 // Four shards, of which a second build changes one.
 class ReloadedDatabase : public ::testing::Test {
  protected:

@@ -12,6 +12,7 @@
 namespace blindfuse {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -130,6 +131,29 @@ TEST_F(ConfigFile, RefusesWhatTheCommandDoesNotHave) {
   EXPECT_THAT(refusal("[serve]\nthreads = 8\n"), HasSubstr(path()));
   EXPECT_THAT(refusal("[other]\nthreads = 8\n"), HasSubstr("other"));
   EXPECT_THAT(refusal("other.threads = 8\n"), HasSubstr("other"));
+}
+
+TEST_F(ConfigFile, SaysInWhichLineAreSectionsAndOpenQuotes) {
+  EXPECT_THAT(refusal("threads = 8\n\n[serve]\nverbose = true\n"),
+              AllOf(HasSubstr(path() + ", line 3:"), HasSubstr("sections"), HasSubstr("[serve]")));
+  for (const char* line :
+       {"log-level = \"info", "log-level = 'info", "log-level = \"info # no end\"",
+        "cors-origin = [\"https://one.example\", \"https://two.example]",
+        "cors-origin = [\"https://one.example\",\n\"https://two.example]"}) {
+    EXPECT_THAT(refusal("# first\n" + std::string(line) + "\n"),
+                AllOf(HasSubstr(path() + ", line "), HasSubstr("quote is not closed")))
+        << line;
+  }
+}
+
+TEST_F(ConfigFile, HasQuotesAndBracketsWhereTheyBelong) {
+  EXPECT_EQ(parse_file("directory = /srv/bob's\n").directory, "/srv/bob's");
+  EXPECT_EQ(parse_file("directory = \"/srv/bob's words\" # it's his\n").directory,
+            "/srv/bob's words");
+  EXPECT_THAT(parse_file("# [section]\ncors-origin = [\"https://one.example\",\n"
+                         "  \"https://two.example\"]\nthreads = 8\n")
+                  .origins,
+              ElementsAre("https://one.example", "https://two.example"));
 }
 
 TEST_F(ConfigFile, RefusesValuesThatAreWrong) {

@@ -124,6 +124,19 @@ TEST(BuildProgram, SaysWhatItRebuilt) {
   EXPECT_THAT(run(folder, command).out, HasSubstr("1 of 12 shards rebuilt"));
 }
 
+TEST(BuildProgram, WarnsOfLookUpsThatDoNotCount) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "a\t1\nb\t2\n");
+  std::vector<std::string> command = {kBlindfuse, "build", input, "--output", folder / "db"};
+  EXPECT_THAT(run(folder, command).err, Not(HasSubstr("--lookups-per-client")));
+  EXPECT_THAT(run(folder, command).err, Not(HasSubstr("--lookups-per-client")));
+  command.insert(command.end(), {"--lookups-per-client", "7"});
+  EXPECT_THAT(run(folder, command).err,
+              HasSubstr("--lookups-per-client counts only for a new directory or with --fresh"));
+  command.emplace_back("--fresh");
+  EXPECT_THAT(run(folder, command).err, Not(HasSubstr("--lookups-per-client")));
+}
+
 TEST(BuildProgram, PrintsAReportAsJsonAlone) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", "a\tb\n");

@@ -138,6 +138,14 @@ TEST_F(BatchSchedulerTest, EndsABatchWhereTheRingEnds) {
   }
 }
 
+TEST_F(BatchSchedulerTest, RefusesWhatDoesNotFitBeforeItTakesMemory) {
+  const auto scheduler = this->scheduler(2, 3);
+  const std::string query = pack(random_query(0), kQueryBits);
+  // Responses to so many are more than any machine holds. Nothing of these queries is read.
+  const std::span<const uint8_t> too_many(bytes_of(query).data(), query.size() << 40);
+  EXPECT_THROW(scheduler->ask(too_many), QueueFull);
+}
+
 TEST_F(BatchSchedulerTest, RefusesWhatDoesNotFitAtOnce) {
   const auto scheduler = this->scheduler(2, 3);
   control_->hold();

@@ -129,9 +129,11 @@ TEST_F(ServeCommand, ServesUntilItIsToldToStop) {
 }
 
 TEST_F(ServeCommand, TakesOptionsFromTheEnvironment) {
-  const auto program = serve(
-      {path("words")}, {"BLINDFUSE_LISTEN=127.0.0.1:0", "BLINDFUSE_READY_FILE=" + path("ready"),
-                        "BLINDFUSE_QUERIES_PER_REQUEST_MAX=1"});
+  const auto program =
+      serve({path("words"), "--cors-origin", "*", "--cors-origin", "https://example.org",
+             "--cors-origin", "http://[::1]:8081"},
+            {"BLINDFUSE_LISTEN=127.0.0.1:0", "BLINDFUSE_READY_FILE=" + path("ready"),
+             "BLINDFUSE_QUERIES_PER_REQUEST_MAX=1"});
   LoopbackClient client(wait_for_url(*program));
   EXPECT_EQ(client.ask(get_request("/health/ready")).status, 200);
 }
@@ -163,6 +165,13 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
       status({path("words"), "--listen", "127.0.0.1:0", "--ready-file", path("nowhere/ready")}), 1);
   EXPECT_EQ(status({}), 2);
   EXPECT_EQ(status({path("words"), "--http-threads", "-1"}), 2);
+  for (const char* origin :
+       {"https://example.org/", "https://example.org/page", "example.org", "https://",
+        "https://Example.org", "https://example.org:", "https://*.example.org", "null"}) {
+    EXPECT_EQ(status({path("nowhere"), "--cors-origin", origin}), 2) << origin;
+    EXPECT_THAT(log(),
+                testing::HasSubstr(std::string("--cors-origin ") + origin + " is no origin"));
+  }
   EXPECT_EQ(status({path("words"), "--batch-max", "none"}), 2);
 }
 

@@ -36,6 +36,10 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
   invariant(limits.batch_max >= 1 && limits.queue_max >= 1, "batches and the queue have room");
   // A full queue beside full batches in the engine.
   slots_.resize(limits.queue_max + AnswerPipeline::kDepthMax * limits.batch_max);
+  batches_.reserve(AnswerPipeline::kDepthMax);
+  sorted_.moves.reserve(limits.batch_max);
+  sorted_.expired.reserve(slots_.size());
+  done_.reserve(limits.batch_max);
   pipeline_ = make_pipeline(engine, layout, limits, slots_.size(), tables);
   worker_ = std::thread([this] { work(); });
 }
@@ -62,6 +66,11 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
   const uint64_t query_bytes = layout_.query_bytes();
   const size_t count = queries.size() / query_bytes;
   invariant(count >= 1 && queries.size() == count * query_bytes, "whole queries, at least one");
+  {
+    // What is refused costs no memory for responses.
+    const std::lock_guard lock(mutex_);
+    check_room(count);
+  }
   auto answer = std::make_shared<PendingAnswer>(count, deadline, std::move(on_done));
   answer->responses_.resize(count * layout_.response_bytes());
   const size_t first = claim_slots(answer, count);
@@ -75,15 +84,20 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
   return answer;
 }
 
-// The first of `count` slots for one request, one after another in the ring.
-size_t BatchScheduler::claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count) {
-  const auto now = Clock::now();
-  const std::lock_guard lock(mutex_);
+// Under the lock.
+void BatchScheduler::check_room(size_t count) const {
   if (stopping_) throw SchedulerStopped("this server takes no more queries");
   if (claimed_ - running_ + count > limits_.queue_max) {
     throw QueueFull("the queue is full: " + std::to_string(limits_.queue_max) +
                     " queries may wait");
   }
+}
+
+// The first of `count` slots for one request, one after another in the ring.
+size_t BatchScheduler::claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count) {
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  check_room(count);
   const size_t first = slot_after(head_, claimed_);
   for (size_t i = 0; i < count; ++i) slots_[slot_after(first, i)] = {answer, i, false, now};
   claimed_ += count;
@@ -125,22 +139,21 @@ BatchScheduler::Next BatchScheduler::next_batch() const {
 
 // Brings those of the batch's slots that are still wanted to the front, over those that nobody
 // waits for or whose time is over.
-BatchScheduler::Sorted BatchScheduler::sort_out(Batch& batch) {
+void BatchScheduler::sort_out(Batch& batch) {
   const size_t first = slot_after(head_, running_);
-  Sorted sorted;
+  sorted_.moves.clear();
   for (size_t i = 0; i < batch.slot_count; ++i) {
     Slot& slot = slots_[first + i];
     if (batch.begun_at > slot.answer->deadline_ && slot.answer->expire()) {
-      sorted.expired.push_back(slot.answer);
+      sorted_.expired.push_back(slot.answer);
     }
     if (!slot.answer->start()) continue;
     if (observer_ != nullptr) observer_->on_waited(batch.begun_at - slot.claimed_at);
     const size_t to = batch.query_count++;
     if (to == i) continue;
-    sorted.moves.emplace_back(first + i, first + to);
+    sorted_.moves.emplace_back(first + i, first + to);
     std::swap(slot, slots_[first + to]);
   }
-  return sorted;
 }
 
 // Hands the engine the slots behind those that it has, which nobody else touches until they are
@@ -148,12 +161,13 @@ BatchScheduler::Sorted BatchScheduler::sort_out(Batch& batch) {
 void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count) {
   const size_t first = slot_after(head_, running_);
   Batch& batch = batches_.emplace_back(Batch{slot_count, 0, Clock::now()});
-  const Sorted sorted = sort_out(batch);
+  sort_out(batch);
   running_ += slot_count;
   lock.unlock();
-  for (const auto& answer : sorted.expired) answer->finish(PendingAnswer::Outcome::kExpired);
+  for (const auto& answer : sorted_.expired) answer->finish(PendingAnswer::Outcome::kExpired);
+  sorted_.expired.clear();
   try {
-    for (const auto& [from, to] : sorted.moves) pipeline_->move(from, to);
+    for (const auto& [from, to] : sorted_.moves) pipeline_->move(from, to);
     if (batch.query_count > 0) pipeline_->begin(first, batch.query_count);
   } catch (const std::exception& error) {
     batch.failed = true;
@@ -178,23 +192,23 @@ void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
     observer_->on_batch(batch.query_count, Clock::now() - batch.begun_at);
   }
   lock.lock();
-  std::vector<std::shared_ptr<PendingAnswer>> done;
   for (size_t i = 0; i < batch.slot_count; ++i) {
     Slot slot = std::exchange(slots_[slot_after(head_, i)], {});
     if (i >= batch.query_count) continue;
     slot.answer->failed_ |= batch.failed;
-    if (--slot.answer->left_ == 0) done.push_back(std::move(slot.answer));
+    if (--slot.answer->left_ == 0) done_.push_back(std::move(slot.answer));
   }
   running_ -= batch.slot_count;
   claimed_ -= batch.slot_count;
   // Starting over when nothing waits keeps a quiet server in the same few slots.
   head_ = claimed_ == 0 ? 0 : slot_after(head_, batch.slot_count);
-  batches_.pop_front();
+  batches_.erase(batches_.begin());
   lock.unlock();
-  for (const auto& answer : done) {
+  for (const auto& answer : done_) {
     answer->finish(answer->failed_ ? PendingAnswer::Outcome::kEngineFailed
                                    : PendingAnswer::Outcome::kAnswered);
   }
+  done_.clear();
   lock.lock();
 }
 

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -104,6 +103,7 @@ class BatchScheduler {
     bool failed = false;
   };
 
+  void check_room(size_t count) const;
   size_t claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count);
   size_t slot_after(size_t slot, size_t count) const { return (slot + count) % slots_.size(); }
   void work();
@@ -119,7 +119,7 @@ class BatchScheduler {
     std::vector<std::shared_ptr<PendingAnswer>> expired;
   };
   Next next_batch() const;
-  Sorted sort_out(Batch& batch);
+  void sort_out(Batch& batch);
   void begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count);
   void finish_batch(std::unique_lock<std::mutex>& lock);
   void hand_out(std::span<const uint8_t> responses, size_t count) const;
@@ -133,11 +133,15 @@ class BatchScheduler {
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // something for the worker
   std::vector<Slot> slots_;
-  size_t head_ = 0;            // the slot that is next, or first in the oldest batch
-  size_t claimed_ = 0;         // slots from head_ on that are in use
-  size_t running_ = 0;         // of these, the ones in the engine
-  std::deque<Batch> batches_;  // in the engine, the oldest first
+  size_t head_ = 0;     // the slot that is next, or first in the oldest batch
+  size_t claimed_ = 0;  // slots from head_ on that are in use
+  size_t running_ = 0;  // of these, the ones in the engine
   bool stopping_ = false;
+
+  // The worker's, which nobody would catch if it ran out of memory: their room is made beforehand.
+  std::vector<Batch> batches_;                        // in the engine, the oldest first
+  Sorted sorted_;                                     // of the batch that begins
+  std::vector<std::shared_ptr<PendingAnswer>> done_;  // with the batch that ends
   std::thread worker_;
 };
 
