@@ -59,7 +59,7 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "server for private look-ups in a published database
 A client asks for the value of one key, and the server does not learn which
 key, nor whether it exists. It takes one server, no trusted hardware, and no
-second operator who must not talk to the first.
+second, independent server.
 .
 This package has the operator's program, which builds a database from text
 files or SQLite and serves it over HTTP, a systemd unit for it, and the client.")
