@@ -114,8 +114,8 @@ python-tools: deps
 configure: deps
 	@[ -e build/build.ninja ] || cmake --preset release
 
-build: configure ## build the programs, optimized, into build/bin
-	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client
+build: configure ## build the programs, optimized, into build/bin, and the shared client library
+	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse_client_shared
 
 test: cuda-tools api-tools web-tools python-tools configure ## build everything and run every test
 	@cmake --build build --parallel $(JOBS)

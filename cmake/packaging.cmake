@@ -29,8 +29,9 @@ configure_file(${packaging}/debian/changelog.in ${packaged}/changelog.Debian @ON
 install_compressed(${packaged}/changelog.Debian changelog.Debian ${CMAKE_INSTALL_DOCDIR})
 install_compressed(${CMAKE_SOURCE_DIR}/CHANGELOG.md changelog ${CMAKE_INSTALL_DOCDIR})
 
-file(GLOB documents CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
-install(FILES ${packaging}/debian/copyright README.md ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# As in the source tree, so that links between documents lead somewhere.
+install(FILES ${packaging}/debian/copyright README.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
 install(FILES ${packaging}/systemd/gpu.conf ${packaging}/grafana/blindfuse.json ${packaging}/prometheus/alerts.yml
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES ${packaging}/nginx/blindfuse.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples RENAME nginx.conf)
@@ -58,7 +59,7 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "server for private look-ups in a published database
 A client asks for the value of one key, and the server does not learn which
 key, nor whether it exists. It takes one server, no trusted hardware, and no
-second operator who must not talk to the first.
+second, independent server.
 .
 This package has the operator's program, which builds a database from text
 files or SQLite and serves it over HTTP, a systemd unit for it, and the client.")
