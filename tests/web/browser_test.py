@@ -248,6 +248,23 @@ class ClientAlone(PageTest):
         self.assertEqual(refused["code"], "bad-input")
         self.assertIn("(connect's mode)", refused["message"])
 
+    def test_asks_for_all_keys_before_it_says_that_an_answer_cannot_be_decoded(self):
+        # Requests that stop would tell the server that a key before them lies in a shard with a damaged hint.
+        text = self.file("worker.js")
+        begun = "    const all = {values: [], costs: []};"
+        self.assertIn(begun, text)
+        page = self.visit({"worker.js": text.replace(begun, """
+          for (const path of pathsUnder(folder).filter(isFixed)) core.FS.writeFile(`${folder}/${path}`, 'damaged');
+        """ + begun)})
+        asked = []
+        page.context.on("request", lambda request: asked.append(request.url) if request.url.endswith("/queries") else None)
+        error = self.run_in(page, """
+          const client = await connect('/', {prepareAhead: 0});
+          await client.sync();
+          return failed(() => client.getMany(Array.from({length: 150}, (_, i) => 'k' + i)));""")
+        self.assertEqual(error["code"], "storage")
+        self.assertEqual(len(asked), 10)  # of 16 keys at most: 4 of each chunk of 64, and 2 of the last
+
     def test_starts_helpers_where_they_help(self):
         text = self.file("preparation.js")
         start = "this.worker = new Worker("
