@@ -35,6 +35,8 @@ class ExactBody : public BodyReceiver {
     if (skipped < bytes.size()) sink_(bytes.subspan(skipped));
   }
 
+  uint64_t bytes_max() const override { return total_; }
+
   void check_complete() const {
     if (left_ != 0) fail();
   }
@@ -65,6 +67,7 @@ class BoundedText : public BodyReceiver {
     if (bytes.size() > max_ - text_.size()) fail();
     text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
+  uint64_t bytes_max() const override { return max_; }
   std::string take() { return std::move(text_); }
 
  private:

@@ -265,6 +265,19 @@ class ClientAlone(PageTest):
         self.assertEqual(error["code"], "storage")
         self.assertEqual(len(asked), 10)  # of 16 keys at most: 4 of each chunk of 64, and 2 of the last
 
+    def test_does_not_copy_an_answer_that_is_too_long(self):
+        text = self.file("core_module.js")
+        failing = "throw {...reply.error,"
+        self.assertIn(failing, text)
+        page = self.visit({"core_module.js": text.replace(
+            failing, "reply.error.message += ` (heap: ${core.HEAPU8.length})`; " + failing)})
+        size = 32 << 20
+        page.context.route("**/v1/database", lambda route: route.fulfill(body=b" " * size, content_type="application/json"))
+        error = self.run_in(page, "return failed(() => connect('/'));")
+        self.assertEqual(error["code"], "protocol")
+        self.assertIn("is longer than 65536 bytes", error["message"])
+        self.assertLess(int(re.search(r"heap: (\d+)", error["message"])[1]), size)
+
     def test_starts_helpers_where_they_help(self):
         text = self.file("preparation.js")
         start = "this.worker = new Worker("

@@ -32,7 +32,9 @@ class WebTransport : public Transport {
                  BodyReceiver& receiver) override;
 
  private:
-  ExchangeReply send(ExchangeRequest request) const;
+  ExchangeReply send(ExchangeRequest request, const BodyReceiver& receiver) const;
+  HttpReply hand_over(const ExchangeReply& reply, BodyReceiver& receiver) const;
+  void receive(const ExchangeReply& reply, BodyReceiver& receiver) const;
   HttpReply get_in_pieces(const std::string& path, uint64_t first_byte, BodyReceiver& receiver);
 
   const std::string base_;
