@@ -278,6 +278,26 @@ class ClientAlone(PageTest):
         self.assertIn("is longer than 65536 bytes", error["message"])
         self.assertLess(int(re.search(r"heap: (\d+)", error["message"])[1]), size)
 
+    def test_stays_with_the_kind_of_database_that_it_saw_first(self):
+        numbered = build_database(options.blindfuse, VALUES, self.folder, "numbered", ["--index"])
+        page = self.visit()
+        self.run_in(page, "window.client = await connect('/', {prepareAhead: 0}); await client.sync();")
+        self.server.stop()
+        self.serve(database=numbered, port=self.server.port)
+        asked = []
+        page.context.on("request", lambda request: asked.append(request.url) if request.url.endswith("/queries") else None)
+        errors = self.run_in(page, """
+          const ask = async () => [await failed(() => client.get('1')), await failed(() => client.get('k7'))];
+          const errors = await ask();
+          const stop = new AbortController();
+          const stopped = failed(() => client.sync({signal: stop.signal}));
+          stop.abort();  // the next worker knows nothing of what there was
+          await stopped;
+          return [...errors, ...await ask()];""")
+        self.assertEqual([error["code"] for error in errors], ["protocol"] * 4)
+        self.assertIn("connect again", errors[0]["message"])
+        self.assertEqual(len(asked), 1)
+
     def test_starts_helpers_where_they_help(self):
         text = self.file("preparation.js")
         start = "this.worker = new Worker("
