@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "client/decoder.h"
+#include "client/key_copies.h"
 #include "client/report_progress.h"
 #include "src/errors.h"
 
@@ -299,8 +300,9 @@ std::vector<std::optional<std::string>> Session::get_many(std::span<const std::s
 }
 
 std::optional<std::string> Session::get(std::string_view key) {
-  const std::string one(key);
-  return std::move(get_many({&one, 1}).front());
+  KeyCopies one(1);
+  one.add(key);
+  return std::move(get_many(one.span()).front());
 }
 
 }  // namespace blindfuse
