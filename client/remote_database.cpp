@@ -164,6 +164,9 @@ std::vector<uint8_t> RemoteDatabase::ask(const EpochId& epoch, std::span<const u
 }
 
 void RemoteDatabase::throw_refusal(const HttpReply& reply) const {
+  if (reply.status == 401 && transport_->sends_api_key()) {
+    throw ServerRefusal(401, address_ + " does not know the API key that was sent; check it");
+  }
   std::string message = address_ + " answered with status " + std::to_string(reply.status);
   const std::string detail = problem_detail(reply.problem);
   if (!detail.empty()) message += ": " + detail;

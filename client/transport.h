@@ -46,6 +46,9 @@ class Transport {
   // Sends `body` as application/octet-stream.
   virtual HttpReply post(const std::string& path, std::span<const uint8_t> body,
                          BodyReceiver& receiver) = 0;
+
+  // With every request.
+  virtual bool sends_api_key() const { return false; }
 };
 
 }  // namespace blindfuse

@@ -30,6 +30,7 @@ class WebTransport : public Transport {
   HttpReply get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) override;
   HttpReply post(const std::string& path, std::span<const uint8_t> body,
                  BodyReceiver& receiver) override;
+  bool sends_api_key() const override { return !api_key_.empty(); }
 
  private:
   ExchangeReply send(ExchangeRequest request, const BodyReceiver& receiver) const;
