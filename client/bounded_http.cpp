@@ -145,7 +145,11 @@ class BoundedStream : public httplib::Stream {
       const int ready = poll(&polled, 1, std::min(timeout_ms, kWaitSliceMs));
       if (ready > 0) return true;
       if (ready < 0 && errno != EINTR) return false;
-      if (!may_go_on() || steady_clock::now() >= give_up) return false;
+      if (!may_go_on()) return false;
+      if (steady_clock::now() >= give_up) {
+        patience_.timed_out = true;
+        return false;
+      }
     }
   }
 

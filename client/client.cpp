@@ -1,15 +1,20 @@
 #include <blindfuse/client.h>
 
+#include <charconv>
+#include <limits>
 #include <utility>
 
 #include "client/api_key.h"
 #include "client/http_transport.h"
+#include "client/key_copies.h"
+#include "client/secret.h"
 #include "client/shared_session.h"
 
 namespace blindfuse {
 namespace {
 
 constexpr unsigned kThreadsMax = 1024;
+constexpr size_t kDigitsMax = std::numeric_limits<uint64_t>::digits10 + 1;
 
 DatabaseInfo info_of(const DatabaseDescription& database) {
   const Layout& layout = database.layout();
@@ -82,8 +87,9 @@ void Client::prepare(size_t count, std::stop_token stop) {
 size_t Client::prepared_count() const { return session_->prepared_count(); }
 
 std::optional<std::string> Client::get(std::string_view key, std::stop_token stop) {
-  const std::string one(key);
-  return std::move(look_up({&one, 1}, std::move(stop)).front().value);
+  KeyCopies one(1);
+  one.add(key);
+  return std::move(look_up(one.span(), std::move(stop)).front().value);
 }
 
 std::optional<std::string> Client::get(uint64_t i, std::stop_token stop) {
@@ -102,9 +108,13 @@ std::vector<Answer> Client::look_up(std::span<const std::string> keys, std::stop
 }
 
 std::vector<Answer> Client::look_up(std::span<const uint64_t> entries, std::stop_token stop) {
-  std::vector<std::string> keys;
-  for (const uint64_t i : entries) keys.push_back(std::to_string(i));
-  return session_->look_up(keys, KeyForm::kNumber, stop);
+  KeyCopies keys(entries.size());
+  SecretBuffer<char> digits(kDigitsMax);
+  char* const begin = digits.span().data();
+  for (const uint64_t i : entries) {
+    keys.add({begin, std::to_chars(begin, begin + digits.size(), i).ptr});
+  }
+  return session_->look_up(keys.span(), KeyForm::kNumber, stop);
 }
 
 DatabaseInfo Client::database(std::stop_token stop) {

@@ -51,26 +51,50 @@ std::optional<uint64_t> number_in(const std::string& text) {
   return number;
 }
 
+// How a request came to nothing.
+struct Failure {
+  httplib::Error error = httplib::Error::Unknown;
+  bool timed_out = false;
+  bool has_head = false;               // of an answer
+  long certificate_fault = X509_V_OK;  // as OpenSSL sees it, which does not look at the name
+};
+
+std::string certificate_trouble(const std::string& at, const HttpOptions& options, long fault) {
+  const std::string certificate = "the certificate of " + at;
+  if (fault == X509_V_OK) return certificate + " is for another name; check the address";
+  return certificate + " is not trusted (" + X509_verify_cert_error_string(fault) + "); " +
+         (options.ca_file.empty() ? "name the file of its authority with --ca-file"
+                                  : "is the file named with --ca-file that of its authority?");
+}
+
 [[noreturn]] void throw_connection_trouble(const Url& url, const HttpOptions& options,
-                                           httplib::Error error) {
+                                           const Failure& failure) {
   const std::string at = url.text();
-  switch (error) {
+  switch (failure.error) {
     case httplib::Error::Connection:
       throw ConnectionTrouble("cannot connect to " + at +
                               ": check the address, and that the server runs");
     case httplib::Error::ConnectionTimeout:
       throw ConnectionTrouble("cannot connect to " + at + ": no answer; check the address");
     case httplib::Error::SSLServerVerification:
-      throw ConnectionTrouble("the certificate of " + at +
-                              " is not trusted; name the file of its authority with --ca-file");
+      throw ConnectionTrouble(certificate_trouble(at, options, failure.certificate_fault));
     case httplib::Error::SSLConnection:
     case httplib::Error::SSLLoadingCerts:
       throw ConnectionTrouble("no TLS connection to " + at +
                               ": is it an https server, and the certificates' file right?");
     default:
-      throw ConnectionTrouble("the connection to " + at + " broke, or nothing came for " +
-                              std::to_string(options.timeout.count()) + " s; try again later");
+      break;
   }
+  if (failure.timed_out) {
+    throw ConnectionTrouble("nothing came for " + std::to_string(options.timeout.count()) +
+                            " s from " + at + "; try again later");
+  }
+  if (failure.has_head) {
+    throw ConnectionTrouble("the connection to " + at + " broke; try again later");
+  }
+  throw ConnectionTrouble("the connection to " + at + " closed, and no HTTP answer came: is it " +
+                          (url.secure ? "" : "https, or ") +
+                          "another service? If not, try again later");
 }
 
 }  // namespace
@@ -166,7 +190,7 @@ HttpReply HttpTransport::send(httplib::Request& request, BodyReceiver& receiver)
     return refused_ == nullptr;
   };
   const SigpipeBlocked blocked;
-  patience_.head_too_long = patience_.told_to_stop = false;
+  patience_.told_to_stop = patience_.timed_out = patience_.head_too_long = false;
   refused_ = nullptr;
   const httplib::Result result = client_->send(request);
   if (refused_) std::rethrow_exception(std::exchange(refused_, nullptr));
@@ -176,7 +200,15 @@ HttpReply HttpTransport::send(httplib::Request& request, BodyReceiver& receiver)
         "what answers at " + url_.text() +
         " sends too long a status line or header lines: is it the right server?");
   }
-  if (!result && !cut) throw_connection_trouble(url_, options_, result.error());
+  if (!result && !cut) {
+    const auto* const secure = dynamic_cast<const httplib::SSLClient*>(client_.get());
+    throw_connection_trouble(
+        url_, options_,
+        {.error = result.error(),
+         .timed_out = patience_.timed_out,
+         .has_head = reply.status != 0,
+         .certificate_fault = secure != nullptr ? secure->get_openssl_verify_result() : X509_V_OK});
+  }
   return reply;
 }
 

@@ -190,6 +190,9 @@ void run_get(Settings& settings) {
   if (!from_input) {
     getter.get(settings.keys);
   } else {
+    if (isatty(STDIN_FILENO) != 0) {
+      std::fputs("keys from standard input, one a line; end with Ctrl-D\n", stderr);
+    }
     // Four thirds and padding for base64, twice for hex.
     LineInput input(STDIN_FILENO, 2 * kKeyBytesMax + 4);
     for (auto lines = input.next(keys_at_once); !lines.empty(); lines = input.next(keys_at_once)) {
@@ -221,10 +224,15 @@ void run_sync(Settings& settings) {
     return;
   }
   const std::string part = client.database().mode == "packed" ? "mask" : "hint";
+  const bool with_table =
+      result.bytes_fetched > result.hint_bytes / result.part_count * result.shards_fetched;
+  std::string fetched;
+  if (result.bytes_fetched > 0) {
+    fetched = " (" + human_bytes(result.bytes_fetched) + (with_table ? " with the table)" : ")");
+  }
   print("epoch " + result.epoch.substr(0, 16) + ": " + std::to_string(result.shards_fetched) +
-        " of " + counted(result.part_count, part) + " fetched (" +
-        human_bytes(result.bytes_fetched) + "); all " + part + "s are " +
-        human_bytes(result.hint_bytes) + "\n");
+        " of " + counted(result.part_count, part) + " fetched" + fetched + "; all " + part +
+        "s are " + human_bytes(result.hint_bytes) + "\n");
 }
 
 void add_common_options(CLI::App& command, Settings& settings) {

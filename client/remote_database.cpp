@@ -35,6 +35,8 @@ class ExactBody : public BodyReceiver {
     if (skipped < bytes.size()) sink_(bytes.subspan(skipped));
   }
 
+  uint64_t bytes_max() const override { return total_; }
+
   void check_complete() const {
     if (left_ != 0) fail();
   }
@@ -65,6 +67,7 @@ class BoundedText : public BodyReceiver {
     if (bytes.size() > max_ - text_.size()) fail();
     text_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
+  uint64_t bytes_max() const override { return max_; }
   std::string take() { return std::move(text_); }
 
  private:
@@ -161,6 +164,9 @@ std::vector<uint8_t> RemoteDatabase::ask(const EpochId& epoch, std::span<const u
 }
 
 void RemoteDatabase::throw_refusal(const HttpReply& reply) const {
+  if (reply.status == 401 && transport_->sends_api_key()) {
+    throw ServerRefusal(401, address_ + " does not know the API key that was sent; check it");
+  }
   std::string message = address_ + " answered with status " + std::to_string(reply.status);
   const std::string detail = problem_detail(reply.problem);
   if (!detail.empty()) message += ": " + detail;

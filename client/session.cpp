@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "client/decoder.h"
+#include "client/key_copies.h"
 #include "client/report_progress.h"
 #include "src/errors.h"
 
@@ -96,7 +97,9 @@ SyncResult Session::sync(bool verify) {
 
 void Session::sync_once(bool verify, SyncResult& result) {
   const std::string manifest = take_manifest();
-  check_limits(parse_manifest(manifest).manifest.layout);
+  const Layout layout = parse_manifest(manifest).manifest.layout;
+  check_kind(layout.kind);
+  check_limits(layout);
   use(cache_.sync(remote_, manifest, verify, options_.progress, result));
 }
 
@@ -112,6 +115,16 @@ void Session::use(DatabaseDescription database) {
   });
   preparation_.reset();
   database_ = std::move(database);
+}
+
+void Session::check_kind(DatabaseKind kind) {
+  if (!kind_) kind_ = kind;
+  if (*kind_ == kind) return;
+  const bool was_keyword = *kind_ == DatabaseKind::kKeyword;
+  throw ProtocolViolation("the server at " + remote_.address() + " had " +
+                          (was_keyword ? "a keyword database and now has an index database"
+                                       : "an index database and now has a keyword database") +
+                          ": when that is meant to be, make a new client");
 }
 
 void Session::check_limits(const Layout& layout) const {
@@ -130,6 +143,7 @@ const DatabaseDescription& Session::database() {
   std::string manifest = take_manifest();
   const ParsedManifest wanted = parse_manifest(manifest);
   if (auto stored = cache_.stored(); stored && stored->epoch() == wanted.epoch) {
+    check_kind(wanted.manifest.layout.kind);
     check_limits(wanted.manifest.layout);
     use(std::move(*stored));
   } else {
@@ -229,16 +243,6 @@ void Session::ask(Batch& batch) {
   }
 }
 
-void Session::sync_within_look_up() {
-  const DatabaseKind kind = database_->layout().kind;
-  sync();
-  if (database_->layout().kind == kind) return;
-  // What is a key in the one kind may be none in the other: whether a query follows would tell.
-  throw BadInput("the server at " + remote_.address() +
-                 " changed from a keyword to an index database or back in the middle of a look-up;"
-                 " look at what it serves and ask again");
-}
-
 std::vector<Session::Batch> Session::ask_all(std::span<const std::string> keys) {
   std::vector<Batch> batches;
   Attempts attempts(options_.progress);
@@ -252,7 +256,7 @@ std::vector<Session::Batch> Session::ask_all(std::span<const std::string> keys) 
       continue;
     } catch (const EpochGone&) {
       if (!attempts.may_sync()) throw;
-      sync_within_look_up();
+      sync();
       // What was answered belongs to hints that are gone.
       batches.clear();
       at = 0;
@@ -296,8 +300,9 @@ std::vector<std::optional<std::string>> Session::get_many(std::span<const std::s
 }
 
 std::optional<std::string> Session::get(std::string_view key) {
-  const std::string one(key);
-  return std::move(get_many({&one, 1}).front());
+  KeyCopies one(1);
+  one.add(key);
+  return std::move(get_many(one.span()).front());
 }
 
 }  // namespace blindfuse

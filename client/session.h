@@ -31,7 +31,8 @@ namespace blindfuse {
 // up a prepared one, answered or not: a request is repeated (a few times when the server is busy)
 // with new queries. When the epoch changes in a look-up, all its keys are asked for again, once.
 // What the server sees never depends on a key: all requests of a look-up are sent before the first
-// answer is decoded.
+// answer is decoded. So a session is for a keyword database or for an index one, whichever it saw
+// first: what is a key in the one may be none in the other, and whether a query follows would tell.
 class Session {
  public:
   // Checks that the server answers with a manifest. `address` names the server in messages and in
@@ -75,13 +76,13 @@ class Session {
   void sync_once(bool verify, SyncResult& result);
   std::string take_manifest();
   void use(DatabaseDescription database);
+  void check_kind(DatabaseKind kind);
   void check_limits(const Layout& layout) const;
   size_t request_size();
   Pooled take_prepared();
   Batch encrypt(std::span<const std::string> keys);
   void ask(Batch& batch);
   std::vector<Batch> ask_all(std::span<const std::string> keys);
-  void sync_within_look_up();
   void decode_batch(Batch batch, std::span<Answer> answers);
 
   ClientOptions options_;
@@ -89,6 +90,7 @@ class Session {
   RemoteDatabase remote_;
   HintCache cache_;
   std::optional<std::string> manifest_text_;  // fetched, and not yet used
+  std::optional<DatabaseKind> kind_;          // of the first database there was
   std::optional<DatabaseDescription> database_;
   std::optional<QueryPreparation> preparation_;  // for database_, once a query was wanted
   std::deque<Pooled> prepared_;

@@ -5,19 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/secret.h"
-#include "src/errors.h"
-
 namespace blindfuse {
-
-SharedSession::Keys::~Keys() {
-  for (std::string& text : texts_) wipe_memory(text.data(), text.size());
-}
-
-void SharedSession::Keys::append(std::span<const std::string> keys) {
-  invariant(texts_.capacity() - texts_.size() >= keys.size(), "there is room for the keys");
-  texts_.insert(texts_.end(), keys.begin(), keys.end());
-}
 
 SharedSession::Turn::Turn(SharedSession& shared, const std::stop_token& stop) : shared_(shared) {
   shared_.check_process();
@@ -144,7 +132,7 @@ void SharedSession::ask_for(const LookUps& batch) {
   LookUps good;
   size_t count = 0;
   for (const std::shared_ptr<LookUp>& look_up : batch) count += look_up->keys.span().size();
-  Keys keys(count);
+  KeyCopies keys(count);
   for (const std::shared_ptr<LookUp>& look_up : batch) {
     try {
       check(*look_up);

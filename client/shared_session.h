@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "client/key_copies.h"
 #include "client/session.h"
 
 namespace blindfuse {
@@ -56,28 +57,13 @@ class SharedSession {
   size_t prepared_count() const { return prepared_count_; }
 
  private:
-  // Copies of keys, wiped.
-  class Keys {
-   public:
-    // Room for `count` keys: to grow would leave copies behind.
-    explicit Keys(size_t count) { texts_.reserve(count); }
-    ~Keys();
-    Keys(const Keys&) = delete;
-    Keys& operator=(const Keys&) = delete;
-    void append(std::span<const std::string> keys);
-    std::span<const std::string> span() const { return texts_; }
-
-   private:
-    std::vector<std::string> texts_;
-  };
-
   // One call, and what came of it.
   struct LookUp {
     LookUp(std::span<const std::string> asked, KeyForm form_of_keys)
         : keys(asked.size()), form(form_of_keys) {
       keys.append(asked);
     }
-    Keys keys;
+    KeyCopies keys;
     const KeyForm form;
     bool is_done = false;
     bool is_abandoned = false;  // its thread was told to stop while another thread asked for it

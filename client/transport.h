@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,8 @@ class BodyReceiver {
   // it does.
   virtual void begin(int status, std::optional<uint64_t> length) = 0;
   virtual void receive(std::span<const uint8_t> bytes) = 0;
+  // A longer body is refused: a transport that gets bodies whole need not copy one.
+  virtual uint64_t bytes_max() const { return std::numeric_limits<uint64_t>::max(); }
 };
 
 // One server. One thread at a time. Paths begin with a slash and are relative to the server's
@@ -43,6 +46,9 @@ class Transport {
   // Sends `body` as application/octet-stream.
   virtual HttpReply post(const std::string& path, std::span<const uint8_t> body,
                          BodyReceiver& receiver) = 0;
+
+  // With every request.
+  virtual bool sends_api_key() const { return false; }
 };
 
 }  // namespace blindfuse

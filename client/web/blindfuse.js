@@ -9,7 +9,7 @@
 // security policy, if it has one.
 
 import {buildId} from './build_id.js';
-import {BadInputError, CancelledError, ConnectionError, MachineError, errorOf} from './errors.js';
+import {BadInputError, CancelledError, ConnectionError, MachineError, ProtocolError, errorOf} from './errors.js';
 
 export * from './errors.js';
 
@@ -159,6 +159,7 @@ class Client {
   #connected = null; // settles when #connection can be asked
   #isClosed = false;
   #info = null;
+  #kind = null; // of the first database there was
   #preparedCount = 0;
   #storage = {kind: 'memory', reason: null};
 
@@ -235,7 +236,7 @@ class Client {
   }
 
   async #lookUp(keys, inspect, signal) {
-    const bytes = keys.map((key) => bytesOfKey(key, this.#info.kind));
+    const bytes = keys.map((key) => bytesOfKey(key, this.#kind));
     return this.#ask({op: 'lookUp', keys: bytes, inspect}, signal);
   }
 
@@ -251,10 +252,19 @@ class Client {
       if (!this.#connection || this.#connection.failure) this.#connect();
       const connection = this.#connection;
       await this.#connected;
+      this.#checkKind();
       return message ? await connection.request(message) : undefined;
     } finally {
       signal?.removeEventListener('abort', stop);
     }
+  }
+
+  // A worker's own client does the same, but another worker begins anew. What is a key in the one kind may be none in
+  // the other: whether a query follows would tell the server.
+  #checkKind() {
+    if (this.#info.kind === this.#kind) return;
+    throw new ProtocolError('protocol', `the server at ${this.#url} had a database of the kind ${this.#kind} and now has`
+      + ` one of the kind ${this.#info.kind}: when that is meant to be, connect again, or reload the page`);
   }
 
   #connect() {
@@ -268,7 +278,10 @@ class Client {
   }
 
   #hear({info, prepared, storage, progress}) {
-    if (info) this.#info = Object.freeze(info);
+    if (info) {
+      this.#info = Object.freeze(info);
+      this.#kind ??= info.kind;
+    }
     if (prepared !== undefined) this.#preparedCount = prepared;
     if (storage) this.#storage = storage;
     if (progress) this.#options.onProgress?.(progress);

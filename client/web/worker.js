@@ -101,6 +101,10 @@ function values(reply) {
   return {values: found, costs: reply.costs, query: inspected[0], response: inspected[1]};
 }
 
+// Whether what a look-up failed with may have come of decoding, when its requests had been sent. How many requests
+// follow must not depend on that.
+const mayDependOnKeys = (error) => ['storage', 'machine'].includes(reportOf(error).code) && !isDead;
+
 const operations = {
   async connect({url, apiKey, mode, storage, prepareAhead, hintBytesMax, transferBytesMax}) {
     const module = await compileCore();
@@ -135,16 +139,23 @@ const operations = {
     // What the server is sent must not depend on a later key that can be none.
     if (keys.length > chunkKeys) call({op: 'checkKeys'}, keys);
     const all = {values: [], costs: []};
+    let firstError = null;
     for (let at = 0; at < keys.length; at += chunkKeys) {
       const chunk = keys.slice(at, at + chunkKeys);
       if (prepared < chunk.length) await prepare(chunk.length - prepared);
-      const reply = call({op: 'lookUp', inspect}, chunk);
-      const {values: found, costs, query, response} = values(reply);
-      reply.bytes.fill(0);
-      all.values.push(...found);
-      all.costs.push(...costs);
-      Object.assign(all, {query, response});
+      try {
+        const reply = call({op: 'lookUp', inspect}, chunk);
+        const {values: found, costs, query, response} = values(reply);
+        reply.bytes.fill(0);
+        all.values.push(...found);
+        all.costs.push(...costs);
+        Object.assign(all, {query, response});
+      } catch (error) {
+        if (!mayDependOnKeys(error)) throw error;
+        firstError ??= error;
+      }
     }
+    if (firstError !== null) throw firstError;
     hasAnswered = true;
     return {...all, info, prepared};
   },

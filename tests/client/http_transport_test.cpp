@@ -24,7 +24,9 @@
 namespace blindfuse {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class HttpTransportTest : public testing::Test {
  protected:
@@ -155,7 +157,8 @@ TEST_F(HttpTransportTest, AServerThatHangsIsGivenUp) {
   HttpFakeServer server(fake_, "", std::move(http));
   ClientOptions options;
   options.http.timeout = std::chrono::seconds(1);
-  EXPECT_THAT(failure<ConnectionTrouble>(server.url(), options), HasSubstr("1 s"));
+  EXPECT_THAT(failure<ConnectionTrouble>(server.url(), options),
+              HasSubstr("nothing came for 1 s from " + server.url()));
 }
 
 TEST_F(HttpTransportTest, AConnectionThatTheServerClosedWhenIdleIsOpenedAgain) {
@@ -289,6 +292,29 @@ TEST_F(HttpTransportTest, HeadsWithinTheLimitsAreRead) {
                          "\r\nX: " + std::string(8000, 'b') + "\r\n" + repeated("Y: z\r\n", 1000) +
                          "Content-Length: 11\r\n\r\n" + body);
   EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("no manifest"));
+}
+
+TEST_F(HttpTransportTest, WhatIsNoHttpIsToldFromAConnectionThatBreaks) {
+  for (const std::string& answer : {std::string(), std::string("\x15\x03\x01\x00\x02\x02\x46", 7),
+                                    std::string("220 mail.example ESMTP\r\n")}) {
+    const RawServer server(answer);
+    EXPECT_THAT(failure<ConnectionTrouble>(server.url()), HasSubstr("is it https, or another"));
+  }
+  const RawServer server("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{");
+  EXPECT_THAT(failure<ConnectionTrouble>(server.url()),
+              AllOf(HasSubstr("broke; try again"), Not(HasSubstr("https"))));
+}
+
+TEST_F(HttpTransportTest, AKeyThatTheServerDoesNotKnowIsToldFromNone) {
+  auto http = std::make_unique<httplib::Server>();
+  http->Get("/v1/database",
+            [](const httplib::Request&, httplib::Response& response) { response.status = 401; });
+  HttpFakeServer server(fake_, "", std::move(http));
+  EXPECT_THAT(failure<ServerRefusal>(server.url()), HasSubstr("--api-key-file"));
+  ClientOptions options;
+  options.http.api_key = "abc";
+  EXPECT_THAT(failure<ServerRefusal>(server.url(), options),
+              HasSubstr("does not know the API key that was sent"));
 }
 
 TEST_F(HttpTransportTest, OneConnectionServesManyRequests) {
@@ -428,12 +454,12 @@ TEST_F(HttpTransportTest, TellsItsCallerThatItWaits) {
   EXPECT_GT(waited, 0);
 }
 
-// A key and a certificate for 127.0.0.1, signed with itself.
+// A key and a certificate for this name, signed with itself.
 struct SelfSigned {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* certificate = X509_new();
 
-  SelfSigned() {
+  explicit SelfSigned(const char* alternative_name = "IP:127.0.0.1") {
     X509_set_version(certificate, 2);
     ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
     X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
@@ -444,7 +470,7 @@ struct SelfSigned {
     X509_set_issuer_name(certificate, name);
     X509_set_pubkey(certificate, key);
     X509_EXTENSION* const address =
-        X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, "IP:127.0.0.1");
+        X509V3_EXT_conf_nid(nullptr, nullptr, NID_subject_alt_name, alternative_name);
     X509_add_ext(certificate, address, -1);
     X509_EXTENSION_free(address);
     X509_sign(certificate, key, EVP_sha256());
@@ -471,6 +497,21 @@ TEST_F(HttpTransportTest, HttpsNeedsACertificateThatIsTrusted) {
   EXPECT_THAT(failure<BadInput>(url, options), HasSubstr("ca.pem"));
   self_signed.write(options.http.ca_file);
   EXPECT_EQ(connect(url, options).get(key_), value_);
+}
+
+TEST_F(HttpTransportTest, ACertificateForAnotherNameIsToldFromOneThatIsNotTrusted) {
+  const SelfSigned self_signed("DNS:elsewhere.example");
+  const SelfSigned other;
+  HttpFakeServer server(
+      fake_, "", std::make_unique<httplib::SSLServer>(self_signed.certificate, self_signed.key));
+  const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
+  ClientOptions options;
+  options.http.ca_file = scratch_.path() / "ca.pem";
+  self_signed.write(options.http.ca_file);
+  EXPECT_THAT(failure<ConnectionTrouble>(url, options), HasSubstr("is for another name"));
+  other.write(options.http.ca_file);
+  EXPECT_THAT(failure<ConnectionTrouble>(url, options),
+              AllOf(HasSubstr("is not trusted"), HasSubstr("the file named with --ca-file")));
 }
 
 }  // namespace

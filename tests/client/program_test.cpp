@@ -93,6 +93,19 @@ TEST_F(ClientProgram, ReadsKeysFromStandardInput) {
   EXPECT_EQ(run("get " + server.url(), "").out, "");
 }
 
+TEST_F(ClientProgram, SaysOnATerminalThatItReadsKeys) {
+  HttpFakeServer server(fake_);
+  const std::string told = "keys from standard input, one a line";
+  EXPECT_EQ(run("get " + server.url()).err, "");
+  const std::string program = std::string(BLINDFUSE_BINARY_DIR) + "/blindfuse-client";
+  const std::filesystem::path out = scratch_.path() / "out";
+  const std::string command = "BLINDFUSE_CACHE=" + (scratch_.path() / "cache").string() +
+                              " script -qec '" + program + " get " + server.url() +
+                              "' /dev/null </dev/null >" + out.string() + " 2>&1";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(contents(out), HasSubstr(told));
+}
+
 TEST_F(ClientProgram, TakesKeysInAnyEncoding) {
   HttpFakeServer server(fake_);
   EXPECT_EQ(run("get --key-encoding hex " + server.url() + " " + key_hex(4)).out, value(4) + "\n");
@@ -143,7 +156,11 @@ TEST_F(ClientProgram, SyncsAndSaysSo) {
   EXPECT_EQ(first[0]["bytes_fetched"], 2 * 52'003 + 2 * 112);
   EXPECT_GT(first[0]["seconds"], 0.0);
   EXPECT_EQ(json_lines(run("sync --json " + server.url()).out).at(0)["shards_fetched"], 0);
-  EXPECT_THAT(run("sync --verify " + server.url()).out, HasSubstr("0 of 2 hints"));
+  EXPECT_THAT(run("sync --verify " + server.url()).out,
+              HasSubstr("0 of 2 hints fetched; all hints are 104.0 kB"));
+  std::filesystem::remove_all(scratch_.path() / "cache");
+  EXPECT_THAT(run("sync " + server.url()).out,
+              HasSubstr("2 of 2 hints fetched (104.2 kB with the table)"));
 }
 
 TEST_F(ClientProgram, SpeaksOfMasksWhereResponsesArePacked) {

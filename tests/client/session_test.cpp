@@ -229,10 +229,28 @@ TEST_F(SessionTest, AnEpochThatGoesInTheMiddleIsAskedForFromTheBeginning) {
 TEST_F(SessionTest, ADatabaseThatBecomesOneOfAnotherKindIsNotAsked) {
   Session session = this->session();
   session.sync();
+  const ServedDatabase original = server_.database;
   server_.database = ServedDatabase::from_vectors("database_index.json");
-  EXPECT_THROW(session.get("12"), BadInput);
-  EXPECT_EQ(server_.count("/queries"), 1u);
-  EXPECT_TRUE(session.get("12"));
+  // Of all keys the same is seen: also of those that can be none in the other kind.
+  size_t asked = 0;
+  for (const char* key : {"12", "twelve", "12"}) {
+    EXPECT_THROW(session.get(key), ProtocolViolation) << key;
+    EXPECT_EQ(server_.count("/queries"), ++asked);
+  }
+  EXPECT_THROW(session.sync(), ProtocolViolation);
+  EXPECT_EQ(server_.count("/hint?"), 1u);
+  server_.database = original;
+  EXPECT_EQ(session.get(key(0)), value(0));
+}
+
+TEST_F(SessionTest, TheKindOfADatabaseThatWasNeverUsedIsRemembered) {
+  Session session = this->session();
+  server_.database = ServedDatabase::from_vectors("database_index.json");
+  EXPECT_THROW(session.prepare(1), ProtocolViolation);
+  EXPECT_THROW(session.get("12"), ProtocolViolation);
+  EXPECT_THROW(session.sync(), ProtocolViolation);
+  EXPECT_EQ(server_.count("/queries"), 0u);
+  EXPECT_EQ(server_.count("/hint?"), 0u);
 }
 
 TEST_F(SessionTest, AllRequestsAreSentBeforeAnyAnswerIsDecoded) {

@@ -248,6 +248,56 @@ class ClientAlone(PageTest):
         self.assertEqual(refused["code"], "bad-input")
         self.assertIn("(connect's mode)", refused["message"])
 
+    def test_asks_for_all_keys_before_it_says_that_an_answer_cannot_be_decoded(self):
+        # Requests that stop would tell the server that a key before them lies in a shard with a damaged hint.
+        text = self.file("worker.js")
+        begun = "    const all = {values: [], costs: []};"
+        self.assertIn(begun, text)
+        page = self.visit({"worker.js": text.replace(begun, """
+          for (const path of pathsUnder(folder).filter(isFixed)) core.FS.writeFile(`${folder}/${path}`, 'damaged');
+        """ + begun)})
+        asked = []
+        page.context.on("request", lambda request: asked.append(request.url) if request.url.endswith("/queries") else None)
+        error = self.run_in(page, """
+          const client = await connect('/', {prepareAhead: 0});
+          await client.sync();
+          return failed(() => client.getMany(Array.from({length: 150}, (_, i) => 'k' + i)));""")
+        self.assertEqual(error["code"], "storage")
+        self.assertEqual(len(asked), 10)  # of 16 keys at most: 4 of each chunk of 64, and 2 of the last
+
+    def test_does_not_copy_an_answer_that_is_too_long(self):
+        text = self.file("core_module.js")
+        failing = "throw {...reply.error,"
+        self.assertIn(failing, text)
+        page = self.visit({"core_module.js": text.replace(
+            failing, "reply.error.message += ` (heap: ${core.HEAPU8.length})`; " + failing)})
+        size = 32 << 20
+        page.context.route("**/v1/database", lambda route: route.fulfill(body=b" " * size, content_type="application/json"))
+        error = self.run_in(page, "return failed(() => connect('/'));")
+        self.assertEqual(error["code"], "protocol")
+        self.assertIn("is longer than 65536 bytes", error["message"])
+        self.assertLess(int(re.search(r"heap: (\d+)", error["message"])[1]), size)
+
+    def test_stays_with_the_kind_of_database_that_it_saw_first(self):
+        numbered = build_database(options.blindfuse, VALUES, self.folder, "numbered", ["--index"])
+        page = self.visit()
+        self.run_in(page, "window.client = await connect('/', {prepareAhead: 0}); await client.sync();")
+        self.server.stop()
+        self.serve(database=numbered, port=self.server.port)
+        asked = []
+        page.context.on("request", lambda request: asked.append(request.url) if request.url.endswith("/queries") else None)
+        errors = self.run_in(page, """
+          const ask = async () => [await failed(() => client.get('1')), await failed(() => client.get('k7'))];
+          const errors = await ask();
+          const stop = new AbortController();
+          const stopped = failed(() => client.sync({signal: stop.signal}));
+          stop.abort();  // the next worker knows nothing of what there was
+          await stopped;
+          return [...errors, ...await ask()];""")
+        self.assertEqual([error["code"] for error in errors], ["protocol"] * 4)
+        self.assertIn("connect again", errors[0]["message"])
+        self.assertEqual(len(asked), 1)
+
     def test_starts_helpers_where_they_help(self):
         text = self.file("preparation.js")
         start = "this.worker = new Worker("

@@ -35,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/key_copies.h"
 #include "client/secret.h"
 #include "client/session.h"
 #include "client/url.h"
@@ -81,7 +82,7 @@ class Core {
     if (!session_) throw std::logic_error("connect comes first");
     if (op == "sync") return sync(request.at("verify"));
     if (op == "checkKeys") {
-      session_->check_keys(keys_of(request, keys));
+      session_->check_keys(keys_of(request, keys).span());
       return json::object();
     }
     if (op == "lookUp") return look_up(request, keys, bytes);
@@ -190,13 +191,13 @@ class Core {
     return json::object();
   }
 
-  static std::vector<std::string> keys_of(const json& request,
-                                          std::span<const uint8_t> bytes_of_keys) {
-    std::vector<std::string> keys;
-    for (const size_t size : request.at("keys").get<std::vector<size_t>>()) {
+  static KeyCopies keys_of(const json& request, std::span<const uint8_t> bytes_of_keys) {
+    const auto sizes = request.at("keys").get<std::vector<size_t>>();
+    KeyCopies keys(sizes.size());
+    for (const size_t size : sizes) {
       invariant(size <= bytes_of_keys.size(), "the keys are there");
       const auto key = bytes_of_keys.first(size);
-      keys.emplace_back(key.begin(), key.end());
+      keys.add({reinterpret_cast<const char*>(key.data()), key.size()});
       bytes_of_keys = bytes_of_keys.subspan(size);
     }
     return keys;
@@ -204,9 +205,9 @@ class Core {
 
   json look_up(const json& request, std::span<const uint8_t> bytes_of_keys,
                std::vector<uint8_t>& bytes) {
-    const std::vector<std::string> keys = keys_of(request, bytes_of_keys);
+    const KeyCopies keys = keys_of(request, bytes_of_keys);
     last_.keep_bodies = request.at("inspect");
-    const std::vector<Answer> answers = session_->look_up(keys);
+    const std::vector<Answer> answers = session_->look_up(keys.span());
     size_t bytes_max = last_.query.size() + last_.response.size();
     for (const Answer& answer : answers) bytes_max += answer.value ? answer.value->size() : 0;
     bytes.reserve(bytes_max);  // growing would leave copies behind

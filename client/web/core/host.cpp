@@ -10,7 +10,7 @@
 // clang-format off
 EM_JS(int, blindfuse_host_exchange,
       (const char* method, const char* url, const char* range, const char* api_key,
-       const uint8_t* body, size_t size), {
+       const uint8_t* body, size_t size, double body_bytes_max, double problem_bytes_max), {
   const reply = Module["exchange"]({
     method: UTF8ToString(method),
     url: UTF8ToString(url),
@@ -18,12 +18,16 @@ EM_JS(int, blindfuse_host_exchange,
     apiKey: UTF8ToString(api_key),
     body: size ? HEAPU8.subarray(body >>> 0, (body >>> 0) + size).slice() : null
   });
+  const came = reply.body || new Uint8Array(0);
+  const succeeded = reply.status === 200 || reply.status === 206;
+  const most = succeeded ? body_bytes_max : problem_bytes_max;
   const utf8 = new TextEncoder();
   Module["reply"] = [
     utf8.encode(reply.error || ""), utf8.encode(reply.contentType || ""),
     utf8.encode(reply.retryAfter || ""), utf8.encode(reply.contentRange || ""),
-    reply.body || new Uint8Array(0)
+    came.subarray(0, Math.min(most, came.length))
   ];
+  Module["replyBytes"] = came.length;
   return reply.status;
 });
 
@@ -33,6 +37,8 @@ EM_JS(void, blindfuse_host_reply_take, (int part, uint8_t* to), {
   HEAPU8.set(Module["reply"][part], to >>> 0);
   Module["reply"][part] = null;
 });
+
+EM_JS(double, blindfuse_host_reply_bytes, (), { return Module["replyBytes"]; });
 
 EM_JS(void, blindfuse_host_progress, (int stage, double done, double total), {
   Module["progress"](stage, done, total);
@@ -53,9 +59,11 @@ Bytes take_part(int part) {
 
 ExchangeReply exchange(const ExchangeRequest& request) {
   ExchangeReply reply;
-  reply.status =
-      blindfuse_host_exchange(request.method.c_str(), request.url.c_str(), request.range.c_str(),
-                              request.api_key.c_str(), request.body.data(), request.body.size());
+  reply.status = blindfuse_host_exchange(
+      request.method.c_str(), request.url.c_str(), request.range.c_str(), request.api_key.c_str(),
+      request.body.data(), request.body.size(), static_cast<double>(request.body_bytes_max),
+      static_cast<double>(request.problem_bytes_max));
+  reply.body_bytes = static_cast<uint64_t>(blindfuse_host_reply_bytes());
   reply.error = take_part<std::string>(0);
   reply.content_type = take_part<std::string>(1);
   reply.retry_after = take_part<std::string>(2);

@@ -18,6 +18,9 @@ struct ExchangeRequest {
   std::string range;  // of the header; empty: none
   std::string api_key;
   std::span<const uint8_t> body;  // of a POST
+  // No more is copied of what comes:
+  uint64_t body_bytes_max = 0;     // of a success
+  uint64_t problem_bytes_max = 0;  // of anything else
 };
 
 struct ExchangeReply {
@@ -26,6 +29,7 @@ struct ExchangeReply {
   std::string content_type;
   std::string retry_after;
   std::string content_range;
+  uint64_t body_bytes = 0;  // that came
   std::vector<uint8_t> body;
 };
 

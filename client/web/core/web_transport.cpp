@@ -39,20 +39,13 @@ HttpReply head_of(const ExchangeReply& reply) {
   return head;
 }
 
-// The length is that of what came: a header's may be of a compressed form of it.
-HttpReply hand_over(const ExchangeReply& reply, BodyReceiver& receiver) {
-  if (succeeded(reply.status)) {
-    receiver.begin(reply.status, reply.body.size());
-    receiver.receive(reply.body);
-  }
-  return head_of(reply);
-}
-
 }  // namespace
 
-ExchangeReply WebTransport::send(ExchangeRequest request) const {
+ExchangeReply WebTransport::send(ExchangeRequest request, const BodyReceiver& receiver) const {
   request.url = base_ + request.url;
   request.api_key = api_key_;
+  request.body_bytes_max = receiver.bytes_max();
+  request.problem_bytes_max = kProblemBytesMax;
   ExchangeReply reply = exchange(request);
   if (reply.status != 0) return reply;
   throw ConnectionTrouble("no answer from " + base_ + " (" + reply.error +
@@ -61,11 +54,29 @@ ExchangeReply WebTransport::send(ExchangeRequest request) const {
                           " --cors-origin)");
 }
 
+// The length is that of what came: a header's may be of a compressed form of it.
+HttpReply WebTransport::hand_over(const ExchangeReply& reply, BodyReceiver& receiver) const {
+  if (succeeded(reply.status)) {
+    receiver.begin(reply.status, reply.body_bytes);
+    receive(reply, receiver);
+  }
+  return head_of(reply);
+}
+
+void WebTransport::receive(const ExchangeReply& reply, BodyReceiver& receiver) const {
+  if (reply.body.size() < reply.body_bytes) {
+    throw ProtocolViolation(base_ + " sent " + std::to_string(reply.body_bytes) +
+                            " bytes; at most " + std::to_string(reply.body.size()) +
+                            " were to come");
+  }
+  receiver.receive(reply.body);
+}
+
 HttpReply WebTransport::get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) {
   if (path.find("/hint?") != std::string::npos) return get_in_pieces(path, first_byte, receiver);
   const std::string range = first_byte > 0 ? "bytes=" + std::to_string(first_byte) + "-" : "";
   const ExchangeReply reply =
-      send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}});
+      send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}}, receiver);
   HttpReply head = hand_over(reply, receiver);
   if (path == "/v1/database" && reply.status == 200) {
     last_.manifest.assign(reply.body.begin(), reply.body.end());
@@ -79,7 +90,7 @@ HttpReply WebTransport::get_in_pieces(const std::string& path, uint64_t first_by
     const std::string range =
         "bytes=" + std::to_string(at) + "-" + std::to_string(at + kPieceBytes - 1);
     const ExchangeReply reply =
-        send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}});
+        send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}}, receiver);
     const bool is_first = at == first_byte;
     if (reply.status != 206) {
       // A server that knows no ranges sends all at once.
@@ -92,7 +103,7 @@ HttpReply WebTransport::get_in_pieces(const std::string& path, uint64_t first_by
       const auto length = total ? std::optional(*total - std::min(*total, at)) : std::nullopt;
       receiver.begin(at == 0 ? 200 : 206, length);
     }
-    receiver.receive(reply.body);
+    receive(reply, receiver);
     at += reply.body.size();
     if (total ? at >= *total || reply.body.empty() : reply.body.size() < kPieceBytes) {
       return head_of(reply);
@@ -103,7 +114,7 @@ HttpReply WebTransport::get_in_pieces(const std::string& path, uint64_t first_by
 HttpReply WebTransport::post(const std::string& path, std::span<const uint8_t> body,
                              BodyReceiver& receiver) {
   const ExchangeReply reply =
-      send({.method = "POST", .url = path, .range = "", .api_key = "", .body = body});
+      send({.method = "POST", .url = path, .range = "", .api_key = "", .body = body}, receiver);
   if (last_.keep_bodies) {
     last_.query.assign(body.begin(), body.end());
     last_.response = reply.body;

@@ -30,9 +30,12 @@ class WebTransport : public Transport {
   HttpReply get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) override;
   HttpReply post(const std::string& path, std::span<const uint8_t> body,
                  BodyReceiver& receiver) override;
+  bool sends_api_key() const override { return !api_key_.empty(); }
 
  private:
-  ExchangeReply send(ExchangeRequest request) const;
+  ExchangeReply send(ExchangeRequest request, const BodyReceiver& receiver) const;
+  HttpReply hand_over(const ExchangeReply& reply, BodyReceiver& receiver) const;
+  void receive(const ExchangeReply& reply, BodyReceiver& receiver) const;
   HttpReply get_in_pieces(const std::string& path, uint64_t first_byte, BodyReceiver& receiver);
 
   const std::string base_;
