@@ -48,7 +48,8 @@ __device__ unsigned block_number() {
 __device__ uint32_t* shared_words() { return reinterpret_cast<uint32_t*>(dynamic_shared_memory()); }
 
 // The message of the error that the launch of one block ends with.
-std::string error_of(const std::function<void()>& kernel, dim3 block = 32, size_t shared = 256) {
+std::string error_of_kernel(const std::function<void()>& kernel, dim3 block = 32,
+                            size_t shared = 256) {
   try {
     launch(1, block, shared, kernel);
   } catch (const std::logic_error& error) {
@@ -59,7 +60,7 @@ std::string error_of(const std::function<void()>& kernel, dim3 block = 32, size_
 
 void expect_error(const std::string& part, const std::function<void()>& kernel, dim3 block = 32,
                   size_t shared = 256) {
-  const std::string message = error_of(kernel, block, shared);
+  const std::string message = error_of_kernel(kernel, block, shared);
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
