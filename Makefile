@@ -132,7 +132,7 @@ demo: build ## serve a dictionary on this machine and privately look up a few wo
 	@bench/demo.sh
 
 asan: ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer, in build-asan
-tsan: ## run every test under ThreadSanitizer, in build-tsan
+tsan: ## run the tests under ThreadSanitizer, but for slow ones without threads of their own, in build-tsan
 aarch64: deps-aarch64 ## run the engine's tests for 64-bit Arm, on an emulator
 asan tsan: deps
 asan tsan aarch64:

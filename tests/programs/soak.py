@@ -18,7 +18,7 @@ STABLE_KEYS = 20_000  # whose values never change, and which are asked for
 CHANGING_KEYS = 20_000
 GRACE_SECONDS = 2
 # What the allocator keeps more at one time than at another: the least of a few epochs was seen to wander by 4 MB and come
-# back. An epoch that is not freed is 13 MB and more, each time.
+# back. An epoch that is not freed is a matrix of 20 MB and more, each time.
 NOISE_BYTES = 6 << 20
 
 
