@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/paths.h"
+
 namespace blindfuse {
 namespace {
 
@@ -90,7 +92,7 @@ bool is_source(const std::filesystem::path& path) {
 }
 
 TEST(Layering, EveryFileIncludesOnlyWhatItsFolderMay) {
-  const std::filesystem::path root = BLINDFUSE_SOURCE_DIR;
+  const std::filesystem::path root = blindfuse::paths::source_folder();
   std::map<std::string, int> files;
   for (const char* folder : {"src", "host", "cuda", "client"}) {
     if (!std::filesystem::exists(root / folder)) continue;

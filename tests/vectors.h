@@ -13,13 +13,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/paths.h"
+
 namespace vectors {
 
 using nlohmann::json;
 
 // Of a file of tests/vectors, by its name.
 inline json read_vectors(const std::string& name) {
-  std::ifstream file(std::string(BLINDFUSE_SOURCE_DIR) + "/tests/vectors/" + name);
+  std::ifstream file(blindfuse::paths::source_folder() + "/tests/vectors/" + name);
   return json::parse(file);
 }
 

@@ -21,6 +21,7 @@
 #include "src/epoch_table.h"
 #include "src/hex.h"
 #include "src/manifest.h"
+#include "tests/paths.h"
 #include "tests/reference_pir.h"
 
 namespace blindfuse {
@@ -28,7 +29,7 @@ namespace blindfuse {
 using Bytes = reference_pir::Bytes;
 
 inline nlohmann::json read_vectors(const std::string& name) {
-  std::ifstream file(std::string(BLINDFUSE_SOURCE_DIR) + "/tests/vectors/" + name);
+  std::ifstream file(paths::source_folder() + "/tests/vectors/" + name);
   return nlohmann::json::parse(file);
 }
 

@@ -10,6 +10,7 @@
 #include "src/base64.h"
 #include "tests/client/http_fake_server.h"
 #include "tests/client/scratch_folder.h"
+#include "tests/paths.h"
 
 namespace blindfuse {
 namespace {
@@ -39,7 +40,7 @@ class ClientProgram : public testing::Test {
                                 err = scratch_.path() / "err";
     std::ofstream(in, std::ios::binary) << input;
     const std::string command = "BLINDFUSE_CACHE=" + (scratch_.path() / "cache").string() + " " +
-                                BLINDFUSE_BINARY_DIR + "/blindfuse-client " + arguments + " <" +
+                                paths::program_folder() + "/blindfuse-client " + arguments + " <" +
                                 in.string() + " >" + out.string() + " 2>" + err.string();
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
@@ -97,7 +98,7 @@ TEST_F(ClientProgram, SaysOnATerminalThatItReadsKeys) {
   HttpFakeServer server(fake_);
   const std::string told = "keys from standard input, one a line";
   EXPECT_EQ(run("get " + server.url()).err, "");
-  const std::string program = std::string(BLINDFUSE_BINARY_DIR) + "/blindfuse-client";
+  const std::string program = paths::program_folder() + "/blindfuse-client";
   const std::filesystem::path out = scratch_.path() / "out";
   const std::string command = "BLINDFUSE_CACHE=" + (scratch_.path() / "cache").string() +
                               " script -qec '" + program + " get " + server.url() +

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/build/builder_testing.h"
+#include "tests/paths.h"
 
 extern char** environ;
 
@@ -24,8 +25,8 @@ namespace blindfuse::program_testing {
 // Tests of the programs look at what was built, too.
 using namespace builder_testing;
 
-inline const std::string kBlindfuse = std::string(BLINDFUSE_BINARY_DIR) + "/blindfuse";
-inline const std::string kBlindfuseClient = std::string(BLINDFUSE_BINARY_DIR) + "/blindfuse-client";
+inline const std::string kBlindfuse = paths::program_folder() + "/blindfuse";
+inline const std::string kBlindfuseClient = paths::program_folder() + "/blindfuse-client";
 
 // A program that is running, with its output going into files of `folder`.
 class RunningProgram {

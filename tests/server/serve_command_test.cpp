@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "host/server/connections/listening_socket.h"
+#include "tests/paths.h"
 #include "tests/server/loopback_client.h"
 
 namespace blindfuse::server_testing {
@@ -33,7 +34,7 @@ class Program {
  public:
   Program(std::vector<std::string> arguments, const std::filesystem::path& output,
           std::vector<std::string> environment = {}) {
-    arguments.insert(arguments.begin(), BLINDFUSE_BINARY_DIR "/blindfuse");
+    arguments.insert(arguments.begin(), paths::program_folder() + "/blindfuse");
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
