@@ -5,24 +5,22 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure build test soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
+.PHONY: help deps deps-web deps-demo deps-package deps-test in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test nightly soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 3600
 SOAK_EVERY ?= 60
-# How often a test may be tried. More than once is for machines that are shared: ctest still prints the failure.
-TEST_TRIES ?= 1
-CTEST := ctest --output-on-failure --parallel $(JOBS) --repeat until-pass:$(TEST_TRIES)
+CTEST := ctest --output-on-failure --parallel $(JOBS)
 
-# The one list of packages that the project needs, by their names in Debian 12.
-TOOLS := g++ cmake ninja-build pkg-config python3 dpkg-dev file emscripten
-LIBRARIES := libssl-dev nlohmann-json3-dev libcpp-httplib-dev libcli11-dev libspdlog-dev \
-  libsqlite3-dev prometheus-cpp-dev
-TEST_LIBRARIES := libgtest-dev libgmock-dev libbenchmark-dev
-TEST_PROGRAMS := ca-certificates chromium curl node-typescript python3-dev python3-numpy python3-venv sqlite3
-DATASETS := unicode-data wordnet-base
-PACKAGES := $(TOOLS) $(LIBRARIES) $(TEST_LIBRARIES) $(TEST_PROGRAMS) $(DATASETS)
+# What the project needs, by its names in Debian 12: to build the programs, the page, to try them, to test everything.
+BUILD_PACKAGES := g++ ccache cmake ninja-build pkg-config libssl-dev nlohmann-json3-dev libcpp-httplib-dev \
+  libcli11-dev libspdlog-dev libsqlite3-dev prometheus-cpp-dev
+WEB_PACKAGES := emscripten
+DEMO_PACKAGES := python3 wordnet-base
+PACKAGING_PACKAGES := dpkg-dev file
+TEST_PACKAGES := $(WEB_PACKAGES) $(DEMO_PACKAGES) $(PACKAGING_PACKAGES) libgtest-dev libgmock-dev libbenchmark-dev \
+  ca-certificates chromium curl node-typescript python3-dev python3-numpy python3-venv sqlite3 unicode-data
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev llvm-14
 AARCH64_PACKAGES := g++-aarch64-linux-gnu googletest qemu-user
 REPORT_PACKAGES := git python3-matplotlib
@@ -33,7 +31,7 @@ help: ## explain the targets (what make does by itself)
 	awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	echo
 	echo 'Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (for each fuzz target),'
-	echo '  SOAK_SECONDS=$(SOAK_SECONDS), SOAK_EVERY=$(SOAK_EVERY), TEST_TRIES=$(TEST_TRIES).'
+	echo '  SOAK_SECONDS=$(SOAK_SECONDS), SOAK_EVERY=$(SOAK_EVERY).'
 	echo 'On Debian 12, build, test and demo install the packages they lack; that needs root.'
 
 # Installs those of the packages in $(1) that are missing. Fast and silent when none is: one dpkg-query.
@@ -66,23 +64,35 @@ define install
 	try >"$$log" 2>&1 </dev/null || { cat "$$log" >&2; echo 'Installing the packages failed; see above.' >&2; exit 1; }
 endef
 
-deps: ## install the packages that the build, the tests and the demo need
-	$(call install,$(PACKAGES))
+deps: ## install the packages that the build of the programs needs
+	$(call install,$(BUILD_PACKAGES))
 
-deps-fuzz: deps
+deps-web: deps
+	$(call install,$(WEB_PACKAGES))
+
+deps-demo: deps
+	$(call install,$(DEMO_PACKAGES))
+
+deps-package: deps
+	$(call install,$(PACKAGING_PACKAGES))
+
+deps-test: deps ## install the packages that the tests need
+	$(call install,$(TEST_PACKAGES))
+
+deps-fuzz: deps-test
 	$(call install,$(FUZZ_PACKAGES))
 
-deps-aarch64: deps
+deps-aarch64: deps-test
 	$(call install,$(AARCH64_PACKAGES))
 
-deps-report: deps
+deps-report: deps-test
 	$(call install,$(REPORT_PACKAGES))
 
 deps-format:
 	$(call install,$(FORMAT_PACKAGES))
 
 # Where CUDA's compiler is installed without its disassembler, the latter, for the test that looks into the machine code.
-cuda-tools: deps
+cuda-tools: deps-test in-place
 	@nvcc=$$(PATH=$$PATH:/usr/local/cuda/bin command -v nvcc) || exit 0
 	if [ -x "$$(dirname "$$nvcc")/cuobjdump" ] ||
 	  [ -x build/cuda-tools/nvidia/cu13/bin/nvdisasm ]; then exit 0; fi
@@ -91,50 +101,72 @@ cuda-tools: deps
 	  echo 'No cuobjdump could be installed: the test of the CUDA machine code is skipped.' >&2
 
 # What compares the server with its own description.
-api-tools: deps
+api-tools: deps-test in-place
 	@[ -x build/api-tools/bin/st ] && exit 0
 	python3 -m venv build/api-tools && build/api-tools/bin/pip install -q 'schemathesis==4.*' ||
 	  echo 'schemathesis could not be installed: the test of /openapi.json is skipped.' >&2
 
 # What drives a browser, Debian's, over the page that the server shows.
-web-tools: deps
+web-tools: deps-test in-place
 	@[ -e build/web-tools/complete ] && exit 0
 	python3 -m venv build/web-tools && build/web-tools/bin/pip install -q 'playwright==1.*' \
 	  'axe-playwright-python==0.1.*' && touch build/web-tools/complete ||
 	  echo 'Playwright could not be installed: the test of the page is skipped.' >&2
 
 # What builds, checks and tests the Python package.
-python-tools: deps
+python-tools: deps-test in-place
 	@[ -x build/python-tools/bin/pytest ] && exit 0
 	python3 -m venv build/python-tools && build/python-tools/bin/pip install -q 'build==1.*' 'mypy==2.*' \
 	  'nanobind==3.*' 'pytest==9.*' 'scikit-build-core==1.*' 'tqdm==4.*' ||
 	  echo 'What tests the Python package could not be installed: its test is skipped.' >&2
 
+# What was built belongs to where the tree lay: a tree that was moved or copied builds anew, out of the compiler's cache.
+in-place:
+	@for folder in build build-asan build-tsan build-aarch64 build-fuzz; do
+	  home=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $$folder/CMakeCache.txt 2>/dev/null) || continue
+	  [ -n "$$home" ] && ! [ "$$home" -ef . ] || continue
+	  echo "$$folder was built for $$home: building anew"
+	  rm -rf "$$folder"
+	done
+
 # Ninja runs CMake again by itself when a CMake file changes.
-configure: deps
-	@[ -e build/build.ninja ] || cmake --preset release
+configure: deps in-place
+	@[ -e build/build.ninja ] || cmake --preset release -DBLINDFUSE_TESTS=OFF -DBLINDFUSE_BENCH=OFF
+
+configure-tests: deps-test in-place
+	@for option in TESTS BENCH WEB; do
+	  grep -qsx "BLINDFUSE_$$option:BOOL=ON" build/CMakeCache.txt && [ -e build/build.ninja ] || missing=1
+	done
+	[ -z "$${missing:-}" ] || cmake --preset release -DBLINDFUSE_TESTS=ON -DBLINDFUSE_BENCH=ON -DBLINDFUSE_WEB=ON
 
 build: configure ## build the programs, optimized, into build/bin, and the shared client library
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse_client_shared
 
-test: cuda-tools api-tools web-tools python-tools configure ## build everything and run every test
-	@cmake --build build --parallel $(JOBS)
-	$(CTEST) --test-dir build
+web: deps-web configure ## build the programs with the page for browsers, which takes Emscripten
+	@grep -q '^BLINDFUSE_EMXX:FILEPATH=/' build/CMakeCache.txt || cmake --preset release -DBLINDFUSE_WEB=ON
+	cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse_client_shared blindfuse_web
 
-soak: configure ## serve under mixed load for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
+test: cuda-tools api-tools web-tools python-tools configure-tests ## build everything and run every test, also with AddressSanitizer
+	@tests/run/gate.sh $(JOBS)
+
+nightly: deps-fuzz deps-aarch64 ## run what `make test` has no time for, in hours
+	@tests/run/nightly.sh $(JOBS)
+
+soak: configure-tests ## serve under mixed load for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse-bench-load
 	tests/programs/soak.py --seconds $(SOAK_SECONDS) --every $(SOAK_EVERY)
 
-package: build ## the Debian package of what was built, into build
+package: web deps-package ## the Debian package of what was built, into build
 	@cpack --config build/CPackConfig.cmake -B build
 
-demo: build ## serve a dictionary on this machine and privately look up a few words
+demo: build deps-demo ## serve a dictionary on this machine and privately look up a few words
 	@bench/demo.sh
 
 asan: ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer, in build-asan
 tsan: ## run the tests under ThreadSanitizer, but for slow ones without threads of their own, in build-tsan
 aarch64: deps-aarch64 ## run the engine's tests for 64-bit Arm, on an emulator
-asan tsan: deps
+asan tsan: deps-test
+asan tsan aarch64 fuzz: in-place
 asan tsan aarch64:
 	@cmake --preset $@
 	cmake --build --preset $@ --parallel $(JOBS)
@@ -165,7 +197,7 @@ fuzz: deps-fuzz ## run every fuzz target for FUZZ_SECONDS seconds
 	export -f fuzz_one
 	printf '%s\n' build-fuzz/bin/*_fuzz | xargs -P $(JOBS) -I '{}' bash -c 'fuzz_one "$$1"' - '{}'
 
-bench: configure ## measure everything, into build/bench/*.json
+bench: configure-tests ## measure everything, into build/bench/*.json
 	@cmake --build build --parallel $(JOBS)
 	mkdir -p build/bench
 	build/bin/blindfuse-bench-stages --benchmark_out_format=json --benchmark_out=build/bench/stages.json
@@ -173,7 +205,7 @@ bench: configure ## measure everything, into build/bench/*.json
 	build/bin/blindfuse-bench-engine --json --kernel all --shape tall1040 --batch 1,4,16 --rounds 3 |
 	  tee build/bench/kernels.json
 
-report: deps-report configure ## measure what docs/BENCHMARKS.md compares, draw it and write it down, in hours
+report: deps-report configure-tests ## measure what docs/BENCHMARKS.md compares, draw it and write it down, in hours
 	@cmake --build build --parallel $(JOBS)
 	bench/report/measure.py
 	$(MAKE) --no-print-directory report-tables

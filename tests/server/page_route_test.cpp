@@ -162,7 +162,7 @@ TEST_F(PageRoute, IsNotThereWhenItIsNotWanted) {
     const HttpResponse response = ask(get_request(path));
     EXPECT_EQ(response.status, 404) << path;
     EXPECT_EQ(response.problem(), "unknown-route");
-    EXPECT_THAT(response.detail(), Page::built_in() ? HasSubstr("--no-page") : HasSubstr("em++"));
+    EXPECT_THAT(response.detail(), Page::built_in() ? HasSubstr("--no-page") : HasSubstr("make web"));
   }
   ServerOptions options = page_options();
   options.routes = RouteSet::kMetricsAndHealth;
@@ -209,7 +209,7 @@ TEST_F(PageRoute, IsCounted) {
 // What cmake/page.cmake put into the program, where it had a client to put there.
 TEST(BuiltInPage, HasAllThatItNames) {
   const auto page = Page::built_in();
-  if (!page) GTEST_SKIP() << "built without Emscripten (em++)";
+  if (!page) GTEST_SKIP() << "the server was built without its page: there is no Emscripten (em++)";
   for (const char* path : {"/", "/page/page.css", "/page/page.js", "/page/icon.svg",
                            "/client/blindfuse.js", "/client/blindfuse_core.wasm"}) {
     const Page::File* file = page->find(path);

@@ -55,8 +55,8 @@ Resource page_resource(const std::shared_ptr<const Page>& page, std::string_view
   if (!page) {
     throw Refusal(ProblemKind::kUnknownRoute,
                   Page::built_in() ? "this server was started without its page (--no-page)"
-                                   : "this server was built without its page, which takes "
-                                     "Emscripten (em++)");
+                                   : "this server was built without its page; `make web` builds "
+                                     "one that has it");
   }
   const Page::File* file = page->find(path);
   if (file == nullptr) throw Refusal(ProblemKind::kUnknownRoute, "the page has no such file");

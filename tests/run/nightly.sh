@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# What `make nightly` runs: what the gate has no time for. Every stage is run, whatever fails before it; a table at the
+# end says how each ended.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+exec </dev/null
+export JOBS=${1:-$(nproc)} STAGES_GO_ON=1
+. tests/run/stages.sh
+
+build_and_test() {
+  cmake --preset "$1" >/dev/null && cmake --build --preset "$1" --parallel "$JOBS" && run_tests "build-$1"
+}
+export TSAN_OPTIONS="suppressions=$PWD/tests/tsan_suppressions.txt"
+
+stage 'make test' make test JOBS="$JOBS"
+stages_result_folders+=(build/test-results build-asan/test-results)
+stage 'ThreadSanitizer: all tests' build_and_test tsan
+stage '64-bit Arm in QEMU: engine and packing' build_and_test aarch64
+stage "fuzzing: ${FUZZ_SECONDS:=300} s a target" make fuzz JOBS="$JOBS" FUZZ_SECONDS="$FUZZ_SECONDS"
+stage 'Debian package' make package JOBS="$JOBS"
+stage 'bare Debian 12: make demo, make test' make bare-root JOBS="$JOBS"
+stage "soak of ${SOAK_SECONDS:=600} s" make soak SOAK_SECONDS="$SOAK_SECONDS" SOAK_EVERY="${SOAK_EVERY:-20}"
+finish
