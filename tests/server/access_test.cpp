@@ -53,6 +53,21 @@ TEST_F(Access, NeedsAKeyForWhatIsPrivate) {
   EXPECT_EQ(ask(get_request("/v1/database", kKey)).body, database_.manifest_text);
 }
 
+// A cache between client and server must not give to others what took a key.
+TEST_F(Access, LetsNoSharedCacheKeepWhatNeedsAKey) {
+  start_with_keys();
+  for (const std::string& path : {epoch_path("/shards"), epoch_path("/hint"),
+                                  epoch_path("/hint?shards=0"), std::string("/v1/database")}) {
+    for (const std::string& range : {std::string(), std::string("Range: bytes=0-3\r\n")}) {
+      const std::string policy = ask(get_request(path, kKey + range)).header("cache-control");
+      EXPECT_THAT(policy, ::testing::Not(HasSubstr("public"))) << path;
+      if (path != "/v1/database") {
+        EXPECT_THAT(policy, HasSubstr("private")) << path;
+      }
+    }
+  }
+}
+
 TEST_F(Access, NeedsNoKeyForHealthAndTheDescription) {
   start_with_keys();
   for (const char* path : {"/health/live", "/health/ready", "/openapi.json"}) {

@@ -56,6 +56,16 @@ TEST_F(ApiKeysTest, TakesTheSchemeInAnyCase) {
   }
 }
 
+TEST_F(ApiKeysTest, ComparesEveryByteOfAHash) {
+  const size_t digits = kAlice.find(':') + 1;
+  for (size_t i = 0; i < 64; ++i) {
+    std::string line = kAlice;
+    line[digits + i] = line[digits + i] == '0' ? '1' : '0';
+    write(line);
+    EXPECT_EQ(ApiKeys(file()).find("Bearer secret-of-alice"), std::nullopt) << "digit " << i;
+  }
+}
+
 TEST_F(ApiKeysTest, FindsNothingElse) {
   write(kAlice + kBob);
   const ApiKeys keys(file());

@@ -256,6 +256,16 @@ TEST_F(BatchSchedulerTest, ACallFailsWhenOneOfItsBatchesDoes) {
   EXPECT_EQ(control_->batches.size(), 3u) << "its other queries are not left behind in the ring";
 }
 
+TEST_F(BatchSchedulerTest, ACallFailsWhicheverOfItsBatchesDoes) {
+  const std::string query = pack(random_query(0), kQueryBits);
+  for (size_t failing = 0; failing < 3; ++failing) {
+    control_->fail_batch(control_->batches.size() + failing);
+    const auto scheduler = this->scheduler(1, 8);
+    EXPECT_THROW(ask_and_wait(*scheduler, bytes_of(query + query + query)), EngineTrouble)
+        << "batch " << failing;
+  }
+}
+
 TEST_F(BatchSchedulerTest, AnswersWhatWaitsBeforeItStops) {
   const auto scheduler = this->scheduler(2, 8);
   control_->hold();

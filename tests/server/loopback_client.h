@@ -58,7 +58,7 @@ class LoopbackClient {
     }
     const auto port = static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
     const bool v6 = url.find('[') != std::string::npos;
-    fd_ = ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    open_socket(v6 ? AF_INET6 : AF_INET);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -133,12 +133,20 @@ class LoopbackClient {
   virtual ssize_t read_some(char* bytes, size_t size) { return recv(fd_, bytes, size, 0); }
 
  private:
+  // A server that says nothing more fails the test, instead of holding up all of them.
+  void open_socket(int family) {
+    fd_ = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const timeval patience{.tv_sec = 60, .tv_usec = 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  }
+
   void connect_unix(const std::string& url) {
     const std::string path = url.substr(5);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.copy(address.sun_path, sizeof address.sun_path - 1);
-    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    open_socket(AF_UNIX);
     if (connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
       close();
       throw std::runtime_error("cannot connect to " + url);
@@ -149,6 +157,9 @@ class LoopbackClient {
     char bytes[65'536];
     const ssize_t got = read_some(bytes, sizeof bytes);
     if (got < 0 && errno == EINTR) return;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      throw std::runtime_error("the server has sent nothing for a minute");
+    }
     if (got <= 0) throw std::runtime_error("the connection ended within a response");
     pending_.append(bytes, static_cast<size_t>(got));
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -129,11 +130,16 @@ class TestEngine final : public support::PlainEngine {
     std::condition_variable changed;
     bool held = false;
     bool failing = false;
-    std::vector<size_t> batches;  // the sizes of those that have begun
+    std::optional<size_t> failing_batch;  // one that fails alone: 0 is the first
+    std::vector<size_t> batches;          // the sizes of those that have begun
 
     void hold() { set(held, true); }
     void release() { set(held, false); }
     void fail(bool on) { set(failing, on); }
+    void fail_batch(size_t number) {
+      const std::lock_guard lock(mutex);
+      failing_batch = number;
+    }
     void wait_for_batches(size_t count) {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return batches.size() >= count; });
@@ -154,10 +160,12 @@ class TestEngine final : public support::PlainEngine {
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
     {
       std::unique_lock lock(control_->mutex);
+      const size_t number = control_->batches.size();
       control_->batches.push_back(queries.count);
       control_->changed.notify_all();
       control_->changed.wait(lock, [&] { return !control_->held; });
-      if (control_->failing) throw EngineTrouble("the test wants a failure");
+      if (control_->failing || control_->failing_batch == number)
+        throw EngineTrouble("the test wants a failure");
     }
     PlainEngine::multiply(queries, rows, products);
   }
