@@ -1,7 +1,5 @@
 #include "client/prepared_query.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -118,9 +116,10 @@ SecretBuffer<uint32_t> DecodingSecret::take() && {
   return std::move(words_);
 }
 
-PreparedQuery::PreparedQuery(const MatrixSeed& seed, SecretBuffer<uint32_t> secret,
-                             SecretBuffer<uint32_t> masked, std::vector<uint8_t> packing_keys)
-    : maker_(getpid()),
+PreparedQuery::PreparedQuery(ProcessToken maker, const MatrixSeed& seed,
+                             SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked,
+                             std::vector<uint8_t> packing_keys)
+    : maker_(maker),
       seed_(seed),
       secret_(std::move(secret)),
       masked_(std::move(masked)),
@@ -133,7 +132,7 @@ bool PreparedQuery::is_for(const Manifest& manifest) const {
          packing_keys_.size() == layout.query_bytes() - layout.query_words_bytes();
 }
 
-bool PreparedQuery::is_of_this_process() const { return maker_ == getpid(); }
+bool PreparedQuery::is_of_this_process() const { return maker_.is_current(); }
 
 DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                       std::span<uint8_t> query) && {
@@ -157,6 +156,7 @@ std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_c
                                            unsigned thread_count, const RandomSource& random,
                                            const ProgressCallback& progress) {
   invariant(row_count > 0 && row_count % kPanelRows == 0, "rows come in whole panels");
+  const ProcessToken maker = ProcessToken::current();
   std::vector<SecretFactor> factors;
   std::vector<SecretBuffer<uint32_t>> secrets, masked;
   std::vector<uint32_t*> words;
@@ -171,7 +171,7 @@ std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_c
   }
   std::vector<PreparedQuery> queries;
   for (size_t i = 0; i < count; ++i) {
-    queries.emplace_back(a.seed(), std::move(secrets[i]), std::move(masked[i]));
+    queries.emplace_back(maker, a.seed(), std::move(secrets[i]), std::move(masked[i]));
   }
   return queries;
 }

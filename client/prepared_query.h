@@ -5,7 +5,6 @@
 #pragma once
 
 #include <blindfuse/progress.h>
-#include <sys/types.h>
 
 #include <cstdint>
 #include <span>
@@ -14,6 +13,7 @@
 #include "client/secret.h"
 #include "src/manifest.h"
 #include "src/public_matrix.h"
+#include "src/system/process_token.h"
 #include "src/system/random.h"
 
 namespace blindfuse {
@@ -37,12 +37,14 @@ class DecodingSecret {
 
 // A secret s and b' = s * A + e: a query but for the key; and, where responses are packed, the keys
 // that pack its response under s. Good only in the process that made it: a fork copies memory, and
-// two queries under one secret would tell the server both their rows.
+// two queries under one secret would tell the server both their rows. ProcessToken says which
+// children are recognized.
 class PreparedQuery {
  public:
+  // maker: the process, from before the secret was drawn, as it may fork before the query is made;
   // seed: of the public matrix, or of the public polynomials; n and R words; and the packing keys
   // as they are sent: none where responses are not packed.
-  PreparedQuery(const MatrixSeed& seed, SecretBuffer<uint32_t> secret,
+  PreparedQuery(ProcessToken maker, const MatrixSeed& seed, SecretBuffer<uint32_t> secret,
                 SecretBuffer<uint32_t> masked, std::vector<uint8_t> packing_keys = {});
   PreparedQuery(const PreparedQuery&) = delete;
   PreparedQuery& operator=(const PreparedQuery&) = delete;
@@ -60,10 +62,11 @@ class PreparedQuery {
   // Whether a database is one that it can ask: of the seed, the dimension, the rows and the mode
   // that it was made for. Epochs may share all of these.
   bool is_for(const Manifest& manifest) const;
+  // False in a process that was forked since its secret was drawn.
   bool is_of_this_process() const;
 
  private:
-  pid_t maker_;
+  ProcessToken maker_;
   MatrixSeed seed_;
   SecretBuffer<uint32_t> secret_;
   SecretBuffer<uint32_t> masked_;

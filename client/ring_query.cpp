@@ -73,6 +73,7 @@ RingQueryMaker::RingQueryMaker(const ring::PublicPolynomials& polynomials, uint3
 
 std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource& random,
                                                 const ProgressCallback& progress) const {
+  const ProcessToken maker = ProcessToken::current();
   std::vector<Unfinished> unfinished(count);
   for (Unfinished& query : unfinished) {
     query.secret = fresh_ternary(kDimension, random);
@@ -83,8 +84,8 @@ std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource
   std::vector<PreparedQuery> queries;
   queries.reserve(count);
   for (Unfinished& query : unfinished) {
-    queries.emplace_back(polynomials_.seed(), std::move(query.secret), std::move(query.masked),
-                         std::move(query.packing_keys));
+    queries.emplace_back(maker, polynomials_.seed(), std::move(query.secret),
+                         std::move(query.masked), std::move(query.packing_keys));
   }
   return queries;
 }

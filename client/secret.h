@@ -17,6 +17,10 @@ void wipe_memory(void* memory, size_t bytes);
 
 // An array of zeros at first, wiped before its memory is given back. Moves only; what was moved
 // from is empty.
+//
+// A forked child has a copy of it, and PreparedQuery refuses to use that. The kernel could wipe the
+// array in the child (MADV_WIPEONFORK), but a query that is zero where its mask was would tell the
+// server its rows, and a signal handler may fork in the middle of encrypting one.
 template <class T, class Allocator = std::allocator<T>>
 class SecretBuffer {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -1,7 +1,5 @@
 #include "client/shared_session.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -27,7 +25,7 @@ SharedSession::Turn::~Turn() {
 
 SharedSession::SharedSession(const TransportMaker& make_transport, const std::string& address,
                              ClientOptions options, std::stop_token stop)
-    : maker_(getpid()), progress_(std::move(options.progress)), stop_(std::move(stop)) {
+    : progress_(std::move(options.progress)), stop_(std::move(stop)) {
   options.progress = [this](const ClientProgress& progress) { return go_on(progress); };
   const auto keep_waiting = [this] { return go_on({ClientStage::kWaitingForAnswer}); };
   session_.emplace(make_transport(keep_waiting), address, std::move(options));
@@ -38,14 +36,16 @@ bool SharedSession::go_on(const ClientProgress& progress) {
   if (stop_.stop_requested()) return false;
   if (!progress_) return true;
   try {
-    return progress_(progress);
+    const bool is_to_go_on = progress_(progress);
+    check_process();  // the callback may have forked, and the child has a call of its parent
+    return is_to_go_on;
   } catch (...) {
     callback_threw_ = true;
     throw;
   }
 }
 
-bool SharedSession::is_of_this_process() const { return getpid() == maker_; }
+bool SharedSession::is_of_this_process() const { return maker_.is_current(); }
 
 void SharedSession::check_process() const {
   if (is_of_this_process()) return;

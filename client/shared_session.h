@@ -2,8 +2,6 @@
 // the others wait for.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -20,6 +18,7 @@
 
 #include "client/key_copies.h"
 #include "client/session.h"
+#include "src/system/process_token.h"
 
 namespace blindfuse {
 
@@ -50,7 +49,7 @@ class SharedSession {
   std::vector<Answer> look_up(std::span<const std::string> keys, KeyForm form,
                               const std::stop_token& stop);
 
-  // False after a fork, in the child.
+  // False after a fork, in the child. Takes no locks.
   bool is_of_this_process() const;
 
   // After the last call that ended.
@@ -95,7 +94,7 @@ class SharedSession {
   void ask_for(const LookUps& batch);
   void put_back(LookUps batch, const std::shared_ptr<LookUp>& mine, std::exception_ptr why);
 
-  const pid_t maker_;
+  const ProcessToken maker_ = ProcessToken::current();
   const ProgressCallback progress_;
   std::stop_token stop_;         // of the thread whose turn it is
   bool callback_threw_ = false;  // in this turn

@@ -45,7 +45,7 @@ if(BLINDFUSE_TESTS AND BLINDFUSE_NODE)
   add_test(NAME web_tests_build COMMAND ${CMAKE_COMMAND} --build ${web} --target blindfuse_web_tests)
   set_tests_properties(web_tests_build PROPERTIES FIXTURES_SETUP web_tests TIMEOUT 1800)
   # Processes, threads and locks between them are what a browser does not have.
-  set(not_in_a_browser *ForkedProcess*:*ManyThreads*:*AnotherClient*:*ClientsAtOnce*)
+  set(not_in_a_browser *ManyThreads*:*AnotherClient*:*ClientsAtOnce*)
   add_test(NAME web_tests COMMAND ${BLINDFUSE_NODE} ${web}/tests/blindfuse_web_tests.js --gtest_filter=-${not_in_a_browser})
   set_tests_properties(web_tests PROPERTIES FIXTURES_REQUIRED web_tests TIMEOUT 900)
 endif()

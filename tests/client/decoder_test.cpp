@@ -48,7 +48,8 @@ TEST_P(DecoderVectors, QueriesAndRecordsAreTheFrozenOnes) {
 
     std::vector<uint8_t> packed(layout.query_bytes());
     DecodingSecret decoding =
-        PreparedQuery(database.manifest().seed, secret_of(s), std::move(masked))
+        PreparedQuery(ProcessToken::current(), database.manifest().seed, secret_of(s),
+                      std::move(masked))
             .encrypt(std::span(place.rows).first(place.row_count), layout.query_bits, packed);
     EXPECT_EQ(packed, bytes_of_hex(query["query"]));
     const std::vector<uint8_t> record =

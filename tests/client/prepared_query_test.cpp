@@ -1,8 +1,6 @@
 #include "client/prepared_query.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <stdexcept>
@@ -56,7 +54,7 @@ PreparedQuery query_of(const std::vector<uint32_t>& secret, const std::vector<ui
   SecretBuffer<uint32_t> s(secret.size()), b(masked.size());
   std::copy(secret.begin(), secret.end(), s.span().begin());
   std::copy(masked.begin(), masked.end(), b.span().begin());
-  return PreparedQuery(kSeed, std::move(s), std::move(b));
+  return PreparedQuery(ProcessToken::current(), kSeed, std::move(s), std::move(b));
 }
 
 // A by the reference.
@@ -79,7 +77,8 @@ TEST(PreparedQuery, CarriesItsPackingKeysBehindItsWordsOnce) {
   const std::vector<uint8_t> keys = {1, 2, 3, 4, 5, 6, 7};
   SecretBuffer<uint32_t> masked(64);
   masked[0] = 0x12345678;
-  PreparedQuery query(kSeed, SecretBuffer<uint32_t>(2), std::move(masked), keys);
+  PreparedQuery query(ProcessToken::current(), kSeed, SecretBuffer<uint32_t>(2), std::move(masked),
+                      keys);
   EXPECT_EQ(query.row_count(), 64u);
   PreparedQuery moved = std::move(query);
   std::vector<uint8_t> out(64 * 4 + 7);
@@ -185,27 +184,6 @@ TEST(PrepareQueries, OnePassEqualsSeparatePassesForAnyThreads) {
 
 TEST(PrepareQueries, NoneIsNone) {
   EXPECT_TRUE(prepare_queries(PublicMatrix(kSeed, 10), 64, 0, 1, seeded_random(1)).empty());
-}
-
-// A forked process has a copy of every secret that its parent will use.
-TEST(PreparedQuery, IsUselessInAForkedProcess) {
-  const PublicMatrix a(kSeed, 48);
-  auto queries = prepare_queries(a, 64, 1, 1, seeded_random(1));
-  const pid_t child = fork();
-  if (child == 0) {
-    std::vector<uint8_t> bytes(256);
-    try {
-      (void)std::move(queries[0]).encrypt({}, 32, bytes);
-    } catch (const std::logic_error&) {
-      _exit(bytes == std::vector<uint8_t>(256) ? 0 : 1);
-    }
-    _exit(2);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  std::vector<uint8_t> bytes(256);
-  EXPECT_NO_THROW((void)std::move(queries[0]).encrypt({}, 32, bytes));
 }
 
 TEST(PrepareQueries, ReportsProgressAndStopsWhenTold) {

@@ -82,11 +82,12 @@ TEST(QueryPreparation, IsForDatabasesWithTheSamePublicMatrixAlone) {
 
 TEST(QueryPreparation, IsForAModeAlone) {
   const Manifest manifest = manifest_of("ring-2048");
-  const PreparedQuery with_no_keys(manifest.seed, SecretBuffer<uint32_t>(2048),
-                                   SecretBuffer<uint32_t>(4096));
+  const PreparedQuery with_no_keys(ProcessToken::current(), manifest.seed,
+                                   SecretBuffer<uint32_t>(2048), SecretBuffer<uint32_t>(4096));
   EXPECT_FALSE(with_no_keys.is_for(manifest));
-  const PreparedQuery with_keys(manifest.seed, SecretBuffer<uint32_t>(1288),
-                                SecretBuffer<uint32_t>(4096), std::vector<uint8_t>(49'152));
+  const PreparedQuery with_keys(ProcessToken::current(), manifest.seed,
+                                SecretBuffer<uint32_t>(1288), SecretBuffer<uint32_t>(4096),
+                                std::vector<uint8_t>(49'152));
   EXPECT_FALSE(with_keys.is_for(manifest_of("lwe-1288")));
 }
 

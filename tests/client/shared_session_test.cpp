@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <future>
@@ -280,27 +278,6 @@ TEST_F(SharedSessionTest, ManyThreadsGetWhatTheyAskedFor) {
 TEST_F(SharedSessionTest, ANumberIsNoKeyOfAKeywordDatabase) {
   EXPECT_THROW(get("5", {}, KeyForm::kNumber), BadInput);
   EXPECT_EQ(server_.count("/queries"), 0u);
-}
-
-TEST_F(SharedSessionTest, AChildProcessIsRefused) {
-  const pid_t child = fork();
-  if (child == 0) {
-    int status = 1;
-    try {
-      get(key(0));
-    } catch (const BadInput&) {
-      try {
-        shared_->run({}, [](Session&) {});
-      } catch (const BadInput&) {
-        status = 0;
-      }
-    }
-    _exit(status);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-  EXPECT_EQ(get(key(0)), value(0));
 }
 
 class SharedIndexSessionTest : public SharedSessionTest {

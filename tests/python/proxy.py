@@ -24,6 +24,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _pass_on(self, body: bytes) -> None:
         self.server.requests.append(f"{self.command} {self.path}")
         if self.command == "POST":
+            self.server.bodies.append(body)
             self.server.asked.set()
             self.server.may_answer.wait(60)
         if self.server.broken:
@@ -48,6 +49,7 @@ class Proxy(http.server.ThreadingHTTPServer):
         self.upstream = urllib.parse.urlsplit(upstream or "")
         self.change = change
         self.requests: list[str] = []
+        self.bodies: list[bytes] = []  # of requests for values
         self.asked = threading.Event()  # for values
         self.may_answer = threading.Event()
         self.may_answer.set()

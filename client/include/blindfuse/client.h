@@ -30,8 +30,12 @@ class SharedSession;
 // callback is called by whichever thread does the work, one at a time; it must not call the client.
 //
 // get, get_many and look_up fetch the hints first when there are none yet, and when the server no
-// longer serves the epoch of those that there are; sync asks for the current epoch at once. A
-// client made before a fork() refuses to work in the child, and may be destroyed there.
+// longer serves the epoch of those that there are; sync asks for the current epoch at once.
+//
+// A forked child has a copy of the queries made ahead, which must not be sent twice: there every
+// call but prepared_count() of a client made before throws BadInput, and destroying it leaves the
+// parent's connection as it is. This holds for children of fork(), _Fork() and clone() in any PID
+// namespace; where the kernel has no MADV_WIPEONFORK (before Linux 4.14), for those of fork().
 //
 // Every call may be stopped, from another thread, through its stop token: it throws Cancelled
 // within a fraction of a second (but for finding and connecting to the server: that takes as long

@@ -13,6 +13,7 @@
 
 #include "client/python/native/running_call.h"
 #include "client/python/native/session.h"
+#include "src/system/process_token.h"
 
 namespace blindfuse::python {
 namespace nb = nanobind;
@@ -91,6 +92,10 @@ NB_MODULE(_blindfuse, m) {
   nb::register_exception_translator(translate);
   // Daemon threads may hold on to what they use when the interpreter ends.
   nb::set_leak_warnings(false);
+
+  nb::class_<ProcessToken>(m, "ProcessToken")
+      .def_static("current", &ProcessToken::current)
+      .def("is_current", &ProcessToken::is_current);
 
   nb::class_<Stop>(m, "Stop")
       .def(nb::init<>())

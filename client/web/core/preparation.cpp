@@ -23,7 +23,7 @@ void multiply(const PublicMatrix& a, std::span<const SecretFactor> factors, uint
 }  // namespace
 
 Preparation::Preparation(const PublicMatrix& a, uint32_t row_count, size_t count)
-    : a_(a), panel_count_(row_count / kPanelRows) {
+    : maker_(ProcessToken::current()), a_(a), panel_count_(row_count / kPanelRows) {
   for (size_t i = 0; i < count; ++i) {
     sample_ternary(fill_from_system, secrets_.emplace_back(a.dimension()).span());
     sample_ternary(fill_from_system, masked_.emplace_back(row_count).span());
@@ -76,7 +76,7 @@ std::vector<PreparedQuery> Preparation::finish() && {
   if (panels_done_ != panel_count_) throw std::logic_error("panels of a preparation are missing");
   std::vector<PreparedQuery> queries;
   for (size_t i = 0; i < secrets_.size(); ++i) {
-    queries.emplace_back(a_.seed(), std::move(secrets_[i]), std::move(masked_[i]));
+    queries.emplace_back(maker_, a_.seed(), std::move(secrets_[i]), std::move(masked_[i]));
   }
   return queries;
 }

@@ -14,6 +14,7 @@
 #include "client/secret.h"
 #include "client/secret_product.h"
 #include "src/public_matrix.h"
+#include "src/system/process_token.h"
 
 namespace blindfuse::web {
 
@@ -37,6 +38,7 @@ class Preparation {
  private:
   void count_panels(uint64_t first, uint64_t last);
 
+  ProcessToken maker_;
   PublicMatrix a_;
   uint64_t panel_count_;
   uint64_t panels_done_ = 0;

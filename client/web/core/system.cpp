@@ -1,11 +1,12 @@
-// What the client library asks of the operating system, where the browser is that: randomness (in
-// place of src/system/random.cpp), sleep, and disks.
+// What the client library asks of the operating system, where the browser is that: randomness and
+// process tokens (in place of src/system/random.cpp and process_token.cpp), sleep, and disks.
 #include <emscripten/emscripten.h>
 
 #include <algorithm>
 #include <ctime>
 
 #include "src/errors.h"
+#include "src/system/process_token.h"
 #include "src/system/random.h"
 
 // Emscripten's own getentropy asks for one byte at a time; a query takes hundreds of thousands.
@@ -55,5 +56,9 @@ void fill_from_system(std::span<uint8_t> bytes) {
     bytes = bytes.subspan(count);
   }
 }
+
+// A worker's memory is never copied: nothing here forks.
+ProcessToken ProcessToken::current() { return ProcessToken(1); }
+bool ProcessToken::is_current() const noexcept { return value_ == 1; }
 
 }  // namespace blindfuse

@@ -45,7 +45,7 @@ class Client:
         self._pool: ThreadPoolExecutor | None = None
         self._pool_lock = threading.Lock()
         self._closed = False
-        self._process = os.getpid()
+        self._process = _blindfuse.ProcessToken.current()
 
     # Look-ups
 
@@ -136,7 +136,7 @@ class Client:
     def close(self) -> None:
         """Lets go of everything. Calls that run in other threads are stopped, with StoppedError."""
         self._closed = True
-        if self._process != os.getpid():
+        if not self._process.is_current():
             return
         self._session.close()
         with self._pool_lock:
@@ -176,7 +176,7 @@ class Client:
     # What is behind all that; `stop` may be requested from another thread.
 
     def _alive(self) -> _blindfuse.Session:
-        if self._process != os.getpid():
+        if not self._process.is_current():
             raise BadInputError("this client was made before a fork; connect again in the new process")
         if self._closed:
             raise BadInputError("this client is closed; connect again")

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Iterable, Iterator, Mapping, NoReturn, Union
 
-from . import _program
+from . import _blindfuse, _program
 from ._client import Client, connect
 from ._errors import BlindfuseError, MachineError
 
@@ -121,7 +121,7 @@ class Server:
         self._process = process
         self._folder = folder
         self._url = url
-        self._end = weakref.finalize(self, _end, process, folder, os.getpid())
+        self._end = weakref.finalize(self, _end, process, folder, _blindfuse.ProcessToken.current())
 
     @property
     def url(self) -> str:
@@ -207,9 +207,11 @@ def _wait_for(ready: Path, process: subprocess.Popen[bytes], timeout: float) -> 
     return url
 
 
-def _end(process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], owner: int) -> None:
+def _end(
+    process: subprocess.Popen[bytes], folder: tempfile.TemporaryDirectory[str], owner: _blindfuse.ProcessToken
+) -> None:
     # A forked child has the server, but it is not the child's to stop.
-    if owner == os.getpid():
+    if owner.is_current():
         _program.stop(process, timeout=30)
         folder.cleanup()
 
