@@ -168,7 +168,7 @@ TEST_F(HintReadsTest, CheckingTellsHowFarItIsAndCanBeStopped) {
   };
   Session session = this->session(stopping);
   EXPECT_THROW(session.get("1"), Cancelled);
-  EXPECT_EQ(checked, std::vector<uint64_t>{0});
+  ASSERT_EQ(checked, std::vector<uint64_t>{0});
   EXPECT_EQ(server_.count("/queries"), 0u);
   goes_on = true;
   session.get("1");
