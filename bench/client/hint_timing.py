@@ -120,6 +120,21 @@ def measure(asker, proxy, cache, arguments):
     return times, opening
 
 
+def measure_all(client, proxy, cache, arguments):
+    synced = subprocess.run([client, "sync", proxy.url, "--cache", cache, "--json"], check=True, capture_output=True)
+    result = {"shards": arguments.shards, "hint_bytes": json.loads(synced.stdout)["hint_bytes"],
+              "rounds": arguments.rounds, "cpus": os.cpu_count()}
+    command = [client, "get", proxy.url, "--cache", cache, "--json"]
+    if arguments.read_all:
+        command += ["--hint-memory-bytes-max", "0"]
+    for name, asker in (("one_process", OneProcess), ("process_each", ProcessEach)):
+        times, opening = measure(asker(command), proxy, cache, arguments)
+        result[name] = {which: spread(seconds) for which, seconds in times.items()}
+        if asker is ProcessEach:
+            result["opening"] = {which: spread(seconds) for which, seconds in opening.items()}
+    return result
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, default="build/bin", help="the folder of the programs")
@@ -143,27 +158,16 @@ def main():
         with subprocess.Popen([arguments.bin / "blindfuse", "serve", folder / "db", "--listen", f"127.0.0.1:{port}"],
                               stderr=subprocess.PIPE, text=True) as server:
             threading.Thread(target=server.stderr.read, daemon=True).start()
-            while server.poll() is None:
-                try:
-                    socket.create_connection(("127.0.0.1", port)).close()
-                    break
-                except ConnectionRefusedError:
-                    time.sleep(0.05)
-            proxy = Proxy(port)
-            cache = folder / "cache"
-            synced = subprocess.run([client, "sync", proxy.url, "--cache", cache, "--json"], check=True,
-                                    capture_output=True)
-            result = {"shards": arguments.shards, "hint_bytes": json.loads(synced.stdout)["hint_bytes"],
-                      "rounds": arguments.rounds, "cpus": os.cpu_count()}
-            command = [client, "get", proxy.url, "--cache", cache, "--json"]
-            if arguments.read_all:
-                command += ["--hint-memory-bytes-max", "0"]
-            for name, asker in (("one_process", OneProcess), ("process_each", ProcessEach)):
-                times, opening = measure(asker(command), proxy, cache, arguments)
-                result[name] = {which: spread(seconds) for which, seconds in times.items()}
-                if asker is ProcessEach:
-                    result["opening"] = {which: spread(seconds) for which, seconds in opening.items()}
-            server.terminate()
+            try:
+                while server.poll() is None:
+                    try:
+                        socket.create_connection(("127.0.0.1", port)).close()
+                        break
+                    except ConnectionRefusedError:
+                        time.sleep(0.05)
+                result = measure_all(client, Proxy(port), folder / "cache", arguments)
+            finally:
+                server.terminate()
     print(json.dumps(result, indent=1))
 
 
