@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <set>
 #include <unordered_set>
 
 #include "src/epoch_table.h"
+#include "src/errors.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
@@ -32,6 +34,19 @@ void write_whole(const std::filesystem::path& folder, const char* name,
   PendingFile file(folder);
   file.write(bytes);
   file.commit(name);
+}
+
+// Hashes what it just read, while that is still in the processor's caches.
+Sha256Digest read_and_hash(const FileDescriptor& file, std::span<uint8_t> bytes,
+                           const std::filesystem::path& path) {
+  constexpr size_t kPieceBytes = 256 * 1024;
+  Sha256 hash;
+  for (uint64_t at = 0; at < bytes.size(); at += kPieceBytes) {
+    const auto piece = bytes.subspan(at, std::min<uint64_t>(kPieceBytes, bytes.size() - at));
+    read_exactly(file, at, piece, path);
+    hash.update(piece);
+  }
+  return hash.finish();
 }
 
 }  // namespace
@@ -88,23 +103,25 @@ DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& m
 std::vector<uint8_t> HintCache::read_hint(const DatabaseDescription& database,
                                           uint32_t shard) const {
   const HintParts parts = database.layout().hint_parts_of(shard);
-  std::vector<uint8_t> hint = read_part(database, parts.first);
-  for (uint32_t part = parts.first + 1; part <= parts.last; ++part) {
-    const std::vector<uint8_t> bytes = read_part(database, part);
-    hint.insert(hint.end(), bytes.begin(), bytes.end());
+  const uint64_t part_bytes = database.layout().hint_part_bytes();
+  std::vector<uint8_t> hint((uint64_t{parts.last} - parts.first + 1) * part_bytes);
+  for (uint32_t part = parts.first; part <= parts.last; ++part) {
+    read_part(database, part,
+              std::span(hint).subspan((part - parts.first) * part_bytes, part_bytes));
   }
   return hint;
 }
 
-std::vector<uint8_t> HintCache::read_part(const DatabaseDescription& database,
-                                          uint32_t part) const {
+void HintCache::read_part(const DatabaseDescription& database, uint32_t part,
+                          std::span<uint8_t> bytes) const {
+  invariant(bytes.size() == database.layout().hint_part_bytes(), "there is room for one part");
   const Sha256Digest& hash = database.epoch_table().hint_hash(part);
   const std::filesystem::path path = hints_ / hint_file_name(hash);
   try {
-    std::vector<uint8_t> hint = read_file_bytes(path, database.layout().hint_part_bytes());
-    if (sha256(hint) == hash) return hint;
+    const FileDescriptor file = open_for_reading(path);
+    if (file_size(file, path) == bytes.size() && read_and_hash(file, bytes, path) == hash) return;
   } catch (const BadInput&) {
-    // Missing, unreadable or too long: the same trouble with the same cure.
+    // Missing or unreadable: the same trouble with the same cure.
   }
   const bool packed = database.layout().mode() == Mode::kPacked;
   throw AlteredCache((packed ? "a downloaded mask" : "a downloaded hint") +

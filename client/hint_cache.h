@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,14 @@ class HintCache {
   DatabaseDescription sync(RemoteDatabase& remote, const std::string& manifest_text, bool verify,
                            const ProgressCallback& progress, SyncResult& result);
 
-  // The parts that decoding a record of a shard takes (Layout::hint_parts_of), bit-packed, one
-  // after another, each checked against the table. Throws AlteredCache.
+  // One part (below Layout::hint_part_count), bit-packed, into hint_part_bytes bytes, and checked
+  // against the table. Throws AlteredCache.
+  void read_part(const DatabaseDescription& database, uint32_t part,
+                 std::span<uint8_t> bytes) const;
+
+  // The parts that decoding a record of a shard takes (Layout::hint_parts_of), one after another.
+  // Throws AlteredCache. How long it takes tells whether the system still has these parts in
+  // memory: look-ups read hints as CheckedHints does.
   std::vector<uint8_t> read_hint(const DatabaseDescription& database, uint32_t shard) const;
 
  private:
@@ -56,7 +63,6 @@ class HintCache {
   std::vector<MissingHint> missing_hints(const DatabaseDescription& database, bool verify,
                                          const ProgressCallback& progress = {}) const;
   bool has_hint(const Sha256Digest& hash, const HintShape& shape, bool verify) const;
-  std::vector<uint8_t> read_part(const DatabaseDescription& database, uint32_t part) const;
   void drop_everything() const;
   void check_room(uint64_t bytes) const;
   void store(const DatabaseDescription& database) const;

@@ -279,6 +279,10 @@ void add_get(CLI::App& app, Settings& settings) {
          "Threads to make queries with; 0 is one a processor. In the mode packed it is one")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
+  get->add_option("--hint-memory-bytes-max", settings.client.hint_memory_bytes_max,
+                  "Keep hints, or masks, in memory when all of them take at most this; larger ones "
+                  "are all read\nagain in every look-up")
+      ->capture_default_str();
   get->add_option("--key-encoding", settings.key_encoding,
                   "How keys are written: utf8, hex or base64")
       ->check(CLI::IsMember(key_encodings()))

@@ -77,11 +77,12 @@ class Session::Attempts {
 };
 
 Session::Session(std::unique_ptr<Transport> transport, const std::string& address,
-                 ClientOptions options, RandomSource random)
+                 ClientOptions options, RandomSource random, HintFiles files)
     : options_(std::move(options)),
       random_(std::move(random)),
       remote_(std::move(transport), address),
       cache_(database_folder(cache_of(options_), address)),
+      hint_files_(files),
       manifest_text_(remote_.fetch_manifest()) {}
 
 SyncResult Session::sync(bool verify) {
@@ -114,6 +115,7 @@ void Session::use(DatabaseDescription database) {
     return !pooled.query.is_for(database.manifest());
   });
   preparation_.reset();
+  if (!database_ || database_->epoch() != database.epoch()) hints_.reset();
   database_ = std::move(database);
 }
 
@@ -208,24 +210,42 @@ Session::Batch Session::encrypt(std::span<const std::string> keys) {
   return batch;
 }
 
-void Session::decode_batch(Batch batch, std::span<Answer> answers) {
+std::vector<Answer> Session::decode_all(std::vector<Batch> batches, size_t key_count) {
+  const auto start = steady_clock::now();
   const Layout& layout = database_->layout();
-  for (size_t i = 0; i < answers.size(); ++i) {
-    const auto start = steady_clock::now();
-    const KeyPlace& place = batch.places[i];
+  std::vector<Answer> answers(key_count);
+  std::vector<std::pair<Batch*, size_t>> asked;  // for each key, its batch and position there
+  SecretBuffer<uint32_t> shards(key_count);
+  for (Batch& batch : batches) {
+    for (size_t i = 0; i < batch.places.size(); ++i) {
+      shards[asked.size()] = batch.places[i].shard;
+      asked.emplace_back(&batch, i);
+    }
+  }
+  size_t done = 0;
+  hints_->for_each(shards.span(), [&](size_t k, std::span<const uint8_t> hint) {
+    if (done++ % kQueriesPerRequest == 0) {
+      report_progress(options_.progress, {ClientStage::kDecodingAnswers, done - 1, key_count});
+    }
+    auto& [batch, i] = asked[k];
+    const KeyPlace& place = batch->places[i];
     const std::vector<uint8_t> record =
-        decode(std::move(batch.secrets[i]), layout, place.shard, batch.words[i].span(),
-               cache_.read_hint(*database_, place.shard));
-    Answer& answer = answers[i];
-    answer.value = database_->value_in(record, place);
+        decode(std::move(batch->secrets[i]), layout, place.shard, batch->words[i].span(), hint);
+    answers[k].value = database_->value_in(record, place);
+  });
+  const double decode_seconds = seconds_since(start) / static_cast<double>(key_count);
+  for (size_t k = 0; k < key_count; ++k) {
+    const auto& [batch, i] = asked[k];
+    Answer& answer = answers[k];
     answer.query_bytes = layout.query_bytes();
     answer.response_bytes = layout.response_bytes();
-    answer.prepare_seconds = batch.prepare_seconds[i];
-    answer.server_seconds = batch.server_seconds;
-    answer.decode_seconds = seconds_since(start);
-    answer.total_seconds = answer.prepare_seconds + batch.encrypt_seconds + answer.server_seconds +
+    answer.prepare_seconds = batch->prepare_seconds[i];
+    answer.server_seconds = batch->server_seconds;
+    answer.decode_seconds = decode_seconds;
+    answer.total_seconds = answer.prepare_seconds + batch->encrypt_seconds + answer.server_seconds +
                            answer.decode_seconds;
   }
+  return answers;
 }
 
 void Session::ask(Batch& batch) {
@@ -243,10 +263,17 @@ void Session::ask(Batch& batch) {
   }
 }
 
+void Session::open_hints() {
+  const DatabaseDescription& database = this->database();
+  if (hints_) return;
+  hints_.emplace(cache_, database, hint_files_, options_.hint_memory_bytes_max, options_.progress);
+}
+
 std::vector<Session::Batch> Session::ask_all(std::span<const std::string> keys) {
   std::vector<Batch> batches;
   Attempts attempts(options_.progress);
   for (size_t at = 0; at < keys.size();) {
+    open_hints();  // before any query: what is wrong with one is found whatever the keys are
     const size_t count = std::min(request_size(), keys.size() - at);
     Batch batch = encrypt(keys.subspan(at, count));
     try {
@@ -280,17 +307,9 @@ void Session::check_keys(std::span<const std::string> keys) {
 }
 
 std::vector<Answer> Session::look_up(std::span<const std::string> keys) {
+  if (keys.empty()) return {};
   check_keys(keys);  // all, before any is asked for
-  std::vector<Batch> batches = ask_all(keys);
-  std::vector<Answer> answers(keys.size());
-  size_t at = 0;
-  for (Batch& batch : batches) {
-    report_progress(options_.progress, {ClientStage::kDecodingAnswers, at, keys.size()});
-    const size_t count = batch.places.size();
-    decode_batch(std::move(batch), std::span(answers).subspan(at, count));
-    at += count;
-  }
-  return answers;
+  return decode_all(ask_all(keys), keys.size());
 }
 
 std::vector<std::optional<std::string>> Session::get_many(std::span<const std::string> keys) {

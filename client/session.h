@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/checked_hints.h"
 #include "client/database_description.h"
 #include "client/hint_cache.h"
 #include "client/prepared_query.h"
@@ -30,15 +31,17 @@ namespace blindfuse {
 // longer serves the epoch of those that there are. Every query uses
 // up a prepared one, answered or not: a request is repeated (a few times when the server is busy)
 // with new queries. When the epoch changes in a look-up, all its keys are asked for again, once.
-// What the server sees never depends on a key: all requests of a look-up are sent before the first
-// answer is decoded. So a session is for a keyword database or for an index one, whichever it saw
-// first: what is a key in the one may be none in the other, and whether a query follows would tell.
+// What the server sees never depends on a key: all hints of an epoch are checked before the first
+// query to it, all requests of a look-up are sent before the first answer is decoded, and decoding
+// does the same work for every key (CheckedHints). So a session is for a keyword database or for an
+// index one, whichever it saw first: what is a key in the one may be none in the other, and whether
+// a query follows would tell.
 class Session {
  public:
   // Checks that the server answers with a manifest. `address` names the server in messages and in
-  // the cache. Secrets are drawn from `random`.
+  // the cache, whose files are where `files` says. Secrets are drawn from `random`.
   Session(std::unique_ptr<Transport> transport, const std::string& address, ClientOptions options,
-          RandomSource random = fill_from_system);
+          RandomSource random = fill_from_system, HintFiles files = HintFiles::kOnDisk);
 
   // Brings the hints up to the server's current epoch; with `verify`, checks every cached one
   // first.
@@ -82,16 +85,19 @@ class Session {
   Pooled take_prepared();
   Batch encrypt(std::span<const std::string> keys);
   void ask(Batch& batch);
+  void open_hints();
   std::vector<Batch> ask_all(std::span<const std::string> keys);
-  void decode_batch(Batch batch, std::span<Answer> answers);
+  std::vector<Answer> decode_all(std::vector<Batch> batches, size_t key_count);
 
   ClientOptions options_;
   RandomSource random_;
   RemoteDatabase remote_;
   HintCache cache_;
+  const HintFiles hint_files_;
   std::optional<std::string> manifest_text_;  // fetched, and not yet used
   std::optional<DatabaseKind> kind_;          // of the first database there was
   std::optional<DatabaseDescription> database_;
+  std::optional<CheckedHints> hints_;            // of database_, once a query was wanted
   std::optional<QueryPreparation> preparation_;  // for database_, once a query was wanted
   std::deque<Pooled> prepared_;
   size_t queries_per_request_ = kQueriesPerRequest;

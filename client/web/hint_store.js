@@ -1,7 +1,7 @@
 // Hints from one visit to the next: the files of the client library's cache in IndexedDB.
 //
 // One object store, a record a file, keyed [address, path]. A save is one transaction, so that what another tab reads
-// is one epoch's whole; and every hint is compared with its hash when it is used, whatever became of it here.
+// is one epoch's whole; and every hint is compared with its hash before the first query, whatever became of it here.
 
 const databaseName = 'blindfuse';
 const storeName = 'files';

@@ -62,11 +62,16 @@ class SessionTest : public testing::Test {
 };
 
 TEST_F(SessionTest, GetsEveryKeyOfTheDatabase) {
-  Session session = this->session();
-  const size_t count = vectors_["entries"].size();
-  const auto values = session.get_many(keys(count));
-  ASSERT_EQ(values.size(), count);
-  for (size_t i = 0; i < count; ++i) EXPECT_EQ(values[i], value(i)) << i;
+  const uint64_t hint_bytes = server_.database.layout().hint_bytes();
+  for (const uint64_t kept_bytes_max : {hint_bytes, hint_bytes - 1}) {
+    ClientOptions options = this->options();
+    options.hint_memory_bytes_max = kept_bytes_max;
+    Session session = this->session(std::move(options));
+    const size_t count = vectors_["entries"].size();
+    const auto values = session.get_many(keys(count));
+    ASSERT_EQ(values.size(), count);
+    for (size_t i = 0; i < count; ++i) EXPECT_EQ(values[i], value(i)) << i;
+  }
   expect_all_queries_differ();
 }
 
@@ -254,12 +259,14 @@ TEST_F(SessionTest, TheKindOfADatabaseThatWasNeverUsedIsRemembered) {
 }
 
 TEST_F(SessionTest, AllRequestsAreSentBeforeAnyAnswerIsDecoded) {
-  Session session = this->session();
-  session.sync();
+  ClientOptions options = this->options();
+  options.hint_memory_bytes_max = 0;
+  Session session = this->session(std::move(options));
+  session.get(key(0));
   // No answer can be decoded.
   std::filesystem::remove_all(database_folder(scratch_.path(), "http://test") / "hints");
   EXPECT_THROW(session.get_many(keys(20)), AlteredCache);
-  EXPECT_EQ(server_.count("/queries"), 2u);
+  EXPECT_EQ(server_.count("/queries"), 3u);
 }
 
 TEST_F(SessionTest, AFailedRequestUsesItsQueryUp) {
@@ -313,6 +320,7 @@ TEST_F(SessionTest, AnAlteredHintIsAnErrorThatFetchesNothing) {
     EXPECT_THAT(error.what(), HasSubstr("sync --verify"));
   }
   EXPECT_EQ(server_.count("/hint?"), 0u);
+  EXPECT_EQ(server_.count("/queries"), 0u);
   session.sync(true);
   EXPECT_EQ(server_.count("/hint?"), 1u);
   EXPECT_EQ(session.get(key(0)), value(0));

@@ -35,6 +35,7 @@ def test_wrong_urls(url: str) -> None:
         ({"threads": True}, TypeError, "threads= takes an int"),
         ({"prepare": 0}, blindfuse.BadInputError, "prepare=0"),
         ({"hint_bytes_max": -1}, blindfuse.BadInputError, "hint_bytes_max=-1"),
+        ({"hint_memory_bytes_max": "1"}, TypeError, "hint_memory_bytes_max= takes an int"),
         ({"cache": 5}, TypeError, "cache= takes a path"),
         ({"cache": ""}, blindfuse.BadInputError, "cache="),
         ({"ca_file": "/no/such/file"}, blindfuse.BadInputError, "/no/such/file"),
@@ -112,6 +113,22 @@ def test_a_hint_altered_on_disk(words: blindfuse.Client, cache: Path) -> None:
         spoiled += 1
     assert spoiled and words.sync(verify=True).shards_fetched == spoiled
     assert words.get("word 1") == b"meaning 1"
+
+
+@pytest.mark.parametrize("hint_memory_bytes_max", [1 << 30, 0])
+def test_an_altered_hint_is_found_whatever_the_key(
+    server: blindfuse.Server, cache: Path, hint_memory_bytes_max: int
+) -> None:
+    with server.connect(cache=cache) as words:
+        words.sync()
+    hint = next(cache.rglob("*.hint"))
+    hint.write_bytes(bytes(hint.stat().st_size))
+    with server.connect(cache=cache, hint_memory_bytes_max=hint_memory_bytes_max) as words:
+        for i in range(8):
+            with pytest.raises(blindfuse.AlteredCacheError, match=hint.name):
+                words.get(f"word {i}")
+        words.sync(verify=True)
+        assert words.get("word 1") == b"meaning 1"
 
 
 def test_offline_for_a_moment(proxy: Proxy, cache: Path) -> None:

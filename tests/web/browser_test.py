@@ -254,16 +254,36 @@ class ClientAlone(PageTest):
         begun = "    const all = {values: [], costs: []};"
         self.assertIn(begun, text)
         page = self.visit({"worker.js": text.replace(begun, """
-          for (const path of pathsUnder(folder).filter(isFixed)) core.FS.writeFile(`${folder}/${path}`, 'damaged');
+          if (hasAnswered) {
+            for (const path of pathsUnder(folder).filter(isFixed)) core.FS.writeFile(`${folder}/${path}`, 'damaged');
+          }
         """ + begun)})
         asked = []
         page.context.on("request", lambda request: asked.append(request.url) if request.url.endswith("/queries") else None)
         error = self.run_in(page, """
           const client = await connect('/', {prepareAhead: 0});
-          await client.sync();
+          await client.get('k0');
           return failed(() => client.getMany(Array.from({length: 150}, (_, i) => 'k' + i)));""")
         self.assertEqual(error["code"], "storage")
-        self.assertEqual(len(asked), 10)  # of 16 keys at most: 4 of each chunk of 64, and 2 of the last
+        self.assertEqual(len(asked), 1 + 10)  # of 16 keys at most: 4 of each chunk of 64, and 2 of the last
+
+    def test_finds_a_damaged_hint_before_it_asks(self):
+        text = self.file("worker.js")
+        begun = "    const all = {values: [], costs: []};"
+        self.assertIn(begun, text)
+        page = self.visit({"worker.js": text.replace(begun, """
+          core.FS.writeFile(`${folder}/${pathsUnder(folder).filter(isFixed).at(-1)}`, 'damaged');
+        """ + begun)})
+        asked = []
+        page.context.on("request", lambda request: asked.append(request.url) if request.url.endswith("/queries") else None)
+        errors = self.run_in(page, """
+          const client = await connect('/', {prepareAhead: 0});
+          await client.sync();
+          const errors = [];
+          for (let i = 0; i < 8; ++i) errors.push(await failed(() => client.get('k' + i)));
+          return errors;""")
+        self.assertEqual([error["code"] for error in errors], ["storage"] * 8)
+        self.assertEqual(asked, [])
 
     def test_does_not_copy_an_answer_that_is_too_long(self):
         text = self.file("core_module.js")

@@ -70,7 +70,8 @@ std::unique_ptr<Session> connect(const std::string& url, const std::string& cach
                                  size_t prepare, int64_t timeout_s, const std::string& ca_file,
                                  const std::string& api_key, const std::string& mode,
                                  uint64_t hint_bytes_max, uint64_t transfer_bytes_max,
-                                 nb::handle progress, const Stop* stop) {
+                                 uint64_t hint_memory_bytes_max, nb::handle progress,
+                                 const Stop* stop) {
   ClientOptions options;
   options.cache_folder = cache;
   options.thread_count = threads;
@@ -81,6 +82,7 @@ std::unique_ptr<Session> connect(const std::string& url, const std::string& cach
   options.mode = mode;
   options.hint_bytes_max = hint_bytes_max;
   options.transfer_bytes_max = transfer_bytes_max;
+  options.hint_memory_bytes_max = hint_memory_bytes_max;
   return Session::connect(url, std::move(options), progress, stop);
 }
 
@@ -117,7 +119,7 @@ NB_MODULE(_blindfuse, m) {
 
   m.def("connect", connect, "url"_a, "cache"_a, "threads"_a, "prepare"_a, "timeout_s"_a,
         "ca_file"_a, "api_key"_a, "mode"_a, "hint_bytes_max"_a, "transfer_bytes_max"_a,
-        "progress"_a.none(), "stop"_a.none());
+        "hint_memory_bytes_max"_a, "progress"_a.none(), "stop"_a.none());
   m.def("note_interpreter_ends", &RunningCall::note_interpreter_ends);
 }
 

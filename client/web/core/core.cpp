@@ -152,7 +152,8 @@ class Core {
     };
     auto transport =
         std::make_unique<WebTransport>(url, request.at("apiKey").get<std::string>(), last_);
-    session_ = std::make_unique<Session>(std::move(transport), url.text(), std::move(options));
+    session_ = std::make_unique<Session>(std::move(transport), url.text(), std::move(options),
+                                         fill_from_system, HintFiles::kInMemory);
     return json::object();
   }
 

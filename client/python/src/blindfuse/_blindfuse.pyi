@@ -45,6 +45,7 @@ def connect(
     mode: str,
     hint_bytes_max: int,
     transfer_bytes_max: int,
+    hint_memory_bytes_max: int,
     progress: _Report | None,
     stop: Stop | None,
 ) -> Session: ...

@@ -272,6 +272,7 @@ def connect(
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
     transfer_bytes_max: int = 1 << 30,
+    hint_memory_bytes_max: int = 1 << 30,
 ) -> Client:
     """A client of the server at `url`, as in "http://127.0.0.1:8080". Checks that one answers there.
 
@@ -285,6 +286,8 @@ def connect(
     progress: a function that is called with a blindfuse.Progress now and then, and ends the call by raising; or True or
         False for a progress bar of tqdm or none (default: one where stderr is a terminal and tqdm is installed)
     hint_bytes_max, transfer_bytes_max: a database is refused if its hints, or its query or response, take more
+    hint_memory_bytes_max: hints of at most so many bytes in all are kept in memory; larger ones are all read again in
+        every look-up
     """
     return _connector(locals())(None)
 
@@ -302,6 +305,7 @@ async def aconnect(
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
     transfer_bytes_max: int = 1 << 30,
+    hint_memory_bytes_max: int = 1 << 30,
 ) -> Client:
     """connect() for asyncio."""
     return await _start(None, _connector(locals()))
@@ -318,12 +322,16 @@ def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
     timeout = _seconds(options["timeout"])
     api_key = _api_key(options["api_key"])
     mode = _mode(options["mode"])
-    hints, transfers = (_number(name, options[name], 0, 2**63) for name in ("hint_bytes_max", "transfer_bytes_max"))
+    limits = (
+        _number(name, options[name], 0, 2**63)
+        for name in ("hint_bytes_max", "transfer_bytes_max", "hint_memory_bytes_max")
+    )
+    hints, transfers, hint_memory = limits
     report = report_to(options["progress"])
 
     def work(stop: _Stop | None) -> Client:
         session = _blindfuse.connect(
-            url, cache, threads, prepare, timeout, ca_file, api_key, mode, hints, transfers, report, stop
+            url, cache, threads, prepare, timeout, ca_file, api_key, mode, hints, transfers, hint_memory, report, stop
         )
         return Client(session, url, report)
 

@@ -1,0 +1,65 @@
+// The hint of one epoch as look-ups use it: all of its parts are checked before the first query,
+// and decoding takes the same work whatever shard it is for.
+#pragma once
+
+#include <blindfuse/progress.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "client/database_description.h"
+#include "client/hint_cache.h"
+
+namespace blindfuse {
+
+// Where the cache's files are.
+enum class HintFiles {
+  kOnDisk,    // the system holds some of them in memory, those that were read last
+  kInMemory,  // a browser's: reading one costs the same as reading any other
+};
+
+// A server sees when a client's next query comes, and so how long decoding took. A part that is
+// read from the disk takes longer than one that the system still has in memory: reading the parts
+// of one shard alone would tell which look-ups are of the same shard, also across processes.
+//
+// So all parts are read when the epoch's hint is opened. Then they are either kept in memory, or
+// all of them are read again whenever answers are decoded.
+class CheckedHints {
+ public:
+  // What is done with the hint of one shard: the parts of Layout::hint_parts_of, bit-packed, one
+  // after another. `i` is the position of the shard among those that were asked for.
+  using Use = std::function<void(size_t i, std::span<const uint8_t> hint)>;
+
+  // Reads and checks every part in its order, telling `progress`. Keeps them when the files are on
+  // disk and the hint has at most memory_bytes_max bytes, if the system gives that memory; what it
+  // does not keep is read again. `cache` and `database` outlive this object.
+  //
+  // Throws AlteredCache, which names the first part that is missing or altered, and Cancelled.
+  CheckedHints(const HintCache& cache, const DatabaseDescription& database, HintFiles files,
+               uint64_t memory_bytes_max, const ProgressCallback& progress);
+  CheckedHints(const CheckedHints&) = delete;
+  CheckedHints& operator=(const CheckedHints&) = delete;
+
+  // Calls `use` once for each of `shards` (below S), in any order. What is read, and how much,
+  // depends on their number alone. Throws AlteredCache when any part that is read again was altered
+  // since, whatever the shards; and what `use` throws.
+  void for_each(std::span<const uint32_t> shards, const Use& use) const;
+
+  // Whether for_each() reads no files.
+  bool are_kept() const { return kept_ != nullptr; }
+
+ private:
+  void check_all(const ProgressCallback& progress) const;
+  void touch_kept() const;
+  void use_kept(std::span<const uint32_t> shards, const Use& use) const;
+  void read_all_and_use(std::span<const uint32_t> shards, const Use& use) const;
+
+  const HintCache& cache_;
+  const DatabaseDescription& database_;
+  const HintFiles files_;
+  std::unique_ptr<uint8_t[]> kept_;  // all parts, one after another, or nothing
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,212 @@
+// What a session reads of its hints, and when: never what depends on a key.
+#include "client/checked_hints.h"
+
+#include <blindfuse/errors.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "client/session.h"
+#include "tests/client/fake_server.h"
+#include "tests/client/scratch_folder.h"
+#include "tests/client/watched_files.h"
+
+namespace blindfuse {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr uint32_t kShards = 5;
+
+void alter_byte(const std::filesystem::path& path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const char byte = static_cast<char>(file.get() ^ 1);
+  file.seekp(0);
+  file.put(byte);
+}
+
+// An index database of five shards: entry i lies in shard i (docs/PROTOCOL.md, section 4).
+class HintReadsTest : public testing::Test {
+ protected:
+  ScratchFolder scratch_;
+  FakeServer server_{ServedDatabase::with_noise(kShards, 2, 0)};
+
+  ClientOptions options(bool are_kept = true) const {
+    ClientOptions options;
+    options.cache_folder = scratch_.path();
+    options.thread_count = 1;
+    const uint64_t bytes = server_.database.layout().hint_bytes();
+    options.hint_memory_bytes_max = are_kept ? bytes : bytes - 1;
+    return options;
+  }
+  Session session(ClientOptions options, HintFiles files = HintFiles::kOnDisk) {
+    return Session(std::make_unique<FakeTransport>(server_), "http://test", std::move(options),
+                   fill_from_system, files);
+  }
+
+  std::filesystem::path hints() const {
+    return database_folder(scratch_.path(), "http://test") / "hints";
+  }
+  std::filesystem::path hint_path(uint32_t shard) const { return hints() / names().at(shard); }
+  // Of the shards' files, in the shards' order.
+  std::vector<std::string> names() const {
+    const DatabaseDescription database(server_.database.manifest_text(), server_.database.table());
+    std::vector<std::string> names;
+    for (uint32_t shard = 0; shard < kShards; ++shard) {
+      names.push_back(hint_file_name(database.table()[shard].hint));
+    }
+    return names;
+  }
+
+  // Every key of the database and one that there is not.
+  static std::vector<std::string> keys() { return {"0", "1", "2", "3", "4", "12"}; }
+};
+
+TEST_F(HintReadsTest, EveryProcessReadsAllHintsWhateverItsKey) {
+  session(options()).sync();
+  for (const bool are_kept : {true, false}) {
+    std::vector<std::string> first;
+    for (const std::string& key : keys()) {
+      WatchedFiles watched(hints());
+      session(options(are_kept)).get(key);
+      const std::vector<std::string> opened = watched.take_opened();
+      if (first.empty()) first = opened;
+      EXPECT_EQ(opened, first) << key;
+      EXPECT_GE(opened.size(), 2 * kShards);  // their sizes, and all of their bytes
+    }
+  }
+}
+
+TEST_F(HintReadsTest, HintsThatAreKeptAreReadOnce) {
+  Session session = this->session(options());
+  session.get("3");
+  WatchedFiles watched(hints());
+  for (const std::string& key : keys()) session.get(key);
+  EXPECT_THAT(watched.take_opened(), IsEmpty());
+}
+
+TEST_F(HintReadsTest, HintsThatAreNotKeptAreAllReadInEveryLookUp) {
+  Session session = this->session(options(false));
+  session.get("3");
+  WatchedFiles watched(hints());
+  for (const std::string& key : keys()) {
+    session.get(key);
+    EXPECT_EQ(watched.take_opened(), names()) << key;
+  }
+  const std::vector<std::string> many(kQueriesPerRequest + 4, "2");
+  session.get_many(many);
+  EXPECT_EQ(watched.take_opened(), names());
+  session.get_many({});
+  EXPECT_THAT(watched.take_opened(), IsEmpty());
+}
+
+TEST_F(HintReadsTest, AnAlteredHintOfAnyShardIsFoundBeforeAQueryIsSent) {
+  session(options()).sync();
+  for (const HintFiles files : {HintFiles::kOnDisk, HintFiles::kInMemory}) {
+    for (const bool are_kept : {true, false}) {
+      for (uint32_t shard = 0; shard < kShards; ++shard) {
+        alter_byte(hint_path(shard));
+        std::vector<std::string> errors;
+        for (const std::string& key : keys()) {
+          try {
+            session(options(are_kept), files).get(key);
+            ADD_FAILURE() << shard << ' ' << key;
+          } catch (const AlteredCache& error) {
+            errors.emplace_back(error.what());
+            EXPECT_EQ(errors.back(), errors.front());
+            EXPECT_THAT(errors.back(), HasSubstr(names()[shard]));
+          }
+        }
+        alter_byte(hint_path(shard));  // as it was
+      }
+    }
+  }
+  EXPECT_EQ(server_.count("/queries"), 0u);
+  session(options()).get("0");
+  EXPECT_EQ(server_.count("/queries"), 1u);
+}
+
+TEST_F(HintReadsTest, AHintThatGoesLaterFailsEveryLookUpOrNone) {
+  Session kept = session(options());
+  Session not_kept = session(options(false));
+  kept.get("0");
+  not_kept.get("0");
+  std::filesystem::remove(hint_path(3));
+  for (const std::string& key : keys()) {
+    EXPECT_NO_THROW(kept.get(key)) << key;
+    EXPECT_THROW(not_kept.get(key), AlteredCache) << key;
+  }
+}
+
+TEST_F(HintReadsTest, TheHintsOfAnotherEpochAreCheckedBeforeItIsAsked) {
+  Session session = this->session(options());
+  session.get("1");
+  server_.database = server_.database.with_other_noise(2, 1);
+  session.get("1");
+  EXPECT_EQ(server_.count("/queries"), 3u);  // of them one that told of the epoch
+  server_.database = server_.database.with_other_noise(4, 1);
+  session.sync();
+  alter_byte(hint_path(0));
+  EXPECT_THROW(session.get("1"), AlteredCache);
+  EXPECT_EQ(server_.count("/queries"), 3u);
+}
+
+TEST_F(HintReadsTest, CheckingTellsHowFarItIsAndCanBeStopped) {
+  session(options()).sync();
+  ClientOptions stopping = options();
+  std::vector<uint64_t> checked;
+  bool goes_on = false;
+  stopping.progress = [&](const ClientProgress& progress) {
+    if (progress.stage != ClientStage::kCheckingHints) return true;
+    EXPECT_EQ(progress.total, server_.database.layout().hint_bytes());
+    checked.push_back(progress.done);
+    return goes_on;
+  };
+  Session session = this->session(stopping);
+  EXPECT_THROW(session.get("1"), Cancelled);
+  ASSERT_EQ(checked, std::vector<uint64_t>{0});
+  EXPECT_EQ(server_.count("/queries"), 0u);
+  goes_on = true;
+  session.get("1");
+  EXPECT_EQ(checked.back(), server_.database.layout().hint_bytes());
+}
+
+// 9000 columns in five packs: a shard's 1000 columns begin at 1000 times its number, a pack's 2048
+// at 2048 times its number, and every shard takes two packs.
+TEST(CheckedHints, GivesEveryShardItsPartsInAllThreeWays) {
+  const std::vector<std::vector<size_t>> packs_of_shards = {{0, 1}, {0, 1}, {0, 1}, {1, 2}, {1, 2},
+                                                            {2, 3}, {2, 3}, {3, 4}, {3, 4}};
+  ScratchFolder scratch;
+  FakeServer server(ServedDatabase::with_noise(9, 1000, 0, "ring-2048", 18));
+  RemoteDatabase remote(std::make_unique<FakeTransport>(server), "http://test");
+  HintCache cache(scratch.path());
+  SyncResult result;
+  const DatabaseDescription database =
+      cache.sync(remote, server.database.manifest_text(), false, {}, result);
+  const uint64_t bytes = database.layout().hint_bytes();
+  const auto expect_all = [&](const CheckedHints& hints, bool are_kept) {
+    EXPECT_EQ(hints.are_kept(), are_kept);
+    const std::vector<uint32_t> shards = {8, 0, 3, 3, 1, 2, 4, 5, 6, 7};
+    std::vector<int> used(shards.size());
+    hints.for_each(shards, [&](size_t i, std::span<const uint8_t> hint) {
+      Bytes expected;
+      for (const size_t pack : packs_of_shards[shards[i]]) {
+        const Bytes& mask = server.database.hints().at(pack);
+        expected.insert(expected.end(), mask.begin(), mask.end());
+      }
+      EXPECT_EQ(Bytes(hint.begin(), hint.end()), expected) << shards[i];
+      ++used[i];
+    });
+    EXPECT_EQ(used, std::vector<int>(shards.size(), 1));
+  };
+  expect_all(CheckedHints(cache, database, HintFiles::kOnDisk, bytes, {}), true);
+  expect_all(CheckedHints(cache, database, HintFiles::kOnDisk, bytes - 1, {}), false);
+  expect_all(CheckedHints(cache, database, HintFiles::kInMemory, bytes, {}), false);
+}
+
+}  // namespace
+}  // namespace blindfuse
