@@ -23,7 +23,6 @@ struct BuildReport;
 // that fits, and otherwise chosen.
 struct BuildOptions {
   InputOptions input;
-  DuplicatePolicy on_duplicate = DuplicatePolicy::kError;
   std::optional<uint32_t> shard_count;
   std::optional<uint32_t> arity;
   std::optional<uint32_t> digest_bytes;

@@ -114,8 +114,8 @@ class ShardStage {
 }  // namespace
 
 ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
-                              const Spool& spool, DuplicatePolicy policy,
-                              const ShardTable& previous, WorkerThreads& threads) {
+                              const Spool& spool, const ShardTable& previous,
+                              WorkerThreads& threads) {
   ShardStage stage(directory, layout, previous);
   Progress progress("filters", layout.shard_count, Progress::Unit::kItems);
   // A thread takes as many shards at once as a partition of the spool has, so that none is read
@@ -128,7 +128,7 @@ ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& 
       for (uint32_t first = next.fetch_add(step); first < layout.shard_count && !failed;
            first = next.fetch_add(step)) {
         const uint32_t last = std::min(first + step, layout.shard_count);
-        stage.build_range({spool, layout.shard_count, first, last, policy}, first, last);
+        stage.build_range({spool, layout.shard_count, first, last}, first, last);
         progress.advance(last - first);
       }
     } catch (...) {

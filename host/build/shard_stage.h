@@ -20,7 +20,7 @@ struct ShardStageResult {
 // in `previous`, or whose files are missing or damaged. previous is empty, or the table of an epoch
 // with the same layout, salt and seed.
 ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
-                              const Spool& spool, DuplicatePolicy policy,
-                              const ShardTable& previous, WorkerThreads& threads);
+                              const Spool& spool, const ShardTable& previous,
+                              WorkerThreads& threads);
 
 }  // namespace blindfuse
