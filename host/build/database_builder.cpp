@@ -167,7 +167,7 @@ class Build {
     make_folders();
     const EpochTable reusable = report_.layout_kept ? previous_->table : EpochTable{};
     ShardStageResult shards = build_shards(directory_, manifest_.layout, *input_.spool,
-                                           reusable.shards, threads_);
+                                           reusable.shards, options_.random, threads_);
     input_.spool.reset();
     report_.shards_rebuilt = static_cast<uint32_t>(shards.rebuilt.size());
     report_.seconds_filters = stage.lap();

@@ -266,6 +266,31 @@ TEST(DatabaseBuilder, KeepsTheFirstOrTheLastDuplicate) {
   EXPECT_EQ(look_up(load(folder / "last"), "a"), "5");
 }
 
+// All shards change, and none may get a seed that was published, unless its input is what it was.
+TEST(DatabaseBuilder, DrawsNewFilterSeedsForShardsThatChange) {
+  const TemporaryFolder folder;
+  Pairs pairs = made_pairs(800, 5, 15);
+  const auto seeds = [&] {
+    std::vector<uint64_t> found;
+    for (const ShardEntry& entry : load(folder / "db").table.shards) {
+      found.push_back(entry.filter_seed);
+    }
+    return found;
+  };
+  BuildOptions options = options_with_shards(8);
+  options.random = fill_from_system;
+  build(pairs, folder / "db", options);
+  const std::vector<uint64_t> first = seeds();
+  for (const uint64_t seed : first) EXPECT_GE(seed, uint64_t{1} << 20) << "that is no chance";
+  EXPECT_EQ(std::set<uint64_t>(first.begin(), first.end()).size(), 8u);
+  build(pairs, folder / "db");
+  EXPECT_EQ(seeds(), first);
+  for (auto& [key, value] : pairs) std::ranges::reverse(value);
+  EXPECT_EQ(build(pairs, folder / "db").shards_rebuilt, 8u);
+  const std::vector<uint64_t> second = seeds();
+  for (size_t shard = 0; shard < 8; ++shard) EXPECT_NE(second[shard], first[shard]);
+}
+
 // More pairs than the spool keeps in memory, and every place in one input or the other.
 TEST(DatabaseBuilder, KeepsTheFirstOrTheLastOfManyDuplicatesInSeveralInputs) {
   const TemporaryFolder folder;
