@@ -106,12 +106,17 @@ std::vector<uint64_t> slot_hashes(size_t count) {
   return hashes;
 }
 
+uint64_t random_seed() {
+  static std::mt19937_64 random(4);
+  return random();
+}
+
 void BuildFilter(State& state) {
   const auto arity = static_cast<uint32_t>(state.range(0));
   const auto keys = static_cast<uint64_t>(state.range(1));
   const std::vector<uint64_t> hashes = slot_hashes(keys);
   const FuseShape shape = fuse_shape(keys, arity);
-  for (auto _ : state) benchmark::DoNotOptimize(build_filter(shape, hashes));
+  for (auto _ : state) benchmark::DoNotOptimize(build_filter(shape, hashes, random_seed));
   report(state, "keys_per_second", static_cast<double>(keys));
 }
 BENCHMARK(BuildFilter)
@@ -137,7 +142,7 @@ void MakeMatrix(State& state) {
   layout.row_count = shape.row_count;
   layout.segment_length = shape.segment_length;
   layout.record = record_format_for(8, value_bytes, value_bytes);
-  const Filter filter = build_filter(shape, hashes);
+  const Filter filter = build_filter(shape, hashes, random_seed);
   for (auto _ : state) {
     make_keyword_matrix(layout, filter, entries,
                         [](std::span<const uint8_t> column) { benchmark::DoNotOptimize(column); });

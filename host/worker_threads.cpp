@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "src/errors.h"
+#include "src/system/threads.h"
 
 namespace blindfuse {
 namespace {
@@ -29,7 +29,8 @@ WorkerThreads::WorkerThreads(unsigned count) {
     }
   } catch (const std::system_error& error) {
     stop();
-    throw EngineTrouble("cannot start " + std::to_string(wanted) + " threads: " + error.what());
+    fail_starting(std::to_string(wanted) + " threads, only " + std::to_string(threads_.size() + 1),
+                  error);
   }
 }
 

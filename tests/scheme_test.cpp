@@ -191,7 +191,8 @@ class Database {
     if (layout_.kind == DatabaseKind::kKeyword) {
       std::vector<uint64_t> hashes;
       for (const SpoolEntry& entry : entries) hashes.push_back(entry.hash.slot_hash);
-      filters_[shard] = build_filter(layout_.fuse(), hashes);
+      filters_[shard] =
+          build_filter(layout_.fuse(), hashes, [seed = uint64_t{0}]() mutable { return seed++; });
       make_keyword_matrix(layout_, filters_[shard], entries, sink);
     } else {
       make_index_matrix(layout_, entries, sink);

@@ -147,7 +147,8 @@ TEST(SchemeKeywordVectors, EveryKeyHasItsRecordInTheProductsMatrix) {
   for (const auto& [shard, entries] : shards) {
     std::vector<uint64_t> hashes;
     for (const SpoolEntry& entry : entries) hashes.push_back(entry.hash.slot_hash);
-    const Filter filter = build_filter(layout.fuse(), hashes);
+    const Filter filter =
+        build_filter(layout.fuse(), hashes, [seed = uint64_t{0}]() mutable { return seed++; });
     std::vector<std::vector<uint8_t>> columns;
     make_keyword_matrix(layout, filter, entries, [&](std::span<const uint8_t> column) {
       columns.emplace_back(column.begin(), column.end());

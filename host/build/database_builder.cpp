@@ -157,9 +157,8 @@ class Build {
     Stopwatch stage;
     input_ = read_input(sources, manifest_.salt, options_.input, directory_.root());
     report_.seconds_reading = stage.lap();
-    report_.survey = survey_input(input_, options_.on_duplicate, threads_);
-    const std::vector<Sample> samples =
-        take_samples(input_, options_.input.kind, manifest_.salt, options_.on_duplicate);
+    report_.survey = survey_input(input_, options_.input.on_duplicate, threads_);
+    const std::vector<Sample> samples = take_samples(input_, options_.input.kind, manifest_.salt);
     choose_layout();
     report_.seconds_surveying = stage.lap();
     report_.layout = manifest_.layout;
@@ -168,7 +167,7 @@ class Build {
     make_folders();
     const EpochTable reusable = report_.layout_kept ? previous_->table : EpochTable{};
     ShardStageResult shards = build_shards(directory_, manifest_.layout, *input_.spool,
-                                           options_.on_duplicate, reusable.shards, threads_);
+                                           reusable.shards, options_.random, threads_);
     input_.spool.reset();
     report_.shards_rebuilt = static_cast<uint32_t>(shards.rebuilt.size());
     report_.seconds_filters = stage.lap();
@@ -237,8 +236,7 @@ class Build {
       }
       return (report_.survey.key_count + shard_count - 1) / shard_count;
     }
-    return std::ranges::max(
-        count_shards(*input_.spool, shard_count, options_.on_duplicate, threads_));
+    return std::ranges::max(count_shards(*input_.spool, shard_count, threads_));
   }
 
   void make_folders() {

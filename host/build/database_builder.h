@@ -23,7 +23,6 @@ struct BuildReport;
 // that fits, and otherwise chosen.
 struct BuildOptions {
   InputOptions input;
-  DuplicatePolicy on_duplicate = DuplicatePolicy::kError;
   std::optional<uint32_t> shard_count;
   std::optional<uint32_t> arity;
   std::optional<uint32_t> digest_bytes;
@@ -36,7 +35,7 @@ struct BuildOptions {
   bool fresh = false;  // a new salt, a new seed, a new layout, every shard
   std::string engine = "auto";
   unsigned thread_count = 0;
-  RandomSource random = fill_from_system;  // salt and seed
+  RandomSource random = fill_from_system;  // salt, seed, and the filters' seeds
   // Told once what will be built, before the work that takes long: survey and layout are filled in.
   std::function<void(const BuildReport&)> on_planned;
 };

@@ -8,10 +8,6 @@
 namespace blindfuse {
 namespace {
 
-// Graphs of the published sizes peel at the first seed nearly always; small ones may take some
-// tries.
-constexpr uint64_t kSeedsMax = 1000;
-
 // What is left of the graph at one row: how many keys meet there, and the xor of their numbers,
 // which is the key itself once only one is left.
 struct RowState {
@@ -82,23 +78,29 @@ void refuse_equal(std::span<const uint64_t> slot_hashes) {
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end()) {
     throw BadInput(
-        "two different keys of one shard have the same slot hash under this salt; build again "
-        "with --fresh, which picks a new one");
+        "two different keys of one shard have the same slot hash under this salt: a rare chance, "
+        "or keys that somebody looked for; build again with --fresh, which picks a new salt");
   }
 }
 
 }  // namespace
 
-Filter build_filter(const FuseShape& shape, std::span<const uint64_t> slot_hashes) {
+Filter build_filter(const FuseShape& shape, std::span<const uint64_t> slot_hashes,
+                    const NextSeed& next_seed) {
   invariant(slot_hashes.size() < UINT32_MAX, "a shard's keys are numbered with 32 bits");
   Peeling peeling(shape, slot_hashes);
-  for (uint64_t seed = 0; seed < kSeedsMax; ++seed) {
+  for (uint32_t tries = 0; tries < kFilterTriesMax; ++tries) {
+    const uint64_t seed = next_seed();
     if (peeling.peel(seed)) return {seed, peeling.take_steps()};
     // Equal hashes are so rare that they are looked for only after a failure.
-    if (seed == 0) refuse_equal(slot_hashes);
+    if (tries == 0) refuse_equal(slot_hashes);
   }
-  throw BadInput("no filter of " + std::to_string(shape.row_count) + " rows could be made for " +
-                 std::to_string(slot_hashes.size()) + " keys; use fewer keys a shard");
+  throw BadInput("no filter of " + std::to_string(shape.row_count) +
+                 " rows could be made for the " + std::to_string(slot_hashes.size()) +
+                 " keys of a shard with " + std::to_string(kFilterTriesMax) +
+                 " random seeds: the shard is too full, so allow more with --shards, or its keys "
+                 "were chosen to collide under this salt, so build with --fresh, which picks a new "
+                 "one, and limit who may add keys");
 }
 
 }  // namespace blindfuse

@@ -1,7 +1,11 @@
 // The binary fuse filter of one shard: which key determines which row (ChalametPIR, Algorithm 2).
+//
+// Whoever knows a filter's seed before its keys are fixed can choose keys that meet in the same
+// rows, and so keep the filter from being made. Seeds are therefore unpredictable.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,13 +21,22 @@ struct FilterStep {
 };
 
 struct Filter {
-  uint64_t seed = 0;              // the first of 0, 1, 2, ... whose graph can be peeled
+  uint64_t seed = 0;              // the first of those tried whose graph can be peeled
   std::vector<FilterStep> steps;  // one a key, in the order of assignment
 };
 
+// The seed of the next try.
+using NextSeed = std::function<uint64_t()>;
+
 // slot_hashes: one a key, fewer than 2^32, all different. The result depends on nothing but the
-// arguments. Throws BadInput when two slot hashes are equal (only another salt helps), or when no
-// seed of many works because the shape is too small for the keys.
-Filter build_filter(const FuseShape& shape, std::span<const uint64_t> slot_hashes);
+// arguments and the seeds. Throws BadInput when two slot hashes are equal (only another salt
+// helps), or when no seed of kFilterTriesMax works: the shape is too small for the keys, or they
+// were chosen to meet in the same rows.
+Filter build_filter(const FuseShape& shape, std::span<const uint64_t> slot_hashes,
+                    const NextSeed& next_seed);
+
+// Graphs of the published sizes peel at the first seed nearly always; small ones may take some
+// tries.
+inline constexpr uint32_t kFilterTriesMax = 1000;
 
 }  // namespace blindfuse

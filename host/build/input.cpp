@@ -31,14 +31,14 @@ class InputReader {
  public:
   InputReader(const Salt& salt, const InputOptions& options, const std::filesystem::path& folder)
       : options_(options), hasher_(salt) {
-    input_.spool = std::make_unique<Spool>(folder);
+    input_.spool = std::make_unique<Spool>(folder, options.on_duplicate);
   }
 
   void read(KeyValueSource& source, Progress& progress) {
     input_.sources.push_back({source.name(), std::string(source.place_unit())});
     const uint64_t bytes_before = bytes_done_;
     KeyValuePair pair;
-    for (uint64_t i = 0; source.next(pair); ++i) {
+    for (uint64_t i = 0; !input_.spool->has_duplicate() && source.next(pair); ++i) {
       add(source, pair);
       if (i % 1024 == 0) progress.set_done(bytes_before + source.bytes_read());
     }
@@ -46,7 +46,7 @@ class InputReader {
   }
 
   Input finish() {
-    if (input_.spool->entry_count() == 0) {
+    if (input_.spool->appended_count() == 0) {
       throw BadInput("the input is empty: no pair in " + input_.sources.front().name +
                      (input_.sources.size() > 1 ? " or the other inputs" : ""));
     }
@@ -60,7 +60,7 @@ class InputReader {
     entry.value = fit(source, pair);
     entry.place = pair.place;
     entry.source = static_cast<uint32_t>(input_.sources.size() - 1);
-    const uint64_t number = input_.spool->entry_count();
+    const uint64_t number = input_.spool->appended_count();
     if (number == kKeyCountMax) throw BadInput("the input has more than 2^32 pairs");
     if (options_.kind == DatabaseKind::kIndex) {
       entry.hash.shard_hash = spread(number);
@@ -69,7 +69,7 @@ class InputReader {
       entry.hash = hasher_(pair.key);
       keep_sample(entry.hash.slot_hash, pair.key);
     }
-    input_.spool->append(entry);
+    input_.spool->append(entry, pair.key);
   }
 
   std::string_view fit(const KeyValueSource& source, const KeyValuePair& pair) {
@@ -113,23 +113,22 @@ Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, co
 
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
                                       const std::filesystem::path& folder) {
-  auto result = std::make_unique<Spool>(folder);
+  auto result = std::make_unique<Spool>(folder, DuplicatePolicy::kError);  // there is none
   for (uint32_t p = 0; p < Spool::kPartitions; ++p) {
-    const SpoolPart part = spool.load(p, p);
-    for (SpoolEntry entry : part.entries) {
+    spool.visit_kept(p, [&](SpoolEntry entry) {
       const IndexPlace place = index_place(entry.hash.slot_hash, shard_count);
       entry.hash.shard_hash = lowest_shard_hash(place.shard, shard_count);
       entry.hash.slot_hash = place.row;
       result->append(entry);
-    }
+    });
   }
   result->finish();
   return result;
 }
 
-std::string place_name(const Input& input, const SpoolEntry& entry) {
-  const SourceName& source = input.sources[entry.source];
-  return source.name + ", " + source.place_unit + " " + std::to_string(entry.place);
+std::string place_name(const Input& input, uint32_t source, uint64_t place) {
+  const SourceName& name = input.sources[source];
+  return name.name + ", " + name.place_unit + " " + std::to_string(place);
 }
 
 }  // namespace blindfuse

@@ -18,6 +18,7 @@ enum class LongValues { kError, kTruncate };
 
 struct InputOptions {
   DatabaseKind kind = DatabaseKind::kKeyword;
+  DuplicatePolicy on_duplicate = DuplicatePolicy::kError;
   uint32_t value_bytes_max = kValueBytesMax;
   LongValues long_values = LongValues::kError;
   bool values_are_text = true;  // truncate between characters (UTF-8)
@@ -39,10 +40,10 @@ struct Input {
   uint64_t truncated_values = 0;
 };
 
-// Reads all sources to their end. In an index database pair i of the whole input gets
-// KeyHash{spread(i), i, 0}: its shard is not known yet. Throws BadInput for what a source refuses,
-// for values that are too long, for more than 2^32 pairs, and when there is no pair at all;
-// EngineTrouble when the disk is full.
+// Reads all sources to their end, or until the spool has met a duplicate. In an index database pair
+// i of the whole input gets KeyHash{spread(i), i, 0}: its shard is not known yet. Throws BadInput
+// for what a source refuses, for values that are too long, for more than 2^32 pairs, and when there
+// is no pair at all; EngineTrouble when the disk is full.
 Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, const Salt& salt,
                  const InputOptions& options, const std::filesystem::path& folder);
 
@@ -55,6 +56,6 @@ std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
 uint32_t index_partition(uint64_t i);
 
 // "words.tsv, line 17"
-std::string place_name(const Input& input, const SpoolEntry& entry);
+std::string place_name(const Input& input, uint32_t source, uint64_t place);
 
 }  // namespace blindfuse

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "src/base64.h"
 #include "src/errors.h"
@@ -16,40 +17,40 @@ std::span<const uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-Sample sample_of(const Input& input, std::string key, uint32_t partition, const KeyHash& hash,
-                 DuplicatePolicy policy) {
-  SpoolPart part = input.spool->load(partition, partition);
-  resolve_duplicates(part.entries, policy);
-  const auto entry = std::ranges::find(part.entries, hash, &SpoolEntry::hash);
-  invariant(entry != part.entries.end(), "a sample comes from the input");
-  return {std::move(key), sha256(bytes_of(entry->value))};
+// The value that counts of the first entry that `matches`.
+template <typename Matches>
+Sha256Digest value_in(const Spool& spool, uint32_t partition, const Matches& matches) {
+  std::optional<Sha256Digest> value;
+  spool.visit(partition, [&](const SpoolEntry& entry, std::string_view) {
+    if (matches(entry)) value = sha256(bytes_of(entry.value));
+    return !value;
+  });
+  invariant(value.has_value(), "a sample comes from the input");
+  return *value;
 }
 
 std::vector<Sample> index_samples(const Input& input) {
-  const uint64_t count = input.spool->entry_count();
+  const uint64_t count = input.spool->appended_count();
   const uint64_t wanted = std::min<uint64_t>(count, kSampleCount);
   std::vector<Sample> samples;
   for (uint64_t j = 0; j < wanted; ++j) {
     const uint64_t i = wanted == 1 ? 0 : j * (count - 1) / (wanted - 1);
-    const SpoolPart part = input.spool->load(index_partition(i), index_partition(i));
-    const auto entry =
-        std::ranges::find(part.entries, i, [](const SpoolEntry& e) { return e.hash.slot_hash; });
-    invariant(entry != part.entries.end(), "a sample comes from the input");
-    samples.push_back({std::to_string(i), sha256(bytes_of(entry->value))});
+    const auto has_number = [i](const SpoolEntry& entry) { return entry.hash.slot_hash == i; };
+    samples.push_back({std::to_string(i), value_in(*input.spool, index_partition(i), has_number)});
   }
   return samples;
 }
 
 }  // namespace
 
-std::vector<Sample> take_samples(const Input& input, DatabaseKind kind, const Salt& salt,
-                                 DuplicatePolicy policy) {
+std::vector<Sample> take_samples(const Input& input, DatabaseKind kind, const Salt& salt) {
   if (kind == DatabaseKind::kIndex) return index_samples(input);
   std::vector<Sample> samples;
   for (const auto& [slot_hash, key] : input.sample_keys) {
     const KeyHash hash = key_hash(salt, key);
-    samples.push_back(
-        sample_of(input, key, shard_of(hash.shard_hash, Spool::kPartitions), hash, policy));
+    const uint32_t partition = shard_of(hash.shard_hash, Spool::kPartitions);
+    const auto has_hash = [&hash](const SpoolEntry& entry) { return entry.hash == hash; };
+    samples.push_back({key, value_in(*input.spool, partition, has_hash)});
   }
   return samples;
 }

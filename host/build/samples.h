@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "host/build/input.h"
-#include "host/build/shard_range.h"
 #include "src/sha256.h"
 
 namespace blindfuse {
@@ -20,8 +19,7 @@ struct Sample {
 
 // Up to kSampleCount keys, the same for the same map in any order. `input` as read_input returned
 // it.
-std::vector<Sample> take_samples(const Input& input, DatabaseKind kind, const Salt& salt,
-                                 DuplicatePolicy policy);
+std::vector<Sample> take_samples(const Input& input, DatabaseKind kind, const Salt& salt);
 
 // JSON; parse throws BadInput.
 std::string serialize_samples(const std::vector<Sample>& samples);

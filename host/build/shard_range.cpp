@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "src/errors.h"
@@ -70,27 +69,12 @@ uint64_t lowest_shard_hash(uint32_t shard, uint32_t shard_count) {
   return static_cast<uint64_t>(((Wide{shard} << 64) + shard_count - 1) / shard_count);
 }
 
-void resolve_duplicates(std::vector<SpoolEntry>& entries, DuplicatePolicy policy) {
-  std::ranges::sort(entries, {}, [](const SpoolEntry& entry) {
-    return std::tie(entry.hash, entry.source, entry.place);
-  });
-  const auto same_key = [](const SpoolEntry& a, const SpoolEntry& b) { return a.hash == b.hash; };
-  if (policy == DuplicatePolicy::kFirst) {
-    entries.erase(std::unique(entries.begin(), entries.end(), same_key), entries.end());
-  } else if (policy == DuplicatePolicy::kLast) {
-    const auto last = std::unique(entries.rbegin(), entries.rend(), same_key);
-    entries.erase(entries.begin(), last.base());
-  }
-}
-
-ShardRange::ShardRange(const Spool& spool, uint32_t shard_count, uint32_t first, uint32_t last,
-                       DuplicatePolicy policy)
+ShardRange::ShardRange(const Spool& spool, uint32_t shard_count, uint32_t first, uint32_t last)
     : first_(first), shards_(last - first) {
   invariant(first < last && last <= shard_count, "shards of the database");
   const uint64_t low = lowest_shard_hash(first, shard_count);
   const uint64_t high = last == shard_count ? UINT64_MAX : lowest_shard_hash(last, shard_count) - 1;
   part_ = spool.load(partition_of(low), partition_of(high));
-  if (policy != DuplicatePolicy::kError) resolve_duplicates(part_.entries, policy);
   std::vector<std::vector<Place>> places(shards_.size());
   const size_t about = part_.entries.size() / shards_.size();
   for (std::vector<Place>& shard : places) shard.reserve(about + about / 16);

@@ -9,21 +9,14 @@
 
 namespace blindfuse {
 
-enum class DuplicatePolicy { kError, kFirst, kLast };
-
 // The lowest shard_hash x with shard_of(x, shard_count) == shard: ceil(shard * 2^64 / shard_count);
 // shard < shard_count.
 uint64_t lowest_shard_hash(uint32_t shard, uint32_t shard_count);
 
-// Sorts by hash, and of entries with one hash keeps the first or the last in the order of the
-// input. With kError nothing is dropped: duplicates stay side by side.
-void resolve_duplicates(std::vector<SpoolEntry>& entries, DuplicatePolicy policy);
-
-// Shards first .. last-1, each with its entries sorted by slot hash.
+// Shards first .. last-1, each with its entries that count, sorted by slot hash.
 class ShardRange {
  public:
-  ShardRange(const Spool& spool, uint32_t shard_count, uint32_t first, uint32_t last,
-             DuplicatePolicy policy);
+  ShardRange(const Spool& spool, uint32_t shard_count, uint32_t first, uint32_t last);
 
   std::span<const SpoolEntry> shard(uint32_t shard) const { return shards_[shard - first_]; }
 

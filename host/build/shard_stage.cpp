@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "host/build/filter.h"
+#include "host/build/filter_seeds.h"
 #include "host/build/shard_matrix.h"
 #include "host/database/content_file.h"
 #include "src/errors.h"
@@ -42,8 +45,13 @@ Sha256Digest input_digest(std::span<const SpoolEntry> entries) {
 
 class ShardStage {
  public:
-  ShardStage(const DatabaseDirectory& directory, const Layout& layout, const ShardTable& previous)
-      : directory_(directory), layout_(layout), previous_(previous), table_(layout.shard_count) {}
+  ShardStage(const DatabaseDirectory& directory, const Layout& layout, const ShardTable& previous,
+             const RandomSource& random)
+      : directory_(directory),
+        layout_(layout),
+        previous_(previous),
+        seeds_(random),
+        table_(layout.shard_count) {}
 
   void build_range(const ShardRange& range, uint32_t first, uint32_t last) {
     for (uint32_t shard = first; shard < last; ++shard) build(shard, range.shard(shard));
@@ -63,13 +71,17 @@ class ShardStage {
       entry = previous_[shard];
       return;
     }
-    write_matrix(entries, entry);
+    write_matrix(shard, entries, entry);
     const std::lock_guard lock(mutex_);
     rebuilt_.push_back(shard);
   }
 
+  bool is_unchanged(uint32_t shard, const Sha256Digest& input) const {
+    return !previous_.empty() && previous_[shard].input == input;
+  }
+
   bool keeps(uint32_t shard, const Sha256Digest& input) const {
-    if (previous_.empty() || previous_[shard].input != input) return false;
+    if (!is_unchanged(shard, input)) return false;
     const ShardEntry& old = previous_[shard];
     if (!is_intact(directory_.shards() / DatabaseDirectory::matrix_name(old.matrix),
                    layout_.shard_matrix_bytes(), old.matrix)) {
@@ -81,7 +93,18 @@ class ShardStage {
                      layout_.hint_part_bytes(), old.hint);
   }
 
-  void write_matrix(std::span<const SpoolEntry> entries, ShardEntry& entry) const {
+  // Seeds to try. A shard whose files are lost, but whose input is what it was, gets the files that
+  // it had. No other shard gets a seed that was published: keys may have been chosen against it.
+  NextSeed next_seed(uint32_t shard, const Sha256Digest& input) const {
+    std::optional<uint64_t> published;
+    if (is_unchanged(shard, input)) published = previous_[shard].filter_seed;
+    return [this, shard, published, attempt = 0u]() mutable {
+      if (published) return *std::exchange(published, std::nullopt);
+      return seeds_.seed(shard, attempt++);
+    };
+  }
+
+  void write_matrix(uint32_t shard, std::span<const SpoolEntry> entries, ShardEntry& entry) const {
     PendingFile file(directory_.shards());
     Sha256 hash;
     const ColumnSink sink = [&](std::span<const uint8_t> column) {
@@ -94,7 +117,8 @@ class ShardStage {
       std::vector<uint64_t> slot_hashes(entries.size());
       std::ranges::transform(entries, slot_hashes.begin(),
                              [](const SpoolEntry& e) { return e.hash.slot_hash; });
-      const Filter filter = build_filter(layout_.fuse(), slot_hashes);
+      const Filter filter =
+          build_filter(layout_.fuse(), slot_hashes, next_seed(shard, entry.input));
       entry.filter_seed = filter.seed;
       make_keyword_matrix(layout_, filter, entries, sink);
     }
@@ -106,6 +130,7 @@ class ShardStage {
   const DatabaseDirectory& directory_;
   const Layout& layout_;
   const ShardTable& previous_;
+  const FilterSeeds seeds_;
   ShardTable table_;
   std::mutex mutex_;
   std::vector<uint32_t> rebuilt_;
@@ -114,9 +139,9 @@ class ShardStage {
 }  // namespace
 
 ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
-                              const Spool& spool, DuplicatePolicy policy,
-                              const ShardTable& previous, WorkerThreads& threads) {
-  ShardStage stage(directory, layout, previous);
+                              const Spool& spool, const ShardTable& previous,
+                              const RandomSource& random, WorkerThreads& threads) {
+  ShardStage stage(directory, layout, previous, random);
   Progress progress("filters", layout.shard_count, Progress::Unit::kItems);
   // A thread takes as many shards at once as a partition of the spool has, so that none is read
   // many times.
@@ -128,7 +153,7 @@ ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& 
       for (uint32_t first = next.fetch_add(step); first < layout.shard_count && !failed;
            first = next.fetch_add(step)) {
         const uint32_t last = std::min(first + step, layout.shard_count);
-        stage.build_range({spool, layout.shard_count, first, last, policy}, first, last);
+        stage.build_range({spool, layout.shard_count, first, last}, first, last);
         progress.advance(last - first);
       }
     } catch (...) {

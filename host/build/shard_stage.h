@@ -8,6 +8,7 @@
 #include "host/build/shard_range.h"
 #include "host/database/directory.h"
 #include "host/worker_threads.h"
+#include "src/system/random.h"
 
 namespace blindfuse {
 
@@ -18,9 +19,10 @@ struct ShardStageResult {
 
 // Writes shards/<sha256>.matrix, unsynced, for every shard whose input differs from the one noted
 // in `previous`, or whose files are missing or damaged. previous is empty, or the table of an epoch
-// with the same layout, salt and seed.
+// with the same layout, salt and seed. `random` is drawn from once, for FilterSeeds. A shard's
+// files depend on nothing but its input, layout, salt and what `random` gave.
 ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
-                              const Spool& spool, DuplicatePolicy policy,
-                              const ShardTable& previous, WorkerThreads& threads);
+                              const Spool& spool, const ShardTable& previous,
+                              const RandomSource& random, WorkerThreads& threads);
 
 }  // namespace blindfuse

@@ -2,54 +2,98 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
+#include <functional>
 #include <optional>
+#include <string>
 #include <tuple>
 
+#include "host/ingest/input_error.h"
 #include "src/errors.h"
 
 namespace blindfuse {
 namespace {
 
-// A key that comes again, and where it came before.
-struct Duplicate {
-  SpoolEntry first;
-  SpoolEntry again;
+// Where an entry of the input came from.
+struct Origin {
+  uint64_t place;
+  uint32_t source;
 
-  // The one that a reader of the input meets first.
-  bool operator<(const Duplicate& other) const {
-    return std::tie(again.source, again.place) < std::tie(other.again.source, other.again.place);
+  auto operator<=>(const Origin& other) const {
+    return std::tie(source, place) <=> std::tie(other.source, other.place);
   }
 };
 
+// A key that comes again, and where it came before.
+struct Duplicate {
+  Origin first;
+  Origin again;
+  std::string key;  // its start
+};
+
 struct Tally {
+  uint64_t keys = 0;
   uint64_t duplicates = 0;
-  std::optional<Duplicate> earliest;
+  std::optional<Duplicate> earliest;  // the one that a reader of the input meets first
   std::vector<uint64_t> lengths =
       std::vector<uint64_t>(kValueBytesMax + 1);  // values of each length
 
-  void add_duplicate(Duplicate duplicate) {
-    ++duplicates;
-    duplicate.first.value = duplicate.again.value = {};  // their bytes go with the partition
-    if (!earliest || duplicate < *earliest) earliest = duplicate;
+  void offer(const Duplicate& duplicate) {
+    if (!earliest || duplicate.again < earliest->again) earliest = duplicate;
   }
 
   void add(const Tally& other) {
+    keys += other.keys;
     duplicates += other.duplicates;
-    if (other.earliest && (!earliest || *other.earliest < *earliest)) earliest = other.earliest;
+    if (other.earliest) offer(*other.earliest);
     for (size_t i = 0; i < lengths.size(); ++i) lengths[i] += other.lengths[i];
   }
 };
 
-// Calls work(entries) for every partition, on all threads.
+// Goes through one partition after the other, without holding more of it than its keys.
+class PartitionSurvey {
+ public:
+  PartitionSurvey(const Spool& spool, DuplicatePolicy policy) : spool_(spool), policy_(policy) {}
+
+  void add(uint32_t partition) {
+    keys_.clear();
+    origins_.clear();
+    spool_.visit(partition, [&](const SpoolEntry& entry, std::string_view key) {
+      add(entry, key);
+      return true;
+    });
+    tally_.keys += keys_.size();
+  }
+
+  const Tally& tally() const { return tally_; }
+
+ private:
+  void add(const SpoolEntry& entry, std::string_view key) {
+    const Origin origin{entry.place, entry.source};
+    const KeyHashSet::Place place = keys_.insert(entry.hash);
+    if (place.is_new) {
+      ++tally_.lengths[entry.value.size()];
+      if (policy_ == DuplicatePolicy::kError) origins_.push_back(origin);
+      return;
+    }
+    ++tally_.duplicates;
+    if (policy_ != DuplicatePolicy::kError) return;
+    if (tally_.earliest && tally_.earliest->again < origin) return;
+    tally_.offer({origins_[place.number], origin, std::string(key)});
+  }
+
+  const Spool& spool_;
+  const DuplicatePolicy policy_;
+  Tally tally_;
+  KeyHashSet keys_;
+  std::vector<Origin> origins_;  // of each key
+};
+
+// Calls work(index of the thread, partition) for every partition, on all threads.
 template <typename Work>
-void for_each_partition(const Spool& spool, WorkerThreads& threads, const Work& work) {
+void for_each_partition(WorkerThreads& threads, const Work& work) {
   std::atomic<uint32_t> next = 0;
   threads.run([&](unsigned index) {
-    for (uint32_t p = next++; p < Spool::kPartitions; p = next++) {
-      SpoolPart part = spool.load(p, p);
-      work(index, part.entries);
-    }
+    for (uint32_t p = next++; p < Spool::kPartitions; p = next++) work(index, p);
   });
 }
 
@@ -63,35 +107,32 @@ uint32_t length_at(const std::vector<uint64_t>& lengths, uint64_t rank) {
 }
 
 [[noreturn]] void refuse(const Input& input, const Tally& tally) {
-  const std::string more =
-      tally.duplicates > 1 ? " (and " + std::to_string(tally.duplicates - 1) + " more)" : "";
-  throw BadInput("a key comes twice: " + place_name(input, tally.earliest->first) + " and " +
-                 place_name(input, tally.earliest->again) + more +
+  const Duplicate& duplicate = *tally.earliest;
+  std::string more;
+  if (tally.duplicates > 1) {
+    // Reading ends early when many are near each other.
+    more = std::string(input.spool->has_duplicate() ? " (and at least " : " (and ") +
+           std::to_string(tally.duplicates - 1) + " more)";
+  }
+  const auto name = [&](const Origin& origin) {
+    return place_name(input, origin.source, origin.place);
+  };
+  throw BadInput("the key " + blindfuse::quoted(duplicate.key) +
+                 " comes twice: " + name(duplicate.first) + " and " + name(duplicate.again) + more +
                  "; --on-duplicate first or last keeps one of them");
 }
 
 }  // namespace
 
 Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& threads) {
-  std::vector<Tally> tallies(threads.count());
-  for_each_partition(*input.spool, threads, [&](unsigned index, std::vector<SpoolEntry>& entries) {
-    Tally& tally = tallies[index];
-    const size_t before = entries.size();
-    resolve_duplicates(entries, policy);
-    tally.duplicates += before - entries.size();
-    for (size_t i = 0; i < entries.size(); ++i) {
-      ++tally.lengths[entries[i].value.size()];
-      if (i > 0 && entries[i].hash == entries[i - 1].hash) {
-        tally.add_duplicate({entries[i - 1], entries[i]});
-      }
-    }
-  });
+  std::vector<PartitionSurvey> surveys(threads.count(), {*input.spool, policy});
+  for_each_partition(threads, [&](unsigned index, uint32_t p) { surveys[index].add(p); });
   Tally total;
-  for (const Tally& tally : tallies) total.add(tally);
+  for (const PartitionSurvey& survey : surveys) total.add(survey.tally());
   if (total.earliest) refuse(input, total);
   Survey survey;
-  survey.duplicates_dropped = total.duplicates;
-  survey.key_count = input.spool->entry_count() - total.duplicates;
+  survey.key_count = total.keys;
+  survey.duplicates_dropped = input.spool->appended_count() - total.keys;
   survey.shortest_value = length_at(total.lengths, 0);
   survey.median_value = length_at(total.lengths, survey.key_count / 2);
   survey.percentile99_value = length_at(total.lengths, (survey.key_count - 1) * 99 / 100);
@@ -99,14 +140,13 @@ Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& t
   return survey;
 }
 
-std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count, DuplicatePolicy policy,
+std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
                                    WorkerThreads& threads) {
   std::vector<std::vector<uint64_t>> counts(threads.count(), std::vector<uint64_t>(shard_count));
-  for_each_partition(spool, threads, [&](unsigned index, std::vector<SpoolEntry>& entries) {
-    if (policy != DuplicatePolicy::kError) resolve_duplicates(entries, policy);
-    for (const SpoolEntry& entry : entries) {
+  for_each_partition(threads, [&](unsigned index, uint32_t p) {
+    spool.visit_kept(p, [&](const SpoolEntry& entry) {
       ++counts[index][shard_of(entry.hash.shard_hash, shard_count)];
-    }
+    });
   });
   std::vector<uint64_t> total(shard_count);
   for (const std::vector<uint64_t>& part : counts) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "host/build/input.h"
-#include "host/build/shard_range.h"
 #include "host/worker_threads.h"
 
 namespace blindfuse {
@@ -19,12 +18,13 @@ struct Survey {
   uint32_t longest_value = 0;
 };
 
-// Throws BadInput, naming both places of the first duplicate in the order of the input, when a key
-// comes twice and the policy is kError.
+// Memory: a KeyHashSet and 16 bytes a key for each thread's partition. Throws BadInput, naming the
+// key and both places of the first duplicate in the order of the input, when a key comes twice and
+// the policy is kError.
 Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& threads);
 
 // The number of keys in each shard.
-std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count, DuplicatePolicy policy,
+std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
                                    WorkerThreads& threads);
 
 }  // namespace blindfuse

@@ -26,7 +26,6 @@ struct BuildCommand {
   SourceOptions source;
   LayoutOptions layout;
   InputOptions input;
-  DuplicatePolicy on_duplicate = DuplicatePolicy::kError;
   bool fresh = false;
   std::string engine = "auto";
   unsigned thread_count = 0;
@@ -135,7 +134,6 @@ BuildOptions options_of(const BuildCommand& command) {
   options.input = command.input;
   options.input.kind = command.layout.index ? DatabaseKind::kIndex : DatabaseKind::kKeyword;
   options.input.values_are_text = command.source.value_encoding == TextEncoding::kUtf8;
-  options.on_duplicate = command.on_duplicate;
   options.shard_count = command.layout.shard_count;
   options.arity = command.layout.arity;
   options.digest_bytes = command.layout.digest_bytes;
@@ -246,7 +244,7 @@ void add_build_command(CLI::App& program) {
   add_choice(*command, "--long-values", options->input.long_values,
              {{"error", LongValues::kError}, {"truncate", LongValues::kTruncate}},
              "What to do with longer ones: error (default) or truncate");
-  add_choice(*command, "--on-duplicate", options->on_duplicate,
+  add_choice(*command, "--on-duplicate", options->input.on_duplicate,
              {{"error", DuplicatePolicy::kError},
               {"first", DuplicatePolicy::kFirst},
               {"last", DuplicatePolicy::kLast}},

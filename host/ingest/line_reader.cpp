@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "host/ingest/compression.h"
 #include "host/ingest/input_error.h"
 #include "src/errors.h"
 
@@ -19,7 +20,10 @@ LineReader::LineReader(std::unique_ptr<ByteSource> bytes, size_t buffer_bytes,
 }
 
 bool LineReader::next(Line& line) {
-  if (lines_read_ == 0) skip_byte_order_mark();
+  if (lines_read_ == 0) {
+    check_compression();
+    skip_byte_order_mark();
+  }
   line.number = ++lines_read_;
 
   size_t newline = pending().find('\n');
@@ -68,6 +72,12 @@ void LineReader::make_room() {
   }
   begin_ = 0;
   end_ = kept;
+}
+
+void LineReader::check_compression() {
+  while (may_be_compressed(pending()) && fill()) {
+  }
+  refuse_compressed(name(), pending());
 }
 
 void LineReader::skip_byte_order_mark() {

@@ -31,7 +31,7 @@ class LineReader {
                       size_t max_line_bytes = kMaxLineBytes);
 
   // Reads the next line; false at the end. The views stay valid until the next call. Throws
-  // BadInput for a line longer than the limit, and when reading fails.
+  // BadInput for a line longer than the limit, when the text is compressed, and when reading fails.
   bool next(Line& line);
 
   const std::string& name() const { return bytes_->name(); }
@@ -46,6 +46,7 @@ class LineReader {
   // Reads at least one more byte behind the pending ones; false at the end.
   bool fill();
   void make_room();
+  void check_compression();
   void skip_byte_order_mark();
 
   std::unique_ptr<ByteSource> bytes_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "host/ingest/byte_source.h"
+#include "host/ingest/compression.h"
 #include "host/ingest/csv_source.h"
 #include "host/ingest/input_error.h"
 #include "host/ingest/key_value_source.h"
@@ -37,6 +38,7 @@ SourceFormat guess_format(const std::string& path) {
   for (const auto& [known, format] : kExtensions) {
     if (extension == known) return format;
   }
+  refuse_compressed_name(path);
   fail_input(path, "the name does not tell the format; expected --format tsv|csv|ndjson|sqlite");
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -12,8 +13,9 @@ namespace blindfuse {
 namespace {
 
 constexpr size_t kBufferBytes = 32 * 1024;
-// hash (32), place (8), source (4), length of the value (4)
-constexpr size_t kHeaderBytes = 48;
+// hash (32), place (8), source (4), length of the value (4), length of the key's start (1)
+constexpr size_t kHeaderBytes = 49;
+static_assert(Spool::kKeyStartBytes <= UINT8_MAX);
 
 FileDescriptor open_unnamed(const std::filesystem::path& folder) {
   std::filesystem::path path;
@@ -22,43 +24,69 @@ FileDescriptor open_unnamed(const std::filesystem::path& folder) {
   return file;
 }
 
-void put_header(const SpoolEntry& entry, char* at) {
+void put_record(const SpoolEntry& entry, std::string_view key, std::vector<char>& buffer) {
+  const size_t begin = buffer.size();
+  buffer.resize(begin + kHeaderBytes + entry.value.size() + key.size());
+  char* at = buffer.data() + begin;
   store_le(at, entry.hash.shard_hash);
   store_le(at + 8, entry.hash.slot_hash);
   std::memcpy(at + 16, entry.hash.digest.data(), 16);
   store_le(at + 32, entry.place);
   store_le(at + 40, entry.source);
   store_le(at + 44, static_cast<uint32_t>(entry.value.size()));
+  at[48] = static_cast<char>(key.size());
+  entry.value.copy(at + kHeaderBytes, entry.value.size());
+  key.copy(at + kHeaderBytes + entry.value.size(), key.size());
 }
 
-SpoolEntry take_entry(const char* at) {
+// An entry as it lies in a buffer or on disk, and the start of its key.
+struct Record {
+  explicit Record(const char* at) {
+    entry.hash.shard_hash = load_le<uint64_t>(at);
+    entry.hash.slot_hash = load_le<uint64_t>(at + 8);
+    std::memcpy(entry.hash.digest.data(), at + 16, 16);
+    entry.place = load_le<uint64_t>(at + 32);
+    entry.source = load_le<uint32_t>(at + 40);
+    entry.value = {at + kHeaderBytes, load_le<uint32_t>(at + 44)};
+    key = {entry.value.data() + entry.value.size(), static_cast<uint8_t>(at[48])};
+  }
+
+  const char* end() const { return key.data() + key.size(); }
+
   SpoolEntry entry;
-  entry.hash.shard_hash = load_le<uint64_t>(at);
-  entry.hash.slot_hash = load_le<uint64_t>(at + 8);
-  std::memcpy(entry.hash.digest.data(), at + 16, 16);
-  entry.place = load_le<uint64_t>(at + 32);
-  entry.source = load_le<uint32_t>(at + 40);
-  entry.value = {at + kHeaderBytes, load_le<uint32_t>(at + 44)};
-  return entry;
-}
+  std::string_view key;
+};
 
 }  // namespace
 
-Spool::Spool(const std::filesystem::path& folder)
-    : folder_(folder), file_(open_unnamed(folder)), partitions_(kPartitions) {}
-
-void Spool::append(const SpoolEntry& entry) {
-  Partition& partition = partitions_[shard_of(entry.hash.shard_hash, kPartitions)];
-  std::vector<char>& buffer = partition.buffer;
-  const size_t at = buffer.size();
-  buffer.resize(at + kHeaderBytes + entry.value.size());
-  put_header(entry, buffer.data() + at);
-  if (!entry.value.empty()) {
-    std::memcpy(buffer.data() + at + kHeaderBytes, entry.value.data(), entry.value.size());
+void SpoolPart::add(const SpoolEntry& entry) {
+  constexpr size_t kBlockBytes = 256 * 1024;
+  const size_t bytes = entry.value.size();
+  if (bytes > free_bytes_) {
+    free_bytes_ = std::max(bytes, kBlockBytes);
+    blocks_.push_back(std::make_unique_for_overwrite<char[]>(free_bytes_));
+    free_ = blocks_.back().get();
   }
-  ++partition.entries;
-  ++entry_count_;
-  if (buffer.size() >= kBufferBytes) flush(partition);
+  entry.value.copy(free_, bytes);
+  entries.push_back(entry);
+  entries.back().value = {free_, bytes};
+  free_ += bytes;
+  free_bytes_ -= bytes;
+}
+
+Spool::Spool(const std::filesystem::path& folder, DuplicatePolicy policy)
+    : folder_(folder), policy_(policy), file_(open_unnamed(folder)), partitions_(kPartitions) {}
+
+void Spool::append(const SpoolEntry& entry, std::string_view key) {
+  Partition& partition = partitions_[shard_of(entry.hash.shard_hash, kPartitions)];
+  const bool keeps_key = policy_ == DuplicatePolicy::kError;
+  put_record(entry, keeps_key ? key.substr(0, kKeyStartBytes) : "", partition.buffer);
+  ++partition.appended;
+  ++appended_count_;
+  if (partition.buffer.size() < kBufferBytes) return;
+  sift(partition);
+  // A key that comes all the time leaves room for many more entries.
+  if (partition.buffer.size() >= kBufferBytes / 2) flush(partition);
 }
 
 void Spool::finish() {
@@ -66,6 +94,41 @@ void Spool::finish() {
     flush(partition);
     partition.buffer = {};
   }
+}
+
+// Of the entries in the buffer, drops those that another one stands for.
+void Spool::sift(Partition& partition) {
+  if (has_duplicate_) return;
+  std::vector<char>& buffer = partition.buffer;
+  const char* const end = buffer.data() + buffer.size();
+  keys_.clear();
+  key_of_entry_.clear();
+  entry_of_key_.clear();
+  for (const char* at = buffer.data(); at < end;) {
+    const Record record(at);
+    const KeyHashSet::Place key = keys_.insert(record.entry.hash);
+    const auto number = static_cast<uint32_t>(key_of_entry_.size());
+    key_of_entry_.push_back(key.number);
+    if (key.is_new) entry_of_key_.push_back(number);
+    if (policy_ == DuplicatePolicy::kLast) entry_of_key_[key.number] = number;
+    at = record.end();
+  }
+  if (keys_.size() == key_of_entry_.size()) return;
+  if (policy_ == DuplicatePolicy::kError) {
+    has_duplicate_ = true;
+    return;
+  }
+  char* kept = buffer.data();
+  const char* at = buffer.data();
+  for (uint32_t number = 0; at < end; ++number) {
+    const auto bytes = static_cast<size_t>(Record(at).end() - at);
+    if (entry_of_key_[key_of_entry_[number]] == number) {
+      std::memmove(kept, at, bytes);
+      kept += bytes;
+    }
+    at += bytes;
+  }
+  buffer.resize(static_cast<size_t>(kept - buffer.data()));
 }
 
 void Spool::flush(Partition& partition) {
@@ -82,30 +145,51 @@ void Spool::flush(Partition& partition) {
     done += static_cast<uint64_t>(put);
   }
   partition.extents.push_back({file_bytes_, total});
-  partition.bytes += total;
   file_bytes_ += total;
   partition.buffer.clear();
 }
 
+void Spool::visit(uint32_t partition, const Visitor& visitor) const {
+  std::vector<Extent> extents = partitions_[partition].extents;
+  const bool is_reversed = policy_ == DuplicatePolicy::kLast;
+  if (is_reversed) std::ranges::reverse(extents);
+  std::vector<char> bytes;
+  std::vector<const char*> records;
+  for (const Extent& extent : extents) {
+    bytes.resize(extent.bytes);
+    read_exactly(file_, extent.offset, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()},
+                 folder_);
+    records.clear();
+    for (const char* at = bytes.data(); at < bytes.data() + bytes.size(); at = Record(at).end()) {
+      records.push_back(at);
+    }
+    if (is_reversed) std::ranges::reverse(records);
+    for (const char* at : records) {
+      const Record record(at);
+      if (!visitor(record.entry, record.key)) return;
+    }
+  }
+}
+
+void Spool::visit_kept(uint32_t partition,
+                       const std::function<void(const SpoolEntry&)>& visitor) const {
+  KeyHashSet keys;
+  visit(partition, [&](const SpoolEntry& entry, std::string_view) {
+    if (policy_ == DuplicatePolicy::kError || keys.insert(entry.hash).is_new) visitor(entry);
+    return true;
+  });
+}
+
 SpoolPart Spool::load(uint32_t first, uint32_t last) const {
   SpoolPart part;
-  uint64_t entries = 0;
-  for (uint32_t p = first; p <= last; ++p) entries += partitions_[p].entries;
-  part.entries.reserve(entries);
+  // Otherwise there may be far fewer keys than entries.
+  if (policy_ == DuplicatePolicy::kError) {
+    uint64_t entries = 0;
+    for (uint32_t p = first; p <= last; ++p) entries += partitions_[p].appended;
+    part.entries.reserve(entries);
+  }
   for (uint32_t p = first; p <= last; ++p) {
-    const Partition& partition = partitions_[p];
-    std::vector<char> bytes(partition.bytes);
-    uint64_t at = 0;
-    for (const Extent& extent : partition.extents) {
-      read_exactly(file_, extent.offset,
-                   {reinterpret_cast<uint8_t*>(bytes.data()) + at, extent.bytes}, folder_);
-      at += extent.bytes;
-    }
-    for (const char* next = bytes.data(); next < bytes.data() + bytes.size();) {
-      part.entries.push_back(take_entry(next));
-      next += kHeaderBytes + part.entries.back().value.size();
-    }
-    part.bytes_.push_back(std::move(bytes));
+    visit_kept(p, [&](const SpoolEntry& entry) { part.add(entry); });
   }
   return part;
 }

@@ -4,14 +4,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "host/ingest/key_hash_set.h"
 #include "src/key_hash.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
+
+// What becomes of pairs whose key comes more than once: nothing good, or one of them is kept.
+enum class DuplicatePolicy { kError, kFirst, kLast };
 
 // One pair of the input. Where it came from is kept for messages about duplicates.
 struct SpoolEntry {
@@ -28,7 +34,11 @@ class SpoolPart {
 
  private:
   friend class Spool;
-  std::vector<std::vector<char>> bytes_;
+  void add(const SpoolEntry& entry);
+
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  char* free_ = nullptr;  // in the last block
+  size_t free_bytes_ = 0;
 };
 
 // Partition p of kPartitions holds the entries whose shard_hash has p as its top bits: since a
@@ -36,23 +46,42 @@ class SpoolPart {
 // partitions, whatever their number.
 //
 // One temporary file without a name, written in blocks; it is gone when the process ends, however
-// it ends.
+// it ends. With kFirst and kLast, a block holds a key once. With kError nothing is dropped, so that
+// whoever reads the entries finds each duplicate.
 class Spool {
  public:
   static constexpr uint32_t kPartitions = 1024;
+  static constexpr size_t kKeyStartBytes = 64;
 
   // The temporary file lives in `folder`.
-  explicit Spool(const std::filesystem::path& folder);
+  Spool(const std::filesystem::path& folder, DuplicatePolicy policy);
 
-  // One thread at a time. Throws EngineTrouble when the disk is full.
-  void append(const SpoolEntry& entry);
+  // One thread at a time. With kError, the first kKeyStartBytes bytes of `key` are kept for
+  // messages. Throws EngineTrouble when the disk is full.
+  void append(const SpoolEntry& entry, std::string_view key = {});
   // Writes what is still in memory; append() may not be called after.
   void finish();
 
-  uint64_t entry_count() const { return entry_count_; }
+  // Whether append() met, with kError, a key that came twice within a block: there is no need to
+  // read on. Duplicates that lie farther apart are not seen here.
+  bool has_duplicate() const { return has_duplicate_; }
 
-  // The entries of partitions first .. last, in the order of append() within each partition. Any
-  // thread, after finish().
+  // The number of calls of append().
+  uint64_t appended_count() const { return appended_count_; }
+
+  // What follows may be called by any thread, after finish(). Memory: a block, and with kFirst and
+  // kLast a KeyHashSet of the partition's keys.
+
+  // Calls visitor(entry, start of the key) for the entries of a partition until it returns false:
+  // in the order of append(), with kLast in the opposite one, so that a key's first visit is that
+  // of the entry that counts. The views are valid during the call.
+  using Visitor = std::function<bool(const SpoolEntry&, std::string_view)>;
+  void visit(uint32_t partition, const Visitor& visitor) const;
+
+  // Calls visitor(entry) for the entries that count: with kFirst and kLast one for each key.
+  void visit_kept(uint32_t partition, const std::function<void(const SpoolEntry&)>& visitor) const;
+
+  // The entries of partitions first .. last that count, in no particular order.
   SpoolPart load(uint32_t first, uint32_t last) const;
 
  private:
@@ -63,17 +92,23 @@ class Spool {
   struct Partition {
     std::vector<char> buffer;
     std::vector<Extent> extents;
-    uint64_t entries = 0;
-    uint64_t bytes = 0;
+    uint64_t appended = 0;
   };
 
+  void sift(Partition& partition);
   void flush(Partition& partition);
 
   std::filesystem::path folder_;
+  DuplicatePolicy policy_;
   FileDescriptor file_;
   uint64_t file_bytes_ = 0;
-  uint64_t entry_count_ = 0;
+  uint64_t appended_count_ = 0;
+  bool has_duplicate_ = false;
   std::vector<Partition> partitions_;
+  // For sift(): the keys of a buffer; of each entry, its key's number; of each key, its entry.
+  KeyHashSet keys_;
+  std::vector<uint32_t> key_of_entry_;
+  std::vector<uint32_t> entry_of_key_;
 };
 
 }  // namespace blindfuse

@@ -56,7 +56,8 @@ FileDescriptor create_temporary_file(const std::filesystem::path& folder,
 }
 
 FileDescriptor open_for_reading(const std::filesystem::path& path) {
-  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting for another program to open the other end of a pipe.
+  FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) throw BadInput(failure("open", path));
   return file;
 }

@@ -33,7 +33,7 @@ class FileDescriptor {
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path);
 
-// Opens for reading. BadInput when that fails.
+// Opens for reading, without waiting. BadInput when that fails.
 FileDescriptor open_for_reading(const std::filesystem::path& path);
 
 uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path);

@@ -178,7 +178,7 @@ TEST(DatabaseBuilder, IncrementalBuildsEqualFullOnes) {
       const size_t i = 1 + random() % (pairs.size() - 1);
       pairs[i] = {"round " + std::to_string(round) + " " + std::to_string(change), "changed"};
     }
-    const BuildReport incremental = build(pairs, folder / "incremental");
+    const BuildReport incremental = build(pairs, folder / "incremental", options_with_shards(8));
     std::filesystem::remove_all(folder / "full");
     const BuildReport full = build(pairs, folder / "full", options_with_shards(8));
     ASSERT_LT(incremental.shards_rebuilt, 8u);
@@ -244,9 +244,11 @@ TEST(DatabaseBuilder, NamesBothPlacesOfADuplicate) {
   Pairs pairs = made_pairs(5000, 5, 10);
   pairs.emplace_back("key 4711", "again");
   pairs.emplace_back("key 17", "again");
-  EXPECT_THAT(message_of([&] { build(pairs, folder / "db"); }),
-              AllOf(HasSubstr("memory, line 4712 and memory, line 5001"), HasSubstr("1 more"),
-                    HasSubstr("--on-duplicate")));
+  EXPECT_THAT(
+      message_of([&] { build(pairs, folder / "db"); }),
+      AllOf(HasSubstr("the key \"key 4711\" comes twice: memory, line 4712 and memory, line "
+                      "5001 (and 1 more)"),
+            HasSubstr("--on-duplicate")));
   EXPECT_FALSE(std::filesystem::exists(folder / "db"));
 }
 
@@ -254,14 +256,97 @@ TEST(DatabaseBuilder, KeepsTheFirstOrTheLastDuplicate) {
   const TemporaryFolder folder;
   const Pairs pairs = {{"a", "1"}, {"b", "2"}, {"a", "3"}, {"c", "4"}, {"a", "5"}};
   BuildOptions options;
-  options.on_duplicate = DuplicatePolicy::kFirst;
+  options.input.on_duplicate = DuplicatePolicy::kFirst;
   BuildReport report = build(pairs, folder / "first", options);
   EXPECT_EQ(report.survey.duplicates_dropped, 2u);
   EXPECT_EQ(look_up(load(folder / "first"), "a"), "1");
-  options.on_duplicate = DuplicatePolicy::kLast;
+  options.input.on_duplicate = DuplicatePolicy::kLast;
   report = build(pairs, folder / "last", options);
   EXPECT_EQ(report.layout.key_count, 3u);
   EXPECT_EQ(look_up(load(folder / "last"), "a"), "5");
+}
+
+// All shards change, and none may get a seed that was published, unless its input is what it was.
+TEST(DatabaseBuilder, DrawsNewFilterSeedsForShardsThatChange) {
+  const TemporaryFolder folder;
+  Pairs pairs = made_pairs(800, 5, 15);
+  const auto seeds = [&] {
+    std::vector<uint64_t> found;
+    for (const ShardEntry& entry : load(folder / "db").table.shards) {
+      found.push_back(entry.filter_seed);
+    }
+    return found;
+  };
+  BuildOptions options = options_with_shards(8);
+  options.random = fill_from_system;
+  build(pairs, folder / "db", options);
+  const std::vector<uint64_t> first = seeds();
+  for (const uint64_t seed : first) EXPECT_GE(seed, uint64_t{1} << 20) << "that is no chance";
+  EXPECT_EQ(std::set<uint64_t>(first.begin(), first.end()).size(), 8u);
+  build(pairs, folder / "db");
+  EXPECT_EQ(seeds(), first);
+  for (auto& [key, value] : pairs) std::ranges::reverse(value);
+  EXPECT_EQ(build(pairs, folder / "db").shards_rebuilt, 8u);
+  const std::vector<uint64_t> second = seeds();
+  for (size_t shard = 0; shard < 8; ++shard) EXPECT_NE(second[shard], first[shard]);
+}
+
+// More pairs than the spool keeps in memory, and every place in one input or the other.
+TEST(DatabaseBuilder, KeepsTheFirstOrTheLastOfManyDuplicatesInSeveralInputs) {
+  const TemporaryFolder folder;
+  std::map<std::string, std::string> first;
+  std::map<std::string, std::string> last;
+  const auto made = [&](const std::string& name) {
+    Pairs pairs;
+    for (int i = 0; i < 20'000; ++i) {
+      const std::string key = i % 2 == 0 ? "hot" : "key " + std::to_string(i * 7 % 301);
+      pairs.emplace_back(key, name + std::to_string(i));
+      first.try_emplace(key, pairs.back().second);
+      last[key] = pairs.back().second;
+    }
+    return pairs;
+  };
+  const Pairs one = made("one");
+  const Pairs two = made("two");
+  for (const auto policy : {DuplicatePolicy::kFirst, DuplicatePolicy::kLast}) {
+    std::vector<std::unique_ptr<KeyValueSource>> sources;
+    sources.push_back(std::make_unique<MemorySource>(one, "one"));
+    sources.push_back(std::make_unique<MemorySource>(two, "two"));
+    BuildOptions options = options_with_shards(3);
+    options.input.on_duplicate = policy;
+    std::filesystem::remove_all(folder / "db");
+    const BuildReport report = build_database(sources, folder / "db", options);
+    EXPECT_EQ(report.layout.key_count, first.size());
+    EXPECT_EQ(report.survey.duplicates_dropped, 40'000 - first.size());
+    const LoadedDatabase database = load(folder / "db");
+    for (const auto& [key, value] : policy == DuplicatePolicy::kFirst ? first : last) {
+      ASSERT_EQ(look_up(database, key), value) << key;
+    }
+  }
+}
+
+// A key comes so often that reading ends early; the earliest duplicate is of another one.
+TEST(DatabaseBuilder, NamesTheFirstDuplicateOfManyWithoutReadingOn) {
+  const TemporaryFolder folder;
+  Pairs pairs = {{"early", ""}, {"hot", ""}, {"early", ""}};
+  for (int i = 0; i < 5'000; ++i) pairs.emplace_back("hot", "");
+  std::vector<std::unique_ptr<KeyValueSource>> sources;
+  sources.push_back(std::make_unique<MemorySource>(pairs));
+  EXPECT_THAT(
+      message_of([&] { build_database(sources, folder / "db", {}); }),
+      AllOf(HasSubstr("the key \"early\" comes twice: memory, line 1 and memory, line 3 (and at "
+                      "least "),
+            HasSubstr(" more)")));
+  EXPECT_LT(sources[0]->bytes_read(), 1'000u);
+}
+
+TEST(DatabaseBuilder, ShowsAKeyThatComesTwiceOnOneLine) {
+  const TemporaryFolder folder;
+  const std::string key = "\x1b[31m\n" + std::string(60'000, 'k');
+  EXPECT_THAT(message_of([&] {
+                build({{key, "1"}, {key, "2"}}, folder / "db");
+              }),
+              AllOf(StartsWith("the key \"\\x1b[31m\\x0akkk"), HasSubstr("kkk...\" comes twice")));
 }
 
 TEST(DatabaseBuilder, RefusesOrCutsLongValues) {

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/reference_pir.h"
@@ -58,6 +61,11 @@ void expect_filter_holds(const FuseShape& shape, const std::vector<uint64_t>& ha
   }
 }
 
+// Seeds 0, 1, 2, ..., as nobody should choose them: tests can tell which come next.
+NextSeed counted_seeds() {
+  return [seed = uint64_t{0}]() mutable { return seed++; };
+}
+
 // Whether the graph of this seed peels, by the reference.
 bool peels(const FuseShape& shape, const std::vector<uint64_t>& hashes, uint64_t seed) {
   std::vector<reference_pir::FilterEntry> entries;
@@ -74,7 +82,7 @@ class FilterOfArity : public testing::TestWithParam<uint32_t> {
     SCOPED_TRACE(std::to_string(key_count) + " keys");
     const FuseShape shape = fuse_shape(key_count, GetParam());
     const std::vector<uint64_t> hashes = random_hashes(random, key_count);
-    expect_filter_holds(shape, hashes, build_filter(shape, hashes));
+    expect_filter_holds(shape, hashes, build_filter(shape, hashes, counted_seeds()));
   }
 };
 
@@ -96,7 +104,7 @@ TEST_P(FilterOfArity, HoldsAMillionKeys) {
 }
 
 TEST_P(FilterOfArity, HoldsNoKeys) {
-  const Filter filter = build_filter(fuse_shape(1, GetParam()), {});
+  const Filter filter = build_filter(fuse_shape(1, GetParam()), {}, counted_seeds());
   EXPECT_EQ(filter.seed, 0u);
   EXPECT_TRUE(filter.steps.empty());
 }
@@ -106,7 +114,7 @@ TEST_P(FilterOfArity, HoldsFewerKeysThanItsShapeIsFor) {
   const FuseShape shape = fuse_shape(5000, GetParam());
   for (const size_t keys : {1, 10, 1000, 4999}) {
     const std::vector<uint64_t> hashes = random_hashes(random, keys);
-    expect_filter_holds(shape, hashes, build_filter(shape, hashes));
+    expect_filter_holds(shape, hashes, build_filter(shape, hashes, counted_seeds()));
   }
 }
 
@@ -115,16 +123,16 @@ TEST_P(FilterOfArity, HoldsConsecutiveHashes) {
   std::vector<uint64_t> hashes(10'000);
   for (size_t i = 0; i < hashes.size(); ++i) hashes[i] = i;
   const FuseShape shape = fuse_shape(hashes.size(), GetParam());
-  expect_filter_holds(shape, hashes, build_filter(shape, hashes));
+  expect_filter_holds(shape, hashes, build_filter(shape, hashes, counted_seeds()));
 }
 
 TEST_P(FilterOfArity, DependsOnNothingButItsArguments) {
   SeededRandom random(204);
   const std::vector<uint64_t> hashes = random_hashes(random, 3000);
   const FuseShape shape = fuse_shape(hashes.size(), GetParam());
-  const Filter first = build_filter(shape, hashes);
+  const Filter first = build_filter(shape, hashes, counted_seeds());
   const std::vector<uint64_t> copy(hashes);
-  const Filter second = build_filter(shape, copy);
+  const Filter second = build_filter(shape, copy, counted_seeds());
   EXPECT_EQ(first.seed, second.seed);
   ASSERT_EQ(first.steps.size(), second.steps.size());
   for (size_t i = 0; i < first.steps.size(); ++i) {
@@ -141,7 +149,7 @@ TEST(Filter, TriesAnotherSeedForFewKeys) {
   for (int i = 0; i < 30'000; ++i) {
     const std::vector<uint64_t> hashes = random_hashes(random, random.between(2, 30));
     const FuseShape shape = fuse_shape(hashes.size(), 3);
-    const Filter filter = build_filter(shape, hashes);
+    const Filter filter = build_filter(shape, hashes, counted_seeds());
     if (filter.seed == 0) continue;
     ++retried;
     expect_filter_holds(shape, hashes, filter);
@@ -160,7 +168,7 @@ TEST(Filter, TriesManySeedsForATightShape) {
   uint64_t highest = 0;
   for (int i = 0; i < 30; ++i) {
     const std::vector<uint64_t> hashes = random_hashes(random, 152);
-    const Filter filter = build_filter(shape, hashes);
+    const Filter filter = build_filter(shape, hashes, counted_seeds());
     expect_filter_holds(shape, hashes, filter);
     highest = std::max(highest, filter.seed);
     for (uint64_t seed = 0; seed <= filter.seed; ++seed) {
@@ -175,11 +183,51 @@ TEST(Filter, RefusesAShapeThatNoSeedFits) {
   SeededRandom random(207);
   const FuseShape shape{3, 64, 192};
   const std::string message = bad_input_of([&] {
-    build_filter(shape, random_hashes(random, 193));  // one key more than there are rows
+    build_filter(shape, random_hashes(random, 193),
+                 counted_seeds());  // one key more than there are rows
   });
-  for (const char* part : {"192 rows", "193 keys", "fewer keys a shard"}) {
+  for (const char* part :
+       {"192 rows", "193 keys", "too full", "--shards", "--fresh", "may add keys"}) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }
+}
+
+// The inverse of mix64.
+uint64_t unmix64(uint64_t x) {
+  x ^= x >> 33;
+  x *= 0x9cb4b2f8129337dbULL;  // of 0xc4ceb9fe1a85ec53, modulo 2^64
+  x ^= x >> 33;
+  x *= 0x4f74430c22a54005ULL;  // of 0xff51afd7ed558ccd
+  x ^= x >> 33;
+  return x;
+}
+
+// Two numbers that mean the same rows, whatever the seed, once they are mix64(slot hash + seed).
+std::pair<uint64_t, uint64_t> twins(const FuseShape& shape, SeededRandom& random) {
+  std::map<std::array<uint32_t, kArityMax>, uint64_t> seen;
+  for (;;) {
+    const uint64_t mixed = random.u64();
+    const auto [other, is_new] = seen.try_emplace(fuse_rows(shape, 0, unmix64(mixed)), mixed);
+    if (!is_new) return {other->second, mixed};
+  }
+}
+
+// Whoever may add keys knows the shape, and for each seed that he expects looks for two keys with
+// equal rows: no graph with both of them can be peeled.
+TEST(Filter, IsMadeOfKeysChosenAgainstEverySeedButThoseThatItDraws) {
+  SeededRandom random(209);
+  std::vector<uint64_t> hashes = random_hashes(random, 17'000);
+  const FuseShape shape = fuse_shape(hashes.size() + 2 * kFilterTriesMax, 3);
+  const auto [one, other] = twins(shape, random);
+  for (uint64_t seed = 0; seed < kFilterTriesMax; ++seed) {
+    ASSERT_EQ(mix64(unmix64(one)), one);
+    hashes.push_back(unmix64(one) - seed);
+    hashes.push_back(unmix64(other) - seed);
+  }
+  const std::string message = bad_input_of([&] { build_filter(shape, hashes, counted_seeds()); });
+  EXPECT_NE(message.find("chosen to collide"), std::string::npos) << message;
+  const Filter filter = build_filter(shape, hashes, [&] { return random.u64(); });
+  expect_filter_holds(shape, hashes, filter);
 }
 
 TEST(Filter, RefusesEqualHashesAndNamesTheCure) {
@@ -189,7 +237,7 @@ TEST(Filter, RefusesEqualHashesAndNamesTheCure) {
     hashes[random.between(1, keys - 1)] = hashes[0];
     for (const uint32_t arity : {3u, 4u}) {
       const std::string message =
-          bad_input_of([&] { build_filter(fuse_shape(keys, arity), hashes); });
+          bad_input_of([&] { build_filter(fuse_shape(keys, arity), hashes, counted_seeds()); });
       EXPECT_NE(message.find("same slot hash"), std::string::npos) << message;
       EXPECT_NE(message.find("--fresh"), std::string::npos) << message;
     }

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <thread>
 
 #include "tests/ingest/ingest_testing.h"
@@ -71,9 +72,45 @@ TEST(OpenSource, TellsDatabasesByName) {
   }
 }
 
+// Made by gzip, zstd, xz and zip of the text "a\t1\n".
+const std::vector<std::array<std::string, 4>> kCompressed = {
+    {"gzip", ".gz", "gunzip -c",
+     "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b\xe4\x34\xe4\x02\x00"s},
+    {"zstd", ".zst", "zstd -dc", "\x28\xb5\x2f\xfd\x24\x04\x21\x00\x00\x61\x09\x31\x0a"s},
+    {"xz", ".xz", "xz -dc", "\xfd\x37\x7a\x58\x5a\x00\x00\x04\xe6\xd6\xb4\x46"s},
+    {"zip", ".zip", "unzip -p", "PK\x03\x04\x0a\x00\x00\x00\x00\x00"s},
+};
+
+TEST(OpenSource, NamesTheCommandThatDecompresses) {
+  const TemporaryDirectory directory;
+  for (const auto& [name, extension, command, bytes] : kCompressed) {
+    const auto message = [&](const std::string& source) {
+      return source + ": this is " + name + "-compressed; decompress it: " + command +
+             " FILE | blindfuse build - --format tsv|csv|ndjson ...";
+    };
+    for (const char* format : {".tsv", ".csv", ".ndjson"}) {
+      const std::string path = directory.write("words" + std::string(format), bytes);
+      EXPECT_EQ(read_path(path).error, message(path));
+    }
+    const std::string path = directory.write("words.tsv" + extension, bytes);
+    EXPECT_EQ(read_path(path).error, message(path));
+    EXPECT_EQ(read_path(path, with_format(SourceFormat::kTsv)).error, message(path));
+    const StandardInputFrom input(path);
+    EXPECT_EQ(read_path("-", with_format(SourceFormat::kTsv)).error, message("standard input"));
+  }
+}
+
+TEST(OpenSource, ReadsTextsThatBeginAlike) {
+  const TemporaryDirectory directory;
+  for (const std::string start : {"P", "PK", "PK\x03", "(", "PK\x04\x03"}) {
+    const std::string path = directory.write("words.tsv", start + "\t1\n");
+    EXPECT_EQ(read_path(path), pairs({{start, "1", 1}}));
+  }
+}
+
 TEST(OpenSource, AsksForTheFormatWhenTheNameDoesNotTell) {
   const TemporaryDirectory directory;
-  for (const std::string name : {"words.txt", "words", "tsv", "words.tsv.gz", "words.json"}) {
+  for (const std::string name : {"words.txt", "words", "tsv", "words.tsv.bak", "words.json"}) {
     const std::string path = directory.write(name, kTsv);
     EXPECT_EQ(read_path(path).error, path +
                                          ": the name does not tell the format; "

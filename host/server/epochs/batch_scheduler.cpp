@@ -8,6 +8,7 @@
 #include "host/server/epochs/host_answer_pipeline.h"
 #include "host/server/epochs/packed_answer_pipeline.h"
 #include "src/errors.h"
+#include "src/system/threads.h"
 
 namespace blindfuse {
 namespace {
@@ -41,7 +42,7 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
   sorted_.expired.reserve(slots_.size());
   done_.reserve(limits.batch_max);
   pipeline_ = make_pipeline(engine, layout, limits, slots_.size(), tables);
-  worker_ = std::thread([this] { work(); });
+  worker_ = start_thread([this] { work(); });
 }
 
 BatchScheduler::~BatchScheduler() { stop(); }

@@ -1,0 +1,36 @@
+// Which keys have come, by their hashes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/key_hash.h"
+
+namespace blindfuse {
+
+// Different hashes, numbered 0, 1, 2, ... in the order in which they came: fewer than 2^32. It
+// takes 40 to 80 bytes a hash, however often each comes.
+class KeyHashSet {
+ public:
+  KeyHashSet();
+
+  struct Place {
+    uint32_t number;  // of this hash
+    bool is_new;      // it was not there before
+  };
+  Place insert(const KeyHash& hash);
+
+  uint32_t size() const { return static_cast<uint32_t>(hashes_.size()); }
+
+  // Forgets all hashes, and keeps the memory.
+  void clear();
+
+ private:
+  size_t home_of(const KeyHash& hash) const;
+  void grow();
+
+  std::vector<KeyHash> hashes_;
+  std::vector<uint32_t> slots_;  // open addressing, at most half full: a number, or kFree
+};
+
+}  // namespace blindfuse
