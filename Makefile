@@ -5,7 +5,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure build test soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
+.PHONY: help deps cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure build test bare-root soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -120,6 +120,9 @@ build: configure ## build the programs, optimized, into build/bin, and the share
 test: cuda-tools api-tools web-tools python-tools configure ## build everything and run every test
 	@cmake --build build --parallel $(JOBS)
 	$(CTEST) --test-dir build
+
+bare-root: ## run demo and test on a fresh Debian 12 made by debootstrap, in build/bare-root; needs root
+	@tests/bare_root/run.sh $(JOBS)
 
 soak: configure ## serve under mixed load for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse-bench-load
