@@ -47,7 +47,7 @@ copy_network_settings() { # ROOT
     grep -v Proxy-Auto-Detect >"$root/etc/apt/apt.conf.d/90this-machine" || true
   bundle=$(certificates)
   if [ -n "$bundle" ]; then
-    cp -L "$bundle" "$root/etc/ssl/this-machine.crt"
+    install -D -m 644 "$bundle" "$root/etc/ssl/this-machine.crt"
     echo 'Acquire::https::CAInfo "/etc/ssl/this-machine.crt";' >>"$root/etc/apt/apt.conf.d/90this-machine"
     network+=(PIP_CERT=/etc/ssl/this-machine.crt)
   fi
