@@ -2,7 +2,7 @@
 # The part of run.sh that runs in namespaces of its own: makes the root of a fresh Debian 12, puts a clone into it, mounts
 # what a machine has mounted, and goes on there with inside.sh.
 #
-#   enter.sh ROOT SOURCE COMMIT JOBS
+#   enter.sh ROOT LOGS SOURCE COMMIT JOBS
 set -euo pipefail
 
 # All network settings come from this machine's configuration.
@@ -88,13 +88,12 @@ mount_machine() { # ROOT
   ln -s /proc/self/fd/2 "$root/dev/stderr"
 }
 
-main() { # ROOT SOURCE COMMIT JOBS
-  local root=$1 source=$2 commit=$3 jobs=$4
+main() { # ROOT LOGS SOURCE COMMIT JOBS
+  local root=$1 logs=$2 source=$3 commit=$4 jobs=$5
   umask 022
-  mkdir -p "$root/root/logs"
   echo 'Making the root, for a few minutes'
-  make_root "$root" >"$root/root/logs/debootstrap.log" 2>&1 || {
-    cat "$root/root/logs/debootstrap.log" >&2
+  make_root "$root" >"$logs/debootstrap.log" 2>&1 || {
+    cat "$logs/debootstrap.log" >&2
     exit 1
   }
   copy_network_settings "$root"
@@ -102,8 +101,11 @@ main() { # ROOT SOURCE COMMIT JOBS
   git -C "$root/root/blindfuse" checkout --quiet --detach "$commit"
   cp "$source/tests/bare_root/inside.sh" "$root/root/inside.sh"
   mount_machine "$root"
+  # The one folder of this machine that can be written to in the root: logs outlive a run that is killed.
+  mkdir "$root/root/logs"
+  mount --bind "$logs" "$root/root/logs"
 
-  # Where this is chroot alone, namespaces of users are refused. From here on nothing of this machine can be reached.
+  # Where this is chroot alone, namespaces of users are refused. From here on nothing else of this machine can be reached.
   mkdir "$root/outside"
   cd "$root"
   pivot_root . outside

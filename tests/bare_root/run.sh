@@ -42,6 +42,7 @@ remove_root() {
 }
 
 namespace=
+# shellcheck disable=SC2317  # the trap calls it
 clean_up() {
   if [ -n "$namespace" ]; then
     kill -KILL "$namespace" 2>/dev/null || true
@@ -50,34 +51,35 @@ clean_up() {
   remove_root
 }
 
-check_machine
-mkdir -p "$work"
-exec 9>"$work/lock"
-flock --nonblock 9 || fail "another run uses $work"
-trap clean_up EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
-remove_root
-rm -rf --one-file-system -- "$logs"
-mkdir -p "$root" "$logs"
+main() {
+  check_machine
+  mkdir -p "$work"
+  exec 9>"$work/lock"
+  flock --nonblock 9 || fail "another run uses $work"
+  trap clean_up EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  remove_root
+  rm -rf --one-file-system -- "$logs"
+  mkdir -p "$root" "$logs"
 
-commit=$(git -C "$source" rev-parse HEAD)
-[ -z "$(git -C "$source" status --porcelain)" ] || echo 'Uncommitted changes are left out.'
-echo "Commit $commit, $jobs jobs, in $root"
-# In the background, so that signals are handled while it runs.
-setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
-  "$here/enter.sh" "$root" "$source" "$commit" "$jobs" </dev/null 9>&- &
-namespace=$!
-status=0
-wait "$namespace" || status=$?
-namespace=
-[ ! -d "$root/root/logs" ] || cp -r "$root/root/logs/." "$logs"
-echo
-[ ! -s "$logs/summary" ] || cat "$logs/summary"
-echo "The logs are in $logs."
-if [ "$status" = 0 ]; then
-  echo 'bare root: PASSED'
-else
-  echo 'bare root: FAILED'
-  exit 1
-fi
+  commit=$(git -C "$source" rev-parse HEAD)
+  [ -z "$(git -C "$source" status --porcelain)" ] || echo 'Uncommitted changes are left out.'
+  echo "Commit $commit, $jobs jobs, in $root"
+  # In the background, so that signals are handled while it runs.
+  setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
+    "$here/enter.sh" "$root" "$logs" "$source" "$commit" "$jobs" </dev/null 9>&- &
+  namespace=$!
+  status=0
+  wait "$namespace" || status=$?
+  namespace=
+  echo
+  [ ! -s "$logs/summary" ] || cat "$logs/summary"
+  echo "The logs are in $logs."
+  [ "$status" = 0 ] || status=1
+  if [ "$status" = 0 ]; then echo 'bare root: PASSED'; else echo 'bare root: FAILED'; fi
+  # Bash reads a script while it runs it: not from here on, should the file have changed.
+  exit "$status"
+}
+
+main

@@ -234,7 +234,7 @@ TEST_P(EngineConformance, MultipliesTilesOfColumnsAndQueries) {
 // Narrow slabs and wide ones, cut by threads anywhere.
 TEST_P(EngineConformance, MultipliesAMatrixInSlabs) {
   SeededRandom random(113);
-  if (!GetParam().starts_with("cpu")) GTEST_SKIP() << "has no slabs";
+  if (!GetParam().starts_with("cpu")) GTEST_SKIP() << GetParam() << " does not multiply in slabs";
   for (const uint64_t rows : {1, 130, 3'100, 6'200}) {
     for (const uint64_t columns : {5, 12, 31, 61}) {
       for (const uint64_t slab : {6, 12, 30, 60}) {
