@@ -5,7 +5,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-web deps-demo deps-package deps-test in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test nightly soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
+.PHONY: help deps deps-web deps-demo deps-package deps-test in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test nightly bare-root soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -151,6 +151,9 @@ test: cuda-tools api-tools web-tools python-tools configure-tests ## build every
 
 nightly: deps-fuzz deps-aarch64 ## run what `make test` has no time for, in hours
 	@tests/run/nightly.sh $(JOBS)
+
+bare-root: ## run demo and test on a fresh Debian 12 made by debootstrap, in build/bare-root; needs root
+	@tests/bare_root/run.sh $(JOBS)
 
 soak: configure-tests ## serve under mixed load for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse-bench-load

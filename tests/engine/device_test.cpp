@@ -26,7 +26,7 @@ TEST(CudaDevice, IsThere) {
 
 // Asking for it by name is never answered with a CPU.
 TEST(CudaDevice, IsAnErrorWhereThereIsNone) {
-  if (has_device()) GTEST_SKIP() << "there is one";
+  if (has_device()) GTEST_SKIP() << "this machine has a GPU";
   for (const char* name : {"cuda", "cuda:mma", "cuda@1", "cuda:dp4a@0"}) {
     EXPECT_THROW(make_engine(name, 64, 1, 1), Misuse) << name;
   }

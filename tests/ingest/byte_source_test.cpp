@@ -126,7 +126,7 @@ TEST(ByteSource, SaysThatAFileMayNotBeRead) {
   // Root may read everything, so root becomes nobody for a moment.
   constexpr uid_t kNobody = 65534;
   const uid_t self = geteuid();
-  if (self == 0 && seteuid(kNobody) != 0) GTEST_SKIP() << "cannot stop being root";
+  if (self == 0 && seteuid(kNobody) != 0) GTEST_SKIP() << "root cannot become another user";
   const std::string error = error_of([&] { open_file(path); });
   ASSERT_EQ(seteuid(self), 0);
   EXPECT_EQ(error, path + ": Permission denied; expected a readable file");

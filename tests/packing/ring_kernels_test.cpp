@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <vector>
 
 #include "host/packing/packing_keys.h"
 #include "src/little_endian.h"
@@ -38,6 +39,15 @@ class RingKernelTest : public ::testing::TestWithParam<RingKernel> {
     return made;
   }
 };
+
+// Of kernels that do not sum a batch query by query.
+class RingBatchKernelTest : public ::testing::TestWithParam<RingKernel> {};
+
+std::vector<RingKernel> ring_kernels_for_batches() {
+  std::vector<RingKernel> found = ring_kernels();
+  std::erase_if(found, [](const RingKernel& kernel) { return kernel.batch == nullptr; });
+  return found;
+}
 
 TEST_P(RingKernelTest, TransformAsThePortableOneDoes) {
   for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
@@ -185,31 +195,34 @@ TEST_P(RingKernelTest, SumTheLargestNumbers) {
   }
 }
 
-TEST_P(RingKernelTest, SumBatches) {
-  const BatchSums* batch = GetParam().batch;
-  if (batch == nullptr) GTEST_SKIP() << "not different from single queries";
+TEST_P(RingBatchKernelTest, SumBatches) {
   std::mt19937_64 generator(4);
   const auto word = [&] { return static_cast<uint32_t>(generator() % kPackingModulus); };
   for (const size_t point : {0u, 16u, 512u, 1008u, 1024u, 2032u}) {
-    expect_batch_sums(*batch, 1 + point % 3, 3, point, word);
+    expect_batch_sums(*GetParam().batch, 1 + point % 3, 3, point, word);
   }
   for (const size_t table_count : {1u, 2u, 9u, 15u, 16u}) {
-    expect_batch_sums(*batch, table_count, 2, 1008, word);
+    expect_batch_sums(*GetParam().batch, table_count, 2, 1008, word);
   }
   for (const size_t query_count : {1u, 15u, 16u, 17u, 33u}) {
-    expect_batch_sums(*batch, 2, query_count, 2032, word);
+    expect_batch_sums(*GetParam().batch, 2, query_count, 2032, word);
   }
 }
 
 // Every sum of bytes is as large as it can be.
-TEST_P(RingKernelTest, SumTheLargestNumbersOfBatches) {
-  const BatchSums* batch = GetParam().batch;
-  if (batch == nullptr) GTEST_SKIP() << "not different from single queries";
-  expect_batch_sums(*batch, 16, 16, 512, [] { return kPackingModulus - 1; });
-  expect_batch_sums(*batch, 2, 2, 512, [] { return 0xfeffffffu; });
+TEST_P(RingBatchKernelTest, SumTheLargestNumbersOfBatches) {
+  expect_batch_sums(*GetParam().batch, 16, 16, 512, [] { return kPackingModulus - 1; });
+  expect_batch_sums(*GetParam().batch, 2, 2, 512, [] { return 0xfeffffffu; });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RingKernelTest, ::testing::ValuesIn(ring_kernels()), name_of_kernel);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RingBatchKernelTest);
+INSTANTIATE_TEST_SUITE_P(All, RingBatchKernelTest, ::testing::ValuesIn(ring_kernels_for_batches()),
+                         name_of_kernel);
+
+TEST(RingKernelCoverage, RunsAKernelForBatches) {
+  if (ring_kernels_for_batches().empty()) GTEST_SKIP() << "this processor cannot run: amx";
+}
 
 TEST(RingKernels, EndWithThePortableOne) { EXPECT_EQ(ring_kernels().back().name, "portable"); }
 

@@ -184,7 +184,8 @@ TEST_F(Attacks, AThousandIdleConnectionsAreNobodysTrouble) {
   const rlimit more{limit.rlim_max, limit.rlim_max};
   setrlimit(RLIMIT_NOFILE, &more);
   getrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < 2500) GTEST_SKIP() << "no more than " << limit.rlim_cur << " descriptors";
+  if (limit.rlim_cur < 2500)
+    GTEST_SKIP() << "needs 2500 descriptors; the hard limit is " << limit.rlim_cur;
   ServerOptions options = few_threads();
   options.connections_max = 1100;
   options.timeouts.idle = std::chrono::minutes(10);

@@ -469,7 +469,7 @@ TEST_F(HttpServerTest, ListensOnIpv6) {
   try {
     start(default_options(), {}, {"::1", 0});
   } catch (const BadInput& error) {
-    GTEST_SKIP() << error.what();
+    GTEST_SKIP() << "this machine has no IPv6: " << error.what();
   }
   EXPECT_EQ(url().substr(0, 13), "http://[::1]:");
   expect_healthy();

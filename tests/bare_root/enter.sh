@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# The part of run.sh that runs in namespaces of its own: makes the root of a fresh Debian 12, puts a clone into it, mounts
+# what a machine has mounted, and goes on there with inside.sh.
+#
+#   enter.sh ROOT LOGS SOURCE COMMIT JOBS
+set -euo pipefail
+
+# All network settings come from this machine's configuration.
+readonly suite=bookworm
+declare -a network=()
+
+# What this machine's apt knows of Debian 12's package archives, one a line: URI SUITE COMPONENT.
+archives_known_to_apt() {
+  command -v apt-get >/dev/null || return 0
+  # shellcheck disable=SC2016  # apt expands these
+  apt-get indextargets --format '$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+    sed -nE "s/^Debian (.* $suite(-updates|-security)? main)\$/\1/p" | sort -u
+}
+
+# The file with the certificates that this machine trusts, which may be more than Debian's.
+certificates() {
+  local file
+  for file in "${PIP_CERT:-}" "${REQUESTS_CA_BUNDLE:-}" "${SSL_CERT_FILE:-}" /etc/ssl/certs/ca-certificates.crt; do
+    if [ -f "$file" ]; then
+      echo "$file"
+      return
+    fi
+  done
+}
+
+make_root() { # ROOT
+  local root=$1 archives mirror proxy=
+  archives=$(archives_known_to_apt)
+  # Without a mirror debootstrap uses its own.
+  mirror=$(awk -v suite="$suite" '$2 == suite { print $1; exit }' <<<"$archives")
+  ! command -v apt-config >/dev/null || eval "$(apt-config shell proxy Acquire::http::Proxy)"
+  http_proxy=${http_proxy:-$proxy} debootstrap --variant=minbase "$suite" "$root" ${mirror:+"$mirror"} || return
+  [ -z "$mirror" ] || awk '{ print "deb", $0 }' <<<"$archives" >"$root/etc/apt/sources.list"
+}
+
+# How this machine's apt and pip reach their servers; DNS is debootstrap's part.
+copy_network_settings() { # ROOT
+  local root=$1 bundle file name
+  cp -L /etc/hosts "$root/etc/hosts"
+  ! command -v apt-config >/dev/null ||
+    apt-config dump | grep -E '^Acquire::(https?::(Proxy|Timeout|Pipeline-Depth)|Retries|ForceIPv[46]|Check-)\b' |
+    grep -v Proxy-Auto-Detect >"$root/etc/apt/apt.conf.d/90this-machine" || true
+  bundle=$(certificates)
+  if [ -n "$bundle" ]; then
+    install -D -m 644 "$bundle" "$root/etc/ssl/this-machine.crt"
+    echo 'Acquire::https::CAInfo "/etc/ssl/this-machine.crt";' >>"$root/etc/apt/apt.conf.d/90this-machine"
+    network+=(PIP_CERT=/etc/ssl/this-machine.crt)
+  fi
+  for file in /etc/xdg/pip/pip.conf /etc/pip.conf; do
+    [ ! -f "$file" ] || install -D -m 644 "$file" "$root$file"
+  done
+  for file in .pip/pip.conf .config/pip/pip.conf; do
+    [ ! -f ~/"$file" ] || install -D -m 644 ~/"$file" "$root/root/$file"
+  done
+  if [ -f "${PIP_CONFIG_FILE:-}" ]; then
+    cp -L "$PIP_CONFIG_FILE" "$root/root/pip.conf"
+    network+=(PIP_CONFIG_FILE=/root/pip.conf)
+  fi
+  for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY PIP_INDEX_URL PIP_EXTRA_INDEX_URL \
+    PIP_TRUSTED_HOST PIP_PROXY PIP_DEFAULT_TIMEOUT PIP_RETRIES; do
+    [ -z "${!name:-}" ] || network+=("$name=${!name}")
+  done
+}
+
+mount_machine() { # ROOT
+  local root=$1 device
+  mount --bind "$root" "$root"
+  mount -t proc proc "$root/proc"
+  mount -t sysfs -o ro sysfs "$root/sys"
+  # The devices that every machine has, one by one.
+  mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+  for device in null zero full random urandom tty; do
+    touch "$root/dev/$device"
+    mount --bind "/dev/$device" "$root/dev/$device"
+  done
+  mkdir "$root/dev/pts" "$root/dev/shm"
+  mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
+  mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+  ln -s pts/ptmx "$root/dev/ptmx"
+  ln -s /proc/self/fd "$root/dev/fd"
+  ln -s /proc/self/fd/0 "$root/dev/stdin"
+  ln -s /proc/self/fd/1 "$root/dev/stdout"
+  ln -s /proc/self/fd/2 "$root/dev/stderr"
+}
+
+main() { # ROOT LOGS SOURCE COMMIT JOBS
+  local root=$1 logs=$2 source=$3 commit=$4 jobs=$5
+  umask 022
+  echo 'Making the root, for a few minutes'
+  make_root "$root" >"$logs/debootstrap.log" 2>&1 || {
+    cat "$logs/debootstrap.log" >&2
+    exit 1
+  }
+  copy_network_settings "$root"
+  git clone --quiet --no-local --no-checkout "$source" "$root/root/blindfuse"
+  git -C "$root/root/blindfuse" checkout --quiet --detach "$commit"
+  cp "$source/tests/bare_root/inside.sh" "$root/root/inside.sh"
+  mount_machine "$root"
+  # The one folder of this machine that can be written to in the root: logs outlive a run that is killed.
+  mkdir "$root/root/logs"
+  mount --bind "$logs" "$root/root/logs"
+
+  # Where this is chroot alone, namespaces of users are refused. From here on nothing else of this machine can be reached.
+  mkdir "$root/outside"
+  cd "$root"
+  pivot_root . outside
+  cd /
+  PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+  hash -r
+  umount --lazy /outside
+  rmdir /outside
+  exec env -i "${network[@]}" HOME=/root USER=root LOGNAME=root SHELL=/bin/bash TERM=dumb PATH="$PATH" \
+    bash /root/inside.sh "$jobs"
+}
+
+main "$@"

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# The part of run.sh that runs in the bare root: installs git and make, runs `make demo` and `make test`, and writes what
+# became of them to /root/logs/summary.
+#
+#   inside.sh JOBS
+set -euo pipefail
+jobs=$1
+logs=/root/logs
+summary=$logs/summary
+failed=
+
+# Runs one target and notes how it went.
+try_make() { # TARGET
+  local start=$SECONDS outcome=passed
+  echo "make $1"
+  make "$1" JOBS="$jobs" 2>&1 | tee "$logs/$1.log" || outcome=FAILED
+  [ "$outcome" = passed ] || failed=1
+  echo "make $1: $outcome in $((SECONDS - start)) s" >>"$summary"
+}
+
+echo 'Installing git and make'
+export DEBIAN_FRONTEND=noninteractive
+{ apt-get -q update && apt-get -q -y --no-install-recommends install git make; } >"$logs/apt.log" 2>&1 || {
+  cat "$logs/apt.log" >&2
+  exit 1
+}
+unset DEBIAN_FRONTEND
+
+cd /root/blindfuse
+echo "Debian $(cat /etc/debian_version) with $(dpkg-query -f '.\n' -W | wc -l) packages, git and make among them" >"$summary"
+try_make demo
+try_make test
+# `make test` says what skipped and why, what failed, and how many passed.
+grep -E '^(skipped|failed): |^[0-9]+ passed, ' "$logs/test.log" >>"$summary" || true
+if grep -q ': no reason given$' "$summary"; then failed=1; fi
+[ -z "$failed" ]
