@@ -8,9 +8,9 @@
 
 namespace blindfuse {
 
-// For every shard a sequence of independent uniform seeds that nobody can predict: ChaCha20 under
-// a key that is drawn for one build, with shard and try as its nonce. Threads may take the shards
-// in any order: equal keys give equal seeds.
+// For every shard a sequence of independent, uniform, unpredictable seeds: ChaCha20 under a key
+// that is drawn for one build, with shard and try as its nonce. Threads may take the shards in any
+// order: equal keys give equal seeds.
 class FilterSeeds {
  public:
   // Draws the key, 32 bytes.

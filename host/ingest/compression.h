@@ -1,6 +1,7 @@
 // Compressed files given where text is read, told by their first bytes.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace blindfuse {

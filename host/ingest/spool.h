@@ -16,7 +16,7 @@
 
 namespace blindfuse {
 
-// What becomes of pairs whose key comes more than once: nothing good, or one of them is kept.
+// What becomes of several pairs with one key: they are an error, or one of them is kept.
 enum class DuplicatePolicy { kError, kFirst, kLast };
 
 // One pair of the input. Where it came from is kept for messages about duplicates.

@@ -1,0 +1,75 @@
+// `blindfuse build` and `inspect` where memory, threads or files are not what they hope for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "tests/programs/program_testing.h"
+
+namespace blindfuse::program_testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A million copies of a key took 200 MB when they were all in memory at once.
+TEST(ResourceLimits, TakesNoMoreMemoryForAKeyThatComesOften) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve terabytes of addresses";
+#endif
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 1'000'000; ++i) lines += "hot\tv\n";
+  const std::string input = write_file(folder / "a.tsv", lines);
+  const auto build_with = [&](const char* policy) {
+    return run(folder, {"sh", "-c", "ulimit -v 120000; exec \"$@\"", "sh", kBlindfuse, "build",
+                        input, "--output", folder / "db", "--on-duplicate", policy, "--threads",
+                        "1", "--engine", "cpu"});
+  };
+  const ProgramResult refused = build_with("error");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("the key \"hot\" comes twice: "));
+  for (const char* policy : {"first", "last"}) {
+    const ProgramResult built = build_with(policy);
+    EXPECT_EQ(built.status, 0) << built.err;
+    EXPECT_THAT(built.err, HasSubstr("came twice: 999999"));
+  }
+}
+
+// Stacks take addresses: a limit on those stands for one on threads, from which root is exempt.
+TEST(ResourceLimits, NamesTheCureWhenThereAreNoMoreThreads) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve terabytes of addresses";
+#endif
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "a\tb\n");
+  const ProgramResult result =
+      run(folder, {"sh", "-c", "ulimit -s 8192; ulimit -v 1000000; exec \"$@\"", "sh", kBlindfuse,
+                   "build", input, "--output", folder / "db", "--threads", "1000"});
+  EXPECT_EQ(result.status, 1);
+  for (const char* part :
+       {"cannot start 1000 threads, only ", "ulimit -u", "TasksMax", "ulimit -v", "--threads"}) {
+    EXPECT_THAT(result.err, HasSubstr(part));
+  }
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "db"));
+}
+
+// Opening one for reading waits for a program that writes to it.
+TEST(ResourceLimits, DoesNotWaitForANamedPipeInTheDirectory) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "a\tb\n");
+  ASSERT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "db"}).status, 0);
+  const auto inspect_with_pipe_at = [&](const std::filesystem::path& path) {
+    std::filesystem::remove(path);
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
+    return run(folder, {kBlindfuse, "inspect", folder / "db", "--verify"});
+  };
+  const auto matrix = std::filesystem::directory_iterator(folder / "db" / "shards")->path();
+  for (const std::filesystem::path& path : {matrix, folder / "db" / "manifest.json"}) {
+    const ProgramResult result = inspect_with_pipe_at(path);
+    EXPECT_EQ(result.status, 1) << path;
+    EXPECT_THAT(result.err, HasSubstr(path.string() + ": not a file"));
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse::program_testing
