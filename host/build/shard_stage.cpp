@@ -11,7 +11,6 @@
 #include "src/errors.h"
 #include "src/little_endian.h"
 #include "src/program/progress.h"
-#include "src/system/file.h"
 
 namespace blindfuse {
 namespace {
@@ -42,8 +41,13 @@ Sha256Digest input_digest(std::span<const SpoolEntry> entries) {
 
 class ShardStage {
  public:
-  ShardStage(const DatabaseDirectory& directory, const Layout& layout, const ShardTable& previous)
-      : directory_(directory), layout_(layout), previous_(previous), table_(layout.shard_count) {}
+  ShardStage(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
+             const ShardTable& previous)
+      : directory_(directory),
+        writer_(writer),
+        layout_(layout),
+        previous_(previous),
+        table_(layout.shard_count) {}
 
   void build_range(const ShardRange& range, uint32_t first, uint32_t last) {
     for (uint32_t shard = first; shard < last; ++shard) build(shard, range.shard(shard));
@@ -82,7 +86,7 @@ class ShardStage {
   }
 
   void write_matrix(std::span<const SpoolEntry> entries, ShardEntry& entry) const {
-    PendingFile file(directory_.shards());
+    NewFile file = writer_.create(kShardsFolder);
     Sha256 hash;
     const ColumnSink sink = [&](std::span<const uint8_t> column) {
       file.write(column);
@@ -99,11 +103,11 @@ class ShardStage {
       make_keyword_matrix(layout_, filter, entries, sink);
     }
     entry.matrix = hash.finish();
-    commit_content(file, directory_.shards() / DatabaseDirectory::matrix_name(entry.matrix),
-                   layout_.shard_matrix_bytes(), entry.matrix);
+    file.commit(entry.matrix);
   }
 
   const DatabaseDirectory& directory_;
+  DatabaseWriter& writer_;
   const Layout& layout_;
   const ShardTable& previous_;
   ShardTable table_;
@@ -113,10 +117,10 @@ class ShardStage {
 
 }  // namespace
 
-ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
-                              const Spool& spool, DuplicatePolicy policy,
+ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter& writer,
+                              const Layout& layout, const Spool& spool, DuplicatePolicy policy,
                               const ShardTable& previous, WorkerThreads& threads) {
-  ShardStage stage(directory, layout, previous);
+  ShardStage stage(directory, writer, layout, previous);
   Progress progress("filters", layout.shard_count, Progress::Unit::kItems);
   // A thread takes as many shards at once as a partition of the spool has, so that none is read
   // many times.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "host/build/database_writer.h"
 #include "host/build/shard_range.h"
 #include "host/database/directory.h"
 #include "host/worker_threads.h"
@@ -19,8 +20,8 @@ struct ShardStageResult {
 // Writes shards/<sha256>.matrix, unsynced, for every shard whose input differs from the one noted
 // in `previous`, or whose files are missing or damaged. previous is empty, or the table of an epoch
 // with the same layout, salt and seed.
-ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
-                              const Spool& spool, DuplicatePolicy policy,
+ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter& writer,
+                              const Layout& layout, const Spool& spool, DuplicatePolicy policy,
                               const ShardTable& previous, WorkerThreads& threads);
 
 }  // namespace blindfuse

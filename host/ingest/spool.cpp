@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "src/errors.h"
 #include "src/little_endian.h"
@@ -14,13 +15,6 @@ namespace {
 constexpr size_t kBufferBytes = 32 * 1024;
 // hash (32), place (8), source (4), length of the value (4)
 constexpr size_t kHeaderBytes = 48;
-
-FileDescriptor open_unnamed(const std::filesystem::path& folder) {
-  std::filesystem::path path;
-  FileDescriptor file = create_temporary_file(folder, path);
-  unlink(path.c_str());
-  return file;
-}
 
 void put_header(const SpoolEntry& entry, char* at) {
   store_le(at, entry.hash.shard_hash);
@@ -44,8 +38,8 @@ SpoolEntry take_entry(const char* at) {
 
 }  // namespace
 
-Spool::Spool(const std::filesystem::path& folder)
-    : folder_(folder), file_(open_unnamed(folder)), partitions_(kPartitions) {}
+Spool::Spool(FileDescriptor file, const std::filesystem::path& folder)
+    : folder_(folder), file_(std::move(file)), partitions_(kPartitions) {}
 
 void Spool::append(const SpoolEntry& entry) {
   Partition& partition = partitions_[shard_of(entry.hash.shard_hash, kPartitions)];

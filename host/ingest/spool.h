@@ -35,14 +35,14 @@ class SpoolPart {
 // shard is monotone in shard_hash, the entries of neighbouring shards lie in neighbouring
 // partitions, whatever their number.
 //
-// One temporary file without a name, written in blocks; it is gone when the process ends, however
-// it ends.
+// One file, written in blocks.
 class Spool {
  public:
   static constexpr uint32_t kPartitions = 1024;
 
-  // The temporary file lives in `folder`.
-  explicit Spool(const std::filesystem::path& folder);
+  // `file` is empty, and open for reading and writing; one without a name is gone when the process
+  // ends, however it ends. `folder` is where it is, for messages.
+  Spool(FileDescriptor file, const std::filesystem::path& folder);
 
   // One thread at a time. Throws EngineTrouble when the disk is full.
   void append(const SpoolEntry& entry);
