@@ -222,6 +222,7 @@ class Build {
         std::span(reinterpret_cast<const uint8_t*>(samples_text.data()), samples_text.size()),
         manifest_.samples);
     locked_.publish(manifest_, table);  // a damaged shard may have been written anew at least
+    report_.unclaimed_files = locked_.unclaimed_files();
   }
 
   void write_whole(const DatabaseFolder& folder, std::span<const uint8_t> bytes,

@@ -53,7 +53,16 @@ const char* description_of(EntryKind kind) {
   }
 }
 
-// Whether it may be deleted or replaced where the journal, or an epoch, has its name.
+std::string refusal(const fs::path& root, const std::vector<std::string>& unknown) {
+  const size_t more = unknown.size() - 1;
+  return root.string() + " is not a database, since it has no manifest.json, and it holds \"" +
+         unknown.front() + "\"" +
+         (more > 0 ? " and " + std::to_string(more) + " more files or folders" : "") +
+         " that no build is known to have made; choose a new or an empty directory (or, if a "
+         "database is being copied there, wait for its manifest)";
+}
+
+// A build replaces files by their names; what is not a file is not a build's.
 void expect_file(const OpenFolder& root, const char* name) {
   const auto status = root.status(name);
   if (!status || status->kind == EntryKind::kFile) return;
@@ -108,7 +117,8 @@ void LockedDirectory::check(const BuildJournal& journal) const {
   expect_file(root_, DatabaseDirectory::kManifestFile);
   for (const DatabaseFolder& folder : kDatabaseFolders) root_.find_folder(folder.name);
   if (!has_manifest()) {
-    refuse_unknown_entries(journal);
+    const std::vector<std::string> unknown = unknown_entries(journal);
+    if (!unknown.empty()) throw BadInput(refusal(root_.path(), unknown));
     return;
   }
   // No server can load the epoch that we would publish next to a broken list.
@@ -116,15 +126,16 @@ void LockedDirectory::check(const BuildJournal& journal) const {
   directory_.read_retired({});
 }
 
-void LockedDirectory::refuse_unknown_entries(const BuildJournal& journal) const {
+// What no journal and no epoch names, in the directory and in its folders.
+std::vector<std::string> LockedDirectory::unknown_entries(const BuildJournal& journal) const {
   std::vector<std::string> unknown;
   const auto look_at = [&](const OpenFolder& folder, const std::string& file,
                            const std::string& entry) {
     const auto status = folder.status(file);
     if (!status) return;
-    const bool is_known =
-        status->kind == EntryKind::kFile &&
-        (journal.names_pending(entry) || journal.names_file(entry, status->identity));
+    const bool is_known = status->kind == EntryKind::kFile &&
+                          (published_.contains(entry) || journal.names_pending(entry) ||
+                           journal.names_file(entry, status->identity));
     if (!is_known) unknown.push_back(entry);
   };
   for (const std::string& name : root_.names()) {
@@ -137,14 +148,17 @@ void LockedDirectory::refuse_unknown_entries(const BuildJournal& journal) const 
     if (!folder) continue;
     for (const std::string& file : folder->names()) look_at(*folder, file, name + "/" + file);
   }
-  if (unknown.empty()) return;
-  throw BadInput(root_.path().string() + " is not a database, since it has no manifest.json, and " +
-                 "holds \"" + unknown.front() + "\"" +
-                 (unknown.size() > 1
-                      ? " and " + std::to_string(unknown.size() - 1) + " more that are"
-                      : ", which is") +
-                 " not a build's to delete; choose a new or an empty directory (or, if a database "
-                 "is being copied there, wait for its manifest)");
+  return unknown;
+}
+
+std::vector<std::string> LockedDirectory::unclaimed_files() const try {
+  std::vector<std::string> files = unknown_entries(journal_);
+  std::erase_if(files, [](const std::string& name) {
+    return !is_content_name(name) && !is_temporary_name(split_entry(name).file);
+  });
+  return files;
+} catch (const BadInput&) {
+  return {};  // what cannot be looked at is no reason to fail: the epoch is published
 }
 
 void LockedDirectory::start_from(const Manifest& manifest, const EpochTable& table) {
@@ -207,6 +221,7 @@ void LockedDirectory::publish(const Manifest& manifest, const EpochTable& table)
   note_replaced_files(kept);
   sync_filesystem(root_.path());
   const EpochId epoch = epoch_id(manifest);
+  published_ = kept;
   if (epoch == current_) return;
   if (current_) {
     // Written first: a crash in between leaves the current epoch in the list, where readers ignore

@@ -48,10 +48,14 @@ class LockedDirectory {
   // enough). EngineTrouble.
   void publish(const Manifest& manifest, const EpochTable& table);
 
+  // The names of files that look like a build's, and are nobody's that is known: what a build left
+  // whose journal was lost, or an epoch whose table was.
+  std::vector<std::string> unclaimed_files() const;
+
  private:
   void check(const BuildJournal& journal) const;
   FileDescriptor take_lock() const;
-  void refuse_unknown_entries(const BuildJournal& journal) const;
+  std::vector<std::string> unknown_entries(const BuildJournal& journal) const;
   std::optional<std::set<std::string>> current_entries() const;
   bool clear();
   bool clear_entry(const std::string& name, const std::vector<FileIdentity>* identities) const;
@@ -62,10 +66,10 @@ class LockedDirectory {
   const OpenFolder root_;
   const DatabaseDirectory directory_;
   const bool had_lock_file_;
+  std::set<std::string> published_;  // the names of the current epoch's files
   FileDescriptor lock_;
   BuildJournal journal_;
-  std::optional<EpochId> current_;   // nothing: no manifest, or none that can be read
-  std::set<std::string> published_;  // the names of its files
+  std::optional<EpochId> current_;  // nothing: no manifest, or none that can be read
   DatabaseWriter writer_;
 };
 
