@@ -11,10 +11,13 @@ namespace blindfuse::program_testing {
 
 inline std::vector<std::string> with_counted_calls(const std::vector<std::string>& command,
                                                    const std::string& variable) {
+  const char* sanitizer = std::getenv("ASAN_OPTIONS");
   std::vector<std::string> all = {
       "env",
       "LD_PRELOAD=" + paths::program_folder() + "/../tests/blindfuse-kill-at-call.so",
-      "ASAN_OPTIONS=verify_asan_link_order=0",  // it comes before the sanitizer
+      // What is loaded here comes before the sanitizer.
+      "ASAN_OPTIONS=" + (sanitizer != nullptr ? std::string(sanitizer) + ":" : std::string()) +
+          "verify_asan_link_order=0",
       variable,
   };
   all.insert(all.end(), command.begin(), command.end());
