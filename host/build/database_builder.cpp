@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "host/build/hint_stage.h"
 #include "host/build/layout_choice.h"
+#include "host/build/locked_directory.h"
 #include "host/build/pack_stage.h"
 #include "host/build/samples.h"
 #include "host/build/shard_stage.h"
-#include "host/database/directory.h"
 #include "host/engine_factory.h"
 #include "src/errors.h"
-#include "src/system/file.h"
 
 namespace blindfuse {
 namespace {
@@ -39,91 +39,30 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// The directory under our lock. On leaving, every file that the epoch to keep does not refer to is
-// removed; with none, everything that we made.
-class LockedDirectory {
- public:
-  explicit LockedDirectory(const fs::path& root) : directory_(root) {
-    std::error_code ignored;
-    if (fs::exists(root, ignored)) {
-      if (!fs::is_directory(root, ignored)) throw BadInput(root.string() + " is not a directory");
-      directory_.refuse_foreign_files();
-    }
-    for (fs::path path = fs::absolute(root); !fs::exists(path, ignored) && path.has_relative_path();
-         path = path.parent_path()) {
-      made_.push_back(path);
-    }
-    had_lock_file_ = fs::exists(directory_.lock_file(), ignored);
-    make_folder(root);
-    auto lock = try_lock(directory_.lock_file());
-    if (!lock) {
-      throw BadInput("another build is at work in " + root.string() + "; wait until it ends");
-    }
-    lock_ = std::move(*lock);
-  }
-
-  ~LockedDirectory() {
-    if (!knows_what_is_published()) return;
-    directory_.collect_garbage(manifest_, table_);
-    if (!manifest_) undo();
-  }
-
-  LockedDirectory(const LockedDirectory&) = delete;
-  LockedDirectory& operator=(const LockedDirectory&) = delete;
-
-  const DatabaseDirectory& get() const { return directory_; }
-
-  // What must stay when we leave.
-  void keep(const Manifest& manifest, const EpochTable& table) {
-    manifest_ = manifest;
-    table_ = table;
-  }
-
-  // What a killed build left may be as large as a database, and we need the room.
-  void collect_garbage() const {
-    if (knows_what_is_published()) directory_.collect_garbage(manifest_, table_);
-  }
-
- private:
-  // Whether the manifest on disk is that of the epoch to keep, or neither is there. An epoch that
-  // we could not read is not ours to delete, nor is one whose publishing failed after its manifest
-  // had its place.
-  bool knows_what_is_published() const {
-    try {
-      if (!directory_.has_manifest()) return !manifest_;
-      return manifest_ && directory_.read_manifest().epoch == epoch_id(*manifest_);
-    } catch (const std::exception&) {
-      return false;
-    }
-  }
-
-  void undo() const {
-    directory_.remove_empty_folders();
-    std::error_code ignored;
-    if (!had_lock_file_) fs::remove(directory_.lock_file(), ignored);
-    // Only what is empty goes: somebody else may have begun to use it.
-    for (const fs::path& path : made_) fs::remove(path, ignored);
-  }
-
-  DatabaseDirectory directory_;
-  std::vector<fs::path> made_;  // folders that were not there, the innermost first
-  bool had_lock_file_ = false;
-  FileDescriptor lock_;
-  std::optional<Manifest> manifest_;
-  EpochTable table_;
-};
+// Whether a text that is not a manifest was one before it was damaged.
+bool was_manifest(std::string_view text) {
+  // How serialize_manifest() begins, or a member that no other program writes.
+  return text.starts_with("{\n  \"arity\": ") || text.find("\"blindfuse/") != text.npos;
+}
 
 std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, bool fresh) {
+  if (!locked.has_manifest()) return std::nullopt;
   const DatabaseDirectory& directory = locked.get();
-  if (!directory.has_manifest()) return std::nullopt;
   std::optional<PreviousEpoch> previous;
+  std::string text;
   try {
-    const ParsedManifest parsed = parse_manifest(directory.read_manifest_text());
+    text = directory.read_manifest_text();
+    const ParsedManifest parsed = parse_manifest(text);
     previous = {parsed.manifest, parsed.epoch, {}};
+    locked.start_from(parsed.manifest, {});
     previous->table =
         parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
-    locked.keep(previous->manifest, previous->table);
+    locked.start_from(parsed.manifest, previous->table);
   } catch (const BadInput& error) {
+    if (!was_manifest(text)) {
+      throw BadInput(directory.manifest_file().string() + " is not that of a database: " +
+                     error.what() + "; move it away, and choose a new or an empty directory");
+    }
     // With --fresh nothing of the old epoch is used but its id, so that it need not be whole.
     if (!fresh) {
       throw BadInput(directory.root().string() + " holds a damaged database: " + error.what() +
@@ -142,7 +81,7 @@ class Build {
         options_(options),
         previous_(read_previous(locked, options.fresh)),
         threads_(options.thread_count) {
-    locked.collect_garbage();
+    locked.clear_leftovers();
     if (previous_ && !options.fresh) {
       manifest_.salt = previous_->manifest.salt;
       manifest_.seed = previous_->manifest.seed;
@@ -155,7 +94,8 @@ class Build {
   BuildReport run(const std::vector<std::unique_ptr<KeyValueSource>>& sources) {
     Stopwatch total;
     Stopwatch stage;
-    input_ = read_input(sources, manifest_.salt, options_.input, directory_.root());
+    input_ = read_input(sources, manifest_.salt, options_.input,
+                        new_spool(options_.input.on_duplicate));
     report_.seconds_reading = stage.lap();
     report_.survey = survey_input(input_, options_.input.on_duplicate, threads_);
     const std::vector<Sample> samples = take_samples(input_, options_.input.kind, manifest_.salt);
@@ -166,8 +106,9 @@ class Build {
     if (options_.on_planned) options_.on_planned(report_);
     make_folders();
     const EpochTable reusable = report_.layout_kept ? previous_->table : EpochTable{};
-    ShardStageResult shards = build_shards(directory_, manifest_.layout, *input_.spool,
-                                           reusable.shards, options_.random, threads_);
+    ShardStageResult shards =
+        build_shards(directory_, locked_.writer(), manifest_.layout, *input_.spool,
+                     reusable.shards, options_.random, threads_);
     input_.spool.reset();
     report_.shards_rebuilt = static_cast<uint32_t>(shards.rebuilt.size());
     report_.seconds_filters = stage.lap();
@@ -231,7 +172,7 @@ class Build {
   uint64_t fullest_shard(uint32_t shard_count) {
     if (options_.input.kind == DatabaseKind::kIndex) {
       if (sharded_as_ != shard_count) {
-        by_shard_ = spool_by_shard(*input_.spool, shard_count, directory_.root());
+        by_shard_ = spool_by_shard(*input_.spool, shard_count, new_spool(DuplicatePolicy::kError));
         sharded_as_ = shard_count;
       }
       return (report_.survey.key_count + shard_count - 1) / shard_count;
@@ -241,25 +182,27 @@ class Build {
 
   void make_folders() {
     if (by_shard_) input_.spool = std::move(by_shard_);
-    for (const fs::path& folder :
-         {directory_.tables(), directory_.shards(), directory_.hints(), directory_.samples()}) {
-      make_folder(folder);
+    DatabaseWriter& writer = locked_.writer();
+    for (const DatabaseFolder& folder :
+         {kTablesFolder, kShardsFolder, kHintsFolder, kSamplesFolder}) {
+      writer.make_folder(folder);
     }
-    if (manifest_.layout.mode() == Mode::kPacked) make_folder(directory_.packs());
+    if (manifest_.layout.mode() == Mode::kPacked) writer.make_folder(kPacksFolder);
   }
 
   // What the mode wants besides filters and matrices.
   EpochTable finish_table(ShardStageResult shards, const EpochTable& reusable) {
     if (manifest_.layout.mode() == Mode::kHint) {
-      build_hints(directory_, manifest_.layout, manifest_.seed, shards.rebuilt, options_.engine,
-                  threads_, shards.table);
+      build_hints(directory_, locked_.writer(), manifest_.layout, manifest_.seed, shards.rebuilt,
+                  options_.engine, threads_, shards.table);
       return {std::move(shards.table), {}};
     }
     const EngineMaker make_packing_engine = [this](uint64_t rows, uint64_t columns) {
       return make_engine(options_.engine, rows, columns, threads_.count());
     };
-    PackStageResult packs = build_packs(directory_, manifest_.layout, manifest_.seed, shards.table,
-                                        reusable, make_packing_engine, threads_);
+    PackStageResult packs =
+        build_packs(directory_, locked_.writer(), manifest_.layout, manifest_.seed, shards.table,
+                    reusable, make_packing_engine, threads_);
     report_.packs_rebuilt = packs.rebuilt;
     return {std::move(shards.table), std::move(packs.packs)};
   }
@@ -272,18 +215,24 @@ class Build {
         std::span(reinterpret_cast<const uint8_t*>(samples_text.data()), samples_text.size()));
     report_.epoch = epoch_id(manifest_);
     report_.changed = !previous_ || previous_->epoch != report_.epoch;
-    PendingFile table_file(directory_.tables());
-    table_file.write(table_bytes);
-    table_file.commit_unsynced(DatabaseDirectory::table_name(manifest_.table));
-    PendingFile samples_file(directory_.samples());
-    samples_file.write(samples_text);
-    samples_file.commit_unsynced(DatabaseDirectory::samples_name(manifest_.samples));
-    if (report_.changed) {
-      directory_.publish(manifest_, previous_ ? std::optional(previous_->epoch) : std::nullopt);
-    } else {
-      sync_filesystem(directory_.root());  // a damaged shard may have been written anew
-    }
-    locked_.keep(manifest_, table);
+    write_whole(kTablesFolder, table_bytes, manifest_.table);
+    write_whole(
+        kSamplesFolder,
+        std::span(reinterpret_cast<const uint8_t*>(samples_text.data()), samples_text.size()),
+        manifest_.samples);
+    locked_.publish(manifest_, table);  // a damaged shard may have been written anew at least
+    report_.unclaimed_files = locked_.unclaimed_files();
+  }
+
+  void write_whole(const DatabaseFolder& folder, std::span<const uint8_t> bytes,
+                   const Sha256Digest& content) {
+    NewFile file = locked_.writer().create(folder);
+    file.write(bytes);
+    file.commit(content);
+  }
+
+  std::unique_ptr<Spool> new_spool(DuplicatePolicy policy) {
+    return std::make_unique<Spool>(locked_.writer().create_unnamed(), directory_.root(), policy);
   }
 
   LockedDirectory& locked_;

@@ -47,13 +47,14 @@ struct BuildReport {
   uint64_t truncated_values = 0;
   uint32_t shards_rebuilt = 0;
   uint32_t packs_rebuilt = 0;
-  bool changed = false;          // false: the epoch was already what the input says
-  bool layout_kept = false;      // it is that of the previous epoch
-  std::string layout_reason;     // why the layout is what it is, in words
-  double seconds_reading = 0;    // sources read, keys hashed, pairs spooled
-  double seconds_surveying = 0;  // duplicates, lengths, loads
-  double seconds_filters = 0;    // filters and matrices
-  double seconds_hint = 0;       // hints, or packing tables and masks
+  bool changed = false;                      // false: the epoch was already what the input says
+  bool layout_kept = false;                  // it is that of the previous epoch
+  std::string layout_reason;                 // why the layout is what it is, in words
+  std::vector<std::string> unclaimed_files;  // that look like a build's, and stay
+  double seconds_reading = 0;                // sources read, keys hashed, pairs spooled
+  double seconds_surveying = 0;              // duplicates, lengths, loads
+  double seconds_filters = 0;                // filters and matrices
+  double seconds_hint = 0;                   // hints, or packing tables and masks
   double seconds_total = 0;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "host/build/hint.h"
-#include "host/database/content_file.h"
 #include "host/engine_factory.h"
 #include "src/bit_packing.h"
 #include "src/program/progress.h"
@@ -22,10 +21,11 @@ constexpr uint64_t kOpenFilesMax = 256;
 
 class HintStage {
  public:
-  HintStage(const DatabaseDirectory& directory, const Layout& layout, const MatrixSeed& seed,
-            const std::string& engine_name, WorkerThreads& threads, ShardTable& table,
-            uint64_t shard_total)
+  HintStage(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
+            const MatrixSeed& seed, const std::string& engine_name, WorkerThreads& threads,
+            ShardTable& table, uint64_t shard_total)
       : directory_(directory),
+        writer_(writer),
         layout_(layout),
         public_matrix_(seed, layout.lwe->dimension),
         engine_name_(engine_name),
@@ -39,9 +39,9 @@ class HintStage {
   }
 
   void build(std::span<const uint32_t> shards) {
-    std::vector<PendingFile> files;
+    std::vector<NewFile> files;
     std::vector<Sha256> hashes(shards.size());
-    for (size_t i = 0; i < shards.size(); ++i) files.emplace_back(directory_.hints());
+    for (size_t i = 0; i < shards.size(); ++i) files.push_back(writer_.create(kHintsFolder));
     const uint64_t width = std::min<uint64_t>(layout_.record_bytes(), columns_at_once());
     for (uint64_t first = 0; first < layout_.record_bytes(); first += width) {
       const uint64_t count = std::min(width, layout_.record_bytes() - first);
@@ -57,8 +57,7 @@ class HintStage {
     for (size_t i = 0; i < shards.size(); ++i) {
       ShardEntry& entry = table_[shards[i]];
       entry.hint = hashes[i].finish();
-      commit_content(files[i], directory_.hints() / DatabaseDirectory::hint_name(entry.hint),
-                     layout_.hint_part_bytes(), entry.hint);
+      files[i].commit(entry.hint);
     }
   }
 
@@ -95,6 +94,7 @@ class HintStage {
   }
 
   const DatabaseDirectory& directory_;
+  DatabaseWriter& writer_;
   const Layout& layout_;
   const PublicMatrix public_matrix_;
   const std::string& engine_name_;
@@ -105,10 +105,10 @@ class HintStage {
 
 }  // namespace
 
-void build_hints(const DatabaseDirectory& directory, const Layout& layout, const MatrixSeed& seed,
-                 const std::vector<uint32_t>& shards, const std::string& engine_name,
-                 WorkerThreads& threads, ShardTable& table) {
-  HintStage stage(directory, layout, seed, engine_name, threads, table, shards.size());
+void build_hints(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
+                 const MatrixSeed& seed, const std::vector<uint32_t>& shards,
+                 const std::string& engine_name, WorkerThreads& threads, ShardTable& table) {
+  HintStage stage(directory, writer, layout, seed, engine_name, threads, table, shards.size());
   const size_t step =
       std::clamp<uint64_t>(stage.columns_at_once() / layout.record_bytes(), 1, kOpenFilesMax);
   for (size_t first = 0; first < shards.size(); first += step) {

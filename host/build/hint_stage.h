@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "host/build/database_writer.h"
 #include "host/database/directory.h"
 #include "host/worker_threads.h"
 
@@ -12,8 +13,8 @@ namespace blindfuse {
 // Writes hints/<sha256>.hint, unsynced, for each of `shards`, and notes its hash in `table`, whose
 // matrices are written. Many shards share one pass over A; memory holds at most 8192 columns of the
 // matrix, or 1 GiB of it, and their hint twice.
-void build_hints(const DatabaseDirectory& directory, const Layout& layout, const MatrixSeed& seed,
-                 const std::vector<uint32_t>& shards, const std::string& engine_name,
-                 WorkerThreads& threads, ShardTable& table);
+void build_hints(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
+                 const MatrixSeed& seed, const std::vector<uint32_t>& shards,
+                 const std::string& engine_name, WorkerThreads& threads, ShardTable& table);
 
 }  // namespace blindfuse

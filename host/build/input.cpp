@@ -1,5 +1,7 @@
 #include "host/build/input.h"
 
+#include <utility>
+
 #include "host/build/shard_range.h"
 #include "src/errors.h"
 #include "src/program/progress.h"
@@ -29,9 +31,9 @@ uint64_t total_bytes(const std::vector<std::unique_ptr<KeyValueSource>>& sources
 
 class InputReader {
  public:
-  InputReader(const Salt& salt, const InputOptions& options, const std::filesystem::path& folder)
+  InputReader(const Salt& salt, const InputOptions& options, std::unique_ptr<Spool> spool)
       : options_(options), hasher_(salt) {
-    input_.spool = std::make_unique<Spool>(folder, options.on_duplicate);
+    input_.spool = std::move(spool);
   }
 
   void read(KeyValueSource& source, Progress& progress) {
@@ -104,16 +106,15 @@ class InputReader {
 uint32_t index_partition(uint64_t i) { return static_cast<uint32_t>(i % Spool::kPartitions); }
 
 Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, const Salt& salt,
-                 const InputOptions& options, const std::filesystem::path& folder) {
-  InputReader reader(salt, options, folder);
+                 const InputOptions& options, std::unique_ptr<Spool> spool) {
+  InputReader reader(salt, options, std::move(spool));
   Progress progress("reading", total_bytes(sources), Progress::Unit::kBytes);
   for (const auto& source : sources) reader.read(*source, progress);
   return reader.finish();
 }
 
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
-                                      const std::filesystem::path& folder) {
-  auto result = std::make_unique<Spool>(folder, DuplicatePolicy::kError);  // there is none
+                                      std::unique_ptr<Spool> result) {
   for (uint32_t p = 0; p < Spool::kPartitions; ++p) {
     spool.visit_kept(p, [&](SpoolEntry entry) {
       const IndexPlace place = index_place(entry.hash.slot_hash, shard_count);

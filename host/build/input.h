@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -43,14 +42,16 @@ struct Input {
 // Reads all sources to their end, or until the spool has met a duplicate. In an index database pair
 // i of the whole input gets KeyHash{spread(i), i, 0}: its shard is not known yet. Throws BadInput
 // for what a source refuses, for values that are too long, for more than 2^32 pairs, and when there
-// is no pair at all; EngineTrouble when the disk is full.
+// is no pair at all; EngineTrouble when the disk is full. `spool` is empty, and of the policy that
+// `options` name.
 Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, const Salt& salt,
-                 const InputOptions& options, const std::filesystem::path& folder);
+                 const InputOptions& options, std::unique_ptr<Spool> spool);
 
 // The same entries of an index database, once its shards are known: hash = {lowest shard_hash of
-// the shard, row, 0}.
+// the shard, row, 0}. They go into `result`, which is empty; its policy is kError, as no key
+// comes twice.
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
-                                      const std::filesystem::path& folder);
+                                      std::unique_ptr<Spool> result);
 
 // The partition of read_input's spool in which pair i of an index database lies.
 uint32_t index_partition(uint64_t i);

@@ -9,7 +9,6 @@
 #include "src/bit_packing.h"
 #include "src/program/progress.h"
 #include "src/ring/modulus_switch.h"
-#include "src/system/file.h"
 
 namespace blindfuse {
 namespace {
@@ -24,9 +23,11 @@ uint64_t columns_worth_a_table(const Layout& layout) {
 
 class PackStage {
  public:
-  PackStage(const DatabaseDirectory& directory, const Layout& layout, const MatrixSeed& seed,
-            const ShardTable& shards, const EngineMaker& make_engine, WorkerThreads& threads)
+  PackStage(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
+            const MatrixSeed& seed, const ShardTable& shards, const EngineMaker& make_engine,
+            WorkerThreads& threads)
       : directory_(directory),
+        writer_(writer),
         layout_(layout),
         make_engine_(make_engine),
         threads_(threads),
@@ -89,10 +90,9 @@ class PackStage {
     PackEntry entry;
     const std::span table_bytes(reinterpret_cast<const uint8_t*>(table.data()), kTableBytes);
     entry.table = sha256(table_bytes);
-    PendingFile table_file(directory_.packs());
+    NewFile table_file = writer_.create(kPacksFolder);
     table_file.write(table_bytes);
-    commit_content(table_file, directory_.packs() / DatabaseDirectory::pack_name(entry.table),
-                   kTableBytes, entry.table);
+    table_file.commit(entry.table);
 
     for (uint32_t& word : mask) {
       word = restore_word(ring::lower(word, layout_.hint_bits), layout_.hint_bits);
@@ -100,14 +100,14 @@ class PackStage {
     std::vector<uint8_t> packed(layout_.hint_part_bytes());
     pack_rounded(mask, layout_.hint_bits, packed);
     entry.mask = sha256(packed);
-    PendingFile mask_file(directory_.hints());
+    NewFile mask_file = writer_.create(kHintsFolder);
     mask_file.write(packed);
-    commit_content(mask_file, directory_.hints() / DatabaseDirectory::hint_name(entry.mask),
-                   packed.size(), entry.mask);
+    mask_file.commit(entry.mask);
     return entry;
   }
 
   const DatabaseDirectory& directory_;
+  DatabaseWriter& writer_;
   const Layout& layout_;
   const EngineMaker& make_engine_;
   WorkerThreads& threads_;
@@ -117,11 +117,11 @@ class PackStage {
 
 }  // namespace
 
-PackStageResult build_packs(const DatabaseDirectory& directory, const Layout& layout,
-                            const MatrixSeed& seed, const ShardTable& shards,
+PackStageResult build_packs(const DatabaseDirectory& directory, DatabaseWriter& writer,
+                            const Layout& layout, const MatrixSeed& seed, const ShardTable& shards,
                             const EpochTable& previous, const EngineMaker& make_engine,
                             WorkerThreads& threads) {
-  PackStage stage(directory, layout, seed, shards, make_engine, threads);
+  PackStage stage(directory, writer, layout, seed, shards, make_engine, threads);
   PackStageResult result;
   std::vector<uint32_t> to_build;
   const auto kept = stage.kept(previous);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "host/build/database_writer.h"
 #include "host/database/directory.h"
 #include "host/engine_factory.h"
 #include "host/worker_threads.h"
@@ -21,8 +22,8 @@ struct PackStageResult {
 // files are missing or damaged. The matrices of `shards` are written. previous: empty, or the table
 // of an epoch with the same layout and seed. By engines from this maker where they make packs
 // themselves, otherwise by the host's threads (host/build/pack_batches.h, where memory is told).
-PackStageResult build_packs(const DatabaseDirectory& directory, const Layout& layout,
-                            const MatrixSeed& seed, const ShardTable& shards,
+PackStageResult build_packs(const DatabaseDirectory& directory, DatabaseWriter& writer,
+                            const Layout& layout, const MatrixSeed& seed, const ShardTable& shards,
                             const EpochTable& previous, const EngineMaker& make_engine,
                             WorkerThreads& threads);
 

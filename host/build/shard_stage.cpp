@@ -14,7 +14,6 @@
 #include "src/errors.h"
 #include "src/little_endian.h"
 #include "src/program/progress.h"
-#include "src/system/file.h"
 
 namespace blindfuse {
 namespace {
@@ -45,9 +44,10 @@ Sha256Digest input_digest(std::span<const SpoolEntry> entries) {
 
 class ShardStage {
  public:
-  ShardStage(const DatabaseDirectory& directory, const Layout& layout, const ShardTable& previous,
-             const RandomSource& random)
+  ShardStage(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
+             const ShardTable& previous, const RandomSource& random)
       : directory_(directory),
+        writer_(writer),
         layout_(layout),
         previous_(previous),
         seeds_(random),
@@ -105,7 +105,7 @@ class ShardStage {
   }
 
   void write_matrix(uint32_t shard, std::span<const SpoolEntry> entries, ShardEntry& entry) const {
-    PendingFile file(directory_.shards());
+    NewFile file = writer_.create(kShardsFolder);
     Sha256 hash;
     const ColumnSink sink = [&](std::span<const uint8_t> column) {
       file.write(column);
@@ -123,11 +123,11 @@ class ShardStage {
       make_keyword_matrix(layout_, filter, entries, sink);
     }
     entry.matrix = hash.finish();
-    commit_content(file, directory_.shards() / DatabaseDirectory::matrix_name(entry.matrix),
-                   layout_.shard_matrix_bytes(), entry.matrix);
+    file.commit(entry.matrix);
   }
 
   const DatabaseDirectory& directory_;
+  DatabaseWriter& writer_;
   const Layout& layout_;
   const ShardTable& previous_;
   const FilterSeeds seeds_;
@@ -138,10 +138,10 @@ class ShardStage {
 
 }  // namespace
 
-ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
-                              const Spool& spool, const ShardTable& previous,
+ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter& writer,
+                              const Layout& layout, const Spool& spool, const ShardTable& previous,
                               const RandomSource& random, WorkerThreads& threads) {
-  ShardStage stage(directory, layout, previous, random);
+  ShardStage stage(directory, writer, layout, previous, random);
   Progress progress("filters", layout.shard_count, Progress::Unit::kItems);
   // A thread takes as many shards at once as a partition of the spool has, so that none is read
   // many times.

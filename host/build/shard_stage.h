@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "host/build/database_writer.h"
 #include "host/build/shard_range.h"
 #include "host/database/directory.h"
 #include "host/worker_threads.h"
@@ -21,8 +22,8 @@ struct ShardStageResult {
 // in `previous`, or whose files are missing or damaged. previous is empty, or the table of an epoch
 // with the same layout, salt and seed. `random` is drawn from once, for FilterSeeds. A shard's
 // files depend on nothing but its input, layout, salt and what `random` gave.
-ShardStageResult build_shards(const DatabaseDirectory& directory, const Layout& layout,
-                              const Spool& spool, const ShardTable& previous,
+ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter& writer,
+                              const Layout& layout, const Spool& spool, const ShardTable& previous,
                               const RandomSource& random, WorkerThreads& threads);
 
 }  // namespace blindfuse

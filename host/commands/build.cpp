@@ -129,6 +129,15 @@ void log_times(const BuildReport& report) {
       is_packed(report.layout) ? "packs" : "hint", report.seconds_hint, report.seconds_total);
 }
 
+void warn_of_unclaimed_files(const BuildReport& report, const std::string& output) {
+  if (report.unclaimed_files.empty()) return;
+  spdlog::warn(
+      "{} in {} neither belong to the database nor are known to be a build's, and stay, such as "
+      "{}; "
+      "delete what nobody needs",
+      counted(report.unclaimed_files.size(), "file"), output, report.unclaimed_files.front());
+}
+
 BuildOptions options_of(const BuildCommand& command) {
   BuildOptions options;
   options.input = command.input;
@@ -174,6 +183,7 @@ void run_build(BuildCommand& command) {
   }
   const BuildReport report = build_database(sources, command.output, options);
   log_times(report);
+  warn_of_unclaimed_files(report, command.output);
   if (command.json) {
     print_json(report);
   } else {
@@ -234,7 +244,10 @@ void add_build_command(CLI::App& program) {
                    ".ndjson (objects with key and value), .sqlite; - is standard input. Several "
                    "are read as one")
       ->required();
-  command->add_option("--output", options->output, "The database directory")->required();
+  command
+      ->add_option("--output", options->output,
+                   "The database directory: a database, or new or empty")
+      ->required();
   add_source_options(*command, options->source);
   command
       ->add_option("--value-bytes-max", options->input.value_bytes_max,

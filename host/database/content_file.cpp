@@ -1,14 +1,18 @@
 #include "host/database/content_file.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "src/errors.h"
 
 namespace blindfuse {
+namespace {
 
-bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Digest& content) try {
-  const FileDescriptor file = open_for_reading(path);
+// BadInput when it ends early: it was truncated meanwhile.
+bool has_content(const FileDescriptor& file, const std::filesystem::path& path, uint64_t bytes,
+                 const Sha256Digest& content) {
   if (file_size(file, path) != bytes) return false;
   Sha256 hash;
   std::vector<uint8_t> block(1 << 20);
@@ -18,13 +22,21 @@ bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Di
     hash.update(piece);
   }
   return hash.finish() == content;
+}
+
+}  // namespace
+
+bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Digest& content) try {
+  return has_content(open_for_reading(path), path, bytes, content);
 } catch (const BadInput&) {
   return false;  // missing, unreadable, or shrinking under our eyes
 }
 
-void commit_content(PendingFile& file, const std::filesystem::path& path, uint64_t bytes,
-                    const Sha256Digest& content) {
-  if (!is_intact(path, bytes, content)) file.commit_unsynced(path.filename());
+bool is_intact(const OpenFolder& folder, const std::string& name, uint64_t bytes,
+               const Sha256Digest& content) try {
+  return has_content(folder.open_file(name, O_RDONLY), folder.path() / name, bytes, content);
+} catch (const BadInput&) {
+  return false;
 }
 
 }  // namespace blindfuse

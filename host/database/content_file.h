@@ -3,19 +3,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "src/sha256.h"
-#include "src/system/file.h"
+#include "src/system/open_folder.h"
 
 namespace blindfuse {
 
 // Whether a file is there, whole and unaltered: reads it all.
 bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Digest& content);
 
-// Gives a written file its name, unsynced. A file of that name that is intact stays as it is, and
-// the new one is dropped with its owner: replacing a file makes some file systems write the new one
-// out at once, which costs milliseconds each.
-void commit_content(PendingFile& file, const std::filesystem::path& path, uint64_t bytes,
-                    const Sha256Digest& content);
+// The same, of a file in `folder`, where a symbolic link is none.
+bool is_intact(const OpenFolder& folder, const std::string& name, uint64_t bytes,
+               const Sha256Digest& content);
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// The database directory: where each file is, and what may be deleted (docs/OPERATING.md shows it).
+// The database directory: where each file is (docs/OPERATING.md shows it).
 //
 //   manifest.json              the current epoch; written last, atomically
 //   tables/<sha256>.table      the tables of shards and packs
@@ -8,6 +8,7 @@
 //   samples/<sha256>.json      keys for `inspect --verify`
 //   retired.txt                earlier epoch ids, one a line, the newest last
 //   .lock                      held by a build
+//   .build-journal             what a build has made (host/database/build_journal.h)
 //
 // Every file but the manifest is named by its content, so that epochs share what did not change and
 // a half-written epoch is never seen.
@@ -15,27 +16,30 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "src/epoch_table.h"
+#include "host/database/database_folders.h"
 #include "src/manifest.h"
 
 namespace blindfuse {
 
 class DatabaseDirectory {
  public:
+  static constexpr const char* kManifestFile = "manifest.json";
+  static constexpr const char* kRetiredFile = "retired.txt";
+  static constexpr const char* kLockFile = ".lock";
+
   explicit DatabaseDirectory(std::filesystem::path root) : root_(std::move(root)) {}
 
   const std::filesystem::path& root() const { return root_; }
-  std::filesystem::path tables() const { return root_ / "tables"; }
-  std::filesystem::path shards() const { return root_ / "shards"; }
-  std::filesystem::path hints() const { return root_ / "hints"; }
-  std::filesystem::path packs() const { return root_ / "packs"; }
-  std::filesystem::path samples() const { return root_ / "samples"; }
-  std::filesystem::path manifest_file() const { return root_ / "manifest.json"; }
-  std::filesystem::path lock_file() const { return root_ / ".lock"; }
+  std::filesystem::path tables() const { return root_ / kTablesFolder.name; }
+  std::filesystem::path shards() const { return root_ / kShardsFolder.name; }
+  std::filesystem::path hints() const { return root_ / kHintsFolder.name; }
+  std::filesystem::path packs() const { return root_ / kPacksFolder.name; }
+  std::filesystem::path samples() const { return root_ / kSamplesFolder.name; }
+  std::filesystem::path manifest_file() const { return root_ / kManifestFile; }
+  std::filesystem::path lock_file() const { return root_ / kLockFile; }
 
   static std::string table_name(const Sha256Digest& content);
   static std::string matrix_name(const Sha256Digest& content);
@@ -60,21 +64,6 @@ class DatabaseDirectory {
 
   // Earlier epochs, the newest last, without `current`. BadInput when the file holds anything else.
   std::vector<EpochId> read_retired(const EpochId& current) const;
-
-  // Refuses, with BadInput, a directory that holds files which are not a database's.
-  void refuse_foreign_files() const;
-
-  // Makes `manifest` the current epoch, durably and atomically, after everything that it refers to;
-  // notes the epoch that it replaces. The files that it refers to have been written (unsynced is
-  // enough).
-  void publish(const Manifest& manifest, const std::optional<EpochId>& replaced) const;
-
-  // Deletes every file that `manifest` and `table` do not refer to; all of a database's files when
-  // there is none. Only under the lock. Never fails: what cannot be deleted stays.
-  void collect_garbage(const std::optional<Manifest>& manifest, const EpochTable& table) const;
-
-  // Undoes the making of the folders, as far as they hold nothing.
-  void remove_empty_folders() const;
 
  private:
   std::filesystem::path root_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "src/errors.h"
 #include "src/little_endian.h"
@@ -16,13 +17,6 @@ constexpr size_t kBufferBytes = 32 * 1024;
 // hash (32), place (8), source (4), length of the value (4), length of the key's start (1)
 constexpr size_t kHeaderBytes = 49;
 static_assert(Spool::kKeyStartBytes <= UINT8_MAX);
-
-FileDescriptor open_unnamed(const std::filesystem::path& folder) {
-  std::filesystem::path path;
-  FileDescriptor file = create_temporary_file(folder, path);
-  unlink(path.c_str());
-  return file;
-}
 
 void put_record(const SpoolEntry& entry, std::string_view key, std::vector<char>& buffer) {
   const size_t begin = buffer.size();
@@ -74,8 +68,8 @@ void SpoolPart::add(const SpoolEntry& entry) {
   free_bytes_ -= bytes;
 }
 
-Spool::Spool(const std::filesystem::path& folder, DuplicatePolicy policy)
-    : folder_(folder), policy_(policy), file_(open_unnamed(folder)), partitions_(kPartitions) {}
+Spool::Spool(FileDescriptor file, const std::filesystem::path& folder, DuplicatePolicy policy)
+    : folder_(folder), policy_(policy), file_(std::move(file)), partitions_(kPartitions) {}
 
 void Spool::append(const SpoolEntry& entry, std::string_view key) {
   Partition& partition = partitions_[shard_of(entry.hash.shard_hash, kPartitions)];

@@ -45,16 +45,16 @@ class SpoolPart {
 // shard is monotone in shard_hash, the entries of neighbouring shards lie in neighbouring
 // partitions, whatever their number.
 //
-// One temporary file without a name, written in blocks; it is gone when the process ends, however
-// it ends. With kFirst and kLast, a block holds a key once. With kError nothing is dropped, so that
-// whoever reads the entries finds each duplicate.
+// One file, written in blocks. With kFirst and kLast, a block holds a key once. With kError nothing
+// is dropped, so that whoever reads the entries finds each duplicate.
 class Spool {
  public:
   static constexpr uint32_t kPartitions = 1024;
   static constexpr size_t kKeyStartBytes = 64;
 
-  // The temporary file lives in `folder`.
-  Spool(const std::filesystem::path& folder, DuplicatePolicy policy);
+  // `file` is empty, and open for reading and writing; one without a name is gone when the process
+  // ends, however it ends. `folder` is where it is, for messages.
+  Spool(FileDescriptor file, const std::filesystem::path& folder, DuplicatePolicy policy);
 
   // One thread at a time. With kError, the first kKeyStartBytes bytes of `key` are kept for
   // messages. Throws EngineTrouble when the disk is full.

@@ -23,10 +23,25 @@ std::string failure(const char* what, const std::filesystem::path& path) {
 }
 
 constexpr size_t kBufferBytes = 256 * 1024;
+constexpr size_t kTemporaryRandomBytes = 12;
 
 // A disk that is full or broken is the machine's trouble, not the input's.
 [[noreturn]] void fail_writing(const char* what, const std::filesystem::path& path) {
   throw EngineTrouble(failure(what, path));
+}
+
+void write_out(const FileDescriptor& file, std::span<const uint8_t> bytes,
+               const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_writing("write to", path);
+    bytes = bytes.subspan(static_cast<size_t>(put));
+  }
+}
+
+bool is_lower_hex(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 }  // namespace
@@ -43,11 +58,21 @@ FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
   return *this;
 }
 
+std::string temporary_name() {
+  std::array<uint8_t, kTemporaryRandomBytes> random;
+  fill_from_system(random);
+  return std::string(kTemporaryPrefix) + encode_hex(random);
+}
+
+bool is_temporary_name(std::string_view name) {
+  if (!name.starts_with(kTemporaryPrefix)) return false;
+  name.remove_prefix(kTemporaryPrefix.size());
+  return name.size() == 2 * kTemporaryRandomBytes && is_lower_hex(name);
+}
+
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path) {
-  std::array<uint8_t, 12> random;
-  fill_from_system(random);
-  path = folder / (std::string(kTemporaryPrefix) + encode_hex(random));
+  path = folder / temporary_name();
   // Not mkstemp, whose files only their owner may read: what is published follows the umask, and a
   // process with threads cannot ask for that without changing it for all of them.
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -106,35 +131,26 @@ std::vector<uint8_t> read_file_bytes(const std::filesystem::path& path, uint64_t
   return read_whole<std::vector<uint8_t>>(path, bytes_max);
 }
 
-PendingFile::PendingFile(const std::filesystem::path& folder)
-    : folder_(folder), file_(create_temporary_file(folder, temporary_)) {}
-
-PendingFile::~PendingFile() {
-  if (file_.is_open() && !temporary_.empty()) unlink(temporary_.c_str());
-}
-
-void PendingFile::write(std::span<const uint8_t> bytes) {
+void BufferedWriter::write(std::span<const uint8_t> bytes) {
   if (bytes.size() >= kBufferBytes) {
     flush();
-    write_out(bytes);  // not copied: it may be most of what there is
+    write_out(file_, bytes, path_);  // not copied: it may be most of what there is
     return;
   }
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
   if (buffer_.size() >= kBufferBytes) flush();
 }
 
-void PendingFile::flush() {
-  write_out(buffer_);
+void BufferedWriter::flush() {
+  write_out(file_, buffer_, path_);
   buffer_.clear();
 }
 
-void PendingFile::write_out(std::span<const uint8_t> bytes) const {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(file_.get(), bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail_writing("write to", folder_);
-    bytes = bytes.subspan(static_cast<size_t>(put));
-  }
+PendingFile::PendingFile(const std::filesystem::path& folder)
+    : folder_(folder), writer_(create_temporary_file(folder, temporary_), folder) {}
+
+PendingFile::~PendingFile() {
+  if (writer_.file().is_open() && !temporary_.empty()) unlink(temporary_.c_str());
 }
 
 void PendingFile::write(std::string_view bytes) {
@@ -142,17 +158,12 @@ void PendingFile::write(std::string_view bytes) {
 }
 
 void PendingFile::commit(const std::string& name) {
-  flush();
-  if (fsync(file_.get()) != 0) fail_writing("write", folder_ / name);
-  commit_unsynced(name);
-  sync_folder(folder_);
-}
-
-void PendingFile::commit_unsynced(const std::string& name) {
-  flush();
+  writer_.flush();
   const std::filesystem::path target = folder_ / name;
+  if (fsync(writer_.file().get()) != 0) fail_writing("write", target);
   if (rename(temporary_.c_str(), target.c_str()) != 0) fail_writing("write", target);
   temporary_.clear();
+  sync_folder(folder_);
 }
 
 void sync_folder(const std::filesystem::path& folder) {
@@ -173,7 +184,7 @@ void make_folder(const std::filesystem::path& folder) {
 
 std::optional<FileDescriptor> try_lock(const std::filesystem::path& path) {
   for (;;) {
-    FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!file.is_open()) throw BadInput(failure("lock", path));
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return std::nullopt;

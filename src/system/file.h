@@ -28,8 +28,13 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// Creates a file of a name that nobody else has, in `folder`, with the permissions that the umask
-// leaves, and sets `path` to it. EngineTrouble.
+// A name for a temporary file that nobody else has: kTemporaryPrefix, and 24 hex digits of
+// randomness from the system. EngineTrouble.
+std::string temporary_name();
+bool is_temporary_name(std::string_view name);
+
+// Creates a file of such a name in `folder`, with the permissions that the umask leaves, and sets
+// `path` to it. EngineTrouble.
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path);
 
@@ -46,6 +51,24 @@ void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t
 std::string read_file(const std::filesystem::path& path, uint64_t bytes_max);
 std::vector<uint8_t> read_file_bytes(const std::filesystem::path& path, uint64_t bytes_max);
 
+// Writes a file from its beginning, buffered: small pieces cost no system call each. EngineTrouble.
+class BufferedWriter {
+ public:
+  // `path` is for messages.
+  BufferedWriter(FileDescriptor file, std::filesystem::path path)
+      : file_(std::move(file)), path_(std::move(path)) {}
+
+  void write(std::span<const uint8_t> bytes);
+  void flush();
+
+  const FileDescriptor& file() const { return file_; }
+
+ private:
+  FileDescriptor file_;
+  std::filesystem::path path_;
+  std::vector<uint8_t> buffer_;
+};
+
 // A file being written under a temporary name in the same folder; it appears under its own name,
 // whole and on disk, at commit(), or not at all.
 class PendingFile {
@@ -56,24 +79,16 @@ class PendingFile {
   PendingFile(PendingFile&&) = default;
   PendingFile& operator=(PendingFile&&) = delete;
 
-  // Buffered: small pieces cost no system call each.
-  void write(std::span<const uint8_t> bytes);
+  void write(std::span<const uint8_t> bytes) { writer_.write(bytes); }
   void write(std::string_view bytes);
 
   // fsync, rename to folder/name (replacing what is there), fsync of the folder.
   void commit(const std::string& name);
 
-  // The rename alone, for many files that one sync_filesystem() makes durable together.
-  void commit_unsynced(const std::string& name);
-
  private:
-  void flush();
-  void write_out(std::span<const uint8_t> bytes) const;
-
   std::filesystem::path folder_;
   std::filesystem::path temporary_;
-  FileDescriptor file_;
-  std::vector<uint8_t> buffer_;
+  BufferedWriter writer_;
 };
 
 inline constexpr std::string_view kTemporaryPrefix = ".pending-";
@@ -87,8 +102,8 @@ void sync_filesystem(const std::filesystem::path& folder);
 // Creates the folder and its missing parents. BadInput when that fails.
 void make_folder(const std::filesystem::path& folder);
 
-// An exclusive lock on a file (created when missing), held until destroyed; the system frees it
-// when the process dies. Nothing when another process holds it.
+// An exclusive lock on a file (created when missing; not a symbolic link), held until destroyed;
+// the system frees it when the process dies. Nothing when another process holds it.
 std::optional<FileDescriptor> try_lock(const std::filesystem::path& path);
 
 }  // namespace blindfuse

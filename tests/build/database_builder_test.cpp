@@ -7,6 +7,7 @@
 #include <set>
 
 #include "host/build/hint.h"
+#include "host/database/build_journal.h"
 #include "host/database/directory.h"
 #include "src/bit_packing.h"
 #include "src/errors.h"
@@ -19,6 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 Pairs made_pairs(size_t count, size_t longest_value, uint32_t seed) {
   std::mt19937 random(seed);
@@ -380,16 +382,24 @@ TEST(DatabaseBuilder, ClearsAwayAtItsBeginningWhatAKilledBuildLeft) {
   build(pairs, folder / "db");
   std::filesystem::create_directory(folder / "db" / "packs");
   const std::string content(64, 'a');
-  const std::vector<std::filesystem::path> left = {
-      folder / "db" / "shards" / (content + ".matrix"),
-      folder / "db" / "hints" / (content + ".hint"), folder / "db" / "packs" / (content + ".pack"),
-      folder / "db" / (std::string(kTemporaryPrefix) + "left")};
+  const std::vector<std::string> names = {"shards/" + content + ".matrix",
+                                          "hints/" + content + ".hint",
+                                          "packs/" + content + ".pack", temporary_name()};
   const auto count_left = [&] {
-    return std::ranges::count_if(left,
-                                 [](const auto& path) { return std::filesystem::exists(path); });
+    return std::ranges::count_if(
+        names, [&](const auto& name) { return std::filesystem::exists(folder / "db" / name); });
   };
   const auto leave_all = [&] {
-    for (const auto& path : left) std::ofstream(path) << "left";
+    const OpenFolder root(folder / "db");
+    BuildJournal journal(root);
+    journal.add_pending(names.back());
+    for (const std::string& name : names) {
+      const std::filesystem::path path = folder / "db" / name;
+      std::ofstream(path) << "left";
+      if (name != names.back()) {
+        journal.add_file(name, identity_of(open_for_reading(path), path));
+      }
+    }
   };
   std::optional<long> seen;
   BuildOptions options;
@@ -404,8 +414,139 @@ TEST(DatabaseBuilder, ClearsAwayAtItsBeginningWhatAKilledBuildLeft) {
   std::filesystem::resize_file(folder / "db" / "manifest.json", 100);
   options.fresh = true;
   build(pairs, folder / "db", options);
-  EXPECT_EQ(seen, std::ssize(left));
+  EXPECT_EQ(seen, std::ssize(names));
   EXPECT_EQ(count_left(), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder / "db" / ".build-journal"));
+}
+
+TEST(DatabaseBuilder, LeavesFilesAloneThatOnlyLookLikeItsOwn) {
+  const TemporaryFolder folder;
+  Pairs pairs = made_pairs(100, 10, 19);
+  build(pairs, folder / "db");
+  const std::string content(64, 'a');
+  const std::vector<std::string> names = {"shards/" + content + ".matrix",
+                                          "hints/" + content + ".hint",
+                                          "shards/.pending-0123456789abcdef01234567",
+                                          ".pending-0123456789abcdef01234567", "letter.txt"};
+  for (const std::string& name : names) std::ofstream(folder / "db" / name) << "dear";
+  pairs[1].second = "new";
+  // The letter needs no warning.
+  EXPECT_THAT(build(pairs, folder / "db").unclaimed_files,
+              UnorderedElementsAre(names[0], names[1], names[2], names[3]));
+  BuildOptions options;
+  options.fresh = true;
+  build(pairs, folder / "db", options);
+  EXPECT_THROW(build({}, folder / "db"), BadInput);
+  for (const std::string& name : names) {
+    EXPECT_EQ(read_whole(folder / "db" / name), "dear") << name;
+  }
+}
+
+// A file that a killed build left, and somebody has written anew since.
+TEST(DatabaseBuilder, LeavesAJournalledFileAloneThatIsAnotherNow) {
+  const TemporaryFolder folder;
+  build({{"a", "b"}}, folder / "db");
+  const std::string name = "shards/" + std::string(64, 'a') + ".matrix";
+  const std::filesystem::path path = folder / "db" / name;
+  std::ofstream(path) << "left";
+  const OpenFolder root(folder / "db");
+  BuildJournal(root).add_file(name, identity_of(open_for_reading(path), path));
+  std::filesystem::rename(path, folder / "left");  // so that its inode is not free
+  std::ofstream(path) << "mine";
+  build({{"a", "c"}}, folder / "db");
+  EXPECT_EQ(read_whole(path), "mine");
+}
+
+TEST(DatabaseBuilder, RefusesACopyWhoseManifestHasNotCome) {
+  const TemporaryFolder folder;
+  build({{"a", "b"}}, folder / "db");
+  std::filesystem::rename(folder / "db" / "manifest.json", folder / "manifest.json");
+  const auto before = snapshot(folder / "db");
+  for (const bool fresh : {false, true}) {
+    BuildOptions options;
+    options.fresh = fresh;
+    EXPECT_THAT(message_of([&] {
+                  build({{"a", "c"}}, folder / "db", options);
+                }),
+                AllOf(HasSubstr("not a database"), HasSubstr("holds \"hints/"), HasSubstr("3 more"),
+                      HasSubstr("wait for its manifest")));
+    EXPECT_EQ(snapshot(folder / "db"), before);
+  }
+  std::filesystem::rename(folder / "manifest.json", folder / "db" / "manifest.json");
+  EXPECT_EQ(look_up(load(folder / "db"), "a"), "b");
+}
+
+TEST(DatabaseBuilder, WritesThroughNoSymbolicLink) {
+  const TemporaryFolder folder;
+  build({{"a", "b"}}, folder / "db");
+  std::filesystem::rename(folder / "db" / "shards", folder / "elsewhere");
+  std::filesystem::create_directory_symlink(folder / "elsewhere", folder / "db" / "shards");
+  const auto before = snapshot(folder.path());
+  EXPECT_THAT(message_of([&] {
+                build({{"a", "c"}}, folder / "db");
+              }),
+              AllOf(HasSubstr("shards is a symbolic link"), HasSubstr("move it away")));
+  EXPECT_EQ(snapshot(folder.path()), before);
+}
+
+// A file has the name of what is built, and another content: nobody knows whose it is.
+TEST(DatabaseBuilder, DoesNotReplaceAFileThatNoBuildMade) {
+  const TemporaryFolder folder;
+  const Pairs pairs = made_pairs(100, 10, 20);
+  build(pairs, folder / "db", options_with_shards(1));
+  Pairs changed = pairs;
+  changed[1].second = "new";
+  std::filesystem::copy(folder / "db", folder / "other", std::filesystem::copy_options::recursive);
+  build(changed, folder / "other");
+  const std::string name =
+      DatabaseDirectory::matrix_name(load(folder / "other").table.shards[0].matrix);
+  std::ofstream(folder / "db" / "shards" / name) << "mine";
+  const auto before = snapshot(folder / "db");
+  EXPECT_THAT(message_of([&] { build(changed, folder / "db"); }),
+              AllOf(HasSubstr(name), HasSubstr("in the way"), HasSubstr("move it away")));
+  EXPECT_EQ(snapshot(folder / "db"), before);
+}
+
+TEST(DatabaseBuilder, ReplacesNoManifestThatIsNotOne) {
+  const TemporaryFolder folder;
+  const std::filesystem::path manifest = folder / "db" / "manifest.json";
+  BuildOptions options;
+  options.fresh = true;
+  const auto refusal = [&] {
+    return message_of([&] { build({{"a", "c"}}, folder / "db", options); });
+  };
+  build({{"a", "b"}}, folder / "db");
+  std::ofstream(manifest) << "{\"name\": \"somebody else's\"}";
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("not that of a database"), HasSubstr("move it away")));
+  EXPECT_THAT(read_whole(manifest), HasSubstr("somebody"));
+  std::filesystem::remove(manifest);
+  std::filesystem::create_directory(manifest);
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("is a folder"), HasSubstr("move it away")));
+  std::filesystem::remove(manifest);
+  std::filesystem::create_symlink("manifest.json", manifest);
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("is a symbolic link"), HasSubstr("move it away")));
+  EXPECT_TRUE(std::filesystem::is_symlink(manifest));
+}
+
+// No server could load the epoch.
+TEST(DatabaseBuilder, RefusesADamagedListOfRetiredEpochs) {
+  const TemporaryFolder folder;
+  build({{"a", "b"}}, folder / "db");
+  build({{"a", "c"}}, folder / "db");
+  const std::filesystem::path retired = folder / "db" / "retired.txt";
+  std::ofstream(retired, std::ios::app) << "not an id\n";
+  const auto before = snapshot(folder / "db");
+  for (const char* value : {"c", "d"}) {  // the same again, or another epoch
+    EXPECT_THAT(message_of([&] {
+                  build({{"a", value}}, folder / "db");
+                }),
+                AllOf(HasSubstr("retired.txt is altered"), HasSubstr("line 2"),
+                      HasSubstr("delete the file")));
+    EXPECT_EQ(snapshot(folder / "db"), before);
+  }
+  std::filesystem::remove(retired);
+  build({{"a", "d"}}, folder / "db");
+  EXPECT_EQ(look_up(load(folder / "db"), "a"), "d");
 }
 
 TEST(DatabaseBuilder, DoesNotTouchADamagedDatabaseUnlessFresh) {

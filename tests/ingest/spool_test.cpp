@@ -13,6 +13,15 @@
 namespace blindfuse {
 namespace {
 
+// Over a file without a name.
+Spool new_spool(DuplicatePolicy policy) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path();
+  std::filesystem::path path;
+  FileDescriptor file = create_temporary_file(folder, path);
+  std::filesystem::remove(path);
+  return {std::move(file), folder, policy};
+}
+
 using support::SeededRandom;
 
 // All in one partition.
@@ -37,7 +46,7 @@ uint64_t entries_on_disk(const Spool& spool) {
 
 class SpoolPolicy : public testing::TestWithParam<DuplicatePolicy> {
  protected:
-  Spool spool_{std::filesystem::temp_directory_path(), GetParam()};
+  Spool spool_ = new_spool(GetParam());
 };
 
 INSTANTIATE_TEST_SUITE_P(Policies, SpoolPolicy,
@@ -104,7 +113,7 @@ TEST_P(SpoolPolicy, VisitsTheEntryThatCountsFirst) {
 }
 
 TEST(Spool, MeetsADuplicateWithinABlockWhereItIsAnError) {
-  Spool spool(std::filesystem::temp_directory_path(), DuplicatePolicy::kError);
+  Spool spool = new_spool(DuplicatePolicy::kError);
   uint64_t place = 0;
   while (!spool.has_duplicate() && place < 10'000) spool.append(entry_of(7, ++place, "value"));
   EXPECT_LE(place, 700u);
@@ -114,7 +123,7 @@ TEST(Spool, MeetsADuplicateWithinABlockWhereItIsAnError) {
 
 TEST(Spool, KeepsTheStartsOfKeysWhereADuplicateIsAnError) {
   for (const auto policy : {DuplicatePolicy::kError, DuplicatePolicy::kFirst}) {
-    Spool spool(std::filesystem::temp_directory_path(), policy);
+    Spool spool = new_spool(policy);
     const bool keeps = policy == DuplicatePolicy::kError;
     const std::vector<std::string> keys = {"", "short", std::string(70, 'k')};
     for (uint64_t i = 0; i < keys.size(); ++i) spool.append(entry_of(i, i, "value"), keys[i]);

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "tests/build/packed_testing.h"
-#include "tests/programs/program_testing.h"
+#include "tests/programs/killing.h"
 
 namespace blindfuse::program_testing {
 namespace {
@@ -20,32 +20,26 @@ class Kill : public ::testing::Test {
     write_file(input_, lines);
   }
 
-  // Builds one version, and in every round another, where the program is killed somewhere, or has
-  // ended before that: there always is an epoch. At last a build comes to its end. Gives how many
-  // were killed.
+  // Builds one version, and in every round another, where the program is killed at some call: there
+  // always is an epoch. At last a build comes to its end. Gives how many were killed.
   int kill_builds(const std::vector<std::string>& options, int keys, int rounds, unsigned seed) {
     std::printf("seed %u\n", seed);
     std::mt19937 random(seed);
     std::vector<std::string> command = {kBlindfuse, "build", input_, "--output", root_};
     command.insert(command.end(), options.begin(), options.end());
     write_version(keys, 1000);
-    const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(run(folder_, command).status, 0);
-    // How long a build takes, as far as is known: a busy machine's speed changes.
-    double build_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    write_version(keys, 1000 - 1);
+    const long calls = count_calls(folder_, command);
+    EXPECT_GT(calls, 40);
     std::string before = load(root_).epoch;
     int killed = 0;
     int published = 0;
     for (int version = 1001; version <= 1000 + rounds; ++version) {
       write_version(keys, version);
-      RunningProgram build(folder_, command);
-      std::uniform_real_distribution<double> delay(0, 1.25 * build_seconds);
-      std::this_thread::sleep_for(std::chrono::duration<double>(delay(random)));
-      build.send(SIGKILL);
-      const bool was_killed = build.wait() == -SIGKILL;
+      const long number = std::uniform_int_distribution<long>(1, calls)(random);
+      const bool was_killed = run(folder_, killed_at_call(command, number)).status == -SIGKILL;
       killed += was_killed ? 1 : 0;
-      build_seconds *= was_killed ? 1.1 : 0.8;
       const LoadedDatabase database = load(root_);
       const auto value = look_up(database, "k17");
       EXPECT_TRUE(value);
@@ -54,7 +48,8 @@ class Kill : public ::testing::Test {
       EXPECT_EQ(value, "version " + std::to_string(version));
       before = database.epoch;
     }
-    std::printf("%d builds killed, %d published before that\n", killed, published);
+    std::printf("%ld calls, %d builds killed, %d published before that\n", calls, killed,
+                published);
     // What the killed builds left behind is cleared away by the next one.
     EXPECT_EQ(run(folder_, command).status, 0);
     EXPECT_EQ(files_in(root_), files_of(read_epoch(root_), true));
@@ -80,20 +75,20 @@ TEST_F(Kill, LeavesAWholePackedEpochAtAnyMoment) {
   EXPECT_EQ(ask(database, *scheduler, "k500", 2), std::nullopt);
 }
 
+// At every single call.
 TEST_F(Kill, LeavesNothingThatHindersAFirstBuild) {
-  std::string lines;
-  for (int i = 0; i < 3000; ++i) lines += "k" + std::to_string(i) + "\tv\n";
-  write_file(input_, lines);
-  const std::vector<std::string> command = {kBlindfuse, "build",    input_, "--output",
-                                            root_,      "--shards", "8"};
-  for (int delay_ms = 1; delay_ms < 120; delay_ms += 12) {
+  write_file(input_, "k17\tv\nk18\tw\n");
+  const std::vector<std::string> command = {kBlindfuse, "build",    input_,     "--output", root_,
+                                            "--params", "lwe-1288", "--shards", "2"};
+  const long calls = count_calls(folder_, command);
+  ASSERT_GT(calls, 40);
+  for (long number = 1; number <= calls; ++number) {
     std::filesystem::remove_all(root_);
-    RunningProgram build(folder_, command);
-    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
-    build.send(SIGKILL);
-    build.wait();
-    ASSERT_EQ(run(folder_, command).status, 0) << "after " << delay_ms << " ms";
+    run(folder_, killed_at_call(command, number));
+    const ProgramResult result = run(folder_, command);
+    ASSERT_EQ(result.status, 0) << "after call " << number << ": " << result.err;
     ASSERT_EQ(look_up(load(root_), "k17"), "v");
+    ASSERT_EQ(files_in(root_), files_of(read_epoch(root_), false)) << "after call " << number;
   }
 }
 

@@ -1,0 +1,82 @@
+// Writes the files of a database directory: every one goes into the journal before it is made, and
+// nothing that is not a build's own is replaced.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "host/database/build_journal.h"
+#include "host/database/database_folders.h"
+#include "src/sha256.h"
+#include "src/system/open_folder.h"
+
+namespace blindfuse {
+
+class DatabaseWriter;
+
+// A file being written in one of the folders; it appears there under the name of its content,
+// whole, at commit(), or not at all.
+class NewFile {
+ public:
+  ~NewFile();
+  NewFile(NewFile&& other) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+
+  void write(std::span<const uint8_t> bytes);
+  void write(std::string_view bytes);
+
+  // Gives the file its name, unsynced. `content` is the hash of all that was written. A file of
+  // that name that is intact stays as it is, and the new one is dropped: replacing a file makes
+  // some file systems write the new one out at once, which costs milliseconds each. One that is not
+  // intact is replaced if it is a database's; otherwise BadInput.
+  void commit(const Sha256Digest& content);
+
+ private:
+  friend class DatabaseWriter;
+  NewFile(DatabaseWriter& owner, const DatabaseFolder& folder, const OpenFolder& open);
+
+  DatabaseWriter* owner_;  // null when there is nothing to drop
+  const DatabaseFolder* folder_;
+  const OpenFolder* open_;
+  std::string temporary_;
+  BufferedWriter writer_;
+  uint64_t bytes_ = 0;
+};
+
+class DatabaseWriter {
+ public:
+  // `published` are the names of the files of epochs that were published here.
+  DatabaseWriter(const OpenFolder& root, BuildJournal& journal,
+                 const std::set<std::string>& published)
+      : root_(root), journal_(journal), published_(published) {}
+
+  // Before the first file in it. BadInput when something else has its name.
+  void make_folder(const DatabaseFolder& folder);
+
+  // Any thread. EngineTrouble.
+  NewFile create(const DatabaseFolder& folder);
+
+  // A file without a name, which is gone when it is closed. EngineTrouble.
+  FileDescriptor create_unnamed();
+
+  // Writes a file in the directory itself, durably and atomically. EngineTrouble.
+  void replace(const std::string& name, std::string_view text);
+
+ private:
+  friend class NewFile;
+
+  // A temporary file; an empty folder is the directory itself.
+  FileDescriptor create_pending(const OpenFolder& folder, const std::string& entry_name);
+  bool is_ours(const std::string& entry_name, const EntryStatus& status) const;
+
+  const OpenFolder& root_;
+  BuildJournal& journal_;
+  const std::set<std::string>& published_;
+  std::map<std::string, OpenFolder> folders_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,49 @@
+// The folders of a database directory, and the names of the files in them: each file is named by
+// the SHA-256 of its content, and a database's names are relative to its directory.
+#pragma once
+
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "src/epoch_table.h"
+#include "src/manifest.h"
+
+namespace blindfuse {
+
+struct DatabaseFolder {
+  const char* name;
+  const char* suffix;  // of its files
+
+  // "SHA256.suffix"
+  std::string file_name(const Sha256Digest& content) const;
+  // "folder/SHA256.suffix"
+  std::string entry_name(const Sha256Digest& content) const;
+};
+
+inline constexpr DatabaseFolder kTablesFolder{"tables", ".table"};
+inline constexpr DatabaseFolder kShardsFolder{"shards", ".matrix"};
+inline constexpr DatabaseFolder kHintsFolder{"hints", ".hint"};
+inline constexpr DatabaseFolder kPacksFolder{"packs", ".pack"};
+inline constexpr DatabaseFolder kSamplesFolder{"samples", ".json"};
+inline constexpr std::array kDatabaseFolders = {kTablesFolder, kShardsFolder, kHintsFolder,
+                                                kPacksFolder, kSamplesFolder};
+
+// Null when a database has no folder of that name.
+const DatabaseFolder* find_database_folder(std::string_view name);
+
+// A name, taken apart at its last slash; without one the folder is empty.
+struct DatabaseEntry {
+  std::string_view folder;
+  std::string_view file;
+};
+DatabaseEntry split_entry(std::string_view name);
+
+// Whether it is "folder/SHA256.suffix", of a folder with its suffix.
+bool is_content_name(std::string_view name);
+
+// The names of all files that an epoch refers to, as far as `table` has them.
+std::set<std::string> epoch_entries(const Manifest& manifest, const EpochTable& table);
+
+}  // namespace blindfuse

@@ -1,0 +1,83 @@
+// A folder that is open. What is done to its entries is done in this very folder, whatever becomes
+// of its path meanwhile, and no symbolic link is followed. Errors are those of src/system/file.h.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/system/file.h"
+
+namespace blindfuse {
+
+// Tells a file from others that had its name before or will have it: its number in the file system,
+// and when it was written last (nanoseconds since 1970) with how many bytes.
+struct FileIdentity {
+  uint64_t inode = 0;
+  int64_t written_ns = 0;
+  uint64_t bytes = 0;
+
+  bool operator==(const FileIdentity&) const = default;
+};
+
+enum class EntryKind { kFile, kFolder, kLink, kOther };
+
+struct EntryStatus {
+  EntryKind kind = EntryKind::kOther;
+  FileIdentity identity;
+};
+
+// Of an open file. EngineTrouble; `path` is for the message.
+FileIdentity identity_of(const FileDescriptor& file, const std::filesystem::path& path);
+
+class OpenFolder {
+ public:
+  // The folder of this path, in which links are followed. BadInput.
+  explicit OpenFolder(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+
+  // A text that differs for any two folders of a machine, also for a folder and its copy.
+  std::string identity() const;
+
+  // Of an entry; nothing when there is none. BadInput when that cannot be seen.
+  std::optional<EntryStatus> status(const std::string& name) const;
+
+  // The names of all entries, sorted. BadInput.
+  std::vector<std::string> names() const;
+
+  // A folder in this one, nothing when there is no entry of that name. BadInput when it is not a
+  // folder; a link to one is none.
+  std::optional<OpenFolder> find_folder(const std::string& name) const;
+  // The same, made if it is missing. BadInput.
+  OpenFolder make_folder(const std::string& name) const;
+
+  // A new file, open for reading and writing, with the permissions that the umask leaves.
+  // EngineTrouble, also when the name is taken.
+  FileDescriptor create_file(const std::string& name) const;
+  // BadInput.
+  FileDescriptor open_file(const std::string& name, int flags) const;
+
+  // Gives a file another name; false when that is taken, by whatever it is. EngineTrouble.
+  bool rename_if_free(const std::string& from, const std::string& to) const;
+  // The same, and replaces what has the name. EngineTrouble.
+  void rename_over(const std::string& from, const std::string& to) const;
+
+  // False when the entry is still there afterwards.
+  bool remove_file(const std::string& name) const noexcept;
+  bool remove_empty_folder(const std::string& name) const noexcept;
+
+  // Makes the entries durable. EngineTrouble.
+  void sync() const;
+
+ private:
+  OpenFolder(std::filesystem::path path, FileDescriptor folder)
+      : path_(std::move(path)), folder_(std::move(folder)) {}
+
+  std::filesystem::path path_;
+  FileDescriptor folder_;
+};
+
+}  // namespace blindfuse
