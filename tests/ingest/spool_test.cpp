@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/fuse_slots.h"
+#include "src/system/file.h"
 #include "tests/support.h"
 
 namespace blindfuse {
