@@ -28,9 +28,7 @@ NewFile::NewFile(DatabaseWriter& owner, const DatabaseFolder& folder, const Open
       folder_(&folder),
       open_(&open),
       temporary_(temporary_name()),
-      writer_(owner.create_pending(open, entry_of(folder, temporary_)), open.path()) {
-  // The file is known by its name from here on.
-}
+      writer_(owner.create_pending(open, entry_of(folder, temporary_)), open.path()) {}
 
 NewFile::NewFile(NewFile&& other) noexcept
     : owner_(std::exchange(other.owner_, nullptr)),
