@@ -49,9 +49,8 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, bool fresh) 
   if (!locked.has_manifest()) return std::nullopt;
   const DatabaseDirectory& directory = locked.get();
   std::optional<PreviousEpoch> previous;
-  std::string text;
+  const std::string text = directory.read_manifest_text();
   try {
-    text = directory.read_manifest_text();
     const ParsedManifest parsed = parse_manifest(text);
     previous = {parsed.manifest, parsed.epoch, {}};
     locked.start_from(parsed.manifest, {});

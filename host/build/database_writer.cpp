@@ -17,7 +17,7 @@ std::string entry_of(const DatabaseFolder& folder, const std::string& file) {
   return std::string(folder.name) + "/" + file;
 }
 
-std::span<const uint8_t> bytes_of(std::string_view text) {
+std::span<const uint8_t> text_bytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
@@ -28,9 +28,7 @@ NewFile::NewFile(DatabaseWriter& owner, const DatabaseFolder& folder, const Open
       folder_(&folder),
       open_(&open),
       temporary_(temporary_name()),
-      writer_(owner.create_pending(open, entry_of(folder, temporary_)), open.path()) {
-  // The file is known by its name from here on.
-}
+      writer_(owner.create_pending(open, entry_of(folder, temporary_)), open.path()) {}
 
 NewFile::NewFile(NewFile&& other) noexcept
     : owner_(std::exchange(other.owner_, nullptr)),
@@ -50,7 +48,7 @@ void NewFile::write(std::span<const uint8_t> bytes) {
   bytes_ += bytes.size();
 }
 
-void NewFile::write(std::string_view bytes) { write(bytes_of(bytes)); }
+void NewFile::write(std::string_view bytes) { write(text_bytes(bytes)); }
 
 void NewFile::commit(const Sha256Digest& content) {
   writer_.flush();
@@ -98,7 +96,7 @@ FileDescriptor DatabaseWriter::create_unnamed() {
 void DatabaseWriter::replace(const std::string& name, std::string_view text) {
   const std::string temporary = temporary_name();
   BufferedWriter writer(create_pending(root_, temporary), root_.path());
-  writer.write(bytes_of(text));
+  writer.write(text_bytes(text));
   writer.flush();
   if (fsync(writer.file().get()) != 0) {
     throw EngineTrouble("cannot write " + (root_.path() / name).string() + ": " +

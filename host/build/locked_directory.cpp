@@ -87,12 +87,11 @@ LockedDirectory::LockedDirectory(const fs::path& root)
 LockedDirectory::~LockedDirectory() {
   try {
     if (!clear()) return;
-    if (!has_manifest()) undo();
-    journal_.remove();
-    if (has_manifest()) return;
-    if (!had_lock_file_) root_.remove_file(DatabaseDirectory::kLockFile);
-    // Only what is empty goes: somebody else may have begun to use it.
-    for (const fs::path& path : made_) rmdir(path.c_str());
+    if (has_manifest()) {
+      journal_.remove();
+    } else {
+      undo();
+    }
   } catch (const std::exception&) {
     // What stays is in the journal, for the next build.
   }
@@ -247,8 +246,13 @@ void LockedDirectory::note_replaced_files(const std::set<std::string>& kept) {
   }
 }
 
+// Removes what held the files that are cleared.
 void LockedDirectory::undo() {
+  // Only what is empty goes: somebody else may have begun to use it.
   for (const std::string& folder : journal_.folders()) root_.remove_empty_folder(folder);
+  journal_.remove();
+  if (!had_lock_file_) root_.remove_file(DatabaseDirectory::kLockFile);
+  for (const fs::path& path : made_) rmdir(path.c_str());
 }
 
 }  // namespace blindfuse

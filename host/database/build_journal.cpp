@@ -108,7 +108,10 @@ void BuildJournal::take(std::string_view line) {
 
 void BuildJournal::append(std::string_view line) {
   const std::filesystem::path path = root_.path() / kFileName;
-  if (!file_.is_open()) file_ = root_.create_file(kFileName);
+  if (!file_.is_open()) {
+    root_.create_file(kFileName);
+    file_ = root_.open_file(kFileName, O_RDWR | O_APPEND);
+  }
   std::string text;
   if (!has_header_) {
     if (ftruncate(file_.get(), 0) != 0) {

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
-std::string failure(const char* what, const fs::path& path) {
+std::string folder_failure(const char* what, const fs::path& path) {
   return std::string("cannot ") + what + " " + path.string() + ": " + std::strerror(errno);
 }
 
@@ -40,13 +40,13 @@ EntryKind kind_of(mode_t mode) {
 
 FileIdentity identity_of(const FileDescriptor& file, const fs::path& path) {
   struct stat status {};
-  if (fstat(file.get(), &status) != 0) throw EngineTrouble(failure("read", path));
+  if (fstat(file.get(), &status) != 0) throw EngineTrouble(folder_failure("read", path));
   return identity_in(status);
 }
 
 OpenFolder::OpenFolder(const fs::path& path)
     : path_(path), folder_(open(path.c_str(), kFolderFlags)) {
-  if (!folder_.is_open()) throw BadInput(failure("open", path));
+  if (!folder_.is_open()) throw BadInput(folder_failure("open", path));
 }
 
 std::string OpenFolder::identity() const {
@@ -54,7 +54,7 @@ std::string OpenFolder::identity() const {
   // the same number; some file systems do not know it.
   struct statx status {};
   if (statx(folder_.get(), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) != 0) {
-    throw EngineTrouble(failure("read", path_));
+    throw EngineTrouble(folder_failure("read", path_));
   }
   if ((status.stx_mask & STATX_BTIME) == 0) status.stx_btime = {};
   return std::to_string(status.stx_ino) + "." + std::to_string(status.stx_btime.tv_sec) + "." +
@@ -65,7 +65,7 @@ std::optional<EntryStatus> OpenFolder::status(const std::string& name) const {
   struct stat status {};
   if (fstatat(folder_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    throw BadInput(failure("read", path_ / name));
+    throw BadInput(folder_failure("read", path_ / name));
   }
   return EntryStatus{kind_of(status.st_mode), identity_in(status)};
 }
@@ -76,7 +76,7 @@ std::vector<std::string> OpenFolder::names() const {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(again < 0 ? nullptr : fdopendir(again),
                                                     closedir);
   if (!entries) {
-    const std::string what = failure("read", path_);
+    const std::string what = folder_failure("read", path_);
     if (again >= 0) close(again);
     throw BadInput(what);
   }
@@ -86,7 +86,7 @@ std::vector<std::string> OpenFolder::names() const {
     const std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(name);
   }
-  if (errno != 0) throw BadInput(failure("read", path_));
+  if (errno != 0) throw BadInput(folder_failure("read", path_));
   std::ranges::sort(names);
   return names;
 }
@@ -95,7 +95,7 @@ std::optional<OpenFolder> OpenFolder::find_folder(const std::string& name) const
   FileDescriptor folder(openat(folder_.get(), name.c_str(), kFolderFlags | O_NOFOLLOW));
   if (folder.is_open()) return OpenFolder(path_ / name, std::move(folder));
   if (errno == ENOENT) return std::nullopt;
-  const std::string what = failure("open", path_ / name);
+  const std::string what = folder_failure("open", path_ / name);
   const auto found = status(name);
   if (!found) return std::nullopt;
   if (found->kind == EntryKind::kLink) {
@@ -110,7 +110,7 @@ std::optional<OpenFolder> OpenFolder::find_folder(const std::string& name) const
 
 OpenFolder OpenFolder::make_folder(const std::string& name) const {
   if (mkdirat(folder_.get(), name.c_str(), 0777) != 0 && errno != EEXIST) {
-    throw BadInput(failure("create", path_ / name));
+    throw BadInput(folder_failure("create", path_ / name));
   }
   auto folder = find_folder(name);
   if (!folder) throw BadInput("cannot open " + (path_ / name).string() + ": it was removed");
@@ -122,14 +122,14 @@ FileDescriptor OpenFolder::create_file(const std::string& name) const {
   // process with threads cannot ask for that without changing it for all of them.
   FileDescriptor file(openat(folder_.get(), name.c_str(),
                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!file.is_open()) throw EngineTrouble(failure("create a file in", path_));
+  if (!file.is_open()) throw EngineTrouble(folder_failure("create a file in", path_));
   return file;
 }
 
 FileDescriptor OpenFolder::open_file(const std::string& name, int flags) const {
   FileDescriptor file(
       openat(folder_.get(), name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!file.is_open()) throw BadInput(failure("open", path_ / name));
+  if (!file.is_open()) throw BadInput(folder_failure("open", path_ / name));
   return file;
 }
 
@@ -138,7 +138,7 @@ bool OpenFolder::rename_if_free(const std::string& from, const std::string& to) 
   if (renameat2(folder, from.c_str(), folder, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST) return false;
   // Some file systems over the network cannot do both in one step.
-  if (errno != EINVAL) throw EngineTrouble(failure("write", path_ / to));
+  if (errno != EINVAL) throw EngineTrouble(folder_failure("write", path_ / to));
   if (status(to)) return false;
   rename_over(from, to);
   return true;
@@ -146,7 +146,7 @@ bool OpenFolder::rename_if_free(const std::string& from, const std::string& to) 
 
 void OpenFolder::rename_over(const std::string& from, const std::string& to) const {
   if (renameat(folder_.get(), from.c_str(), folder_.get(), to.c_str()) != 0) {
-    throw EngineTrouble(failure("write", path_ / to));
+    throw EngineTrouble(folder_failure("write", path_ / to));
   }
 }
 
@@ -159,7 +159,7 @@ bool OpenFolder::remove_empty_folder(const std::string& name) const noexcept {
 }
 
 void OpenFolder::sync() const {
-  if (fsync(folder_.get()) != 0) throw EngineTrouble(failure("write", path_));
+  if (fsync(folder_.get()) != 0) throw EngineTrouble(folder_failure("write", path_));
 }
 
 }  // namespace blindfuse

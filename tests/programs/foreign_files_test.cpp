@@ -124,8 +124,11 @@ class Round {
         [&] { return root_ / kFolders[kind]; },
     };
     const fs::path path = one_of(names)();
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    // What was added before may be in the way.
+    if (!fs::is_directory(path.parent_path(), error)) return;
     if (fs::exists(fs::symlink_status(path))) return;
-    if (!fs::is_directory(path.parent_path())) fs::create_directories(path.parent_path());
     const int what = number(1, 10);
     if (what <= 5) {
       write_file(path, "foreign " + hex(8) + "\n");

@@ -1,0 +1,95 @@
+#include "src/system/open_folder.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/errors.h"
+#include "tests/build/builder_testing.h"
+
+namespace blindfuse {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+class Folder : public ::testing::Test {
+ protected:
+  std::string refusal_of(const std::string& name) const {
+    try {
+      open_.find_folder(name);
+    } catch (const BadInput& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+
+  void write(const fs::path& path, const std::string& text) const { std::ofstream(path) << text; }
+
+  const builder_testing::TemporaryFolder folder_;
+  const OpenFolder open_{folder_.path()};
+};
+
+TEST_F(Folder, FollowsNoLink) {
+  fs::create_directory(folder_ / "real");
+  fs::create_directory_symlink(folder_ / "real", folder_ / "link");
+  fs::create_symlink("loop", folder_ / "loop");
+  write(folder_ / "file", "");
+  EXPECT_TRUE(open_.find_folder("real"));
+  EXPECT_FALSE(open_.find_folder("missing"));
+  EXPECT_THAT(refusal_of("link"), HasSubstr("link is a symbolic link"));
+  EXPECT_THAT(refusal_of("loop"), HasSubstr("loop is a symbolic link"));
+  EXPECT_THAT(refusal_of("file"), HasSubstr("file is not a folder"));
+  EXPECT_EQ(open_.status("link")->kind, EntryKind::kLink);
+  EXPECT_EQ(open_.status("loop")->kind, EntryKind::kLink);
+  EXPECT_THAT(open_.names(), ElementsAre("file", "link", "loop", "real"));
+  write(folder_ / "real" / "inside", "x");
+  fs::create_symlink("real/inside", folder_ / "shortcut");
+  EXPECT_THROW(open_.open_file("shortcut", O_RDONLY), BadInput);
+  EXPECT_THROW(open_.create_file("shortcut"), EngineTrouble);
+}
+
+TEST_F(Folder, StaysTheSameWhenItsPathIsAnothers) {
+  fs::create_directory(folder_ / "a");
+  const OpenFolder a(folder_ / "a");
+  fs::rename(folder_ / "a", folder_ / "b");
+  fs::create_directory(folder_ / "a");
+  write(folder_ / "a" / "file", "another's");
+  a.create_file("file");
+  EXPECT_TRUE(a.remove_file("file"));
+  EXPECT_TRUE(fs::exists(folder_ / "a" / "file"));
+  EXPECT_FALSE(fs::exists(folder_ / "b" / "file"));
+  EXPECT_EQ(a.identity(), OpenFolder(folder_ / "b").identity());
+  EXPECT_NE(a.identity(), OpenFolder(folder_ / "a").identity());
+}
+
+TEST_F(Folder, RenamesOnlyToAFreeName) {
+  write(folder_ / "new", "new");
+  write(folder_ / "taken", "old");
+  fs::create_symlink("nowhere", folder_ / "dangling");
+  EXPECT_FALSE(open_.rename_if_free("new", "taken"));
+  EXPECT_FALSE(open_.rename_if_free("new", "dangling"));
+  EXPECT_EQ(builder_testing::read_whole(folder_ / "taken"), "old");
+  EXPECT_TRUE(open_.rename_if_free("new", "free"));
+  EXPECT_EQ(builder_testing::read_whole(folder_ / "free"), "new");
+  open_.rename_over("free", "taken");
+  EXPECT_EQ(builder_testing::read_whole(folder_ / "taken"), "new");
+}
+
+TEST_F(Folder, TellsAFileFromAnotherOfItsName) {
+  write(folder_ / "file", "one");
+  const FileIdentity before = open_.status("file")->identity;
+  EXPECT_EQ(identity_of(open_.open_file("file", O_RDONLY), "file"), before);
+  fs::rename(folder_ / "file", folder_ / "renamed");
+  EXPECT_EQ(open_.status("renamed")->identity, before);
+  write(folder_ / "file", "two");
+  EXPECT_FALSE(open_.status("file")->identity == before);
+  fs::last_write_time(folder_ / "renamed",
+                      fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_FALSE(open_.status("renamed")->identity == before);
+}
+
+}  // namespace
+}  // namespace blindfuse
