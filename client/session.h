@@ -28,17 +28,23 @@ namespace blindfuse {
 //
 // get, get_many and look_up fetch the hints first when there are none yet, and when the server no
 // longer serves the epoch of those that there are. Every query uses
-// up a prepared one, answered or not: a request is repeated (a few times when the server is busy)
-// with new queries. When the epoch changes in a look-up, all its keys are asked for again, once.
-// What the server sees never depends on a key: all requests of a look-up are sent before the first
-// answer is decoded. So a session is for a keyword database or for an index one, whichever it saw
-// first: what is a key in the one may be none in the other, and whether a query follows would tell.
+// up a prepared one, answered or not: a request is repeated (a few times when the server is busy,
+// once when it closed a connection that was kept) with new queries. When the epoch changes in a
+// look-up, all its keys are asked for again, once. What the server sees never depends on a key: all
+// requests of a look-up are sent before the first answer is decoded. So a session is for a keyword
+// database or for an index one, whichever it saw first: what is a key in the one may be none in the
+// other, and whether a query follows would tell.
 class Session {
  public:
   // Checks that the server answers with a manifest. `address` names the server in messages and in
   // the cache. Secrets are drawn from `random`.
   Session(std::unique_ptr<Transport> transport, const std::string& address, ClientOptions options,
-          RandomSource random = fill_from_system);
+          RandomSource random = fill_from_system,
+          Deadline::Clock clock = std::chrono::steady_clock::now);
+
+  // Of the call under way. What is asked of the session within one Deadline::Call is one call; else
+  // each function is.
+  Deadline& deadline() { return remote_.deadline(); }
 
   // Brings the hints up to the server's current epoch; with `verify`, checks every cached one
   // first.
@@ -82,6 +88,8 @@ class Session {
   Pooled take_prepared();
   Batch encrypt(std::span<const std::string> keys);
   void ask(Batch& batch);
+  // The time to move so many queries and their responses.
+  void allow_for(size_t count);
   std::vector<Batch> ask_all(std::span<const std::string> keys);
   void decode_batch(Batch batch, std::span<Answer> answers);
 

@@ -32,6 +32,10 @@ export interface ConnectOptions {
   /** Queries to make ahead, on all processors up to four (one, in the mode 'packed'), while the client is idle, once it
    * has been asked for a key. Default: 1. */
   prepareAhead?: number;
+  /** Seconds that a method may take for all that it has to do with the server, whatever is repeated; connect(), too. To
+   * that come the bytes that it has to move, as the database announces them, at 32,000 a second: hints, queries and
+   * responses. Of getMany every 64 keys have that. Default: 60; 1 to 86400. */
+  timeoutSeconds?: number;
   /** A database whose hints take more is refused before anything is fetched. Default: 1 GiB. */
   hintBytesMax?: number;
   /** The same for one query or response. Default: 256 MiB. */
@@ -147,7 +151,7 @@ export class BlindfuseError extends Error {
 }
 /** A URL, an option, or a key is not what it should be; or a database needs more than the limits allow. */
 export class BadInputError extends BlindfuseError {}
-/** No server answered, the connection broke, or the client's own files do not load. */
+/** No server answered, the connection broke, the call took too long, or the client's own files do not load. */
 export class ConnectionError extends BlindfuseError {}
 /** What answered is no blindfuse server, a newer one, or one that breaks the protocol. */
 export class ProtocolError extends BlindfuseError {}

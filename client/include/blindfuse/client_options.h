@@ -15,9 +15,14 @@ namespace blindfuse {
 inline constexpr size_t kQueriesPerRequest = 16;
 
 struct HttpOptions {
-  std::chrono::seconds timeout{300};  // for any one read or write; a server may compute for long
-  std::string ca_file;                // trusted certificates (PEM); empty: the system's
-  std::string api_key;                // sent with every request, unless empty
+  // That a call may take for all that it has to do with the server, whatever is repeated. To that
+  // come the bytes that the call has to move, as the database's manifest and table name them, at
+  // 32,000 a second: the hints that it downloads, its queries, and their responses. Any one silence
+  // of the server may be as long as this. Several calls that wait for each other take turns, and
+  // have this each.
+  std::chrono::seconds timeout{60};
+  std::string ca_file;  // trusted certificates (PEM); empty: the system's
+  std::string api_key;  // sent with every request, unless empty
 };
 
 struct ClientOptions {
