@@ -57,7 +57,7 @@ class BoundedHttpClient : public httplib::ClientImpl {
   ~BoundedHttpClient() override;
 
   // Before each request: closes a connection that is kept from the one before when none can go over
-  // it, because the server closed it, or sent what nobody had asked for.
+  // it, because the server closed it, or sent bytes without a request.
   void begin_request();
   void close_connection();
 

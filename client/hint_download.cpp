@@ -246,8 +246,8 @@ uint64_t HintDownload::fetch(RemoteDatabase& remote, const EpochId& epoch,
     } catch (const ConnectionTrouble&) {
       if (received == received_before) throw;
     } catch (const BadResumption&) {
-      // What was there may be an earlier server's, or damaged, so it is begun again from nothing.
-      // Once: a server that sends beginnings and wrong ends would have it begun for ever.
+      // What was there may be an earlier server's, or damaged, so this hint is begun again from
+      // nothing. Only once: a server could send a beginning and a wrong end any number of times.
       const uint32_t part = group.front().part;
       if (begun_again == part) throw;
       begun_again = part;

@@ -32,9 +32,9 @@ export interface ConnectOptions {
   /** Queries to make ahead, on all processors up to four (one, in the mode 'packed'), while the client is idle, once it
    * has been asked for a key. Default: 1. */
   prepareAhead?: number;
-  /** Seconds that a method may take for all that it has to do with the server, whatever is repeated; connect(), too. To
-   * that come the bytes that it has to move, as the database announces them, at 32,000 a second: hints, queries and
-   * responses. Of getMany every 64 keys have that. Default: 60; 1 to 86400. */
+  /** The deadline of a method, and of connect(), in seconds, with all requests that it makes and repeats. It has a
+   * second more for each 32,000 bytes that it moves, as the database announces them: hints, queries and responses. In
+   * getMany every 64 keys have a deadline. Default: 60; 1 to 86400. */
   timeoutSeconds?: number;
   /** A database whose hints take more is refused before anything is fetched. Default: 1 GiB. */
   hintBytesMax?: number;

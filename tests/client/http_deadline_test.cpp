@@ -91,7 +91,7 @@ TEST_F(HttpDeadlineTest, AHeadThatDripsHasADeadlineOfItsOwn) {
                     HasSubstr("not whole in 20 s; try again later")));
 }
 
-TEST_F(HttpDeadlineTest, AHeadMayLetWaitForItsBeginning) {
+TEST_F(HttpDeadlineTest, AHeadMayBeginLate) {
   // As long as the engine computes.
   const RawServer server([this](int connection) {
     read_head(connection);

@@ -164,7 +164,7 @@ TEST(KeptConnectionTest, AServerThatSaysThatItClosesIsTakenAtItsWord) {
   }
 }
 
-TEST(KeptConnectionTest, WhatComesUnaskedForAnswersNothing) {
+TEST(KeptConnectionTest, BytesWithoutARequestAreNotAnAnswer) {
   const std::string two = answer("", "hi") + answer("", "not asked for");
   ClosingServer server({}, two);
   HttpTransport transport(parse_url(server.url()), HttpOptions());

@@ -15,11 +15,11 @@ namespace blindfuse {
 inline constexpr size_t kQueriesPerRequest = 16;
 
 struct HttpOptions {
-  // That a call may take for all that it has to do with the server, whatever is repeated. To that
-  // come the bytes that the call has to move, as the database's manifest and table name them, at
-  // 32,000 a second: the hints that it downloads, its queries, and their responses. Any one silence
-  // of the server may be as long as this. Several calls that wait for each other take turns, and
-  // have this each.
+  // The deadline of a call, from its beginning to its end, with all requests that it makes and
+  // repeats. The call has a second more for each 32,000 bytes that it moves, as the manifest and
+  // the table announce them: the hints that it downloads, its queries and their responses. What the
+  // client computes does not count. No silence of the server may be longer than this. Calls of
+  // several threads take turns, and the deadline of each begins with its turn.
   std::chrono::seconds timeout{60};
   std::string ca_file;  // trusted certificates (PEM); empty: the system's
   std::string api_key;  // sent with every request, unless empty

@@ -278,8 +278,8 @@ def connect(
     cache: folder for hints, shared with other clients (default: $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse)
     threads: to prepare queries with; 0 is one a processor; in the mode "packed" it is one
     prepare: queries made in one pass when none are left
-    timeout: seconds that a call may take for all that it has to do with the server, and one more for each 32,000 bytes
-        that it has to move, as the database announces them
+    timeout: the deadline of a call in seconds, with all requests that it makes and repeats; it has one more for each
+        32,000 bytes that it moves, as the database announces them
     ca_file: certificates (PEM) to trust for https instead of the system's
     api_key: what the server asks for, if it does
     mode: "hint" or "packed": a database in another mode, whose secrecy rests on something else, is refused
