@@ -1,21 +1,23 @@
 #include "client/bounded_http.h"
 
-#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <cstring>
+#include <memory>
 #include <string_view>
+#include <utility>
 
 namespace blindfuse {
 namespace {
-
-using std::chrono::steady_clock;
 
 constexpr size_t kContinueBytes = 12;  // of "HTTP/1.1 100"
 
@@ -23,28 +25,65 @@ bool is_continue(std::string_view line_start) {
   return line_start.starts_with("HTTP/1.") && line_start.ends_with(" 100");
 }
 
-class BoundedStream : public httplib::Stream {
- public:
-  BoundedStream(socket_t socket, SSL* ssl, SocketTimeouts timeouts, Patience& patience)
-      : socket_(socket), ssl_(ssl), timeouts_(timeouts), patience_(patience) {
-    // A write takes what there is room for, and a read what is there: nothing waits but wait(),
-    // which can be told to stop.
-    fcntl(socket_, F_SETFL, flags_ | O_NONBLOCK);
-    if (ssl_ != nullptr) {
-      SSL_set_mode(ssl_, SSL_MODE_AUTO_RETRY | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                             SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    }
+SocketAttempt plain_result(ssize_t done, short events) {
+  if (done >= 0) return {.done = done};
+  const bool again = errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK;
+  return {.wait_for = again ? events : short{0}};
+}
+
+// Whether the socket is connected now.
+bool connect_socket(int socket, const addrinfo& address, Patience& patience,
+                    httplib::Error& error) {
+  const int yes = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if (connect(socket, address.ai_addr, address.ai_addrlen) == 0) return true;
+  if (errno != EINPROGRESS) return false;
+  const auto until = patience.now() + kConnectTimeout;
+  if (!patience.wait(socket, POLLOUT, until, GaveUp::kNothingCame)) {
+    error = httplib::Error::ConnectionTimeout;
+    return false;
   }
-  // The library goes on with the socket as it was.
-  ~BoundedStream() override { fcntl(socket_, F_SETFL, flags_); }
-  BoundedStream(const BoundedStream&) = delete;
-  BoundedStream& operator=(const BoundedStream&) = delete;
+  int failure = 0;
+  socklen_t size = sizeof failure;
+  return getsockopt(socket, SOL_SOCKET, SO_ERROR, &failure, &size) == 0 && failure == 0;
+}
+
+// Tries one address of the host after another. The socket does not block, so that nothing waits but
+// Patience, which can be told to stop.
+socket_t connect_to(const std::string& host, int port, Patience& patience, httplib::Error& error) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  error = httplib::Error::Connection;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &wanted, &found) != 0) {
+    return INVALID_SOCKET;
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    if (!patience.may_go_on()) break;
+    const int made = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                            address->ai_protocol);
+    if (made < 0) continue;
+    error = httplib::Error::Connection;
+    if (connect_socket(made, *address, patience, error)) return made;
+    close(made);
+    if (patience.gave_up() == GaveUp::kNothingCame) patience.give_up(GaveUp::kNot);
+  }
+  return INVALID_SOCKET;
+}
+
+}  // namespace
+
+// The connection as the library reads and writes it, for one request.
+class BoundedHttpClient::Stream : public httplib::Stream {
+ public:
+  Stream(const Socket& socket, std::chrono::seconds idle, Patience& patience)
+      : socket_(socket.sock), ssl_(socket.ssl), idle_(idle), patience_(patience) {}
 
   bool is_readable() const override {
-    return at_ < end_ || (ssl_ != nullptr && SSL_pending(ssl_) > 0) ||
-           wait(POLLIN, timeouts_.read_ms);
+    return at_ < end_ || (ssl_ != nullptr && SSL_pending(ssl_) > 0) || wait_to_read(POLLIN);
   }
-  bool is_writable() const override { return wait(POLLOUT, timeouts_.write_ms); }
+  bool is_writable() const override { return wait_to_write(POLLOUT); }
 
   ssize_t read(char* bytes, size_t size) override {
     if (size == 0) return 0;
@@ -64,18 +103,22 @@ class BoundedStream : public httplib::Stream {
       got = static_cast<ssize_t>(part);
     }
     if (got > 0 && !limits_.accept(bytes, static_cast<size_t>(got))) {
-      patience_.head_too_long = true;
+      patience_.give_up(GaveUp::kHeadTooLong);
       return -1;
     }
     return got;
   }
 
   ssize_t write(const char* bytes, size_t size) override {
-    const auto attempt = [&] {
-      if (ssl_ == nullptr) return plain(send(socket_, bytes, size, MSG_NOSIGNAL), POLLOUT);
-      return secure(SSL_write(ssl_, bytes, static_cast<int>(std::min<size_t>(size, INT_MAX))));
-    };
-    return transfer(attempt, timeouts_.write_ms);
+    const int count = static_cast<int>(std::min<size_t>(size, INT_MAX));
+    for (;;) {
+      if (!patience_.may_go_on()) return -1;
+      const SocketAttempt made =
+          ssl_ == nullptr ? plain_result(::send(socket_, bytes, size, MSG_NOSIGNAL), POLLOUT)
+                          : tls_attempt(ssl_, [&] { return SSL_write(ssl_, bytes, count); });
+      if (made.wait_for == 0) return made.done;
+      if (!wait_to_write(made.wait_for)) return -1;
+    }
   }
 
   // The library asks for these on a server alone.
@@ -84,88 +127,111 @@ class BoundedStream : public httplib::Stream {
 
   socket_t socket() const override { return socket_; }
 
+  bool got_byte() const { return head_until_.has_value(); }
+  bool has_rest() const { return at_ < end_; }
+
  private:
-  // What one attempt to read or write came to: `done` bytes, or what to wait for.
-  struct Attempt {
-    ssize_t done;  // 0: the end; -1: it failed
-    short wait_for = 0;
-  };
-
-  static Attempt plain(ssize_t done, short events) {
-    if (done >= 0) return {done};
-    if (errno == EINTR) return {-1, events};
-    return {-1, errno == EAGAIN || errno == EWOULDBLOCK ? events : short{0}};
-  }
-  Attempt secure(int done) const {
-    if (done > 0) return {done};
-    switch (SSL_get_error(ssl_, done)) {
-      case SSL_ERROR_WANT_READ:
-        return {-1, POLLIN};
-      case SSL_ERROR_WANT_WRITE:
-        return {-1, POLLOUT};
-      case SSL_ERROR_ZERO_RETURN:
-        return {0};
-      default:
-        return {-1};
-    }
-  }
-
-  template <class Try>
-  ssize_t transfer(Try attempt, int timeout_ms) {
-    for (;;) {
-      if (!may_go_on()) return -1;
-      const Attempt made = attempt();
-      if (made.wait_for == 0) return made.done;
-      if (!wait(made.wait_for, timeout_ms)) return -1;
-    }
-  }
-
   ssize_t receive(char* bytes, size_t size) {
-    const auto attempt = [&] {
-      if (ssl_ == nullptr) return plain(recv(socket_, bytes, size, 0), POLLIN);
-      return secure(SSL_read(ssl_, bytes, static_cast<int>(std::min<size_t>(size, INT_MAX))));
-    };
-    return transfer(attempt, timeouts_.read_ms);
-  }
-
-  // Asks now and then, whether or not anything comes.
-  bool may_go_on() const {
-    const auto now = steady_clock::now();
-    if (now - asked_ < std::chrono::milliseconds(kWaitSliceMs)) return true;
-    asked_ = now;
-    if (!patience_.keep_waiting || patience_.keep_waiting()) return true;
-    patience_.told_to_stop = true;
-    return false;
-  }
-
-  bool wait(short events, int timeout_ms) const {
-    const auto give_up = steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-    pollfd polled = {socket_, events, 0};
+    const int count = static_cast<int>(std::min<size_t>(size, INT_MAX));
     for (;;) {
-      const int ready = poll(&polled, 1, std::min(timeout_ms, kWaitSliceMs));
-      if (ready > 0) return true;
-      if (ready < 0 && errno != EINTR) return false;
-      if (!may_go_on()) return false;
-      if (steady_clock::now() >= give_up) {
-        patience_.timed_out = true;
-        return false;
+      if (!patience_.may_go_on()) return -1;
+      if (is_head_late()) {
+        patience_.give_up(GaveUp::kHeadLate);
+        return -1;
       }
+      const SocketAttempt made =
+          ssl_ == nullptr ? plain_result(::recv(socket_, bytes, size, 0), POLLIN)
+                          : tls_attempt(ssl_, [&] { return SSL_read(ssl_, bytes, count); });
+      if (made.done > 0 && !head_until_) head_until_ = patience_.now() + kHeadTimeout;
+      if (made.wait_for == 0) return made.done;
+      if (!wait_to_read(made.wait_for)) return -1;
     }
+  }
+
+  bool has_begun_head() const { return head_until_ && limits_.in_head(); }
+  bool is_head_late() const { return has_begun_head() && patience_.now() >= *head_until_; }
+
+  bool wait_to_read(short events) const {
+    const auto until = patience_.now() + idle_;
+    if (has_begun_head() && *head_until_ < until) {
+      return patience_.wait(socket_, events, *head_until_, GaveUp::kHeadLate);
+    }
+    return patience_.wait(socket_, events, until, GaveUp::kNothingCame);
+  }
+  bool wait_to_write(short events) const {
+    return patience_.wait(socket_, events, patience_.now() + idle_, GaveUp::kNothingCame);
   }
 
   const socket_t socket_;
   SSL* const ssl_;
-  const SocketTimeouts timeouts_;
+  const std::chrono::seconds idle_;
   Patience& patience_;
-  const int flags_ = fcntl(socket_, F_GETFL);
-  mutable steady_clock::time_point asked_ = steady_clock::now();
   HeadLimits limits_;
+  std::optional<Deadline::TimePoint> head_until_;  // once its first byte came
   std::array<char, 4096> buffer_{};
   size_t at_ = 0;
   size_t end_ = 0;
 };
 
-}  // namespace
+BoundedHttpClient::BoundedHttpClient(const std::string& host, int port, const TlsContext* tls,
+                                     std::chrono::seconds idle, Patience& patience)
+    : httplib::ClientImpl(host, port), tls_(tls), idle_(idle), patience_(patience) {}
+
+BoundedHttpClient::~BoundedHttpClient() { close_connection(); }
+
+void BoundedHttpClient::begin_request() {
+  was_kept_ = socket_.is_open();
+  got_byte_ = false;
+  verify_result_ = X509_V_OK;
+  if (!was_kept_) return;
+  char byte = 0;
+  const SocketAttempt made =
+      socket_.ssl == nullptr
+          ? plain_result(recv(socket_.sock, &byte, 1, MSG_PEEK), POLLIN)
+          : tls_attempt(socket_.ssl, [&] { return SSL_peek(socket_.ssl, &byte, 1); });
+  if (made.wait_for == 0 || has_rest_) close_connection();
+}
+
+void BoundedHttpClient::close_connection() {
+  has_rest_ = false;
+  shutdown_ssl(socket_, true);
+  shutdown_socket(socket_);
+  close_socket(socket_);
+}
+
+bool BoundedHttpClient::create_and_connect_socket(Socket& socket, httplib::Error& error) {
+  was_kept_ = false;
+  socket.sock = connect_to(host_, port_, patience_, error);
+  if (!socket.is_open()) return false;
+  if (tls_ != nullptr) {
+    const auto until = patience_.now() + kConnectTimeout;
+    socket.ssl = tls_->connect(socket.sock, host_, patience_, until, verify_result_).release();
+    if (socket.ssl == nullptr) {
+      close_socket(socket);
+      error = verify_result_ == X509_V_OK ? httplib::Error::SSLConnection
+                                          : httplib::Error::SSLServerVerification;
+      return false;
+    }
+  }
+  error = httplib::Error::Success;
+  return true;
+}
+
+void BoundedHttpClient::shutdown_ssl(Socket& socket, bool shutdown_gracefully) {
+  if (socket.ssl == nullptr) return;
+  clear_tls_errors();
+  if (shutdown_gracefully) SSL_shutdown(socket.ssl);
+  SSL_free(std::exchange(socket.ssl, nullptr));
+}
+
+bool BoundedHttpClient::process_socket(const Socket& socket,
+                                       std::function<bool(httplib::Stream&)> callback) {
+  Stream stream(socket, idle_, patience_);
+  const bool done = callback(stream);
+  got_byte_ = stream.got_byte();
+  has_rest_ = stream.has_rest();
+  return done;
+}
 
 bool HeadLimits::accept(const char* bytes, size_t size) {
   // After the head, lines are the lengths of chunks alone. The library reads lines byte by byte,
@@ -198,12 +264,6 @@ bool HeadLimits::accept(char byte) {
   line_bytes_ = 0;
   line_start_.clear();
   return true;
-}
-
-bool process_bounded(socket_t socket, SSL* ssl, SocketTimeouts timeouts, Patience& patience,
-                     const std::function<bool(httplib::Stream&)>& process) {
-  BoundedStream stream(socket, ssl, timeouts, patience);
-  return process(stream);
 }
 
 }  // namespace blindfuse

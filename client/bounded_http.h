@@ -1,15 +1,19 @@
-// HTTP clients that give up on a server whose answer has too long a head, and when they are told to
-// while they wait. cpp-httplib takes any head: it matches a status line with std::regex, which
-// overflows the stack, and keeps all header lines.
+// An HTTP client that gives up on a server whose answer has too long a head, or takes too long for
+// it, and when it is told to. cpp-httplib takes any head: it matches a status line with std::regex,
+// which overflows the stack, and keeps all header lines. Its own waits bound a silence each, and
+// not their sum.
 #pragma once
 
 #include <httplib.h>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "client/patience.h"
+#include "client/tls_context.h"
 
 namespace blindfuse {
 
@@ -17,11 +21,21 @@ inline constexpr size_t kStatusLineBytesMax = 512;
 inline constexpr size_t kHeaderLineBytesMax = 8192;
 inline constexpr size_t kHeadBytesMax = 65'536;
 
+// For connecting to one address and for its TLS handshake, each.
+inline constexpr std::chrono::seconds kConnectTimeout{20};
+// From the first byte of a head to its last. It comes in a packet or two, and 65,536 bytes of it in
+// two seconds at kBytesPerSecondMin; the rest is for networks that stall, as anonymity networks do.
+// The time until that first byte has no limit of its own, only those of the call: a server sends
+// the head of an answer when its engine has computed all of it.
+inline constexpr std::chrono::seconds kHeadTimeout{20};
+
 // Counts the bytes of one answer as they are read.
 class HeadLimits {
  public:
   // False when the bytes, the next of the answer, make a line or the head too long.
   bool accept(const char* bytes, size_t size);
+
+  bool in_head() const { return in_head_; }
 
  private:
   bool accept(char byte);
@@ -33,31 +47,41 @@ class HeadLimits {
   std::string line_start_;
 };
 
-struct SocketTimeouts {
-  int read_ms;  // of any one of them
-  int write_ms;
-};
-
-// The connection as the library reads and writes it, plain when `ssl` is null.
-bool process_bounded(socket_t socket, SSL* ssl, SocketTimeouts timeouts, Patience& patience,
-                     const std::function<bool(httplib::Stream&)>& process);
-
-// httplib::ClientImpl or httplib::SSLClient, bounded.
-template <class Base>
-class BoundedHttpClient : public Base {
+// One server. One thread at a time.
+class BoundedHttpClient : public httplib::ClientImpl {
  public:
-  BoundedHttpClient(const std::string& host, int port, Patience& patience)
-      : Base(host, port), patience_(patience) {}
+  // Plain when `tls` is null, which outlives this like `patience`. A wait for any byte is given up
+  // after `idle`.
+  BoundedHttpClient(const std::string& host, int port, const TlsContext* tls,
+                    std::chrono::seconds idle, Patience& patience);
+  ~BoundedHttpClient() override;
+
+  // Before each request: closes a connection that is kept from the one before when none can go over
+  // it, because the server closed it, or sent bytes without a request.
+  void begin_request();
+  void close_connection();
+
+  // The last request went over a connection that was kept, and no byte of an answer came: the
+  // server may well have closed it before it saw the request.
+  bool lost_kept_connection() const { return was_kept_ && !got_byte_; }
+  // What is wrong with the certificate of the server, or X509_V_OK.
+  long verify_result() const { return verify_result_; }
 
  private:
-  bool process_socket(const httplib::ClientImpl::Socket& socket,
-                      std::function<bool(httplib::Stream&)> callback) override {
-    const SocketTimeouts timeouts = {static_cast<int>(this->read_timeout_sec_ * 1000),
-                                     static_cast<int>(this->write_timeout_sec_ * 1000)};
-    return process_bounded(socket.sock, socket.ssl, timeouts, patience_, callback);
-  }
+  class Stream;
 
+  bool create_and_connect_socket(Socket& socket, httplib::Error& error) override;
+  void shutdown_ssl(Socket& socket, bool shutdown_gracefully) override;
+  bool process_socket(const Socket& socket,
+                      std::function<bool(httplib::Stream&)> callback) override;
+
+  const TlsContext* const tls_;
+  const std::chrono::seconds idle_;
   Patience& patience_;
+  bool was_kept_ = false;
+  bool got_byte_ = false;  // of the answer
+  bool has_rest_ = false;  // bytes after the last answer, taken from the connection
+  long verify_result_ = X509_V_OK;
 };
 
 }  // namespace blindfuse

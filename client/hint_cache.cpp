@@ -79,12 +79,16 @@ DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& m
                                     bool verify, const ProgressCallback& progress,
                                     SyncResult& result) {
   const auto start = std::chrono::steady_clock::now();
-  const FileDescriptor lock = wait_for_lock(folder_ / "sync.lock", progress);
+  Deadline& deadline = remote.deadline();
+  const Deadline::Call call(deadline);
+  const FileDescriptor lock =
+      deadline.stopped([&] { return wait_for_lock(folder_ / "sync.lock", progress); });
   const ParsedManifest wanted = parse_manifest(manifest_text);
   DatabaseDescription database(manifest_text, table_for(remote, wanted, result));
   const Layout& layout = database.layout();
 
-  const std::vector<MissingHint> missing = hints_to_fetch(database, verify, progress);
+  const std::vector<MissingHint> missing =
+      deadline.stopped([&] { return hints_to_fetch(database, verify, progress); });
   check_room(missing.size() * layout.hint_part_bytes());
   HintDownload download(hints_, HintShape(layout));
   result.bytes_fetched += download.fetch(remote, database.epoch(), missing, progress);

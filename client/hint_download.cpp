@@ -20,8 +20,10 @@ constexpr size_t kPartsTextMax = 1500;  // well below the 8 KiB that servers all
 constexpr size_t kReadBytes = 256 * 1024;
 
 // Thrown when the first hint of a request, begun in an earlier attempt, turned out wrong; its file
-// is gone.
-struct BadResumption {};
+// is gone. The message is for when that happens again.
+struct BadResumption : ProtocolViolation {
+  using ProtocolViolation::ProtocolViolation;
+};
 
 [[noreturn]] void fail_writing(const std::filesystem::path& path) {
   throw EngineTrouble("cannot write " + path.string() + ": " + std::strerror(errno));
@@ -83,7 +85,11 @@ class PartialHint {
       return;
     }
     unlink(path_.c_str());
-    if (resumed_) throw BadResumption();
+    if (resumed_) {
+      throw BadResumption(name_of(shape_, hint_.part) +
+                          " came in pieces and, put together, is not the one that the server's "
+                          "table names; it was begun again once, and came out wrong again");
+    }
     throw ProtocolViolation(name_of(shape_, hint_.part) +
                             " that the server sent is not the one that its table names");
   }
@@ -213,6 +219,9 @@ uint64_t HintDownload::fetch(RemoteDatabase& remote, const EpochId& epoch,
                              const ProgressCallback& progress) {
   uint64_t received = 0;
   const uint64_t total = missing.size() * shape_.bytes;
+  const Deadline::Call call(remote.deadline());
+  remote.deadline().allow(total);
+  std::optional<uint32_t> begun_again;  // a part, after a bad resumption
   uint64_t left = total;
   while (!missing.empty()) {
     const auto group = missing.first(group_size(missing));
@@ -237,7 +246,11 @@ uint64_t HintDownload::fetch(RemoteDatabase& remote, const EpochId& epoch,
     } catch (const ConnectionTrouble&) {
       if (received == received_before) throw;
     } catch (const BadResumption&) {
-      // Begins this hint again, from nothing.
+      // What was there may be an earlier server's, or damaged, so this hint is begun again from
+      // nothing. Only once: a server could send a beginning and a wrong end any number of times.
+      const uint32_t part = group.front().part;
+      if (begun_again == part) throw;
+      begun_again = part;
     }
     missing = missing.subspan(done);
     left = missing.size() * shape_.bytes;

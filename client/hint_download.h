@@ -44,10 +44,12 @@ class HintDownload {
       : folder_(std::move(folder)), shape_(shape), request_bytes_max_(request_bytes_max) {}
 
   // Fetches all of `missing`, in order of parts and with distinct hashes. Asks again when the
-  // connection breaks, as long as every attempt brings something. Returns the bytes received.
-  // Throws what RemoteDatabase does, ProtocolViolation for a part that is not the one of the
-  // epoch's table or not bit-packed (which must not wait until a key of its shard is decoded: the
-  // server would see the look-up fail), EngineTrouble when it cannot be written, Cancelled.
+  // connection breaks, as long as every attempt brings something and the deadline of the call,
+  // which is given the time for all of them, has not passed. A part that was put together from
+  // several attempts and is wrong is begun again once. Returns the bytes received. Throws what
+  // RemoteDatabase does, ProtocolViolation for a part that is not the one of the epoch's table or
+  // not bit-packed (which must not wait until a key of its shard is decoded: the server would see
+  // the look-up fail), EngineTrouble when it cannot be written, Cancelled.
   uint64_t fetch(RemoteDatabase& remote, const EpochId& epoch, std::span<const MissingHint> missing,
                  const ProgressCallback& progress);
 

@@ -13,19 +13,24 @@
 #include "client/url.h"
 
 namespace httplib {
-class ClientImpl;
 struct Request;
+struct Response;
 }  // namespace httplib
 
 namespace blindfuse {
 
-// Keeps its connection open between requests. Follows no redirects, sends no cookies, asks for no
-// compression. Throws ProtocolViolation for an answer with too long a head.
+class BoundedHttpClient;
+class TlsContext;
+
+// Keeps its connection open between requests, unless the server says that it will not. Follows no
+// redirects, sends no cookies, asks for no compression. Throws ProtocolViolation for an answer with
+// too long a head.
 class HttpTransport : public Transport {
  public:
   // Connects on the first request. While it waits for the server, asks `keep_waiting` several times
-  // a second whether to; when not, the request throws Cancelled. Throws BadInput when ca_file
-  // cannot be read.
+  // a second whether to; when not, the request throws Cancelled (except while the system's name
+  // service looks for the server, which nothing here can stop). Throws BadInput when ca_file cannot
+  // be read.
   HttpTransport(Url url, const HttpOptions& options, std::function<bool()> keep_waiting = {});
   ~HttpTransport() override;
 
@@ -35,13 +40,20 @@ class HttpTransport : public Transport {
   bool sends_api_key() const override { return !options_.api_key.empty(); }
 
  private:
+  struct Answer;
+
   HttpReply send(httplib::Request& request, BodyReceiver& receiver);
+  // False when no whole answer came.
+  bool send_once(httplib::Request& request, BodyReceiver& receiver, Answer& answer);
+  [[noreturn]] void throw_trouble(const Answer& answer) const;
 
   const Url url_;
   const HttpOptions options_;
+  Deadline own_deadline_;       // of each request, where set_deadline() gave none
   Patience patience_;           // of the request under way
   std::exception_ptr refused_;  // what a callback threw, carried past the library
-  std::unique_ptr<httplib::ClientImpl> client_;
+  std::unique_ptr<TlsContext> tls_;
+  std::unique_ptr<BoundedHttpClient> client_;
 };
 
 }  // namespace blindfuse

@@ -46,7 +46,7 @@ struct Settings {
   std::string key_encoding = "utf8";
   bool json = false;
   bool verify = false;
-  uint64_t timeout_s = 300;
+  uint64_t timeout_s = 60;
   std::string api_key_file;
 };
 
@@ -245,7 +245,11 @@ void add_common_options(CLI::App& command, Settings& settings) {
                      "Certificates (PEM) to trust for https (default: the system's)");
   command.add_option("--api-key-file", settings.api_key_file,
                      "File whose first line is the key that the server asks for");
-  command.add_option("--timeout", settings.timeout_s, "Seconds to wait for the server")
+  command
+      .add_option(
+          "--timeout", settings.timeout_s,
+          "Seconds that a look-up or a sync may take, and one more for each 32,000 bytes that "
+          "it has to move")
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
   command

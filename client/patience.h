@@ -1,17 +1,47 @@
-// When to give up waiting for a server, and why a connection was given up.
+// When to give up waiting for a server, and why it was given up.
 #pragma once
 
 #include <functional>
+
+#include "client/deadline.h"
 
 namespace blindfuse {
 
 inline constexpr int kWaitSliceMs = 50;
 
-struct Patience {
-  std::function<bool()> keep_waiting;  // asked every kWaitSliceMs while nothing comes; may be empty
-  bool told_to_stop = false;
-  bool timed_out = false;
-  bool head_too_long = false;
+enum class GaveUp {
+  kNot,
+  kStopped,      // keep_waiting said so
+  kCallOver,     // the deadline of the call has passed
+  kNothingCame,  // for as long as one wait may be
+  kHeadLate,     // the head of an answer has begun, and did not end
+  kHeadTooLong,
+};
+
+// Of one request at a time.
+class Patience {
+ public:
+  // `keep_waiting` is asked every kWaitSliceMs while nothing comes; may be empty.
+  explicit Patience(std::function<bool()> keep_waiting) : keep_waiting_(std::move(keep_waiting)) {}
+
+  // For the next request. `deadline` outlives it.
+  void begin(const Deadline& deadline);
+
+  // Asks now and then, whether or not anything comes. False, from then on, when there is no time
+  // left or the caller does not want to go on.
+  bool may_go_on();
+  // Waits for these events of poll(). False when it gave up; at `until`, for the reason `late`.
+  bool wait(int socket, short events, Deadline::TimePoint until, GaveUp late);
+
+  Deadline::TimePoint now() const { return deadline_->now(); }
+  void give_up(GaveUp why) { gave_up_ = why; }
+  GaveUp gave_up() const { return gave_up_; }
+
+ private:
+  const std::function<bool()> keep_waiting_;
+  const Deadline* deadline_ = nullptr;
+  Deadline::TimePoint asked_;
+  GaveUp gave_up_ = GaveUp::kNot;
 };
 
 }  // namespace blindfuse

@@ -106,10 +106,25 @@ std::string epoch_path(const EpochId& epoch, const std::string& rest) {
 
 }  // namespace
 
+RemoteDatabase::RemoteDatabase(std::unique_ptr<Transport> transport, std::string address,
+                               std::chrono::seconds timeout, Deadline::Clock clock)
+    : deadline_(timeout, std::move(clock)),
+      transport_(std::move(transport)),
+      address_(std::move(address)) {
+  transport_->set_deadline(deadline_);
+}
+
+HttpReply RemoteDatabase::get(const std::string& path, uint64_t first_byte,
+                              BodyReceiver& receiver) {
+  const Deadline::Call call(deadline_);
+  deadline_.check(address_);
+  return transport_->get(path, first_byte, receiver);
+}
+
 std::string RemoteDatabase::fetch_manifest() {
   const std::string at = "what " + address_ + "/v1/database answers";
   BoundedText body(at, kManifestBytesMax);
-  const HttpReply reply = transport_->get("/v1/database", 0, body);
+  const HttpReply reply = get("/v1/database", 0, body);
   if (reply.status == 401 || reply.status == 503) throw_refusal(reply);
   if (reply.status != 200) {
     throw ProtocolViolation("no database at " + address_ +
@@ -127,13 +142,15 @@ std::string RemoteDatabase::fetch_manifest() {
 }
 
 std::vector<uint8_t> RemoteDatabase::fetch_table(const EpochId& epoch, uint64_t table_bytes) {
+  const Deadline::Call call(deadline_);
+  deadline_.allow(table_bytes);
   std::vector<uint8_t> table;
   table.reserve(table_bytes);
   const ByteSink append = [&](std::span<const uint8_t> bytes) {
     table.insert(table.end(), bytes.begin(), bytes.end());
   };
   ExactBody body("a table", 0, table_bytes, append);
-  const HttpReply reply = transport_->get(epoch_path(epoch, "shards"), 0, body);
+  const HttpReply reply = get(epoch_path(epoch, "shards"), 0, body);
   if (!succeeded(reply)) throw_refusal(reply);
   body.check_complete();
   return table;
@@ -144,13 +161,15 @@ void RemoteDatabase::fetch_hints(const EpochId& epoch, Mode mode, const std::str
   const bool packed = mode == Mode::kPacked;
   ExactBody body(packed ? "masks" : "hints", first_byte, total_bytes, sink);
   const std::string query = (packed ? "hint?packs=" : "hint?shards=") + parts;
-  const HttpReply reply = transport_->get(epoch_path(epoch, query), first_byte, body);
+  const HttpReply reply = get(epoch_path(epoch, query), first_byte, body);
   if (!succeeded(reply)) throw_refusal(reply);
   body.check_complete();
 }
 
 std::vector<uint8_t> RemoteDatabase::ask(const EpochId& epoch, std::span<const uint8_t> queries,
                                          uint64_t response_bytes) {
+  const Deadline::Call call(deadline_);
+  deadline_.check(address_);
   std::vector<uint8_t> responses;
   const ByteSink append = [&](std::span<const uint8_t> bytes) {
     responses.reserve(response_bytes);

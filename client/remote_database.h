@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include <blindfuse/client_options.h>
+
+#include "client/deadline.h"
 #include "client/transport.h"
 #include "src/manifest.h"
 
@@ -16,16 +19,22 @@ namespace blindfuse {
 
 using ByteSink = std::function<void(std::span<const uint8_t>)>;
 
-// All functions throw ConnectionTrouble; ServerRefusal (EpochGone, ServerBusy) when the server
-// answers with an error; and ProtocolViolation when its answer is not of the length, or the kind,
-// that the protocol gives it.
+// All functions throw ConnectionTrouble, also when the deadline of the call has passed;
+// ServerRefusal (EpochGone, ServerBusy) when the server answers with an error; and
+// ProtocolViolation when its answer is not of the length, or the kind, that the protocol gives it.
 class RemoteDatabase {
  public:
-  // `address` names the server in messages.
-  RemoteDatabase(std::unique_ptr<Transport> transport, std::string address)
-      : transport_(std::move(transport)), address_(std::move(address)) {}
+  // `address` names the server in messages. `timeout` is that of ClientOptions, by this clock.
+  RemoteDatabase(std::unique_ptr<Transport> transport, std::string address,
+                 std::chrono::seconds timeout = HttpOptions().timeout,
+                 Deadline::Clock clock = std::chrono::steady_clock::now);
+  RemoteDatabase(const RemoteDatabase&) = delete;
+  RemoteDatabase& operator=(const RemoteDatabase&) = delete;
 
   const std::string& address() const { return address_; }
+  // Of the call under way, which all that is asked here is part of; outside of one, each function
+  // is a call of its own.
+  Deadline& deadline() { return deadline_; }
 
   // The manifest's text, of at most kManifestBytesMax bytes; it parses.
   std::string fetch_manifest();
@@ -43,8 +52,10 @@ class RemoteDatabase {
                            uint64_t response_bytes);
 
  private:
+  HttpReply get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver);
   [[noreturn]] void throw_refusal(const HttpReply& reply) const;
 
+  Deadline deadline_;
   std::unique_ptr<Transport> transport_;
   std::string address_;
 };

@@ -50,13 +50,17 @@ struct Session::Batch {
 // How often a request may be made anew, always with other queries.
 class Session::Attempts {
  public:
-  explicit Attempts(const ProgressCallback& progress) : progress_(&progress) {}
+  Attempts(const ProgressCallback& progress, const Deadline& deadline)
+      : progress_(&progress), deadline_(&deadline) {}
 
-  // Waits as long as the server asks for; gives up, throwing `busy`, when that is too long or too
-  // often.
+  // Waits as long as the server asks for; gives up, throwing `busy`, when that is too long, longer
+  // than the call may take, or too often.
   void wait_for(const ServerBusy& busy) {
     const uint64_t wait_s = busy.retry_after_s().value_or(1);
-    if (++busy_count_ > kBusyRetriesMax || wait_s > kRetryAfterMaxS) throw ServerBusy(busy);
+    if (++busy_count_ > kBusyRetriesMax || wait_s > kRetryAfterMaxS ||
+        std::chrono::seconds(wait_s) >= deadline_->left()) {
+      throw ServerBusy(busy);
+    }
     const auto until = steady_clock::now() + std::chrono::seconds(wait_s);
     do {
       report_progress(*progress_, {ClientStage::kWaitingForServer});
@@ -65,27 +69,37 @@ class Session::Attempts {
     } while (steady_clock::now() < until);
   }
 
-  void succeeded() { busy_count_ = 0; }
+  void succeeded() {
+    busy_count_ = 0;
+    connected_anew_ = false;
+  }
+
+  // True once for each request.
+  bool may_connect_anew() { return !std::exchange(connected_anew_, true); }
 
   // True once.
   bool may_sync() { return !std::exchange(synced_, true); }
 
  private:
   const ProgressCallback* progress_;
+  const Deadline* deadline_;
   int busy_count_ = 0;
+  bool connected_anew_ = false;
   bool synced_ = false;
 };
 
 Session::Session(std::unique_ptr<Transport> transport, const std::string& address,
-                 ClientOptions options, RandomSource random, HintFiles files)
+                 ClientOptions options, RandomSource random, HintFiles files,
+                 Deadline::Clock clock)
     : options_(std::move(options)),
       random_(std::move(random)),
-      remote_(std::move(transport), address),
+      remote_(std::move(transport), address, options_.http.timeout, std::move(clock)),
       cache_(database_folder(cache_of(options_), address)),
       hint_files_(files),
       manifest_text_(remote_.fetch_manifest()) {}
 
 SyncResult Session::sync(bool verify) {
+  const Deadline::Call call(deadline());
   SyncResult result;
   try {
     sync_once(verify, result);
@@ -141,6 +155,7 @@ void Session::check_limits(const Layout& layout) const {
 }
 
 const DatabaseDescription& Session::database() {
+  const Deadline::Call call(deadline());
   if (database_) return *database_;
   std::string manifest = take_manifest();
   const ParsedManifest wanted = parse_manifest(manifest);
@@ -156,11 +171,12 @@ const DatabaseDescription& Session::database() {
 }
 
 void Session::prepare(size_t count) {
+  const Deadline::Call call(deadline());
   const Manifest& manifest = database().manifest();
   const auto start = steady_clock::now();
   if (!preparation_) preparation_.emplace(manifest);
-  std::vector<PreparedQuery> queries =
-      preparation_->make(count, options_.thread_count, random_, options_.progress);
+  std::vector<PreparedQuery> queries = deadline().stopped(
+      [&] { return preparation_->make(count, options_.thread_count, random_, options_.progress); });
   add_prepared(std::move(queries),
                seconds_since(start) / static_cast<double>(std::max<size_t>(count, 1)));
 }
@@ -263,6 +279,11 @@ void Session::ask(Batch& batch) {
   }
 }
 
+void Session::allow_for(size_t count) {
+  const Layout& layout = database().layout();
+  deadline().allow(count * (layout.query_bytes() + layout.response_bytes()));
+}
+
 void Session::open_hints() {
   const DatabaseDescription& database = this->database();
   if (hints_) return;
@@ -271,7 +292,8 @@ void Session::open_hints() {
 
 std::vector<Session::Batch> Session::ask_all(std::span<const std::string> keys) {
   std::vector<Batch> batches;
-  Attempts attempts(options_.progress);
+  Attempts attempts(options_.progress, deadline());
+  allow_for(keys.size());
   for (size_t at = 0; at < keys.size();) {
     open_hints();  // before any query: what is wrong with one is found whatever the keys are
     const size_t count = std::min(request_size(), keys.size() - at);
@@ -281,9 +303,14 @@ std::vector<Session::Batch> Session::ask_all(std::span<const std::string> keys) 
     } catch (const ServerBusy& busy) {
       attempts.wait_for(busy);
       continue;
+    } catch (const KeptConnectionClosed&) {
+      // Perhaps before the server saw the request. A query is never sent twice.
+      if (!attempts.may_connect_anew()) throw;
+      continue;
     } catch (const EpochGone&) {
       if (!attempts.may_sync()) throw;
       sync();
+      allow_for(keys.size());
       // What was answered belongs to hints that are gone.
       batches.clear();
       at = 0;
@@ -308,6 +335,7 @@ void Session::check_keys(std::span<const std::string> keys) {
 
 std::vector<Answer> Session::look_up(std::span<const std::string> keys) {
   if (keys.empty()) return {};
+  const Deadline::Call call(deadline());
   check_keys(keys);  // all, before any is asked for
   return decode_all(ask_all(keys), keys.size());
 }

@@ -29,19 +29,24 @@ namespace blindfuse {
 //
 // get, get_many and look_up fetch the hints first when there are none yet, and when the server no
 // longer serves the epoch of those that there are. Every query uses
-// up a prepared one, answered or not: a request is repeated (a few times when the server is busy)
-// with new queries. When the epoch changes in a look-up, all its keys are asked for again, once.
-// What the server sees never depends on a key: all hints of an epoch are checked before the first
-// query to it, all requests of a look-up are sent before the first answer is decoded, and decoding
-// does the same work for every key (CheckedHints). So a session is for a keyword database or for an
-// index one, whichever it saw first: what is a key in the one may be none in the other, and whether
-// a query follows would tell.
+// up a prepared one, answered or not: a request is repeated (a few times when the server is busy,
+// once when it closed a connection that was kept) with new queries. When the epoch changes in a
+// look-up, all its keys are asked for again, once. What the server sees never depends on a key: all
+// hints of an epoch are checked before the first query to it, all requests of a look-up are sent
+// before the first answer is decoded, and decoding does the same work for every key (CheckedHints).
+// So a session is for a keyword database or for an index one, whichever it saw first: what is a key
+// in the one may be none in the other, and whether a query follows would tell.
 class Session {
  public:
   // Checks that the server answers with a manifest. `address` names the server in messages and in
   // the cache, whose files are where `files` says. Secrets are drawn from `random`.
   Session(std::unique_ptr<Transport> transport, const std::string& address, ClientOptions options,
-          RandomSource random = fill_from_system, HintFiles files = HintFiles::kOnDisk);
+          RandomSource random = fill_from_system, HintFiles files = HintFiles::kOnDisk,
+          Deadline::Clock clock = std::chrono::steady_clock::now);
+
+  // Of the call under way. What is asked of the session within one Deadline::Call is one call; else
+  // each function is.
+  Deadline& deadline() { return remote_.deadline(); }
 
   // Brings the hints up to the server's current epoch; with `verify`, checks every cached one
   // first.
@@ -86,6 +91,8 @@ class Session {
   Batch encrypt(std::span<const std::string> keys);
   void ask(Batch& batch);
   void open_hints();
+  // The time to move so many queries and their responses.
+  void allow_for(size_t count);
   std::vector<Batch> ask_all(std::span<const std::string> keys);
   std::vector<Answer> decode_all(std::vector<Batch> batches, size_t key_count);
 

@@ -11,9 +11,11 @@ SharedSession::Turn::Turn(SharedSession& shared, const std::stop_token& stop) : 
   const bool is_free = shared_.changed_.wait(lock, stop, [&] { return !shared_.is_taken_; });
   if (!is_free || stop.stop_requested()) throw Cancelled();
   shared_.take(stop);
+  call_.emplace(shared_.session_->deadline());
 }
 
 SharedSession::Turn::~Turn() {
+  call_.reset();
   shared_.prepared_count_ = shared_.session_->prepared_count();
   {
     const std::lock_guard lock(shared_.mutex_);

@@ -76,13 +76,14 @@ class SharedSession {
    public:
     Turn(SharedSession& shared, const std::stop_token& stop);
     // Of a session that was taken already, under the lock.
-    explicit Turn(SharedSession& shared) : shared_(shared) {}
+    explicit Turn(SharedSession& shared) : shared_(shared), call_(shared.session_->deadline()) {}
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
    private:
     SharedSession& shared_;
+    std::optional<Deadline::Call> call_;  // all of the turn is one
   };
 
   bool go_on(const ClientProgress& progress);

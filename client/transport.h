@@ -8,6 +8,10 @@
 #include <span>
 #include <string>
 
+#include <blindfuse/errors.h>
+
+#include "client/deadline.h"
+
 namespace blindfuse {
 
 inline constexpr uint64_t kProblemBytesMax = 65'536;
@@ -33,12 +37,26 @@ class BodyReceiver {
   virtual uint64_t bytes_max() const { return std::numeric_limits<uint64_t>::max(); }
 };
 
+// A connection that had served requests before closed under this one, before a byte of the answer.
+// Many servers close connections that are idle, so that another attempt is worth while, over
+// another connection.
+class KeptConnectionClosed : public ConnectionTrouble {
+ public:
+  using ConnectionTrouble::ConnectionTrouble;
+};
+
 // One server. One thread at a time. Paths begin with a slash and are relative to the server's
-// prefix. Both throw ConnectionTrouble when no whole answer came; any status is an answer. Neither
-// sends a request twice.
+// prefix. Both throw ConnectionTrouble when no whole answer came; any status is an answer.
+//
+// A GET may be sent twice, where the first met a KeptConnectionClosed. A POST never is: it throws
+// that. Whether the server read it cannot be known, and the next must be made with other secrets.
 class Transport {
  public:
   virtual ~Transport() = default;
+
+  // Requests have to be done by then: those of one call, or of one after another. It outlives the
+  // transport. A transport that was given none may have one of its own for each request.
+  void set_deadline(Deadline& deadline) { deadline_ = &deadline; }
 
   // Asks for the body from first_byte on: with a Range header, unless that is 0.
   virtual HttpReply get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) = 0;
@@ -49,6 +67,12 @@ class Transport {
 
   // With every request.
   virtual bool sends_api_key() const { return false; }
+
+ protected:
+  Deadline* deadline() const { return deadline_; }
+
+ private:
+  Deadline* deadline_ = nullptr;
 };
 
 }  // namespace blindfuse

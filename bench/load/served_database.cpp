@@ -28,7 +28,8 @@ std::string api_key_of(const Options& options) {
 }
 
 ServedDatabase::ServedDatabase(const Options& options, const std::string& api_key)
-    : remote_(transport_to(options, api_key), parse_url(options.url).text()),
+    : remote_(transport_to(options, api_key), parse_url(options.url).text(),
+              std::chrono::seconds(options.timeout_s)),
       hints_(database_folder(options.cache, remote_.address())) {}
 
 DatabaseDescription ServedDatabase::sync() {

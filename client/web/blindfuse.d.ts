@@ -32,6 +32,10 @@ export interface ConnectOptions {
   /** Queries to make ahead, on all processors up to four (one, in the mode 'packed'), while the client is idle, once it
    * has been asked for a key. Default: 1. */
   prepareAhead?: number;
+  /** The deadline of a method, and of connect(), in seconds, with all requests that it makes and repeats. It has a
+   * second more for each 32,000 bytes that it moves, as the database announces them: hints, queries and responses. In
+   * getMany every 64 keys have a deadline. Default: 60; 1 to 86400. */
+  timeoutSeconds?: number;
   /** A database whose hints take more is refused before anything is fetched. Default: 1 GiB. */
   hintBytesMax?: number;
   /** The same for one query or response. Default: 256 MiB. */
@@ -147,7 +151,7 @@ export class BlindfuseError extends Error {
 }
 /** A URL, an option, or a key is not what it should be; or a database needs more than the limits allow. */
 export class BadInputError extends BlindfuseError {}
-/** No server answered, the connection broke, or the client's own files do not load. */
+/** No server answered, the connection broke, the call took too long, or the client's own files do not load. */
 export class ConnectionError extends BlindfuseError {}
 /** What answered is no blindfuse server, a newer one, or one that breaks the protocol. */
 export class ProtocolError extends BlindfuseError {}

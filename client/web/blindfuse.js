@@ -20,6 +20,7 @@ const defaults = {
   mode: '',
   storage: 'persistent',
   prepareAhead: 1,
+  timeoutSeconds: 60,
   hintBytesMax: 1024 * MiB,
   transferBytesMax: 256 * MiB,
   signal: null,
@@ -27,7 +28,8 @@ const defaults = {
 
 // What the numbers of the options may be. Hints lie in the browser's memory, beside the module's; the module's own ends
 // at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
-const bounds = {prepareAhead: 1000, hintBytesMax: 3 * 1024 * MiB, transferBytesMax: 512 * MiB};
+const bounds = {prepareAhead: 1000, timeoutSeconds: 86_400, hintBytesMax: 3 * 1024 * MiB, transferBytesMax: 512 * MiB};
+const least = {timeoutSeconds: 1};
 
 function checkedOptions(given) {
   for (const name of Object.keys(given)) {
@@ -47,8 +49,9 @@ function checkedOptions(given) {
   if (!['', 'hint', 'packed'].includes(options.mode)) wrong('mode', "'hint' or 'packed'");
   if (options.storage !== 'persistent' && options.storage !== 'memory') wrong('storage', "'persistent' or 'memory'");
   for (const [name, max] of Object.entries(bounds)) {
-    if (!Number.isInteger(options[name]) || options[name] < 0 || options[name] > max) {
-      wrong(name, `a whole number from 0 to ${max}`);
+    const min = least[name] ?? 0;
+    if (!Number.isInteger(options[name]) || options[name] < min || options[name] > max) {
+      wrong(name, `a whole number from ${min} to ${max}`);
     }
   }
   return options;
@@ -268,11 +271,11 @@ class Client {
   }
 
   #connect() {
-    const {apiKey, mode, storage, prepareAhead, hintBytesMax, transferBytesMax} = this.#options;
+    const {apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax} = this.#options;
     const connection = new Connection((news) => this.#hear(news));
     this.#connection = connection;
     this.#connected = connection.request(
-      {op: 'connect', url: this.#url, apiKey, mode, storage, prepareAhead, hintBytesMax, transferBytesMax});
+      {op: 'connect', url: this.#url, apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax});
     // Whoever asks next tries anew.
     this.#connected.catch((error) => connection.end(error));
   }

@@ -3,12 +3,12 @@
 import createCore from './blindfuse_core.js';
 
 // By bytes, not by stream: a static server may not know the type of .wasm. Throws as callCore() does when they do not
-// come.
-export async function compileCore() {
+// come, all within timeoutMs.
+export async function compileCore(timeoutMs) {
   const url = new URL('./blindfuse_core.wasm', import.meta.url);
   let bytes;
   try {
-    const response = await fetch(url, {credentials: 'same-origin'});
+    const response = await fetch(url, {credentials: 'same-origin', signal: AbortSignal.timeout(timeoutMs)});
     if (!response.ok) throw new Error(`status ${response.status}`);
     bytes = await response.arrayBuffer();
   } catch (error) {

@@ -13,7 +13,7 @@ export class BlindfuseError extends Error {
 
 // A URL, an option, or a key is not what it should be.
 export class BadInputError extends BlindfuseError {}
-// No server answered, the connection broke, or the client's own files do not load.
+// No server answered, the connection broke, the call took too long, or the client's own files do not load.
 export class ConnectionError extends BlindfuseError {}
 // What answered is no blindfuse server, one from the future, or one that breaks the protocol.
 export class ProtocolError extends BlindfuseError {}

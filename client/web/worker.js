@@ -106,8 +106,8 @@ function values(reply) {
 const mayDependOnKeys = (error) => ['storage', 'machine'].includes(reportOf(error).code) && !isDead;
 
 const operations = {
-  async connect({url, apiKey, mode, storage, prepareAhead, hintBytesMax, transferBytesMax}) {
-    const module = await compileCore();
+  async connect({url, apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax}) {
+    const module = await compileCore(timeoutSeconds * 1000);
     core = await startCore(module, {
       exchange,
       progress(stage, done, total) {
@@ -122,7 +122,7 @@ const operations = {
       core.FS.writeFile(whole, bytes, {canOwn: true});
     });
     wantedAhead = prepareAhead;
-    const reply = call({op: 'connect', url, apiKey, mode, folder, hintBytesMax, transferBytesMax});
+    const reply = call({op: 'connect', url, apiKey, mode, folder, timeoutSeconds, hintBytesMax, transferBytesMax});
     preparer = new Preparer(core, module, (done, total) =>
       tell('preparing-queries', Math.round((done / total) * info.rowCount), info.rowCount));
     if (info?.mode === 'hint') preparer.addHelpers();

@@ -4,7 +4,7 @@ import {connect, BlindfuseError, type Answer, type Client, type DatabaseInfo, ty
 export async function use(signal: AbortSignal): Promise<void> {
   const words: Client = await connect('https://words.example', {
     onProgress: ({stage, done, total}: Progress) => console.log(stage, done / total),
-    storage: 'memory', prepareAhead: 2, apiKey: 'key', signal,
+    storage: 'memory', prepareAhead: 2, timeoutSeconds: 20, apiKey: 'key', signal,
   });
   const info: DatabaseInfo = words.info;
   const bytes: Uint8Array | null = await words.get('serendipity');

@@ -38,10 +38,10 @@ class SharedSession;
 // namespace; where the kernel has no MADV_WIPEONFORK (before Linux 4.14), for those of fork().
 //
 // Every call may be stopped, from another thread, through its stop token: it throws Cancelled
-// within a fraction of a second (but for finding and connecting to the server: that takes as long
-// as the system's name service, and 20 s for each of its addresses), and the client can be used
-// again, as after any error (blindfuse/errors.h). What other threads asked for in the same request
-// is asked for anew.
+// within a fraction of a second (except while the system's name service looks for the server), and
+// the client can be used again, as after any error (blindfuse/errors.h). What other threads asked
+// for in the same request is asked for anew. By itself a call ends at its deadline
+// (HttpOptions::timeout), with ConnectionTrouble.
 class BLINDFUSE_API Client {
  public:
   // Checks that the server answers with a manifest. Throws BadInput for a malformed URL, and what

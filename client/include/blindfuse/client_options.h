@@ -15,9 +15,14 @@ namespace blindfuse {
 inline constexpr size_t kQueriesPerRequest = 16;
 
 struct HttpOptions {
-  std::chrono::seconds timeout{300};  // for any one read or write; a server may compute for long
-  std::string ca_file;                // trusted certificates (PEM); empty: the system's
-  std::string api_key;                // sent with every request, unless empty
+  // The deadline of a call, from its beginning to its end, with all requests that it makes and
+  // repeats. The call has a second more for each 32,000 bytes that it moves, as the manifest and
+  // the table announce them: the hints that it downloads, its queries and their responses. What the
+  // client computes does not count. No silence of the server may be longer than this. Calls of
+  // several threads take turns, and the deadline of each begins with its turn.
+  std::chrono::seconds timeout{60};
+  std::string ca_file;  // trusted certificates (PEM); empty: the system's
+  std::string api_key;  // sent with every request, unless empty
 };
 
 struct ClientOptions {

@@ -4,7 +4,7 @@
 //     ProtocolViolation    what answers is no blindfuse server, or breaks the protocol
 //     AlteredCache         a downloaded hint is missing or altered
 //   EngineTrouble          memory, a disk
-//     ConnectionTrouble    no server answers, or the connection broke
+//     ConnectionTrouble    no server answers, the connection broke, or the call took too long
 //     ServerRefusal        the server answers with an error
 //       EpochGone, ServerBusy
 //   Cancelled              as the caller asked
@@ -19,7 +19,7 @@
 
 namespace blindfuse {
 
-// No server answered, or the connection broke.
+// No server answered, the connection broke, or the deadline of the call has passed.
 class BLINDFUSE_API ConnectionTrouble : public EngineTrouble {
  public:
   using EngineTrouble::EngineTrouble;

@@ -4,7 +4,7 @@
 //   blindfuse_reply(), JSON, and blindfuse_bytes(), the bytes that it speaks of, until
 //   blindfuse_forget(), which wipes both. Requests, by "op":
 //
-//   connect    url, apiKey, mode, folder, hintBytesMax, transferBytesMax
+//   connect    url, apiKey, mode, folder, timeoutSeconds, hintBytesMax, transferBytesMax
 //   sync       verify
 //   checkKeys  keys (the length of each; their bytes are `keys`): fails when one can be no key
 //   lookUp     keys, inspect
@@ -144,6 +144,7 @@ class Core {
     options.cache_folder = request.at("folder").get<std::string>();
     options.thread_count = 1;
     options.mode = request.at("mode").get<std::string>();
+    options.http.timeout = std::chrono::seconds(request.at("timeoutSeconds").get<int64_t>());
     options.hint_bytes_max = request.at("hintBytesMax");
     options.transfer_bytes_max = request.at("transferBytesMax");
     options.progress = [this](const ClientProgress& progress) {

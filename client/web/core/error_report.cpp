@@ -14,13 +14,14 @@ namespace {
 using nlohmann::json;
 
 // Cures of the native client, and ours.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kCures = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kCures = {{
     {"name the file of yours with --api-key-file", "give yours to connect() as apiKey"},
     {"fetch all of them again with: blindfuse-client sync --verify URL",
      "fetch all of them again with sync({verify: true})"},
     {"(--hint-bytes-max)", "(connect's hintBytesMax)"},
     {"(--mode)", "(connect's mode)"},
     {"(--transfer-bytes-max)", "(connect's transferBytesMax)"},
+    {"with --timeout", "with connect's timeoutSeconds"},
     {"make a new client", "connect again, or reload the page"},
     {"make room, or name another folder with --cache", "make room"},
     {"this program knows", "reload the page, or have its site updated; this client knows"},

@@ -10,13 +10,15 @@
 // clang-format off
 EM_JS(int, blindfuse_host_exchange,
       (const char* method, const char* url, const char* range, const char* api_key,
-       const uint8_t* body, size_t size, double body_bytes_max, double problem_bytes_max), {
+       const uint8_t* body, size_t size, double body_bytes_max, double problem_bytes_max,
+       double timeout_ms), {
   const reply = Module["exchange"]({
     method: UTF8ToString(method),
     url: UTF8ToString(url),
     range: UTF8ToString(range),
     apiKey: UTF8ToString(api_key),
-    body: size ? HEAPU8.subarray(body >>> 0, (body >>> 0) + size).slice() : null
+    body: size ? HEAPU8.subarray(body >>> 0, (body >>> 0) + size).slice() : null,
+    timeoutMs: timeout_ms
   });
   const came = reply.body || new Uint8Array(0);
   const succeeded = reply.status === 200 || reply.status === 206;
@@ -62,7 +64,7 @@ ExchangeReply exchange(const ExchangeRequest& request) {
   reply.status = blindfuse_host_exchange(
       request.method.c_str(), request.url.c_str(), request.range.c_str(), request.api_key.c_str(),
       request.body.data(), request.body.size(), static_cast<double>(request.body_bytes_max),
-      static_cast<double>(request.problem_bytes_max));
+      static_cast<double>(request.problem_bytes_max), static_cast<double>(request.timeout.count()));
   reply.body_bytes = static_cast<uint64_t>(blindfuse_host_reply_bytes());
   reply.error = take_part<std::string>(0);
   reply.content_type = take_part<std::string>(1);

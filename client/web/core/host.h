@@ -4,6 +4,7 @@
 
 #include <blindfuse/progress.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,13 +20,14 @@ struct ExchangeRequest {
   std::string api_key;
   std::span<const uint8_t> body;  // of a POST
   // No more is copied of what comes:
-  uint64_t body_bytes_max = 0;     // of a success
-  uint64_t problem_bytes_max = 0;  // of anything else
+  uint64_t body_bytes_max = 0;           // of a success
+  uint64_t problem_bytes_max = 0;        // of anything else
+  std::chrono::milliseconds timeout{1};  // for all of it, at least 1
 };
 
 struct ExchangeReply {
   int status = 0;     // 0: no whole answer came
-  std::string error;  // what the browser says of that
+  std::string error;  // what the browser says of that; "TimeoutError" when that was why
   std::string content_type;
   std::string retry_after;
   std::string content_range;

@@ -41,13 +41,24 @@ HttpReply head_of(const ExchangeReply& reply) {
 
 }  // namespace
 
-ExchangeReply WebTransport::send(ExchangeRequest request, const BodyReceiver& receiver) const {
+ExchangeReply WebTransport::send(ExchangeRequest request, const BodyReceiver& receiver,
+                                 uint64_t bytes) const {
+  deadline()->check(base_);
+  const bool is_last = deadline()->left_for(bytes) == deadline()->left();
+  request.timeout = std::max(std::chrono::milliseconds(1), deadline()->left_for(bytes));
   request.url = base_ + request.url;
   request.api_key = api_key_;
   request.body_bytes_max = receiver.bytes_max();
   request.problem_bytes_max = kProblemBytesMax;
   ExchangeReply reply = exchange(request);
   if (reply.status != 0) return reply;
+  if (reply.error == "TimeoutError") {
+    if (is_last) throw ConnectionTrouble(deadline()->trouble(base_));
+    throw ConnectionTrouble(base_ + " took longer than " +
+                            std::to_string(request.timeout.count() / 1000) +
+                            " s for one of its answers; try again later, or allow more with "
+                            "--timeout");
+  }
   throw ConnectionTrouble("no answer from " + base_ + " (" + reply.error +
                           "): check the address, that this device is online, that the server runs,"
                           " and that it lets pages of this origin ask (blindfuse serve"
@@ -76,7 +87,8 @@ HttpReply WebTransport::get(const std::string& path, uint64_t first_byte, BodyRe
   if (path.find("/hint?") != std::string::npos) return get_in_pieces(path, first_byte, receiver);
   const std::string range = first_byte > 0 ? "bytes=" + std::to_string(first_byte) + "-" : "";
   const ExchangeReply reply =
-      send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}}, receiver);
+      send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}}, receiver,
+           receiver.bytes_max());
   HttpReply head = hand_over(reply, receiver);
   if (path == "/v1/database" && reply.status == 200) {
     last_.manifest.assign(reply.body.begin(), reply.body.end());
@@ -89,9 +101,10 @@ HttpReply WebTransport::get_in_pieces(const std::string& path, uint64_t first_by
   for (uint64_t at = first_byte;;) {
     const std::string range =
         "bytes=" + std::to_string(at) + "-" + std::to_string(at + kPieceBytes - 1);
-    const ExchangeReply reply =
-        send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}}, receiver);
     const bool is_first = at == first_byte;
+    const ExchangeReply reply =
+        send({.method = "GET", .url = path, .range = range, .api_key = "", .body = {}}, receiver,
+             is_first ? receiver.bytes_max() : kPieceBytes);
     if (reply.status != 206) {
       // A server that knows no ranges sends all at once.
       if (is_first) return hand_over(reply, receiver);
@@ -114,7 +127,8 @@ HttpReply WebTransport::get_in_pieces(const std::string& path, uint64_t first_by
 HttpReply WebTransport::post(const std::string& path, std::span<const uint8_t> body,
                              BodyReceiver& receiver) {
   const ExchangeReply reply =
-      send({.method = "POST", .url = path, .range = "", .api_key = "", .body = body}, receiver);
+      send({.method = "POST", .url = path, .range = "", .api_key = "", .body = body}, receiver,
+           body.size() + receiver.bytes_max());
   if (last_.keep_bodies) {
     last_.query.assign(body.begin(), body.end());
     last_.response = reply.body;

@@ -20,7 +20,8 @@ struct LastExchange {
 };
 
 // A browser hands over an answer when all of it has come, so hints are asked for in pieces: that is
-// what progress can be told of, and what an interruption costs.
+// what progress can be told of, and what an interruption costs. Nothing but the time of a whole
+// request can be bounded.
 class WebTransport : public Transport {
  public:
   // `last` outlives the transport.
@@ -33,7 +34,8 @@ class WebTransport : public Transport {
   bool sends_api_key() const override { return !api_key_.empty(); }
 
  private:
-  ExchangeReply send(ExchangeRequest request, const BodyReceiver& receiver) const;
+  // `bytes` are those that the request can move, which it has the time for.
+  ExchangeReply send(ExchangeRequest request, const BodyReceiver& receiver, uint64_t bytes) const;
   HttpReply hand_over(const ExchangeReply& reply, BodyReceiver& receiver) const;
   void receive(const ExchangeReply& reply, BodyReceiver& receiver) const;
   HttpReply get_in_pieces(const std::string& path, uint64_t first_byte, BodyReceiver& receiver);

@@ -265,7 +265,7 @@ def connect(
     cache: str | os.PathLike[str] | None = None,
     threads: int = 0,
     prepare: int = 1,
-    timeout: float = 300,
+    timeout: float = 60,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
     mode: str | None = None,
@@ -279,7 +279,8 @@ def connect(
     cache: folder for hints, shared with other clients (default: $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse)
     threads: to prepare queries with; 0 is one a processor; in the mode "packed" it is one
     prepare: queries made in one pass when none are left
-    timeout: seconds in which something has to come from the server
+    timeout: the deadline of a call in seconds, with all requests that it makes and repeats; it has one more for each
+        32,000 bytes that it moves, as the database announces them
     ca_file: certificates (PEM) to trust for https instead of the system's
     api_key: what the server asks for, if it does
     mode: "hint" or "packed": a database in another mode, whose secrecy rests on something else, is refused
@@ -298,7 +299,7 @@ async def aconnect(
     cache: str | os.PathLike[str] | None = None,
     threads: int = 0,
     prepare: int = 1,
-    timeout: float = 300,
+    timeout: float = 60,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
     mode: str | None = None,

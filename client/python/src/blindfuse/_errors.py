@@ -24,7 +24,7 @@ class MachineError(BlindfuseError):
 
 
 class ConnectionTroubleError(BlindfuseError, ConnectionError):
-    """No server answers, or the connection broke."""
+    """No server answers, the connection broke, or the call took too long."""
 
 
 class ServerRefusedError(BlindfuseError):
@@ -64,6 +64,7 @@ _CURES = {
     "with --ca-file": "with ca_file=",
     "--hint-bytes-max": "hint_bytes_max=",
     "(--mode)": "(mode=)",
+    "with --timeout": "with timeout=",
     "--transfer-bytes-max": "transfer_bytes_max=",
 }
 

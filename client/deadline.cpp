@@ -1,0 +1,60 @@
+#include "client/deadline.h"
+
+#include <blindfuse/errors.h>
+
+#include <algorithm>
+
+namespace blindfuse {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Far from where the clock overflows.
+constexpr milliseconds kAllowedMax = std::chrono::hours(24 * 365);
+constexpr uint64_t kBytesMax =
+    static_cast<uint64_t>(kAllowedMax.count()) / 1000 * kBytesPerSecondMin;
+
+milliseconds time_for(uint64_t bytes) {
+  return milliseconds(std::min(bytes, kBytesMax) * 1000 / kBytesPerSecondMin);
+}
+
+}  // namespace
+
+Deadline::Call::Call(Deadline& deadline) : deadline_(deadline) {
+  if (deadline_.depth_++ > 0) return;
+  deadline_.bytes_ = 0;
+  deadline_.allowed_ = milliseconds(0);
+  deadline_.end_ = deadline_.now() + deadline_.timeout_;
+}
+
+void Deadline::allow(uint64_t bytes) {
+  bytes_ += std::min(bytes, kBytesMax - bytes_);
+  const milliseconds allowed = time_for(bytes_);
+  end_ += allowed - allowed_;
+  allowed_ = allowed;
+}
+
+milliseconds Deadline::left() const {
+  return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(end_ - now()));
+}
+
+milliseconds Deadline::left_for(uint64_t bytes) const {
+  return std::min<milliseconds>(left(), timeout_ + time_for(bytes));
+}
+
+void Deadline::check(const std::string& address) const {
+  if (is_over()) throw ConnectionTrouble(trouble(address));
+}
+
+std::string Deadline::trouble(const std::string& address) const {
+  const auto whole = timeout_ + std::chrono::ceil<std::chrono::seconds>(allowed_);
+  std::string text =
+      "the call to " + address + " was not done in " + std::to_string(whole.count()) + " s";
+  if (bytes_ > 0) {
+    text += " (" + std::to_string(timeout_.count()) + " s, and " + std::to_string(bytes_) +
+            " bytes at " + std::to_string(kBytesPerSecondMin / 1000) + " kB/s)";
+  }
+  return text + "; allow more with --timeout";
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,48 @@
+#include "client/patience.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+namespace blindfuse {
+
+using std::chrono::milliseconds;
+
+void Patience::begin(const Deadline& deadline) {
+  deadline_ = &deadline;
+  asked_ = deadline.now();
+  gave_up_ = GaveUp::kNot;
+}
+
+bool Patience::may_go_on() {
+  if (gave_up_ != GaveUp::kNot) return false;
+  if (deadline_->is_over()) {
+    gave_up_ = GaveUp::kCallOver;
+    return false;
+  }
+  const auto now = this->now();
+  if (now - asked_ < milliseconds(kWaitSliceMs)) return true;
+  asked_ = now;
+  if (keep_waiting_ && !keep_waiting_()) gave_up_ = GaveUp::kStopped;
+  return gave_up_ == GaveUp::kNot;
+}
+
+bool Patience::wait(int socket, short events, Deadline::TimePoint until, GaveUp late) {
+  pollfd polled = {socket, events, 0};
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(std::min(until, deadline_->end()) - now());
+    const auto slice = std::clamp(left, milliseconds(0), milliseconds(kWaitSliceMs));
+    const int ready = poll(&polled, 1, static_cast<int>(slice.count()));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+    if (!may_go_on()) return false;
+    if (now() >= until) {
+      gave_up_ = late;
+      return false;
+    }
+  }
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,165 @@
+// Servers that keep a client waiting, by a clock that they move themselves.
+#include <blindfuse/errors.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <future>
+
+#include "client/bounded_http.h"
+#include "client/http_transport.h"
+#include "tests/client/hand_clock.h"
+#include "tests/client/raw_server.h"
+
+namespace blindfuse {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+struct AnyBody : BodyReceiver {
+  void begin(int, std::optional<uint64_t>) override {}
+  void receive(std::span<const uint8_t>) override {}
+};
+
+class HttpDeadlineTest : public testing::Test {
+ protected:
+  HandClock clock_;
+
+  // Until the client closes.
+  void let_time_pass(int connection) {
+    pollfd closed = {connection, POLLRDHUP, 0};
+    while (poll(&closed, 1, 1) == 0) clock_.advance(milliseconds(500));
+  }
+  // One byte every half second, a few hundred of them.
+  void drip(int connection, char byte) {
+    for (int i = 0; i < 300; ++i) {
+      clock_.advance(milliseconds(500));
+      if (!send_all(connection, std::string_view(&byte, 1))) return;
+    }
+    let_time_pass(connection);
+  }
+
+  // What a request within a call of so long throws, as text.
+  std::string failure(const std::string& url, seconds timeout,
+                      const std::vector<uint8_t>& body = {}) {
+    HttpTransport transport(parse_url(url), HttpOptions());
+    Deadline deadline(timeout, clock_.clock());
+    transport.set_deadline(deadline);
+    AnyBody receiver;
+    try {
+      body.empty() ? transport.get("/x", 0, receiver) : transport.post("/x", body, receiver);
+    } catch (const ConnectionTrouble& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+};
+
+TEST_F(HttpDeadlineTest, ABodyThatDripsEndsWithTheCall) {
+  const RawServer server([this](int connection) {
+    read_head(connection);
+    send_all(connection, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+    drip(connection, 'x');
+  });
+  EXPECT_EQ(failure(server.url(), seconds(60)), "the call to " + server.url() +
+                                                    " was not done in 60 s; allow more with "
+                                                    "--timeout");
+}
+
+TEST_F(HttpDeadlineTest, AnErrorThatDripsEndsWithTheCall) {
+  const RawServer server([this](int connection) {
+    read_head(connection);
+    send_all(connection, "HTTP/1.1 500 Oh\r\nContent-Length: 60000\r\n\r\n");
+    drip(connection, 'x');
+  });
+  EXPECT_THAT(failure(server.url(), seconds(60)), HasSubstr("was not done in 60 s"));
+}
+
+TEST_F(HttpDeadlineTest, AHeadThatDripsHasADeadlineOfItsOwn) {
+  const RawServer server([this](int connection) {
+    read_head(connection);
+    send_all(connection, "HTTP/1.1 200 OK\r\nX: ");
+    drip(connection, 'y');
+  });
+  EXPECT_THAT(failure(server.url(), hours(1)),
+              AllOf(HasSubstr("the head of an answer from " + server.url()),
+                    HasSubstr("not whole in 20 s; try again later")));
+}
+
+TEST_F(HttpDeadlineTest, AHeadMayBeginLate) {
+  // As long as the engine computes.
+  const RawServer server([this](int connection) {
+    read_head(connection);
+    clock_.advance(kHeadTimeout + seconds(20));
+    send_all(connection, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    read_all(connection);
+  });
+  EXPECT_EQ(failure(server.url(), seconds(60)), "nothing was thrown");
+}
+
+TEST_F(HttpDeadlineTest, AServerThatSaysNothingIsGivenUpWithTheCall) {
+  const RawServer server([this](int connection) {
+    read_head(connection);
+    let_time_pass(connection);
+  });
+  EXPECT_THAT(failure(server.url(), seconds(60)), HasSubstr("was not done in 60 s"));
+}
+
+TEST_F(HttpDeadlineTest, ASilenceWithinALongCallIsGivenUp) {
+  const RawServer server([this](int connection) {
+    read_head(connection);
+    let_time_pass(connection);
+  });
+  EXPECT_THAT(failure(server.url(), hours(1)),
+              AllOf(HasSubstr("nothing came for 60 s from " + server.url()),
+                    HasSubstr("wait longer with --timeout")));
+}
+
+TEST_F(HttpDeadlineTest, AQueryThatIsNotReadEndsWithTheCall) {
+  std::promise<void> given_up;
+  const RawServer server([&](int connection) {
+    read_head(connection);
+    clock_.advance(seconds(60));
+    given_up.get_future().wait();
+  });
+  EXPECT_THAT(failure(server.url(), seconds(60), std::vector<uint8_t>(64 << 20)),
+              HasSubstr("was not done in 60 s"));
+  given_up.set_value();
+}
+
+TEST_F(HttpDeadlineTest, AHandshakeThatDripsEndsWithTheCall) {
+  const RawServer server([this](int connection) {
+    send_all(connection, std::string_view("\x16\x03\x03\x40\x00", 5));
+    drip(connection, '\x02');
+  });
+  EXPECT_THAT(failure(server.https_url(), seconds(10)), HasSubstr("was not done in 10 s"));
+}
+
+TEST_F(HttpDeadlineTest, AHandshakeThatDripsHasADeadlineOfItsOwn) {
+  const RawServer server([this](int connection) {
+    send_all(connection, std::string_view("\x16\x03\x03\x40\x00", 5));
+    drip(connection, '\x02');
+  });
+  EXPECT_THAT(failure(server.https_url(), hours(1)),
+              AllOf(HasSubstr("no TLS connection to " + server.https_url()),
+                    Not(HasSubstr("was not done"))));
+}
+
+TEST_F(HttpDeadlineTest, ACallThatIsOverConnectsToNoServer) {
+  const RawServer server([](int) { ADD_FAILURE() << "it connected"; });
+  HttpTransport transport(parse_url(server.url()), HttpOptions());
+  Deadline deadline(seconds(60), clock_.clock());
+  transport.set_deadline(deadline);
+  const Deadline::Call call(deadline);
+  clock_.advance(seconds(60));
+  AnyBody receiver;
+  EXPECT_THROW(transport.get("/x", 0, receiver), ConnectionTrouble);
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,230 @@
+// Connections that outlive a request, and servers that do not keep them.
+#include <blindfuse/errors.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/err.h>
+
+#include <set>
+
+#include "client/http_transport.h"
+#include "tests/client/http_fake_server.h"
+#include "tests/client/raw_server.h"
+#include "tests/client/scratch_folder.h"
+#include "tests/client/self_signed.h"
+
+namespace blindfuse {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct TextBody : BodyReceiver {
+  std::string text;
+  void begin(int, std::optional<uint64_t>) override {}
+  void receive(std::span<const uint8_t> bytes) override {
+    text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+};
+
+// The body of what comes.
+std::string get(HttpTransport& transport) {
+  TextBody body;
+  EXPECT_EQ(transport.get("/x", 0, body).status, 200);
+  return body.text;
+}
+
+void post(HttpTransport& transport) {
+  TextBody body;
+  transport.post("/x", std::vector<uint8_t>(4, 'q'), body);
+}
+
+std::string answer(const std::string& headers, const std::string& body = "hi") {
+  return "HTTP/1.1 200 OK\r\n" + headers + "Content-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+// Answers so many requests of each connection, and closes it when it has read one more.
+class ClosingServer {
+ public:
+  explicit ClosingServer(std::vector<int> answered, std::string answer = blindfuse::answer(""))
+      : answered_(std::move(answered)),
+        answer_(std::move(answer)),
+        server_([this](int connection) { serve(connection); }) {}
+
+  std::string url() const { return server_.url(); }
+  // The methods of the requests that each connection brought.
+  std::vector<std::string> seen() {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
+ private:
+  void serve(int connection) {
+    size_t index = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      index = seen_.size();
+      seen_.emplace_back();
+    }
+    const int answers = index < answered_.size() ? answered_[index] : 1000;
+    for (int i = 0;; ++i) {
+      const std::string head = read_head(connection);
+      if (head.empty()) return;
+      if (head.starts_with("POST")) {
+        char body[4];
+        EXPECT_EQ(recv(connection, body, sizeof body, MSG_WAITALL), 4);
+      }
+      {
+        const std::lock_guard lock(mutex_);
+        seen_[index] += head[0];
+      }
+      if (i == answers || !send_all(connection, answer_)) return;
+    }
+  }
+
+  const std::vector<int> answered_;
+  const std::string answer_;
+  std::mutex mutex_;
+  std::vector<std::string> seen_;
+  RawServer server_;
+};
+
+TEST(KeptConnectionTest, OneThatClosesUnderAGetIsOpenedAgainOnce) {
+  ClosingServer server({1});
+  HttpTransport transport(parse_url(server.url()), HttpOptions());
+  EXPECT_EQ(get(transport), "hi");
+  EXPECT_EQ(get(transport), "hi");
+  EXPECT_EQ(get(transport), "hi");
+  EXPECT_THAT(server.seen(), ElementsAre("GG", "GG"));
+}
+
+TEST(KeptConnectionTest, AServerThatAnswersNothingMoreIsAnErrorAfterThat) {
+  ClosingServer server({1, 0, 0});
+  HttpTransport transport(parse_url(server.url()), HttpOptions());
+  EXPECT_EQ(get(transport), "hi");
+  TextBody body;
+  EXPECT_THROW(transport.get("/x", 0, body), ConnectionTrouble);
+  EXPECT_THAT(server.seen(), ElementsAre("GG", "G"));
+  EXPECT_THROW(transport.get("/x", 0, body), ConnectionTrouble);
+  EXPECT_THAT(server.seen(), ElementsAre("GG", "G", "G"));
+}
+
+TEST(KeptConnectionTest, AQueryIsNotSentAgain) {
+  ClosingServer server({1});
+  HttpTransport transport(parse_url(server.url()), HttpOptions());
+  EXPECT_EQ(get(transport), "hi");
+  EXPECT_THROW(post(transport), KeptConnectionClosed);
+  EXPECT_THAT(server.seen(), ElementsAre("GP"));
+  EXPECT_NO_THROW(post(transport));
+  EXPECT_THAT(server.seen(), ElementsAre("GP", "P"));
+}
+
+TEST(KeptConnectionTest, AQueryOverANewConnectionIsNotWorthAnother) {
+  ClosingServer server({0});
+  HttpTransport transport(parse_url(server.url()), HttpOptions());
+  try {
+    post(transport);
+    FAIL();
+  } catch (const KeptConnectionClosed&) {
+    FAIL();
+  } catch (const ConnectionTrouble& trouble) {
+    EXPECT_THAT(trouble.what(), HasSubstr("no HTTP answer came"));
+  }
+}
+
+TEST(KeptConnectionTest, OneThatBreaksWithinAnAnswerIsAnError) {
+  const RawServer server([](int connection) {
+    read_head(connection);
+    send_all(connection, answer(""));
+    read_head(connection);
+    send_all(connection, "HTTP/1.1 200 OK\r\nContent-Le");
+  });
+  HttpTransport transport(parse_url(server.url()), HttpOptions());
+  EXPECT_EQ(get(transport), "hi");
+  TextBody body;
+  EXPECT_THROW(transport.get("/x", 0, body), ConnectionTrouble);
+}
+
+TEST(KeptConnectionTest, AServerThatSaysThatItClosesIsTakenAtItsWord) {
+  for (const char* header :
+       {"Connection: close\r\n", "Connection: Close\r\n", "connection: keep-alive,\tCLOSE\r\n",
+        "Connection: keep-alive\r\nConnection: close\r\n"}) {
+    ClosingServer server({}, answer(header));
+    HttpTransport transport(parse_url(server.url()), HttpOptions());
+    get(transport);
+    EXPECT_NO_THROW(post(transport)) << header;
+    EXPECT_THAT(server.seen(), ElementsAre("G", "P")) << header;
+  }
+  for (const char* header : {"", "Connection: closed\r\n", "Connection: keep-alive\r\n"}) {
+    ClosingServer server({}, answer(header));
+    HttpTransport transport(parse_url(server.url()), HttpOptions());
+    get(transport);
+    post(transport);
+    EXPECT_THAT(server.seen(), ElementsAre("GP")) << header;
+  }
+}
+
+TEST(KeptConnectionTest, BytesWithoutARequestAreNotAnAnswer) {
+  const std::string two = answer("", "hi") + answer("", "not asked for");
+  ClosingServer server({}, two);
+  HttpTransport transport(parse_url(server.url()), HttpOptions());
+  EXPECT_EQ(get(transport), "hi");
+  EXPECT_EQ(get(transport), "hi");
+  EXPECT_THAT(server.seen(), ElementsAre("G", "G"));
+}
+
+TEST(KeptConnectionTest, AnAnswerWithoutABodyHasItsStatus) {
+  ClosingServer server({}, "HTTP/1.1 204 No Content\r\nRetry-After: 7\r\n\r\n");
+  HttpTransport transport(parse_url(server.url()), HttpOptions());
+  TextBody body;
+  const HttpReply reply = transport.get("/x", 0, body);
+  EXPECT_EQ(reply.status, 204);
+  EXPECT_EQ(reply.retry_after_s, 7u);
+}
+
+class KeptTlsConnectionTest : public testing::Test {
+ protected:
+  KeptTlsConnectionTest() {
+    certificate_.write(ca_file());
+    auto http = std::make_unique<httplib::SSLServer>(certificate_.certificate, certificate_.key);
+    http->set_keep_alive_max_count(100);
+    http->set_pre_routing_handler([this](const httplib::Request& request, httplib::Response&) {
+      ports_.insert(request.remote_port);
+      return httplib::Server::HandlerResponse::Unhandled;
+    });
+    server_.emplace(fake_, "", std::move(http));
+    HttpOptions options;
+    options.ca_file = ca_file();
+    transport_.emplace(parse_url("https://127.0.0.1:" + std::to_string(server_->port())), options);
+  }
+  std::string ca_file() const { return scratch_.path() / "ca.pem"; }
+
+  int status_of_get() {
+    TextBody body;
+    return transport_->get("/v1/database", 0, body).status;
+  }
+
+  ScratchFolder scratch_;
+  const SelfSigned certificate_;
+  FakeServer fake_{ServedDatabase::with_noise(1, 1, 0)};
+  std::set<int> ports_;
+  std::optional<HttpFakeServer> server_;
+  std::optional<HttpTransport> transport_;
+};
+
+TEST_F(KeptTlsConnectionTest, OneServesManyRequests) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(status_of_get(), 200);
+  EXPECT_EQ(ports_.size(), 1u);
+}
+
+TEST_F(KeptTlsConnectionTest, ErrorsThatTheProgramLeftInOpensslsQueueAreNotTheConnections) {
+  for (int i = 0; i < 3; ++i) {
+    ERR_raise(ERR_LIB_USER, 1);
+    EXPECT_EQ(status_of_get(), 200);
+  }
+  EXPECT_EQ(ports_.size(), 1u);
+  ERR_clear_error();
+}
+
+}  // namespace
+}  // namespace blindfuse

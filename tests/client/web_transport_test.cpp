@@ -1,0 +1,170 @@
+// The browser client's transport, compiled here, with a stand-in for the browser's requests.
+#include "client/web/core/web_transport.h"
+
+#include <blindfuse/errors.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/database_description.h"
+#include "client/hint_download.h"
+#include "tests/client/fake_server.h"
+#include "tests/client/hand_clock.h"
+#include "tests/client/scratch_folder.h"
+
+namespace blindfuse::web {
+namespace {
+
+std::function<ExchangeReply(const ExchangeRequest&)> browser;
+
+}  // namespace
+
+ExchangeReply exchange(const ExchangeRequest& request) { return browser(request); }
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class WebTransportTest : public testing::Test {
+ protected:
+  ~WebTransportTest() override { browser = nullptr; }
+
+  // What the fake server answers, as a browser hands it over.
+  ExchangeReply answer(const ExchangeRequest& request) {
+    struct Collector : BodyReceiver {
+      ExchangeReply reply;
+      void begin(int status, std::optional<uint64_t>) override { reply.status = status; }
+      void receive(std::span<const uint8_t> bytes) override {
+        reply.body.insert(reply.body.end(), bytes.begin(), bytes.end());
+      }
+    } got;
+    const uint64_t first = request.range.empty() ? 0 : std::stoull(request.range.substr(6));
+    server_.ignore_ranges = true;
+    server_.answer({.method = request.method,
+                    .path = request.url.substr(std::string("http://test").size()),
+                    .first_byte = first,
+                    .body = Bytes(request.body.begin(), request.body.end()),
+                    .cut_later = true},
+                   got);
+    if (!request.range.empty()) {
+      got.reply.status = 206;
+      got.reply.content_range = "bytes x/" + std::to_string(got.reply.body.size());
+      got.reply.body.erase(got.reply.body.begin(),
+                           got.reply.body.begin() + static_cast<long>(first));
+    }
+    got.reply.body_bytes = got.reply.body.size();
+    return std::move(got.reply);
+  }
+
+  // What the call throws, as text.
+  template <class Error, class Call>
+  static std::string failure(Call call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+
+  ScratchFolder scratch_;
+  HandClock clock_;
+  FakeServer server_{ServedDatabase::with_noise(1, 2, 0)};
+  LastExchange last_;
+  RemoteDatabase remote_{std::make_unique<WebTransport>(parse_url("http://test"), "", last_),
+                         "http://test", seconds(60), clock_.clock()};
+
+  void fetch_hint() {
+    const DatabaseDescription database(server_.database.manifest_text(), server_.database.table());
+    HintDownload download(scratch_.path(), HintShape(database.layout()));
+    const std::vector<MissingHint> missing = {{0, database.epoch_table().hint_hash(0)}};
+    download.fetch(remote_, database.epoch(), missing, {});
+  }
+};
+
+TEST_F(WebTransportTest, ARequestHasTheTimeThatTheCallHasLeft) {
+  milliseconds given{};
+  browser = [&](const ExchangeRequest& request) {
+    given = request.timeout;
+    return answer(request);
+  };
+  const Deadline::Call call(remote_.deadline());
+  clock_.advance(milliseconds(59'990));
+  remote_.fetch_manifest();
+  EXPECT_EQ(given, milliseconds(10));
+  clock_.advance(milliseconds(10));
+  browser = [](const ExchangeRequest&) -> ExchangeReply {
+    ADD_FAILURE() << "the call was over";
+    return {};
+  };
+  EXPECT_THROW(remote_.fetch_manifest(), ConnectionTrouble);
+}
+
+TEST_F(WebTransportTest, WhatTookTooLongNamesTheCure) {
+  browser = [](const ExchangeRequest&) {
+    ExchangeReply reply;
+    reply.error = "TimeoutError";
+    return reply;
+  };
+  EXPECT_EQ(failure<ConnectionTrouble>([&] { remote_.fetch_manifest(); }),
+            "the call to http://test was not done in 60 s; allow more with --timeout");
+  const Deadline::Call call(remote_.deadline());
+  remote_.deadline().allow(uint64_t{1} << 40);
+  EXPECT_THAT(failure<ConnectionTrouble>([&] { remote_.fetch_manifest(); }),
+              AllOf(HasSubstr("http://test took longer than 62 s for one of its answers"),
+                    HasSubstr("allow more with --timeout")));
+}
+
+TEST_F(WebTransportTest, AStatusWithoutABodyIsNamed) {
+  browser = [](const ExchangeRequest&) {
+    ExchangeReply reply;
+    reply.status = 204;
+    return reply;
+  };
+  EXPECT_THAT(failure<ProtocolViolation>([&] { remote_.fetch_manifest(); }),
+              HasSubstr("with status 204;"));
+}
+
+TEST_F(WebTransportTest, AHintThatComesInPiecesAndWrongIsBegunAgainOnce) {
+  int requests = 0;
+  // Piece, break; the rest, wrong; and the same again.
+  browser = [&](const ExchangeRequest& request) {
+    if (++requests > 100) throw std::logic_error("it does not end");
+    ExchangeReply reply = answer(request);
+    switch (requests % 3) {
+      case 1:
+        reply.body.resize(reply.body.size() / 2);
+        reply.body_bytes = reply.body.size();
+        break;
+      case 2:
+        reply = {};
+        reply.error = "NetworkError";
+        break;
+      default:
+        reply.body[0] ^= 1;
+    }
+    return reply;
+  };
+  EXPECT_THAT(failure<ProtocolViolation>([&] { fetch_hint(); }),
+              HasSubstr("the hint of shard 0 came in pieces"));
+  EXPECT_EQ(requests, 6);
+}
+
+TEST_F(WebTransportTest, ADownloadThatCreepsEndsWithItsCall) {
+  int requests = 0;
+  browser = [&](const ExchangeRequest& request) {
+    if (++requests > 1000) throw std::logic_error("it does not end");
+    clock_.advance(seconds(1));
+    ExchangeReply reply = answer(request);
+    reply.body.resize(1);
+    reply.body_bytes = 1;
+    return reply;
+  };
+  EXPECT_THAT(failure<ConnectionTrouble>([&] { fetch_hint(); }), HasSubstr("was not done in 61 s"));
+  EXPECT_EQ(requests, 61);
+}
+
+}  // namespace
+}  // namespace blindfuse::web
