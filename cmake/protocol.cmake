@@ -1,4 +1,4 @@
-# What the client stands on: src, src/system, and the libraries that the client needs of the system.
+# What the client stands on: src, and the libraries that the client needs of the system.
 function(blindfuse_require found library debian_package)
   if(NOT ${found})
     message(FATAL_ERROR "${library} is missing; on Debian: apt-get install ${debian_package}")
@@ -20,8 +20,3 @@ list(REMOVE_ITEM protocol_sources ${CMAKE_SOURCE_DIR}/src/errors.cpp ${CMAKE_SOU
      ${CMAKE_SOURCE_DIR}/src/ring/ring_transform.cpp)
 add_library(blindfuse_protocol STATIC ${protocol_sources})
 target_link_libraries(blindfuse_protocol PUBLIC blindfuse_ring OpenSSL::Crypto nlohmann_json::nlohmann_json)
-
-# src/system: what both sides need of the operating system.
-file(GLOB system_sources CONFIGURE_DEPENDS src/system/*.cpp)
-add_library(blindfuse_system STATIC ${system_sources})
-target_link_libraries(blindfuse_system PUBLIC blindfuse_errors)

@@ -55,7 +55,7 @@ class SessionDeadlineTest : public testing::Test {
     options.cache_folder = scratch_.path();
     options.thread_count = 1;
     return Session(std::make_unique<WatchedTransport>(server_, std::move(on_post)), "http://test",
-                   std::move(options), std::move(random), clock_.clock());
+                   std::move(options), std::move(random), HintFiles::kOnDisk, clock_.clock());
   }
 
   size_t distinct_queries() const {

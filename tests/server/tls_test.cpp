@@ -224,7 +224,7 @@ TEST_F(Tls, TakesANewCertificateForNewConnections) {
 
 TEST_F(Tls, KeepsItsCertificateWhenTheNextIsBad) {
   start_tls();
-  const Key other = make_key();
+  const PrivateKey other = make_key();
   const std::vector<std::function<void()>> troubles = {
       [&] { write_key(key(), *other); },
       [&] { std::ofstream(key()) << "nonsense\n"; },
@@ -244,11 +244,11 @@ TEST_F(Tls, KeepsItsCertificateWhenTheNextIsBad) {
 
 TEST_F(Tls, RefusesFilesThatDoNotBelongTogether) {
   EXPECT_EQ(refusal(), "");
-  const Key other = make_key();
+  const PrivateKey other = make_key();
   write_key(key(), *other);
   EXPECT_THAT(refusal(), HasSubstr(key()));
   EXPECT_THAT(refusal(), HasSubstr("of that certificate"));
-  const Key rsa(EVP_RSA_gen(2048), &EVP_PKEY_free);
+  const PrivateKey rsa(EVP_RSA_gen(2048), &EVP_PKEY_free);
   write_key(key(), *rsa);
   EXPECT_THAT(refusal(), HasSubstr(key()));
 }
@@ -274,7 +274,7 @@ TEST_F(Tls, RefusesFilesThatAreNoPem) {
 
 // Nobody is asked for it on a terminal.
 TEST_F(Tls, RefusesAKeyWithAPassword) {
-  const Key key = make_key();
+  const PrivateKey key = make_key();
   write_key(this->key(), *key, "password");
   write_certificate(certificate(), *key, 1);
   EXPECT_THAT(refusal(), HasSubstr(this->key()));
