@@ -100,16 +100,17 @@ TEST(LockedDirectory, DoesNotReplaceAFileThatNoBuildMade) {
   const Pairs pairs = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
   BuildOptions options;
   options.shard_count = 1;
+  options.random = builder_testing::fixed_random;  // both builds make the same file
   build(pairs, folder / "db", options);
   Pairs changed = pairs;
   changed[1].second = "new";
   std::filesystem::copy(folder / "db", folder / "other", std::filesystem::copy_options::recursive);
-  build(changed, folder / "other");
+  build(changed, folder / "other", options);
   const std::string name =
       DatabaseDirectory::matrix_name(load(folder / "other").table.shards[0].matrix);
   std::ofstream(folder / "db" / "shards" / name) << "mine";
   const auto before = snapshot(folder / "db");
-  EXPECT_THAT(refusal_of(changed, folder / "db"),
+  EXPECT_THAT(refusal_of(changed, folder / "db", options),
               AllOf(HasSubstr(name), HasSubstr("in the way"), HasSubstr("move it away")));
   EXPECT_EQ(snapshot(folder / "db"), before);
 }
