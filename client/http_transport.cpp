@@ -115,9 +115,11 @@ HttpTransport::HttpTransport(Url url, const HttpOptions& options,
           return false;
         }
       }),
-      tls_(url_.secure ? std::make_unique<TlsContext>(options_.ca_file) : nullptr),
-      client_(std::make_unique<BoundedHttpClient>(url_.host, url_.port, tls_.get(),
-                                                  options_.timeout, patience_)) {
+      // A file that was named has to be there, even if this server needs none.
+      tls_(url_.secure || !options_.ca_file.empty() ? std::make_unique<TlsContext>(options_.ca_file)
+                                                    : nullptr),
+      client_(std::make_unique<BoundedHttpClient>(
+          url_.host, url_.port, url_.secure ? tls_.get() : nullptr, options_.timeout, patience_)) {
   client_->set_keep_alive(true);
   client_->set_url_encode(false);
   client_->set_decompress(false);

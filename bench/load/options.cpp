@@ -37,7 +37,8 @@ void add_load(CLI::App& app, Options& options) {
   app.add_option("--processes", options.processes, "Processes that share the load")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "Length of a measurement")
+  app.add_option("--seconds", options.seconds,
+                 "Length of a measurement; one without an answer is made again, for a minute")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   app.add_option("--warmup", options.warmup_s, "Seconds of load before it")

@@ -428,6 +428,13 @@ TEST_F(HttpTransportTest, HttpsNeedsACertificateThatIsTrusted) {
   EXPECT_EQ(connect(url, options).get(key_), value_);
 }
 
+TEST_F(HttpTransportTest, AFileOfCertificatesHasToBeThereWithoutTlsToo) {
+  HttpFakeServer server(fake_);
+  ClientOptions options;
+  options.http.ca_file = scratch_.path() / "none.pem";
+  EXPECT_THAT(failure<BadInput>(server.url(), options), HasSubstr("none.pem"));
+}
+
 TEST_F(HttpTransportTest, ACertificateForAnotherNameIsToldFromOneThatIsNotTrusted) {
   const SelfSigned self_signed("DNS:elsewhere.example");
   const SelfSigned other;
