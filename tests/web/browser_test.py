@@ -293,7 +293,8 @@ class ClientAlone(PageTest):
             failing, "reply.error.message += ` (heap: ${core.HEAPU8.length})`; " + failing)})
         size = 32 << 20
         page.context.route("**/v1/database", lambda route: route.fulfill(body=b" " * size, content_type="application/json"))
-        error = self.run_in(page, "return failed(() => connect('/'));")
+        # The answer takes the debugger of a busy browser a minute.
+        error = self.run_in(page, "return failed(() => connect('/', {timeoutSeconds: 3600}));")
         self.assertEqual(error["code"], "protocol")
         self.assertIn("is longer than 65536 bytes", error["message"])
         self.assertLess(int(re.search(r"heap: (\d+)", error["message"])[1]), size)
