@@ -119,7 +119,7 @@ void Session::sync_once(bool verify, SyncResult& result) {
 }
 
 std::string Session::take_manifest() {
-  // Used once, whatever comes of it: what is wrong with it now would be for ever.
+  // Used once, whatever comes of it: what is wrong with it now would stay wrong.
   if (auto fetched = std::exchange(manifest_text_, std::nullopt)) return std::move(*fetched);
   return remote_.fetch_manifest();
 }
