@@ -194,6 +194,7 @@ void BoundedHttpClient::begin_request() {
 
 void BoundedHttpClient::close_connection() {
   has_rest_ = false;
+  let_go_in_child();
   shutdown_ssl(socket_, true);
   shutdown_socket(socket_);
   close_socket(socket_);
@@ -201,20 +202,29 @@ void BoundedHttpClient::close_connection() {
 
 bool BoundedHttpClient::create_and_connect_socket(Socket& socket, httplib::Error& error) {
   was_kept_ = false;
+  connected_ = ProcessToken::current();
   socket.sock = connect_to(host_, port_, patience_, error);
   if (!socket.is_open()) return false;
-  if (tls_ != nullptr) {
-    const auto until = patience_.now() + kConnectTimeout;
-    socket.ssl = tls_->connect(socket.sock, host_, patience_, until, verify_result_).release();
-    if (socket.ssl == nullptr) {
-      close_socket(socket);
-      error = verify_result_ == X509_V_OK ? httplib::Error::SSLConnection
-                                          : httplib::Error::SSLServerVerification;
-      return false;
-    }
+  if (tls_ != nullptr && !shake_hands(socket)) {
+    close_socket(socket);
+    error = verify_result_ == X509_V_OK ? httplib::Error::SSLConnection
+                                        : httplib::Error::SSLServerVerification;
+    return false;
   }
   error = httplib::Error::Success;
   return true;
+}
+
+bool BoundedHttpClient::shake_hands(Socket& socket) {
+  const auto until = patience_.now() + kConnectTimeout;
+  try {
+    socket.ssl = tls_->connect(socket.sock, host_, patience_, until, verify_result_).release();
+  } catch (...) {
+    // Left open, it would look like a connection that was kept, and take the next request in plain.
+    close_socket(socket);
+    throw;
+  }
+  return socket.ssl != nullptr;
 }
 
 void BoundedHttpClient::shutdown_ssl(Socket& socket, bool shutdown_gracefully) {
@@ -230,7 +240,17 @@ bool BoundedHttpClient::process_socket(const Socket& socket,
   const bool done = callback(stream);
   got_byte_ = stream.got_byte();
   has_rest_ = stream.has_rest();
+  let_go_in_child();
   return done;
+}
+
+// What waits for the server may fork. The library then ends the connection in the child: a TLS
+// alert of its own, under the parent's keys and in the place of the parent's next record, and a
+// shutdown of the socket that both have.
+void BoundedHttpClient::let_go_in_child() {
+  if (!socket_.is_open() || connected_.is_current()) return;
+  SSL_free(std::exchange(socket_.ssl, nullptr));  // sends nothing
+  close_socket(socket_);
 }
 
 bool HeadLimits::accept(const char* bytes, size_t size) {

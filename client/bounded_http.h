@@ -14,6 +14,7 @@
 
 #include "client/patience.h"
 #include "client/tls_context.h"
+#include "src/system/process_token.h"
 
 namespace blindfuse {
 
@@ -47,7 +48,8 @@ class HeadLimits {
   std::string line_start_;
 };
 
-// One server. One thread at a time.
+// One server. One thread at a time. A forked child leaves the connection to its parent: it sends
+// nothing over it, and closing its copy does not end it.
 class BoundedHttpClient : public httplib::ClientImpl {
  public:
   // Plain when `tls` is null, which outlives this like `patience`. A wait for any byte is given up
@@ -74,10 +76,13 @@ class BoundedHttpClient : public httplib::ClientImpl {
   void shutdown_ssl(Socket& socket, bool shutdown_gracefully) override;
   bool process_socket(const Socket& socket,
                       std::function<bool(httplib::Stream&)> callback) override;
+  bool shake_hands(Socket& socket);
+  void let_go_in_child();
 
   const TlsContext* const tls_;
   const std::chrono::seconds idle_;
   Patience& patience_;
+  ProcessToken connected_ = ProcessToken::current();  // the process that the connection belongs to
   bool was_kept_ = false;
   bool got_byte_ = false;  // of the answer
   bool has_rest_ = false;  // bytes after the last answer, taken from the connection

@@ -89,8 +89,7 @@ class Session::Attempts {
 };
 
 Session::Session(std::unique_ptr<Transport> transport, const std::string& address,
-                 ClientOptions options, RandomSource random, HintFiles files,
-                 Deadline::Clock clock)
+                 ClientOptions options, RandomSource random, HintFiles files, Deadline::Clock clock)
     : options_(std::move(options)),
       random_(std::move(random)),
       remote_(std::move(transport), address, options_.http.timeout, std::move(clock)),
@@ -119,7 +118,7 @@ void Session::sync_once(bool verify, SyncResult& result) {
 }
 
 std::string Session::take_manifest() {
-  // Used once, whatever comes of it: what is wrong with it now would be for ever.
+  // Used once, whatever comes of it: what is wrong with it now would stay wrong.
   if (auto fetched = std::exchange(manifest_text_, std::nullopt)) return std::move(*fetched);
   return remote_.fetch_manifest();
 }
@@ -287,7 +286,10 @@ void Session::allow_for(size_t count) {
 void Session::open_hints() {
   const DatabaseDescription& database = this->database();
   if (hints_) return;
-  hints_.emplace(cache_, database, hint_files_, options_.hint_memory_bytes_max, options_.progress);
+  deadline().stopped([&] {
+    hints_.emplace(cache_, database, hint_files_, options_.hint_memory_bytes_max,
+                   options_.progress);
+  });
 }
 
 std::vector<Session::Batch> Session::ask_all(std::span<const std::string> keys) {
@@ -337,7 +339,8 @@ std::vector<Answer> Session::look_up(std::span<const std::string> keys) {
   if (keys.empty()) return {};
   const Deadline::Call call(deadline());
   check_keys(keys);  // all, before any is asked for
-  return decode_all(ask_all(keys), keys.size());
+  std::vector<Batch> batches = ask_all(keys);
+  return deadline().stopped([&] { return decode_all(std::move(batches), keys.size()); });
 }
 
 std::vector<std::optional<std::string>> Session::get_many(std::span<const std::string> keys) {

@@ -56,7 +56,7 @@ class Session {
   // responses are packed.
   void prepare(size_t count);
   size_t prepared_count() const { return prepared_.size(); }
-  // Takes queries that somebody else made ahead, in so many seconds each: for database(), as
+  // Takes queries that were made ahead elsewhere, in so many seconds each: for database(), as
   // PreparedQuery::is_for has it.
   void add_prepared(std::vector<PreparedQuery> queries, double seconds);
 

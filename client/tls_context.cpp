@@ -60,8 +60,9 @@ SslPointer TlsContext::connect(int socket, const std::string& host, Patience& pa
   verify_result = X509_V_OK;
   ERR_clear_error();
   SslPointer ssl(SSL_new(context_.get()));
-  if (!ssl || SSL_set_fd(ssl.get(), socket) != 1 || !expect(ssl.get(), host)) {
-    throw std::bad_alloc();
+  if (!ssl || SSL_set_fd(ssl.get(), socket) != 1) throw std::bad_alloc();
+  if (!expect(ssl.get(), host)) {
+    throw BadInput("TLS has no servers of the name \"" + host + "\"; check the address");
   }
   for (;;) {
     if (!patience.may_go_on()) return nullptr;

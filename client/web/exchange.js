@@ -1,7 +1,8 @@
 // One HTTP request, waited for: the client library is synchronous, and a worker may be.
 
-// {method, url, range, apiKey, body, timeoutMs} -> {status, contentType, retryAfter, contentRange, body}, or status 0 and what
-// the browser says: TimeoutError when not all of the answer came within timeoutMs, which is not 0. Sends no cookies to other origins, and nothing of the page but its origin.
+// {method, url, range, apiKey, body, timeoutMs} -> {status, contentType, retryAfter, contentRange, body}, or status 0 and
+// what the browser says: TimeoutError when not all of the answer came within timeoutMs, which is not 0. Sends no cookies
+// to other origins, and nothing of the page except its origin.
 export function exchange({method, url, range, apiKey, body, timeoutMs}) {
   const request = new XMLHttpRequest();
   try {

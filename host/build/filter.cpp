@@ -79,7 +79,7 @@ void refuse_equal(std::span<const uint64_t> slot_hashes) {
   if (std::ranges::adjacent_find(sorted) != sorted.end()) {
     throw BadInput(
         "two different keys of one shard have the same slot hash under this salt: a rare chance, "
-        "or keys that somebody looked for; build again with --fresh, which picks a new salt");
+        "or keys that were chosen for it; build again with --fresh, which picks a new salt");
   }
 }
 

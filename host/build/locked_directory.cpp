@@ -98,7 +98,7 @@ LockedDirectory::~LockedDirectory() {
 }
 
 FileDescriptor LockedDirectory::take_lock() const {
-  // A folder of somebody else gets no file of ours; but what another build is making now is known
+  // A folder of another program gets no file of ours; but what another build is making now is known
   // only once it is done.
   if (!had_lock_file_) check(BuildJournal(root_));
   auto lock = try_lock(directory_.lock_file());
@@ -248,7 +248,7 @@ void LockedDirectory::note_replaced_files(const std::set<std::string>& kept) {
 
 // Removes what held the files that are cleared.
 void LockedDirectory::undo() {
-  // Only what is empty goes: somebody else may have begun to use it.
+  // Only what is empty goes: another program may have begun to use it.
   for (const std::string& folder : journal_.folders()) root_.remove_empty_folder(folder);
   journal_.remove();
   if (!had_lock_file_) root_.remove_file(DatabaseDirectory::kLockFile);

@@ -48,8 +48,8 @@ class LockedDirectory {
   // enough). EngineTrouble.
   void publish(const Manifest& manifest, const EpochTable& table);
 
-  // The names of files that look like a build's, and are nobody's that is known: what a build left
-  // whose journal was lost, or an epoch whose table was.
+  // The names of files that look like a build's, and that no journal and no epoch names: what a
+  // build left whose journal was lost, or an epoch whose table was.
   std::vector<std::string> unclaimed_files() const;
 
  private:

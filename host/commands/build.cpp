@@ -133,8 +133,7 @@ void warn_of_unclaimed_files(const BuildReport& report, const std::string& outpu
   if (report.unclaimed_files.empty()) return;
   spdlog::warn(
       "{} in {} neither belong to the database nor are known to be a build's, and stay, such as "
-      "{}; "
-      "delete what nobody needs",
+      "{}; delete what is not needed",
       counted(report.unclaimed_files.size(), "file"), output, report.unclaimed_files.front());
 }
 

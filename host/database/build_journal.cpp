@@ -83,7 +83,7 @@ void BuildJournal::read() {
     if (header_.starts_with(text)) return;
     throw BadInput(path.string() +
                    " is not the journal of a build in this directory: it came with a copy, or is "
-                   "somebody else's; delete it, and build again");
+                   "another program's; delete it, and build again");
   }
   std::string_view rest = std::string_view(text).substr(header_.size());
   for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1)) {

@@ -5,7 +5,7 @@
 //
 //   blindfuse build journal 1 IDENTITY   of the directory: a copy of it has no journal
 //   folder shards                        a folder that was not there
-//   pending shards/.pending-RANDOM       a temporary file, of a name that nobody else has
+//   pending shards/.pending-RANDOM       a temporary file, of a name that no other has
 //   file shards/SHA256.matrix I T B      a file of that name, if it is that of this FileIdentity
 //
 // Lines of any other form count for nothing, as does a last one that was cut short. A process that

@@ -28,7 +28,7 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// A name for a temporary file that nobody else has: kTemporaryPrefix, and 24 hex digits of
+// A name for a temporary file that no other has: kTemporaryPrefix, and 24 hex digits of
 // randomness from the system. EngineTrouble.
 std::string temporary_name();
 bool is_temporary_name(std::string_view name);

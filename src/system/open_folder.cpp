@@ -50,7 +50,7 @@ OpenFolder::OpenFolder(const fs::path& path)
 }
 
 std::string OpenFolder::identity() const {
-  // The time of birth, which nobody can set, tells a folder from one of another file system with
+  // The time of birth, which no program can set, tells a folder from one of another file system with
   // the same number; some file systems do not know it.
   struct statx status {};
   if (statx(folder_.get(), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) != 0) {

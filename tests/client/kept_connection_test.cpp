@@ -226,5 +226,23 @@ TEST_F(KeptTlsConnectionTest, ErrorsThatTheProgramLeftInOpensslsQueueAreNotTheCo
   ERR_clear_error();
 }
 
+// TLS has no server names as long as this one, which is 127.0.0.1.
+TEST(TlsConnection, NothingIsSentInPlainWhereTheHandshakeCannotBegin) {
+  std::string seen;
+  {
+    RawServer server([&](int connection) { seen += read_head(connection); });
+    const std::string port = server.url().substr(server.url().rfind(':'));
+    HttpOptions options;
+    options.api_key = "secret";
+    HttpTransport transport(parse_url("https://0x" + std::string(300, '0') + "7f.0.0.1" + port),
+                            options);
+    for (int i = 0; i < 2; ++i) {
+      TextBody body;
+      EXPECT_THROW(transport.get("/x", 0, body), BadInput);
+    }
+  }
+  EXPECT_EQ(seen, "");
+}
+
 }  // namespace
 }  // namespace blindfuse

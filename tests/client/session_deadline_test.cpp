@@ -39,6 +39,7 @@ class SessionDeadlineTest : public testing::Test {
  protected:
   ScratchFolder scratch_;
   HandClock clock_;
+  ProgressCallback progress_;
   FakeServer server_{ServedDatabase::from_vectors("database_keyword.json")};
   const nlohmann::json entries_ = read_vectors("database_keyword.json")["entries"];
   const std::string key_ = *decode_hex(entries_[3]["key"].get<std::string>());
@@ -54,6 +55,7 @@ class SessionDeadlineTest : public testing::Test {
     ClientOptions options;
     options.cache_folder = scratch_.path();
     options.thread_count = 1;
+    options.progress = progress_;
     return Session(std::make_unique<WatchedTransport>(server_, std::move(on_post)), "http://test",
                    std::move(options), std::move(random), HintFiles::kOnDisk, clock_.clock());
   }
@@ -99,6 +101,20 @@ TEST_F(SessionDeadlineTest, WhatTheClientComputesIsNotTheServersTime) {
   session.sync();
   is_slow = true;
   EXPECT_EQ(session.get(key_), value_);
+}
+
+TEST_F(SessionDeadlineTest, ReadingHintsAndDecodingIsNotTheServersTime) {
+  for (const ClientStage slow : {ClientStage::kCheckingHints, ClientStage::kDecodingAnswers}) {
+    progress_ = [&, slow](const ClientProgress& progress) {
+      if (progress.stage == slow) clock_.advance(hours(1));
+      return true;
+    };
+    Session session = this->session([] {});
+    session.sync();
+    const Deadline::Call call(session.deadline());
+    EXPECT_EQ(session.get(key_), value_);
+    EXPECT_EQ(session.get(key_), value_);
+  }
 }
 
 TEST_F(SessionDeadlineTest, ABusyServerIsNotWaitedForLongerThanTheCallMayTake) {

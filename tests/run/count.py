@@ -5,7 +5,6 @@ program. Names those that failed, and those that were skipped with the reason th
 
 import argparse
 import pathlib
-import re
 import sys
 import xml.etree.ElementTree
 
@@ -45,9 +44,15 @@ class Count:
             elif shard.exists():
                 pass
             elif case.get("status") in ("notrun", "disabled"):
-                output = case.findtext("system-out") or ""
-                reason = re.search(r"^(?:skipped: )?(.*\S.*)$", output.strip().splitlines()[-1]) if output.strip() else None
-                self.skipped.append((name, reason[1] if reason else "no reason given"))
+                output = (case.findtext("system-out") or "").strip()
+                skipped = case.find("skipped")
+                why = skipped.get("message", "") if skipped is not None else ""
+                # Of its own will, or because a program or what comes before it is missing.
+                if case.get("status") == "notrun" and not why.startswith("SKIP_"):
+                    self.failed.append(f"{name}: {why}")
+                else:
+                    reason = output.splitlines()[-1].removeprefix("skipped: ") if output else "no reason given"
+                    self.skipped.append((name, reason))
             else:
                 self.passed += 1
 

@@ -12,12 +12,14 @@ build_and_test() {
 }
 export TSAN_OPTIONS="suppressions=$PWD/tests/tsan_suppressions.txt"
 
+# What a run before left would be counted as this one's, should it end before its tests.
+rm -rf build/test-results build-asan/test-results
 stage 'make test' make test JOBS="$JOBS"
 stages_result_folders+=(build/test-results build-asan/test-results)
-stage 'ThreadSanitizer: all tests' build_and_test tsan
+stage 'ThreadSanitizer: tests with threads' build_and_test tsan
 stage '64-bit Arm in QEMU: engine and packing' build_and_test aarch64
 stage "fuzzing: ${FUZZ_SECONDS:=300} s a target" make fuzz JOBS="$JOBS" FUZZ_SECONDS="$FUZZ_SECONDS"
 stage 'Debian package' make package JOBS="$JOBS"
 stage 'bare Debian 12: make demo, make test' make bare-root JOBS="$JOBS"
-stage "soak of ${SOAK_SECONDS:=600} s" make soak SOAK_SECONDS="$SOAK_SECONDS" SOAK_EVERY="${SOAK_EVERY:-20}"
+stage "soak of ${SOAK_SECONDS:=600} s" make soak JOBS="$JOBS" SOAK_SECONDS="$SOAK_SECONDS" SOAK_EVERY="${SOAK_EVERY:-20}"
 finish

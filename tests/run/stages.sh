@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # For the scripts next to it: runs stages one after another, and tells at the end what each took and how it ended.
 #
 #   stage NAME COMMAND...   runs the command; its time and its result go into the table

@@ -44,8 +44,9 @@ HttpReply head_of(const ExchangeReply& reply) {
 ExchangeReply WebTransport::send(ExchangeRequest request, const BodyReceiver& receiver,
                                  uint64_t bytes) const {
   deadline()->check(base_);
-  const bool is_last = deadline()->left_for(bytes) == deadline()->left();
-  request.timeout = std::max(std::chrono::milliseconds(1), deadline()->left_for(bytes));
+  const std::chrono::milliseconds allowed = deadline()->left_for(bytes);
+  const bool is_last = deadline()->left() <= allowed;
+  request.timeout = std::max(std::chrono::milliseconds(1), allowed);
   request.url = base_ + request.url;
   request.api_key = api_key_;
   request.body_bytes_max = receiver.bytes_max();
