@@ -146,7 +146,7 @@ web: deps-web configure ## build the programs with the page for browsers, which 
 	@grep -q '^BLINDFUSE_EMXX:FILEPATH=/' build/CMakeCache.txt || cmake --preset release -DBLINDFUSE_WEB=ON
 	cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse_client_shared blindfuse_web
 
-test: cuda-tools api-tools web-tools python-tools configure-tests ## build everything and run every test, also with AddressSanitizer
+test: cuda-tools api-tools web-tools python-tools configure-tests ## build everything and run every test, those in C++ also with AddressSanitizer
 	@tests/run/gate.sh $(JOBS)
 
 nightly: deps-fuzz deps-aarch64 ## run what `make test` has no time for, in hours
