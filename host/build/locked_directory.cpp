@@ -15,16 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kRetiredMax = 1000;
 
-std::vector<fs::path> missing_folders(const fs::path& root) {
-  std::vector<fs::path> missing;
-  std::error_code ignored;
-  for (fs::path path = fs::absolute(root); !fs::exists(path, ignored) && path.has_relative_path();
-       path = path.parent_path()) {
-    missing.push_back(path);
-  }
-  return missing;
-}
-
 OpenFolder make_root(const fs::path& root) {
   std::error_code ignored;
   if (fs::exists(root, ignored) && !fs::is_directory(root, ignored)) {
@@ -73,15 +63,32 @@ void expect_file(const OpenFolder& root, const char* name) {
 
 }  // namespace
 
+MissingFolders::MissingFolders(const fs::path& path) {
+  std::error_code ignored;
+  for (fs::path at = fs::absolute(path); !fs::exists(at, ignored) && at.has_relative_path();
+       at = at.parent_path()) {
+    paths_.push_back(at);
+  }
+}
+
+MissingFolders::~MissingFolders() {
+  for (const fs::path& path : paths_) rmdir(path.c_str());
+}
+
 LockedDirectory::LockedDirectory(const fs::path& root)
-    : made_(missing_folders(root)),
+    : missing_(root),
       root_(make_root(root)),
       directory_(root),
       had_lock_file_(root_.status(DatabaseDirectory::kLockFile).has_value()),
       lock_(take_lock()),
       journal_(root_),
       writer_(root_, journal_, published_) {
-  check(journal_);
+  try {
+    check(journal_);
+  } catch (const BadInput&) {
+    undo_lock();
+    throw;
+  }
 }
 
 LockedDirectory::~LockedDirectory() {
@@ -251,8 +258,11 @@ void LockedDirectory::undo() {
   // Only what is empty goes: somebody else may have begun to use it.
   for (const std::string& folder : journal_.folders()) root_.remove_empty_folder(folder);
   journal_.remove();
+  undo_lock();
+}
+
+void LockedDirectory::undo_lock() const {
   if (!had_lock_file_) root_.remove_file(DatabaseDirectory::kLockFile);
-  for (const fs::path& path : made_) rmdir(path.c_str());
 }
 
 }  // namespace blindfuse

@@ -18,6 +18,19 @@
 
 namespace blindfuse {
 
+// The folders of a path that were not there; those that are empty at the end go again.
+class MissingFolders {
+ public:
+  explicit MissingFolders(const std::filesystem::path& path);
+  ~MissingFolders();
+
+  MissingFolders(const MissingFolders&) = delete;
+  MissingFolders& operator=(const MissingFolders&) = delete;
+
+ private:
+  std::vector<std::filesystem::path> paths_;  // innermost first
+};
+
 class LockedDirectory {
  public:
   // Makes the directory if it is missing. BadInput when another build holds it; when it has no
@@ -61,8 +74,9 @@ class LockedDirectory {
   bool clear_entry(const std::string& name, const std::vector<FileIdentity>* identities) const;
   void note_replaced_files(const std::set<std::string>& kept);
   void undo();
+  void undo_lock() const;
 
-  const std::vector<std::filesystem::path> made_;  // folders that were not there, innermost first
+  const MissingFolders missing_;
   const OpenFolder root_;
   const DatabaseDirectory directory_;
   const bool had_lock_file_;
