@@ -81,6 +81,7 @@ LockedDirectory::LockedDirectory(const fs::path& root)
       directory_(root),
       had_lock_file_(root_.status(DatabaseDirectory::kLockFile).has_value()),
       lock_(take_lock()),
+      first_manifest_(root_.status(DatabaseDirectory::kManifestFile)),
       journal_(root_),
       writer_(root_, journal_, published_) {
   try {
@@ -192,15 +193,31 @@ std::optional<std::set<std::string>> LockedDirectory::current_entries() const {
 // Whether nothing is left of what the journal names and the current epoch does not need.
 bool LockedDirectory::clear() {
   const auto kept = current_entries();
-  if (!kept) return false;
+  if (!kept && !is_first_manifest()) return false;
   bool is_clear = true;
   for (const std::string& name : journal_.pending()) {
     if (!clear_entry(name, nullptr)) is_clear = false;
   }
   for (const auto& [name, identities] : journal_.files()) {
-    if (!kept->contains(name) && !clear_entry(name, &identities)) is_clear = false;
+    if (kept && kept->contains(name)) continue;
+    std::vector<FileIdentity> ours = identities;
+    if (!kept) {
+      // An epoch that cannot be read may need what was there before us, and nothing that we made.
+      std::erase_if(ours, [&](const FileIdentity& identity) {
+        return journal_.is_inherited(name, identity);
+      });
+    }
+    if (ours.size() < identities.size() || !clear_entry(name, &ours)) is_clear = false;
   }
   return is_clear;
+}
+
+// Whether the manifest is the file that it was when we came.
+bool LockedDirectory::is_first_manifest() const try {
+  const auto status = root_.status(DatabaseDirectory::kManifestFile);
+  return status && first_manifest_ && status->identity == first_manifest_->identity;
+} catch (const BadInput&) {
+  return false;
 }
 
 // Deletes a file; without identities its name is enough. False when it should be gone, and is not.

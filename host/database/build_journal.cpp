@@ -55,6 +55,12 @@ bool is_pending_name(std::string_view name) {
          is_temporary_name(entry.file);
 }
 
+bool names(const std::map<std::string, std::vector<FileIdentity>>& files, const std::string& name,
+           const FileIdentity& identity) {
+  const auto found = files.find(name);
+  return found != files.end() && std::ranges::count(found->second, identity) > 0;
+}
+
 std::string header_of(const OpenFolder& root) {
   return "blindfuse build journal 1 " + root.identity() + "\n";
 }
@@ -99,6 +105,7 @@ void BuildJournal::read() {
     take(rest.substr(0, end));
   }
   ends_in_mid_line_ = !rest.empty();
+  inherited_ = files_;
 }
 
 void BuildJournal::take(std::string_view line) {
@@ -177,8 +184,11 @@ bool BuildJournal::names_pending(const std::string& name) const {
 
 bool BuildJournal::names_file(const std::string& name, const FileIdentity& identity) const {
   const std::lock_guard lock(mutex_);
-  const auto found = files_.find(name);
-  return found != files_.end() && std::ranges::count(found->second, identity) > 0;
+  return names(files_, name, identity);
+}
+
+bool BuildJournal::is_inherited(const std::string& name, const FileIdentity& identity) const {
+  return names(inherited_, name, identity);
 }
 
 void BuildJournal::remove() {

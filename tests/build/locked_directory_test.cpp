@@ -115,6 +115,31 @@ TEST(LockedDirectory, DoesNotReplaceAFileThatNoBuildMade) {
   EXPECT_EQ(snapshot(folder / "db"), before);
 }
 
+// Otherwise each attempt on a full disk leaves less room for the next.
+TEST(LockedDirectory, LeavesNothingNextToADamagedDatabaseWhenABuildFails) {
+  const TemporaryFolder folder;
+  const Pairs pairs = {{"a", "1"}, {"b", "2"}};
+  build(pairs, folder / "db");
+  BuildOptions options;
+  options.fresh = true;
+  options.shard_count = 1;
+  options.random = fixed_random;
+  // Fails when its shards are there, since its hint is not what has that name.
+  build(pairs, folder / "other", options);
+  const auto hint = std::filesystem::directory_iterator(folder / "other" / "hints")->path();
+  std::ofstream(folder / "db" / "hints" / hint.filename()) << "mine";
+  const auto table = std::filesystem::directory_iterator(folder / "db" / "tables")->path();
+  for (const std::filesystem::path& damaged : {table, folder / "db" / "manifest.json"}) {
+    std::ofstream(damaged, std::ios::app) << "!";
+    const auto before = snapshot(folder / "db");
+    EXPECT_THAT(refusal_of(pairs, folder / "db", options), HasSubstr("in the way")) << damaged;
+    EXPECT_EQ(snapshot(folder / "db"), before) << damaged;
+  }
+  std::filesystem::remove(folder / "db" / "hints" / hint.filename());
+  build(pairs, folder / "db", options);
+  EXPECT_EQ(look_up(load(folder / "db"), "a"), "1");
+}
+
 TEST(LockedDirectory, ReplacesNoManifestThatIsNotOne) {
   const TemporaryFolder folder;
   const std::filesystem::path manifest = folder / "db" / "manifest.json";
