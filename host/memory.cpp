@@ -26,9 +26,12 @@ uint64_t available_memory_bytes() {
 }
 
 [[noreturn]] void throw_too_large(std::string_view what, uint64_t bytes) {
+  const uint64_t available = available_memory_bytes();
+  const std::string cure =
+      bytes <= available ? ", but this process gets no more: raise its limit (ulimit -v)" : "";
   throw EngineTrouble(std::string(what) + " needs " + std::to_string(bytes) +
-                      " bytes of memory; this machine has " +
-                      std::to_string(available_memory_bytes()) + " available");
+                      " bytes of memory; this machine has " + std::to_string(available) +
+                      " available" + cure);
 }
 
 }  // namespace

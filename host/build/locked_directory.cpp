@@ -15,16 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kRetiredMax = 1000;
 
-std::vector<fs::path> missing_folders(const fs::path& root) {
-  std::vector<fs::path> missing;
-  std::error_code ignored;
-  for (fs::path path = fs::absolute(root); !fs::exists(path, ignored) && path.has_relative_path();
-       path = path.parent_path()) {
-    missing.push_back(path);
-  }
-  return missing;
-}
-
 OpenFolder make_root(const fs::path& root) {
   std::error_code ignored;
   if (fs::exists(root, ignored) && !fs::is_directory(root, ignored)) {
@@ -73,15 +63,33 @@ void expect_file(const OpenFolder& root, const char* name) {
 
 }  // namespace
 
+MissingFolders::MissingFolders(const fs::path& path) {
+  std::error_code ignored;
+  for (fs::path at = fs::absolute(path); !fs::exists(at, ignored) && at.has_relative_path();
+       at = at.parent_path()) {
+    paths_.push_back(at);
+  }
+}
+
+MissingFolders::~MissingFolders() {
+  for (const fs::path& path : paths_) rmdir(path.c_str());
+}
+
 LockedDirectory::LockedDirectory(const fs::path& root)
-    : made_(missing_folders(root)),
+    : missing_(root),
       root_(make_root(root)),
       directory_(root),
       had_lock_file_(root_.status(DatabaseDirectory::kLockFile).has_value()),
       lock_(take_lock()),
+      first_manifest_(root_.status(DatabaseDirectory::kManifestFile)),
       journal_(root_),
       writer_(root_, journal_, published_) {
-  check(journal_);
+  try {
+    check(journal_);
+  } catch (const BadInput&) {
+    undo_lock();
+    throw;
+  }
 }
 
 LockedDirectory::~LockedDirectory() {
@@ -185,15 +193,31 @@ std::optional<std::set<std::string>> LockedDirectory::current_entries() const {
 // Whether nothing is left of what the journal names and the current epoch does not need.
 bool LockedDirectory::clear() {
   const auto kept = current_entries();
-  if (!kept) return false;
+  if (!kept && !is_first_manifest()) return false;
   bool is_clear = true;
   for (const std::string& name : journal_.pending()) {
     if (!clear_entry(name, nullptr)) is_clear = false;
   }
   for (const auto& [name, identities] : journal_.files()) {
-    if (!kept->contains(name) && !clear_entry(name, &identities)) is_clear = false;
+    if (kept && kept->contains(name)) continue;
+    std::vector<FileIdentity> ours = identities;
+    if (!kept) {
+      // An epoch that cannot be read may need what was there before us, and nothing that we made.
+      std::erase_if(ours, [&](const FileIdentity& identity) {
+        return journal_.is_inherited(name, identity);
+      });
+    }
+    if (ours.size() < identities.size() || !clear_entry(name, &ours)) is_clear = false;
   }
   return is_clear;
+}
+
+// Whether the manifest is the file that it was when we came.
+bool LockedDirectory::is_first_manifest() const try {
+  const auto status = root_.status(DatabaseDirectory::kManifestFile);
+  return status && first_manifest_ && status->identity == first_manifest_->identity;
+} catch (const BadInput&) {
+  return false;
 }
 
 // Deletes a file; without identities its name is enough. False when it should be gone, and is not.
@@ -251,8 +275,11 @@ void LockedDirectory::undo() {
   // Only what is empty goes: another program may have begun to use it.
   for (const std::string& folder : journal_.folders()) root_.remove_empty_folder(folder);
   journal_.remove();
+  undo_lock();
+}
+
+void LockedDirectory::undo_lock() const {
   if (!had_lock_file_) root_.remove_file(DatabaseDirectory::kLockFile);
-  for (const fs::path& path : made_) rmdir(path.c_str());
 }
 
 }  // namespace blindfuse

@@ -18,6 +18,19 @@
 
 namespace blindfuse {
 
+// The folders of a path that were not there; those that are empty at the end go again.
+class MissingFolders {
+ public:
+  explicit MissingFolders(const std::filesystem::path& path);
+  ~MissingFolders();
+
+  MissingFolders(const MissingFolders&) = delete;
+  MissingFolders& operator=(const MissingFolders&) = delete;
+
+ private:
+  std::vector<std::filesystem::path> paths_;  // innermost first
+};
+
 class LockedDirectory {
  public:
   // Makes the directory if it is missing. BadInput when another build holds it; when it has no
@@ -26,7 +39,8 @@ class LockedDirectory {
   explicit LockedDirectory(const std::filesystem::path& root);
 
   // Deletes what the current epoch does not need of what builds have made, and everything that was
-  // made when there is no epoch. Nothing when the manifest there is not the one that is known.
+  // made when there is no epoch. When the epoch cannot be read: only what was made under this lock.
+  // Nothing when the manifest is not the one that was there and not the one that was published.
   ~LockedDirectory();
 
   LockedDirectory(const LockedDirectory&) = delete;
@@ -58,16 +72,19 @@ class LockedDirectory {
   std::vector<std::string> unknown_entries(const BuildJournal& journal) const;
   std::optional<std::set<std::string>> current_entries() const;
   bool clear();
+  bool is_first_manifest() const;
   bool clear_entry(const std::string& name, const std::vector<FileIdentity>* identities) const;
   void note_replaced_files(const std::set<std::string>& kept);
   void undo();
+  void undo_lock() const;
 
-  const std::vector<std::filesystem::path> made_;  // folders that were not there, innermost first
+  const MissingFolders missing_;
   const OpenFolder root_;
   const DatabaseDirectory directory_;
   const bool had_lock_file_;
   std::set<std::string> published_;  // the names of the current epoch's files
   FileDescriptor lock_;
+  const std::optional<EntryStatus> first_manifest_;
   BuildJournal journal_;
   std::optional<EpochId> current_;  // nothing: no manifest, or none that can be read
   DatabaseWriter writer_;

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "host/database/database_folders.h"
 #include "src/errors.h"
@@ -54,6 +55,12 @@ bool is_pending_name(std::string_view name) {
          is_temporary_name(entry.file);
 }
 
+bool names(const std::map<std::string, std::vector<FileIdentity>>& files, const std::string& name,
+           const FileIdentity& identity) {
+  const auto found = files.find(name);
+  return found != files.end() && std::ranges::count(found->second, identity) > 0;
+}
+
 std::string header_of(const OpenFolder& root) {
   return "blindfuse build journal 1 " + root.identity() + "\n";
 }
@@ -74,22 +81,31 @@ void BuildJournal::read() {
   if (status->identity.bytes > kJournalBytesMax) {
     throw BadInput(path.string() + " is too long for a build's journal: move it away");
   }
-  file_ = root_.open_file(kFileName, O_RDWR | O_APPEND);
-  std::string text(status->identity.bytes, '\0');
-  read_exactly(file_, 0, {reinterpret_cast<uint8_t*>(text.data()), text.size()}, path);
-  has_header_ = text.starts_with(header_);
-  if (!has_header_) {
-    // A build that was killed while it wrote the header had made nothing yet.
-    if (header_.starts_with(text)) return;
+  FileDescriptor file = root_.open_file(kFileName, O_RDWR | O_APPEND);
+  const auto read_first = [&](uint64_t bytes) {
+    std::string text(std::min(bytes, status->identity.bytes), '\0');
+    read_exactly(file, 0, {reinterpret_cast<uint8_t*>(text.data()), text.size()}, path);
+    return text;
+  };
+  // The whole is read only once it is known to be a journal.
+  const std::string begin = read_first(header_.size());
+  if (begin != header_) {
+    // A build that was killed while it wrote the header had made nothing yet. The file stays
+    // closed, since it may as well be somebody's, under a second name (a hard link).
+    if (begin.size() == status->identity.bytes && header_.starts_with(begin)) return;
     throw BadInput(path.string() +
                    " is not the journal of a build in this directory: it came with a copy, or is "
                    "another program's; delete it, and build again");
   }
+  const std::string text = read_first(status->identity.bytes);
+  file_ = std::move(file);
+  has_header_ = true;
   std::string_view rest = std::string_view(text).substr(header_.size());
   for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1)) {
     take(rest.substr(0, end));
   }
   ends_in_mid_line_ = !rest.empty();
+  inherited_ = files_;
 }
 
 void BuildJournal::take(std::string_view line) {
@@ -109,6 +125,7 @@ void BuildJournal::take(std::string_view line) {
 void BuildJournal::append(std::string_view line) {
   const std::filesystem::path path = root_.path() / kFileName;
   if (!file_.is_open()) {
+    root_.remove_file(kFileName);  // one without a header
     root_.create_file(kFileName);
     file_ = root_.open_file(kFileName, O_RDWR | O_APPEND);
   }
@@ -167,13 +184,16 @@ bool BuildJournal::names_pending(const std::string& name) const {
 
 bool BuildJournal::names_file(const std::string& name, const FileIdentity& identity) const {
   const std::lock_guard lock(mutex_);
-  const auto found = files_.find(name);
-  return found != files_.end() && std::ranges::count(found->second, identity) > 0;
+  return names(files_, name, identity);
+}
+
+bool BuildJournal::is_inherited(const std::string& name, const FileIdentity& identity) const {
+  return names(inherited_, name, identity);
 }
 
 void BuildJournal::remove() {
   const std::lock_guard lock(mutex_);
-  if (file_.is_open()) root_.remove_file(kFileName);
+  root_.remove_file(kFileName);
   file_ = {};
 }
 

@@ -47,6 +47,9 @@ class BuildJournal {
   bool names_pending(const std::string& name) const;
   bool names_file(const std::string& name, const FileIdentity& identity) const;
 
+  // Whether an earlier build has written it down.
+  bool is_inherited(const std::string& name, const FileIdentity& identity) const;
+
   // One thread at a time.
   const std::set<std::string>& folders() const { return folders_; }
   const std::set<std::string>& pending() const { return pending_; }
@@ -69,6 +72,7 @@ class BuildJournal {
   std::set<std::string> folders_;
   std::set<std::string> pending_;
   std::map<std::string, std::vector<FileIdentity>> files_;
+  std::map<std::string, std::vector<FileIdentity>> inherited_;  // those of files_ that were read
 };
 
 }  // namespace blindfuse

@@ -5,14 +5,13 @@
 // Control characters never reach the message, and of the data at most kExcerptBytes do.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace blindfuse {
+#include "src/program/printable.h"
 
-inline constexpr size_t kExcerptBytes = 60;
+namespace blindfuse {
 
 // A line of a text, or a row of an SQL result.
 struct InputPlace {
@@ -20,12 +19,6 @@ struct InputPlace {
   std::string_view unit;  // "line" or "row"
   uint64_t number = 0;    // 1-based
 };
-
-// `text` with everything but printable UTF-8 written as \xNN, cut to about `max_bytes`.
-std::string printable(std::string_view text, size_t max_bytes = kExcerptBytes);
-
-// The same between double quotes.
-std::string quoted(std::string_view text, size_t max_bytes = kExcerptBytes);
 
 // Throw BadInput. `problem` is "<what is wrong>; <what would be right>".
 [[noreturn]] void fail_input(std::string_view name, std::string_view problem);

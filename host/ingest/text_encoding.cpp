@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
-#include "host/ingest/utf8.h"
 #include "src/base64.h"
 #include "src/errors.h"
 #include "src/hex.h"
+#include "src/utf8.h"
 
 namespace blindfuse {
 

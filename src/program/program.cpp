@@ -1,16 +1,23 @@
 #include "src/program/program.h"
 
+#include <fcntl.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cctype>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
+#include <string>
+#include <string_view>
 
 #include "src/errors.h"
+#include "src/program/printable.h"
 #include "src/version.h"
 
 namespace blindfuse {
@@ -28,9 +35,24 @@ void name_environment_variables(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) name_environment_variables(*command);
 }
 
-int fail(const CLI::App& app, const char* what, int status = kExitFailed) {
-  std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), what);
+int fail(const CLI::App& app, std::string_view what, int status = kExitFailed) {
+  // It may quote a name that somebody else chose, to drive the operator's terminal.
+  const std::string line = printable(what, std::string_view::npos);
+  std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), line.c_str());
   return status;
+}
+
+// Otherwise the next file that is opened gets the number of the closed stream, and what is meant
+// for that is written into the file. The wrong direction lets each use of the stream fail as
+// before.
+void fill_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest number that is free: the streams below are open.
+    if (open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) {
+      throw EngineTrouble(std::string("cannot open /dev/null: ") + std::strerror(errno));
+    }
+  }
 }
 
 // The parser itself would only say that a command is missing, or show help and call that success.
@@ -53,9 +75,11 @@ int run_program(CLI::App& app, int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
   // A reader that goes away is an error to report, not a reason to die without a word.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // nor is a limit on the size of files
   app.set_version_flag("--version", app.get_name() + " " + program_version());
   name_environment_variables(app);
   try {
+    fill_closed_streams();
     refuse_unknown_command(app, argc, argv);
     app.parse(argc, argv);
     std::fflush(stdout);

@@ -26,7 +26,10 @@ std::string folder_failure(const char* what, const fs::path& path) {
 
 FileIdentity identity_in(const struct stat& status) {
   return {.inode = status.st_ino,
-          .written_ns = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
+          // Unsigned: some file systems know of years in which this number overflows.
+          .written_ns =
+              static_cast<int64_t>(static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+                                   static_cast<uint64_t>(status.st_mtim.tv_nsec)),
           .bytes = static_cast<uint64_t>(status.st_size)};
 }
 

@@ -122,6 +122,29 @@ TEST_F(Journal, OfAnotherDirectoryOrOfAnythingElseIsRefused) {
   EXPECT_THAT(refusal_of(root_), HasSubstr("not a file"));
 }
 
+// Whoever may prepare the directory gives a file of somebody else a second name there.
+TEST_F(Journal, DoesNotWriteIntoAFileWithAnotherName) {
+  fill();
+  const std::string header = read_whole(file_).substr(0, read_whole(file_).find('\n'));
+  for (const std::string& content : {std::string(), header.substr(0, 9), header}) {
+    fs::remove(file_);
+    std::ofstream(folder_ / "letter.txt", std::ios::binary) << content;
+    fs::create_hard_link(folder_ / "letter.txt", file_);
+    fill();
+    EXPECT_EQ(read_whole(folder_ / "letter.txt"), content);
+    BuildJournal journal(root_);
+    expect_filled(journal);
+    journal.remove();
+    EXPECT_EQ(read_whole(folder_ / "letter.txt"), content);
+  }
+}
+
+TEST_F(Journal, IsDeletedAlsoWithoutAHeader) {
+  append("blindfuse ");
+  BuildJournal(root_).remove();
+  EXPECT_FALSE(fs::exists(file_));
+}
+
 TEST_F(Journal, StaysWithADirectoryThatMoves) {
   const fs::path there = folder_ / "there";
   fs::create_directory(there);

@@ -100,11 +100,11 @@ TEST(LockedDirectory, DoesNotReplaceAFileThatNoBuildMade) {
   const Pairs pairs = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
   BuildOptions options;
   options.shard_count = 1;
-  options.random = builder_testing::fixed_random;  // both builds make the same file
   build(pairs, folder / "db", options);
   Pairs changed = pairs;
   changed[1].second = "new";
   std::filesystem::copy(folder / "db", folder / "other", std::filesystem::copy_options::recursive);
+  options.random = fixed_random;  // two builds make the same file
   build(changed, folder / "other", options);
   const std::string name =
       DatabaseDirectory::matrix_name(load(folder / "other").table.shards[0].matrix);
@@ -113,6 +113,31 @@ TEST(LockedDirectory, DoesNotReplaceAFileThatNoBuildMade) {
   EXPECT_THAT(refusal_of(changed, folder / "db", options),
               AllOf(HasSubstr(name), HasSubstr("in the way"), HasSubstr("move it away")));
   EXPECT_EQ(snapshot(folder / "db"), before);
+}
+
+// Otherwise each attempt on a full disk leaves less room for the next.
+TEST(LockedDirectory, LeavesNothingNextToADamagedDatabaseWhenABuildFails) {
+  const TemporaryFolder folder;
+  const Pairs pairs = {{"a", "1"}, {"b", "2"}};
+  build(pairs, folder / "db");
+  BuildOptions options;
+  options.fresh = true;
+  options.shard_count = 1;
+  options.random = fixed_random;
+  // Fails when its shards are there, since its hint is not what has that name.
+  build(pairs, folder / "other", options);
+  const auto hint = std::filesystem::directory_iterator(folder / "other" / "hints")->path();
+  std::ofstream(folder / "db" / "hints" / hint.filename()) << "mine";
+  const auto table = std::filesystem::directory_iterator(folder / "db" / "tables")->path();
+  for (const std::filesystem::path& damaged : {table, folder / "db" / "manifest.json"}) {
+    std::ofstream(damaged, std::ios::app) << "!";
+    const auto before = snapshot(folder / "db");
+    EXPECT_THAT(refusal_of(pairs, folder / "db", options), HasSubstr("in the way")) << damaged;
+    EXPECT_EQ(snapshot(folder / "db"), before) << damaged;
+  }
+  std::filesystem::remove(folder / "db" / "hints" / hint.filename());
+  build(pairs, folder / "db", options);
+  EXPECT_EQ(look_up(load(folder / "db"), "a"), "1");
 }
 
 TEST(LockedDirectory, ReplacesNoManifestThatIsNotOne) {

@@ -53,6 +53,21 @@ TEST(ResourceLimits, NamesTheCureWhenThereAreNoMoreThreads) {
   EXPECT_FALSE(std::filesystem::exists(folder / "db"));
 }
 
+// Of each call that opens a file, one limit lets it be the one that fails.
+TEST(ResourceLimits, LeavesNothingWhereFilesAreTooFew) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "a\tb\n");
+  for (int limit = 4; limit <= 24; ++limit) {
+    std::filesystem::remove_all(folder / "db");
+    const ProgramResult result = run(
+        folder, {"sh", "-c", "ulimit -n \"$1\"; shift; exec \"$@\"", "sh", std::to_string(limit),
+                 kBlindfuse, "build", input, "--output", folder / "db", "--threads", "1"});
+    if (result.status == 0) continue;
+    EXPECT_THAT(result.err, HasSubstr("Too many open files")) << limit;
+    EXPECT_FALSE(std::filesystem::exists(folder / "db")) << limit << result.err;
+  }
+}
+
 // Opening one for reading waits for a program that writes to it.
 TEST(ResourceLimits, DoesNotWaitForANamedPipeInTheDirectory) {
   const TemporaryFolder folder;

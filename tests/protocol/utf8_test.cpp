@@ -1,4 +1,4 @@
-#include "host/ingest/utf8.h"
+#include "src/utf8.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,61 @@
+#include "src/program/printable.h"
+
+#include <cstdint>
+
+#include "src/hex.h"
+#include "src/utf8.h"
+
+namespace blindfuse {
+namespace {
+
+// The code point of a well-formed sequence.
+uint32_t decode_code_point(std::string_view sequence) {
+  const auto lead = static_cast<uint8_t>(sequence[0]);
+  if (sequence.size() == 1) return lead;
+  uint32_t code_point = lead & (0x7Fu >> sequence.size());
+  for (const char c : sequence.substr(1)) {
+    code_point = code_point << 6 | (static_cast<uint8_t>(c) & 0x3Fu);
+  }
+  return code_point;
+}
+
+// Control characters would break the line or drive the terminal; the invisible and bidirectional
+// ones would make the message read as something else.
+bool is_printable(uint32_t code_point) {
+  const auto within = [&](uint32_t first, uint32_t last) {
+    return first <= code_point && code_point <= last;
+  };
+  return code_point >= 0x20 && !within(0x7F, 0x9F) && !within(0x200B, 0x200F) &&
+         !within(0x2028, 0x202E) && !within(0x2060, 0x206F) && code_point != 0xFEFF;
+}
+
+std::string escape(std::string_view bytes) {
+  std::string escaped;
+  for (const char c : bytes) {
+    const auto byte = static_cast<uint8_t>(c);
+    escaped += "\\x" + encode_hex({&byte, 1});
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, size_t max_bytes) {
+  std::string line;
+  while (!text.empty()) {
+    const size_t well_formed = utf8_sequence_bytes(text);
+    const std::string_view piece = text.substr(0, well_formed == 0 ? 1 : well_formed);
+    const bool plain = well_formed != 0 && is_printable(decode_code_point(piece));
+    const std::string shown = plain ? std::string(piece) : escape(piece);
+    if (line.size() + shown.size() > max_bytes) return line + "...";
+    line += shown;
+    text.remove_prefix(piece.size());
+  }
+  return line;
+}
+
+std::string quoted(std::string_view text, size_t max_bytes) {
+  return '"' + printable(text, max_bytes) + '"';
+}
+
+}  // namespace blindfuse
