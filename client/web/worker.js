@@ -20,6 +20,8 @@ const preparedMax = 1000;
 const isFixed = (path) => path.endsWith('.hint');
 const isPart = (path) => path.includes('/.partial-'); // of a hint (client/hint_download.cpp)
 
+const fromServer = ['protocol', 'refused', 'epoch-gone', 'busy']; // errors that an answer is the reason of
+
 let core;
 let preparer;
 let store;
@@ -30,6 +32,7 @@ let hasAnswered = false;
 let prepared = 0;
 let info = null;
 let isDead = false;
+let mayUseCache = true; // the browser's own, of what the server answered earlier
 const waiting = [];
 let isWorking = false;
 
@@ -109,7 +112,7 @@ const operations = {
   async connect({url, apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax}) {
     const module = await compileCore(timeoutSeconds * 1000);
     core = await startCore(module, {
-      exchange,
+      exchange: (request) => exchange({...request, isFresh: !mayUseCache && request.method === 'GET'}),
       progress(stage, done, total) {
         hasFetched ||= stages[stage] === 'fetching-hints';
         tell(stages[stage], done, total);
@@ -129,7 +132,11 @@ const operations = {
     return reply;
   },
   async sync({verify}) {
-    if (verify) store.forget(); // what was kept may be what was wrong
+    if (verify) {
+      // What was kept may be what was wrong.
+      store.forget();
+      mayUseCache = false;
+    }
     const reply = call({op: 'sync', verify});
     keptEpoch = null;
     await keep(reply.info.epoch);
@@ -185,12 +192,15 @@ async function answer({id, op, ...request}) {
   if (isDead) return; // the page has been told, and asks another worker
   try {
     const reply = await operations[op](request);
+    mayUseCache = true;
     self.postMessage({id, reply: {...reply, bytes: undefined, storage: storageOf()}});
     // After the answer: keeping hints is not what anybody waits for.
     if (op !== 'connect') await keep(reply.info.epoch);
     self.postMessage({prepared, storage: storageOf()});
   } catch (error) {
     const report = reportOf(error);
+    // A wrong answer may be in the browser's cache, and would come from there again, whatever the server has by then.
+    if (fromServer.includes(report.code)) mayUseCache = false;
     // First: whoever is told may end this worker.
     await keepBegun().catch(() => {});
     self.postMessage({id, error: report});

@@ -398,6 +398,31 @@ class ClientAlone(PageTest):
         result = self.run_in(page, "client.close(); return (await connect('/')).sync();")
         self.assertLess(result["bytesFetched"], result["hintBytes"] / 2)
 
+    def test_passes_over_a_wrong_answer_in_the_browsers_cache(self):
+        # Which keeps hints and tables for a year, as the server allows.
+        for what in ("/hint?", "/shards"):
+            wrong = []
+
+            def tamper(path, content, what=what, wrong=wrong):
+                if what in path and not wrong:
+                    wrong.append(path)
+                    return bytes(len(content))
+                return None
+
+            proxy = self.enterContext(Proxy(self.server, tamper))
+            context = self.browser.new_context()
+            self.addCleanup(context.close)
+            page = context.new_page()
+            page.goto(proxy.url + "openapi.json")
+            error, value = page.evaluate("""async (url) => {
+              const {connect} = await import(url + 'client/blindfuse.js');
+              const client = await connect(url, {prepareAhead: 0});
+              const error = await client.sync().then(() => null, ({code}) => code);
+              return [error, await client.getText('k1')];
+            }""", proxy.url)
+            self.assertEqual((error, len(wrong)), ("protocol", 1), what)
+            self.assertEqual(value, "v1" + "." * 300)
+
     def test_goes_on_in_memory_where_nothing_can_be_kept(self):
         store = self.file("hint_store.js")
         trouble = {"private browsing": "Object.defineProperty(self, 'indexedDB', {get() {"
