@@ -93,7 +93,8 @@ async function keep(epoch) {
 async function keepBegun() {
   if (!hasFetched || isDead) return;
   hasFetched = false;
-  await store.add(readers(pathsUnder(folder).filter((path) => isFixed(path) || isPart(path))), isFixed);
+  const isHint = (path) => isFixed(path) || isPart(path);
+  await store.add(readers(pathsUnder(folder).filter(isHint)), isFixed, isHint);
 }
 
 function values(reply) {

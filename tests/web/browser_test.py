@@ -423,6 +423,22 @@ class ClientAlone(PageTest):
             self.assertEqual((error, len(wrong)), ("protocol", 1), what)
             self.assertEqual(value, "v1" + "." * 300)
 
+    def test_keeps_of_downloads_that_broke_the_last_alone(self):
+        kept = self.run_in(self.visit(), """
+          const {HintStore} = await import('/client/hint_store.js');
+          const isHint = (path) => path.endsWith('.hint');
+          const files = (...paths) => new Map(paths.map((path) => [path, () => new Uint8Array(1)]));
+          const store = new HintStore('http://any', 'persistent');
+          await store.save(files('manifest.json', 'complete.hint'), isHint);
+          await new HintStore('http://any', 'persistent').add(files('of_another_tab.hint'), isHint, isHint);
+          for (const name of ['first', 'second', 'last']) {
+            await store.add(files('complete.hint', name + '.hint'), isHint, isHint);
+          }
+          const kept = [];
+          await new HintStore('http://any', 'persistent').load((path) => kept.push(path));
+          return kept;""")
+        self.assertEqual(sorted(kept), ["complete.hint", "last.hint", "manifest.json", "of_another_tab.hint"])
+
     def test_goes_on_in_memory_where_nothing_can_be_kept(self):
         store = self.file("hint_store.js")
         trouble = {"private browsing": "Object.defineProperty(self, 'indexedDB', {get() {"
