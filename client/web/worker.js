@@ -20,7 +20,7 @@ const preparedMax = 1000;
 const isFixed = (path) => path.endsWith('.hint');
 const isPart = (path) => path.includes('/.partial-'); // of a hint (client/hint_download.cpp)
 
-const fromServer = ['protocol', 'refused', 'epoch-gone', 'busy']; // errors that an answer is the reason of
+const fromServer = ['protocol', 'refused', 'epoch-gone']; // errors that an answer is the reason of
 
 let core;
 let preparer;
@@ -133,11 +133,7 @@ const operations = {
     return reply;
   },
   async sync({verify}) {
-    if (verify) {
-      // What was kept may be what was wrong.
-      store.forget();
-      mayUseCache = false;
-    }
+    if (verify) store.forget(); // what was kept may be what was wrong
     const reply = call({op: 'sync', verify});
     keptEpoch = null;
     await keep(reply.info.epoch);
@@ -201,7 +197,8 @@ async function answer({id, op, ...request}) {
   } catch (error) {
     const report = reportOf(error);
     // A wrong answer may be in the browser's cache, and would come from there again, whatever the server has by then.
-    if (fromServer.includes(report.code)) mayUseCache = false;
+    // After any other error the cache is used again: a server may not let pages of other origins pass it over.
+    mayUseCache = !fromServer.includes(report.code);
     // First: whoever is told may end this worker.
     await keepBegun().catch(() => {});
     self.postMessage({id, error: report});
