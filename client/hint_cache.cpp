@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
-#include <unordered_set>
 
 #include "src/epoch_table.h"
 #include "src/errors.h"
@@ -47,6 +46,14 @@ Sha256Digest read_and_hash(const FileDescriptor& file, std::span<uint8_t> bytes,
     hash.update(piece);
   }
   return hash.finish();
+}
+
+std::unordered_set<std::string> hint_files(const DatabaseDescription& database) {
+  std::unordered_set<std::string> names;
+  for (uint32_t part = 0; part < database.layout().hint_part_count(); ++part) {
+    names.insert(hint_file_name(database.epoch_table().hint_hash(part)));
+  }
+  return names;
 }
 
 }  // namespace
@@ -89,11 +96,12 @@ DatabaseDescription HintCache::sync(RemoteDatabase& remote, const std::string& m
 
   const std::vector<MissingHint> missing =
       deadline.stopped([&] { return hints_to_fetch(database, verify, progress); });
+  if (!missing.empty()) remove_given_up(database);
   check_room(missing.size() * layout.hint_part_bytes());
   HintDownload download(hints_, HintShape(layout));
   result.bytes_fetched += download.fetch(remote, database.epoch(), missing, progress);
   store(database);
-  remove_unreferenced(database);
+  remove_all_but(hint_files(database));
 
   result.epoch = database.epoch();
   result.shard_count = layout.shard_count;
@@ -225,16 +233,24 @@ void HintCache::store(const DatabaseDescription& database) const {
   write_whole(folder_, kManifestName, bytes_of(database.manifest_text()));
 }
 
-void HintCache::remove_unreferenced(const DatabaseDescription& database) {
-  std::unordered_set<std::string> referenced;
-  for (uint32_t part = 0; part < database.layout().hint_part_count(); ++part) {
-    referenced.insert(hint_file_name(database.epoch_table().hint_hash(part)));
+void HintCache::use(const DatabaseDescription& database) { in_use_ = hint_files(database); }
+
+void HintCache::remove_given_up(const DatabaseDescription& wanted) {
+  std::unordered_set<std::string> names = hint_files(wanted);
+  for (uint32_t part = 0; part < wanted.layout().hint_part_count(); ++part) {
+    names.insert(partial_file_name(wanted.epoch_table().hint_hash(part)));
   }
+  if (const auto complete = described()) names.merge(hint_files(*complete));
+  names.insert(in_use_.begin(), in_use_.end());
+  remove_all_but(names);
+}
+
+void HintCache::remove_all_but(const std::unordered_set<std::string>& names) {
   use_lock_.run_alone([&] {
     std::error_code error;  // what cannot be removed now is removed after the next sync
     std::vector<std::filesystem::path> old;
     for (const auto& entry : std::filesystem::directory_iterator(hints_, error)) {
-      if (!referenced.contains(entry.path().filename().string())) old.push_back(entry.path());
+      if (!names.contains(entry.path().filename().string())) old.push_back(entry.path());
     }
     for (const std::filesystem::path& path : old) std::filesystem::remove(path, error);
   });

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "client/cache_folder.h"
@@ -36,8 +37,13 @@ class HintCache {
   // The epoch whose hint is here, all parts of the right size, or nothing.
   std::optional<DatabaseDescription> stored() const;
 
+  // The hint of this epoch stays here until another one is complete.
+  void use(const DatabaseDescription& database);
+
   // Brings the cache to the epoch of this manifest: fetches the parts that are missing, and removes
-  // those of other epochs unless another client reads them. When the epoch that was complete lacks
+  // those of other epochs unless another client reads them. Before that it removes what downloads
+  // left that were not completed, except those of this epoch: a server that has a new epoch for
+  // every attempt, and completes none, would fill the disk. When the epoch that was complete lacks
   // a part (with `verify` also when the bytes of one are not what they were), throws all parts away
   // and fetches all. Throws what HintDownload does, and EngineTrouble when the disk has no room.
   DatabaseDescription sync(RemoteDatabase& remote, const std::string& manifest_text, bool verify,
@@ -66,11 +72,13 @@ class HintCache {
   void drop_everything() const;
   void check_room(uint64_t bytes) const;
   void store(const DatabaseDescription& database) const;
-  void remove_unreferenced(const DatabaseDescription& database);
+  void remove_given_up(const DatabaseDescription& wanted);
+  void remove_all_but(const std::unordered_set<std::string>& names);
 
   std::filesystem::path folder_;
   std::filesystem::path hints_;
   UseLock use_lock_;
+  std::unordered_set<std::string> in_use_;  // files of the epoch that use() was told of
 };
 
 }  // namespace blindfuse

@@ -43,7 +43,7 @@ class PartialHint {
               bool resume)
       : hint_(hint),
         shape_(shape),
-        path_(folder / (".partial-" + encode_hex(hint.hash))),
+        path_(folder / partial_file_name(hint.hash)),
         whole_path_(folder / hint_file_name(hint.hash)),
         file_(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0666)) {
     if (!file_.is_open()) fail_writing(path_);
@@ -201,6 +201,7 @@ HintShape::HintShape(const Layout& layout) : mode(layout.mode()), bytes(layout.h
 }
 
 std::string hint_file_name(const Sha256Digest& hash) { return encode_hex(hash) + ".hint"; }
+std::string partial_file_name(const Sha256Digest& hash) { return ".partial-" + encode_hex(hash); }
 
 size_t HintDownload::group_size(std::span<const MissingHint> missing) const {
   PartsText parts;

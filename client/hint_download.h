@@ -32,6 +32,8 @@ struct HintShape {
 
 // The name of a part's file: "<64 hex digits>.hint".
 std::string hint_file_name(const Sha256Digest& hash);
+// Of one whose download has begun, in the same folder.
+std::string partial_file_name(const Sha256Digest& hash);
 
 // Parts come in their order, many to a request, whatever key is going to be asked for. Each is
 // written to a partial file named after its hash, which an interruption leaves behind, checked, and

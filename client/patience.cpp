@@ -23,6 +23,10 @@ bool Patience::may_go_on() {
     return false;
   }
   const auto now = this->now();
+  if (limit_ && now >= *limit_) {
+    gave_up_ = late_;
+    return false;
+  }
   if (now - asked_ < milliseconds(kWaitSliceMs)) return true;
   asked_ = now;
   if (keep_waiting_ && !keep_waiting_()) gave_up_ = GaveUp::kStopped;

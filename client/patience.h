@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "client/deadline.h"
 
@@ -30,6 +31,21 @@ class Patience {
   // Asks now and then, whether or not anything comes. False, from then on, when there is no time
   // left or the caller does not want to go on.
   bool may_go_on();
+  // While one lives, may_go_on() gives up at `until`, too, for the reason `late`.
+  class Limit {
+   public:
+    Limit(Patience& patience, Deadline::TimePoint until, GaveUp late) : patience_(patience) {
+      patience.limit_ = until;
+      patience.late_ = late;
+    }
+    ~Limit() { patience_.limit_.reset(); }
+    Limit(const Limit&) = delete;
+    Limit& operator=(const Limit&) = delete;
+
+   private:
+    Patience& patience_;
+  };
+
   // Waits for these events of poll(). False when it gave up; at `until`, for the reason `late`.
   bool wait(int socket, short events, Deadline::TimePoint until, GaveUp late);
 
@@ -41,6 +57,8 @@ class Patience {
   const std::function<bool()> keep_waiting_;
   const Deadline* deadline_ = nullptr;
   Deadline::TimePoint asked_;
+  std::optional<Deadline::TimePoint> limit_;
+  GaveUp late_ = GaveUp::kNot;  // at limit_
   GaveUp gave_up_ = GaveUp::kNot;
 };
 

@@ -128,6 +128,7 @@ void Session::use(DatabaseDescription database) {
     return !pooled.query.is_for(database.manifest());
   });
   preparation_.reset();
+  cache_.use(database);
   if (!database_ || database_->epoch() != database.epoch()) hints_.reset();
   database_ = std::move(database);
 }

@@ -18,6 +18,22 @@ bool expect(SSL* ssl, const std::string& host) {
   return SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
 }
 
+// OpenSSL does not return while records come that are not for its caller, such as requests to shake
+// hands again, and session tickets. A server can send them without end, so Patience is asked before
+// each of OpenSSL's own reads.
+long ask_patience(BIO* bio, int operation, const char*, size_t, int, long, int result, size_t*) {
+  if (operation != BIO_CB_READ) return result;
+  if (reinterpret_cast<Patience*>(BIO_get_callback_arg(bio))->may_go_on()) return result;
+  BIO_clear_retry_flags(bio);
+  return -1;
+}
+
+void read_with(Patience& patience, SSL* ssl) {
+  BIO* const bio = SSL_get_rbio(ssl);
+  BIO_set_callback_arg(bio, reinterpret_cast<char*>(&patience));
+  BIO_set_callback_ex(bio, ask_patience);
+}
+
 }  // namespace
 
 void clear_tls_errors() { ERR_clear_error(); }
@@ -64,6 +80,8 @@ SslPointer TlsContext::connect(int socket, const std::string& host, Patience& pa
   if (!expect(ssl.get(), host)) {
     throw BadInput("TLS has no servers of the name \"" + host + "\"; check the address");
   }
+  read_with(patience, ssl.get());
+  const Patience::Limit limit(patience, until, GaveUp::kNothingCame);
   for (;;) {
     if (!patience.may_go_on()) return nullptr;
     const SocketAttempt made = tls_attempt(ssl.get(), [&] { return SSL_connect(ssl.get()); });

@@ -34,7 +34,8 @@ class TlsContext {
 
   // Shakes hands with `host`, a name or an address, over a socket that does not block: null when
   // that failed, was given up, or took until `until`. verify_result is then what is wrong with the
-  // server's certificate, or X509_V_OK. Throws BadInput for a name that TLS cannot ask for.
+  // server's certificate, or X509_V_OK. `patience` outlives what is returned, which asks it whenever
+  // it reads. Throws BadInput for a name that TLS cannot ask for.
   SslPointer connect(int socket, const std::string& host, Patience& patience,
                      Deadline::TimePoint until, long& verify_result) const;
 

@@ -1,15 +1,20 @@
 // One HTTP request, waited for: the client library is synchronous, and a worker may be.
 
-// {method, url, range, apiKey, body, timeoutMs} -> {status, contentType, retryAfter, contentRange, body}, or status 0 and
-// what the browser says: TimeoutError when not all of the answer came within timeoutMs, which is not 0. Sends no cookies
-// to other origins, and nothing of the page except its origin.
-export function exchange({method, url, range, apiKey, body, timeoutMs}) {
+// {method, url, range, apiKey, body, timeoutMs, isFresh} -> {status, contentType, retryAfter, contentRange, body}, or
+// status 0 and what the browser says: TimeoutError when not all of the answer came within timeoutMs, which is not 0.
+// Sends no cookies to other origins, and nothing of the page except its origin. With isFresh the answer does not come
+// from the browser's own cache, which is not used for a request that has a condition. No answer has the tag of this one.
+//
+// The browser may send the same bytes more than once, a POST's, too: over a new connection when the one it kept was
+// closed, or where a redirect points. A page cannot keep it from doing so.
+export function exchange({method, url, range, apiKey, body, timeoutMs, isFresh}) {
   const request = new XMLHttpRequest();
   try {
     request.open(method, url, false);
     request.responseType = 'arraybuffer';
     request.timeout = timeoutMs;
     if (range) request.setRequestHeader('Range', range);
+    if (isFresh) request.setRequestHeader('If-None-Match', '"none"');
     if (apiKey) request.setRequestHeader('Authorization', 'Bearer ' + apiKey);
     if (body) request.setRequestHeader('Content-Type', 'application/octet-stream');
     request.send(body);

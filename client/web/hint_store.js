@@ -81,15 +81,16 @@ export class HintStore {
   // Makes what is kept be `files`, a Map from paths to functions that give their bytes. A path with `isFixed` has the
   // same bytes whenever it is there.
   async save(files, isFixed) {
-    await this.write(files, isFixed, true);
+    await this.write(files, isFixed, () => true);
   }
 
-  // Puts `files` beside what is kept.
-  async add(files, isFixed) {
-    await this.write(files, isFixed, false);
+  // Puts `files` next to what is kept. Of that, it removes what this object loaded or put there, where mayGo(path).
+  async add(files, isFixed, mayGo) {
+    await this.write(files, isFixed, (path) => this.saved.has(path) && mayGo(path));
   }
 
-  async write(files, isFixed, isAll) {
+  // Removes what is not among `files`, and mayGo(path).
+  async write(files, isFixed, mayGo) {
     if (!this.isPersistent) return;
     try {
       await this.locked(async () => {
@@ -97,12 +98,14 @@ export class HintStore {
         try {
           const transaction = database.transaction(storeName, 'readwrite');
           const done = finished(transaction);
+          let there;
           try {
             const store = transaction.objectStore(storeName);
-            const there = new Set(
-              (await settled(store.getAllKeys(recordsOf(this.address)))).map((key) => key[1]));
+            there = new Set((await settled(store.getAllKeys(recordsOf(this.address)))).map((key) => key[1]));
             for (const path of there) {
-              if (isAll && !files.has(path)) store.delete([this.address, path]);
+              if (files.has(path) || !mayGo(path)) continue;
+              store.delete([this.address, path]);
+              there.delete(path);
             }
             for (const [path, bytes] of files) {
               if (isFixed(path) && there.has(path) && this.saved.has(path)) continue;
@@ -115,7 +118,7 @@ export class HintStore {
             throw error;
           }
           await done;
-          this.saved = new Set(isAll ? files.keys() : [...this.saved, ...files.keys()]);
+          this.saved = new Set([...files.keys(), ...[...this.saved].filter((path) => there.has(path))]);
         } finally {
           database.close();
         }

@@ -20,6 +20,8 @@ const preparedMax = 1000;
 const isFixed = (path) => path.endsWith('.hint');
 const isPart = (path) => path.includes('/.partial-'); // of a hint (client/hint_download.cpp)
 
+const fromServer = ['protocol', 'refused', 'epoch-gone']; // errors that an answer is the reason of
+
 let core;
 let preparer;
 let store;
@@ -30,6 +32,7 @@ let hasAnswered = false;
 let prepared = 0;
 let info = null;
 let isDead = false;
+let mayUseCache = true; // the browser's own, of what the server answered earlier
 const waiting = [];
 let isWorking = false;
 
@@ -90,7 +93,8 @@ async function keep(epoch) {
 async function keepBegun() {
   if (!hasFetched || isDead) return;
   hasFetched = false;
-  await store.add(readers(pathsUnder(folder).filter((path) => isFixed(path) || isPart(path))), isFixed);
+  const isHint = (path) => isFixed(path) || isPart(path);
+  await store.add(readers(pathsUnder(folder).filter(isHint)), isFixed, isHint);
 }
 
 function values(reply) {
@@ -109,7 +113,7 @@ const operations = {
   async connect({url, apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax}) {
     const module = await compileCore(timeoutSeconds * 1000);
     core = await startCore(module, {
-      exchange,
+      exchange: (request) => exchange({...request, isFresh: !mayUseCache && request.method === 'GET'}),
       progress(stage, done, total) {
         hasFetched ||= stages[stage] === 'fetching-hints';
         tell(stages[stage], done, total);
@@ -185,12 +189,16 @@ async function answer({id, op, ...request}) {
   if (isDead) return; // the page has been told, and asks another worker
   try {
     const reply = await operations[op](request);
+    mayUseCache = true;
     self.postMessage({id, reply: {...reply, bytes: undefined, storage: storageOf()}});
     // After the answer: keeping hints is not what anybody waits for.
     if (op !== 'connect') await keep(reply.info.epoch);
     self.postMessage({prepared, storage: storageOf()});
   } catch (error) {
     const report = reportOf(error);
+    // A wrong answer may be in the browser's cache, and would come from there again, whatever the server has by then.
+    // After any other error the cache is used again: a server may not let pages of other origins pass it over.
+    mayUseCache = !fromServer.includes(report.code);
     // First: whoever is told may end this worker.
     await keepBegun().catch(() => {});
     self.postMessage({id, error: report});

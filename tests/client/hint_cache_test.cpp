@@ -154,6 +154,44 @@ TEST_F(HintCacheTest, AnInterruptedDownloadIsResumedByTheNextProcess) {
   }
 }
 
+TEST_F(HintCacheTest, DownloadsThatWereNotCompletedDoNotAddUp) {
+  HintCache cache(folder_);
+  sync(cache);
+  const std::set<std::string> complete = files();
+  std::set<std::string> last;
+  for (uint8_t epoch = 1; epoch <= 5; ++epoch) {
+    server_.database = ServedDatabase::with_noise(kShards, 2, epoch);
+    const auto stop = [&](const ClientProgress& progress) {
+      return progress.done < 3 * hint_bytes_ + 2000;
+    };
+    EXPECT_THROW(sync(cache, false, stop), Cancelled);
+    last = files();
+    EXPECT_EQ(last.size(), kShards + 3 + 1) << "three hints and the beginning of a fourth";
+  }
+  EXPECT_TRUE(std::includes(last.begin(), last.end(), complete.begin(), complete.end()));
+  sync(cache);
+  EXPECT_TRUE(server_.requests.back().path.ends_with("shards=3-8")) << "it was resumed";
+  expect_all_hints(cache);
+  EXPECT_EQ(files().size(), kShards);
+}
+
+TEST_F(HintCacheTest, WhatIsUsedOutlivesADownloadThatWasNotCompleted) {
+  HintCache cache(folder_);
+  sync(cache);
+  const DatabaseDescription used = description();
+  cache.use(used);
+  const Bytes hint = server_.database.hints()[0];
+  server_.database = ServedDatabase::with_noise(kShards, 2, 1);
+  {
+    HintCache another(folder_);
+    sync(another);
+  }
+  server_.database = ServedDatabase::with_noise(kShards, 2, 2);
+  const auto stop = [](const ClientProgress& progress) { return progress.done == 0; };
+  EXPECT_THROW(sync(cache, false, stop), Cancelled);
+  EXPECT_EQ(cache.read_hint(used, 0), hint);
+}
+
 TEST_F(HintCacheTest, AnAlteredBeginningIsFetchedAgain) {
   HintCache cache(folder_);
   const auto stop = [&](const ClientProgress& progress) { return progress.done < 2000; };

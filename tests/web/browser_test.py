@@ -399,6 +399,47 @@ class ClientAlone(PageTest):
         result = self.run_in(page, "client.close(); return (await connect('/')).sync();")
         self.assertLess(result["bytesFetched"], result["hintBytes"] / 2)
 
+    def test_passes_over_a_wrong_answer_in_the_browsers_cache(self):
+        # Which keeps hints and tables for a year, as the server allows.
+        for what in ("/hint?", "/shards"):
+            wrong = []
+
+            def tamper(path, content, what=what, wrong=wrong):
+                if what in path and not wrong:
+                    wrong.append(path)
+                    return bytes(len(content))
+                return None
+
+            proxy = self.enterContext(Proxy(self.server, tamper))
+            context = self.browser.new_context()
+            self.addCleanup(context.close)
+            page = context.new_page()
+            page.goto(proxy.url + "openapi.json")
+            error, value = page.evaluate("""async (url) => {
+              const {connect} = await import(url + 'client/blindfuse.js');
+              const client = await connect(url, {prepareAhead: 0});
+              const error = await client.sync().then(() => null, ({code}) => code);
+              return [error, await client.getText('k1')];
+            }""", proxy.url)
+            self.assertEqual((error, len(wrong)), ("protocol", 1), what)
+            self.assertEqual(value, "v1" + "." * 300)
+
+    def test_keeps_of_downloads_that_broke_the_last_alone(self):
+        kept = self.run_in(self.visit(), """
+          const {HintStore} = await import('/client/hint_store.js');
+          const isHint = (path) => path.endsWith('.hint');
+          const files = (...paths) => new Map(paths.map((path) => [path, () => new Uint8Array(1)]));
+          const store = new HintStore('http://any', 'persistent');
+          await store.save(files('manifest.json', 'complete.hint'), isHint);
+          await new HintStore('http://any', 'persistent').add(files('of_another_tab.hint'), isHint, isHint);
+          for (const name of ['first', 'second', 'last']) {
+            await store.add(files('complete.hint', name + '.hint'), isHint, isHint);
+          }
+          const kept = [];
+          await new HintStore('http://any', 'persistent').load((path) => kept.push(path));
+          return kept;""")
+        self.assertEqual(sorted(kept), ["complete.hint", "last.hint", "manifest.json", "of_another_tab.hint"])
+
     def test_goes_on_in_memory_where_nothing_can_be_kept(self):
         store = self.file("hint_store.js")
         trouble = {"private browsing": "Object.defineProperty(self, 'indexedDB', {get() {"

@@ -55,3 +55,11 @@ test('an answer without a body has its status', () => {
   assert.equal(reply.status, 204);
   assert.equal(reply.body.length, 0);
 });
+
+test("a request that is to be fresh has a condition, so that the browser's cache does not answer it", () => {
+  for (const isFresh of [false, true]) {
+    const seen = browser(() => ({status: 200, head: {}, response: new ArrayBuffer(0)}));
+    exchange({method: 'GET', url: 'http://test/x', range: '', apiKey: '', body: null, timeoutMs: 1, isFresh});
+    assert.equal('If-None-Match' in seen.headers, isFresh);
+  }
+});

@@ -108,11 +108,12 @@ class Server:
 
 
 class Proxy:
-    """A reverse proxy that has the server's root at /some/where/."""
+    """A reverse proxy that has the server's root at /some/where/. tamper(path, content) gives what it sends of the content
+    of a success, or None for all of it."""
 
     PREFIX = "/some/where"
 
-    def __init__(self, server):
+    def __init__(self, server, tamper=lambda path, content: None):
         class Handler(http.server.BaseHTTPRequestHandler):
             def forward(self):
                 if not self.path.startswith(Proxy.PREFIX + "/"):
@@ -129,6 +130,8 @@ class Proxy:
                     answer = error
                 with answer:
                     content = answer.read()
+                    if answer.status < 300 and (changed := tamper(self.path, content)) is not None:
+                        content = changed
                     self.send_response(answer.status)
                     for name, value in answer.headers.items():
                         if name.lower() not in ("connection", "keep-alive"):
