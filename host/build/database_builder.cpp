@@ -93,10 +93,14 @@ class Build {
   BuildReport run(const std::vector<std::unique_ptr<KeyValueSource>>& sources) {
     Stopwatch total;
     Stopwatch stage;
-    input_ = read_input(sources, manifest_.salt, options_.input,
-                        new_spool(options_.input.on_duplicate));
+    input_ =
+        read_input(sources, manifest_.salt, options_.input, new_spool(options_.input.on_duplicate));
     report_.seconds_reading = stage.lap();
     report_.survey = survey_input(input_, options_.input.on_duplicate, threads_);
+    if (options_.input.kind == DatabaseKind::kIndex && report_.survey.longest_value == 0) {
+      throw BadInput(
+          "every value is empty; an index database needs one value of at least one byte");
+    }
     const std::vector<Sample> samples = take_samples(input_, options_.input.kind, manifest_.salt);
     choose_layout();
     report_.seconds_surveying = stage.lap();
@@ -106,8 +110,8 @@ class Build {
     make_folders();
     const EpochTable reusable = report_.layout_kept ? previous_->table : EpochTable{};
     ShardStageResult shards =
-        build_shards(directory_, locked_.writer(), manifest_.layout, *input_.spool,
-                     reusable.shards, options_.random, threads_);
+        build_shards(directory_, locked_.writer(), manifest_.layout, *input_.spool, reusable.shards,
+                     options_.random, threads_);
     input_.spool.reset();
     report_.shards_rebuilt = static_cast<uint32_t>(shards.rebuilt.size());
     report_.seconds_filters = stage.lap();
@@ -138,6 +142,7 @@ class Build {
     const Plan planned = cheapest(plan_modes(request));
     request.lwe = planned.layout.lwe;
     const uint64_t fullest = fullest_shard(planned.layout.shard_count);
+    report_.fullest_shard = fullest;
     // The planner estimated the fullest shard; now it is known.
     const auto plan = plan_shards(request, planned.layout.shard_count, fullest);
     if (!plan) {
@@ -155,6 +160,7 @@ class Build {
     Layout layout = previous_->manifest.layout;
     layout.key_count = report_.survey.key_count;
     const uint64_t fullest = fullest_shard(layout.shard_count);
+    report_.fullest_shard = fullest;
     const bool fits = layout.kind == DatabaseKind::kIndex ? fullest <= layout.row_count
                                                           : fuse_fits(layout.fuse(), fullest);
     if (!fits) {

@@ -44,6 +44,7 @@ struct BuildReport {
   EpochId epoch;
   Layout layout;
   Survey survey;
+  uint64_t fullest_shard = 0;  // its keys; what chance gives: expected_fullest_shard()
   uint64_t truncated_values = 0;
   uint32_t shards_rebuilt = 0;
   uint32_t packs_rebuilt = 0;

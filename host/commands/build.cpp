@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/build/database_builder.h"
+#include "host/build/planner.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
 #include "src/errors.h"
@@ -129,6 +130,19 @@ void log_times(const BuildReport& report) {
       is_packed(report.layout) ? "packs" : "hint", report.seconds_hint, report.seconds_total);
 }
 
+// All shards have as many rows as the fullest needs. The salt is public, so that whoever may add
+// keys can choose them for one shard.
+void warn_of_uneven_shards(const BuildReport& report) {
+  constexpr uint64_t kKeysMin = 1000;  // fewer may lie together by chance
+  const uint32_t shards = report.layout.shard_count;
+  const uint64_t expected = expected_fullest_shard(report.survey.key_count, shards);
+  if (report.fullest_shard < kKeysMin || report.fullest_shard < 2 * expected) return;
+  spdlog::warn(
+      "the fullest of {} shards has {} keys, and would have about {} by chance: keys have been "
+      "chosen to make the database larger; --fresh spreads them anew, with another salt",
+      shards, report.fullest_shard, expected);
+}
+
 void warn_of_unclaimed_files(const BuildReport& report, const std::string& output) {
   if (report.unclaimed_files.empty()) return;
   spdlog::warn(
@@ -156,6 +170,7 @@ BuildOptions options_of(const BuildCommand& command) {
   options.thread_count = command.thread_count;
   options.on_planned = [asked = command.lookups->count() > 0](const BuildReport& report) {
     log_plan(report);
+    warn_of_uneven_shards(report);
     if (asked && report.layout_kept) {
       spdlog::warn(
           "--lookups-per-client counts only for a new directory or with --fresh: the layout is "

@@ -49,6 +49,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInputCase{"BadHex", "a.tsv", "a\t0g\n", {"--value-encoding", "hex"}, "line 1"},
         BadInputCase{"BadBase64", "a.tsv", "a\tZ\n", {"--value-encoding", "base64"}, "line 1"},
         BadInputCase{"TooLong", "a.tsv", "a\tbcd\n", {"--value-bytes-max", "2"}, "3 bytes"},
+        BadInputCase{"EmptyValues", "a.tsv", "\n\n", {"--index"}, "every value is empty"},
         BadInputCase{"NoColumn", "a.csv", "key,text\na,b\n", {}, "value"},
         BadInputCase{"BrokenRow", "a.csv", "key,value\na,b\nc\n", {}, "line 3"},
         BadInputCase{"NotJson", "a.ndjson", "{\"key\":\"a\",\"value\":\"b\"}\n{\n", {}, "line 2"},
