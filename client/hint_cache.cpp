@@ -206,7 +206,7 @@ std::vector<MissingHint> HintCache::missing_hints(const DatabaseDescription& dat
 
 bool HintCache::has_hint(const Sha256Digest& hash, const HintShape& shape, bool verify) const {
   const std::filesystem::path path = hints_ / hint_file_name(hash);
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open() || file_size(file, path) != shape.bytes) return false;
   uint8_t last_byte = 0;
   read_exactly(file, shape.bytes - 1, {&last_byte, 1}, path);

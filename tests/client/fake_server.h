@@ -234,8 +234,9 @@ class FakeServer {
 
   ServedDatabase database;
   std::vector<SeenRequest> requests;
-  std::deque<HttpReply> errors;         // answered, one after another, to the next queries
-  std::optional<uint64_t> break_after;  // bytes of hints after which the connection breaks, once
+  std::deque<HttpReply> errors;            // answered, one after another, to the next queries
+  std::optional<ServedDatabase> in_grace;  // an earlier epoch that is still served
+  std::optional<uint64_t> break_after;     // bytes of hints after which the connection breaks, once
   bool ignore_ranges = false;
   bool declare_length = true;
   std::function<void(Bytes&)> alter_body;  // of every success
@@ -261,7 +262,8 @@ class FakeServer {
       errors.pop_front();
       return reply;
     }
-    std::optional<Bytes> body = body_of(request);
+    std::optional<Bytes> body = body_of(database, request);
+    if (!body && in_grace) body = body_of(*in_grace, request);
     if (!body) return error(404, "unknown route or epoch");
     if (asks && request.body.size() > queries_max * database.layout().query_bytes()) {
       return error(413, "too many queries");
@@ -285,19 +287,19 @@ class FakeServer {
   }
 
  private:
-  std::optional<Bytes> body_of(const SeenRequest& request) const {
-    const std::string epoch = "/v1/epochs/" + database.epoch();
-    if (request.path == "/v1/database") return reference_pir::bytes_of(database.manifest_text());
-    if (request.path == epoch + "/shards") return database.table();
-    if (request.path == epoch + "/queries") return database.respond(request.body);
-    const bool packed = database.layout().mode() == Mode::kPacked;
+  static std::optional<Bytes> body_of(const ServedDatabase& served, const SeenRequest& request) {
+    const std::string epoch = "/v1/epochs/" + served.epoch();
+    if (request.path == "/v1/database") return reference_pir::bytes_of(served.manifest_text());
+    if (request.path == epoch + "/shards") return served.table();
+    if (request.path == epoch + "/queries") return served.respond(request.body);
+    const bool packed = served.layout().mode() == Mode::kPacked;
     const std::string hint = epoch + (packed ? "/hint?packs=" : "/hint?shards=");
-    if (request.path.starts_with(hint)) return hints_of(request.path.substr(hint.size()));
+    if (request.path.starts_with(hint)) return hints_of(served, request.path.substr(hint.size()));
     return std::nullopt;
   }
 
   // "0-3,17"
-  Bytes hints_of(const std::string& parts) const {
+  static Bytes hints_of(const ServedDatabase& served, const std::string& parts) {
     Bytes all;
     std::istringstream ranges(parts);
     for (std::string range; std::getline(ranges, range, ',');) {
@@ -305,7 +307,7 @@ class FakeServer {
       const size_t first = std::stoul(range);
       const size_t last = dash == std::string::npos ? first : std::stoul(range.substr(dash + 1));
       for (size_t part = first; part <= last; ++part) {
-        const Bytes& hint = database.hints().at(part);
+        const Bytes& hint = served.hints().at(part);
         all.insert(all.end(), hint.begin(), hint.end());
       }
     }

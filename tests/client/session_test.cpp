@@ -356,6 +356,34 @@ TEST_F(SessionTest, ADatabaseThatIsTooLargeIsRefusedBeforeAnythingIsFetched) {
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
+TEST_F(SessionTest, AResponseThatIsTooLongIsRefusedBeforeAnythingIsFetched) {
+  FakeServer long_values(ServedDatabase::with_noise(1, 1024, 0));
+  const Layout& layout = long_values.database.layout();
+  ASSERT_LT(layout.query_bytes(), layout.response_bytes());
+  ClientOptions options = this->options();
+  options.transfer_bytes_max = layout.response_bytes() - 1;
+  Session refused(std::make_unique<FakeTransport>(long_values), "http://test", options);
+  EXPECT_THROW(refused.sync(), BadInput);
+  EXPECT_EQ(long_values.count("/hint?"), 0u);
+  EXPECT_EQ(long_values.count("/shards"), 0u);
+  options.transfer_bytes_max = layout.response_bytes();
+  Session accepted(std::make_unique<FakeTransport>(long_values), "http://test", options);
+  EXPECT_EQ(accepted.sync().shards_fetched, 1u);
+}
+
+// The epoch before is served for its time of grace, and would still answer.
+TEST_F(SessionTest, ANewSessionAsksTheCurrentEpochWhateverTheCacheHas) {
+  session().sync();
+  const EpochId before = server_.database.epoch();
+  server_.in_grace = server_.database;
+  server_.database = server_.database.with_other_seed();
+  server_.requests.clear();
+  Session session = this->session();
+  EXPECT_EQ(session.get(key(0)), value(0));
+  EXPECT_EQ(server_.count(server_.database.epoch() + "/queries"), 1u);
+  EXPECT_EQ(server_.count(before), 0u) << "nothing is asked of the epoch in the cache";
+}
+
 // What secrecy rests on is not the server's choice where the client has made one.
 TEST_F(SessionTest, ADatabaseInAnotherModeIsRefusedBeforeAnythingIsAsked) {
   ClientOptions options = this->options();

@@ -1,0 +1,77 @@
+// Locks whose files are deleted and made anew by others.
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <utility>
+
+#include "src/system/file.h"
+#include "tests/build/builder_testing.h"
+
+namespace {
+
+// What happens between the opening of a lock's file and its locking, once.
+std::function<void()> before_flock;  // NOLINT
+
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int flock(int file, int operation) noexcept {
+  if (const auto act = std::exchange(before_flock, nullptr)) act();
+  return static_cast<int>(syscall(SYS_flock, file, operation));
+}
+
+namespace blindfuse {
+namespace {
+
+ino_t inode_of(const std::filesystem::path& path) {
+  struct stat status {};
+  EXPECT_EQ(stat(path.c_str(), &status), 0);
+  return status.st_ino;
+}
+
+ino_t inode_of(const FileDescriptor& file) {
+  struct stat status {};
+  EXPECT_EQ(fstat(file.get(), &status), 0);
+  return status.st_ino;
+}
+
+class FileLock : public ::testing::Test {
+ protected:
+  const builder_testing::TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_ / "lock";
+};
+
+TEST_F(FileLock, IsHeldByOneAtATime) {
+  auto first = try_lock(path_);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(try_lock(path_));
+  first.reset();
+  EXPECT_TRUE(try_lock(path_));
+}
+
+TEST_F(FileLock, IsThatOfTheFileThatOthersFind) {
+  before_flock = [this] { std::filesystem::remove(path_); };
+  const auto deleted = try_lock(path_);
+  ASSERT_TRUE(deleted);
+  EXPECT_EQ(inode_of(*deleted), inode_of(path_));
+  EXPECT_FALSE(try_lock(path_)) << "the lock would be held twice";
+}
+
+TEST_F(FileLock, IsNotThatOfAFileThatWasReplaced) {
+  before_flock = [this] {
+    std::filesystem::rename(path_, folder_ / "old");
+    std::ofstream(path_) << "new";
+  };
+  const auto lock = try_lock(path_);
+  ASSERT_TRUE(lock);
+  EXPECT_EQ(inode_of(*lock), inode_of(path_));
+}
+
+}  // namespace
+}  // namespace blindfuse
