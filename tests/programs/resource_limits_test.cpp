@@ -62,7 +62,8 @@ TEST(ResourceLimits, LeavesNothingWhereFilesAreTooFew) {
     const ProgramResult result = run(
         folder, {"sh", "-c", "ulimit -n \"$1\"; shift; exec \"$@\"", "sh", std::to_string(limit),
                  kBlindfuse, "build", input, "--output", folder / "db", "--threads", "1"});
-    if (result.status == 0) continue;
+    // Above the limits that count, or below: the loader found no room for a shared library.
+    if (result.status == 0 || result.status == 127) continue;
     EXPECT_THAT(result.err, HasSubstr("Too many open files")) << limit;
     EXPECT_FALSE(std::filesystem::exists(folder / "db")) << limit << result.err;
   }
