@@ -175,7 +175,7 @@ TEST_F(HintCacheTest, DownloadsThatWereNotCompletedDoNotAddUp) {
   EXPECT_EQ(files().size(), kShards);
 }
 
-TEST_F(HintCacheTest, WhatIsUsedOutlivesADownloadThatWasNotCompleted) {
+TEST_F(HintCacheTest, WhatIsUsedOutlivesAnotherClientsDownload) {
   HintCache cache(folder_);
   sync(cache);
   const DatabaseDescription used = description();
