@@ -9,20 +9,12 @@
 #include "host/database/directory.h"
 #include "src/errors.h"
 #include "tests/build/builder_testing.h"
+#include "tests/build/loading_error.h"
 
 namespace blindfuse::builder_testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string error_of_loading(const std::filesystem::path& root) {
-  try {
-    load(root);
-  } catch (const BadInput& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 // Every file that an epoch consists of, damaged in every way, is found out and named.
 TEST(LoadedDatabase, NamesAFileThatIsTruncatedAlteredOrMissing) {

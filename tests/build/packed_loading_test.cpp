@@ -7,6 +7,7 @@
 #include "host/database/loaded_database.h"
 #include "src/errors.h"
 #include "src/sha256.h"
+#include "tests/build/loading_error.h"
 #include "tests/build/packed_testing.h"
 
 namespace blindfuse::builder_testing {
@@ -14,15 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-std::string error_of_loading(const fs::path& root) {
-  try {
-    load(root);
-  } catch (const BadInput& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(PackedLoading, NamesAFileThatIsTruncatedAlteredOrMissing) {
   const TemporaryFolder folder;
