@@ -11,10 +11,14 @@ class TricklingClient final : public LoopbackClient {
   using LoopbackClient::LoopbackClient;
 
   // Sends `piece` again and again, each well before a deadline of `pause_ms` times twenty, until
-  // the server has something to say or `pieces` are sent.
-  void trickle(std::string_view piece, int pause_ms, int pieces) {
+  // the server has something to say: false when it has not after `pieces`.
+  bool trickle(std::string_view piece, int pause_ms, int pieces) {
     pollfd server{fd(), POLLIN, 0};
-    for (int i = 0; i < pieces && poll(&server, 1, pause_ms) == 0; ++i) send(piece);
+    for (int i = 0; i < pieces; ++i) {
+      if (poll(&server, 1, pause_ms) != 0) return true;
+      send(piece);
+    }
+    return false;
   }
 };
 
@@ -33,7 +37,7 @@ TEST_F(Deadlines, OfAHeadIsNotPutOffByItsBytes) {
   TricklingClient client(url());
   client.send("GET /health/live HTTP/1.1\r\nHost: x\r\nX-Slow: ");
   // 5,000 bytes are fewer than a header may have, so that only the deadline can end this.
-  client.trickle("x", 10, 5'000);
+  EXPECT_TRUE(client.trickle("x", 10, 5'000));
   EXPECT_TRUE(client.is_closed()) << "without an answer";
 }
 
@@ -41,7 +45,7 @@ TEST_F(Deadlines, OfABodyIsNotPutOffByItsBytes) {
   start(short_deadlines());
   TricklingClient client(url());
   client.send(post_head(queries_path(), "application/octet-stream", std::to_string(kQueryBytes)));
-  client.trickle("x", 10, static_cast<int>(kQueryBytes) - 1);
+  EXPECT_TRUE(client.trickle("x", 10, static_cast<int>(kQueryBytes) - 1));
   const HttpResponse response = client.receive();
   EXPECT_EQ(response.status, 408);
   EXPECT_EQ(response.problem(), "request-timeout");
@@ -53,7 +57,7 @@ TEST_F(Deadlines, OfAChunkedBodyIsNotPutOffByItsChunks) {
   client.send("POST " + queries_path() +
               " HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n"
               "Transfer-Encoding: chunked\r\n\r\n");
-  client.trickle("1\r\nx\r\n", 10, static_cast<int>(kQueryBytes) - 1);
+  EXPECT_TRUE(client.trickle("1\r\nx\r\n", 10, static_cast<int>(kQueryBytes) - 1));
   const HttpResponse response = client.receive();
   EXPECT_EQ(response.status, 408);
   EXPECT_EQ(response.problem(), "request-timeout");
