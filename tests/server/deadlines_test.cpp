@@ -10,8 +10,8 @@ class TricklingClient final : public LoopbackClient {
  public:
   using LoopbackClient::LoopbackClient;
 
-  // Sends `piece` again and again, each well before a deadline of `pause_ms` times twenty, until
-  // the server has something to say: false when it has not after `pieces`.
+  // Sends `piece` every `pause_ms` until the server has something to say; false when it has not
+  // after `pieces` of them.
   bool trickle(std::string_view piece, int pause_ms, int pieces) {
     pollfd server{fd(), POLLIN, 0};
     for (int i = 0; i < pieces; ++i) {
