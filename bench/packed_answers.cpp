@@ -13,7 +13,7 @@
 #include "host/memory.h"
 #include "host/packing/batch_packer.h"
 #include "host/packing/packing_keys.h"
-#include "host/server/epochs/packed_answer_pipeline.h"
+#include "host/server/serving/packed_answer_pipeline.h"
 #include "src/little_endian.h"
 #include "src/ring/prime_field.h"
 #include "src/ring/public_polynomials.h"

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "host/server/api_keys.h"
+#include "host/server/serving/api_keys.h"
 #include "src/errors.h"
 #include "src/system/file.h"
 #include "src/system/random.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "host/build/samples.h"
-#include "host/server/epochs/serving_epoch.h"
-#include "host/server/http_server.h"
+#include "host/server/serving/serving_epoch.h"
+#include "host/server/database_server.h"
 #include "src/base64.h"
 #include "src/errors.h"
 #include "src/hex.h"
@@ -149,7 +149,7 @@ SampleCheck check_samples(LoadedDatabase database, const std::string& samples_te
   ServerMetrics metrics;
   const ServedEpochs epochs(std::make_shared<const ServingEpoch>(
       std::move(database), BatchLimits{.packing_threads = thread_count}, &metrics));
-  const HttpServer server(epochs, metrics, ListeningSocket({}), ServerOptions{});
+  const DatabaseServer server(epochs, metrics, http::ListeningSocket({}), ServerOptions{});
   std::vector<std::string> arguments = {client_program(), "get", "--json", "--cache", cache.path()};
   if (keyword) arguments.insert(arguments.end(), {"--key-encoding", "base64"});
   arguments.insert(arguments.end(), {server.url(), "--"});

@@ -45,22 +45,22 @@ LoadedDatabase load(const ServeOptions& options, const LoadedDatabase* current,
   return database;
 }
 
-std::shared_ptr<TlsCertificate> load_certificate(const ServeOptions& options) {
+std::shared_ptr<http::TlsCertificate> load_certificate(const ServeOptions& options) {
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
     throw Misuse("--tls-cert and --tls-key go together: the certificate and its key");
   }
   if (options.tls_certificate.empty()) return nullptr;
-  return std::make_shared<TlsCertificate>(options.tls_certificate, options.tls_key);
+  return std::make_shared<http::TlsCertificate>(options.tls_certificate, options.tls_key);
 }
 
 void run_serve(ServeOptions& options) {
   configure_log(options.log_format, options.log_level);
   options.finish();
   // What is wrong with the command line, and a port in use, is said before minutes of loading.
-  ListeningSocket socket(parse_listen_address(options.listen));
-  std::optional<ListeningSocket> metrics_socket;
+  http::ListeningSocket socket(http::parse_listen_address(options.listen));
+  std::optional<http::ListeningSocket> metrics_socket;
   if (!options.metrics_listen.empty()) {
-    metrics_socket.emplace(parse_listen_address(options.metrics_listen));
+    metrics_socket.emplace(http::parse_listen_address(options.metrics_listen));
   }
   auto tls = load_certificate(options);
   auto api_keys = options.api_keys.empty() ? nullptr : std::make_shared<ApiKeys>(options.api_keys);

@@ -89,7 +89,7 @@ void ServeOptions::add_queue_options(CLI::App& command) {
       ->capture_default_str();
   per_request_ =
       command
-          .add_option("--queries-per-request-max", service.server.queries_per_request_max,
+          .add_option("--queries-per-request-max", service.server.api.queries_per_request_max,
                       "Queries in one request; at most --queue-max")
           ->check(CLI::Range(1u, 65'536u))
           ->capture_default_str();
@@ -105,7 +105,7 @@ void ServeOptions::add_queue_options(CLI::App& command) {
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   command
-      .add_option("--connections-max", service.server.connections_max,
+      .add_option("--connections-max", service.server.http.connections_max,
                   "Connections; beyond that, the one that has been silent longest is closed")
       ->check(CLI::Range(1u, 100'000u))
       ->capture_default_str();
@@ -118,7 +118,7 @@ void ServeOptions::add_access_options(CLI::App& command) {
   command.add_option("--api-keys", api_keys,
                      "File of the keys that may ask (see `blindfuse api-key`). Read again on "
                      "SIGHUP");
-  command.add_option("--cors-origin", service.server.cors_origins,
+  command.add_option("--cors-origin", service.server.api.cors_origins,
                      "Origin whose pages may ask, as in https://example.org; * is all. May be "
                      "given several times");
   command.add_flag("--no-page", no_page_, "Serve no page for browsers at /");
@@ -133,15 +133,15 @@ void ServeOptions::add_log_options(CLI::App& command) {
   command.add_option("--log-level", log_level, "The least that is logged")
       ->check(CLI::IsMember(log_level_names()))
       ->capture_default_str();
-  command.add_flag("--access-log", service.server.access_log,
+  command.add_flag("--access-log", service.server.api.access_log,
                    "Log each request: method, route, status, bytes, time, client's address");
 }
 
 void ServeOptions::finish() {
   if (directory.empty()) throw Misuse("serve needs the database directory");
-  for (const std::string& origin : service.server.cors_origins) check_origin(origin);
+  for (const std::string& origin : service.server.api.cors_origins) check_origin(origin);
   // The default gives way to a short queue; what was asked for does not.
-  uint64_t& queries = service.server.queries_per_request_max;
+  uint64_t& queries = service.server.api.queries_per_request_max;
   if (per_request_->empty()) queries = std::min<uint64_t>(queries, service.batches.queue_max);
   if (queries > service.batches.queue_max) {
     throw Misuse("--queries-per-request-max " + std::to_string(queries) +
@@ -149,10 +149,10 @@ void ServeOptions::finish() {
                  ": such a request could never wait");
   }
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-  service.server.http_threads = http_threads_ > 0 ? http_threads_ : std::clamp(processors, 2u, 16u);
+  service.server.http.threads = http_threads_ > 0 ? http_threads_ : std::clamp(processors, 2u, 16u);
   service.batches.packing_threads = thread_count;
-  service.server.timeouts.answer = std::chrono::milliseconds(timeout_ms_);
-  service.server.page = no_page_ ? nullptr : Page::built_in();
+  service.server.api.answer_timeout = std::chrono::milliseconds(timeout_ms_);
+  service.server.api.page = no_page_ ? nullptr : Page::built_in();
   service.reload.directory = directory;
   service.reload.grace = std::chrono::seconds(grace_seconds_);
   service.reload.watch_interval = std::chrono::seconds(watch_seconds_);

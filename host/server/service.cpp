@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "host/server/epochs/serving_epoch.h"
+#include "host/server/serving/serving_epoch.h"
 #include "host/server/ready_file.h"
 #include "host/server/routes/query_route.h"
 #include "host/server/service_manager.h"
@@ -39,7 +39,7 @@ void reload(Files* files, const char* what) {
 }
 
 // For whoever sets the limits of what stands in front of the server.
-void log_sizes(const ServingEpoch& epoch, const ServerOptions& options) {
+void log_sizes(const ServingEpoch& epoch, const ApiOptions& options) {
   const QueryBodyLimits limits = query_limits(epoch, options.queries_per_request_max);
   spdlog::info("a query has {} bytes, a response {}; bodies up to {} bytes, {} in JSON",
                limits.query_bytes, epoch.layout().response_bytes(),
@@ -63,21 +63,19 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   spdlog::info("engine {}, {}", epochs.current()->engine().name(),
                epochs.current()->engine().hardware());
 
-  log_sizes(*epochs.current(), options.server);
+  log_sizes(*epochs.current(), options.server.api);
 
-  std::optional<HttpServer> metrics_server;
+  std::optional<DatabaseServer> metrics_server;
   ServerOptions server_options = options.server;
-  server_options.api_keys = parts.api_keys;
-  const auto draining = std::make_shared<std::atomic<bool>>(false);
+  server_options.api.api_keys = parts.api_keys;
   if (parts.metrics_socket) {
     ServerOptions metrics_options = options.server;
-    metrics_options.http_threads = 1;
-    metrics_options.routes = RouteSet::kMetricsAndHealth;
-    metrics_options.draining = draining;
+    metrics_options.http.threads = 1;
+    metrics_options.api.routes = RouteSet::kMetricsAndHealth;
     metrics_server.emplace(epochs, metrics, std::move(*parts.metrics_socket), metrics_options);
-    server_options.routes = RouteSet::kAllButMetrics;
+    server_options.api.routes = RouteSet::kAllButMetrics;
   }
-  HttpServer server(epochs, metrics, std::move(parts.socket), server_options, parts.tls);
+  DatabaseServer server(epochs, metrics, std::move(parts.socket), server_options, parts.tls);
   std::optional<EpochReloader> reloader;
   if (parts.loader) {
     reloader.emplace(epochs, metrics, options.batches, std::move(parts.loader), options.reload);
@@ -86,7 +84,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());
   spdlog::info("listening on {}", server.url());
   // A browser cannot open a UNIX socket.
-  if (server_options.page && server.url().starts_with("http")) {
+  if (server_options.api.page && server.url().starts_with("http")) {
     spdlog::info("page: {}/", server.url());
   }
   if (metrics_server) spdlog::info("metrics on {}", metrics_server->url());
@@ -104,7 +102,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     if (reloader) reloader->request();
     notify_service_manager("READY=1");
   }
-  *draining = true;
+  if (metrics_server) metrics_server->set_stopping();
   notify_service_manager("STOPPING=1");
   signals.run_until_next(
       [&] {

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "host/database/loaded_database.h"
-#include "host/server/connections/listening_socket.h"
-#include "host/server/epochs/batch_scheduler.h"
-#include "host/server/epochs/epoch_reloader.h"
-#include "host/server/http_server.h"
+#include "host/server/database_server.h"
+#include "host/server/http/listening_socket.h"
+#include "host/server/serving/batch_scheduler.h"
+#include "host/server/serving/epoch_reloader.h"
 #include "host/server/signals.h"
 
 namespace blindfuse {
@@ -23,16 +23,16 @@ struct ServiceOptions {
 
 struct ServiceParts {
   LoadedDatabase database;
-  ListeningSocket socket;
-  std::optional<ListeningSocket> metrics_socket;  // without one, metrics are among the other routes
-  std::shared_ptr<TlsCertificate> tls;            // may be none
+  http::ListeningSocket socket;
+  std::optional<http::ListeningSocket> metrics_socket;  // without one, metrics are among the other routes
+  std::shared_ptr<http::TlsCertificate> tls;            // may be none
   std::shared_ptr<ApiKeys> api_keys;              // may be none
   EpochReloader::Loader loader;                   // none: one epoch for ever
 };
 
 // Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate
 // and keys again, and looks for a new epoch. Throws EngineLost, likewise after an orderly end, when
-// the engine's device fails; what HttpServer throws at its start.
+// the engine's device fails; what DatabaseServer throws at its start.
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 
 }  // namespace blindfuse

@@ -15,7 +15,7 @@
 #include "client/decoder.h"
 #include "client/ring_query.h"
 #include "host/database/directory.h"
-#include "host/server/epochs/batch_scheduler.h"
+#include "host/server/serving/batch_scheduler.h"
 #include "src/hex.h"
 #include "tests/build/builder_testing.h"
 #include "tests/client/seeded_random.h"

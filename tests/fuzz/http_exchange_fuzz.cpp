@@ -94,9 +94,9 @@ class Answers {
 struct World {
   World() : epochs(make_epoch()) {
     spdlog::set_level(spdlog::level::off);
-    options.queries_per_request_max = kQueriesMax;
-    options.requests_per_connection_max = 20;
-    options.cors_origins = {"https://page.example"};
+    options.api.queries_per_request_max = kQueriesMax;
+    options.http.requests_per_connection_max = 20;
+    options.api.cors_origins = {"https://page.example"};
   }
   static std::shared_ptr<const ServingEpoch> make_epoch() {
     LoadedDatabase database = tiny_database();
@@ -127,7 +127,7 @@ std::string talk(std::string_view incoming, size_t piece) {
   World& all = world();
   Wire wire{.incoming = incoming, .piece = piece};
   {
-    Connection connection(7, std::make_unique<MemoryChannel>(wire), "peer", all.options.timeouts,
+    Connection connection(7, std::make_unique<MemoryChannel>(wire), "peer", all.options.http.timeouts,
                           all.totals);
     // Each time a byte moves at least, or an answer comes, or it is over.
     const size_t steps_max = 10 * incoming.size() + 2'000'000 / piece + 1000;

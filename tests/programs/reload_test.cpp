@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-#include "host/server/api_keys.h"
+#include "host/server/serving/api_keys.h"
 #include "tests/programs/program_testing.h"
 #include "tests/server/tls_testing.h"
 

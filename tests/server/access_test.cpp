@@ -17,12 +17,12 @@ class Access : public RunningServer {
   void start_with_keys(ServerOptions options = default_options()) {
     std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n";
     keys_ = std::make_shared<ApiKeys>(folder_ / "keys");
-    options.api_keys = keys_;
+    options.api.api_keys = keys_;
     start(options);
   }
   void start_with_origins(std::vector<std::string> origins) {
     ServerOptions options = default_options();
-    options.cors_origins = std::move(origins);
+    options.api.cors_origins = std::move(origins);
     start(options);
   }
   std::string query_head(const std::string& headers, const std::string& length) const {
@@ -206,7 +206,7 @@ TEST_F(Access, AnswersPreflights) {
 // A browser sends no key with its preflight.
 TEST_F(Access, AnswersPreflightsWithoutAKey) {
   ServerOptions options = default_options();
-  options.cors_origins = {"https://one.example"};
+  options.api.cors_origins = {"https://one.example"};
   start_with_keys(options);
   LoopbackClient client(url());
   client.send(get_request(queries_path(), "Origin: https://one.example\r\n", "OPTIONS"));

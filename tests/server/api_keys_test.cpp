@@ -1,4 +1,4 @@
-#include "host/server/api_keys.h"
+#include "host/server/serving/api_keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "host/server/epochs/batch_scheduler.h"
+#include "host/server/serving/batch_scheduler.h"
 #include "src/errors.h"
 
 namespace blindfuse::server_testing {

@@ -34,7 +34,7 @@ class Attacks : public RunningServer {
 
   static ServerOptions few_threads() {
     ServerOptions options = default_options();
-    options.http_threads = 2;
+    options.http.threads = 2;
     return options;
   }
   std::string query_request(uint64_t seed) const {

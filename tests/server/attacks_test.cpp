@@ -101,7 +101,7 @@ TEST_F(Attacks, ClientsMayLeaveWhileTheyDownload) {
 // Whoever takes nothing of a download holds an epoch no longer than the time for that.
 TEST_F(Attacks, ReadersThatTakeNothingAreGivenUp) {
   ServerOptions options = few_threads();
-  options.timeouts.write = milliseconds(500);
+  options.http.timeouts.write = milliseconds(500);
   start(options);
   epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
                    ServedEpochs::Clock::now() + std::chrono::hours(1));
@@ -123,8 +123,8 @@ TEST_F(Attacks, ReadersThatTakeNothingAreGivenUp) {
 
 TEST_F(Attacks, BodiesThatArriveHaveABound) {
   ServerOptions options = few_threads();
-  options.http_threads = 1;  // what comes first is done first
-  options.body_bytes_max = 1000;
+  options.http.threads = 1;  // what comes first is done first
+  options.api.body_bytes_max = 1000;
   start(options);
   const std::string body = pack(random_query(5), kQueryBits) + pack(random_query(6), kQueryBits);
   const std::string responses =
@@ -187,8 +187,8 @@ TEST_F(Attacks, AThousandIdleConnectionsAreNobodysTrouble) {
   if (limit.rlim_cur < 2500)
     GTEST_SKIP() << "needs 2500 descriptors; the hard limit is " << limit.rlim_cur;
   ServerOptions options = few_threads();
-  options.connections_max = 1100;
-  options.timeouts.idle = std::chrono::minutes(10);
+  options.http.connections_max = 1100;
+  options.http.timeouts.idle = std::chrono::minutes(10);
   start(options);
   Clients clients;
   for (int i = 0; i < 1000; ++i) {
@@ -244,10 +244,10 @@ TEST_F(Attacks, AFullQueueSaysSoAtOnce) {
 TEST_F(Attacks, StopsInTheMiddleOfAllThat) {
   for (int round = 0; round < 5; ++round) {
     ServerOptions options = few_threads();
-    options.timeouts.body = milliseconds(500);
-    options.timeouts.head = milliseconds(500);
-    options.timeouts.write = milliseconds(500);
-    options.timeouts.linger = milliseconds(200);
+    options.http.timeouts.body = milliseconds(500);
+    options.http.timeouts.head = milliseconds(500);
+    options.http.timeouts.write = milliseconds(500);
+    options.http.timeouts.linger = milliseconds(200);
     start(options);
     epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
                      ServedEpochs::Clock::now() + std::chrono::hours(1));

@@ -1,4 +1,4 @@
-#include "host/server/epochs/batch_scheduler.h"
+#include "host/server/serving/batch_scheduler.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "host/server/epochs/host_answer_pipeline.h"
+#include "host/server/serving/host_answer_pipeline.h"
 #include "tests/server/ask_and_wait.h"
 #include "tests/server/tiny_database.h"
 

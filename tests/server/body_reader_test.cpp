@@ -1,5 +1,5 @@
 // Bodies by hand: every expectation is written out, none is computed by a second reader.
-#include "host/server/connections/body_reader.h"
+#include "host/server/http/body_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "host/server/routes/problem.h"
+#include "host/server/http/error.h"
 
-namespace blindfuse {
+namespace blindfuse::http {
 namespace {
 
 constexpr uint64_t kBytesMax = 100;
@@ -48,8 +48,8 @@ int refusal_of(std::string_view chunks, size_t step, uint64_t bytes_max = kBytes
   BodyReader reader(chunked_head(), bytes_max);
   try {
     feed(reader, chunks, step);
-  } catch (const Refusal& refusal) {
-    return refusal.problem().status();
+  } catch (const Error& error) {
+    return error.status();
   }
   return 0;
 }
@@ -218,4 +218,4 @@ TEST(BodyReader, TakesABodyInChunksOfOneByte) {
 }
 
 }  // namespace
-}  // namespace blindfuse
+}  // namespace blindfuse::http

@@ -1,10 +1,10 @@
-#include "host/server/routes/byte_range.h"
+#include "host/server/http/byte_range.h"
 
 #include <gtest/gtest.h>
 
-#include "host/server/routes/problem.h"
+#include "host/server/http/error.h"
 
-namespace blindfuse {
+namespace blindfuse::http {
 namespace {
 
 TEST(ByteRange, ReadsOneRange) {
@@ -35,14 +35,14 @@ TEST(ByteRange, RefusesWhatBeginsBeyondTheEnd) {
     try {
       parse_byte_range(header, 10);
       ADD_FAILURE() << "accepted: " << header;
-    } catch (const Refusal& refusal) {
-      EXPECT_EQ(refusal.problem().status(), 416);
-      ASSERT_EQ(refusal.problem().headers.size(), 1u);
-      EXPECT_EQ(refusal.problem().headers[0].first, "Content-Range");
-      EXPECT_EQ(refusal.problem().headers[0].second, "bytes */10");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), 416);
+      ASSERT_EQ(error.headers().size(), 1u);
+      EXPECT_EQ(error.headers()[0].first, "Content-Range");
+      EXPECT_EQ(error.headers()[0].second, "bytes */10");
     }
   }
 }
 
 }  // namespace
-}  // namespace blindfuse
+}  // namespace blindfuse::http

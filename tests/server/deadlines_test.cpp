@@ -26,8 +26,8 @@ class Deadlines : public RunningServer {
  protected:
   static ServerOptions short_deadlines() {
     ServerOptions options = default_options();
-    options.timeouts.head = std::chrono::milliseconds(200);
-    options.timeouts.body = std::chrono::milliseconds(200);
+    options.http.timeouts.head = std::chrono::milliseconds(200);
+    options.http.timeouts.body = std::chrono::milliseconds(200);
     return options;
   }
 };

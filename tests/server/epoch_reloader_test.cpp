@@ -1,5 +1,5 @@
 // New epochs of a real directory, good ones and bad ones, while clients ask.
-#include "host/server/epochs/epoch_reloader.h"
+#include "host/server/serving/epoch_reloader.h"
 
 #include <blindfuse/client.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <future>
 
 #include "host/database/directory.h"
-#include "host/server/http_server.h"
+#include "host/server/database_server.h"
 #include "tests/build/builder_testing.h"
 #include "tests/server/loopback_client.h"
 
@@ -44,8 +44,8 @@ class Reloader : public ::testing::Test {
     epochs_ = std::make_unique<ServedEpochs>(
         std::make_shared<const ServingEpoch>(builder_testing::load(root()), limits, &metrics_));
     ServerOptions options;
-    options.http_threads = 2;
-    server_ = std::make_unique<HttpServer>(*epochs_, metrics_, ListeningSocket({}), options);
+    options.http.threads = 2;
+    server_ = std::make_unique<DatabaseServer>(*epochs_, metrics_, http::ListeningSocket({}), options);
     reloader_ = std::make_unique<EpochReloader>(
         *epochs_, metrics_, limits,
         [this](const LoadedDatabase&, const std::function<void()>&) {
@@ -117,7 +117,7 @@ class Reloader : public ::testing::Test {
   ServerMetrics metrics_;
   std::atomic<int> load_count_ = 0;
   std::unique_ptr<ServedEpochs> epochs_;
-  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<DatabaseServer> server_;
   std::unique_ptr<EpochReloader> reloader_;  // goes first
 };
 

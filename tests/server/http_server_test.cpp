@@ -1,5 +1,5 @@
 // The server as a whole: many clients, broken clients, and stopping.
-#include "host/server/http_server.h"
+#include "host/server/database_server.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -157,7 +157,7 @@ TEST_F(HttpServerTest, RefusesALargeBodyWhileTheClientIsStillSending) {
 
 TEST_F(HttpServerTest, LimitsTheRequestsOfAConnection) {
   ServerOptions options = default_options();
-  options.requests_per_connection_max = 3;
+  options.http.requests_per_connection_max = 3;
   start(options);
   LoopbackClient client(url());
   for (int i = 1; i <= 3; ++i) {
@@ -217,7 +217,7 @@ TEST_F(HttpServerTest, DropsQueriesOfClientsThatLeave) {
 
 TEST_F(HttpServerTest, TellsThoseWhoWaitedTooLong) {
   ServerOptions options = default_options();
-  options.timeouts.answer = std::chrono::milliseconds(200);
+  options.api.answer_timeout = std::chrono::milliseconds(200);
   start(options);
   control_->hold();
   LoopbackClient running(url());
@@ -239,9 +239,9 @@ TEST_F(HttpServerTest, TellsThoseWhoWaitedTooLong) {
 
 TEST_F(HttpServerTest, ClosesIdleAndSlowConnections) {
   ServerOptions options = default_options();
-  options.timeouts.idle = std::chrono::milliseconds(200);
-  options.timeouts.head = std::chrono::milliseconds(200);
-  options.timeouts.body = std::chrono::milliseconds(200);
+  options.http.timeouts.idle = std::chrono::milliseconds(200);
+  options.http.timeouts.head = std::chrono::milliseconds(200);
+  options.http.timeouts.body = std::chrono::milliseconds(200);
   start(options);
   LoopbackClient silent(url());
   LoopbackClient idle(url());
@@ -262,7 +262,7 @@ TEST_F(HttpServerTest, ClosesIdleAndSlowConnections) {
 
 TEST_F(HttpServerTest, SlowAndSilentClientsHoldUpNobody) {
   ServerOptions options = default_options();
-  options.http_threads = 2;
+  options.http.threads = 2;
   start(options);
   std::vector<std::unique_ptr<LoopbackClient>> clients;
   // Ten times as many as there are threads: without a word, within a header, between two requests.
@@ -304,7 +304,7 @@ TEST_F(HttpServerTest, SurvivesClientsThatGoAway) {
 
 TEST_F(HttpServerTest, GivesEachOfManyClientsItsOwnAnswers) {
   ServerOptions options = default_options();
-  options.http_threads = 8;
+  options.http.threads = 8;
   start(options, {.batch_max = 8, .queue_max = 64});
   std::vector<std::future<void>> clients;
   for (uint64_t client = 0; client < 32; ++client) {
@@ -324,8 +324,8 @@ TEST_F(HttpServerTest, GivesEachOfManyClientsItsOwnAnswers) {
 
 TEST_F(HttpServerTest, MakesRoomForNewClients) {
   ServerOptions options = default_options();
-  options.connections_max = 4;
-  options.http_threads = 2;  // so that two connections at least wait, whatever the threads do
+  options.http.connections_max = 4;
+  options.http.threads = 2;  // so that two connections at least wait, whatever the threads do
   start(options);
   std::vector<std::unique_ptr<LoopbackClient>> clients;
   for (int i = 0; i < 20; ++i) {
@@ -438,28 +438,28 @@ TEST_F(HttpServerTest, HoldsAnEpochNoLongerThanARequestNeedsIt) {
 
 TEST_F(HttpServerTest, RefusesAPortInUse) {
   start();
-  EXPECT_THROW(ListeningSocket(parse_listen_address(url().substr(7))), BadInput);
+  EXPECT_THROW(http::ListeningSocket(http::parse_listen_address(url().substr(7))), BadInput);
   expect_healthy();
 }
 
 // Two that take one free port at the same time: one of them serves, the other is told.
 TEST_F(HttpServerTest, RefusesAPortThatAnotherTookMeanwhile) {
-  const ListenAddress address = ListeningSocket({}).address();
-  ListeningSocket one(address);
-  ListeningSocket other(address);
+  const http::ListenAddress address = http::ListeningSocket({}).address();
+  http::ListeningSocket one(address);
+  http::ListeningSocket other(address);
   one.listen();
   EXPECT_THROW(other.listen(), BadInput);
 }
 
 TEST_F(HttpServerTest, RefusesClientsUntilItListens) {
-  const ListeningSocket socket({});
-  EXPECT_THROW(LoopbackClient("http://" + format_listen_address(socket.address())),
+  const http::ListeningSocket socket({});
+  EXPECT_THROW(LoopbackClient("http://" + http::format_listen_address(socket.address())),
                std::runtime_error);
 }
 
 TEST_F(HttpServerTest, RestartsOnItsPort) {
   start();
-  const ListenAddress address = parse_listen_address(url().substr(7));
+  const http::ListenAddress address = http::parse_listen_address(url().substr(7));
   expect_healthy();
   start(default_options(), {}, address);
   expect_healthy();
@@ -477,12 +477,12 @@ TEST_F(HttpServerTest, ListensOnIpv6) {
 
 TEST_F(HttpServerTest, ChecksItsOptions) {
   ServerOptions options = default_options();
-  options.queries_per_request_max = 9;
+  options.api.queries_per_request_max = 9;
   EXPECT_THROW(start(options, {.batch_max = 4, .queue_max = 8}), BadInput);
-  options.queries_per_request_max = 0;
+  options.api.queries_per_request_max = 0;
   EXPECT_THROW(start(options), BadInput);
   options = default_options();
-  options.http_threads = 0;
+  options.http.threads = 0;
   EXPECT_THROW(start(options), BadInput);
 }
 

@@ -1,19 +1,19 @@
-#include "host/server/connections/listen_address.h"
+#include "host/server/http/listen_address.h"
 
 #include <gtest/gtest.h>
 
-#include "host/server/connections/listening_socket.h"
+#include "host/server/http/listening_socket.h"
 #include "src/errors.h"
 
 namespace blindfuse {
 namespace {
 
 TEST(ListenAddress, ReadsHostAndPort) {
-  EXPECT_EQ(parse_listen_address("127.0.0.1:8080"), (ListenAddress{"127.0.0.1", 8080}));
-  EXPECT_EQ(parse_listen_address("localhost:0"), (ListenAddress{"localhost", 0}));
-  EXPECT_EQ(parse_listen_address("[::1]:65535"), (ListenAddress{"::1", 65'535}));
+  EXPECT_EQ(http::parse_listen_address("127.0.0.1:8080"), (http::ListenAddress{"127.0.0.1", 8080}));
+  EXPECT_EQ(http::parse_listen_address("localhost:0"), (http::ListenAddress{"localhost", 0}));
+  EXPECT_EQ(http::parse_listen_address("[::1]:65535"), (http::ListenAddress{"::1", 65'535}));
   for (const char* text : {"127.0.0.1:8080", "[::1]:0"}) {
-    EXPECT_EQ(format_listen_address(parse_listen_address(text)), text);
+    EXPECT_EQ(http::format_listen_address(http::parse_listen_address(text)), text);
   }
 }
 
@@ -21,16 +21,16 @@ TEST(ListenAddress, RefusesAnythingElse) {
   for (const char* text : {"", ":", "8080", "localhost", ":8080", "localhost:", "localhost:x",
                            "localhost:-1", "localhost:65536", "localhost: 80", "::1:8080", "[::1]",
                            "[]:80", "[localhost]:80", "[::1:80", "localhost:80/"}) {
-    EXPECT_THROW(parse_listen_address(text), BadInput) << text;
+    EXPECT_THROW(http::parse_listen_address(text), BadInput) << text;
   }
 }
 
 TEST(ListeningSocket, GetsAFreePortAndHoldsIt) {
-  ListeningSocket first({"127.0.0.1", 0});
+  http::ListeningSocket first({"127.0.0.1", 0});
   first.listen();
   EXPECT_NE(first.address().port, 0);
   try {
-    const ListeningSocket second(first.address());
+    const http::ListeningSocket second(first.address());
     ADD_FAILURE() << "two sockets listen on one port";
   } catch (const BadInput& error) {
     EXPECT_EQ(std::string(error.what()),
@@ -40,8 +40,8 @@ TEST(ListeningSocket, GetsAFreePortAndHoldsIt) {
 }
 
 TEST(ListeningSocket, RefusesAddressesThatAreNotOurs) {
-  EXPECT_THROW(ListeningSocket({"192.0.2.1", 0}), BadInput);
-  EXPECT_THROW(ListeningSocket({"no-such-host.invalid", 0}), BadInput);
+  EXPECT_THROW(http::ListeningSocket({"192.0.2.1", 0}), BadInput);
+  EXPECT_THROW(http::ListeningSocket({"no-such-host.invalid", 0}), BadInput);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Sockets in the file system. What TCP does is in http_server_test.cpp.
-#include "host/server/connections/listening_socket.h"
+#include "host/server/http/listening_socket.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 class UnixSocket : public RunningServer {
  protected:
   std::string path() const { return folder_ / "socket"; }
-  ListenAddress address() const { return parse_listen_address("unix:" + path()); }
+  http::ListenAddress address() const { return http::parse_listen_address("unix:" + path()); }
   bool exists() const { return std::filesystem::exists(std::filesystem::symlink_status(path())); }
   void serve() { start(default_options(), {.batch_max = 4, .queue_max = 8}, address()); }
 
@@ -35,9 +35,9 @@ class UnixSocket : public RunningServer {
     listen(socket.get(), 1);
   }
 
-  std::string refusal(const ListenAddress& address) const {
+  std::string refusal(const http::ListenAddress& address) const {
     try {
-      ListeningSocket socket(address);
+      http::ListeningSocket socket(address);
       socket.listen();
     } catch (const BadInput& error) {
       return error.what();
@@ -75,14 +75,14 @@ TEST_F(UnixSocket, IsGoneWhenTheServerIs) {
 }
 
 TEST_F(UnixSocket, AppearsWhenItListens) {
-  ListeningSocket socket(address());
+  http::ListeningSocket socket(address());
   EXPECT_FALSE(exists());
   socket.listen();
   EXPECT_TRUE(exists());
   EXPECT_EQ(socket.address(), address());
   LoopbackClient client("unix:" + path());
   // Connected before it was accepted.
-  const ListeningSocket::Client accepted = socket.accept();
+  const http::ListeningSocket::Client accepted = socket.accept();
   ASSERT_TRUE(accepted.socket.is_open());
   EXPECT_EQ(accepted.peer, "unix");
   EXPECT_NE(fcntl(accepted.socket.get(), F_GETFL) & O_NONBLOCK, 0);
@@ -108,7 +108,7 @@ TEST_F(UnixSocket, LeavesALiveOneAlone) {
 
 // Two that start at the same time.
 TEST_F(UnixSocket, LeavesOneThatWasFasterAlone) {
-  ListeningSocket slow(address());
+  http::ListeningSocket slow(address());
   serve();
   EXPECT_THROW(slow.listen(), BadInput);
   EXPECT_TRUE(exists());
@@ -132,24 +132,24 @@ TEST_F(UnixSocket, LeavesOtherFilesAlone) {
 TEST_F(UnixSocket, SaysWhatIsWrongWithAPath) {
   const std::string folder = folder_.path();
   const std::string longest = folder + "/" + std::string(107 - folder.size() - 1, 'a');
-  EXPECT_EQ(refusal(parse_listen_address("unix:" + longest)), "");
-  EXPECT_THAT(refusal(parse_listen_address("unix:" + longest + "a")), HasSubstr("107 bytes"));
-  EXPECT_THAT(refusal(parse_listen_address("unix:" + folder + "/nowhere/socket")),
+  EXPECT_EQ(refusal(http::parse_listen_address("unix:" + longest)), "");
+  EXPECT_THAT(refusal(http::parse_listen_address("unix:" + longest + "a")), HasSubstr("107 bytes"));
+  EXPECT_THAT(refusal(http::parse_listen_address("unix:" + folder + "/nowhere/socket")),
               HasSubstr("No such file"));
 }
 
 TEST_F(UnixSocket, IsRemovedOnlyByItsOwner) {
-  ListeningSocket socket(address());
+  http::ListeningSocket socket(address());
   socket.listen();
   {
-    ListeningSocket moved(std::move(socket));
+    http::ListeningSocket moved(std::move(socket));
     EXPECT_TRUE(exists());
     EXPECT_TRUE(LoopbackClient("unix:" + path()).send("x"));
   }
   EXPECT_FALSE(exists());
   // One that never listened has nothing to remove.
   std::ofstream(path()) << "precious";
-  EXPECT_THROW(ListeningSocket{address()}, BadInput);
+  EXPECT_THROW(http::ListeningSocket{address()}, BadInput);
   EXPECT_TRUE(exists());
 }
 

@@ -155,7 +155,7 @@ TEST_F(OpenApi, ForeseesWhatIsAnswered) {
 
 TEST_F(OpenApi, HasTheSizesOfTheDatabase) {
   ServerOptions options = default_options();
-  options.queries_per_request_max = 2;
+  options.api.queries_per_request_max = 2;
   start(options);
   const json all = document();
   const json& schemas = all.at("components").at("schemas");
@@ -215,11 +215,11 @@ TEST_F(OpenApi, FollowsTheEpoch) {
 
 TEST_F(OpenApi, LeavesOutMetricsThatHaveAPortOfTheirOwn) {
   ServerOptions options = default_options();
-  options.routes = RouteSet::kAllButMetrics;
+  options.api.routes = RouteSet::kAllButMetrics;
   start(options);
   EXPECT_FALSE(document().at("paths").contains("/metrics"));
   EXPECT_EQ(ask(get_request("/metrics")).status, 404);
-  options.routes = RouteSet::kMetricsAndHealth;
+  options.api.routes = RouteSet::kMetricsAndHealth;
   start(options);
   EXPECT_EQ(ask(get_request("/metrics")).status, 200);
   EXPECT_EQ(ask(get_request("/health/ready")).status, 200);
@@ -240,7 +240,7 @@ TEST_F(OpenApi, SaysWhereAKeyIsNeeded) {
   const builder_testing::TemporaryFolder folder;
   std::ofstream(folder / "keys") << api_key_line("tester", "key-of-a-test") << "\n";
   ServerOptions options = default_options();
-  options.api_keys = std::make_shared<ApiKeys>(folder / "keys");
+  options.api.api_keys = std::make_shared<ApiKeys>(folder / "keys");
   start(options);
   const json all = document();
   for (const auto& [path, operations] : all.at("paths").items()) {

@@ -1,4 +1,4 @@
-#include "host/server/epochs/packed_answer_pipeline.h"
+#include "host/server/serving/packed_answer_pipeline.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "host/engine_factory.h"
-#include "host/server/epochs/batch_scheduler.h"
+#include "host/server/serving/batch_scheduler.h"
 #include "tests/engine/packed_reference.h"
 #include "tests/server/ask_and_wait.h"
 #include "tests/server/packed_database.h"

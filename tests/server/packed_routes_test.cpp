@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "host/server/http_server.h"
+#include "host/server/database_server.h"
 #include "src/base64.h"
 #include "tests/server/loopback_client.h"
 #include "tests/server/packed_database.h"
@@ -35,10 +35,10 @@ class PackedRoutes : public ::testing::Test {
     epochs_ = std::make_unique<ServedEpochs>(
         std::make_shared<const ServingEpoch>(packed_database(), limits, &metrics_));
     ServerOptions options;
-    options.http_threads = 2;
-    options.queries_per_request_max = 3;
+    options.http.threads = 2;
+    options.api.queries_per_request_max = 3;
     server_ =
-        std::make_unique<HttpServer>(*epochs_, metrics_, ListeningSocket(ListenAddress{}), options);
+        std::make_unique<DatabaseServer>(*epochs_, metrics_, http::ListeningSocket(http::ListenAddress{}), options);
   }
 
   const LoadedDatabase& database() const { return epochs_->current()->database(); }
@@ -72,7 +72,7 @@ class PackedRoutes : public ::testing::Test {
 
   ServerMetrics metrics_;
   std::unique_ptr<ServedEpochs> epochs_;
-  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<DatabaseServer> server_;
 };
 
 TEST_F(PackedRoutes, AnswersQueriesWithTheirKeys) {

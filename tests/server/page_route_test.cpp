@@ -42,7 +42,7 @@ class PageRoute : public RunningServer {
  protected:
   static ServerOptions page_options() {
     ServerOptions options = default_options();
-    options.page = test_page();
+    options.api.page = test_page();
     return options;
   }
 };
@@ -165,7 +165,7 @@ TEST_F(PageRoute, IsNotThereWhenItIsNotWanted) {
     EXPECT_THAT(response.detail(), Page::built_in() ? HasSubstr("--no-page") : HasSubstr("make web"));
   }
   ServerOptions options = page_options();
-  options.routes = RouteSet::kMetricsAndHealth;
+  options.api.routes = RouteSet::kMetricsAndHealth;
   start(options);
   EXPECT_EQ(ask(get_request("/")).status, 404) << "monitoring has no page";
 }
@@ -174,7 +174,7 @@ TEST_F(PageRoute, NeedsNoKey) {
   const builder_testing::TemporaryFolder folder;
   std::ofstream(folder / "keys") << api_key_line("tester", "key-of-a-test") << "\n";
   ServerOptions options = page_options();
-  options.api_keys = std::make_shared<ApiKeys>(folder / "keys");
+  options.api.api_keys = std::make_shared<ApiKeys>(folder / "keys");
   start(options);
   for (const char* path : {"/", "/page/page.js", "/client/core.wasm"}) {
     EXPECT_EQ(ask(get_request(path)).status, 200) << path;
@@ -184,7 +184,7 @@ TEST_F(PageRoute, NeedsNoKey) {
 
 TEST_F(PageRoute, VariesWithTheOriginToo) {
   ServerOptions options = page_options();
-  options.cors_origins = {"https://one.example"};
+  options.api.cors_origins = {"https://one.example"};
   start(options);
   const HttpResponse response =
       ask(get_request("/client/core.wasm", "Origin: https://one.example\r\n"));

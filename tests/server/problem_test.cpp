@@ -35,11 +35,11 @@ TEST(Problem, HasATypeOfItsOwnForEveryKind) {
     const Problem problem{.kind = static_cast<ProblemKind>(kind), .detail = ""};
     const auto document = nlohmann::json::parse(serialize_problem(problem));
     EXPECT_TRUE(types.insert(document.at("type")).second);
-    EXPECT_EQ(Problem{.kind = problem_kind_of(problem.status())}.status(), problem.status());
+    EXPECT_EQ(problem_of(http::Error(problem.status(), "x")).status(), problem.status());
   }
-  EXPECT_EQ(problem_kind_of(400), ProblemKind::kMalformedRequest);
-  EXPECT_EQ(problem_kind_of(404), ProblemKind::kUnknownRoute);
-  EXPECT_EQ(problem_kind_of(418), ProblemKind::kInternalError);
+  EXPECT_EQ(problem_of(http::Error(400, "x")).kind, ProblemKind::kMalformedRequest);
+  EXPECT_EQ(problem_of(http::Error(404, "x")).kind, ProblemKind::kUnknownRoute);
+  EXPECT_EQ(problem_of(http::Error(418, "x")).kind, ProblemKind::kInternalError);
 }
 
 }  // namespace

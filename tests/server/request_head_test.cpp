@@ -1,10 +1,14 @@
-#include "host/server/connections/request_head.h"
+#include "host/server/http/request_head.h"
 
 #include <gtest/gtest.h>
 
-#include "host/server/routes/problem.h"
+#include <string>
+#include <utility>
+#include <vector>
 
-namespace blindfuse {
+#include "host/server/http/error.h"
+
+namespace blindfuse::http {
 namespace {
 
 std::string get(const std::string& headers) {
@@ -18,8 +22,8 @@ std::string post(const std::string& headers) {
 int status_of(const std::string& bytes) {
   try {
     return parse_request_head(bytes) ? 0 : -1;
-  } catch (const Refusal& refusal) {
-    return refusal.problem().status();
+  } catch (const Error& error) {
+    return error.status();
   }
 }
 
@@ -30,7 +34,6 @@ TEST(RequestHead, SaysWhereTheRequestEnds) {
   EXPECT_EQ(none->method, "GET");
   EXPECT_FALSE(none->has_body());
   EXPECT_FALSE(none->wants_close);
-  EXPECT_EQ(none->range_name_at, 0u);
 
   EXPECT_EQ(parse_request_head(post("content-LENGTH:  12 \r\n"))->content_length, 12u);
   EXPECT_EQ(parse_request_head(post("Content-Length: 18446744073709551615\r\n"))->content_length,
@@ -54,11 +57,31 @@ TEST(RequestHead, KnowsWhenTheConnectionEnds) {
   EXPECT_TRUE(parse_request_head("GET / HTTP/1.0\r\n\r\n")->wants_close);
 }
 
-TEST(RequestHead, FindsTheRange) {
-  const std::string bytes = get("A: b\r\nRANGE:\t bytes=0-3 \r\nC: d\r\n");
-  const auto head = parse_request_head(bytes);
-  EXPECT_EQ(head->range, "bytes=0-3");
-  EXPECT_EQ(bytes.substr(head->range_name_at, 6), "RANGE:");
+TEST(RequestHead, KeepsTheHeaders) {
+  const auto head = parse_request_head(get("A: b\r\nRANGE:\t bytes=0-3 \r\nC: d\r\n"));
+  EXPECT_EQ(head->header("Range"), "bytes=0-3");
+  EXPECT_EQ(head->header("a"), "b");
+  EXPECT_EQ(head->header("nothing"), "");
+  EXPECT_EQ(head->headers.size(), 4u);
+}
+
+TEST(RequestHead, TakesTheTargetApart) {
+  const auto head = parse_request_head("GET /a%20b?c=%41&d HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(head->path, "/a b");
+  EXPECT_EQ(head->query, "c=%41&d");
+  using Parameters = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(parse_query(head->query), (Parameters{{"c", "A"}, {"d", ""}}));
+  EXPECT_EQ(parse_query(""), Parameters());
+  EXPECT_EQ(parse_query("a=1&&a=2=3&=4"), (Parameters{{"a", "1"}, {"a", "2=3"}, {"", "4"}}));
+  EXPECT_EQ(status_of("GET /a?b?c HTTP/1.1\r\nHost: x\r\n\r\n"), 400);
+}
+
+TEST(RequestHead, RefusesTwoOfWhatThereCanBeOne) {
+  for (const char* name : {"Range", "Content-Type", "Content-Encoding", "Authorization", "Origin",
+                           "Expect", "Host"}) {
+    const std::string line = std::string(name) + ": x\r\n";
+    EXPECT_EQ(status_of(get(line + line)), 400) << name;
+  }
 }
 
 TEST(RequestHead, RefusesAmbiguousLengths) {
@@ -144,4 +167,4 @@ TEST(RequestHead, BoundsItsSizes) {
 }
 
 }  // namespace
-}  // namespace blindfuse
+}  // namespace blindfuse::http

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "host/server/http_server.h"
+#include "host/server/database_server.h"
 #include "src/base64.h"
 #include "tests/server/loopback_client.h"
 #include "tests/server/tiny_database.h"
@@ -19,21 +19,21 @@ class RunningServer : public ::testing::Test {
  protected:
   static ServerOptions default_options() {
     ServerOptions options;
-    options.http_threads = 4;
-    options.queries_per_request_max = 3;
+    options.http.threads = 4;
+    options.api.queries_per_request_max = 3;
     return options;
   }
 
   void start(const ServerOptions& options = default_options(),
              const BatchLimits& limits = {.batch_max = 4, .queue_max = 8},
-             const ListenAddress& address = {}, std::shared_ptr<TlsCertificate> tls = nullptr) {
+             const http::ListenAddress& address = {}, std::shared_ptr<http::TlsCertificate> tls = nullptr) {
     server_.reset();
     epochs_.reset();
     epoch_.reset();
     metrics_ = std::make_unique<ServerMetrics>();
     epoch_ = tiny_epoch(control_, limits, metrics_.get());
     epochs_ = std::make_unique<ServedEpochs>(epoch_);
-    server_ = std::make_unique<HttpServer>(*epochs_, *metrics_, ListeningSocket(address), options,
+    server_ = std::make_unique<DatabaseServer>(*epochs_, *metrics_, http::ListeningSocket(address), options,
                                            std::move(tls));
   }
 
@@ -92,7 +92,7 @@ class RunningServer : public ::testing::Test {
   std::unique_ptr<ServerMetrics> metrics_;
   std::shared_ptr<const ServingEpoch> epoch_;
   std::unique_ptr<ServedEpochs> epochs_;
-  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<DatabaseServer> server_;
 };
 
 inline std::string base64_of(const std::string& bytes) {

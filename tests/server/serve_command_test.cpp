@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "host/server/connections/listening_socket.h"
+#include "host/server/http/listening_socket.h"
 #include "tests/paths.h"
 #include "tests/server/loopback_client.h"
 
@@ -140,9 +140,9 @@ TEST_F(ServeCommand, TakesOptionsFromTheEnvironment) {
 }
 
 TEST_F(ServeCommand, RefusesAPortInUse) {
-  ListeningSocket taken({"127.0.0.1", 0});
+  http::ListeningSocket taken({"127.0.0.1", 0});
   taken.listen();
-  const std::string address = format_listen_address(taken.address());
+  const std::string address = http::format_listen_address(taken.address());
   const auto program = serve({path("words"), "--listen", address, "--ready-file", path("ready")});
   EXPECT_EQ(program->wait(), 1);
   // Nothing before it: the database was not loaded in vain.

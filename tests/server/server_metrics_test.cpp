@@ -1,5 +1,5 @@
 // What operators see, against what clients did.
-#include "host/server/server_metrics.h"
+#include "host/server/serving/server_metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -156,7 +156,7 @@ TEST_F(Metrics, CountBatchesByTheirSize) {
 
 TEST_F(Metrics, CountWhatBecameOfQueries) {
   ServerOptions options = default_options();
-  options.queries_per_request_max = 2;
+  options.api.queries_per_request_max = 2;
   start(options, {.batch_max = 1, .queue_max = 2});
   control_->fail(true);
   EXPECT_EQ(ask(binary_request(query(1))).status, 503);

@@ -42,7 +42,7 @@ TEST(Service, EndsWhenItsEngineIsLost) {
     ServiceOptions options;
     options.ready_file = ready;
     serve_until_stopped({.database = std::move(database),
-                         .socket = ListeningSocket({}),
+                         .socket = http::ListeningSocket({}),
                          .metrics_socket = {},
                          .tls = {},
                          .api_keys = {},

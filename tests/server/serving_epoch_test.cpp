@@ -1,8 +1,7 @@
-#include "host/server/epochs/serving_epoch.h"
+#include "host/server/serving/serving_epoch.h"
 
 #include <gtest/gtest.h>
 
-#include "host/server/routes/problem.h"
 #include "tests/server/tiny_database.h"
 
 namespace blindfuse::server_testing {
@@ -21,15 +20,11 @@ std::shared_ptr<const ServingEpoch> make_epoch(char digit, std::vector<EpochId> 
                                               BatchLimits{.batch_max = 1, .queue_max = 1});
 }
 
-// The id of what is found; or the status of the refusal and the epoch that it names.
+// The id of what is found; or whether it has been replaced, and the current epoch.
 std::string found(const ServedEpochs& epochs, const std::string& id) {
-  try {
-    return epochs.find(id)->database().epoch.substr(0, 1);
-  } catch (const Refusal& refusal) {
-    const Problem& problem = refusal.problem();
-    EXPECT_TRUE(problem.epoch);
-    return std::to_string(problem.status()) + " " + problem.epoch.value_or("?").substr(0, 1);
-  }
+  const ServedEpochs::Found found = epochs.find(id);
+  if (found.epoch) return found.epoch->database().epoch.substr(0, 1);
+  return (found.is_retired ? "retired, now " : "unknown, now ") + found.current.substr(0, 1);
 }
 
 TEST(ServedEpochs, KnowsItsEpoch) {
@@ -37,10 +32,10 @@ TEST(ServedEpochs, KnowsItsEpoch) {
   EXPECT_EQ(epochs.current()->database().epoch, id_of('a'));
   EXPECT_EQ(epochs.all().size(), 1u);
   EXPECT_EQ(found(epochs, id_of('a')), "a");
-  EXPECT_EQ(found(epochs, id_of('9')), "410 a") << "the directory says that it was there";
+  EXPECT_EQ(found(epochs, id_of('9')), "retired, now a") << "the directory says that it was there";
   for (const std::string& id : {id_of('b'), std::string(), std::string("a"), id_of('A'),
                                 id_of('a') + "a", id_of('a').substr(1)}) {
-    EXPECT_EQ(found(epochs, id), "404 a") << id;
+    EXPECT_EQ(found(epochs, id), "unknown, now a") << id;
   }
 }
 
@@ -55,7 +50,7 @@ TEST(ServedEpochs, ServesTheOneBeforeDuringItsGrace) {
   epochs.retire(now + seconds(59));
   EXPECT_EQ(found(epochs, id_of('a')), "a");
   epochs.retire(now + seconds(60));
-  EXPECT_EQ(found(epochs, id_of('a')), "410 b");
+  EXPECT_EQ(found(epochs, id_of('a')), "retired, now b");
   EXPECT_EQ(found(epochs, id_of('b')), "b");
   EXPECT_EQ(epochs.all().size(), 1u);
 }
@@ -67,9 +62,9 @@ TEST(ServedEpochs, RemembersWhatItServed) {
   epochs.replace(make_epoch('b'), now);
   epochs.replace(make_epoch('c'), now);
   epochs.retire(now);
-  EXPECT_EQ(found(epochs, id_of('a')), "410 c");
-  EXPECT_EQ(found(epochs, id_of('b')), "410 c");
-  EXPECT_EQ(found(epochs, id_of('d')), "404 c");
+  EXPECT_EQ(found(epochs, id_of('a')), "retired, now c");
+  EXPECT_EQ(found(epochs, id_of('b')), "retired, now c");
+  EXPECT_EQ(found(epochs, id_of('d')), "unknown, now c");
 }
 
 TEST(ServedEpochs, GivesEachItsOwnGrace) {
@@ -80,9 +75,9 @@ TEST(ServedEpochs, GivesEachItsOwnGrace) {
   EXPECT_EQ(epochs.all().size(), 3u);
   epochs.retire(now + seconds(20));
   EXPECT_EQ(found(epochs, id_of('a')), "a");
-  EXPECT_EQ(found(epochs, id_of('b')), "410 c");
+  EXPECT_EQ(found(epochs, id_of('b')), "retired, now c");
   epochs.retire(now + seconds(40));
-  EXPECT_EQ(found(epochs, id_of('a')), "410 c");
+  EXPECT_EQ(found(epochs, id_of('a')), "retired, now c");
 }
 
 TEST(ServedEpochs, TakesAnEpochThatComesBack) {
@@ -92,25 +87,25 @@ TEST(ServedEpochs, TakesAnEpochThatComesBack) {
   epochs.replace(make_epoch('b'), now + seconds(60));
   const auto again = make_epoch('a');
   epochs.replace(again, now + seconds(60));
-  EXPECT_EQ(epochs.find(id_of('a')), again) << "the newer copy";
+  EXPECT_EQ(epochs.find(id_of('a')).epoch, again) << "the newer copy";
   EXPECT_EQ(epochs.retire(now), 0u) << "the test holds the older copy";
   EXPECT_EQ(epochs.all().size(), 2u) << "which nobody else gets any more";
   EXPECT_EQ(found(epochs, id_of('b')), "b");
   epochs.retire(now + seconds(60));
   EXPECT_EQ(found(epochs, id_of('a')), "a");
-  EXPECT_EQ(found(epochs, id_of('b')), "410 a");
+  EXPECT_EQ(found(epochs, id_of('b')), "retired, now a");
   epochs.replace(make_epoch('c'), now);
   epochs.retire(now);
-  EXPECT_EQ(found(epochs, id_of('a')), "410 c");
+  EXPECT_EQ(found(epochs, id_of('a')), "retired, now c");
 }
 
 // Whoever began with an epoch keeps it, and its engine answers.
 TEST(ServedEpochs, LeavesAnEpochToThoseWhoHoldIt) {
   ServedEpochs epochs(make_epoch('a'));
-  const auto held = epochs.find(id_of('a'));
+  const auto held = epochs.find(id_of('a')).epoch;
   epochs.replace(make_epoch('b'), Clock::now());
   epochs.retire(Clock::now());
-  EXPECT_EQ(found(epochs, id_of('a')), "410 b");
+  EXPECT_EQ(found(epochs, id_of('a')), "retired, now b");
   EXPECT_EQ(held->scheduler().waiting_count(), 0u);
   EXPECT_EQ(held->database().epoch, id_of('a'));
 }
@@ -118,7 +113,7 @@ TEST(ServedEpochs, LeavesAnEpochToThoseWhoHoldIt) {
 // Freeing one takes a while: whoever has the last request for it is not kept waiting.
 TEST(ServedEpochs, FreesAnEpochWhenItIsToldTo) {
   ServedEpochs epochs(make_epoch('a'));
-  auto held = epochs.find(id_of('a'));
+  auto held = epochs.find(id_of('a')).epoch;
   const std::weak_ptr<const ServingEpoch> watched = held;
   epochs.replace(make_epoch('b'), Clock::now());
   EXPECT_EQ(epochs.retire(Clock::now()), 0u);
@@ -135,7 +130,7 @@ TEST(ServedEpochs, KeepsTheNewestBeforeTheCurrentOne) {
   epochs.replace(make_epoch('c'), grace);
   epochs.shorten_grace();
   EXPECT_EQ(epochs.retire(Clock::now()), 1u);
-  EXPECT_EQ(found(epochs, id_of('a')), "410 c");
+  EXPECT_EQ(found(epochs, id_of('a')), "retired, now c");
   EXPECT_EQ(found(epochs, id_of('b')), "b");
 }
 
@@ -149,7 +144,7 @@ TEST(ServedEpochs, GoesBackAndForth) {
     EXPECT_EQ(epochs.all().size(), 1u);
   }
   EXPECT_EQ(found(epochs, id_of('a')), "a");
-  EXPECT_EQ(found(epochs, id_of('b')), "410 a");
+  EXPECT_EQ(found(epochs, id_of('b')), "retired, now a");
 }
 
 }  // namespace

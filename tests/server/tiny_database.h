@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "host/database/loaded_database.h"
-#include "host/server/epochs/serving_epoch.h"
+#include "host/server/serving/serving_epoch.h"
 #include "src/engine.h"
 #include "src/errors.h"
 #include "tests/plain_engine.h"

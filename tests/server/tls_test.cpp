@@ -1,5 +1,5 @@
 // TLS as clients meet it, with certificates that are made here.
-#include "host/server/connections/tls.h"
+#include "host/server/http/tls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ class Tls : public RunningServer {
   std::string key() const { return folder_ / "key.pem"; }
 
   void write_pair(long serial) const { write_certificate_and_key(certificate(), key(), serial); }
-  std::shared_ptr<TlsCertificate> load() const {
-    return std::make_shared<TlsCertificate>(certificate(), key());
+  std::shared_ptr<http::TlsCertificate> load() const {
+    return std::make_shared<http::TlsCertificate>(certificate(), key());
   }
   void start_tls(const ServerOptions& options = default_options(),
                  const BatchLimits& limits = {.batch_max = 4, .queue_max = 8}) {
@@ -55,7 +55,7 @@ class Tls : public RunningServer {
   }
 
   const TemporaryFolder folder_;
-  std::shared_ptr<TlsCertificate> tls_;
+  std::shared_ptr<http::TlsCertificate> tls_;
 };
 
 TEST_F(Tls, AnswersLookUps) {
@@ -76,7 +76,7 @@ TEST_F(Tls, AnswersLookUps) {
 TEST_F(Tls, TakesBodiesLargerThanARecord) {
   constexpr size_t kQueries = 64;
   ServerOptions options = default_options();
-  options.queries_per_request_max = kQueries;
+  options.api.queries_per_request_max = kQueries;
   start_tls(options, {.batch_max = 8, .queue_max = kQueries});
   std::string queries;
   std::string responses;
@@ -186,9 +186,9 @@ TEST_F(Tls, SurvivesThoseWhoLeave) {
 // waits for them meanwhile.
 TEST_F(Tls, GivesUpOnHandshakesThatStall) {
   ServerOptions options = default_options();
-  options.http_threads = 2;
-  options.timeouts.idle = std::chrono::milliseconds(300);
-  options.timeouts.head = std::chrono::milliseconds(600);
+  options.http.threads = 2;
+  options.http.timeouts.idle = std::chrono::milliseconds(300);
+  options.http.timeouts.head = std::chrono::milliseconds(600);
   start_tls(options);
   std::vector<std::unique_ptr<LoopbackClient>> clients;
   for (int i = 0; i < 20; ++i) {
@@ -269,7 +269,7 @@ TEST_F(Tls, RefusesFilesThatAreNoPem) {
   EXPECT_THAT(refusal(), HasSubstr("No such file"));
   // The two in the wrong order.
   write_pair(1);
-  EXPECT_THROW(TlsCertificate(key(), certificate()), BadInput);
+  EXPECT_THROW(http::TlsCertificate(key(), certificate()), BadInput);
 }
 
 // Nobody is asked for it on a terminal.

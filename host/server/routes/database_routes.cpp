@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view kBinary = "application/octet-stream";
 // An epoch's files never change; a year is as long as caches keep anything.
 constexpr std::string_view kImmutable = "public, max-age=31536000, immutable";
+// A cache between us must not hand to others what a client needed a key for.
+constexpr std::string_view kImmutableForOne = "private, max-age=31536000, immutable";
 
 std::string tag_of(std::string_view identity) {
   std::string tag = "\"";
@@ -22,61 +24,68 @@ std::string tag_of(std::string_view identity) {
   return tag;
 }
 
-PartSelection selection_of(const httplib::Request& request, const Layout& layout) {
+PartSelection selection_of(const http::RequestHead& request, const Layout& layout) {
   const char* part = layout.mode() == Mode::kPacked ? "pack" : "shard";
-  const std::string parameter = std::string(part) + "s";
-  for (const auto& [name, value] : request.params) {
+  const std::string name = std::string(part) + "s";
+  const auto parameters = http::parse_query(request.query);
+  for (const auto& parameter : parameters) {
     // Ignoring a misspelt parameter would send everything instead of a part.
-    if (name != parameter) {
+    if (parameter.first != name) {
       throw Refusal(ProblemKind::kMalformedShards,
-                    "the only parameter of this database's hint is " + parameter);
+                    "the only parameter of this database's hint is " + name);
     }
   }
-  const size_t count = request.get_param_value_count(parameter);
-  if (count == 0) return {{0, layout.hint_part_count() - 1}};
-  if (count > 1) throw Refusal(ProblemKind::kMalformedShards, parameter + " is given twice");
+  if (parameters.empty()) return {{0, layout.hint_part_count() - 1}};
+  if (parameters.size() > 1) throw Refusal(ProblemKind::kMalformedShards, name + " is given twice");
   try {
-    return parse_part_selection(request.get_param_value(parameter), layout.hint_part_count(), part);
+    return parse_part_selection(parameters.front().second, layout.hint_part_count(), part);
   } catch (const BadInput& error) {
     throw Refusal(ProblemKind::kMalformedShards, error.what());
   }
 }
 
+std::string cache_control(bool private_only) {
+  return std::string(private_only ? kImmutableForOne : kImmutable);
+}
+
 }  // namespace
 
-Resource database_resource(const std::shared_ptr<const ServingEpoch>& epoch) {
+http::Resource database_resource(const std::shared_ptr<const ServingEpoch>& epoch) {
   const std::string& text = epoch->database().manifest_text;
   return {
       .content_type = "application/json",
       .entity_tag = tag_of(epoch->database().epoch),
       .cache_control = "no-cache",
+      // As short as it is, it is sent whole.
       .parts = {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}},
       .owner = epoch,
   };
 }
 
-Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch) {
+http::Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch,
+                               bool private_only) {
   return {
       .content_type = std::string(kBinary),
       .entity_tag = tag_of(encode_hex(epoch->database().manifest.table)),
-      .cache_control = std::string(kImmutable),
+      .cache_control = cache_control(private_only),
+      .has_ranges = true,
       .parts = {epoch->database().table_bytes},
       .owner = epoch,
   };
 }
 
-Resource hint_resource(const std::shared_ptr<const ServingEpoch>& epoch,
-                       const httplib::Request& request) {
-  const Layout& layout = epoch->layout();
-  const PartSelection selection = selection_of(request, layout);
+http::Resource hint_resource(const std::shared_ptr<const ServingEpoch>& epoch,
+                             const http::RequestHead& request, bool private_only) {
+  const PartSelection selection = selection_of(request, epoch->layout());
   // The same parts of the same epoch are the same bytes, however they were asked for.
   const std::string identity = epoch->database().epoch + "/" + format_part_selection(selection);
   const Sha256Digest tag =
       sha256({reinterpret_cast<const uint8_t*>(identity.data()), identity.size()});
-  Resource resource{
+  http::Resource resource{
       .content_type = std::string(kBinary),
       .entity_tag = tag_of(encode_hex(tag)),
-      .cache_control = std::string(kImmutable),
+      .cache_control = cache_control(private_only),
+      .has_ranges = true,
       .parts = {},
       .owner = epoch,
   };

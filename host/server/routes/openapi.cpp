@@ -39,7 +39,7 @@ void keep_parameter_of_mode(ordered_json& paths, Mode mode) {
 
 }  // namespace
 
-std::string openapi_document(const ServingEpoch& epoch, const ServerOptions& options) {
+std::string openapi_document(const ServingEpoch& epoch, const ApiOptions& options) {
   ordered_json document = ordered_json::parse(kOpenApiText);
   const Layout& layout = epoch.layout();
   const uint64_t count_max = options.queries_per_request_max;

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "host/server/epochs/serving_epoch.h"
-#include "host/server/server_context.h"
+#include "host/server/routes/api_options.h"
+#include "host/server/serving/serving_epoch.h"
 
 namespace blindfuse {
 
 // docs/HTTP_API.md in the form that tools take. JSON.
-std::string openapi_document(const ServingEpoch& epoch, const ServerOptions& options);
+std::string openapi_document(const ServingEpoch& epoch, const ApiOptions& options);
 
 }  // namespace blindfuse

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 
+#include "host/server/http/resource.h"
 #include "host/server/routes/problem.h"
 
 namespace blindfuse {
@@ -50,17 +51,27 @@ bool accepts_gzip(std::string_view accept_encoding) {
 
 }  // namespace
 
-Resource page_resource(const std::shared_ptr<const Page>& page, std::string_view path,
-                       std::string_view accept_encoding, httplib::Response& response) {
+http::Response answer_page(const std::shared_ptr<const Page>& page,
+                           const http::RequestHead& request) {
   if (!page) {
     throw Refusal(ProblemKind::kUnknownRoute,
                   Page::built_in() ? "this server was started without its page (--no-page)"
                                    : "this server was built without its page; `make web` builds "
                                      "one that has it");
   }
-  const Page::File* file = page->find(path);
+  const Page::File* file = page->find(request.path);
   if (file == nullptr) throw Refusal(ProblemKind::kUnknownRoute, "the page has no such file");
-  const bool compressed = accepts_gzip(accept_encoding);
+  const bool compressed = accepts_gzip(request.header("Accept-Encoding"));
+  http::Response response = http::respond_with(
+      request, {
+                   .content_type = std::string(file->content.content_type),
+                   .entity_tag = compressed ? file->gzip_entity_tag : file->entity_tag,
+                   // Another build has other files of the same names, and a page of two builds
+                   // would not work.
+                   .cache_control = "no-cache",
+                   .parts = {compressed ? file->content.gzip_bytes : file->content.bytes},
+                   .owner = page,
+               });
   response.set_header("Content-Security-Policy", kContentSecurityPolicy);
   response.set_header("X-Content-Type-Options", "nosniff");
   response.set_header("Referrer-Policy", "no-referrer");
@@ -68,14 +79,7 @@ Resource page_resource(const std::shared_ptr<const Page>& page, std::string_view
   response.set_header("Cross-Origin-Resource-Policy", "same-origin");
   response.set_header("Vary", "Accept-Encoding");
   if (compressed) response.set_header("Content-Encoding", "gzip");
-  return {
-      .content_type = std::string(file->content.content_type),
-      .entity_tag = compressed ? file->gzip_entity_tag : file->entity_tag,
-      // Another build has other files of the same names, and a page of two builds would not work.
-      .cache_control = "no-cache",
-      .parts = {compressed ? file->content.gzip_bytes : file->content.bytes},
-      .owner = page,
-  };
+  return response;
 }
 
 }  // namespace blindfuse

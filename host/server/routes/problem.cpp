@@ -64,11 +64,22 @@ std::string serialize_problem(const Problem& problem) {
   return object.dump() + "\n";
 }
 
-ProblemKind problem_kind_of(int status) {
+http::Response problem_response(const Problem& problem) {
+  http::Response response{.status = problem.status(), .text = serialize_problem(problem)};
+  response.set_header("Cache-Control", "no-store");
+  response.set_header("Content-Type", std::string(kProblemContentType));
+  for (const auto& [name, value] : problem.headers) response.set_header(name, value);
+  return response;
+}
+
+Problem problem_of(const http::Error& error) {
+  Problem problem{.detail = error.what(), .headers = error.headers()};
   for (const KindText& text : kKinds) {
-    if (text.status == status) return text.kind;
+    if (text.status != error.status()) continue;
+    problem.kind = text.kind;
+    break;
   }
-  return ProblemKind::kInternalError;
+  return problem;
 }
 
 }  // namespace blindfuse

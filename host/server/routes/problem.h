@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "host/server/http/error.h"
+#include "host/server/http/response.h"
 #include "src/manifest.h"
 
 namespace blindfuse {
@@ -55,8 +57,12 @@ struct Problem {
 // one.
 std::string serialize_problem(const Problem& problem);
 
-// The kind that says no more than the status does; kInternalError for a status that has none.
-ProblemKind problem_kind_of(int status);
+// With the document as its body. Not to be kept by caches: what is wrong now, an epoch that has not
+// arrived here, may be right in a moment.
+http::Response problem_response(const Problem& problem);
+
+// Of an error in HTTP's terms: the kind that says no more than its status does.
+Problem problem_of(const http::Error& error);
 
 // Thrown anywhere between a request and its response, and caught where the response is written.
 class Refusal : public std::exception {

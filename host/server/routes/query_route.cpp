@@ -23,8 +23,9 @@ std::string media_type_of(std::string text) {
   return text;
 }
 
-BodyFormat format_of(const std::string& content_type, const std::string& content_encoding) {
-  const std::string media_type = media_type_of(content_type);
+BodyFormat format_of(const http::RequestHead& head) {
+  const std::string media_type = media_type_of(std::string(head.header("Content-Type")));
+  const std::string_view content_encoding = head.header("Content-Encoding");
   for (const BodyFormat format : {BodyFormat::kBinary, BodyFormat::kJson}) {
     if (media_type != content_type_of(format)) continue;
     // Queries look random; compressing them gains nothing, and unpacking them would hide their
@@ -60,9 +61,9 @@ QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_req
   return {epoch.layout().query_bytes(), queries_per_request_max};
 }
 
-QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch, const RequestHead& head,
+QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch, const http::RequestHead& head,
                               uint64_t queries_per_request_max) {
-  QueryRequest query{std::move(epoch), format_of(head.content_type, head.content_encoding), {}};
+  QueryRequest query{std::move(epoch), format_of(head), {}};
   query.limits = query_limits(*query.epoch, queries_per_request_max);
   if (head.chunked) return query;
   if (!head.content_length) {
@@ -105,7 +106,7 @@ std::shared_ptr<PendingAnswer> ask_queries(const QueryRequest& query, std::strin
   }
 }
 
-void answer_queries(const QueryRequest& query, PendingAnswer& answer, httplib::Response& response) {
+http::Response answer_queries(const QueryRequest& query, PendingAnswer& answer) {
   switch (answer.outcome()) {
     case PendingAnswer::Outcome::kAnswered:
       break;
@@ -115,11 +116,12 @@ void answer_queries(const QueryRequest& query, PendingAnswer& answer, httplib::R
     case PendingAnswer::Outcome::kExpired:
       throw timed_out_in_queue();
   }
-  response.body = write_response_body(query.format, std::move(answer.responses()),
-                                      query.epoch->layout().response_bytes());
-  response.status = 200;
+  http::Response response{
+      .text = write_response_body(query.format, std::move(answer.responses()),
+                                  query.epoch->layout().response_bytes())};
   response.set_header("Content-Type", std::string(content_type_of(query.format)));
   response.set_header("Cache-Control", "no-store");
+  return response;
 }
 
 Refusal timed_out_in_queue() {

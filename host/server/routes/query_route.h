@@ -1,16 +1,15 @@
 // Private look-ups: POST /v1/epochs/{epoch}/queries.
 #pragma once
 
-#include <httplib.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "host/server/connections/request_head.h"
-#include "host/server/epochs/batch_scheduler.h"
-#include "host/server/epochs/serving_epoch.h"
+#include "host/server/http/request_head.h"
+#include "host/server/http/response.h"
+#include "host/server/serving/batch_scheduler.h"
+#include "host/server/serving/serving_epoch.h"
 #include "host/server/routes/problem.h"
 #include "host/server/routes/query_body.h"
 
@@ -27,7 +26,7 @@ struct QueryRequest {
 QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_request_max);
 
 // Everything that can be known before the body is read or memory is taken for it. Throws Refusal.
-QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch, const RequestHead& head,
+QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch, const http::RequestHead& head,
                               uint64_t queries_per_request_max);
 
 // Queues the queries of a whole body, which may go as soon as this returns. Throws Refusal.
@@ -35,8 +34,8 @@ std::shared_ptr<PendingAnswer> ask_queries(const QueryRequest& query, std::strin
                                            PendingAnswer::Clock::time_point deadline,
                                            std::function<void()> on_done);
 
-// Writes the response for an answer that is done, and takes its bytes. Throws Refusal.
-void answer_queries(const QueryRequest& query, PendingAnswer& answer, httplib::Response& response);
+// The response for an answer that is done, whose bytes it takes. Throws Refusal.
+http::Response answer_queries(const QueryRequest& query, PendingAnswer& answer);
 
 // For queries that the engine did not begin with in time.
 Refusal timed_out_in_queue();

@@ -1,0 +1,56 @@
+// The body of a request as it arrives: of a length that was announced, or in chunks (RFC 9112,
+// sections 6 and 7.1).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "host/server/http/request_head.h"
+
+namespace blindfuse::http {
+
+class BodyReader {
+ public:
+  // For a head whose Content-Length, if it has one, is at most bytes_max. Memory is taken as bytes
+  // arrive.
+  BodyReader(const RequestHead& head, uint64_t bytes_max);
+
+  // Takes what belongs to the body from the front of `bytes`, and says how much that is. Throws
+  // Error: 413 when the body grows beyond bytes_max, 400 when chunks are not what they should be.
+  size_t take(std::string_view bytes);
+
+  // Where the next bytes of a body may be received directly; empty when the body is whole or comes
+  // in chunks. How many have been.
+  std::span<char> room();
+  void fill(size_t count);
+
+  bool is_whole() const { return state_ == State::kWhole; }
+  // What has arrived of the body, without its framing.
+  std::span<char> bytes() const { return {bytes_.get(), bytes_ ? size_ : 0}; }
+  // How much that was, also once it has been let go.
+  size_t byte_count() const { return size_; }
+  // The body is whole, and nobody needs its bytes any more.
+  void let_go() { bytes_.reset(); }
+
+ private:
+  enum class State { kLength, kSizeLine, kData, kDataEnd, kTrailer, kWhole };
+
+  void append(std::string_view bytes);
+  size_t take_line(std::string_view bytes);
+  void end_line();
+
+  const uint64_t bytes_max_;
+  State state_;
+  uint64_t left_ = 0;     // of the body, or of the chunk
+  uint64_t framing_ = 0;  // bytes of a chunked body that were none of its own
+  std::string line_;      // what has arrived of a size, or of a trailer
+  // Not a vector: memory that is only written once it is needed.
+  std::unique_ptr<char[]> bytes_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+}  // namespace blindfuse::http

@@ -1,0 +1,386 @@
+#include "host/server/http/connection.h"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstring>
+
+namespace blindfuse::http {
+namespace {
+
+namespace asio = boost::asio;
+using Descriptor = asio::posix::stream_descriptor;
+
+// What this many bytes may take, either way.
+std::chrono::seconds time_for(uint64_t bytes) {
+  constexpr uint64_t kBytesPerSecondMin = 32 * 1024;
+  return std::chrono::seconds(bytes / kBytesPerSecondMin);
+}
+
+}  // namespace
+
+Connection::Connection(asio::any_io_executor strand, std::unique_ptr<Channel> channel,
+                       std::string peer, Context& context)
+    : context_(context),
+      strand_(std::move(strand)),
+      channel_(std::move(channel)),
+      peer_(std::move(peer)),
+      socket_(strand_, channel_->fd()),
+      timer_(strand_) {
+  context_.handler.on_connection_opened();
+}
+
+Connection::~Connection() {
+  socket_.release();  // the channel closes it
+  context_.handler.on_connection_closed();
+}
+
+void Connection::spawn(std::shared_ptr<Connection> connection) {
+  connection->place_.emplace(connection->context_.connections, [weak = std::weak_ptr(connection)](auto notice) {
+    const auto self = weak.lock();
+    if (self) asio::post(self->strand_, [self, notice] { self->on_notice(notice); });
+  });
+  asio::co_spawn(
+      connection->strand_, [connection] { return connection->serve(); }, asio::detached);
+}
+
+Connection::Awaitable<void> Connection::serve() {
+  // What a client has sent ahead does not keep others waiting.
+  constexpr unsigned kRequestsAtOnce = 16;
+  const auto self = shared_from_this();
+  try {
+    while (co_await serve_request()) {
+      if (request_count_ % kRequestsAtOnce == 0) co_await yield();
+    }
+    if (!ended_ && may_be_sending()) co_await linger();
+  } catch (const std::exception& error) {
+    spdlog::error("a connection failed: {}", error.what());
+  }
+  ended_ = true;
+  timer_.cancel();
+}
+
+// One request and its response. False when the connection is to end.
+Connection::Awaitable<bool> Connection::serve_request() {
+  std::optional<RequestHead> head;
+  std::optional<Error> error;
+  try {
+    head = co_await read_head();
+  } catch (const Error& thrown) {
+    error = thrown;
+  }
+  if (error) {
+    unread_ = true;
+    Response refusal = context_.handler.refuse(*error, peer_);
+    co_await send(nullptr, std::move(refusal), true);
+    co_return false;
+  }
+  if (!head) co_return false;
+  ++request_count_;
+  const std::unique_ptr<Exchange> exchange = context_.handler.begin(*head, peer_);
+  uint64_t body_bytes = 0;
+  unread_ = head->has_body();
+  if (exchange->body_bytes_max() && !co_await ask(*exchange, *head, error, body_bytes)) {
+    co_return false;
+  }
+  Response response = error ? exchange->refuse(*error, body_bytes) : exchange->respond();
+  const bool last = head->wants_close || head->chunked || unread_ || context_.stopping ||
+                    request_count_ >= context_.options.requests_per_connection_max;
+  const bool sent = co_await send(&*head, std::move(response), last);
+  co_return sent && !last;
+}
+
+// The next head. Nothing when there will be none. Throws Error.
+Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
+  const Timeouts& timeouts = context_.options.timeouts;
+  // Not put off by what is not yet a byte of a request, as a TLS handshake, nor by every byte.
+  const auto begun = Clock::now();
+  const auto silence_ends = begun + (request_count_ == 0 ? timeouts.head : timeouts.idle);
+  std::optional<Clock::time_point> head_ends;
+  for (;;) {
+    if (begin_ < end_) {
+      if (auto head = parse_request_head(received())) {
+        begin_ += head->byte_count;
+        co_return head;
+      }
+      if (!head_ends) head_ends = Clock::now() + timeouts.head;
+    } else {
+      release_input();
+      place_->enter(Connections::Stage::kQuiet);
+    }
+    const Channel::Status status = receive();
+    if (status == Channel::Status::kDone) {
+      place_->enter(Connections::Stage::kBusy);
+      // One whose bytes keep it awake is never found waiting when its time is up.
+      if (head_ends && Clock::now() >= *head_ends) co_return std::nullopt;
+      continue;
+    }
+    if (status == Channel::Status::kClosed) co_return std::nullopt;
+    if (begin_ == end_) {
+      if (context_.stopping) co_return std::nullopt;
+      release_input();
+    }
+    if (!co_await wait_for(status, head_ends.value_or(silence_ends))) co_return std::nullopt;
+  }
+}
+
+// Reads the body and gives it to the exchange, and waits for its answer. An error is for the
+// client. False when the client has gone.
+Connection::Awaitable<bool> Connection::ask(Exchange& exchange, const RequestHead& head,
+                                            std::optional<Error>& error, uint64_t& body_bytes) {
+  std::optional<Clock::time_point> deadline;
+  {
+    BodyReader body(head, *exchange.body_bytes_max());
+    if (head.wants_continue && !head.is_http_1_0 && begin_ == end_) {
+      Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
+      if (!co_await write(std::move(go_on))) co_return false;
+    }
+    try {
+      if (!co_await read_body(body)) co_return false;
+    } catch (const Error& thrown) {
+      error = thrown;
+      body_bytes = body.byte_count();
+      co_return true;
+    }
+    unread_ = false;
+    deadline = exchange.start(body.bytes(), [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self) asio::post(self->strand_, [self] { self->socket_.cancel(); });
+    });
+  }
+  place_->set_body_bytes(0);
+  if (!deadline) co_return true;
+  co_return co_await await_answer(exchange, *deadline);
+}
+
+// False when the client is not to be answered. Throws Error.
+Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
+  const auto begun = Clock::now();
+  // A length that is not known yet grows with what comes.
+  const uint64_t announced = body.room().size();
+  place_->enter(Connections::Stage::kBody);
+  while (!body.is_whole()) {
+    Channel::Status status = Channel::Status::kDone;
+    if (begin_ < end_) {
+      begin_ += body.take(received());
+    } else if (const std::span<char> room = body.room(); !room.empty()) {
+      const auto [read, count] = channel_->read(room);
+      status = read;
+      body.fill(count);
+    } else {
+      status = receive();
+    }
+    const auto deadline = begun + context_.options.timeouts.body +
+                          time_for(std::max<uint64_t>(announced, body.byte_count()));
+    if (status == Channel::Status::kDone) {
+      place_->set_body_bytes(body.byte_count());
+      bound_bodies();
+      if (Clock::now() < deadline) continue;
+    } else if (status == Channel::Status::kClosed) {
+      throw Error(400, "the body is cut off");
+    } else {
+      if (co_await wait_for(status, deadline)) continue;
+      if (ended_) co_return false;
+    }
+    throw Error(408, "the body did not arrive in time");
+  }
+  place_->enter(Connections::Stage::kBusy);
+  co_return true;
+}
+
+// False when the client has gone meanwhile.
+Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange,
+                                                     Clock::time_point deadline) {
+  // A client that has sent the next request already is there; its leaving goes unnoticed.
+  auto what = Descriptor::wait_read;
+  while (!exchange.is_done()) {
+    switch (co_await wait(what, deadline)) {
+      case Woken::kReady:
+        if (has_hung_up()) co_return false;
+        what = Descriptor::wait_error;
+        break;
+      case Woken::kOverdue:
+        if (exchange.give_up()) co_return true;
+        deadline = Clock::time_point::max();
+        break;
+      case Woken::kInVain:
+        break;
+      case Woken::kEnded:
+        co_return false;
+    }
+  }
+  co_return true;
+}
+
+Connection::Awaitable<bool> Connection::send(const RequestHead* head, Response response,
+                                             bool last) {
+  const Options& options = context_.options;
+  std::string lines = "Connection: close\r\n";
+  if (!last) {
+    const auto idle = std::chrono::duration_cast<std::chrono::seconds>(options.timeouts.idle);
+    lines = "Keep-Alive: timeout=" + std::to_string(idle.count()) +
+            ", max=" + std::to_string(options.requests_per_connection_max) + "\r\n";
+  }
+  std::string text = serialize_head(response, lines);
+  const bool head_only = head != nullptr && head->method == "HEAD";
+  Output output(std::move(text), std::move(response), head_only);
+  co_return co_await write(std::move(output));
+}
+
+// False when the client does not take it.
+Connection::Awaitable<bool> Connection::write(Output output) {
+  // Not all of a large download at once, while others wait for this thread.
+  constexpr uint64_t kBytesAtOnce = 4 << 20;
+  const Timeouts& timeouts = context_.options.timeouts;
+  auto progress = Clock::now();
+  const auto end = progress + timeouts.write + time_for(output.bytes_left());
+  uint64_t at_once = 0;
+  place_->enter(Connections::Stage::kSending);
+  while (!output.is_empty()) {
+    const auto [status, count] = write_some(output);
+    if (status == Channel::Status::kClosed) co_return false;
+    if (status != Channel::Status::kDone) {
+      const auto deadline = std::min(progress + timeouts.write, end);
+      if (!co_await wait_for(status, deadline)) co_return false;
+      continue;
+    }
+    output.advance(count);
+    context_.handler.on_sent(count);
+    progress = Clock::now();
+    at_once += count;
+    if (at_once >= kBytesAtOnce) {
+      at_once = 0;
+      co_await yield();
+      if (ended_) co_return false;
+    }
+  }
+  place_->enter(Connections::Stage::kBusy);
+  co_return true;
+}
+
+// Not in a coroutine, which may go on in another thread with the address of this thread's bytes.
+Channel::Result Connection::write_some(const Output& output) {
+  static thread_local std::array<char, 16'384> gathered;
+  return channel_->write(output.next(gathered));
+}
+
+// Sends nothing more, and throws away what still comes: closing a socket that has unread bytes
+// tells the client of an error instead of what was written last.
+Connection::Awaitable<void> Connection::linger() {
+  channel_->finish_writing();
+  place_->enter(Connections::Stage::kQuiet);
+  const auto deadline = Clock::now() + context_.options.timeouts.linger;
+  for (;;) {
+    begin_ = end_ = 0;
+    const Channel::Status status = receive();
+    if (status == Channel::Status::kClosed || Clock::now() >= deadline) co_return;
+    if (status == Channel::Status::kDone) continue;
+    if (!co_await wait_for(status, deadline)) co_return;
+  }
+}
+
+// Until the socket is ready, or the time is up, or something else has happened: the answer, which
+// may also be that to an earlier request, or the server stops.
+Connection::Awaitable<Connection::Woken> Connection::wait(Descriptor::wait_type what,
+                                                          Clock::time_point deadline) {
+  set_deadline(deadline);
+  boost::system::error_code error;
+  if (!ended_) co_await socket_.async_wait(what, asio::redirect_error(asio::use_awaitable, error));
+  if (ended_) co_return Woken::kEnded;
+  if (overdue_) co_return Woken::kOverdue;
+  co_return error ? Woken::kInVain : Woken::kReady;
+}
+
+// True when the channel may be tried again.
+Connection::Awaitable<bool> Connection::wait_for(Channel::Status status,
+                                                 Clock::time_point deadline) {
+  const auto what =
+      status == Channel::Status::kWantWrite ? Descriptor::wait_write : Descriptor::wait_read;
+  const Woken woken = co_await wait(what, deadline);
+  co_return woken == Woken::kReady || woken == Woken::kInVain;
+}
+
+// Lets others have the thread.
+Connection::Awaitable<void> Connection::yield() {
+  co_await asio::post(strand_, asio::use_awaitable);
+}
+
+// Takes in what has arrived.
+Channel::Status Connection::receive() {
+  if (!input_) input_ = std::make_unique_for_overwrite<char[]>(kHeadBytesMax);
+  std::memmove(input_.get(), input_.get() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  const auto [status, count] = channel_->read(std::span(input_.get(), kHeadBytesMax).subspan(end_));
+  end_ += count;
+  return status;
+}
+
+// Silent clients hold no memory for what they might send.
+void Connection::release_input() {
+  input_.reset();
+  begin_ = end_ = 0;
+}
+
+bool Connection::may_be_sending() const {
+  int count = 0;
+  return unread_ || begin_ < end_ ||
+         (ioctl(channel_->fd(), FIONREAD, &count) == 0 && count > 0);
+}
+
+bool Connection::has_hung_up() const {
+  pollfd state{.fd = channel_->fd(), .events = POLLRDHUP, .revents = 0};
+  return poll(&state, 1, 0) > 0;
+}
+
+// A client that has nearly sent a long body, and then sends no more, holds its memory until its
+// time is up. Those who come with a body now have theirs in a moment.
+void Connection::bound_bodies() {
+  Connections& all = context_.connections;
+  if (all.body_bytes() == 0) return;
+  const uint64_t bytes_max = context_.handler.all_bodies_bytes_max();
+  while (all.body_bytes() > bytes_max && all.end_oldest_body()) {
+    spdlog::warn(
+        "bodies that are arriving hold more than {} bytes; the one that has taken longest "
+        "is given up",
+        bytes_max);
+  }
+}
+
+// The timer runs on when a deadline is put off, and looks at its end whether it is time.
+void Connection::set_deadline(Clock::time_point deadline) {
+  overdue_ = false;
+  deadline_ = deadline;
+  if (!timer_runs_ || deadline_ < timer_.expiry()) start_timer();
+}
+
+void Connection::start_timer() {
+  timer_runs_ = true;
+  timer_.expires_at(deadline_);
+  timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error) self->on_timer();
+  });
+}
+
+void Connection::on_timer() {
+  timer_runs_ = false;
+  if (ended_) return;
+  if (Clock::now() < deadline_) return start_timer();
+  overdue_ = true;
+  socket_.cancel();
+}
+
+void Connection::on_notice(Connections::Notice notice) {
+  if (notice == Connections::Notice::kEnd) ended_ = true;
+  socket_.cancel();
+}
+
+}  // namespace blindfuse::http

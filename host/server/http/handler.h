@@ -1,0 +1,67 @@
+// What a server does with requests: the side of the service.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "host/server/http/error.h"
+#include "host/server/http/request_head.h"
+#include "host/server/http/response.h"
+
+namespace blindfuse::http {
+
+using Clock = std::chrono::steady_clock;
+
+// One request, from its head to its response. Destroyed without a response when its client has
+// gone. One thread at a time; no call waits.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // How many bytes its body may have; nothing when the request is answered without reading one.
+  // Whoever asks first checks this against Content-Length.
+  virtual std::optional<uint64_t> body_bytes_max() const { return std::nullopt; }
+
+  // The body is whole; the span may be written to and is gone after the call. Nothing: respond()
+  // has all that it needs. Otherwise work goes on elsewhere: `on_done` is called once, from any
+  // thread, when is_done() has become true, and the time returned is when to give up.
+  virtual std::optional<Clock::time_point> start(std::span<char> /*body*/,
+                                                 std::function<void()> /*on_done*/) {
+    return std::nullopt;
+  }
+  virtual bool is_done() const { return true; }
+  // The time is up. False when the work has begun, so that it will be done.
+  virtual bool give_up() { return true; }
+
+  // The last call: one of these two. Neither throws.
+  virtual Response respond() = 0;
+  // Instead, when the body does not come as it should. body_bytes: as many as have come.
+  virtual Response refuse(const Error& error, uint64_t body_bytes) = 0;
+};
+
+// Any thread, several at a time.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+
+  // A request whose head has arrived, from a client of this address. Never throws, nor nullptr.
+  virtual std::unique_ptr<Exchange> begin(RequestHead head, const std::string& peer) = 0;
+  // What is sent for bytes that are no request. The connection ends with it. Never throws.
+  virtual Response refuse(const Error& error, const std::string& peer) = 0;
+
+  // The most that all bodies may hold while they arrive. When there is more, the one that has been
+  // arriving longest is given up.
+  virtual uint64_t all_bodies_bytes_max() const = 0;
+
+  // For whoever counts.
+  virtual void on_connection_opened() {}
+  virtual void on_connection_closed() {}
+  virtual void on_sent(uint64_t /*bytes*/) {}
+};
+
+}  // namespace blindfuse::http

@@ -1,0 +1,169 @@
+#include "host/server/http/listening_socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "src/errors.h"
+
+namespace blindfuse::http {
+namespace {
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+BadInput cannot_listen(const ListenAddress& address, const std::string& why) {
+  return BadInput("cannot listen on " + format_listen_address(address) + ": " + why);
+}
+
+Addresses resolve(const ListenAddress& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(address.port);
+  if (const int error = getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found)) {
+    throw cannot_listen(address, gai_strerror(error));
+  }
+  return {found, &freeaddrinfo};
+}
+
+void set_option(int socket, int level, int option) {
+  const int on = 1;
+  setsockopt(socket, level, option, &on, sizeof on);
+}
+
+// Not open, with errno set, when that fails.
+FileDescriptor bind_to(const addrinfo& address, bool any_port) {
+  FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) return socket;
+  // For a restart while old connections linger; a free port has none, and would be given to two
+  // that do not listen yet. SO_REUSEPORT would let two servers share a port without knowing.
+  if (!any_port) set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR);
+  if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
+    const int error = errno;
+    socket = FileDescriptor();
+    errno = error;
+  }
+  return socket;
+}
+
+uint16_t port_of(int socket) {
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  getsockname(socket, reinterpret_cast<sockaddr*>(&name), &size);
+  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(name).sin6_port
+                                          : reinterpret_cast<sockaddr_in&>(name).sin_port);
+}
+
+sockaddr_un unix_name(const ListenAddress& address) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (address.unix_path.size() >= sizeof name.sun_path) {
+    throw cannot_listen(address, "the path of a UNIX socket has at most " +
+                                     std::to_string(sizeof name.sun_path - 1) + " bytes");
+  }
+  std::ranges::copy(address.unix_path, name.sun_path);
+  return name;
+}
+
+// Whether a server that was killed has left this socket behind.
+bool is_abandoned(const sockaddr_un& name) {
+  struct stat status {};
+  if (lstat(name.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
+  const FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 &&
+         errno == ECONNREFUSED;
+}
+
+bool exists(const sockaddr_un& name) {
+  struct stat status {};
+  return lstat(name.sun_path, &status) == 0;
+}
+
+void refuse_taken(const ListenAddress& address, const sockaddr_un& name) {
+  if (exists(name) && !is_abandoned(name)) throw cannot_listen(address, std::strerror(EADDRINUSE));
+}
+
+// A socket in the file system cannot be held without clients seeing it, and one that does not
+// listen looks like one that was left behind: so it comes into being when it listens.
+FileDescriptor bind_unix(const ListenAddress& address) {
+  const sockaddr_un name = unix_name(address);
+  refuse_taken(address, name);
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) throw cannot_listen(address, std::strerror(errno));
+  unlink(name.sun_path);
+  if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {
+    throw cannot_listen(address, std::strerror(errno));
+  }
+  return socket;
+}
+
+std::string peer_of(const sockaddr_storage& name, socklen_t size) {
+  if (name.ss_family == AF_UNIX) return "unix";
+  char host[NI_MAXHOST];
+  const auto* generic = reinterpret_cast<const sockaddr*>(&name);
+  if (getnameinfo(generic, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) return "-";
+  return host;
+}
+
+}  // namespace
+
+ListeningSocket::ListeningSocket(const ListenAddress& address) : address_(address) {
+  if (address.is_unix()) {
+    refuse_taken(address, unix_name(address));
+    return;
+  }
+  const Addresses addresses = resolve(address);
+  int error = 0;
+  for (const addrinfo* at = addresses.get(); at != nullptr && !socket_.is_open();
+       at = at->ai_next) {
+    socket_ = bind_to(*at, address.port == 0);
+    error = errno;
+  }
+  if (!socket_.is_open()) throw cannot_listen(address, std::strerror(error));
+  address_.port = port_of(socket_.get());
+}
+
+ListeningSocket::~ListeningSocket() { close(); }
+
+void ListeningSocket::close() {
+  // Moved from, or closed before.
+  if (!socket_.is_open()) return;
+  if (address_.is_unix()) unlink(address_.unix_path.c_str());
+  socket_ = FileDescriptor();
+}
+
+void ListeningSocket::listen() {
+  if (address_.is_unix()) socket_ = bind_unix(address_);
+  if (::listen(socket_.get(), SOMAXCONN) != 0) throw cannot_listen(address_, std::strerror(errno));
+}
+
+ListeningSocket::Client ListeningSocket::accept() const {
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  Client client{FileDescriptor(accept4(socket_.get(), reinterpret_cast<sockaddr*>(&name), &size,
+                                       SOCK_CLOEXEC | SOCK_NONBLOCK)),
+                ""};
+  if (!client.socket.is_open()) return client;
+  if (!address_.is_unix()) {
+    set_option(client.socket.get(), IPPROTO_TCP, TCP_NODELAY);
+    // Room in the kernel's buffer is progress only when little lies in it: a slow client takes
+    // megabytes without any for a long time.
+    const int unsent_bytes = 128 * 1024;
+    setsockopt(client.socket.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes,
+               sizeof unsent_bytes);
+  }
+  client.peer = peer_of(name, size);
+  return client;
+}
+
+}  // namespace blindfuse::http

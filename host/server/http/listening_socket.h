@@ -1,0 +1,46 @@
+// A socket that clients connect to: TCP, or a UNIX socket in the file system.
+#pragma once
+
+#include <string>
+
+#include "host/server/http/listen_address.h"
+#include "src/system/file.h"
+
+namespace blindfuse::http {
+
+class ListeningSocket {
+ public:
+  // Takes the address; clients are refused until listen(). Throws BadInput, with the address and
+  // what the system says, when that cannot be: no such host, a port in use or not allowed. A UNIX
+  // socket that nobody listens on any more is replaced; one that somebody does, or another kind of
+  // file, is not.
+  explicit ListeningSocket(const ListenAddress& address);
+  // Removes the file of a UNIX socket.
+  ~ListeningSocket();
+  ListeningSocket(ListeningSocket&&) noexcept = default;
+  ListeningSocket& operator=(ListeningSocket&&) = delete;
+
+  // Clients can connect from now on. Throws BadInput when another program was faster.
+  void listen();
+
+  // The address as given, with the port that it got.
+  const ListenAddress& address() const { return address_; }
+  int fd() const { return socket_.get(); }
+
+  struct Client {
+    FileDescriptor socket;
+    std::string peer;  // its address, without the port; "unix"
+  };
+  // The next client, non-blocking and without Nagle's delay. Not open when there is none now: errno
+  // tells.
+  Client accept() const;
+
+  // Clients are refused from now on.
+  void close();
+
+ private:
+  ListenAddress address_;
+  FileDescriptor socket_;
+};
+
+}  // namespace blindfuse::http

@@ -1,0 +1,219 @@
+// Boost.Beast parses a head. What it forgives is refused here: lines that go on with the one
+// before, headers that are there twice, lists of transfer codings, sizes.
+#include "host/server/http/request_head.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/rfc7230.hpp>
+#include <limits>
+
+#include "host/server/http/error.h"
+#include "src/ascii.h"
+#include "src/hex.h"
+
+namespace blindfuse::http {
+namespace {
+
+namespace beast = boost::beast;
+using Parser = beast::http::request_parser<beast::http::empty_body>;
+using Fields = beast::http::fields;
+
+constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::string_view kHeadEnd = "\r\n\r\n";
+constexpr std::array<std::string_view, 9> kMethods = {
+    "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY"};
+// Of two of these, one program would take the first and another the second.
+constexpr std::array<std::string_view, 9> kSingleHeaders = {
+    "Host",         "Content-Length",   "Transfer-Encoding", "Expect", "Range",
+    "Content-Type", "Content-Encoding", "Authorization",     "Origin"};
+
+[[noreturn]] void refuse(std::string detail) { throw Error(400, std::move(detail)); }
+
+std::string_view view_of(boost::string_view text) { return {text.data(), text.size()}; }
+
+// Lines end with CRLF and hold no other control characters than tabs. A client that speaks
+// something else, TLS perhaps, is found out by its first bytes. A CR at the very end may still get
+// its LF.
+void check_characters(std::string_view bytes) {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const auto c = static_cast<unsigned char>(bytes[i]);
+    if ((c >= 0x20 && c != 0x7f) || c == '\t') continue;
+    const bool line_feed = c == '\n' && i > 0 && bytes[i - 1] == '\r';
+    const bool carriage_return = c == '\r' && (i + 1 == bytes.size() || bytes[i + 1] == '\n');
+    if (!line_feed && !carriage_return) {
+      refuse("a request's lines are text and end with CRLF");
+    }
+  }
+}
+
+[[noreturn]] void refuse_target() {
+  throw Error(414,
+              "a request target has at most " + std::to_string(kTargetBytesMax) + " bytes");
+}
+
+void check_sizes(std::string_view bytes, bool whole) {
+  const size_t line = std::min(bytes.find(kLineEnd), bytes.size());
+  // Room for the longest method and version next to the target.
+  constexpr size_t kRequestLineBytesMax = kTargetBytesMax + 20;
+  if (line > kRequestLineBytesMax) refuse_target();
+  if (bytes.size() > kHeadBytesMax || (!whole && bytes.size() == kHeadBytesMax)) {
+    throw Error(431, "request line and header have at most " + std::to_string(kHeadBytesMax) +
+                         " bytes together");
+  }
+}
+
+// Of a whole head.
+void check_lines(std::string_view head) {
+  size_t count = 0;
+  for (size_t at = head.find(kLineEnd) + 2; at + 2 < head.size(); ++count) {
+    const size_t end = head.find(kLineEnd, at);
+    if (count == kHeaderLinesMax || end - at > kHeaderLineBytesMax) {
+      throw Error(431, "a request has at most " + std::to_string(kHeaderLinesMax) +
+                           " header lines of at most " + std::to_string(kHeaderLineBytesMax) +
+                           " bytes");
+    }
+    if (head[at] == ' ' || head[at] == '\t') {
+      refuse("a header line is not of the form name: value");
+    }
+    at = end + 2;
+  }
+}
+
+[[noreturn]] void refuse_version(std::string_view line) {
+  const bool is_http = line.substr(line.rfind(' ') + 1).starts_with("HTTP/");
+  if (is_http && std::ranges::count(line, ' ') == 2) {
+    throw Error(505, "this server speaks HTTP/1.1 and HTTP/1.0");
+  }
+  refuse("a request begins with a line of method, target and version");
+}
+
+[[noreturn]] void refuse_syntax(const beast::error_code& error, std::string_view head) {
+  using Reason = beast::http::error;
+  if (error == Reason::bad_version) refuse_version(head.substr(0, head.find(kLineEnd)));
+  if (error == Reason::bad_method || error == Reason::bad_target) {
+    refuse("a request begins with a line of method, target and version");
+  }
+  if (error == Reason::bad_content_length) {
+    refuse("Content-Length is not a number of bytes, or is there twice");
+  }
+  if (error == Reason::bad_transfer_encoding) {
+    refuse("a request has Content-Length or Transfer-Encoding: chunked, not both");
+  }
+  refuse("a header line is not of the form name: value");
+}
+
+bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
+
+// What is not percent-encoding stays as it is: no route has it.
+std::string undo_percent_encoding(std::string_view encoded) {
+  std::string text;
+  for (size_t i = 0; i < encoded.size(); ++i) {
+    const auto byte = encoded[i] == '%' ? decode_hex(encoded.substr(i + 1, 2)) : std::nullopt;
+    if (byte && byte->size() == 1) {
+      text += *byte;
+      i += 2;
+    } else {
+      text += encoded[i];
+    }
+  }
+  return text;
+}
+
+void read_request_line(const Parser::value_type& request, RequestHead& head) {
+  const std::string_view target = view_of(request.target());
+  if (!target.starts_with('/')) refuse("the request's target is not a path");
+  if (target.size() > kTargetBytesMax) refuse_target();
+  if (std::ranges::count(target, '?') > 1) {
+    refuse("a request target has one question mark at most");
+  }
+  if (request.version() != 11 && request.version() != 10) {
+    throw Error(505, "this server speaks HTTP/1.1 and HTTP/1.0");
+  }
+  head.method = view_of(request.method_string());
+  if (std::ranges::find(kMethods, head.method) == kMethods.end()) {
+    throw Error(501, "this server does not know the request's method");
+  }
+  const std::string_view named = target.substr(0, target.find('#'));
+  const size_t question = std::min(named.find('?'), named.size());
+  head.path = undo_percent_encoding(named.substr(0, question));
+  if (question < named.size()) head.query = named.substr(question + 1);
+  head.is_http_1_0 = request.version() == 10;
+}
+
+void read_header(const Parser::value_type& request, RequestHead& head) {
+  for (const auto name : kSingleHeaders) {
+    if (request.count({name.data(), name.size()}) > 1) {
+      refuse("there are two " + std::string(name) + " headers");
+    }
+  }
+  for (const auto& field : request) {
+    head.headers.emplace_back(view_of(field.name_string()), view_of(field.value()));
+  }
+  if (!head.is_http_1_0 && request.count(beast::http::field::host) == 0) {
+    refuse("an HTTP/1.1 request has a Host header");
+  }
+  if (!std::ranges::all_of(head.header("Content-Length"), is_ascii_digit)) {
+    refuse("Content-Length is not a number of bytes");
+  }
+  head.chunked = request.count(beast::http::field::transfer_encoding) > 0;
+  if (head.chunked && !equal_ignoring_case(head.header("Transfer-Encoding"), "chunked")) {
+    refuse("the only Transfer-Encoding that this server takes is chunked");
+  }
+  head.wants_continue = equal_ignoring_case(head.header("Expect"), "100-continue");
+  head.wants_close = head.is_http_1_0;
+  for (const auto& [name, value] : head.headers) {
+    if (!equal_ignoring_case(name, "Connection")) continue;
+    beast::http::token_list options(value);
+    if (options.exists("close")) head.wants_close = true;
+  }
+}
+
+}  // namespace
+
+std::string_view RequestHead::header(std::string_view name) const {
+  const auto at = std::ranges::find_if(
+      headers, [&](const auto& header) { return equal_ignoring_case(header.first, name); });
+  return at == headers.end() ? std::string_view() : std::string_view(at->second);
+}
+
+std::optional<RequestHead> parse_request_head(std::string_view bytes) {
+  const size_t end = bytes.find(kHeadEnd);
+  const bool whole = end != std::string_view::npos;
+  const std::string_view text = bytes.substr(0, whole ? end + kHeadEnd.size() : bytes.size());
+  check_characters(text);
+  check_sizes(text, whole);
+  if (!whole) return std::nullopt;
+  check_lines(text);
+
+  Parser parser;
+  parser.header_limit(kHeadBytesMax);
+  parser.skip(true);  // the body, which BodyReader reads
+  beast::error_code error;
+  parser.put(boost::asio::buffer(text), error);
+  if (error) refuse_syntax(error, text);
+  RequestHead head;
+  head.byte_count = text.size();
+  read_request_line(parser.get(), head);
+  if (const auto length = parser.content_length()) head.content_length = *length;
+  read_header(parser.get(), head);
+  return head;
+}
+
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  for (size_t begin = 0; begin < query.size();) {
+    const size_t end = std::min(query.find('&', begin), query.size());
+    const std::string_view item = query.substr(begin, end - begin);
+    const size_t equals = std::min(item.find('='), item.size());
+    if (!item.empty()) {
+      parameters.emplace_back(undo_percent_encoding(item.substr(0, equals)),
+                              undo_percent_encoding(item.substr(std::min(equals + 1, item.size()))));
+    }
+    begin = end + 1;
+  }
+  return parameters;
+}
+
+}  // namespace blindfuse::http

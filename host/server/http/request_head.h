@@ -1,0 +1,45 @@
+// A request's line and header, read strictly: nothing passes on whose end or meaning two programs
+// could disagree.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace blindfuse::http {
+
+inline constexpr size_t kTargetBytesMax = 8'000;  // of the request target: path and query string
+inline constexpr size_t kHeadBytesMax = 16'384;   // of request line and header lines together
+inline constexpr size_t kHeaderLineBytesMax = 8'000;  // of one header line
+inline constexpr size_t kHeaderLinesMax = 100;
+
+struct RequestHead {
+  size_t byte_count = 0;  // through the empty line
+  std::string method;
+  std::string path;   // of the target, percent-encoding undone
+  std::string query;  // of the target, what follows the first question mark, as it was sent
+  std::vector<std::pair<std::string, std::string>> headers;
+
+  std::optional<uint64_t> content_length;
+  bool chunked = false;
+  bool is_http_1_0 = false;
+  bool wants_close = false;     // HTTP/1.0, or Connection: close
+  bool wants_continue = false;  // Expect: 100-continue
+
+  bool has_body() const { return chunked || content_length.value_or(0) > 0; }
+  // The value of the first header of this name; empty when there is none.
+  std::string_view header(std::string_view name) const;
+};
+
+// The head at the beginning of `bytes`, or nothing while it is not whole. Throws Error as soon as
+// it cannot become a head any more, or is one that this server does not take: 400, 414, 431, 501,
+// 505.
+std::optional<RequestHead> parse_request_head(std::string_view bytes);
+
+// The names and values of a query string, percent-encoding undone, in their order.
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query);
+
+}  // namespace blindfuse::http

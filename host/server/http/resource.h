@@ -1,0 +1,30 @@
+// Bytes that clients fetch: with an entity tag, and in part if they like (RFC 9110, sections 8.8.3,
+// 13 and 14).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/server/http/request_head.h"
+#include "host/server/http/response.h"
+
+namespace blindfuse::http {
+
+struct Resource {
+  std::string content_type = {};
+  std::string entity_tag = {};  // strong, with its quotes
+  std::string cache_control = {};
+  bool has_ranges = false;  // whether a client may ask for a part
+  std::vector<std::span<const uint8_t>> parts = {};  // one after another; at least one byte in all
+  std::shared_ptr<const void> owner = {};            // keeps the parts in memory
+};
+
+// The response to a GET or HEAD: 200, 206 for a range, 304 for what the client has already. Throws
+// Error (416) for a range beyond the end.
+Response respond_with(const RequestHead& request, Resource resource);
+
+}  // namespace blindfuse::http

@@ -1,0 +1,180 @@
+#include "host/server/http/server.h"
+
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <cstring>
+#include <future>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "host/server/http/connection.h"
+#include "src/errors.h"
+
+namespace blindfuse::http {
+namespace {
+
+namespace asio = boost::asio;
+using Descriptor = asio::posix::stream_descriptor;
+
+std::string url_of(const ListeningSocket& listener, bool tls) {
+  const std::string address = format_listen_address(listener.address());
+  if (listener.address().is_unix()) return address;
+  return (tls ? "https://" : "http://") + address;
+}
+
+const Options& checked(const Options& options) {
+  if (options.threads < 1) throw Misuse("a server has at least one HTTP thread");
+  return options;
+}
+
+}  // namespace
+
+class Server::Loop {
+ public:
+  Loop(Handler& handler, ListeningSocket socket, const Options& options,
+       std::shared_ptr<const TlsCertificate> tls)
+      : context_{handler, checked(options)},
+        tls_(std::move(tls)),
+        listener_(std::move(socket)),
+        url_(url_of(listener_, tls_ != nullptr)) {
+    listener_.listen();
+    waiter_.assign(listener_.fd());
+    asio::co_spawn(accepting_, [this] { return accept_clients(); }, asio::detached);
+    try {
+      for (unsigned i = 0; i < options.threads; ++i) {
+        threads_.emplace_back([this] { io_.run(); });
+      }
+    } catch (const std::system_error& error) {
+      stop();
+      throw EngineTrouble("cannot start " + std::to_string(options.threads) +
+                          " HTTP threads: " + error.what());
+    }
+  }
+  ~Loop() { stop(); }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  const std::string& url() const { return url_; }
+
+  void stop() {
+    const std::lock_guard lock(stop_mutex_);
+    if (std::exchange(stopped_, true)) return;
+    context_.stopping = true;
+    if (!threads_.empty()) {
+      std::promise<void> closed;
+      asio::post(accepting_, [&] {
+        close();
+        closed.set_value();
+      });
+      closed.get_future().wait();
+      context_.connections.wait_until_empty();
+    }
+    work_.reset();
+    io_.stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  asio::awaitable<void> accept_clients() {
+    while (!context_.stopping) {
+      boost::system::error_code error;
+      co_await waiter_.async_wait(Descriptor::wait_read,
+                                  asio::redirect_error(asio::use_awaitable, error));
+      if (context_.stopping) co_return;
+      if (accept_waiting_clients()) continue;
+      // Too few descriptors or too little memory: some may be free in a moment.
+      pause_.expires_after(std::chrono::milliseconds(10));
+      co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+    }
+  }
+
+  // False when the system has no room for one of them, and nobody could be let go for it.
+  bool accept_waiting_clients() {
+    // Not without end: those who are in already wait meanwhile.
+    for (int i = 0; i < 256; ++i) {
+      ListeningSocket::Client client = listener_.accept();
+      if (client.socket.is_open()) {
+        try {
+          admit(std::move(client));
+        } catch (const std::exception& error) {
+          spdlog::error("a client cannot be taken in: {}", error.what());
+        }
+        continue;
+      }
+      // What went wrong with one client is no reason to turn away the next.
+      if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        spdlog::warn("cannot accept a client: {}", std::strerror(errno));
+        context_.connections.end_oldest();
+        return false;
+      }
+      break;
+    }
+    return true;
+  }
+
+  void admit(ListeningSocket::Client client) {
+    auto channel = tls_ ? tls_->make_channel(std::move(client.socket))
+                        : make_plain_channel(std::move(client.socket));
+    // Whoever has waited longest without a word goes; when nobody waits, the newcomer does.
+    if (context_.connections.count() >= context_.options.connections_max &&
+        !context_.connections.end_oldest()) {
+      return;
+    }
+    Connection::spawn(std::make_shared<Connection>(asio::make_strand(io_), std::move(channel),
+                                                   std::move(client.peer), context_));
+  }
+
+  // Clients that have connected are still served, those that wait for nothing let go, and nobody is
+  // waited for without end.
+  void close() {
+    accept_waiting_clients();
+    waiter_.release();
+    listener_.close();
+    pause_.cancel();
+    context_.connections.tell_all(Connections::Notice::kStopping);
+    drain_.expires_after(context_.options.timeouts.drain);
+    drain_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) context_.connections.tell_all(Connections::Notice::kEnd);
+    });
+  }
+
+  asio::io_context io_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
+  const asio::strand<asio::io_context::executor_type> accepting_ = asio::make_strand(io_);
+  Context context_;
+  const std::shared_ptr<const TlsCertificate> tls_;
+  ListeningSocket listener_;
+  const std::string url_;
+  Descriptor waiter_{accepting_};  // the listener's, for waiting
+  asio::steady_timer pause_{accepting_};
+  asio::steady_timer drain_{accepting_};
+  std::mutex stop_mutex_;
+  bool stopped_ = false;
+  std::vector<std::thread> threads_;
+};
+
+Server::Server(Handler& handler, ListeningSocket socket, const Options& options,
+               std::shared_ptr<const TlsCertificate> tls)
+    : loop_(std::make_unique<Loop>(handler, std::move(socket), options, std::move(tls))) {}
+
+Server::~Server() = default;
+
+const std::string& Server::url() const { return loop_->url(); }
+
+void Server::stop() { loop_->stop(); }
+
+}  // namespace blindfuse::http

@@ -1,0 +1,138 @@
+#include "host/server/http/tls.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <climits>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "src/errors.h"
+
+namespace blindfuse::http {
+namespace {
+
+[[noreturn]] void refuse(const std::filesystem::path& file, const char* what) {
+  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
+  ERR_clear_error();
+  throw BadInput(file.string() + ": " + what + (reason ? std::string(": ") + reason : ""));
+}
+
+// No password is asked for on a terminal that may not be there.
+int no_password(char*, int, int, void*) { return 0; }
+
+std::shared_ptr<SSL_CTX> load_context(const std::filesystem::path& certificate,
+                                      const std::filesystem::path& key) {
+  ERR_clear_error();
+  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  if (!context) throw std::bad_alloc();
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
+                                         SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                      SSL_MODE_RELEASE_BUFFERS);
+  // One record at a time: what a client sends without end must not keep a thread in one call.
+  SSL_CTX_clear_mode(context.get(), SSL_MODE_AUTO_RETRY);
+  SSL_CTX_set_default_passwd_cb(context.get(), no_password);
+  (void)open_for_reading(certificate);  // says why, when it cannot
+  (void)open_for_reading(key);
+  if (SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1) {
+    refuse(certificate, "not a certificate in PEM");
+  }
+  if (SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1) {
+    refuse(key, "not a private key in PEM without a password, of that certificate");
+  }
+  if (SSL_CTX_check_private_key(context.get()) != 1) {
+    refuse(key, "not the key of that certificate");
+  }
+  return context;
+}
+
+class TlsChannel final : public Channel {
+ public:
+  TlsChannel(FileDescriptor socket, const std::shared_ptr<SSL_CTX>& context)
+      : socket_(std::move(socket)), ssl_(SSL_new(context.get()), SSL_free) {
+    if (!ssl_ || SSL_set_fd(ssl_.get(), socket_.get()) != 1) throw std::bad_alloc();
+    SSL_set_accept_state(ssl_.get());
+  }
+  // Or the client cannot tell the end from a connection that was cut.
+  ~TlsChannel() override { say_goodbye(); }
+
+  int fd() const override { return socket_.get(); }
+
+  Result read(std::span<char> into) override {
+    if (broken_) return {Status::kClosed};
+    ERR_clear_error();
+    const int size = static_cast<int>(std::min<size_t>(into.size(), INT_MAX));
+    return result_of(SSL_read(ssl_.get(), into.data(), size));
+  }
+
+  Result write(std::string_view bytes) override {
+    if (broken_) return {Status::kClosed};
+    ERR_clear_error();
+    const int size = static_cast<int>(std::min<size_t>(bytes.size(), INT_MAX));
+    return result_of(SSL_write(ssl_.get(), bytes.data(), size));
+  }
+
+  void finish_writing() override {
+    say_goodbye();
+    shutdown(fd(), SHUT_WR);
+  }
+
+ private:
+  void say_goodbye() {
+    // Not for a session that has failed, or not begun: OpenSSL forbids it.
+    if (broken_ || !SSL_is_init_finished(ssl_.get())) return;
+    if ((SSL_get_shutdown(ssl_.get()) & SSL_SENT_SHUTDOWN) != 0) return;
+    ERR_clear_error();
+    SSL_shutdown(ssl_.get());
+  }
+
+  Result result_of(int count) {
+    if (count > 0) return {Status::kDone, static_cast<size_t>(count)};
+    switch (SSL_get_error(ssl_.get(), count)) {
+      case SSL_ERROR_WANT_READ:
+        return {Status::kWantRead};
+      case SSL_ERROR_WANT_WRITE:
+        return {Status::kWantWrite};
+      case SSL_ERROR_ZERO_RETURN:
+        return {Status::kClosed};
+      default:
+        ERR_clear_error();
+        broken_ = true;
+        return {Status::kClosed};
+    }
+  }
+
+  const FileDescriptor socket_;
+  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
+  bool broken_ = false;
+};
+
+}  // namespace
+
+TlsCertificate::TlsCertificate(std::filesystem::path certificate, std::filesystem::path key)
+    : certificate_(std::move(certificate)), key_(std::move(key)) {
+  reload();
+}
+
+void TlsCertificate::reload() {
+  auto context = load_context(certificate_, key_);
+  const std::lock_guard lock(mutex_);
+  context_ = std::move(context);
+}
+
+std::unique_ptr<Channel> TlsCertificate::make_channel(FileDescriptor socket) const {
+  std::shared_ptr<SSL_CTX> context;
+  {
+    const std::lock_guard lock(mutex_);
+    context = context_;
+  }
+  return std::make_unique<TlsChannel>(std::move(socket), context);
+}
+
+}  // namespace blindfuse::http

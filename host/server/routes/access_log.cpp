@@ -1,0 +1,27 @@
+#include "host/server/routes/access_log.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "src/program/log.h"
+
+namespace blindfuse {
+
+void log_access(const AccessEvent& event) {
+  if (event.route == Route::kLive || event.route == Route::kReady ||
+      event.route == Route::kMetrics) {
+    return;
+  }
+  nlohmann::ordered_json members = {
+      {"method", event.method},
+      {"route", event.route ? name_of(*event.route) : "none"},
+      {"status", event.status},
+      {"received_bytes", event.received_bytes},
+      {"ms", std::round(event.time.count() * 1e4) / 10},
+      {"client", event.peer},
+  };
+  if (!event.key_name.empty()) members["key"] = event.key_name;
+  log_event(spdlog::level::info, "request", members);
+}
+
+}  // namespace blindfuse

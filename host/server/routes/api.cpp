@@ -1,0 +1,205 @@
+#include "host/server/routes/api.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "host/server/http/resource.h"
+#include "host/server/routes/access_log.h"
+#include "host/server/routes/database_routes.h"
+#include "host/server/routes/openapi.h"
+#include "host/server/routes/page_route.h"
+#include "host/server/routes/query_exchange.h"
+#include "host/server/serving/server_state.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+bool needs_api_key(Route route) {
+  switch (route) {
+    case Route::kLive:
+    case Route::kReady:
+    case Route::kOpenApi:
+    case Route::kPage:  // the same for everyone; it asks for a key to send with what it fetches
+      return false;
+    default:
+      return true;
+  }
+}
+
+std::shared_ptr<const ServingEpoch> find_epoch(const ServedEpochs& epochs, const std::string& id) {
+  ServedEpochs::Found found = epochs.find(id);
+  if (found.epoch) return std::move(found.epoch);
+  throw Refusal(Problem{
+      .kind = found.is_retired ? ProblemKind::kRetiredEpoch : ProblemKind::kUnknownEpoch,
+      .detail = found.is_retired ? "this epoch has been replaced; fetch /v1/database again"
+                                 : "this database has no such epoch; fetch /v1/database",
+      .epoch = found.current,
+  });
+}
+
+// A browser's question whether a page may ask; it carries no key.
+bool is_preflight(const http::RequestHead& head, const ApiOptions& options) {
+  return head.method == "OPTIONS" && !options.cors_origins.empty() &&
+         !head.header("Origin").empty();
+}
+
+http::Response preflight_response() {
+  http::Response response{.status = 204};
+  response.set_header("Access-Control-Allow-Methods", "GET, HEAD, POST");
+  response.set_header("Access-Control-Allow-Headers",
+                      "Authorization, Content-Type, If-None-Match, If-Range, Range");
+  response.set_header("Access-Control-Max-Age", "86400");
+  return response;
+}
+
+http::Response text_response(std::string text, std::string content_type,
+                             std::string cache_control) {
+  http::Response response{.text = std::move(text)};
+  response.set_header("Content-Type", std::move(content_type));
+  response.set_header("Cache-Control", std::move(cache_control));
+  return response;
+}
+
+// Throws Refusal. The name of the API key, where one is needed.
+std::string check_authorization(const http::RequestHead& head, Route route,
+                                const ApiOptions& options) {
+  if (!options.api_keys || !needs_api_key(route)) return "";
+  if (auto name = options.api_keys->find(head.header("Authorization"))) return *name;
+  throw Refusal(Problem{.kind = ProblemKind::kUnauthorized,
+                        .detail = "this server wants an API key: Authorization: Bearer KEY",
+                        .headers = {{"WWW-Authenticate", "Bearer"}}});
+}
+
+const ApiOptions& checked(const ApiOptions& options, const ServedEpochs& epochs) {
+  const size_t queue_max = epochs.current()->scheduler().limits().queue_max;
+  if (options.queries_per_request_max < 1 || options.queries_per_request_max > queue_max) {
+    throw Misuse("a request may have 1 to " + std::to_string(queue_max) +
+                 " queries, as many as may wait in the queue; " +
+                 std::to_string(options.queries_per_request_max) + " was asked for");
+  }
+  return options;
+}
+
+}  // namespace
+
+// A request that is answered from what there is, or refused by its head.
+class Api::PlainExchange final : public ApiExchange {
+ public:
+  PlainExchange(Api& api, http::RequestHead head, std::string peer)
+      : ApiExchange(api.context_, std::move(head), std::move(peer)), api_(api) {}
+
+  void set_match(RouteMatch match) { match_ = std::move(match); }
+
+ private:
+  http::Response answer() override {
+    return match_ ? api_.answer(head(), *match_) : preflight_response();
+  }
+
+  Api& api_;
+  std::optional<RouteMatch> match_;
+};
+
+Api::Api(const ServedEpochs& epochs, ServerMetrics& metrics, ApiOptions options)
+    : context_{epochs, metrics, checked(options, epochs)} {}
+
+// Everything that a head decides.
+std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::string& peer) {
+  const ApiOptions& options = context_.options;
+  auto exchange = std::make_unique<PlainExchange>(*this, head, peer);
+  if (is_preflight(head, options)) return exchange;
+  try {
+    RouteMatch match = match_route(head.method, head.path, options.routes);
+    exchange->set_route(match.route);
+    if (head.method != "POST" && head.has_body()) {
+      throw Refusal(ProblemKind::kMalformedRequest, "a " + head.method + " request has no body");
+    }
+    std::string key_name = check_authorization(head, match.route, options);
+    exchange->set_key_name(key_name);
+    if (match.route != Route::kQueries) {
+      exchange->set_match(std::move(match));
+      return exchange;
+    }
+    QueryRequest query = check_query_head(find_epoch(context_.epochs, match.epoch), head,
+                                          options.queries_per_request_max);
+    auto queries = std::make_unique<QueryExchange>(context_, std::move(head), peer);
+    queries->set_route(match.route);
+    queries->set_key_name(std::move(key_name));
+    queries->set_query(std::move(query));
+    return queries;
+  } catch (const Refusal& refusal) {
+    exchange->set_problem(refusal.problem());
+  }
+  return exchange;
+}
+
+http::Response Api::refuse(const http::Error& error, const std::string& peer) {
+  AccessEvent event;
+  event.status = error.status();
+  event.peer = peer;
+  record_request(context_, event);
+  return problem_response(problem_of(error));
+}
+
+// Of the epochs of the moment: the next may have queries of another size.
+uint64_t Api::all_bodies_bytes_max() const {
+  constexpr uint64_t kBodies = 64;
+  if (context_.options.body_bytes_max > 0) return context_.options.body_bytes_max;
+  uint64_t longest = 0;
+  for (const auto& epoch : context_.epochs.all()) {
+    const QueryBodyLimits limits = query_limits(*epoch, context_.options.queries_per_request_max);
+    longest = std::max(longest, limits.body_bytes_max(BodyFormat::kJson));
+  }
+  return kBodies * longest;
+}
+
+// A port for metrics alone says nothing of its own clients.
+void Api::on_connection_opened() {
+  if (context_.options.routes != RouteSet::kMetricsAndHealth) ++context_.metrics.open_connections();
+}
+
+void Api::on_connection_closed() {
+  if (context_.options.routes != RouteSet::kMetricsAndHealth) --context_.metrics.open_connections();
+}
+
+// Throws Refusal and http::Error.
+http::Response Api::answer(const http::RequestHead& request, const RouteMatch& match) {
+  const bool private_only = context_.options.api_keys != nullptr;
+  switch (match.route) {
+    case Route::kDatabase:
+      return http::respond_with(request, database_resource(context_.epochs.current()));
+    case Route::kShards:
+      return http::respond_with(
+          request, shards_resource(find_epoch(context_.epochs, match.epoch), private_only));
+    case Route::kHint:
+      return http::respond_with(
+          request, hint_resource(find_epoch(context_.epochs, match.epoch), request, private_only));
+    case Route::kReady:
+      if (context_.stopping) throw Refusal(ProblemKind::kStopping, "this server is stopping");
+      [[fallthrough]];
+    case Route::kLive:
+      return text_response("{\"status\":\"ok\"}\n", "application/json", "no-store");
+    case Route::kMetrics:
+      return text_response(context_.metrics.text(state_of(context_.epochs)),
+                           std::string(kMetricsContentType), "no-store");
+    case Route::kOpenApi:
+      return answer_openapi();
+    case Route::kPage:
+      return answer_page(context_.options.page, request);
+    case Route::kQueries:
+      break;
+  }
+  abort_broken_invariant("queries have an exchange of their own", __FILE__, __LINE__);
+}
+
+http::Response Api::answer_openapi() {
+  const auto epoch = context_.epochs.current();
+  const std::lock_guard lock(openapi_mutex_);
+  if (openapi_epoch_ != epoch->database().epoch) {
+    openapi_text_ = openapi_document(*epoch, context_.options);
+    openapi_epoch_ = epoch->database().epoch;
+  }
+  return text_response(openapi_text_, "application/json", "no-cache");
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,83 @@
+#include "host/server/routes/api_exchange.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace blindfuse {
+
+ApiExchange::ApiExchange(ApiContext& context, http::RequestHead head, std::string peer)
+    : context_(context), head_(std::move(head)), peer_(std::move(peer)) {}
+
+ApiExchange::~ApiExchange() = default;
+
+http::Response ApiExchange::respond() {
+  try {
+    if (problem_) throw Refusal(*problem_);
+    http::Response response = answer();
+    count_queries(nullptr);
+    return finish(std::move(response));
+  } catch (const Refusal& refusal) {
+    problem_ = refusal.problem();
+  } catch (const http::Error& error) {
+    problem_ = problem_of(error);
+  } catch (const std::exception& error) {
+    spdlog::error("a request failed: {}", error.what());
+    problem_ = Problem{.kind = ProblemKind::kInternalError,
+                       .detail = "the server failed to answer this request"};
+  }
+  count_queries(&*problem_);
+  return finish(problem_response(*problem_));
+}
+
+http::Response ApiExchange::refuse(const http::Error& error, uint64_t body_bytes) {
+  body_bytes_ = body_bytes;
+  problem_ = problem_of(error);
+  return respond();
+}
+
+http::Response ApiExchange::finish(http::Response response) {
+  if (!context_.options.cors_origins.empty()) allow_origin(response);
+  record(response.status);
+  return response;
+}
+
+void ApiExchange::allow_origin(http::Response& response) const {
+  const auto& origins = context_.options.cors_origins;
+  response.set_header("Vary", response.header("Vary").empty() ? "Origin" : "Accept-Encoding, Origin");
+  const std::string_view origin = head_.header("Origin");
+  if (origin.empty()) return;
+  const bool all = std::ranges::find(origins, "*") != origins.end();
+  if (!all && std::ranges::find(origins, origin) == origins.end()) return;
+  response.set_header("Access-Control-Allow-Origin", all ? "*" : std::string(origin));
+  response.set_header("Access-Control-Expose-Headers",
+                      "Accept-Ranges, Content-Range, ETag, Retry-After");
+}
+
+void ApiExchange::record(int status) {
+  AccessEvent event;
+  event.method = head_.method;
+  event.route = route_;
+  event.status = status;
+  event.received_bytes = head_.byte_count + body_bytes_;
+  event.time = http::Clock::now() - begun_at_;
+  event.peer = peer_;
+  event.key_name = key_name_;
+  record_request(context_, event);
+}
+
+void ApiExchange::record_departure() {
+  constexpr int kClientClosedRequest = 499;  // as nginx counts it; nobody gets to see it
+  const std::string_view route = route_ ? name_of(*route_) : "none";
+  context_.metrics.on_request(route, kClientClosedRequest, head_.byte_count + body_bytes_,
+                              http::Clock::now() - begun_at_);
+}
+
+void record_request(ApiContext& context, const AccessEvent& event) {
+  const std::string_view route = event.route ? name_of(*event.route) : "none";
+  context.metrics.on_request(route, event.status, event.received_bytes, event.time);
+  if (context.options.access_log) log_access(event);
+}
+
+}  // namespace blindfuse

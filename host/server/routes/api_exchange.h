@@ -1,0 +1,63 @@
+// One request to the service: what all of them have in common. Refusals become problem documents,
+// pages of other origins are told whether they may read the response, and it is counted and logged.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "host/server/http/handler.h"
+#include "host/server/routes/access_log.h"
+#include "host/server/routes/api_context.h"
+#include "host/server/routes/problem.h"
+
+namespace blindfuse {
+
+class ApiExchange : public http::Exchange {
+ public:
+  ApiExchange(ApiContext& context, http::RequestHead head, std::string peer);
+  ~ApiExchange() override;
+  ApiExchange(const ApiExchange&) = delete;
+  ApiExchange& operator=(const ApiExchange&) = delete;
+
+  http::Response respond() final;
+  http::Response refuse(const http::Error& error, uint64_t body_bytes) final;
+
+  // Set as soon as they are known.
+  void set_route(Route route) { route_ = route; }
+  void set_key_name(std::string name) { key_name_ = std::move(name); }
+  // What the response will be, whatever answer() would say.
+  void set_problem(Problem problem) { problem_ = std::move(problem); }
+
+ protected:
+  // The response. Throws Refusal, http::Error, and anything for an error of ours.
+  virtual http::Response answer() = 0;
+  // Counts what became of its queries, if it has any. nullptr: they were answered.
+  virtual void count_queries(const Problem* /*problem*/) {}
+  // Its client has left, which metrics count and the log does not tell.
+  void record_departure();
+
+  ApiContext& context() { return context_; }
+  const http::RequestHead& head() const { return head_; }
+  void set_body_bytes(uint64_t bytes) { body_bytes_ = bytes; }
+
+ private:
+  http::Response finish(http::Response response);
+  void allow_origin(http::Response& response) const;
+  void record(int status);
+
+  ApiContext& context_;
+  const http::RequestHead head_;
+  const std::string peer_;
+  const http::Clock::time_point begun_at_ = http::Clock::now();
+  std::optional<Route> route_;
+  std::string key_name_;
+  uint64_t body_bytes_ = 0;
+  std::optional<Problem> problem_;
+};
+
+// Counts a request that has been answered, and logs it where that is wanted.
+void record_request(ApiContext& context, const AccessEvent& event);
+
+}  // namespace blindfuse

@@ -1,0 +1,28 @@
+// What the service's addresses offer, and to whom.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/server/routes/page.h"
+#include "host/server/routes/router.h"
+#include "host/server/serving/api_keys.h"
+
+namespace blindfuse {
+
+struct ApiOptions {
+  uint64_t queries_per_request_max = 16;            // 1 .. the queue's limit
+  std::chrono::milliseconds answer_timeout{30'000};  // from the end of a body until the engine begins
+  // What all bodies that are arriving may hold; 0: 64 of the longest there can be.
+  uint64_t body_bytes_max = 0;
+  RouteSet routes = RouteSet::kAll;
+  std::shared_ptr<const ApiKeys> api_keys = {};  // none: anyone may ask
+  std::vector<std::string> cors_origins = {};    // whose pages may ask; "*": all
+  std::shared_ptr<const Page> page = {};         // none: browsers get no page
+  bool access_log = false;
+};
+
+}  // namespace blindfuse

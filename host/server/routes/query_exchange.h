@@ -1,0 +1,36 @@
+// One request with queries: POST /v1/epochs/{epoch}/queries.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "host/server/routes/api_exchange.h"
+#include "host/server/routes/query_route.h"
+
+namespace blindfuse {
+
+class QueryExchange final : public ApiExchange {
+ public:
+  using ApiExchange::ApiExchange;
+  ~QueryExchange() override;
+
+  // Once, unless the request is refused.
+  void set_query(QueryRequest query) { query_ = std::move(query); }
+
+  std::optional<uint64_t> body_bytes_max() const override;
+  std::optional<http::Clock::time_point> start(std::span<char> body,
+                                               std::function<void()> on_done) override;
+  bool is_done() const override { return answer_->is_done(); }
+  bool give_up() override;
+
+ private:
+  http::Response answer() override;
+  void count_queries(const Problem* problem) override;
+
+  std::optional<QueryRequest> query_;
+  std::shared_ptr<PendingAnswer> answer_;
+  size_t query_count_ = 0;
+  bool is_answered_ = false;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,231 @@
+#include "host/server/serving/batch_scheduler.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "host/server/serving/host_answer_pipeline.h"
+#include "host/server/serving/packed_answer_pipeline.h"
+#include "src/errors.h"
+#include "src/system/threads.h"
+
+namespace blindfuse {
+namespace {
+
+std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layout,
+                                              const BatchLimits& limits, size_t slot_count,
+                                              const std::vector<SharedPackingTable>& tables) {
+  const WireBits bits{layout.query_bits, layout.response_bits};
+  if (layout.mode() == Mode::kPacked) {
+    if (auto own = engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max)) {
+      return own;
+    }
+    return make_packed_answer_pipeline(engine, layout, tables, slot_count, limits.batch_max,
+                                       limits.packing_threads);
+  }
+  if (auto own = engine.make_answer_pipeline(bits, slot_count, limits.batch_max)) return own;
+  return make_host_answer_pipeline(engine, bits, slot_count, limits.batch_max);
+}
+
+}  // namespace
+
+BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
+                               BatchObserver* observer,
+                               const std::vector<SharedPackingTable>& tables)
+    : layout_(layout), limits_(limits), observer_(observer) {
+  invariant(limits.batch_max >= 1 && limits.queue_max >= 1, "batches and the queue have room");
+  // A full queue beside full batches in the engine.
+  slots_.resize(limits.queue_max + AnswerPipeline::kDepthMax * limits.batch_max);
+  batches_.reserve(AnswerPipeline::kDepthMax);
+  sorted_.moves.reserve(limits.batch_max);
+  sorted_.expired.reserve(slots_.size());
+  done_.reserve(limits.batch_max);
+  pipeline_ = make_pipeline(engine, layout, limits, slots_.size(), tables);
+  worker_ = start_thread([this] { work(); });
+}
+
+BatchScheduler::~BatchScheduler() { stop(); }
+
+void BatchScheduler::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (worker_.joinable()) worker_.join();
+}
+
+size_t BatchScheduler::waiting_count() const {
+  const std::lock_guard lock(mutex_);
+  return claimed_ - running_;
+}
+
+std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> queries,
+                                                   Clock::time_point deadline,
+                                                   std::function<void()> on_done) {
+  const uint64_t query_bytes = layout_.query_bytes();
+  const size_t count = queries.size() / query_bytes;
+  invariant(count >= 1 && queries.size() == count * query_bytes, "whole queries, at least one");
+  {
+    // What is refused costs no memory for responses.
+    const std::lock_guard lock(mutex_);
+    check_room(count);
+  }
+  auto answer = std::make_shared<PendingAnswer>(count, deadline, std::move(on_done));
+  answer->responses_.resize(count * layout_.response_bytes());
+  const size_t first = claim_slots(answer, count);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t slot = slot_after(first, i);
+    pipeline_->put(slot, queries.subspan(i * query_bytes, query_bytes));
+    const std::lock_guard lock(mutex_);
+    slots_[slot].filled = true;
+    changed_.notify_one();
+  }
+  return answer;
+}
+
+// Under the lock.
+void BatchScheduler::check_room(size_t count) const {
+  if (stopping_) throw SchedulerStopped("this server takes no more queries");
+  if (claimed_ - running_ + count > limits_.queue_max) {
+    throw QueueFull("the queue is full: " + std::to_string(limits_.queue_max) +
+                    " queries may wait");
+  }
+}
+
+// The first of `count` slots for one request, one after another in the ring.
+size_t BatchScheduler::claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count) {
+  const auto now = Clock::now();
+  const std::lock_guard lock(mutex_);
+  check_room(count);
+  const size_t first = slot_after(head_, claimed_);
+  for (size_t i = 0; i < count; ++i) slots_[slot_after(first, i)] = {answer, i, false, now};
+  claimed_ += count;
+  return first;
+}
+
+void BatchScheduler::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (batches_.empty()) {
+      changed_.wait(lock,
+                    [this] { return next_batch().slot_count > 0 || (stopping_ && claimed_ == 0); });
+      if (next_batch().slot_count == 0) return;
+    }
+    // Beside another batch only a full one begins: whoever waits for that one's end will not be
+    // alone, and a batch takes about the same time however many are in it.
+    const size_t least = batches_.empty() ? 0 : limits_.batch_max;
+    const Next next = next_batch();
+    if (batches_.size() < pipeline_->depth() && next.query_count >= least) {
+      begin_batch(lock, next.slot_count);
+    } else {
+      finish_batch(lock);
+    }
+  }
+}
+
+// They must be neighbours in memory, so a batch ends where the ring does.
+BatchScheduler::Next BatchScheduler::next_batch() const {
+  const size_t first = slot_after(head_, running_);
+  const size_t most = std::min(claimed_ - running_, slots_.size() - first);
+  Next next;
+  for (; next.slot_count < most && slots_[first + next.slot_count].filled; ++next.slot_count) {
+    if (!slots_[first + next.slot_count].answer->is_wanted()) continue;
+    if (next.query_count == limits_.batch_max) break;
+    ++next.query_count;
+  }
+  return next;
+}
+
+// Brings those of the batch's slots that are still wanted to the front, over those that nobody
+// waits for or whose time is over.
+void BatchScheduler::sort_out(Batch& batch) {
+  const size_t first = slot_after(head_, running_);
+  sorted_.moves.clear();
+  for (size_t i = 0; i < batch.slot_count; ++i) {
+    Slot& slot = slots_[first + i];
+    if (batch.begun_at > slot.answer->deadline_ && slot.answer->expire()) {
+      sorted_.expired.push_back(slot.answer);
+    }
+    if (!slot.answer->start()) continue;
+    if (observer_ != nullptr) observer_->on_waited(batch.begun_at - slot.claimed_at);
+    const size_t to = batch.query_count++;
+    if (to == i) continue;
+    sorted_.moves.emplace_back(first + i, first + to);
+    std::swap(slot, slots_[first + to]);
+  }
+}
+
+// Hands the engine the slots behind those that it has, which nobody else touches until they are
+// free.
+void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count) {
+  const size_t first = slot_after(head_, running_);
+  Batch& batch = batches_.emplace_back(Batch{slot_count, 0, Clock::now()});
+  sort_out(batch);
+  running_ += slot_count;
+  lock.unlock();
+  for (const auto& answer : sorted_.expired) answer->finish(PendingAnswer::Outcome::kExpired);
+  sorted_.expired.clear();
+  try {
+    for (const auto& [from, to] : sorted_.moves) pipeline_->move(from, to);
+    if (batch.query_count > 0) pipeline_->begin(first, batch.query_count);
+  } catch (const std::exception& error) {
+    batch.failed = true;
+    report_failure(error, batch.query_count);
+  }
+  lock.lock();
+}
+
+// Takes the responses of the oldest batch to those who wait for them, and frees its slots.
+void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
+  Batch& batch = batches_.front();
+  lock.unlock();
+  if (batch.query_count > 0 && !batch.failed) {
+    try {
+      hand_out(pipeline_->finish(), batch.query_count);
+    } catch (const std::exception& error) {
+      batch.failed = true;
+      report_failure(error, batch.query_count);
+    }
+  }
+  if (observer_ != nullptr && batch.query_count > 0) {
+    observer_->on_batch(batch.query_count, Clock::now() - batch.begun_at);
+  }
+  lock.lock();
+  for (size_t i = 0; i < batch.slot_count; ++i) {
+    Slot slot = std::exchange(slots_[slot_after(head_, i)], {});
+    if (i >= batch.query_count) continue;
+    slot.answer->failed_ |= batch.failed;
+    if (--slot.answer->left_ == 0) done_.push_back(std::move(slot.answer));
+  }
+  running_ -= batch.slot_count;
+  claimed_ -= batch.slot_count;
+  // Starting over when nothing waits keeps a quiet server in the same few slots.
+  head_ = claimed_ == 0 ? 0 : slot_after(head_, batch.slot_count);
+  batches_.erase(batches_.begin());
+  lock.unlock();
+  for (const auto& answer : done_) {
+    answer->finish(answer->failed_ ? PendingAnswer::Outcome::kEngineFailed
+                                   : PendingAnswer::Outcome::kAnswered);
+  }
+  done_.clear();
+  lock.lock();
+}
+
+void BatchScheduler::hand_out(std::span<const uint8_t> responses, size_t count) const {
+  const uint64_t response_bytes = layout_.response_bytes();
+  for (size_t i = 0; i < count; ++i) {
+    const Slot& slot = slots_[slot_after(head_, i)];
+    std::copy_n(
+        responses.begin() + static_cast<ptrdiff_t>(i * response_bytes), response_bytes,
+        slot.answer->responses_.begin() + static_cast<ptrdiff_t>(slot.index * response_bytes));
+  }
+}
+
+void BatchScheduler::report_failure(const std::exception& error, size_t count) const {
+  spdlog::error("the engine failed in a batch of {}: {}", count, error.what());
+  if (observer_ != nullptr) observer_->on_failure(error);
+}
+
+}  // namespace blindfuse

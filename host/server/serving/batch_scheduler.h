@@ -1,0 +1,148 @@
+// Brings the queries of all clients together into batches for one engine.
+//
+// Threads that have queries write them into a ring of slots; one worker thread takes whatever waits
+// at the ring's head, up to batch_max, the moment the engine is free: no timer when idle, full
+// batches under load. An engine that can begin with a batch while it computes another gets full
+// ones early. Queries that nobody waits for any more are left out before they cost anything.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "host/server/serving/pending_answer.h"
+#include "src/engine.h"
+#include "src/layout.h"
+#include "src/packing_table.h"
+
+namespace blindfuse {
+
+struct BatchLimits {
+  size_t batch_max = 32;         // queries in one product, at least 1
+  size_t queue_max = 64;         // queries waiting beside those in the engine, at least 1
+  unsigned packing_threads = 0;  // that pack responses, if they are packed; 0: one a processor
+};
+
+// There is no room in the queue, now.
+class QueueFull : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The scheduler has been stopped.
+class SchedulerStopped : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What becomes of queries, for whoever counts. Called by the worker.
+class BatchObserver {
+ public:
+  virtual ~BatchObserver() = default;
+
+  // A query has left the queue for the engine.
+  virtual void on_waited(std::chrono::duration<double> time) = 0;
+  // A batch has ended; `time` is from its beginning.
+  virtual void on_batch(size_t query_count, std::chrono::duration<double> time) = 0;
+  // What the engine threw when a batch failed.
+  virtual void on_failure(const std::exception& error) = 0;
+};
+
+class BatchScheduler {
+ public:
+  using Clock = PendingAnswer::Clock;
+
+  // The engine holds the matrix of this layout and is used by the worker alone. Takes (queue_max +
+  // 2 batch_max) times a query's room where the engine wants it (src/engine.h). The observer, if
+  // any, outlives the scheduler. tables: of every pack, where responses are packed. Throws
+  // EngineTrouble when there is no such room.
+  BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
+                 BatchObserver* observer = nullptr,
+                 const std::vector<SharedPackingTable>& tables = {});
+  ~BatchScheduler();
+  BatchScheduler(const BatchScheduler&) = delete;
+  BatchScheduler& operator=(const BatchScheduler&) = delete;
+
+  // Queues queries as they are sent, whole ones, at least one, one after another, with packing keys
+  // that check_packing_keys does not refuse, where responses are packed. They are copied. What the
+  // engine has not begun with at the deadline gets no answer. Any number of threads. Throws
+  // QueueFull, at once, when not all of them find room; SchedulerStopped.
+  std::shared_ptr<PendingAnswer> ask(std::span<const uint8_t> queries,
+                                     Clock::time_point deadline = Clock::time_point::max(),
+                                     std::function<void()> on_done = {});
+
+  const BatchLimits& limits() const { return limits_; }
+  // Queries in the queue now, without those in the engine.
+  size_t waiting_count() const;
+
+  // Refuses new queries, answers all that wait, and ends the worker.
+  void stop();
+
+ private:
+  struct Slot {
+    std::shared_ptr<PendingAnswer> answer;
+    size_t index = 0;     // of the query among those of its request
+    bool filled = false;  // with its query
+    Clock::time_point claimed_at;
+  };
+
+  struct Batch {
+    size_t slot_count;   // from head_ on; the first query_count of them are in the engine
+    size_t query_count;  // 0: nobody wanted any of them
+    Clock::time_point begun_at;
+    bool failed = false;
+  };
+
+  void check_room(size_t count) const;
+  size_t claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count);
+  size_t slot_after(size_t slot, size_t count) const { return (slot + count) % slots_.size(); }
+  void work();
+  // What could go to the engine now: slots behind those that it has, and how many of them hold
+  // queries that are wanted.
+  struct Next {
+    size_t slot_count = 0;
+    size_t query_count = 0;
+  };
+  // What is to be done for a batch without the lock.
+  struct Sorted {
+    std::vector<std::pair<size_t, size_t>> moves;  // of queries, from one slot to another
+    std::vector<std::shared_ptr<PendingAnswer>> expired;
+  };
+  Next next_batch() const;
+  void sort_out(Batch& batch);
+  void begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count);
+  void finish_batch(std::unique_lock<std::mutex>& lock);
+  void hand_out(std::span<const uint8_t> responses, size_t count) const;
+  void report_failure(const std::exception& error, size_t count) const;
+
+  const Layout layout_;
+  const BatchLimits limits_;
+  BatchObserver* const observer_;
+  std::unique_ptr<AnswerPipeline> pipeline_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // something for the worker
+  std::vector<Slot> slots_;
+  size_t head_ = 0;     // the slot that is next, or first in the oldest batch
+  size_t claimed_ = 0;  // slots from head_ on that are in use
+  size_t running_ = 0;  // of these, the ones in the engine
+  bool stopping_ = false;
+
+  // The worker's, which nobody would catch if it ran out of memory: their room is made beforehand.
+  std::vector<Batch> batches_;                        // in the engine, the oldest first
+  Sorted sorted_;                                     // of the batch that begins
+  std::vector<std::shared_ptr<PendingAnswer>> done_;  // with the batch that ends
+  std::thread worker_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,119 @@
+#include "host/server/serving/epoch_reloader.h"
+
+#include <malloc.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "host/database/directory.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// How exactly the period of grace is kept.
+constexpr std::chrono::milliseconds kTick{500};
+
+struct Stopped {};
+
+}  // namespace
+
+EpochReloader::EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics,
+                             const BatchLimits& limits, Loader loader, ReloadOptions options)
+    : epochs_(epochs),
+      metrics_(metrics),
+      limits_(limits),
+      loader_(std::move(loader)),
+      options_(std::move(options)),
+      seen_(manifest_identity()),
+      // What was built while the first epoch was loaded is found by a first look.
+      requested_(true),
+      watcher_([this] { watch(); }) {}
+
+EpochReloader::~EpochReloader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  watcher_.join();
+}
+
+void EpochReloader::request() {
+  const std::lock_guard lock(mutex_);
+  requested_ = true;
+  changed_.notify_all();
+}
+
+void EpochReloader::watch() {
+  auto next_look = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const bool requested = std::exchange(requested_, false);
+    lock.unlock();
+    const auto now = std::chrono::steady_clock::now();
+    // The allocator would keep what is free between what is not: a little more with every epoch.
+    if (epochs_.retire(now) > 0) malloc_trim(0);
+    const bool look = options_.watch_interval.count() > 0 && now >= next_look;
+    if (look) next_look = now + options_.watch_interval;
+    if (requested || look || now >= retry_at_) {
+      // A build renames a new file into place: another file, another time. Remembered before it is
+      // read, so that a bad one is tried once.
+      std::string identity = manifest_identity();
+      const bool changed = identity != seen_ && !identity.empty();
+      seen_ = std::move(identity);
+      if (requested || changed || now >= retry_at_) load();
+    }
+    lock.lock();
+    const auto pause =
+        options_.watch_interval.count() > 0 ? std::min(kTick, options_.watch_interval) : kTick;
+    changed_.wait_for(lock, pause, [this] { return requested_ || stopping_; });
+  }
+}
+
+// Empty when there is no such file.
+std::string EpochReloader::manifest_identity() const {
+  struct stat status {};
+  const auto path = DatabaseDirectory(options_.directory).manifest_file();
+  if (stat(path.c_str(), &status) != 0) return "";
+  return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino) + ":" +
+         std::to_string(status.st_mtim.tv_sec) + "." + std::to_string(status.st_mtim.tv_nsec) +
+         ":" + std::to_string(status.st_size);
+}
+
+void EpochReloader::load() {
+  // What the machine lacked may be there later; a bad epoch stays one.
+  constexpr std::chrono::seconds kRetryAfter{30};
+  retry_at_ = std::chrono::steady_clock::time_point::max();
+  const auto current = epochs_.current();
+  const auto on_step = [this] {
+    if (stopping_) throw Stopped();
+  };
+  try {
+    const ParsedManifest manifest = DatabaseDirectory(options_.directory).read_manifest();
+    if (manifest.epoch == current->database().epoch) return;
+    spdlog::info("loading epoch {}", manifest.epoch);
+    // However often there is a new one, no more than three are in memory.
+    epochs_.shorten_grace();
+    epochs_.retire(std::chrono::steady_clock::now());
+    auto next = std::make_shared<const ServingEpoch>(loader_(current->database(), on_step), limits_,
+                                                     &metrics_);
+    const EpochId id = next->database().epoch;
+    epochs_.replace(std::move(next), std::chrono::steady_clock::now() + options_.grace);
+    metrics_.on_epoch_load(true);
+    spdlog::info("serving epoch {}; the one before for {} s more", id, options_.grace.count());
+  } catch (const Stopped&) {
+  } catch (const std::exception& error) {
+    if (dynamic_cast<const BadInput*>(&error) == nullptr) {
+      retry_at_ = std::chrono::steady_clock::now() + kRetryAfter;
+    }
+    metrics_.on_epoch_load(false);
+    spdlog::error("the new epoch is refused, and the one before goes on: {}", error.what());
+  }
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,64 @@
+// Brings new epochs of a database directory into service, while the server goes on.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "host/database/loaded_database.h"
+#include "host/server/serving/batch_scheduler.h"
+#include "host/server/serving/serving_epoch.h"
+#include "host/server/serving/server_metrics.h"
+
+namespace blindfuse {
+
+struct ReloadOptions {
+  std::filesystem::path directory;
+  std::chrono::seconds grace{60};  // for which an epoch is served after it has been replaced
+  std::chrono::milliseconds watch_interval{2'000};  // of looking at the manifest; 0: never
+};
+
+class EpochReloader {
+ public:
+  // Loads what the directory holds now, with the help of what is served. Calls on_step every now
+  // and then, which throws when the load is to be given up.
+  using Loader = std::function<LoadedDatabase(const LoadedDatabase& current,
+                                              const std::function<void()>& on_step)>;
+
+  // Everything given by reference outlives this.
+  EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics, const BatchLimits& limits,
+                Loader loader, ReloadOptions options);
+  // Gives up a load that is under way.
+  ~EpochReloader();
+  EpochReloader(const EpochReloader&) = delete;
+  EpochReloader& operator=(const EpochReloader&) = delete;
+
+  // Any thread: look now, whatever the manifest's file looks like.
+  void request();
+
+ private:
+  void watch();
+  std::string manifest_identity() const;
+  void load();
+
+  ServedEpochs& epochs_;
+  ServerMetrics& metrics_;
+  const BatchLimits limits_;
+  const Loader loader_;
+  const ReloadOptions options_;
+  std::string seen_;  // identity of the manifest that was tried last
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool requested_ = false;
+  std::atomic<bool> stopping_ = false;
+  std::chrono::steady_clock::time_point retry_at_ = std::chrono::steady_clock::time_point::max();
+  std::thread watcher_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,110 @@
+// What operators watch, in Prometheus's terms. docs/OPERATING.md lists every name.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "host/server/serving/batch_scheduler.h"
+
+namespace blindfuse {
+
+inline constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+// What became of a query.
+enum class QueryOutcome {
+  kAnswered,
+  kQueueFull,
+  kTimedOut,
+  kAbandoned,  // its client went away before the engine had it
+  kEngineFailed,
+  kStopping,
+};
+
+// What is true at the moment of asking.
+struct ServerState {
+  size_t queue_length = 0;
+  uint64_t matrix_bytes = 0;  // of all epochs in memory
+  uint64_t hint_bytes = 0;
+  uint64_t packing_table_bytes = 0;
+  size_t epochs = 0;
+  uint64_t keys = 0;  // of the current epoch
+  std::string epoch;
+  std::string engine;
+};
+
+// Any thread.
+class ServerMetrics final : public BatchObserver {
+ public:
+  ServerMetrics();
+
+  // `route` and `status` are of a few values each; a request's own words are never a label.
+  void on_request(std::string_view route, int status, uint64_t received_bytes,
+                  std::chrono::duration<double> time);
+  void on_sent(uint64_t bytes) { sent_bytes_.Increment(static_cast<double>(bytes)); }
+  void on_queries(QueryOutcome outcome, size_t count);
+  void on_epoch_load(bool success);
+
+  void on_waited(std::chrono::duration<double> time) override;
+  void on_batch(size_t query_count, std::chrono::duration<double> time) override;
+  void on_failure(const std::exception& error) override;
+
+  // Called, on the scheduler's thread, with what the engine threw when a batch failed. Set before
+  // anything is served.
+  void set_failure_callback(std::function<void(const std::exception&)> callback) {
+    on_failure_ = std::move(callback);
+  }
+
+  // For a server to count its connections in.
+  std::atomic<size_t>& open_connections() { return open_connections_; }
+
+  // Everything in Prometheus's text format.
+  std::string text(const ServerState& state);
+
+ private:
+  void set_state(const ServerState& state);
+  void set_process();
+
+  // The references below stay valid as long as this does.
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Histogram>& request_seconds_;
+  prometheus::Counter& received_bytes_;
+  prometheus::Counter& sent_bytes_;
+  prometheus::Gauge& connections_;
+  prometheus::Family<prometheus::Counter>& queries_;
+  prometheus::Gauge& queue_length_;
+  prometheus::Histogram& queue_wait_;
+  prometheus::Histogram& batch_queries_;
+  prometheus::Histogram& batch_seconds_;
+  prometheus::Counter& engine_failures_;
+  prometheus::Family<prometheus::Gauge>& epoch_;
+  prometheus::Family<prometheus::Counter>& epoch_loads_;
+  prometheus::Gauge& epochs_;
+  prometheus::Gauge& keys_;
+  prometheus::Family<prometheus::Gauge>& database_bytes_;
+  prometheus::Gauge& resident_bytes_;
+  prometheus::Gauge& open_descriptors_;
+  prometheus::Gauge& descriptors_max_;
+  prometheus::Gauge& start_time_;
+  prometheus::Counter& cpu_seconds_;
+
+  std::atomic<size_t> open_connections_ = 0;
+  std::mutex text_mutex_;  // one reader at a time
+  prometheus::Gauge* epoch_info_ = nullptr;
+  std::string epoch_now_;
+  std::function<void(const std::exception&)> on_failure_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,21 @@
+#include "host/server/serving/server_state.h"
+
+namespace blindfuse {
+
+ServerState state_of(const ServedEpochs& epochs) {
+  ServerState state;
+  for (const auto& epoch : epochs.all()) {
+    ++state.epochs;
+    state.queue_length += epoch->scheduler().waiting_count();
+    state.matrix_bytes += epoch->layout().matrix_bytes();
+    state.hint_bytes += epoch->layout().hint_bytes();
+    state.packing_table_bytes += epoch->layout().packing_table_bytes();
+  }
+  const auto current = epochs.current();
+  state.keys = current->layout().key_count;
+  state.epoch = current->database().epoch;
+  state.engine = current->engine().name();
+  return state;
+}
+
+}  // namespace blindfuse

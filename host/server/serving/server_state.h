@@ -1,0 +1,11 @@
+// What metrics say of the present moment.
+#pragma once
+
+#include "host/server/serving/serving_epoch.h"
+#include "host/server/serving/server_metrics.h"
+
+namespace blindfuse {
+
+ServerState state_of(const ServedEpochs& epochs);
+
+}  // namespace blindfuse

@@ -1,0 +1,66 @@
+#include "host/server/serving/serving_epoch.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace blindfuse {
+
+std::shared_ptr<const ServingEpoch> ServedEpochs::current() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+std::vector<std::shared_ptr<const ServingEpoch>> ServedEpochs::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<const ServingEpoch>> epochs = {current_};
+  for (const Graced& graced : graced_) epochs.push_back(graced.epoch);
+  return epochs;
+}
+
+ServedEpochs::Found ServedEpochs::find(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  const LoadedDatabase& database = current_->database();
+  if (id == database.epoch) return {current_, false, database.epoch};
+  for (const Graced& graced : graced_) {
+    if (id == graced.epoch->database().epoch) return {graced.epoch, false, database.epoch};
+  }
+  const auto has = [&](const auto& ids) { return std::ranges::find(ids, id) != ids.end(); };
+  return {nullptr, has(database.retired) || has(retired_), database.epoch};
+}
+
+void ServedEpochs::replace(std::shared_ptr<const ServingEpoch> next, Clock::time_point grace_ends) {
+  // The directory remembers its own; this is for what was there before another took its place.
+  constexpr size_t kRetiredMax = 1000;
+  const std::lock_guard lock(mutex_);
+  // An epoch may come back: what is served under its id is then the newer copy of the same.
+  for (Graced& graced : graced_) {
+    if (graced.epoch->database().epoch == next->database().epoch) graced.ends = {};
+  }
+  std::swap(current_, next);
+  std::erase(retired_, current_->database().epoch);
+  retired_.push_back(next->database().epoch);
+  if (retired_.size() > kRetiredMax) retired_.erase(retired_.begin());
+  graced_.push_back({std::move(next), grace_ends});
+}
+
+void ServedEpochs::shorten_grace() {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i + 1 < graced_.size(); ++i) graced_[i].ends = {};
+}
+
+size_t ServedEpochs::retire(Clock::time_point now) {
+  std::vector<std::shared_ptr<const ServingEpoch>> gone;  // freed after the lock is
+  const std::lock_guard lock(mutex_);
+  for (Graced& graced : graced_) {
+    if (graced.ends <= now) leaving_.push_back(std::move(graced.epoch));
+  }
+  std::erase_if(graced_, [](const Graced& graced) { return graced.epoch == nullptr; });
+  // Nobody can get at one of these any more, so that a count of one stays one.
+  for (auto& epoch : leaving_) {
+    if (epoch.use_count() == 1) gone.push_back(std::move(epoch));
+  }
+  std::erase(leaving_, nullptr);
+  return gone.size();
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,83 @@
+// One epoch as it is served: its data, the engine that holds its matrix, and the queue in front of
+// that engine. And all the epochs that are served at the moment.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "host/database/loaded_database.h"
+#include "host/server/serving/batch_scheduler.h"
+#include "src/engine.h"
+
+namespace blindfuse {
+
+class ServingEpoch {
+ public:
+  // The observer, if any, outlives this.
+  ServingEpoch(LoadedDatabase database, const BatchLimits& limits,
+               BatchObserver* observer = nullptr)
+      : database_(std::move(database)),
+        scheduler_(std::make_unique<BatchScheduler>(*database_.engine, layout(), limits, observer,
+                                                    database_.packing_tables)) {}
+
+  const LoadedDatabase& database() const { return database_; }
+  const Layout& layout() const { return database_.manifest.layout; }
+  const Engine& engine() const { return *database_.engine; }
+
+  // Any number of threads may ask it, also those that see the epoch as const.
+  BatchScheduler& scheduler() const { return *scheduler_; }
+
+ private:
+  const LoadedDatabase database_;
+  const std::unique_ptr<BatchScheduler>
+      scheduler_;  // last, so that its worker ends before its engine does
+};
+
+// Which epochs clients get: the current one, and earlier ones during their period of grace. A
+// request holds on to the one it started with until it is answered. Any thread.
+class ServedEpochs {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit ServedEpochs(std::shared_ptr<const ServingEpoch> current)
+      : current_(std::move(current)) {}
+
+  std::shared_ptr<const ServingEpoch> current() const;
+  // The current one first.
+  std::vector<std::shared_ptr<const ServingEpoch>> all() const;
+
+  struct Found {
+    std::shared_ptr<const ServingEpoch> epoch;  // nullptr when none of this id is served
+    bool is_retired = false;                    // it was served, or published, and has been replaced
+    EpochId current;
+  };
+  Found find(std::string_view id) const;
+
+  // Makes `next` the current epoch; the one before is served until `grace_ends`.
+  void replace(std::shared_ptr<const ServingEpoch> next, Clock::time_point grace_ends);
+  // Ends the grace of all but the newest of those before the current one.
+  void shorten_grace();
+  // Frees, on this thread, the epochs whose grace has ended and which no request holds any more;
+  // says how many. That waits for their engines.
+  size_t retire(Clock::time_point now);
+
+ private:
+  struct Graced {
+    std::shared_ptr<const ServingEpoch> epoch;
+    Clock::time_point ends;
+  };
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const ServingEpoch> current_;
+  std::vector<Graced> graced_;  // the newest last
+  // Whose grace has ended. Held, so that none goes with the last request for it, on whatever thread
+  // that is.
+  std::vector<std::shared_ptr<const ServingEpoch>> leaving_;
+  std::vector<EpochId> retired_;  // of those served here
+};
+
+}  // namespace blindfuse
