@@ -148,15 +148,15 @@ Connection::Awaitable<bool> Connection::ask(Exchange& exchange, const RequestHea
     } catch (const Error& thrown) {
       error = thrown;
       body_bytes = body.byte_count();
-      co_return true;
     }
+    place_->set_body_bytes(0);
+    if (error) co_return true;
     unread_ = false;
     deadline = exchange.start(body.bytes(), [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (self) asio::post(self->strand_, [self] { self->socket_.cancel(); });
     });
   }
-  place_->set_body_bytes(0);
   if (!deadline) co_return true;
   co_return co_await await_answer(exchange, *deadline);
 }
@@ -181,12 +181,12 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
     const auto deadline = begun + context_.options.timeouts.body +
                           time_for(std::max<uint64_t>(announced, body.byte_count()));
     if (status == Channel::Status::kDone) {
-      place_->set_body_bytes(body.byte_count());
-      bound_bodies();
       if (Clock::now() < deadline) continue;
     } else if (status == Channel::Status::kClosed) {
       throw Error(400, "the body is cut off");
     } else {
+      place_->set_body_bytes(body.byte_count());
+      bound_bodies();
       if (co_await wait_for(status, deadline)) continue;
       if (ended_) co_return false;
     }
