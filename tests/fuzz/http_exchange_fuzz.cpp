@@ -1,21 +1,28 @@
 // Requests as a client sends them, through everything that reads and answers them. The first byte
-// says how the rest is cut into pieces, between which the server finds nothing to read. Whatever
-// comes: serve() never waits, what goes out is a row of whole responses of statuses that
+// says how the rest is cut into pieces, between which the server may find nothing to read. Whatever
+// comes: the connection ends, what goes out is a row of whole responses of statuses that
 // docs/HTTP_API.md knows, and the next client is served.
+#include <utility>
+
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
 #include <algorithm>
-#include <condition_variable>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
+#include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include "host/server/http_exchange.h"
+#include "host/server/http/connection.h"
+#include "host/server/routes/api.h"
 #include "src/errors.h"
 #include "tests/server/tiny_database.h"
 
@@ -26,78 +33,10 @@ using namespace blindfuse::server_testing;
 
 constexpr uint64_t kQueriesMax = 2;
 
-// What a client sends is there from the beginning, what it gets is kept.
-struct Wire {
-  std::string_view incoming;
-  size_t piece = 1;  // bytes that are there at a time
-  size_t ready = 0;  // of these, still to be read
-  std::string outgoing;
-  size_t room = 0;  // for bytes that can be sent now
-  bool finished = false;
-
-  // Time passes: more has arrived, and more can be sent.
-  void go_on() {
-    ready = std::min(piece, incoming.size());
-    room = 10 * piece;
-  }
-};
-
-class MemoryChannel final : public Channel {
- public:
-  explicit MemoryChannel(Wire& wire) : wire_(wire) {}
-
-  int fd() const override { return -1; }
-  Result read(std::span<char> into) override {
-    if (wire_.incoming.empty()) return {Status::kClosed};
-    const size_t count = std::min(wire_.ready, into.size());
-    invariant(!into.empty(), "there is room for what is read");
-    if (count == 0) return {Status::kWantRead};
-    wire_.incoming.copy(into.data(), count);
-    wire_.incoming.remove_prefix(count);
-    wire_.ready -= count;
-    return {Status::kDone, count};
-  }
-  Result write(std::string_view bytes) override {
-    invariant(!wire_.finished && !bytes.empty(), "nothing is sent after the end");
-    const size_t count = std::min(wire_.room, bytes.size());
-    if (count == 0) return {Status::kWantWrite};
-    wire_.outgoing.append(bytes.substr(0, count));
-    wire_.room -= count;
-    return {Status::kDone, count};
-  }
-  void finish_writing() override { wire_.finished = true; }
-
- private:
-  Wire& wire_;
-};
-
-// The answers of the engine, which come on its own thread.
-class Answers {
- public:
-  void on_answer() {
-    const std::lock_guard lock(mutex_);
-    ++count_;
-    changed_.notify_all();
-  }
-  void wait_for(const PendingAnswer& answer) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return answer.is_done(); });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  size_t count_ = 0;
-};
-
 // One for the whole run: what one input does to it the next must not notice.
 struct World {
-  World() : epochs(make_epoch()) {
-    spdlog::set_level(spdlog::level::off);
-    options.api.queries_per_request_max = kQueriesMax;
-    options.http.requests_per_connection_max = 20;
-    options.api.cors_origins = {"https://page.example"};
-  }
+  World() : epochs(make_epoch()) { spdlog::set_level(spdlog::level::off); }
+
   static std::shared_ptr<const ServingEpoch> make_epoch() {
     LoadedDatabase database = tiny_database();
     // So that an input can name it.
@@ -106,15 +45,16 @@ struct World {
                                                 BatchLimits{.batch_max = 4, .queue_max = 8});
   }
 
-  ServerOptions options;
   ServedEpochs epochs;
   ServerMetrics metrics;
-  Connection::Totals totals;
-  std::atomic<bool> stopping = false;
-  Answers answers;
-  ServerContext context{options, epochs, metrics, stopping,
-                        [this](Connection::Id) { answers.on_answer(); }};
-  HttpExchange exchange{context};
+  Api api{epochs,
+          metrics,
+          {.queries_per_request_max = kQueriesMax, .cors_origins = {"https://page.example"}}};
+  boost::asio::io_context io{1};
+  // Without work of its own, the loop would stop between inputs.
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work =
+      boost::asio::make_work_guard(io);
+  http::Context context{api, {.requests_per_connection_max = 20}};
 };
 
 World& world() {
@@ -122,33 +62,60 @@ World& world() {
   return the_world;
 }
 
+// The client's end of a connection. Nothing here waits.
+class Wire {
+ public:
+  explicit Wire(FileDescriptor socket) : socket_(std::move(socket)) {}
+
+  // Sends up to `size` bytes, and takes them off `bytes`.
+  void send(std::string_view& bytes, size_t size) {
+    const ssize_t sent =
+        ::send(socket_.get(), bytes.data(), std::min(size, bytes.size()), MSG_NOSIGNAL);
+    // Who is sent no more than it wants says so with an error, which is no reason to stop reading.
+    if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
+    if (sent < 0 && errno == EPIPE) bytes = {};
+  }
+  void finish() { shutdown(socket_.get(), SHUT_WR); }
+  // False at the end.
+  bool receive(std::string& into) {
+    char bytes[4096];
+    for (;;) {
+      const ssize_t got = recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+      if (got <= 0) return got < 0 && errno == EAGAIN;
+      into.append(bytes, static_cast<size_t>(got));
+    }
+  }
+
+ private:
+  const FileDescriptor socket_;
+};
+
 // What a client that sends this gets.
 std::string talk(std::string_view incoming, size_t piece) {
   World& all = world();
-  Wire wire{.incoming = incoming, .piece = piece};
-  {
-    Connection connection(7, std::make_unique<MemoryChannel>(wire), "peer", all.options.http.timeouts,
-                          all.totals);
-    // Each time a byte moves at least, or an answer comes, or it is over.
-    const size_t steps_max = 10 * incoming.size() + 2'000'000 / piece + 1000;
-    for (size_t step = 0;; ++step) {
-      invariant(step < steps_max, "serving comes to an end");
-      wire.go_on();
-      const HttpExchange::Outcome outcome = all.exchange.serve(connection);
-      if (outcome == HttpExchange::Outcome::kAgain) continue;
-      if (outcome == HttpExchange::Outcome::kLinger) {
-        connection.linger();
-        invariant(wire.finished, "who lingers has said so");
-      }
-      if (outcome != HttpExchange::Outcome::kWait) break;
-      if (connection.interest() == Connection::Interest::kAnswer) {
-        all.answers.wait_for(*connection.request()->answer);
-      }
-      connection.start_waiting(Connection::Clock::now());
-    }
+  int sockets[2];
+  invariant(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets) == 0,
+            "there are sockets");
+  // So that responses are written in parts.
+  const int small = 4096;
+  setsockopt(sockets[1], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+  Wire client{FileDescriptor(sockets[0])};
+  http::Connection::spawn(std::make_shared<http::Connection>(
+      boost::asio::make_strand(all.io), http::make_plain_channel(FileDescriptor(sockets[1])),
+      "peer", all.context));
+  std::string outgoing;
+  bool finished = false;
+  // Each time a byte moves at least, or an answer comes, or it is over.
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(8);
+  while (client.receive(outgoing)) {
+    invariant(std::chrono::steady_clock::now() < give_up, "serving comes to an end");
+    if (!incoming.empty()) client.send(incoming, piece);
+    if (incoming.empty() && !std::exchange(finished, true)) client.finish();
+    if (all.io.poll() == 0) all.io.run_one_for(std::chrono::milliseconds(1));
   }
-  invariant(all.totals.open_count == 0 && all.totals.body_bytes == 0, "nothing is left behind");
-  return wire.outgoing;
+  while (all.context.connections.count() > 0) all.io.run_one_for(std::chrono::milliseconds(1));
+  invariant(all.context.connections.body_bytes() == 0, "nothing is left behind");
+  return outgoing;
 }
 
 // The value of a header; empty when there is none.
