@@ -58,9 +58,16 @@ std::unordered_set<std::string> hint_files(const DatabaseDescription& database) 
 
 }  // namespace
 
-HintCache::HintCache(std::filesystem::path folder)
+std::optional<uint64_t> HintCache::free_bytes_of_disk(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(folder, error);
+  return error ? std::nullopt : std::optional<uint64_t>(space.available);
+}
+
+HintCache::HintCache(std::filesystem::path folder, FreeBytes free_bytes)
     : folder_(std::move(folder)),
       hints_(made(folder_ / "hints")),
+      free_bytes_(std::move(free_bytes)),
       use_lock_(folder_ / "use.lock") {}
 
 std::optional<DatabaseDescription> HintCache::stored() const {
@@ -215,11 +222,10 @@ bool HintCache::has_hint(const Sha256Digest& hash, const HintShape& shape, bool 
 }
 
 void HintCache::check_room(uint64_t bytes) const {
-  std::error_code error;
-  const std::filesystem::space_info space = std::filesystem::space(hints_, error);
-  if (error || space.available >= bytes) return;
+  const std::optional<uint64_t> free = free_bytes_(hints_);
+  if (!free || *free >= bytes) return;
   throw EngineTrouble("the download takes " + std::to_string(bytes) + " bytes, and the disk of " +
-                      hints_.string() + " has room for " + std::to_string(space.available) +
+                      hints_.string() + " has room for " + std::to_string(*free) +
                       "; make room, or name another folder with --cache");
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,8 +32,12 @@ namespace blindfuse {
 // the server that shard, or the few that lie in that pack.
 class HintCache {
  public:
+  // How many bytes the disk of a folder has room for; nothing when the system does not say.
+  using FreeBytes = std::function<std::optional<uint64_t>(const std::filesystem::path&)>;
+  static std::optional<uint64_t> free_bytes_of_disk(const std::filesystem::path& folder);
+
   // Makes the folder when it is missing. Throws BadInput when it cannot.
-  explicit HintCache(std::filesystem::path folder);
+  explicit HintCache(std::filesystem::path folder, FreeBytes free_bytes = free_bytes_of_disk);
 
   // The epoch whose hint is here, all parts of the right size, or nothing.
   std::optional<DatabaseDescription> stored() const;
@@ -77,6 +82,7 @@ class HintCache {
 
   std::filesystem::path folder_;
   std::filesystem::path hints_;
+  FreeBytes free_bytes_;
   UseLock use_lock_;
   std::unordered_set<std::string> in_use_;  // files of the epoch that use() was told of
 };

@@ -2,27 +2,46 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "client/secret.h"
+#include "src/errors.h"
+
 namespace blindfuse {
 
 // Moves only; what was moved from is empty.
-class KeyCopies {
+template <class Allocator>
+class BasicKeyCopies {
  public:
+  using Text = std::basic_string<char, std::char_traits<char>, Allocator>;
+
   // Room for `count` keys: to grow would leave copies behind.
-  explicit KeyCopies(size_t count) { texts_.reserve(count); }
-  ~KeyCopies();
-  KeyCopies(KeyCopies&&) noexcept = default;
-  KeyCopies& operator=(KeyCopies&&) = delete;
-  void add(std::string_view key);
-  void append(std::span<const std::string> keys);
-  std::span<const std::string> span() const { return texts_; }
+  explicit BasicKeyCopies(size_t count) { texts_.reserve(count); }
+  ~BasicKeyCopies() {
+    for (Text& text : texts_) wipe_memory(text.data(), text.size());
+  }
+  BasicKeyCopies(BasicKeyCopies&&) noexcept = default;
+  BasicKeyCopies& operator=(BasicKeyCopies&&) = delete;
+
+  void add(std::string_view key) {
+    invariant(texts_.size() < texts_.capacity(), "there is room for the key");
+    texts_.emplace_back(key);
+  }
+  void append(std::span<const Text> keys) {
+    for (const Text& key : keys) add(key);
+  }
+  std::span<const Text> span() const { return texts_; }
 
  private:
-  std::vector<std::string> texts_;
+  using TextAllocator = typename std::allocator_traits<Allocator>::template rebind_alloc<Text>;
+
+  std::vector<Text, TextAllocator> texts_;
 };
+
+using KeyCopies = BasicKeyCopies<std::allocator<char>>;
 
 }  // namespace blindfuse

@@ -25,8 +25,9 @@ std::string failure(const char* what, const std::filesystem::path& path) {
 constexpr size_t kBufferBytes = 256 * 1024;
 constexpr size_t kTemporaryRandomBytes = 12;
 
-// A disk that is full or broken is the machine's trouble, not the input's.
-[[noreturn]] void fail_writing(const char* what, const std::filesystem::path& path) {
+// A disk that is full or broken, and too few descriptors, are the machine's trouble, not the
+// input's.
+[[noreturn]] void fail(const char* what, const std::filesystem::path& path) {
   throw EngineTrouble(failure(what, path));
 }
 
@@ -35,7 +36,7 @@ void write_out(const FileDescriptor& file, std::span<const uint8_t> bytes,
   while (!bytes.empty()) {
     const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail_writing("write to", path);
+    if (put < 0) fail("write to", path);
     bytes = bytes.subspan(static_cast<size_t>(put));
   }
 }
@@ -76,15 +77,18 @@ FileDescriptor create_temporary_file(const std::filesystem::path& folder,
   // Not mkstemp, whose files only their owner may read: what is published follows the umask, and a
   // process with threads cannot ask for that without changing it for all of them.
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.is_open()) fail_writing("create a file in", folder);
+  if (!file.is_open()) fail("create a file in", folder);
   return file;
 }
 
 FileDescriptor open_for_reading(const std::filesystem::path& path) {
   // Without waiting for another program to open the other end of a pipe.
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) throw BadInput(failure("open", path));
-  return file;
+  if (file.is_open()) return file;
+  // What the machine lacks now it may have later; a file that is missing or forbidden is the
+  // caller's.
+  if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) fail("open", path);
+  throw BadInput(failure("open", path));
 }
 
 uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path) {
@@ -160,20 +164,20 @@ void PendingFile::write(std::string_view bytes) {
 void PendingFile::commit(const std::string& name) {
   writer_.flush();
   const std::filesystem::path target = folder_ / name;
-  if (fsync(writer_.file().get()) != 0) fail_writing("write", target);
-  if (rename(temporary_.c_str(), target.c_str()) != 0) fail_writing("write", target);
+  if (fsync(writer_.file().get()) != 0) fail("write", target);
+  if (rename(temporary_.c_str(), target.c_str()) != 0) fail("write", target);
   temporary_.clear();
   sync_folder(folder_);
 }
 
 void sync_folder(const std::filesystem::path& folder) {
   const FileDescriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!file.is_open() || fsync(file.get()) != 0) fail_writing("write", folder);
+  if (!file.is_open() || fsync(file.get()) != 0) fail("write", folder);
 }
 
 void sync_filesystem(const std::filesystem::path& folder) {
   const FileDescriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!file.is_open() || syncfs(file.get()) != 0) fail_writing("write", folder);
+  if (!file.is_open() || syncfs(file.get()) != 0) fail("write", folder);
 }
 
 void make_folder(const std::filesystem::path& folder) {

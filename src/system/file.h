@@ -38,7 +38,8 @@ bool is_temporary_name(std::string_view name);
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path);
 
-// Opens for reading, without waiting. BadInput when that fails.
+// Opens for reading, without waiting. BadInput when that fails; EngineTrouble when it does for lack
+// of descriptors or memory.
 FileDescriptor open_for_reading(const std::filesystem::path& path);
 
 uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path);

@@ -82,6 +82,37 @@ TEST(DuplicateKeys, KeepsTheFirstOrTheLastOfManyDuplicatesInSeveralInputs) {
   }
 }
 
+// What comes first is the first input's, on whatever line.
+TEST(DuplicateKeys, InputsComeInTheirOrder) {
+  const TemporaryFolder folder;
+  const auto build_with = [&](DuplicatePolicy policy) {
+    std::vector<std::unique_ptr<KeyValueSource>> sources;
+    sources.push_back(std::make_unique<MemorySource>(
+        Pairs{{"x", ""}, {"y", ""}, {"z", ""}, {"a", "early"}}, "one"));
+    sources.push_back(std::make_unique<MemorySource>(Pairs{{"a", "late"}, {"b", ""}}, "two"));
+    BuildOptions options;
+    options.input.on_duplicate = policy;
+    return build_database(sources, folder / "db", options);
+  };
+  EXPECT_THAT(bad_input_of([&] { build_with(DuplicatePolicy::kError); }),
+              HasSubstr("the key \"a\" comes twice: one, line 4 and two, line 1;"));
+  build_with(DuplicatePolicy::kFirst);
+  EXPECT_EQ(look_up(load(folder / "db"), "a"), "early");
+  build_with(DuplicatePolicy::kLast);
+  EXPECT_EQ(look_up(load(folder / "db"), "a"), "late");
+}
+
+// Of two duplicates, the one that a reader of the inputs meets first.
+TEST(DuplicateKeys, NamesTheDuplicateOfTheEarlierInput) {
+  const TemporaryFolder folder;
+  std::vector<std::unique_ptr<KeyValueSource>> sources;
+  sources.push_back(
+      std::make_unique<MemorySource>(Pairs{{"a", ""}, {"b", ""}, {"x", ""}, {"a", ""}}, "one"));
+  sources.push_back(std::make_unique<MemorySource>(Pairs{{"b", ""}, {"c", ""}}, "two"));
+  EXPECT_THAT(bad_input_of([&] { build_database(sources, folder / "db", {}); }),
+              HasSubstr("the key \"a\" comes twice: one, line 1 and one, line 4 (and 1 more);"));
+}
+
 // A key comes so often that reading ends early; the earliest duplicate is of another one.
 TEST(DuplicateKeys, NamesTheFirstDuplicateOfManyWithoutReadingOn) {
   const TemporaryFolder folder;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -394,6 +395,53 @@ TEST_F(HintCacheTest, WaitingForAnotherClientCanBeStopped) {
     return false;
   };
   EXPECT_THROW(sync(cache, false, stop), Cancelled);
+}
+
+TEST_F(HintCacheTest, ADownloadThatTheDiskHasNoRoomForIsNotBegun) {
+  std::optional<uint64_t> free = kShards * hint_bytes_ - 1;
+  std::filesystem::path asked;
+  HintCache cache(folder_, [&](const std::filesystem::path& folder) {
+    asked = folder;
+    return free;
+  });
+  try {
+    sync(cache);
+    ADD_FAILURE();
+  } catch (const EngineTrouble& error) {
+    const std::string message = error.what();
+    for (const std::string& part : {std::to_string(kShards * hint_bytes_), std::to_string(*free),
+                                    (folder_ / "hints").string(), std::string("--cache")}) {
+      EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
+    }
+  }
+  EXPECT_EQ(asked, folder_ / "hints");
+  EXPECT_EQ(server_.count("/hint?"), 0u);
+  EXPECT_TRUE(files().empty());
+  EXPECT_FALSE(cache.stored());
+
+  free = kShards * hint_bytes_;
+  sync(cache);
+  expect_all_hints(cache);
+}
+
+TEST_F(HintCacheTest, OnlyWhatIsMissingNeedsRoom) {
+  std::optional<uint64_t> free;  // unknown
+  HintCache cache(folder_, [&](const std::filesystem::path&) { return free; });
+  sync(cache);
+  free = 0;
+  EXPECT_NO_THROW(sync(cache));
+  server_.database = server_.database.with_other_noise(2, 1).with_other_noise(3, 1);
+  free = 2 * hint_bytes_ - 1;
+  EXPECT_THROW(sync(cache), EngineTrouble);
+  free = 2 * hint_bytes_;
+  sync(cache);
+  expect_all_hints(cache);
+}
+
+TEST_F(HintCacheTest, TheDiskOfAFolderHasRoom) {
+  const std::optional<uint64_t> free = HintCache::free_bytes_of_disk(scratch_.path());
+  ASSERT_TRUE(free);
+  EXPECT_GT(*free, 0u);
 }
 
 TEST_F(HintCacheTest, AFolderThatCannotBeMadeIsNamed) {

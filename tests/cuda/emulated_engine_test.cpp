@@ -2,15 +2,30 @@
 // altered is found out, and what it says of memory.
 #include <gtest/gtest.h>
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include "cuda/cuda_engine.h"
 #include "cuda/device_matrix.h"
 #include "src/errors.h"
+#include "tests/cuda/fake_runtime.h"
 #include "tests/support.h"
 
 namespace blindfuse {
 namespace {
 
 using support::SeededRandom;
+
+// What seal() throws; empty when it does not.
+std::string seal_error(Engine& engine) {
+  try {
+    engine.seal();
+  } catch (const EngineTrouble& error) {
+    return error.what();
+  }
+  return "";
+}
 
 TEST(EmulatedCuda, FindsAnAlteredByteOfTheMatrix) {
   SeededRandom random(130);
@@ -50,6 +65,29 @@ TEST(EmulatedCuda, FindsAnAlteredByteOfSharedColumns) {
       EXPECT_THROW(matrix.check(), EngineTrouble);
     }
   }
+}
+
+// An engine looks at what has arrived before it computes with it.
+TEST(EmulatedCuda, SealsNoMatrixThatArrivedAltered) {
+  SeededRandom random(132);
+  constexpr uint64_t kRows = 130;
+  constexpr uint64_t kColumns = 5;
+  const std::vector<uint8_t> bytes = random.octets(kRows * kColumns);
+  const auto old = make_cuda_engine("", 0, kRows, kColumns);
+  old->set_columns(0, bytes);
+  EXPECT_NO_THROW(old->seal());
+
+  const auto set = make_cuda_engine("", 0, kRows, kColumns);
+  set->set_columns(0, std::span(bytes).first(3 * kRows));
+  fake_cuda::spoil_copy(0);
+  set->set_columns(3, std::span(bytes).subspan(3 * kRows));
+  EXPECT_NE(seal_error(*set).find("column 3 "), std::string::npos);
+
+  const auto shared = make_cuda_engine("", 0, kRows, kColumns);
+  shared->set_columns(0, std::span(bytes).first(2 * kRows));
+  fake_cuda::spoil_copy(0);
+  ASSERT_TRUE(shared->share_columns(2, 3, *old));
+  EXPECT_NE(seal_error(*shared).find("column 2 "), std::string::npos);
 }
 
 TEST(EmulatedCuda, RefusesAMatrixThatMemoryCannotHold) {

@@ -234,11 +234,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind, cudaStream_t stream) {
   if (width > to_pitch || width > from_pitch) return cudaErrorInvalidValue;
-  put(stream, [=] {
+  put(stream, [=, is_spoilt = blindfuse::fake_cuda::is_spoilt_copy()] {
     for (size_t i = 0; i < height; ++i) {
       std::memcpy(static_cast<char*>(to) + i * to_pitch,
                   static_cast<const char*>(from) + i * from_pitch, width);
     }
+    if (is_spoilt) *static_cast<char*>(to) ^= 1;
   });
   return cudaSuccess;
 }

@@ -59,6 +59,16 @@ class Faults : public ::testing::Test {
     const std::string name = "blindfuse_epoch_loads_total{result=\"failure\"} ";
     return std::stod(text.substr(text.find(name) + name.size()));
   }
+  // A server that has been told to stop may let go of an idle client before it closes its listening
+  // socket. Whoever connects in between is let go of after that.
+  static void expect_nobody_can_connect(const std::string& url) {
+    try {
+      (void)LoopbackClient(url).is_closed();  // waits for it
+    } catch (const std::runtime_error&) {
+      return;
+    }
+    EXPECT_THROW(LoopbackClient{url}, std::runtime_error);
+  }
   template <typename Condition>
   static void wait_for(Condition condition) {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -286,7 +296,7 @@ TEST_F(Faults, TermFinishesWhatHasBegunAndASecondOneEnds) {
     EXPECT_EQ(idle.ask(get_request("/health/live")).status, 200);
     server.program().send(SIGTERM);
     EXPECT_TRUE(idle.is_closed());
-    EXPECT_THROW(LoopbackClient{server.url()}, std::runtime_error);
+    expect_nobody_can_connect(server.url());
     if (twice) {
       server.program().send(SIGTERM);
       EXPECT_EQ(server.program().wait(), 1);

@@ -1,5 +1,6 @@
-// Deadlines that a client cannot put off by sending a byte now and then.
+// Deadlines that a client cannot put off by sending, or taking, a byte now and then.
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "tests/server/running_server.h"
 
@@ -22,8 +23,39 @@ class TricklingClient final : public LoopbackClient {
   }
 };
 
+// Takes its response a little at a time.
+class SippingClient final : public LoopbackClient {
+ public:
+  using LoopbackClient::LoopbackClient;
+
+  // Takes up to `bytes` bytes every `pause_ms` until the connection ends, or `enough` have come;
+  // says how many have.
+  size_t sip(size_t bytes, int pause_ms, size_t enough) {
+    size_t taken = 0;
+    std::string some(bytes, '\0');
+    while (taken < enough) {
+      const ssize_t got = read_some(some.data(), std::min(bytes, enough - taken));
+      if (got <= 0) break;
+      taken += static_cast<size_t>(got);
+      poll(nullptr, 0, pause_ms);
+    }
+    return taken;
+  }
+};
+
 class Deadlines : public RunningServer {
  protected:
+  // The kernel takes a response of any length off the server's hands; this leaves it room for a few
+  // KB.
+  void start_with_small_buffers(const ServerOptions& options) {
+    start(options);
+    server_.reset();
+    ListeningSocket socket({});
+    const int bytes = 4'096;
+    ASSERT_EQ(setsockopt(socket.fd(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
+    server_ = std::make_unique<HttpServer>(*epochs_, *metrics_, std::move(socket), options);
+  }
+
   static ServerOptions short_deadlines() {
     ServerOptions options = default_options();
     options.http.timeouts.head = std::chrono::milliseconds(200);
@@ -61,6 +93,21 @@ TEST_F(Deadlines, OfAChunkedBodyIsNotPutOffByItsChunks) {
   const HttpResponse response = client.receive();
   EXPECT_EQ(response.status, 408);
   EXPECT_EQ(response.problem(), "request-timeout");
+}
+
+// A response has a second, and one more for every 32 KiB. Four fifths of this one are the client's
+// to take, at 10,000 bytes a second at most: the server sees progress several times a second, and
+// for longer than it may take.
+TEST_F(Deadlines, OfAResponseIsNotPutOffByTakingALittleOfIt) {
+  constexpr size_t kBytes = 32'000;
+  ServerOptions options = default_options();
+  options.timeouts.write = std::chrono::seconds(1);
+  start_with_small_buffers(options);
+  SippingClient client(url(), 4'096);
+  client.send(
+      get_request(epoch_path("/hint"), "Range: bytes=0-" + std::to_string(kBytes - 1) + "\r\n"));
+  EXPECT_LT(client.sip(100, 10, kBytes), kBytes) << "all of it came";
+  expect_healthy();
 }
 
 }  // namespace

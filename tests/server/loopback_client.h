@@ -50,8 +50,10 @@ struct HttpResponse {
 
 class LoopbackClient {
  public:
-  // "http://127.0.0.1:PORT", or "unix:PATH"
-  explicit LoopbackClient(const std::string& url) {
+  // "http://127.0.0.1:PORT", or "unix:PATH". With buffer_bytes, the system takes about as many in
+  // for the client; else as many as it likes.
+  explicit LoopbackClient(const std::string& url, int buffer_bytes = 0)
+      : buffer_bytes_(buffer_bytes) {
     if (url.starts_with("unix:")) {
       connect_unix(url);
       return;
@@ -139,6 +141,8 @@ class LoopbackClient {
     const timeval patience{.tv_sec = 60, .tv_usec = 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (buffer_bytes_ == 0) return;
+    setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer_bytes_, sizeof buffer_bytes_);
   }
 
   void connect_unix(const std::string& url) {
@@ -183,6 +187,7 @@ class LoopbackClient {
     return response;
   }
 
+  const int buffer_bytes_;
   int fd_ = -1;
   std::string pending_;
 };

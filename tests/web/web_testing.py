@@ -108,8 +108,8 @@ class Server:
 
 
 class Proxy:
-    """A reverse proxy that has the server's root at /some/where/. tamper(path, content) gives what it sends of the content
-    of a success, or None for all of it."""
+    """A reverse proxy that has the server's root at /some/where/. tamper(path, content) gives what it sends instead of
+    the content of a success, or None for that; the header of less still promises all of it."""
 
     PREFIX = "/some/where"
 
@@ -134,6 +134,8 @@ class Proxy:
                         content = changed
                     self.send_response(answer.status)
                     for name, value in answer.headers.items():
+                        if name.lower() == "content-length":
+                            value = str(max(int(value), len(content)))
                         if name.lower() not in ("connection", "keep-alive"):
                             self.send_header(name, value)
                     self.end_headers()

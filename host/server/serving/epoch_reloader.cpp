@@ -50,12 +50,12 @@ void EpochReloader::request() {
 }
 
 void EpochReloader::watch() {
-  auto next_look = std::chrono::steady_clock::now();
+  auto next_look = options_.clock();
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const bool requested = std::exchange(requested_, false);
     lock.unlock();
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = options_.clock();
     // The allocator would keep what is free between what is not: a little more with every epoch.
     if (epochs_.retire(now) > 0) malloc_trim(0);
     const bool look = options_.watch_interval.count() > 0 && now >= next_look;
@@ -99,17 +99,17 @@ void EpochReloader::load() {
     spdlog::info("loading epoch {}", manifest.epoch);
     // However often there is a new one, no more than three are in memory.
     epochs_.shorten_grace();
-    epochs_.retire(std::chrono::steady_clock::now());
+    epochs_.retire(options_.clock());
     auto next = std::make_shared<const ServingEpoch>(loader_(current->database(), on_step), limits_,
                                                      &metrics_);
     const EpochId id = next->database().epoch;
-    epochs_.replace(std::move(next), std::chrono::steady_clock::now() + options_.grace);
+    epochs_.replace(std::move(next), options_.clock() + options_.grace);
     metrics_.on_epoch_load(true);
     spdlog::info("serving epoch {}; the one before for {} s more", id, options_.grace.count());
   } catch (const Stopped&) {
   } catch (const std::exception& error) {
     if (dynamic_cast<const BadInput*>(&error) == nullptr) {
-      retry_at_ = std::chrono::steady_clock::now() + kRetryAfter;
+      retry_at_ = options_.clock() + kRetryAfter;
     }
     metrics_.on_epoch_load(false);
     spdlog::error("the new epoch is refused, and the one before goes on: {}", error.what());

@@ -18,9 +18,12 @@
 namespace blindfuse {
 
 struct ReloadOptions {
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+
   std::filesystem::path directory;
   std::chrono::seconds grace{60};  // for which an epoch is served after it has been replaced
   std::chrono::milliseconds watch_interval{2'000};  // of looking at the manifest; 0: never
+  Clock clock = std::chrono::steady_clock::now;
 };
 
 class EpochReloader {
