@@ -50,10 +50,10 @@ class Deadlines : public RunningServer {
   void start_with_small_buffers(const ServerOptions& options) {
     start(options);
     server_.reset();
-    ListeningSocket socket({});
+    http::ListeningSocket socket({});
     const int bytes = 4'096;
     ASSERT_EQ(setsockopt(socket.fd(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
-    server_ = std::make_unique<HttpServer>(*epochs_, *metrics_, std::move(socket), options);
+    server_ = std::make_unique<DatabaseServer>(*epochs_, *metrics_, std::move(socket), options);
   }
 
   static ServerOptions short_deadlines() {
@@ -101,7 +101,7 @@ TEST_F(Deadlines, OfAChunkedBodyIsNotPutOffByItsChunks) {
 TEST_F(Deadlines, OfAResponseIsNotPutOffByTakingALittleOfIt) {
   constexpr size_t kBytes = 32'000;
   ServerOptions options = default_options();
-  options.timeouts.write = std::chrono::seconds(1);
+  options.http.timeouts.write = std::chrono::seconds(1);
   start_with_small_buffers(options);
   SippingClient client(url(), 4'096);
   client.send(

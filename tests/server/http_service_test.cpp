@@ -1,0 +1,190 @@
+// The HTTP server under another service than ours: it knows nothing of what it serves.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "host/server/http/server.h"
+#include "src/errors.h"
+#include "tests/server/loopback_client.h"
+
+namespace blindfuse::http {
+namespace {
+
+using server_testing::get_request;
+using server_testing::HttpResponse;
+using server_testing::LoopbackClient;
+
+// Echoes bodies, from a thread of its own once it is let go.
+class EchoHandler final : public Handler {
+ public:
+  ~EchoHandler() override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  std::unique_ptr<Exchange> begin(RequestHead head, const std::string&) override {
+    return std::make_unique<Echo>(*this, std::move(head));
+  }
+  Response refuse(const Error& error, const std::string&) override {
+    return {.status = error.status(), .text = error.what()};
+  }
+  uint64_t all_bodies_bytes_max() const override { return 1 << 20; }
+  void on_connection_opened() override { ++open_; }
+  void on_connection_closed() override { --open_; }
+  void on_sent(uint64_t bytes) override { sent_ += bytes; }
+
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    is_let_go_ = true;
+    changed_.notify_all();
+  }
+  void wait_for_begun(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return begun_ == count; });
+  }
+  int open() const { return open_; }
+  uint64_t sent() const { return sent_; }
+
+ private:
+  class Echo final : public Exchange {
+   public:
+    Echo(EchoHandler& handler, RequestHead head) : handler_(handler), head_(std::move(head)) {}
+
+    std::optional<uint64_t> body_bytes_max() const override {
+      if (head_.method != "POST" || head_.path == "/refuse") return std::nullopt;
+      return 1000;
+    }
+    std::optional<Clock::time_point> start(std::span<char> body,
+                                           std::function<void()> on_done) override {
+      text_->assign(body.begin(), body.end());
+      if (head_.path != "/later") return std::nullopt;
+      const std::lock_guard lock(handler_.mutex_);
+      handler_.threads_.emplace_back(
+          [&handler = handler_, done = done_, on_done = std::move(on_done)] {
+            std::unique_lock held(handler.mutex_);
+            ++handler.begun_;
+            handler.changed_.notify_all();
+            handler.changed_.wait(held, [&] { return handler.is_let_go_; });
+            *done = true;
+            held.unlock();
+            on_done();
+          });
+      return Clock::now() + std::chrono::hours(1);
+    }
+    bool is_done() const override { return *done_; }
+    Response respond() override {
+      if (head_.path == "/empty") return {.status = 204};
+      if (head_.path == "/same") return {.status = 304, .headers = {{"ETag", "\"x\""}}};
+      return {.text = head_.method + " " + head_.path + " " + *text_};
+    }
+    Response refuse(const Error& error, uint64_t body_bytes) override {
+      return {.status = error.status(), .text = std::to_string(body_bytes) + " bytes came"};
+    }
+
+   private:
+    EchoHandler& handler_;
+    const RequestHead head_;
+    const std::shared_ptr<std::string> text_ = std::make_shared<std::string>();
+    const std::shared_ptr<std::atomic<bool>> done_ = std::make_shared<std::atomic<bool>>(false);
+  };
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_let_go_ = false;
+  int begun_ = 0;
+  std::vector<std::thread> threads_;
+  std::atomic<int> open_ = 0;
+  std::atomic<uint64_t> sent_ = 0;
+};
+
+class HttpService : public ::testing::Test {
+ protected:
+  static std::string post(const std::string& path, const std::string& body) {
+    return server_testing::post_request(path, "text/plain", body);
+  }
+
+  EchoHandler handler_;
+  Server server_{handler_, ListeningSocket({}), Options{.threads = 2}};
+};
+
+TEST_F(HttpService, AnswersRequestAfterRequest) {
+  LoopbackClient client(server_.url());
+  EXPECT_EQ(client.ask(get_request("/a")).body, "GET /a ");
+  EXPECT_EQ(client.ask(post("/b", "hello")).body, "POST /b hello");
+  client.send(post("/c", "one") + get_request("/d"));
+  EXPECT_EQ(client.receive().body, "POST /c one");
+  EXPECT_EQ(client.receive().body, "GET /d ");
+  EXPECT_EQ(client.ask("POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                       "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+                .body,
+            "POST /e abcde");
+}
+
+TEST_F(HttpService, WaitsForAnAnswerThatComesFromAnotherThread) {
+  LoopbackClient later(server_.url());
+  later.send(post("/later", "x"));
+  handler_.wait_for_begun(1);
+  EXPECT_EQ(LoopbackClient(server_.url()).ask(get_request("/now")).body, "GET /now ");
+  handler_.let_go();
+  EXPECT_EQ(later.receive().body, "POST /later x");
+}
+
+TEST_F(HttpService, AsksForTheBodyThatAClientHoldsBack) {
+  LoopbackClient client(server_.url());
+  client.send("POST /f HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(client.receive().status, 100);
+  EXPECT_EQ(client.ask("hi").body, "POST /f hi");
+}
+
+TEST_F(HttpService, SendsNoBodyWhereThereIsNone) {
+  LoopbackClient client(server_.url());
+  client.send(get_request("/g", "", "HEAD"));
+  const HttpResponse head = client.receive(true);
+  EXPECT_EQ(head.header("content-length"), "8") << "of what GET would send";
+  client.send(get_request("/same"));
+  EXPECT_FALSE(client.receive(true).has("content-length"));
+  client.send(get_request("/empty"));
+  EXPECT_FALSE(client.receive(true).has("content-length"));
+  EXPECT_EQ(client.ask(get_request("/h")).body, "GET /h ");
+}
+
+TEST_F(HttpService, LetsTheServiceSayWhatIsWrong) {
+  LoopbackClient broken(server_.url());
+  const HttpResponse bad = broken.ask("nonsense\r\n\r\n");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_FALSE(bad.body.empty());
+  EXPECT_TRUE(broken.is_closed());
+  LoopbackClient chunks(server_.url());
+  const HttpResponse cut = chunks.ask(
+      "POST /i HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n");
+  EXPECT_EQ(cut.status, 400);
+  EXPECT_EQ(cut.body, "3 bytes came");
+  EXPECT_TRUE(chunks.is_closed());
+  LoopbackClient unread(server_.url());
+  EXPECT_EQ(unread.ask(post("/refuse", "a body that nobody reads")).status, 200);
+  EXPECT_TRUE(unread.is_closed()) << "nobody takes it for a request";
+}
+
+TEST_F(HttpService, TellsTheServiceOfItsConnections) {
+  {
+    LoopbackClient client(server_.url());
+    EXPECT_EQ(client.ask(get_request("/j")).status, 200);
+    EXPECT_EQ(handler_.open(), 1);
+  }
+  server_.stop();
+  EXPECT_EQ(handler_.open(), 0);
+  EXPECT_GT(handler_.sent(), 30u);
+}
+
+TEST_F(HttpService, NeedsAThread) {
+  EXPECT_THROW(Server(handler_, ListeningSocket({}), Options{.threads = 0}), Misuse);
+}
+
+}  // namespace
+}  // namespace blindfuse::http
