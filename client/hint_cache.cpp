@@ -72,7 +72,7 @@ HintCache::HintCache(std::filesystem::path folder, FreeBytes free_bytes)
 
 std::optional<DatabaseDescription> HintCache::stored() const {
   std::optional<DatabaseDescription> database = described();
-  if (database && !missing_hints(*database, false).empty()) database.reset();
+  if (database && !missing_hints(*database, none).empty()) database.reset();
   return database;
 }
 
@@ -168,13 +168,22 @@ std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedMa
 
 std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wanted, bool verify,
                                                    const ProgressCallback& progress) const {
+  // What no complete epoch vouches for was perhaps not on the disk yet when the machine lost power:
+  // a file of the right size may hold anything.
+  //
   // Without a manifest no epoch was ever complete, and nobody asked for a key.
-  if (!std::filesystem::exists(folder_ / kManifestName))
-    return missing_hints(wanted, verify, progress);
+  if (!std::filesystem::exists(folder_ / kManifestName)) return missing_hints(wanted, all, progress);
   const std::optional<DatabaseDescription> complete = described();
-  if (!missing_hints(complete ? *complete : wanted, verify, progress).empty()) drop_everything();
-  const bool checked = !complete || complete->epoch() == wanted.epoch();
-  return missing_hints(wanted, verify && !checked, progress);
+  if (!complete) {
+    if (!missing_hints(wanted, all, progress).empty()) drop_everything();
+    return missing_hints(wanted, none, progress);
+  }
+  if (!missing_hints(*complete, verify ? all : none, progress).empty()) drop_everything();
+  const std::unordered_set<std::string> vouched_for = hint_files(*complete);
+  const MustRead must_read = [&](const Sha256Digest& hash) {
+    return !vouched_for.contains(hint_file_name(hash));
+  };
+  return missing_hints(wanted, must_read, progress);
 }
 
 void HintCache::drop_everything() const {
@@ -194,31 +203,34 @@ void HintCache::drop_everything() const {
   }
 }
 
-std::vector<MissingHint> HintCache::missing_hints(const DatabaseDescription& database, bool verify,
+std::vector<MissingHint> HintCache::missing_hints(const DatabaseDescription& database,
+                                                  const MustRead& must_read,
                                                   const ProgressCallback& progress) const {
   const HintShape shape(database.layout());
   std::vector<MissingHint> missing;
   std::set<Sha256Digest> seen;  // shards or packs with the same content share a part
   for (uint32_t part = 0; part < database.layout().hint_part_count(); ++part) {
     const Sha256Digest& hash = database.epoch_table().hint_hash(part);
-    if (verify) {
+    if (!seen.insert(hash).second) continue;
+    bool is_there = has_hint(hash, shape);
+    if (is_there && must_read(hash)) {
       report_progress(progress, {ClientStage::kCheckingHints, shape.bytes * part,
                                  database.layout().hint_bytes()});
+      is_there = sha256(read_file_bytes(hints_ / hint_file_name(hash), shape.bytes)) == hash;
     }
-    if (!seen.insert(hash).second) continue;
-    if (!has_hint(hash, shape, verify)) missing.push_back({part, hash});
+    if (!is_there) missing.push_back({part, hash});
   }
   return missing;
 }
 
-bool HintCache::has_hint(const Sha256Digest& hash, const HintShape& shape, bool verify) const {
+// Of the right size and form; its bytes may be others.
+bool HintCache::has_hint(const Sha256Digest& hash, const HintShape& shape) const {
   const std::filesystem::path path = hints_ / hint_file_name(hash);
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open() || file_size(file, path) != shape.bytes) return false;
   uint8_t last_byte = 0;
   read_exactly(file, shape.bytes - 1, {&last_byte, 1}, path);
-  if (last_byte > shape.last_byte_max) return false;  // downloaded for an epoch of another layout
-  return !verify || sha256(read_file_bytes(path, shape.bytes)) == hash;
+  return last_byte <= shape.last_byte_max;  // or it was downloaded for an epoch of another layout
 }
 
 void HintCache::check_room(uint64_t bytes) const {

@@ -71,9 +71,14 @@ class HintCache {
   std::optional<DatabaseDescription> described() const;
   std::vector<MissingHint> hints_to_fetch(const DatabaseDescription& wanted, bool verify,
                                           const ProgressCallback& progress) const;
-  std::vector<MissingHint> missing_hints(const DatabaseDescription& database, bool verify,
+  // Which parts have to be read to tell that they are whole; of the others the size says it.
+  using MustRead = std::function<bool(const Sha256Digest& hash)>;
+  static bool none(const Sha256Digest&) { return false; }
+  static bool all(const Sha256Digest&) { return true; }
+  std::vector<MissingHint> missing_hints(const DatabaseDescription& database,
+                                         const MustRead& must_read,
                                          const ProgressCallback& progress = {}) const;
-  bool has_hint(const Sha256Digest& hash, const HintShape& shape, bool verify) const;
+  bool has_hint(const Sha256Digest& hash, const HintShape& shape) const;
   void drop_everything() const;
   void check_room(uint64_t bytes) const;
   void store(const DatabaseDescription& database) const;

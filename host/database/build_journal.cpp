@@ -90,9 +90,10 @@ void BuildJournal::read() {
   // The whole is read only once it is known to be a journal.
   const std::string begin = read_first(header_.size());
   if (begin != header_) {
-    // A build that was killed while it wrote the header had made nothing yet. The file stays
-    // closed, since it may as well be somebody's, under a second name (a hard link).
-    if (begin.size() == status->identity.bytes && header_.starts_with(begin)) return;
+    // A build that was killed while it wrote the header had made nothing yet; on a machine that lost
+    // power, zeros may be in place of what had not arrived. The file stays closed, since it may as
+    // well be somebody's, under a second name (a hard link).
+    if (is_unfinished(begin, status->identity.bytes)) return;
     throw BadInput(path.string() +
                    " is not the journal of a build in this directory: it came with a copy, or is "
                    "another program's; delete it, and build again");
@@ -106,6 +107,14 @@ void BuildJournal::read() {
   }
   ends_in_mid_line_ = !rest.empty();
   inherited_ = files_;
+}
+
+// Whether a file of this length, of which these bytes are the first, began to be a journal.
+bool BuildJournal::is_unfinished(std::string_view begin, uint64_t file_bytes) const {
+  if (begin.size() == file_bytes && header_.starts_with(begin)) return true;
+  const size_t written = begin.find('\0');
+  return written != std::string_view::npos && header_.starts_with(begin.substr(0, written)) &&
+         begin.find_first_not_of('\0', written) == std::string_view::npos;
 }
 
 void BuildJournal::take(std::string_view line) {

@@ -60,6 +60,7 @@ class BuildJournal {
 
  private:
   void read();
+  bool is_unfinished(std::string_view begin, uint64_t file_bytes) const;
   void take(std::string_view line);
   void append(std::string_view line);
 
