@@ -15,7 +15,7 @@ CTEST := ctest --output-on-failure --parallel $(JOBS)
 
 # What the project needs, by its names in Debian 12: to build the programs, the page, to try them, to test everything.
 BUILD_PACKAGES := g++ ccache cmake ninja-build pkg-config libboost-dev libssl-dev nlohmann-json3-dev libcpp-httplib-dev \
-  libcli11-dev libspdlog-dev libsqlite3-dev prometheus-cpp-dev
+  libcli11-dev libfmt-dev libspdlog-dev libsqlite3-dev prometheus-cpp-dev
 WEB_PACKAGES := emscripten
 DEMO_PACKAGES := python3 wordnet-base
 PACKAGING_PACKAGES := dpkg-dev file

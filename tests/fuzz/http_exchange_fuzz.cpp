@@ -4,7 +4,6 @@
 // docs/HTTP_API.md knows, and the next client is served.
 #include <utility>
 
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -24,6 +23,7 @@
 #include "host/server/http/connection.h"
 #include "host/server/routes/api.h"
 #include "src/errors.h"
+#include "src/program/log.h"
 #include "tests/server/tiny_database.h"
 
 namespace {
@@ -35,7 +35,7 @@ constexpr uint64_t kQueriesMax = 2;
 
 // One for the whole run: what one input does to it the next must not notice.
 struct World {
-  World() : epochs(make_epoch()) { spdlog::set_level(spdlog::level::off); }
+  World() : epochs(make_epoch()) { configure_log(LogFormat::kText, "off"); }
 
   static std::shared_ptr<const ServingEpoch> make_epoch() {
     LoadedDatabase database = tiny_database();

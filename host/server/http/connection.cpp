@@ -1,7 +1,6 @@
 #include "host/server/http/connection.h"
 
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>
@@ -12,6 +11,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstring>
+
+#include "src/program/log.h"
 
 namespace blindfuse::http {
 namespace {
@@ -62,7 +63,7 @@ Connection::Awaitable<void> Connection::serve() {
     }
     if (!ended_ && may_be_sending()) co_await linger();
   } catch (const std::exception& error) {
-    spdlog::error("a connection failed: {}", error.what());
+    log_error("a connection failed: {}", error.what());
   }
   ended_ = true;
   timer_.cancel();
@@ -348,7 +349,7 @@ void Connection::bound_bodies() {
   if (all.body_bytes() == 0) return;
   const uint64_t bytes_max = context_.handler.all_bodies_bytes_max();
   while (all.body_bytes() > bytes_max && all.end_oldest_body()) {
-    spdlog::warn(
+    log_warning(
         "bodies that are arriving hold more than {} bytes; the one that has taken longest "
         "is given up",
         bytes_max);

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include <spdlog/spdlog.h>
-
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -22,6 +20,7 @@
 
 #include "host/server/http/connection.h"
 #include "src/errors.h"
+#include "src/program/log.h"
 
 namespace blindfuse::http {
 namespace {
@@ -110,14 +109,14 @@ class Server::Loop {
         try {
           admit(std::move(client));
         } catch (const std::exception& error) {
-          spdlog::error("a client cannot be taken in: {}", error.what());
+          log_error("a client cannot be taken in: {}", error.what());
         }
         continue;
       }
       // What went wrong with one client is no reason to turn away the next.
       if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        spdlog::warn("cannot accept a client: {}", std::strerror(errno));
+        log_warning("cannot accept a client: {}", std::strerror(errno));
         context_.connections.end_oldest();
         return false;
       }

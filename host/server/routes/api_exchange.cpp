@@ -1,9 +1,10 @@
 #include "host/server/routes/api_exchange.h"
 
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "src/program/log.h"
 
 namespace blindfuse {
 
@@ -23,7 +24,7 @@ http::Response ApiExchange::respond() {
   } catch (const http::Error& error) {
     problem_ = problem_of(error);
   } catch (const std::exception& error) {
-    spdlog::error("a request failed: {}", error.what());
+    log_error("a request failed: {}", error.what());
     problem_ = Problem{.kind = ProblemKind::kInternalError,
                        .detail = "the server failed to answer this request"};
   }
