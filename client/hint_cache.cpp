@@ -172,7 +172,8 @@ std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wa
   // a file of the right size may hold anything.
   //
   // Without a manifest no epoch was ever complete, and nobody asked for a key.
-  if (!std::filesystem::exists(folder_ / kManifestName)) return missing_hints(wanted, all, progress);
+  if (!std::filesystem::exists(folder_ / kManifestName))
+    return missing_hints(wanted, all, progress);
   const std::optional<DatabaseDescription> complete = described();
   if (!complete) {
     if (!missing_hints(wanted, all, progress).empty()) drop_everything();

@@ -1,6 +1,6 @@
-// Loaded into a program (LD_PRELOAD), it appends to the file BLINDFUSE_DISK_JOURNAL what the program
-// does to files and folders, in its order: tests/programs/crashed_disk.h reads that. What it has no
-// record for (shared writable mappings, vectored writes) ends the program.
+// Loaded into a program (LD_PRELOAD), it appends to the file BLINDFUSE_DISK_JOURNAL what the
+// program does to files and folders, in its order: tests/programs/crashed_disk.h reads that. What
+// it has no record for (shared writable mappings, vectored writes) ends the program.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -195,8 +195,7 @@ void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t 
   if ((flags & MAP_SHARED) != 0 && (protection & PROT_WRITE) != 0 && fd >= 0 && inode_of(fd) != 0) {
     give_up("shared writable mappings");
   }
-  return reinterpret_cast<void*>(
-      syscall(SYS_mmap, address, size, protection, flags, fd, offset));
+  return reinterpret_cast<void*>(syscall(SYS_mmap, address, size, protection, flags, fd, offset));
 }
 
 int ftruncate(int fd, off_t size) noexcept {

@@ -1,7 +1,8 @@
-// The power fails while a program writes: what is on the disk then is whole. Each program runs once,
-// under a journal of what it does to the disk; from that come hundreds of states in which a failure
-// may leave the disk (crashed_disk.h).
+// The power fails while a program writes: what is on the disk then is whole. Each program runs
+// once, under a journal of what it does to the disk; from that come hundreds of states in which a
+// failure may leave the disk (crashed_disk.h).
 #include <blindfuse/client.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,6 +18,9 @@
 
 namespace blindfuse::program_testing {
 namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 
 class PowerLoss : public ::testing::Test {
  protected:
@@ -66,8 +70,7 @@ class PowerLoss : public ::testing::Test {
     std::vector<size_t> moments;
     for (int i = 0; i < states; ++i) {
       // One in eight after the last.
-      moments.push_back(i % 8 == 0 ? crashed.record_count()
-                                   : random_() % crashed.record_count());
+      moments.push_back(i % 8 == 0 ? crashed.record_count() : random_() % crashed.record_count());
     }
     std::ranges::sort(moments);
     for (const size_t moment : moments) {
@@ -107,6 +110,25 @@ class PowerLoss : public ::testing::Test {
     }
   }
 
+  // The next build is right, or names what is in its way: the journal's last lines may be lost, and
+  // what they named is then left alone. An epoch that was there stays.
+  void expect_another_build(const std::filesystem::path& root,
+                            const std::vector<std::string>& options, const std::string& value) {
+    adopt_journal(root);
+    const auto before = find_epoch(root);
+    const ProgramResult again = run(folder_, build_command(root, options));
+    const auto after = find_epoch(root);
+    if (again.status == 0) {
+      ASSERT_TRUE(after);
+      EXPECT_EQ(look_up(*after, "k17"), value);
+      ++rebuilt_count_;
+    } else {
+      EXPECT_THAT(again.err, AnyOf(HasSubstr("move it away"),
+                                   HasSubstr("choose a new or an empty directory")));
+      EXPECT_EQ(before ? before->epoch : "", after ? after->epoch : "");
+    }
+  }
+
   // A first build, and one over its epoch. Every so many states get another build.
   void crash_builds(const std::vector<std::string>& options, int states, int every) {
     write_version(1);
@@ -122,10 +144,7 @@ class PowerLoss : public ::testing::Test {
         EXPECT_EQ(look_up(*epoch, "k17"), "version 1");
       }
       if (state_count_ % every == 0) {
-        adopt_journal(disk / "db");
-        const ProgramResult again = run(folder_, build_command(disk / "db", options));
-        EXPECT_EQ(again.status, 0) << again.err;
-        EXPECT_TRUE(find_epoch(disk / "db"));
+        expect_another_build(disk / "db", options, "version 1");
       }
     });
     EXPECT_GT(published, 0);
@@ -143,15 +162,11 @@ class PowerLoss : public ::testing::Test {
         EXPECT_EQ(epoch->retired, std::vector<EpochId>{first}) << "clients of it are told";
       }
       if (state_count_ % every == 0) {
-        adopt_journal(disk / "db");
-        const ProgramResult again = run(folder_, build_command(disk / "db", options));
-        EXPECT_EQ(again.status, 0) << again.err;
-        const auto now = find_epoch(disk / "db");
-        ASSERT_TRUE(now);
-        EXPECT_EQ(look_up(*now, "k17"), "version 2");
+        expect_another_build(disk / "db", options, "version 2");
       }
     });
     EXPECT_GT(old, 0);
+    EXPECT_GT(rebuilt_count_, 0);
   }
 
   const TemporaryFolder folder_;
@@ -160,15 +175,16 @@ class PowerLoss : public ::testing::Test {
   const std::filesystem::path input_ = folder_ / "a.tsv";
   std::mt19937 random_;
   int state_count_ = 0;
+  int rebuilt_count_ = 0;
 };
 
 TEST_F(PowerLoss, LeavesAWholeEpoch) {
-  crash_builds({"--mode", "hint", "--params", "lwe-1288", "--shards", "3"}, 250, 50);
+  crash_builds({"--mode", "hint", "--params", "lwe-1288", "--shards", "3"}, 250, 25);
 }
 
 // Each state has 50 MB, so there are fewer.
 TEST_F(PowerLoss, LeavesAWholePackedEpoch) {
-  crash_builds({"--mode", "packed", "--shards", "3"}, 12, 6);
+  crash_builds({"--mode", "packed", "--shards", "3"}, 16, 4);
 }
 
 TEST_F(PowerLoss, LeavesACacheThatAnswersRight) {
