@@ -15,7 +15,7 @@ CTEST := ctest --output-on-failure --parallel $(JOBS)
 
 # What the project needs, by its names in Debian 12: to build the programs, the page, to try them, to test everything.
 BUILD_PACKAGES := g++ ccache cmake ninja-build pkg-config libssl-dev nlohmann-json3-dev libcpp-httplib-dev \
-  libcli11-dev libspdlog-dev libsqlite3-dev prometheus-cpp-dev
+  libcli11-dev libfmt-dev libspdlog-dev libsqlite3-dev prometheus-cpp-dev
 WEB_PACKAGES := emscripten
 DEMO_PACKAGES := python3 wordnet-base
 PACKAGING_PACKAGES := dpkg-dev file
@@ -122,7 +122,7 @@ python-tools: deps-test in-place
 
 # What was built belongs to where the tree lay: a tree that was moved or copied builds anew, out of the compiler's cache.
 in-place:
-	@for folder in build build-asan build-tsan build-aarch64 build-fuzz; do
+	@for folder in build build-separate build-asan build-tsan build-aarch64 build-fuzz; do
 	  home=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $$folder/CMakeCache.txt 2>/dev/null) || continue
 	  [ -n "$$home" ] && ! [ "$$home" -ef . ] || continue
 	  echo "$$folder was built for $$home: building anew"
@@ -166,7 +166,7 @@ demo: build deps-demo ## serve a dictionary on this machine and privately look u
 	@bench/demo.sh
 
 asan: ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer, in build-asan
-tsan: ## run the tests under ThreadSanitizer, but for slow ones without threads of their own, in build-tsan
+tsan: ## run every test under ThreadSanitizer, in build-tsan
 aarch64: deps-aarch64 ## run the engine's tests for 64-bit Arm, on an emulator
 asan tsan: deps-test
 asan tsan aarch64 fuzz: in-place
@@ -225,4 +225,4 @@ format: deps-format ## lay out every source file as .clang-format says
 	@git ls-files -co --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i
 
 clean: ## remove everything that was built
-	@rm -rf build build-asan build-tsan build-aarch64 build-fuzz
+	@rm -rf build build-separate build-asan build-tsan build-aarch64 build-fuzz

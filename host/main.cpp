@@ -1,6 +1,4 @@
 // blindfuse, the operator's program: plan, build, inspect, serve, api-key.
-#include <CLI/CLI.hpp>
-
 #include "host/commands/api_key.h"
 #include "host/commands/build.h"
 #include "host/commands/inspect.h"
@@ -8,16 +6,22 @@
 #include "host/commands/serve.h"
 #include "src/program/program.h"
 
-int main(int argc, char** argv) {
-  CLI::App program(
-      "Serve private look-ups: clients ask a key-value database for a key, and the server does not "
-      "learn which.",
-      "blindfuse");
-  program.require_subcommand(1);
+namespace {
+
+void add_commands(CLI::App& program) {
   blindfuse::add_plan_command(program);
   blindfuse::add_build_command(program);
   blindfuse::add_inspect_command(program);
   blindfuse::add_serve_command(program);
   blindfuse::add_api_key_command(program);
-  return blindfuse::run_program(program, argc, argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return blindfuse::run_commands(
+      "blindfuse",
+      "Serve private look-ups: clients ask a key-value database for a key, and the server does not "
+      "learn which.",
+      add_commands, argc, argv);
 }

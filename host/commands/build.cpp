@@ -1,8 +1,6 @@
 #include "host/commands/build.h"
 
 #include <malloc.h>
-#include <spdlog/spdlog.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
@@ -17,6 +15,7 @@
 #include "host/commands/layout_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
+#include "src/program/log.h"
 
 namespace blindfuse {
 namespace {
@@ -43,7 +42,7 @@ void warn_of_skew(const BuildReport& report) {
   const uint32_t header = report.layout.record_bytes() - report.layout.record.value_bytes;
   const uint64_t cut = report.layout.matrix_bytes() / report.layout.record_bytes() *
                        (header + survey.percentile99_value);
-  spdlog::warn(
+  log_warning(
       "values: median {} bytes, 99 % at most {}, longest {}. Every record has room for the "
       "longest: the matrix has {}, and would have {} if values were cut at {} bytes "
       "(--value-bytes-max {} --long-values truncate); responses and {} shrink alike",
@@ -104,7 +103,7 @@ void print_text(const BuildReport& report, const std::string& output) {
 // Before the work that takes long, so that whoever dislikes it can stop it.
 void log_plan(const BuildReport& report) {
   const Layout& layout = report.layout;
-  spdlog::info(
+  log_info(
       "read {} in {:.2f} s; layout {}: {} mode, {} x {} rows, query {} bits, response {} bits, {} "
       "{} bits, a look-up fails with probability below 2^{:.1f}",
       counted(layout.key_count, "key"), report.seconds_reading + report.seconds_surveying,
@@ -112,22 +111,20 @@ void log_plan(const BuildReport& report) {
       layout.query_bits, layout.response_bits, is_packed(layout) ? "mask" : "hint",
       layout.hint_bits, layout.noise().log2_failure);
   if (is_packed(layout)) {
-    spdlog::info("packed responses: the server will keep {} of packing tables beside {} of matrix",
-                 human_bytes(layout.packing_table_bytes()), human_bytes(layout.matrix_bytes()));
+    log_info("packed responses: the server will keep {} of packing tables beside {} of matrix",
+             human_bytes(layout.packing_table_bytes()), human_bytes(layout.matrix_bytes()));
   }
   if (report.survey.duplicates_dropped > 0) {
-    spdlog::info("pairs dropped because their key came twice: {}",
-                 report.survey.duplicates_dropped);
+    log_info("pairs dropped because their key came twice: {}", report.survey.duplicates_dropped);
   }
-  if (report.truncated_values > 0) spdlog::info("values cut: {}", report.truncated_values);
+  if (report.truncated_values > 0) log_info("values cut: {}", report.truncated_values);
   warn_of_skew(report);
 }
 
 void log_times(const BuildReport& report) {
-  spdlog::info(
-      "reading {:.2f} s, surveying {:.2f} s, filters {:.2f} s, {} {:.2f} s, in all {:.2f} s",
-      report.seconds_reading, report.seconds_surveying, report.seconds_filters,
-      is_packed(report.layout) ? "packs" : "hint", report.seconds_hint, report.seconds_total);
+  log_info("reading {:.2f} s, surveying {:.2f} s, filters {:.2f} s, {} {:.2f} s, in all {:.2f} s",
+           report.seconds_reading, report.seconds_surveying, report.seconds_filters,
+           is_packed(report.layout) ? "packs" : "hint", report.seconds_hint, report.seconds_total);
 }
 
 // All shards have as many rows as the fullest needs. The salt is public, so that whoever may add
@@ -137,7 +134,7 @@ void warn_of_uneven_shards(const BuildReport& report) {
   const uint32_t shards = report.layout.shard_count;
   const uint64_t expected = expected_fullest_shard(report.survey.key_count, shards);
   if (report.fullest_shard < kKeysMin || report.fullest_shard < 2 * expected) return;
-  spdlog::warn(
+  log_warning(
       "the fullest of {} shards has {} keys, and would have about {} by chance: keys have been "
       "chosen to make the database larger; --fresh spreads them anew, with another salt",
       shards, report.fullest_shard, expected);
@@ -145,7 +142,7 @@ void warn_of_uneven_shards(const BuildReport& report) {
 
 void warn_of_unclaimed_files(const BuildReport& report, const std::string& output) {
   if (report.unclaimed_files.empty()) return;
-  spdlog::warn(
+  log_warning(
       "{} in {} neither belong to the database nor are known to be a build's, and stay, such as "
       "{}; delete what is not needed",
       counted(report.unclaimed_files.size(), "file"), output, report.unclaimed_files.front());
@@ -172,7 +169,7 @@ BuildOptions options_of(const BuildCommand& command) {
     log_plan(report);
     warn_of_uneven_shards(report);
     if (asked && report.layout_kept) {
-      spdlog::warn(
+      log_warning(
           "--lookups-per-client counts only for a new directory or with --fresh: the layout is "
           "kept");
     }

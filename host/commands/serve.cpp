@@ -1,7 +1,5 @@
 #include "host/commands/serve.h"
 
-#include <spdlog/spdlog.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -19,6 +17,7 @@
 #include "host/server/signals.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
+#include "src/program/log.h"
 
 namespace blindfuse {
 namespace {
@@ -35,13 +34,13 @@ LoadedDatabase load(const ServeOptions& options, const LoadedDatabase* current,
   const Layout& layout = database.manifest.layout;
   const bool packed = layout.mode() == Mode::kPacked;
   const uint64_t beside = packed ? layout.packing_table_bytes() : layout.hint_bytes();
-  spdlog::info("loaded {}: {}, matrix {}, {} {}, in {:.1f} s", directory,
-               counted(layout.key_count, "key"), human_bytes(layout.matrix_bytes()),
-               packed ? "packing tables" : "hint", human_bytes(beside), seconds.count());
+  log_info("loaded {}: {}, matrix {}, {} {}, in {:.1f} s", directory,
+           counted(layout.key_count, "key"), human_bytes(layout.matrix_bytes()),
+           packed ? "packing tables" : "hint", human_bytes(beside), seconds.count());
   if (database.reused_bytes > 0) {
-    spdlog::info("{} of them as they were in the epoch before", human_bytes(database.reused_bytes));
+    log_info("{} of them as they were in the epoch before", human_bytes(database.reused_bytes));
   }
-  spdlog::info("epoch {}", database.epoch);
+  log_info("epoch {}", database.epoch);
   return database;
 }
 

@@ -21,7 +21,7 @@ void log_access(const AccessEvent& event) {
       {"client", event.peer},
   };
   if (!event.key_name.empty()) members["key"] = event.key_name;
-  log_event(spdlog::level::info, "request", members);
+  log_event(LogLevel::kInfo, "request", members);
 }
 
 }  // namespace blindfuse

@@ -1,6 +1,5 @@
 #include "host/server/service.h"
 
-#include <spdlog/spdlog.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include "host/server/routes/query_route.h"
 #include "host/server/service_manager.h"
 #include "src/errors.h"
+#include "src/program/log.h"
 #include "src/program/program.h"
 
 namespace blindfuse {
@@ -32,19 +32,18 @@ void reload(Files* files, const char* what) {
   if (files == nullptr) return;
   try {
     files->reload();
-    spdlog::info("{} read again", what);
+    log_info("{} read again", what);
   } catch (const std::exception& error) {
-    spdlog::error("{} not read again, those before go on: {}", what, error.what());
+    log_error("{} not read again, those before go on: {}", what, error.what());
   }
 }
 
 // For whoever sets the limits of what stands in front of the server.
 void log_sizes(const ServingEpoch& epoch, const ServerOptions& options) {
   const QueryBodyLimits limits = query_limits(epoch, options.queries_per_request_max);
-  spdlog::info("a query has {} bytes, a response {}; bodies up to {} bytes, {} in JSON",
-               limits.query_bytes, epoch.layout().response_bytes(),
-               limits.body_bytes_max(BodyFormat::kBinary),
-               limits.body_bytes_max(BodyFormat::kJson));
+  log_info("a query has {} bytes, a response {}; bodies up to {} bytes, {} in JSON",
+           limits.query_bytes, epoch.layout().response_bytes(),
+           limits.body_bytes_max(BodyFormat::kBinary), limits.body_bytes_max(BodyFormat::kJson));
 }
 
 }  // namespace
@@ -60,8 +59,8 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   });
   ServedEpochs epochs(
       std::make_shared<const ServingEpoch>(std::move(parts.database), options.batches, &metrics));
-  spdlog::info("engine {}, {}", epochs.current()->engine().name(),
-               epochs.current()->engine().hardware());
+  log_info("engine {}, {}", epochs.current()->engine().name(),
+           epochs.current()->engine().hardware());
 
   log_sizes(*epochs.current(), options.server);
 
@@ -84,18 +83,18 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   }
   std::optional<ReadyFile> ready;
   if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());
-  spdlog::info("listening on {}", server.url());
+  log_info("listening on {}", server.url());
   // A browser cannot open a UNIX socket.
   if (server_options.page && server.url().starts_with("http")) {
-    spdlog::info("page: {}/", server.url());
+    log_info("page: {}/", server.url());
   }
-  if (metrics_server) spdlog::info("metrics on {}", metrics_server->url());
+  if (metrics_server) log_info("metrics on {}", metrics_server->url());
   notify_service_manager("READY=1");
 
   for (;;) {
     const Signals::Event event = signals.wait();
     if (event != Signals::Event::kReload) {
-      if (event == Signals::Event::kStop) spdlog::info("told to stop; finishing what has begun");
+      if (event == Signals::Event::kStop) log_info("told to stop; finishing what has begun");
       break;
     }
     notify_service_manager(reloading_state());
@@ -117,7 +116,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
         _exit(kExitFailed);
       });
   if (engine_lost) throw EngineLost("the engine's device failed; the log above says how");
-  spdlog::info("stopped");
+  log_info("stopped");
 }
 
 }  // namespace blindfuse

@@ -41,6 +41,18 @@ class JsonFormatter final : public spdlog::formatter {
   spdlog::pattern_formatter time_{"%Y-%m-%dT%H:%M:%S.%e%z", spdlog::pattern_time_type::local, ""};
 };
 
+spdlog::level::level_enum level_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
 std::string as_text(const nlohmann::ordered_json& value) {
   if (!value.is_string()) return value.dump();
   const std::string& text = value.get_ref<const std::string&>();
@@ -62,18 +74,21 @@ void configure_log(LogFormat format, std::string_view level) {
   spdlog::flush_on(spdlog::level::debug);
 }
 
-void log_event(spdlog::level::level_enum level, std::string_view message,
-               const nlohmann::ordered_json& members) {
-  if (!spdlog::default_logger_raw()->should_log(level)) return;
+void log_message(LogLevel level, std::string_view message) {
+  spdlog::log(level_of(level), "{}", message);
+}
+
+void log_event(LogLevel level, std::string_view message, const nlohmann::ordered_json& members) {
+  if (!spdlog::default_logger_raw()->should_log(level_of(level))) return;
   if (as_json) {
     members_now = &members;
-    spdlog::log(level, "{}", message);
+    log_message(level, message);
     members_now = nullptr;
     return;
   }
   std::string line(message);
   for (const auto& [name, value] : members.items()) line += " " + name + "=" + as_text(value);
-  spdlog::log(level, "{}", line);
+  log_message(level, line);
 }
 
 }  // namespace blindfuse

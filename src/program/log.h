@@ -1,11 +1,15 @@
 // Logs on standard error: a line an event, for people or for programs.
+//
+// spdlog writes them. Its header costs the compiler seconds in every file that includes it, so that
+// only log.cpp and program.cpp do.
 #pragma once
 
-#include <spdlog/common.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace blindfuse {
@@ -15,15 +19,33 @@ enum class LogFormat {
   kJson,  // an object a line: time, level, message, and an event's own members
 };
 
+enum class LogLevel { kInfo, kWarning, kError };
+
 // The names of the levels, from the most to the least: debug, info, warning, error, off.
 std::vector<std::string> log_level_names();
 
 // For everything that is logged from now on. `level` is one of the names.
 void configure_log(LogFormat format, std::string_view level);
 
+void log_message(LogLevel level, std::string_view message);
+
+template <typename... Values>
+void log_info(fmt::format_string<Values...> text, Values&&... values) {
+  log_message(LogLevel::kInfo, fmt::format(text, std::forward<Values>(values)...));
+}
+
+template <typename... Values>
+void log_warning(fmt::format_string<Values...> text, Values&&... values) {
+  log_message(LogLevel::kWarning, fmt::format(text, std::forward<Values>(values)...));
+}
+
+template <typename... Values>
+void log_error(fmt::format_string<Values...> text, Values&&... values) {
+  log_message(LogLevel::kError, fmt::format(text, std::forward<Values>(values)...));
+}
+
 // An event with members: in text they follow the message as name=value. Members are strings and
 // numbers.
-void log_event(spdlog::level::level_enum level, std::string_view message,
-               const nlohmann::ordered_json& members);
+void log_event(LogLevel level, std::string_view message, const nlohmann::ordered_json& members);
 
 }  // namespace blindfuse

@@ -101,4 +101,12 @@ int run_program(CLI::App& app, int argc, char** argv) {
   }
 }
 
+int run_commands(const std::string& name, const std::string& description,
+                 void (*add_commands)(CLI::App& program), int argc, char** argv) {
+  CLI::App program(description, name);
+  program.require_subcommand(1);
+  add_commands(program);
+  return run_program(program, argc, argv);
+}
+
 }  // namespace blindfuse

@@ -26,4 +26,8 @@ std::string program_version();
 // standard error.
 int run_program(CLI::App& app, int argc, char** argv);
 
+// The same for a program that is made of commands, all of which `add_commands` adds.
+int run_commands(const std::string& name, const std::string& description,
+                 void (*add_commands)(CLI::App& program), int argc, char** argv);
+
 }  // namespace blindfuse

@@ -61,7 +61,7 @@ TEST_F(Log, IsAnObjectALine) {
 
 TEST_F(Log, HasMembersOfItsEvents) {
   configure_log(LogFormat::kJson, "info");
-  log_event(spdlog::level::info, "request", {{"status", 200}, {"ms", 1.5}, {"client", "::1"}});
+  log_event(LogLevel::kInfo, "request", {{"status", 200}, {"ms", 1.5}, {"client", "::1"}});
   spdlog::warn("another");
   const auto all = lines();
   ASSERT_EQ(all.size(), 2u);
@@ -83,7 +83,7 @@ TEST_F(Log, StaysOnOneLineWhateverItSays) {
        {std::string("two\nlines\r\n"), std::string("nul\0nul", 7), std::string("\"quoted\\\""),
         std::string("\x1b[31mred\x7f"), std::string("\xff\xfe\x80"), std::string("\xe2\x82"),
         std::string("{} {0} %s"), all_bytes}) {
-    log_event(spdlog::level::info, text, {{"path", text}});
+    log_event(LogLevel::kInfo, text, {{"path", text}});
     const json line = object();
     EXPECT_EQ(line.at("message"), line.at("path"));
     spdlog::info("{}", text);
@@ -97,7 +97,7 @@ TEST_F(Log, StaysOnOneLineWhateverItSays) {
 
 TEST_F(Log, WritesMembersBehindTheMessage) {
   configure_log(LogFormat::kText, "info");
-  log_event(spdlog::level::info, "request",
+  log_event(LogLevel::kInfo, "request",
             {{"method", "GET"}, {"status", 200}, {"ms", 0.25}, {"client", "127.0.0.1"}});
   EXPECT_EQ(lines(), std::vector<std::string>{
                          "info request method=GET status=200 ms=0.25 client=127.0.0.1"});
@@ -118,7 +118,7 @@ TEST_F(Log, QuotesMembersThatAreNotPlain) {
       {"/plain/path-1.2_3:4", "/plain/path-1.2_3:4"},
   };
   for (const auto& [value, written] : values) {
-    log_event(spdlog::level::info, "event", {{"x", value}});
+    log_event(LogLevel::kInfo, "event", {{"x", value}});
     EXPECT_EQ(lines(), std::vector<std::string>{"info event x=" + written});
   }
 }
@@ -127,11 +127,11 @@ TEST_F(Log, LeavesOutWhatIsBelowItsLevel) {
   for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     configure_log(format, "warning");
     spdlog::info("x");
-    log_event(spdlog::level::info, "x", {{"y", 1}});
+    log_event(LogLevel::kInfo, "x", {{"y", 1}});
     EXPECT_TRUE(lines().empty());
     spdlog::warn("x");
     spdlog::error("x");
-    log_event(spdlog::level::err, "x", {{"y", 1}});
+    log_event(LogLevel::kError, "x", {{"y", 1}});
     EXPECT_EQ(lines().size(), 3u);
     configure_log(format, "off");
     spdlog::critical("x");

@@ -1,13 +1,12 @@
 #include "host/server/epochs/batch_scheduler.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "host/server/epochs/host_answer_pipeline.h"
 #include "host/server/epochs/packed_answer_pipeline.h"
 #include "src/errors.h"
+#include "src/program/log.h"
 #include "src/system/threads.h"
 
 namespace blindfuse {
@@ -224,7 +223,7 @@ void BatchScheduler::hand_out(std::span<const uint8_t> responses, size_t count) 
 }
 
 void BatchScheduler::report_failure(const std::exception& error, size_t count) const {
-  spdlog::error("the engine failed in a batch of {}: {}", count, error.what());
+  log_error("the engine failed in a batch of {}: {}", count, error.what());
   if (observer_ != nullptr) observer_->on_failure(error);
 }
 

@@ -1,7 +1,6 @@
 #include "host/server/epochs/epoch_reloader.h"
 
 #include <malloc.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "host/database/directory.h"
 #include "src/errors.h"
+#include "src/program/log.h"
 
 namespace blindfuse {
 namespace {
@@ -96,7 +96,7 @@ void EpochReloader::load() {
   try {
     const ParsedManifest manifest = DatabaseDirectory(options_.directory).read_manifest();
     if (manifest.epoch == current->database().epoch) return;
-    spdlog::info("loading epoch {}", manifest.epoch);
+    log_info("loading epoch {}", manifest.epoch);
     // However often there is a new one, no more than three are in memory.
     epochs_.shorten_grace();
     epochs_.retire(options_.clock());
@@ -105,14 +105,14 @@ void EpochReloader::load() {
     const EpochId id = next->database().epoch;
     epochs_.replace(std::move(next), options_.clock() + options_.grace);
     metrics_.on_epoch_load(true);
-    spdlog::info("serving epoch {}; the one before for {} s more", id, options_.grace.count());
+    log_info("serving epoch {}; the one before for {} s more", id, options_.grace.count());
   } catch (const Stopped&) {
   } catch (const std::exception& error) {
     if (dynamic_cast<const BadInput*>(&error) == nullptr) {
       retry_at_ = options_.clock() + kRetryAfter;
     }
     metrics_.on_epoch_load(false);
-    spdlog::error("the new epoch is refused, and the one before goes on: {}", error.what());
+    log_error("the new epoch is refused, and the one before goes on: {}", error.what());
   }
 }
 
