@@ -122,7 +122,7 @@ python-tools: deps-test in-place
 
 # What was built belongs to where the tree lay: a tree that was moved or copied builds anew, out of the compiler's cache.
 in-place:
-	@for folder in build build-asan build-tsan build-aarch64 build-fuzz; do
+	@for folder in build build-separate build-asan build-tsan build-aarch64 build-fuzz; do
 	  home=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $$folder/CMakeCache.txt 2>/dev/null) || continue
 	  [ -n "$$home" ] && ! [ "$$home" -ef . ] || continue
 	  echo "$$folder was built for $$home: building anew"
@@ -166,7 +166,7 @@ demo: build deps-demo ## serve a dictionary on this machine and privately look u
 	@bench/demo.sh
 
 asan: ## run every test under AddressSanitizer and UndefinedBehaviorSanitizer, in build-asan
-tsan: ## run the tests under ThreadSanitizer, but for slow ones without threads of their own, in build-tsan
+tsan: ## run every test under ThreadSanitizer, in build-tsan
 aarch64: deps-aarch64 ## run the engine's tests for 64-bit Arm, on an emulator
 asan tsan: deps-test
 asan tsan aarch64 fuzz: in-place
@@ -225,4 +225,4 @@ format: deps-format ## lay out every source file as .clang-format says
 	@git ls-files -co --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i
 
 clean: ## remove everything that was built
-	@rm -rf build build-asan build-tsan build-aarch64 build-fuzz
+	@rm -rf build build-separate build-asan build-tsan build-aarch64 build-fuzz

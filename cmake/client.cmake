@@ -7,6 +7,7 @@ add_library(blindfuse_client STATIC ${client_sources})
 target_include_directories(blindfuse_client PUBLIC client/include)
 target_link_libraries(blindfuse_client PUBLIC blindfuse_protocol blindfuse_system PkgConfig::httplib OpenSSL::SSL
                                               Threads::Threads)
+compile_one_by_one(blindfuse_client)
 
 set_target_properties(blindfuse_errors blindfuse_ring blindfuse_protocol blindfuse_system blindfuse_client PROPERTIES
                       POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -43,6 +43,7 @@ find_package(CUDAToolkit REQUIRED)
 file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu cuda/packing/*.cpp cuda/packing/*.cu)
 add_library(blindfuse_cuda STATIC ${cuda_sources})
 target_link_libraries(blindfuse_cuda PUBLIC blindfuse_ring PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
+compile_one_by_one(blindfuse_cuda)
 target_include_directories(blindfuse_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 # constexpr functions of src/ serve on the device, too.
 target_compile_options(blindfuse_cuda PRIVATE

@@ -21,3 +21,4 @@ list(REMOVE_ITEM protocol_sources ${CMAKE_SOURCE_DIR}/src/errors.cpp ${CMAKE_SOU
      ${CMAKE_SOURCE_DIR}/src/ring/ring_transform.cpp)
 add_library(blindfuse_protocol STATIC ${protocol_sources})
 target_link_libraries(blindfuse_protocol PUBLIC blindfuse_ring OpenSSL::Crypto nlohmann_json::nlohmann_json)
+compile_one_by_one(blindfuse_protocol)

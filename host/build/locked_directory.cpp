@@ -203,8 +203,9 @@ bool LockedDirectory::clear() {
     std::vector<FileIdentity> ours = identities;
     if (!kept) {
       // An epoch that cannot be read may need what was there before us, and nothing that we made.
-      std::erase_if(ours, [&](const FileIdentity& identity) {
-        return journal_.is_inherited(name, identity);
+      // (Clang 14, which builds the fuzz targets, lets no function capture `name` itself.)
+      std::erase_if(ours, [&, &file = name](const FileIdentity& identity) {
+        return journal_.is_inherited(file, identity);
       });
     }
     if (ours.size() < identities.size() || !clear_entry(name, &ours)) is_clear = false;

@@ -7,6 +7,7 @@ exec </dev/null
 export JOBS=${1:-$(nproc)} STAGES_GO_ON=1
 . tests/run/stages.sh
 
+build_separate() { cmake --preset separate >/dev/null && cmake --build --preset separate --parallel "$JOBS"; }
 build_and_test() {
   cmake --preset "$1" >/dev/null && cmake --build --preset "$1" --parallel "$JOBS" && run_tests "build-$1"
 }
@@ -16,7 +17,8 @@ export TSAN_OPTIONS="suppressions=$PWD/tests/tsan_suppressions.txt"
 rm -rf build/test-results build-asan/test-results
 stage 'make test' make test JOBS="$JOBS"
 stages_result_folders+=(build/test-results build-asan/test-results)
-stage 'ThreadSanitizer: tests with threads' build_and_test tsan
+stage 'ThreadSanitizer: all tests' build_and_test tsan
+stage 'every file by itself: build' build_separate
 stage '64-bit Arm in QEMU: engine and packing' build_and_test aarch64
 stage "fuzzing: ${FUZZ_SECONDS:=300} s a target" make fuzz JOBS="$JOBS" FUZZ_SECONDS="$FUZZ_SECONDS"
 stage 'Debian package' make package JOBS="$JOBS"
