@@ -233,6 +233,7 @@ class Build {
                    const Sha256Digest& content) {
     NewFile file = locked_.writer().create(folder);
     file.write(bytes);
+    file.sync();
     file.commit(content);
   }
 

@@ -21,6 +21,11 @@ std::span<const uint8_t> text_bytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+void sync_file(const BufferedWriter& writer, const std::filesystem::path& path) {
+  if (fsync(writer.file().get()) == 0) return;
+  throw EngineTrouble("cannot write " + path.string() + ": " + std::strerror(errno));
+}
+
 }  // namespace
 
 NewFile::NewFile(DatabaseWriter& owner, const DatabaseFolder& folder, const OpenFolder& open)
@@ -49,6 +54,11 @@ void NewFile::write(std::span<const uint8_t> bytes) {
 }
 
 void NewFile::write(std::string_view bytes) { write(text_bytes(bytes)); }
+
+void NewFile::sync() {
+  writer_.flush();
+  sync_file(writer_, open_->path() / temporary_);
+}
 
 void NewFile::commit(const Sha256Digest& content) {
   writer_.flush();
@@ -98,10 +108,7 @@ void DatabaseWriter::replace(const std::string& name, std::string_view text) {
   BufferedWriter writer(create_pending(root_, temporary), root_.path());
   writer.write(text_bytes(text));
   writer.flush();
-  if (fsync(writer.file().get()) != 0) {
-    throw EngineTrouble("cannot write " + (root_.path() / name).string() + ": " +
-                        std::strerror(errno));
-  }
+  sync_file(writer, root_.path() / name);
   root_.rename_over(temporary, name);
   journal_.forget_pending(temporary);
   root_.sync();

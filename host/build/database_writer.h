@@ -29,6 +29,10 @@ class NewFile {
   void write(std::span<const uint8_t> bytes);
   void write(std::string_view bytes);
 
+  // Makes what was written durable. A file whose name the next build gives again, if this one is
+  // cut short, must not lose its content to a loss of power: it would be in that build's way.
+  void sync();
+
   // Gives the file its name, unsynced. `content` is the hash of all that was written. A file of
   // that name that is intact stays as it is, and the new one is dropped: replacing a file makes
   // some file systems write the new one out at once, which costs milliseconds each. One that is not

@@ -21,53 +21,80 @@
 namespace blindfuse {
 namespace {
 
-[[noreturn]] void fail(const std::string& path) {
-  throw BadInput("cannot add to " + path + ": " + std::strerror(errno));
+namespace fs = std::filesystem;
+
+constexpr mode_t kOwnerAlone = 0600;
+constexpr uint64_t kFileBytesMax = 16 << 20;
+
+[[noreturn]] void fail(const fs::path& path, int error) {
+  throw BadInput("cannot add to " + path.string() + ": " + std::strerror(error));
 }
 
-// The file under a lock, so that two programs that add to it lose nothing. Another may have put a
-// new file in its place meanwhile, which is then the one.
-FileDescriptor open_locked(const std::string& path) {
-  constexpr mode_t kOwnerAlone = 0600;
-  for (;;) {
-    FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kOwnerAlone));
-    struct stat opened {};
-    struct stat current {};
-    if (!file.is_open() || flock(file.get(), LOCK_EX) != 0 || fstat(file.get(), &opened) != 0) {
-      fail(path);
-    }
-    if (stat(path.c_str(), &current) == 0 && current.st_ino == opened.st_ino) return file;
-  }
-}
-
-// Puts a file in its place that has one line more: whole, also after the machine has lost power,
-// since one bad line would keep out all who have a key.
-void add_line(const std::string& name, const std::string& line) {
-  constexpr uint64_t kFileBytesMax = uint64_t{64} << 20;
-  const FileDescriptor old_file = open_locked(name);
-  // Of a symbolic link, what it leads to.
-  const std::filesystem::path path = std::filesystem::canonical(name);
-  std::string text = read_file(path, kFileBytesMax);
-  // A last line that someone wrote without its end stays a line of its own.
+// Also the last line of `text` ends, where whoever wrote it left that out.
+std::string with_line(std::string text, const std::string& line) {
   if (!text.empty() && text.back() != '\n') text += '\n';
-  text += line + '\n';
-  struct stat status {};
-  std::filesystem::path temporary;
-  BufferedWriter writer(create_temporary_file(path.parent_path(), temporary), path);
-  const int file = writer.file().get();
+  return text + line + '\n';
+}
+
+// In one write: a file takes all of it, except where its disk is full.
+void write_all(const FileDescriptor& file, const fs::path& path, const std::string& text) {
+  const ssize_t written = write(file.get(), text.data(), text.size());
+  if (written < 0) fail(path, errno);
+  if (static_cast<size_t>(written) != text.size()) fail(path, ENOSPC);
+}
+
+// Whether the file could be replaced by one with a line more, of the same owner and permissions. A
+// loss of power leaves one of the two, whole. No file changes where the folder cannot be written,
+// or where the file is not a regular one or is a mount.
+bool replace_with_line(const fs::path& path, const std::string& line) {
+  struct stat old {};
+  const bool exists = stat(path.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode)) return false;
+  const std::string text = with_line(exists ? read_file(path, kFileBytesMax) : "", line);
+  const fs::path temporary = path.parent_path() / temporary_name();
+  const FileDescriptor file(
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerAlone));
+  if (!file.is_open()) return false;
+  bool is_replaced = false;
   try {
-    writer.write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-    writer.flush();
-    const bool is_done = fstat(old_file.get(), &status) == 0 &&
-                         (fchown(file, status.st_uid, status.st_gid) == 0 || errno == EPERM) &&
-                         fchmod(file, status.st_mode & 07777) == 0 && fsync(file) == 0 &&
-                         rename(temporary.c_str(), path.c_str()) == 0;
-    if (!is_done) fail(name);
+    write_all(file, path, text);
+    if (fsync(file.get()) != 0) fail(path, errno);
+    const bool is_like_the_old = !exists || (fchown(file.get(), old.st_uid, old.st_gid) == 0 &&
+                                             fchmod(file.get(), old.st_mode & 07777) == 0);
+    is_replaced = is_like_the_old && rename(temporary.c_str(), path.c_str()) == 0;
   } catch (...) {
     unlink(temporary.c_str());
     throw;
   }
-  sync_folder(path.parent_path());
+  if (is_replaced) {
+    sync_folder(path.parent_path());
+  } else {
+    unlink(temporary.c_str());
+  }
+  return is_replaced;
+}
+
+void append_line(const fs::path& path, const std::string& line) {
+  const FileDescriptor file(
+      open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, kOwnerAlone));
+  if (!file.is_open()) fail(path, errno);
+  std::string last = "\n";
+  const off_t size = lseek(file.get(), 0, SEEK_END);
+  if (size > 0 && pread(file.get(), last.data(), 1, size - 1) != 1) fail(path, errno);
+  write_all(file, path, (last == "\n" ? "" : "\n") + line + "\n");
+  // A pipe has nothing to sync.
+  if (fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) fail(path, errno);
+}
+
+void add_line(const fs::path& named, const std::string& line) {
+  // A symbolic link stays one.
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(fs::absolute(named), error);
+  if (error) path = fs::absolute(named);
+  // Two programs that do this at the same time wait for each other.
+  const FileDescriptor folder(open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.is_open()) flock(folder.get(), LOCK_EX);
+  if (!replace_with_line(path, line)) append_line(path, line);
 }
 
 }  // namespace

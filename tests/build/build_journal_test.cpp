@@ -25,6 +25,10 @@ class Journal : public ::testing::Test {
     std::ofstream(file_, std::ios::app | std::ios::binary) << text;
   }
 
+  void write_zeros(size_t bytes) const {
+    std::ofstream(file_, std::ios::binary) << std::string(bytes, '\0');
+  }
+
   void fill() const {
     BuildJournal journal(root_);
     journal.add_folder("shards");
@@ -136,6 +140,18 @@ TEST_F(Journal, DoesNotWriteIntoAFileWithAnotherName) {
     expect_filled(journal);
     journal.remove();
     EXPECT_EQ(read_whole(folder_ / "letter.txt"), content);
+  }
+}
+
+// What a loss of power can leave.
+TEST_F(Journal, OfZerosIsNone) {
+  for (const size_t bytes : {size_t{1}, size_t{5000}}) {
+    write_zeros(bytes);
+    fill();
+    BuildJournal journal(root_);
+    expect_filled(journal);
+    EXPECT_TRUE(read_whole(file_).starts_with("blindfuse build journal"));
+    journal.remove();
   }
 }
 

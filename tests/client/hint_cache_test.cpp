@@ -155,6 +155,29 @@ TEST_F(HintCacheTest, AnInterruptedDownloadIsResumedByTheNextProcess) {
   }
 }
 
+// After a loss of power a file may have its name and its size, and zeros for its content. The bytes
+// of a complete epoch are not read at every sync.
+TEST_F(HintCacheTest, AHintOfAnInterruptedDownloadThatLostItsContentIsFetchedAgain) {
+  HintCache cache(folder_);
+  for (const bool is_first : {true, false}) {
+    SCOPED_TRACE(is_first);
+    server_.database = server_.database.with_other_noise(2, is_first ? 1 : 2)
+                           .with_other_noise(3, is_first ? 1 : 2);
+    const auto stop = [&](const ClientProgress& progress) {
+      return progress.done < progress.total - 10;
+    };
+    server_.piece_bytes = hint_bytes_;
+    EXPECT_THROW(sync(cache, false, stop), Cancelled);
+    std::ofstream(hint_path(2), std::ios::binary) << std::string(hint_bytes_, '\0');
+    server_.requests.clear();
+    sync(cache);
+    ASSERT_EQ(server_.count("/hint?"), 1u);
+    EXPECT_TRUE(server_.requests.back().path.find("shards=2") != std::string::npos)
+        << server_.requests.back().path;
+    expect_all_hints(cache);
+  }
+}
+
 TEST_F(HintCacheTest, DownloadsThatWereNotCompletedDoNotAddUp) {
   HintCache cache(folder_);
   sync(cache);

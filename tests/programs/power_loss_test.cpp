@@ -10,7 +10,7 @@
 #include <functional>
 #include <random>
 
-#include "host/server/api_keys.h"
+#include "host/server/serving/api_keys.h"
 #include "src/system/open_folder.h"
 #include "tests/build/packed_testing.h"
 #include "tests/programs/crashed_disk.h"
