@@ -1,0 +1,85 @@
+// `blindfuse api-key` replaces the file of keys, and keeps the lines that it has.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "host/server/serving/api_keys.h"
+#include "tests/programs/program_testing.h"
+
+namespace blindfuse::program_testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::StartsWith;
+
+class ApiKeyProgram : public ::testing::Test {
+ protected:
+  // The key that it prints.
+  std::string add(const std::string& name, const fs::path& file) {
+    const ProgramResult result = run(folder_, command(name, file));
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.out.substr(0, result.out.find('\n'));
+  }
+
+  static std::vector<std::string> command(const std::string& name, const fs::path& file) {
+    return {kBlindfuse, "api-key", name, "--file", file};
+  }
+
+  static mode_t mode_of(const fs::path& path) {
+    struct stat status {};
+    EXPECT_EQ(stat(path.c_str(), &status), 0);
+    return status.st_mode & 07777;
+  }
+
+  const TemporaryFolder folder_;
+  const fs::path file_ = folder_ / "keys";
+};
+
+TEST_F(ApiKeyProgram, ANewFileIsItsOwnersAlone) {
+  const std::string key = add("alice", file_);
+  EXPECT_EQ(mode_of(file_), 0600u);
+  EXPECT_EQ(ApiKeys(file_).find("Bearer " + key), "alice");
+}
+
+TEST_F(ApiKeyProgram, KeepsWhatIsThereAndWhoMayReadIt) {
+  const std::string before = "# ours\n" + api_key_line("old", "old-key");  // without its end
+  write_file(file_, before);
+  fs::permissions(file_, fs::perms(0640));
+  const std::string key = add("alice", file_);
+  EXPECT_EQ(mode_of(file_), 0640u);
+  EXPECT_THAT(read_whole(file_), StartsWith(before + "\nalice sha256:"));
+  EXPECT_EQ(ApiKeys(file_).find("Bearer old-key"), "old");
+  EXPECT_EQ(ApiKeys(file_).find("Bearer " + key), "alice");
+}
+
+TEST_F(ApiKeyProgram, ASymbolicLinkStaysOne) {
+  write_file(file_, api_key_line("old", "old-key") + "\n");
+  fs::create_symlink("keys", folder_ / "link");
+  add("alice", folder_ / "link");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(ApiKeys(file_).count(), 2u);
+}
+
+TEST_F(ApiKeyProgram, APipeGetsTheLine) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  const FileDescriptor pipe(open(file_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  add("alice", file_);
+  std::string line(200, '\0');
+  const ssize_t size = read(pipe.get(), line.data(), line.size());
+  ASSERT_GT(size, 0);
+  EXPECT_THAT(line, StartsWith("alice sha256:"));
+}
+
+TEST_F(ApiKeyProgram, ManyAtOnceLoseNothing) {
+  constexpr size_t kPrograms = 8;
+  std::vector<std::unique_ptr<RunningProgram>> programs;
+  for (size_t i = 0; i < kPrograms; ++i) {
+    programs.push_back(
+        std::make_unique<RunningProgram>(folder_, command("k" + std::to_string(i), file_)));
+  }
+  for (const auto& program : programs) EXPECT_EQ(program->wait(), 0) << program->err();
+  EXPECT_EQ(ApiKeys(file_).count(), kPrograms);
+}
+
+}  // namespace
+}  // namespace blindfuse::program_testing
