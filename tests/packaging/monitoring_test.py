@@ -69,7 +69,7 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, required=True, help="root of the source")
     root = parser.parse_args().source
     server = root / "host/server"
-    metrics = (server / "server_metrics.cpp").read_text()
+    metrics = (server / "serving/server_metrics.cpp").read_text()
     names, labels = metrics_of(metrics)
     source = metrics + (server / "routes/router.cpp").read_text()
 
