@@ -57,9 +57,9 @@ void run_serve(ServeOptions& options) {
   options.finish();
   // What is wrong with the command line, and a port in use, is said before minutes of loading.
   http::ListeningSocket socket(http::parse_listen_address(options.listen));
-  std::optional<http::ListeningSocket> metrics_socket;
-  if (!options.metrics_listen.empty()) {
-    metrics_socket.emplace(http::parse_listen_address(options.metrics_listen));
+  std::optional<http::ListeningSocket> admin_socket;
+  if (!options.admin_listen.empty()) {
+    admin_socket.emplace(http::parse_listen_address(options.admin_listen));
   }
   auto tls = load_certificate(options);
   auto api_keys = options.api_keys.empty() ? nullptr : std::make_shared<ApiKeys>(options.api_keys);
@@ -72,7 +72,7 @@ void run_serve(ServeOptions& options) {
   serve_until_stopped(
       {.database = std::move(*database),
        .socket = std::move(socket),
-       .metrics_socket = std::move(metrics_socket),
+       .admin_socket = std::move(admin_socket),
        .tls = std::move(tls),
        .api_keys = std::move(api_keys),
        .loader =

@@ -42,9 +42,13 @@ void ServeOptions::add_to(CLI::App& command) {
                   "HOST:PORT to listen on, [ADDRESS]:PORT for IPv6, or unix:PATH; port 0 is any "
                   "that is free")
       ->capture_default_str();
-  command.add_option("--metrics-listen", metrics_listen,
-                     "HOST:PORT or unix:PATH for /metrics and /health alone; otherwise /metrics is "
-                     "where all else is");
+  command.add_option("--admin-listen", admin_listen,
+                     "HOST:PORT or unix:PATH for metrics, health, the epochs in memory, the log "
+                     "level and draining. Other than on a loopback address or a UNIX socket, it "
+                     "has metrics and health alone");
+  // Kept until the release after 0.2.
+  command.add_option("--metrics-listen", metrics_listen_, "The former name of --admin-listen")
+      ->group("");
   command.add_option("--ready-file", service.ready_file,
                      "File to write the server's URL to once it accepts requests, and to remove "
                      "at exit");
@@ -139,6 +143,13 @@ void ServeOptions::add_log_options(CLI::App& command) {
 
 void ServeOptions::finish() {
   if (directory.empty()) throw Misuse("serve needs the database directory");
+  if (!metrics_listen_.empty()) {
+    if (!admin_listen.empty()) {
+      throw Misuse("--metrics-listen is the former name of --admin-listen; give the latter alone");
+    }
+    log_warning("--metrics-listen is now --admin-listen; the next release has the new name alone");
+    admin_listen = metrics_listen_;
+  }
   for (const std::string& origin : service.server.api.cors_origins) check_origin(origin);
   // The default gives way to a short queue; what was asked for does not.
   uint64_t& queries = service.server.api.queries_per_request_max;

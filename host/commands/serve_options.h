@@ -16,7 +16,7 @@ namespace blindfuse {
 struct ServeOptions {
   std::string directory;
   std::string listen = "127.0.0.1:8080";
-  std::string metrics_listen;
+  std::string admin_listen;  // empty: no admin listener
   std::string engine = "auto";
   unsigned thread_count = 0;
   std::string tls_certificate;
@@ -42,6 +42,7 @@ struct ServeOptions {
   uint64_t grace_seconds_ = 60;
   uint64_t watch_seconds_ = 2;
   bool no_page_ = false;
+  std::string metrics_listen_;  // the former name of admin_listen
   const CLI::Option* per_request_ = nullptr;
 };
 

@@ -21,19 +21,19 @@ class DatabaseServer {
   DatabaseServer(const ServedEpochs& epochs, ServerMetrics& metrics, http::ListeningSocket socket,
                  const ServerOptions& options,
                  std::shared_ptr<const http::TlsCertificate> tls = nullptr)
-      : api_(epochs, metrics, options.api),
+      : api_(epochs, metrics, readiness_, options.api),
         server_(api_, std::move(socket), options.http, std::move(tls)) {}
 
   const std::string& url() const { return server_.url(); }
-  // The service is not ready any more, though it still answers.
-  void set_stopping() { api_.set_stopping(); }
+  Readiness& readiness() { return readiness_; }
   // As http::Server::stop().
   void stop() {
-    set_stopping();
+    readiness_.set_stopping();
     server_.stop();
   }
 
  private:
+  Readiness readiness_;
   Api api_;
   http::Server server_;
 };

@@ -7,10 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "host/server/serving/serving_epoch.h"
+#include "host/server/admin/admin_server.h"
 #include "host/server/ready_file.h"
 #include "host/server/routes/query_route.h"
 #include "host/server/service_manager.h"
+#include "host/server/serving/serving_epoch.h"
 #include "src/errors.h"
 #include "src/program/log.h"
 #include "src/program/program.h"
@@ -64,17 +65,13 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
 
   log_sizes(*epochs.current(), options.server.api);
 
-  std::optional<DatabaseServer> metrics_server;
   ServerOptions server_options = options.server;
   server_options.api.api_keys = parts.api_keys;
-  if (parts.metrics_socket) {
-    ServerOptions metrics_options = options.server;
-    metrics_options.http.threads = 1;
-    metrics_options.api.routes = RouteSet::kMetricsAndHealth;
-    metrics_server.emplace(epochs, metrics, std::move(*parts.metrics_socket), metrics_options);
-    server_options.api.routes = RouteSet::kAllButMetrics;
-  }
   DatabaseServer server(epochs, metrics, std::move(parts.socket), server_options, parts.tls);
+  std::optional<AdminServer> admin;
+  if (parts.admin_socket) {
+    admin.emplace(epochs, metrics, server.readiness(), std::move(*parts.admin_socket));
+  }
   std::optional<EpochReloader> reloader;
   if (parts.loader) {
     reloader.emplace(epochs, metrics, options.batches, std::move(parts.loader), options.reload);
@@ -86,7 +83,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   if (server_options.api.page && server.url().starts_with("http")) {
     log_info("page: {}/", server.url());
   }
-  if (metrics_server) log_info("metrics on {}", metrics_server->url());
+  if (admin) log_info("admin listener on {}", admin->url());
   notify_service_manager("READY=1");
 
   for (;;) {
@@ -101,12 +98,12 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     if (reloader) reloader->request();
     notify_service_manager("READY=1");
   }
-  if (metrics_server) metrics_server->set_stopping();
+  server.readiness().set_stopping();
   notify_service_manager("STOPPING=1");
   signals.run_until_next(
       [&] {
         server.stop();
-        if (metrics_server) metrics_server->stop();
+        if (admin) admin->stop();
         reloader.reset();
       },
       [&](int) {

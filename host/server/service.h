@@ -24,10 +24,10 @@ struct ServiceOptions {
 struct ServiceParts {
   LoadedDatabase database;
   http::ListeningSocket socket;
-  std::optional<http::ListeningSocket> metrics_socket;  // without one, metrics are among the other routes
-  std::shared_ptr<http::TlsCertificate> tls;            // may be none
-  std::shared_ptr<ApiKeys> api_keys;              // may be none
-  EpochReloader::Loader loader;                   // none: one epoch for ever
+  std::optional<http::ListeningSocket> admin_socket;  // without one, there is no admin listener
+  std::shared_ptr<http::TlsCertificate> tls;          // may be none
+  std::shared_ptr<ApiKeys> api_keys;                  // may be none
+  EpochReloader::Loader loader;                       // none: one epoch for ever
 };
 
 // Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate

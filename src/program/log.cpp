@@ -69,9 +69,18 @@ std::vector<std::string> log_level_names() { return {"debug", "info", "warning",
 void configure_log(LogFormat format, std::string_view level) {
   as_json = format == LogFormat::kJson;
   if (as_json) spdlog::set_formatter(std::make_unique<JsonFormatter>());
-  spdlog::set_level(spdlog::level::from_str(std::string(level)));
+  set_log_level(level);
   // For whoever reads the log through a pipe.
   spdlog::flush_on(spdlog::level::debug);
+}
+
+std::string log_level() {
+  const auto name = spdlog::level::to_string_view(spdlog::get_level());
+  return std::string(name.data(), name.size());
+}
+
+void set_log_level(std::string_view level) {
+  spdlog::set_level(spdlog::level::from_str(std::string(level)));
 }
 
 void log_message(LogLevel level, std::string_view message) {

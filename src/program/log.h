@@ -27,6 +27,10 @@ std::vector<std::string> log_level_names();
 // For everything that is logged from now on. `level` is one of the names.
 void configure_log(LogFormat format, std::string_view level);
 
+// The least that is logged, and how to change it while the program runs. Any thread.
+std::string log_level();
+void set_log_level(std::string_view level);
+
 void log_message(LogLevel level, std::string_view message);
 
 template <typename... Values>

@@ -47,8 +47,10 @@ struct World {
 
   ServedEpochs epochs;
   ServerMetrics metrics;
+  Readiness readiness;
   Api api{epochs,
           metrics,
+          readiness,
           {.queries_per_request_max = kQueriesMax, .cors_origins = {"https://page.example"}}};
   boost::asio::io_context io{1};
   // Without work of its own, the loop would stop between inputs.

@@ -66,7 +66,7 @@ grep -q /var/lib/blindfuse/database refused.log || fail "no database, and it say
 
 printf 'tea\thot leaf juice\ncocoa\thot chocolate\n' >drinks.tsv
 as_service blindfuse build drinks.tsv --output /var/lib/blindfuse/database 2>/dev/null
-sed -i 's/^\(listen\|metrics-listen\) = .*/\1 = "127.0.0.1:0"/' "$config"
+sed -i 's/^\(listen\|admin-listen\) = .*/\1 = "127.0.0.1:0"/' "$config"
 echo 'ready-file = "/run/blindfuse/url"' >>"$config"
 install -d -m 0750 -o blindfuse -g blindfuse /run/blindfuse
 # With ProtectSystem=strict nothing but /run and /tmp can be written to.

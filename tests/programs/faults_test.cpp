@@ -54,8 +54,8 @@ class Faults : public ::testing::Test {
     EXPECT_EQ(client.get("key 499"), value(499, n));
     EXPECT_EQ(client.get("no key"), std::nullopt);
   }
-  static double failures(const std::string& url) {
-    const std::string text = LoopbackClient(url).ask(get_request("/metrics")).body;
+  static double failures(const RunningServer& server) {
+    const std::string text = LoopbackClient(server.admin_url()).ask(get_request("/metrics")).body;
     const std::string name = "blindfuse_epoch_loads_total{result=\"failure\"} ";
     return std::stod(text.substr(text.find(name) + name.size()));
   }
@@ -186,7 +186,7 @@ TEST_F(Faults, DamagedFilesAreRefusedWhileTheServerGoesOn) {
     trouble();
     server.program().send(SIGHUP);
     ++expected;
-    wait_for([&] { return failures(server.url()) == expected; });
+    wait_for([&] { return failures(server) == expected; });
     expect_version(server.url(), 1);
   }
   std::filesystem::remove_all(database_);
@@ -231,7 +231,7 @@ TEST_F(Faults, DamagedPacksAreRefusedWhileTheServerGoesOn) {
     write_file(file, bad);
     server.program().send(SIGHUP);
     ++expected;
-    wait_for([&] { return failures(server.url()) == expected; });
+    wait_for([&] { return failures(server) == expected; });
     expect_version(server.url(), 1);
     write_file(file, good);
   }

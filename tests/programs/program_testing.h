@@ -101,7 +101,8 @@ class RunningServer {
                 const std::string& listen = "127.0.0.1:0",
                 const std::vector<std::string>& more = {})
       : ready_file_(folder.path() / ("ready" + std::to_string(number_++))),
-        program_(folder, command(database, listen, ready_file_, more)) {
+        admin_socket_(folder.path() / ("admin" + std::to_string(number_++))),
+        program_(folder, command(database, listen, ready_file_, admin_socket_, more)) {
     // A server that does not come up within a minute, even under a sanitizer on a busy machine,
     // never will.
     for (int i = 0; i < 6000 && !std::filesystem::exists(ready_file_); ++i) {
@@ -112,6 +113,8 @@ class RunningServer {
   }
 
   const std::string& url() const { return url_; }
+  // Of its admin listener.
+  std::string admin_url() const { return "unix:" + admin_socket_.string(); }
   RunningProgram& program() { return program_; }
 
   // Asks it to finish, and returns its exit status.
@@ -124,15 +127,24 @@ class RunningServer {
   static std::vector<std::string> command(const std::filesystem::path& database,
                                           const std::string& listen,
                                           const std::filesystem::path& ready_file,
+                                          const std::filesystem::path& admin_socket,
                                           const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {kBlindfuse, "serve",        database,  "--listen",
-                                          listen,     "--ready-file", ready_file};
+    std::vector<std::string> arguments = {kBlindfuse,
+                                          "serve",
+                                          database,
+                                          "--listen",
+                                          listen,
+                                          "--admin-listen",
+                                          "unix:" + admin_socket.string(),
+                                          "--ready-file",
+                                          ready_file};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
 
   static inline int number_ = 0;
   std::filesystem::path ready_file_;
+  std::filesystem::path admin_socket_;
   RunningProgram program_;
   std::string url_;
 };

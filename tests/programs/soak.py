@@ -3,16 +3,17 @@
 memory nor descriptors may grow. Prints a line for each epoch; exits with 1 when something is wrong."""
 
 import argparse
+import http.client
 import json
 import pathlib
 import random
 import re
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
 STABLE_KEYS = 20_000  # whose values never change, and which are asked for
 CHANGING_KEYS = 20_000
@@ -43,10 +44,22 @@ def least(samples, name):
     return min(sample[name] for sample in samples)
 
 
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over a UNIX socket."""
+    def __init__(self, path):
+        super().__init__("localhost")
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(self.path))
+
+
 class Soak:
     def __init__(self, arguments, folder):
         self.arguments = arguments
         self.folder = folder
+        self.admin = folder / "admin"
         self.version = 0
 
     def build(self):
@@ -57,8 +70,10 @@ class Soak:
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def metrics(self):
-        with urllib.request.urlopen(self.url + "/metrics") as answer:
-            text = answer.read().decode()
+        connection = UnixConnection(self.admin)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
         return {name: float(value) for name, value in re.findall(r"^([^#\s]\S*) (\S+)$", text, re.MULTILINE)}
 
     def load(self, *options):
@@ -74,6 +89,7 @@ class Soak:
             "".join((self.folder / "map.tsv").read_text().splitlines(keepends=True)[:STABLE_KEYS]))
         server = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", self.arguments.bin / "blindfuse", "serve",
                                    self.folder / "db", "--listen", "127.0.0.1:0", "--ready-file", self.folder / "url",
+                                   "--admin-listen", f"unix:{self.admin}",
                                    "--grace-seconds", str(GRACE_SECONDS), "--watch-seconds", "1", "--log-level",
                                    "warning"])
         try:

@@ -125,8 +125,8 @@ class Reloader : public ::testing::Test {
   int hint_status(const EpochId& epoch) const {
     return ask(get_request("/v1/epochs/" + epoch + "/hint")).status;
   }
-  double loads(const std::string& result) const {
-    const std::string text = ask(get_request("/metrics")).body;
+  double loads(const std::string& result) {
+    const std::string text = metrics_.text(state_of(*epochs_));
     const std::string name = "blindfuse_epoch_loads_total{result=\"" + result + "\"} ";
     const size_t at = text.find(name);
     return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size()));

@@ -90,7 +90,7 @@ TEST_F(OpenApi, NamesTheRoutesOfTheServer) {
   EXPECT_THAT(paths,
               UnorderedElementsAre("/v1/database", "/v1/epochs/{epoch}/shards",
                                    "/v1/epochs/{epoch}/hint", "/v1/epochs/{epoch}/queries",
-                                   "/health/live", "/health/ready", "/metrics", "/openapi.json"));
+                                   "/health/live", "/health/ready", "/openapi.json"));
   for (const auto& [path, operations] : all.at("paths").items()) {
     std::string allowed;
     for (const auto& [method, operation] : operations.items()) {
@@ -212,21 +212,6 @@ TEST_F(OpenApi, FollowsTheEpoch) {
                    ServedEpochs::Clock::now());
   EXPECT_EQ(document().at("components").at("parameters").at("epoch").at("example"),
             std::string(64, 'e'));
-}
-
-TEST_F(OpenApi, LeavesOutMetricsThatHaveAPortOfTheirOwn) {
-  ServerOptions options = default_options();
-  options.api.routes = RouteSet::kAllButMetrics;
-  start(options);
-  EXPECT_FALSE(document().at("paths").contains("/metrics"));
-  EXPECT_EQ(ask(get_request("/metrics")).status, 404);
-  options.api.routes = RouteSet::kMetricsAndHealth;
-  start(options);
-  EXPECT_EQ(ask(get_request("/metrics")).status, 200);
-  EXPECT_EQ(ask(get_request("/health/ready")).status, 200);
-  for (const char* path : {"/openapi.json", "/v1/database"}) {
-    EXPECT_EQ(ask(get_request(path)).status, 404) << path;
-  }
 }
 
 TEST_F(OpenApi, SaysWhereAKeyIsNeeded) {

@@ -164,10 +164,6 @@ TEST_F(PageRoute, IsNotThereWhenItIsNotWanted) {
     EXPECT_EQ(response.problem(), "unknown-route");
     EXPECT_THAT(response.detail(), Page::built_in() ? HasSubstr("--no-page") : HasSubstr("make web"));
   }
-  ServerOptions options = page_options();
-  options.api.routes = RouteSet::kMetricsAndHealth;
-  start(options);
-  EXPECT_EQ(ask(get_request("/")).status, 404) << "monitoring has no page";
 }
 
 TEST_F(PageRoute, NeedsNoKey) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "host/server/database_server.h"
+#include "host/server/serving/server_state.h"
 #include "src/base64.h"
 #include "tests/server/loopback_client.h"
 #include "tests/server/tiny_database.h"
@@ -37,9 +38,10 @@ class RunningServer : public ::testing::Test {
                                            std::move(tls));
   }
 
+  std::string metrics_text() { return metrics_->text(state_of(*epochs_)); }
   // The value of a metric, by its name with its labels; -1 when there is none.
   double metric(const std::string& name) {
-    std::istringstream lines(ask(get_request("/metrics")).body);
+    std::istringstream lines(metrics_text());
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with(name + " ")) return std::stod(line.substr(name.size() + 1));
     }

@@ -59,13 +59,7 @@ Series parse(const std::string& text) {
 
 class Metrics : public RunningServer {
  protected:
-  Series series() {
-    const HttpResponse response = ask(get_request("/metrics"));
-    EXPECT_EQ(response.status, 200);
-    EXPECT_EQ(response.header("content-type"), kMetricsContentType);
-    EXPECT_EQ(response.header("cache-control"), "no-store");
-    return parse(response.body);
-  }
+  Series series() { return parse(metrics_text()); }
   std::string query(uint64_t seed) const { return pack(random_query(seed), kQueryBits); }
 };
 
@@ -81,7 +75,7 @@ TEST_F(Metrics, AreThereFromTheBeginning) {
   for (const char* result : {"success", "failure"}) {
     EXPECT_EQ(now.at("blindfuse_epoch_loads_total{result=\"" + std::string(result) + "\"}"), 0);
   }
-  EXPECT_EQ(now.at("blindfuse_http_connections"), 1) << "the one that asks";
+  EXPECT_EQ(now.at("blindfuse_http_connections"), 0);
   EXPECT_EQ(now.at("blindfuse_queue_length"), 0);
   EXPECT_EQ(now.at("blindfuse_epochs"), 1);
   EXPECT_EQ(now.at("blindfuse_keys"), 200);
@@ -112,7 +106,13 @@ TEST_F(Metrics, CountRequestsAndTheirBytes) {
   send(get_request("/nowhere"), 404);
   send(binary_request(query(1) + query(2)), 200);
   send(get_request(epoch_path("/shards")), 200);
-  const Series now = parse(client.ask(get_request("/metrics")).body);
+  // What was sent: bodies, and headers of a size that is not known here. The client may have the
+  // last of it before the server has counted it.
+  sent = 2 * database_.manifest_text.size() + 2 * kResponseBytes + database_.table_bytes.size();
+  while (metric("blindfuse_http_sent_bytes_total") <= static_cast<double>(sent)) {
+    std::this_thread::yield();
+  }
+  const Series now = series();
   const auto requests = [&](const std::string& route, int status) {
     const std::string name = "blindfuse_http_requests_total{route=\"" + route + "\",status=\"" +
                              std::to_string(status) + "\"}";
@@ -122,12 +122,8 @@ TEST_F(Metrics, CountRequestsAndTheirBytes) {
   EXPECT_EQ(requests("none", 404), 1);
   EXPECT_EQ(requests("queries", 200), 1);
   EXPECT_EQ(requests("shards", 200), 1);
-  EXPECT_EQ(requests("metrics", 200), 0) << "not before it is answered";
   EXPECT_EQ(now.at("blindfuse_http_request_seconds_count{route=\"database\"}"), 2);
   EXPECT_EQ(now.at("blindfuse_http_received_bytes_total"), static_cast<double>(received));
-  // What was sent: bodies, and headers of a size that is not known here.
-  sent = 2 * database_.manifest_text.size() + 2 * kResponseBytes + database_.table_bytes.size();
-  EXPECT_GT(now.at("blindfuse_http_sent_bytes_total"), static_cast<double>(sent));
   EXPECT_LT(now.at("blindfuse_http_sent_bytes_total"), static_cast<double>(sent + 5 * 600));
   EXPECT_EQ(now.at("blindfuse_queries_total{outcome=\"answered\"}"), 2);
   EXPECT_EQ(now.at("blindfuse_queue_wait_seconds_count"), 2);
@@ -211,7 +207,6 @@ TEST_F(Metrics, HaveNoWordsOfClients) {
   };
   misbehave(0);
   misbehave(1);  // whose last request is a good one
-  ask(get_request("/metrics"));
   const Series few = series();
   for (int i = 2; i < 30; ++i) misbehave(i);
   const Series many = series();

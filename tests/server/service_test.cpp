@@ -43,7 +43,7 @@ TEST(Service, EndsWhenItsEngineIsLost) {
     options.ready_file = ready;
     serve_until_stopped({.database = std::move(database),
                          .socket = http::ListeningSocket({}),
-                         .metrics_socket = {},
+                         .admin_socket = {},
                          .tls = {},
                          .api_keys = {},
                          .loader = {}},

@@ -94,6 +94,7 @@ Connection::Awaitable<bool> Connection::serve_request() {
   }
   Response response = error ? exchange->refuse(*error, body_bytes) : exchange->respond();
   const bool last = head->wants_close || head->chunked || unread_ || context_.stopping ||
+                    response.closes_connection ||
                     request_count_ >= context_.options.requests_per_connection_max;
   const bool sent = co_await send(&*head, std::move(response), last);
   co_return sent && !last;

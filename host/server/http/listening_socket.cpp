@@ -133,6 +133,19 @@ ListeningSocket::ListeningSocket(const ListenAddress& address) : address_(addres
   address_.port = port_of(socket_.get());
 }
 
+bool ListeningSocket::is_local() const {
+  if (address_.is_unix()) return true;
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&name), &size);
+  if (name.ss_family == AF_INET6) {
+    const in6_addr& address6 = reinterpret_cast<const sockaddr_in6&>(name).sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(&address6);
+  }
+  const in_addr address4 = reinterpret_cast<const sockaddr_in&>(name).sin_addr;
+  return ntohl(address4.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 ListeningSocket::~ListeningSocket() { close(); }
 
 void ListeningSocket::close() {

@@ -25,6 +25,8 @@ class ListeningSocket {
 
   // The address as given, with the port that it got.
   const ListenAddress& address() const { return address_; }
+  // Whether programs on this machine alone can connect: a UNIX socket or a loopback address.
+  bool is_local() const;
   int fd() const { return socket_.get(); }
 
   struct Client {

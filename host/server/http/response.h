@@ -21,6 +21,8 @@ struct Response {
   std::vector<std::span<const uint8_t>> parts = {};
   std::shared_ptr<const void> owner = {};  // keeps the parts in memory until they are sent
 
+  bool closes_connection = false;  // after it, though the client may want to ask more
+
   uint64_t body_bytes() const;
   // Replaces the header of this name if there is one.
   void set_header(std::string_view name, std::string value);

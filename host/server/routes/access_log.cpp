@@ -8,10 +8,7 @@
 namespace blindfuse {
 
 void log_access(const AccessEvent& event) {
-  if (event.route == Route::kLive || event.route == Route::kReady ||
-      event.route == Route::kMetrics) {
-    return;
-  }
+  if (event.route == Route::kLive || event.route == Route::kReady) return;
   nlohmann::ordered_json members = {
       {"method", event.method},
       {"route", event.route ? name_of(*event.route) : "none"},

@@ -21,7 +21,7 @@ struct AccessEvent {
   std::string key_name;  // of its API key, when one is needed
 };
 
-// Health checks and metrics are left out: they come every few seconds and say nothing.
+// Health checks are left out: they come every few seconds and say nothing.
 void log_access(const AccessEvent& event);
 
 }  // namespace blindfuse

@@ -6,10 +6,10 @@
 #include "host/server/http/resource.h"
 #include "host/server/routes/access_log.h"
 #include "host/server/routes/database_routes.h"
+#include "host/server/routes/health.h"
 #include "host/server/routes/openapi.h"
 #include "host/server/routes/page_route.h"
 #include "host/server/routes/query_exchange.h"
-#include "host/server/serving/server_state.h"
 #include "src/errors.h"
 
 namespace blindfuse {
@@ -53,14 +53,6 @@ http::Response preflight_response() {
   return response;
 }
 
-http::Response text_response(std::string text, std::string content_type,
-                             std::string cache_control) {
-  http::Response response{.text = std::move(text)};
-  response.set_header("Content-Type", std::move(content_type));
-  response.set_header("Cache-Control", std::move(cache_control));
-  return response;
-}
-
 // Throws Refusal. The name of the API key, where one is needed.
 std::string check_authorization(const http::RequestHead& head, Route route,
                                 const ApiOptions& options) {
@@ -100,8 +92,9 @@ class Api::PlainExchange final : public ApiExchange {
   std::optional<RouteMatch> match_;
 };
 
-Api::Api(const ServedEpochs& epochs, ServerMetrics& metrics, ApiOptions options)
-    : context_{epochs, metrics, checked(options, epochs)} {}
+Api::Api(const ServedEpochs& epochs, ServerMetrics& metrics, const Readiness& readiness,
+         ApiOptions options)
+    : context_{epochs, metrics, readiness, checked(options, epochs)} {}
 
 // Everything that a head decides.
 std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::string& peer) {
@@ -109,7 +102,7 @@ std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::st
   auto exchange = std::make_unique<PlainExchange>(*this, head, peer);
   if (is_preflight(head, options)) return exchange;
   try {
-    RouteMatch match = match_route(head.method, head.path, options.routes);
+    RouteMatch match = match_route(head.method, head.path);
     exchange->set_route(match.route);
     if (head.method != "POST" && head.has_body()) {
       throw Refusal(ProblemKind::kMalformedRequest, "a " + head.method + " request has no body");
@@ -153,14 +146,9 @@ uint64_t Api::all_bodies_bytes_max() const {
   return kBodies * longest;
 }
 
-// A port for metrics alone says nothing of its own clients.
-void Api::on_connection_opened() {
-  if (context_.options.routes != RouteSet::kMetricsAndHealth) ++context_.metrics.open_connections();
-}
+void Api::on_connection_opened() { ++context_.metrics.open_connections(); }
 
-void Api::on_connection_closed() {
-  if (context_.options.routes != RouteSet::kMetricsAndHealth) --context_.metrics.open_connections();
-}
+void Api::on_connection_closed() { --context_.metrics.open_connections(); }
 
 // Throws Refusal and http::Error.
 http::Response Api::answer(const http::RequestHead& request, const RouteMatch& match) {
@@ -175,13 +163,9 @@ http::Response Api::answer(const http::RequestHead& request, const RouteMatch& m
       return http::respond_with(
           request, hint_resource(find_epoch(context_.epochs, match.epoch), request, private_only));
     case Route::kReady:
-      if (context_.stopping) throw Refusal(ProblemKind::kStopping, "this server is stopping");
-      [[fallthrough]];
+      return ready_response(context_.readiness);
     case Route::kLive:
-      return text_response("{\"status\":\"ok\"}\n", "application/json", "no-store");
-    case Route::kMetrics:
-      return text_response(context_.metrics.text(state_of(context_.epochs)),
-                           std::string(kMetricsContentType), "no-store");
+      return live_response();
     case Route::kOpenApi:
       return answer_openapi();
     case Route::kPage:
@@ -199,7 +183,10 @@ http::Response Api::answer_openapi() {
     openapi_text_ = openapi_document(*epoch, context_.options);
     openapi_epoch_ = epoch->database().epoch;
   }
-  return text_response(openapi_text_, "application/json", "no-cache");
+  http::Response response{.text = openapi_text_};
+  response.set_header("Content-Type", "application/json");
+  response.set_header("Cache-Control", "no-cache");
+  return response;
 }
 
 }  // namespace blindfuse

@@ -13,10 +13,8 @@ namespace blindfuse {
 class Api final : public http::Handler {
  public:
   // What is given by reference outlives this. Throws Misuse when an option is out of range.
-  Api(const ServedEpochs& epochs, ServerMetrics& metrics, ApiOptions options);
-
-  // From now on /health/ready says that the service is not.
-  void set_stopping() { context_.stopping = true; }
+  Api(const ServedEpochs& epochs, ServerMetrics& metrics, const Readiness& readiness,
+      ApiOptions options);
 
   std::unique_ptr<http::Exchange> begin(http::RequestHead head, const std::string& peer) override;
   http::Response refuse(const http::Error& error, const std::string& peer) override;

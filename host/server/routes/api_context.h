@@ -1,9 +1,8 @@
 // What all requests to the service share.
 #pragma once
 
-#include <atomic>
-
 #include "host/server/routes/api_options.h"
+#include "host/server/serving/readiness.h"
 #include "host/server/serving/server_metrics.h"
 #include "host/server/serving/serving_epoch.h"
 
@@ -12,8 +11,8 @@ namespace blindfuse {
 struct ApiContext {
   const ServedEpochs& epochs;
   ServerMetrics& metrics;
+  const Readiness& readiness;
   const ApiOptions options;
-  std::atomic<bool> stopping = false;
 };
 
 }  // namespace blindfuse

@@ -1,6 +1,5 @@
 #include "host/server/routes/api_exchange.h"
 
-
 #include <algorithm>
 #include <utility>
 
@@ -40,6 +39,8 @@ http::Response ApiExchange::refuse(const http::Error& error, uint64_t body_bytes
 
 http::Response ApiExchange::finish(http::Response response) {
   if (!context_.options.cors_origins.empty()) allow_origin(response);
+  // So that clients that ask again and again find another server.
+  response.closes_connection = context_.readiness.is_draining();
   record(response.status);
   return response;
 }

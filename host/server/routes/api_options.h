@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "host/server/routes/page.h"
-#include "host/server/routes/router.h"
 #include "host/server/serving/api_keys.h"
 
 namespace blindfuse {
@@ -18,7 +17,6 @@ struct ApiOptions {
   std::chrono::milliseconds answer_timeout{30'000};  // from the end of a body until the engine begins
   // What all bodies that are arriving may hold; 0: 64 of the longest there can be.
   uint64_t body_bytes_max = 0;
-  RouteSet routes = RouteSet::kAll;
   std::shared_ptr<const ApiKeys> api_keys = {};  // none: anyone may ask
   std::vector<std::string> cors_origins = {};    // whose pages may ask; "*": all
   std::shared_ptr<const Page> page = {};         // none: browsers get no page

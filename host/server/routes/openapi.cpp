@@ -53,7 +53,6 @@ std::string openapi_document(const ServingEpoch& epoch, const ApiOptions& option
                           std::to_string(layout.query_bytes()) + " bytes each.";
   ordered_json& paths = document["paths"];
   keep_parameter_of_mode(paths, layout.mode());
-  if (options.routes == RouteSet::kAllButMetrics) paths.erase("/metrics");
   if (!options.page) paths.erase("/");
   if (options.api_keys) {
     // Without one there is no way in.

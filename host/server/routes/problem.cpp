@@ -20,6 +20,7 @@ constexpr KindText kKinds[] = {
     {ProblemKind::kMalformedQueries, 400, "malformed-queries", "Malformed queries"},
     {ProblemKind::kMalformedShards, 400, "malformed-shards", "Malformed shard selection"},
     {ProblemKind::kUnauthorized, 401, "unauthorized", "Unauthorized"},
+    {ProblemKind::kForbidden, 403, "forbidden", "Forbidden"},
     {ProblemKind::kUnknownRoute, 404, "unknown-route", "Unknown route"},
     {ProblemKind::kUnknownEpoch, 404, "unknown-epoch", "Unknown epoch"},
     {ProblemKind::kMethodNotAllowed, 405, "method-not-allowed", "Method not allowed"},

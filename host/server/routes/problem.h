@@ -23,6 +23,7 @@ enum class ProblemKind {
   kMalformedQueries,
   kMalformedShards,
   kUnauthorized,
+  kForbidden,
   kUnknownRoute,
   kUnknownEpoch,
   kMethodNotAllowed,

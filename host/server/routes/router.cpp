@@ -22,24 +22,11 @@ constexpr RoutePath kPaths[] = {
     {Route::kQueries, "queries", "/v1/epochs/", "/queries"},
     {Route::kLive, "live", "/health/live", ""},
     {Route::kReady, "ready", "/health/ready", ""},
-    {Route::kMetrics, "metrics", "/metrics", ""},
     {Route::kOpenApi, "openapi", "/openapi.json", ""},
     {Route::kPage, "page", "/", ""},
     {Route::kPage, "page", "/page/", kAnything},
     {Route::kPage, "page", "/client/", kAnything},
 };
-
-bool has(RouteSet routes, Route route) {
-  switch (routes) {
-    case RouteSet::kAll:
-      return true;
-    case RouteSet::kAllButMetrics:
-      return route != Route::kMetrics;
-    case RouteSet::kMetricsAndHealth:
-      return route == Route::kMetrics || route == Route::kLive || route == Route::kReady;
-  }
-  return false;
-}
 
 bool matches(const RoutePath& at, std::string_view path, std::string_view& epoch) {
   if (at.suffix.empty()) return path == at.prefix;
@@ -70,10 +57,10 @@ std::string_view name_of(Route route) {
 
 std::string_view methods_of(Route route) { return route == Route::kQueries ? "POST" : "GET, HEAD"; }
 
-RouteMatch match_route(std::string_view method, std::string_view path, RouteSet routes) {
+RouteMatch match_route(std::string_view method, std::string_view path) {
   for (const RoutePath& at : kPaths) {
     std::string_view epoch;
-    if (!has(routes, at.route) || !matches(at, path, epoch)) continue;
+    if (!matches(at, path, epoch)) continue;
     check_method(at.route, method);
     return {at.route, std::string(epoch)};
   }

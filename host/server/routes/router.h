@@ -7,17 +7,10 @@
 
 namespace blindfuse {
 
-enum class Route { kDatabase, kShards, kHint, kQueries, kLive, kReady, kMetrics, kOpenApi, kPage };
+enum class Route { kDatabase, kShards, kHint, kQueries, kLive, kReady, kOpenApi, kPage };
 
 // As metrics and logs name it.
 std::string_view name_of(Route route);
-
-// Which routes a server has.
-enum class RouteSet {
-  kAll,
-  kAllButMetrics,
-  kMetricsAndHealth,
-};
 
 struct RouteMatch {
   Route route = Route::kDatabase;
@@ -26,7 +19,7 @@ struct RouteMatch {
 
 // Throws Refusal: 404 for a path that there is not, 405 with Allow for a method that its path does
 // not have.
-RouteMatch match_route(std::string_view method, std::string_view path, RouteSet routes);
+RouteMatch match_route(std::string_view method, std::string_view path);
 
 // The methods of a route, as in the header Allow.
 std::string_view methods_of(Route route);

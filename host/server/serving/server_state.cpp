@@ -4,7 +4,8 @@ namespace blindfuse {
 
 ServerState state_of(const ServedEpochs& epochs) {
   ServerState state;
-  for (const auto& epoch : epochs.all()) {
+  for (const EpochInMemory& held : epochs.in_memory()) {
+    const auto& epoch = held.epoch;
     ++state.epochs;
     state.queue_length += epoch->scheduler().waiting_count();
     state.matrix_bytes += epoch->layout().matrix_bytes();

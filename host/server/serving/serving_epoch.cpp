@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 namespace blindfuse {
 
@@ -14,6 +15,18 @@ std::vector<std::shared_ptr<const ServingEpoch>> ServedEpochs::all() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<const ServingEpoch>> epochs = {current_};
   for (const Graced& graced : graced_) epochs.push_back(graced.epoch);
+  return epochs;
+}
+
+std::vector<EpochInMemory> ServedEpochs::in_memory() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<EpochInMemory> epochs = {{current_, EpochState::kCurrent}};
+  for (const Graced& graced : std::views::reverse(graced_)) {
+    epochs.push_back({graced.epoch, EpochState::kGrace, graced.ends});
+  }
+  for (const auto& epoch : std::views::reverse(leaving_)) {
+    epochs.push_back({epoch, EpochState::kLeaving});
+  }
   return epochs;
 }
 

@@ -37,6 +37,18 @@ class ServingEpoch {
       scheduler_;  // last, so that its worker ends before its engine does
 };
 
+enum class EpochState {
+  kCurrent,
+  kGrace,    // replaced; clients still get it
+  kLeaving,  // clients do not get it any more; requests that have begun hold it
+};
+
+struct EpochInMemory {
+  std::shared_ptr<const ServingEpoch> epoch;
+  EpochState state = EpochState::kCurrent;
+  std::chrono::steady_clock::time_point grace_ends = {};  // in the state kGrace
+};
+
 // Which epochs clients get: the current one, and earlier ones during their period of grace. A
 // request holds on to the one it started with until it is answered. Any thread.
 class ServedEpochs {
@@ -49,6 +61,8 @@ class ServedEpochs {
   std::shared_ptr<const ServingEpoch> current() const;
   // The current one first.
   std::vector<std::shared_ptr<const ServingEpoch>> all() const;
+  // All that hold memory: the current one first, then the newest.
+  std::vector<EpochInMemory> in_memory() const;
 
   struct Found {
     std::shared_ptr<const ServingEpoch> epoch;  // nullptr when none of this id is served

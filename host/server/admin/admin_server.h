@@ -1,0 +1,34 @@
+// The admin listener: what the operator sees of a server and changes in it.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "host/server/admin/admin.h"
+#include "host/server/http/server.h"
+
+namespace blindfuse {
+
+class AdminServer {
+ public:
+  // Answers from here on. What is given by reference outlives the server. Throws what http::Server
+  // throws.
+  AdminServer(const ServedEpochs& epochs, ServerMetrics& metrics, Readiness& readiness,
+              http::ListeningSocket socket)
+      : admin_(epochs, metrics, readiness,
+               socket.is_local() ? AdminAccess::kEverything : AdminAccess::kMetricsAndHealth),
+        server_(admin_, std::move(socket), options()) {}
+
+  const std::string& url() const { return server_.url(); }
+  // As http::Server::stop().
+  void stop() { server_.stop(); }
+
+ private:
+  // A few requests a minute, from a few programs.
+  static http::Options options() { return {.threads = 1, .connections_max = 100}; }
+
+  Admin admin_;
+  http::Server server_;
+};
+
+}  // namespace blindfuse

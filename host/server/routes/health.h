@@ -1,0 +1,15 @@
+// What health checks get, on the public listener and on the operator's.
+#pragma once
+
+#include "host/server/http/response.h"
+#include "host/server/serving/readiness.h"
+
+namespace blindfuse {
+
+// The program runs.
+http::Response live_response();
+
+// It wants new clients. Throws Refusal (503) when it does not.
+http::Response ready_response(const Readiness& readiness);
+
+}  // namespace blindfuse

@@ -1,0 +1,26 @@
+// Whether the service wants new clients, which is what health checks ask.
+#pragma once
+
+#include <atomic>
+
+namespace blindfuse {
+
+// Any thread.
+class Readiness {
+ public:
+  // The service was told to stop, and will.
+  void set_stopping() { is_stopping_ = true; }
+  bool is_stopping() const { return is_stopping_; }
+
+  // Its operator takes the service out, to stop it or not, or puts it back.
+  void set_draining(bool is_draining) { is_draining_ = is_draining; }
+  bool is_draining() const { return is_draining_; }
+
+  bool is_ready() const { return !is_stopping_ && !is_draining_; }
+
+ private:
+  std::atomic<bool> is_stopping_ = false;
+  std::atomic<bool> is_draining_ = false;
+};
+
+}  // namespace blindfuse
