@@ -5,7 +5,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-web deps-demo deps-package deps-test in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test nightly bare-root soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
+.PHONY: help deps deps-web deps-demo deps-package deps-test in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test unit-tests nightly bare-root bare-root-trixie soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -28,7 +28,7 @@ FORMAT_PACKAGES := clang-format-14
 
 help: ## explain the targets (what make does by itself)
 	@echo 'Targets:'
-	awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	echo
 	echo 'Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (for each fuzz target),'
 	echo '  SOAK_SECONDS=$(SOAK_SECONDS), SOAK_EVERY=$(SOAK_EVERY).'
@@ -152,8 +152,14 @@ test: cuda-tools api-tools web-tools python-tools configure-tests ## build every
 nightly: deps-fuzz deps-aarch64 ## run what `make test` has no time for, in hours
 	@tests/run/nightly.sh $(JOBS)
 
+unit-tests: configure-tests ## build and run the tests in C++ alone, without sanitizers
+	@tests/run/unit.sh $(JOBS)
+
 bare-root: ## run demo and test on a fresh Debian 12 made by debootstrap, in build/bare-root; needs root
-	@tests/bare_root/run.sh $(JOBS)
+	@tests/bare_root/run.sh bookworm $(JOBS) demo test
+
+bare-root-trixie: ## run demo and the unit tests on a fresh Debian 13, likewise
+	@tests/bare_root/run.sh trixie $(JOBS) demo unit-tests
 
 soak: configure-tests ## serve under mixed load for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse-bench-load

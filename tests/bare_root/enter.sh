@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# The part of run.sh that runs in namespaces of its own: makes the root of a fresh Debian 12, puts a clone into it, mounts
+# The part of run.sh that runs in namespaces of its own: makes the root of a fresh Debian, puts a clone into it, mounts
 # what a machine has mounted, and goes on there with inside.sh.
 #
-#   enter.sh ROOT LOGS SOURCE COMMIT JOBS
+#   enter.sh SUITE ROOT LOGS SOURCE COMMIT JOBS TARGET...
 set -euo pipefail
 
 # All network settings come from this machine's configuration.
-readonly suite=bookworm
 declare -a network=()
 
-# What this machine's apt knows of Debian 12's package archives, one a line: URI SUITE COMPONENT.
-archives_known_to_apt() {
+# The package archives of a release of Debian, as this machine's apt knows them of its own release, one a line:
+# URI SUITE COMPONENT.
+archives_known_to_apt() { # SUITE
   command -v apt-get >/dev/null || return 0
   # shellcheck disable=SC2016  # apt expands these
   apt-get indextargets --format '$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-    sed -nE "s/^Debian (.* $suite(-updates|-security)? main)\$/\1/p" | sort -u
+    sed -nE "s/^Debian (.*) [a-z]+(-updates|-security)? main\$/\1 $1\2 main/p" | sort -u
 }
 
 # The file with the certificates that this machine trusts, which may be more than Debian's.
@@ -28,9 +28,9 @@ certificates() {
   done
 }
 
-make_root() { # ROOT
-  local root=$1 archives mirror proxy=
-  archives=$(archives_known_to_apt)
+make_root() { # SUITE ROOT
+  local suite=$1 root=$2 archives mirror proxy=
+  archives=$(archives_known_to_apt "$suite")
   # Without a mirror debootstrap uses its own.
   mirror=$(awk -v suite="$suite" '$2 == suite { print $1; exit }' <<<"$archives")
   ! command -v apt-config >/dev/null || eval "$(apt-config shell proxy Acquire::http::Proxy)"
@@ -88,11 +88,12 @@ mount_machine() { # ROOT
   ln -s /proc/self/fd/2 "$root/dev/stderr"
 }
 
-main() { # ROOT LOGS SOURCE COMMIT JOBS
-  local root=$1 logs=$2 source=$3 commit=$4 jobs=$5
+main() { # SUITE ROOT LOGS SOURCE COMMIT JOBS TARGET...
+  local suite=$1 root=$2 logs=$3 source=$4 commit=$5 jobs=$6
+  shift 6
   umask 022
   echo 'Making the root, for a few minutes'
-  make_root "$root" >"$logs/debootstrap.log" 2>&1 || {
+  make_root "$suite" "$root" >"$logs/debootstrap.log" 2>&1 || {
     cat "$logs/debootstrap.log" >&2
     exit 1
   }
@@ -115,7 +116,7 @@ main() { # ROOT LOGS SOURCE COMMIT JOBS
   umount --lazy /outside
   rmdir /outside
   exec env -i "${network[@]}" HOME=/root USER=root LOGNAME=root SHELL=/bin/bash TERM=dumb PATH="$PATH" \
-    bash /root/inside.sh "$jobs"
+    bash /root/inside.sh "$jobs" "$@"
 }
 
 main "$@"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The part of run.sh that runs in the bare root: installs git and make, runs `make demo` and `make test`, and writes what
-# became of them to /root/logs/summary.
+# The part of run.sh that runs in the bare root: installs git and make, makes the targets, and writes what became of them
+# to /root/logs/summary.
 #
-#   inside.sh JOBS
+#   inside.sh JOBS TARGET...
 set -euo pipefail
 jobs=$1
+shift
 logs=/root/logs
 summary=$logs/summary
 failed=
@@ -28,9 +29,10 @@ unset DEBIAN_FRONTEND
 
 cd /root/blindfuse
 echo "Debian $(cat /etc/debian_version) with $(dpkg-query -f '.\n' -W | wc -l) packages, git and make among them" >"$summary"
-try_make demo
-try_make test
-# `make test` says what skipped and why, what failed, and how many passed.
-grep -E '^(skipped|failed): |^[0-9]+ passed, ' "$logs/test.log" >>"$summary" || true
+for target in "$@"; do
+  try_make "$target"
+  # Tests say which of them skipped and why, which failed, and how many passed.
+  grep -E '^(skipped|failed): |^[0-9]+ passed, ' "$logs/$target.log" >>"$summary" || true
+done
 if grep -q ': no reason given$' "$summary"; then failed=1; fi
 [ -z "$failed" ]

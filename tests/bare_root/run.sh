@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
-# What `make bare-root` runs: `make demo` and `make test` on a fresh Debian 12 that has git and make in addition, and nothing
-# else of this machine. debootstrap makes the root in build/bare-root/root. It is removed at the end; the logs, next to it,
+# What `make bare-root` runs: targets of the Makefile on a fresh Debian that has git and make in addition, and nothing else
+# of this machine. debootstrap makes the root in build/bare-root/SUITE/root. It is removed at the end; the logs, next to it,
 # stay.
 #
 # All mounts are made in a mount namespace and all processes run in a PID namespace. Both vanish when this script ends,
 # however it ends.
 #
-#   run.sh [JOBS]
+#   run.sh SUITE JOBS TARGET...
 set -euo pipefail
 
 fail() { echo "make bare-root: $*" >&2; exit 1; }
 
 here=$(cd "$(dirname "$0")" && pwd -P)
 source=$(cd "$here/../.." && pwd -P)
-jobs=${1:-$(nproc)}
-work=$source/build/bare-root
+suite=$1
+jobs=$2
+shift 2
+work=$source/build/bare-root/$suite
 root=$work/root
 logs=$work/logs
 
@@ -51,7 +53,7 @@ clean_up() {
   remove_root
 }
 
-main() {
+main() { # TARGET...
   check_machine
   mkdir -p "$work"
   exec 9>"$work/lock"
@@ -68,7 +70,7 @@ main() {
   echo "Commit $commit, $jobs jobs, in $root"
   # In the background, so that signals are handled while it runs.
   setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc \
-    "$here/enter.sh" "$root" "$logs" "$source" "$commit" "$jobs" </dev/null 9>&- &
+    "$here/enter.sh" "$suite" "$root" "$logs" "$source" "$commit" "$jobs" "$@" </dev/null 9>&- &
   namespace=$!
   status=0
   wait "$namespace" || status=$?
@@ -77,9 +79,9 @@ main() {
   [ ! -s "$logs/summary" ] || cat "$logs/summary"
   echo "The logs are in $logs."
   [ "$status" = 0 ] || status=1
-  if [ "$status" = 0 ]; then echo 'bare root: PASSED'; else echo 'bare root: FAILED'; fi
+  if [ "$status" = 0 ]; then echo "bare root of $suite: PASSED"; else echo "bare root of $suite: FAILED"; fi
   # Bash reads a script while it runs it: not from here on, should the file have changed.
   exit "$status"
 }
 
-main
+main "$@"

@@ -23,5 +23,6 @@ stage '64-bit Arm in QEMU: engine and packing' build_and_test aarch64
 stage "fuzzing: ${FUZZ_SECONDS:=300} s a target" make fuzz JOBS="$JOBS" FUZZ_SECONDS="$FUZZ_SECONDS"
 stage 'Debian package' make package JOBS="$JOBS"
 stage 'bare Debian 12: make demo, make test' make bare-root JOBS="$JOBS"
+stage 'bare Debian 13: make demo, make unit-tests' make bare-root-trixie JOBS="$JOBS"
 stage "soak of ${SOAK_SECONDS:=600} s" make soak JOBS="$JOBS" SOAK_SECONDS="$SOAK_SECONDS" SOAK_EVERY="${SOAK_EVERY:-20}"
 finish

@@ -8,9 +8,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <cstring>
 
 #include "src/program/log.h"
 
@@ -19,6 +16,7 @@ namespace {
 
 namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
+using Woken = SocketWaiter::Woken;
 
 // What this many bytes may take, either way.
 std::chrono::seconds time_for(uint64_t bytes) {
@@ -31,16 +29,15 @@ std::chrono::seconds time_for(uint64_t bytes) {
 Connection::Connection(asio::any_io_executor strand, std::unique_ptr<Channel> channel,
                        std::string peer, Context& context)
     : context_(context),
-      strand_(std::move(strand)),
+      strand_(strand),
       channel_(std::move(channel)),
       peer_(std::move(peer)),
-      socket_(strand_, channel_->fd()),
-      timer_(strand_) {
+      waiter_(std::make_shared<SocketWaiter>(std::move(strand), channel_->fd())) {
   context_.handler.on_connection_opened();
 }
 
 Connection::~Connection() {
-  socket_.release();  // the channel closes it
+  waiter_->close();  // before the channel closes the socket
   context_.handler.on_connection_closed();
 }
 
@@ -59,14 +56,13 @@ Connection::Awaitable<void> Connection::serve() {
   const auto self = shared_from_this();
   try {
     while (co_await serve_request()) {
-      if (request_count_ % kRequestsAtOnce == 0) co_await yield();
+      if (request_count_ % kRequestsAtOnce == 0) co_await waiter_->yield();
     }
-    if (!ended_ && may_be_sending()) co_await linger();
+    if (!waiter_->has_ended() && may_be_sending()) co_await linger();
   } catch (const std::exception& error) {
     log_error("a connection failed: {}", error.what());
   }
-  ended_ = true;
-  timer_.cancel();
+  waiter_->end();
 }
 
 // One request and its response. False when the connection is to end.
@@ -108,17 +104,17 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
   const auto silence_ends = begun + (request_count_ == 0 ? timeouts.head : timeouts.idle);
   std::optional<Clock::time_point> head_ends;
   for (;;) {
-    if (begin_ < end_) {
-      if (auto head = parse_request_head(received())) {
-        begin_ += head->byte_count;
+    if (!input_.is_empty()) {
+      if (auto head = parse_request_head(input_.bytes())) {
+        input_.consume(head->byte_count);
         co_return head;
       }
       if (!head_ends) head_ends = Clock::now() + timeouts.head;
     } else {
-      release_input();
+      input_.release();
       place_->enter(Connections::Stage::kQuiet);
     }
-    const Channel::Status status = receive();
+    const Channel::Status status = input_.receive(*channel_);
     if (status == Channel::Status::kDone) {
       place_->enter(Connections::Stage::kBusy);
       // One whose bytes keep it awake is never found waiting when its time is up.
@@ -126,11 +122,11 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
       continue;
     }
     if (status == Channel::Status::kClosed) co_return std::nullopt;
-    if (begin_ == end_) {
+    if (input_.is_empty()) {
       if (context_.stopping) co_return std::nullopt;
-      release_input();
+      input_.release();
     }
-    if (!co_await wait_for(status, head_ends.value_or(silence_ends))) co_return std::nullopt;
+    if (!co_await waiter_->wait_for(status, head_ends.value_or(silence_ends))) co_return std::nullopt;
   }
 }
 
@@ -141,7 +137,7 @@ Connection::Awaitable<bool> Connection::ask(Exchange& exchange, const RequestHea
   std::optional<Clock::time_point> deadline;
   {
     BodyReader body(head, *exchange.body_bytes_max());
-    if (head.wants_continue && !head.is_http_1_0 && begin_ == end_) {
+    if (head.wants_continue && !head.is_http_1_0 && input_.is_empty()) {
       Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
       if (!co_await write(std::move(go_on))) co_return false;
     }
@@ -156,7 +152,7 @@ Connection::Awaitable<bool> Connection::ask(Exchange& exchange, const RequestHea
     unread_ = false;
     deadline = exchange.start(body.bytes(), [weak = weak_from_this()] {
       const auto self = weak.lock();
-      if (self) asio::post(self->strand_, [self] { self->socket_.cancel(); });
+      if (self) asio::post(self->strand_, [self] { self->waiter_->wake(); });
     });
   }
   if (!deadline) co_return true;
@@ -171,14 +167,14 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
   place_->enter(Connections::Stage::kBody);
   while (!body.is_whole()) {
     Channel::Status status = Channel::Status::kDone;
-    if (begin_ < end_) {
-      begin_ += body.take(received());
+    if (!input_.is_empty()) {
+      input_.consume(body.take(input_.bytes()));
     } else if (const std::span<char> room = body.room(); !room.empty()) {
       const auto [read, count] = channel_->read(room);
       status = read;
       body.fill(count);
     } else {
-      status = receive();
+      status = input_.receive(*channel_);
     }
     const auto deadline = begun + context_.options.timeouts.body +
                           time_for(std::max<uint64_t>(announced, body.byte_count()));
@@ -189,8 +185,8 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
     } else {
       place_->set_body_bytes(body.byte_count());
       bound_bodies();
-      if (co_await wait_for(status, deadline)) continue;
-      if (ended_) co_return false;
+      if (co_await waiter_->wait_for(status, deadline)) continue;
+      if (waiter_->has_ended()) co_return false;
     }
     throw Error(408, "the body did not arrive in time");
   }
@@ -204,7 +200,7 @@ Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange,
   // A client that has sent the next request already is there; its leaving goes unnoticed.
   auto what = Descriptor::wait_read;
   while (!exchange.is_done()) {
-    switch (co_await wait(what, deadline)) {
+    switch (co_await waiter_->wait(what, deadline)) {
       case Woken::kReady:
         if (has_hung_up()) co_return false;
         what = Descriptor::wait_error;
@@ -251,7 +247,7 @@ Connection::Awaitable<bool> Connection::write(Output output) {
     if (status == Channel::Status::kClosed) co_return false;
     if (status != Channel::Status::kDone) {
       const auto deadline = std::min(progress + timeouts.write, end);
-      if (!co_await wait_for(status, deadline)) co_return false;
+      if (!co_await waiter_->wait_for(status, deadline)) co_return false;
       continue;
     }
     output.advance(count);
@@ -260,8 +256,8 @@ Connection::Awaitable<bool> Connection::write(Output output) {
     at_once += count;
     if (at_once >= kBytesAtOnce) {
       at_once = 0;
-      co_await yield();
-      if (ended_) co_return false;
+      co_await waiter_->yield();
+      if (waiter_->has_ended()) co_return false;
     }
   }
   place_->enter(Connections::Stage::kBusy);
@@ -281,60 +277,17 @@ Connection::Awaitable<void> Connection::linger() {
   place_->enter(Connections::Stage::kQuiet);
   const auto deadline = Clock::now() + context_.options.timeouts.linger;
   for (;;) {
-    begin_ = end_ = 0;
-    const Channel::Status status = receive();
+    input_.clear();
+    const Channel::Status status = input_.receive(*channel_);
     if (status == Channel::Status::kClosed || Clock::now() >= deadline) co_return;
     if (status == Channel::Status::kDone) continue;
-    if (!co_await wait_for(status, deadline)) co_return;
+    if (!co_await waiter_->wait_for(status, deadline)) co_return;
   }
-}
-
-// Until the socket is ready, or the time is up, or something else has happened: the answer, which
-// may also be that to an earlier request, or the server stops.
-Connection::Awaitable<Connection::Woken> Connection::wait(Descriptor::wait_type what,
-                                                          Clock::time_point deadline) {
-  set_deadline(deadline);
-  boost::system::error_code error;
-  if (!ended_) co_await socket_.async_wait(what, asio::redirect_error(asio::use_awaitable, error));
-  if (ended_) co_return Woken::kEnded;
-  if (overdue_) co_return Woken::kOverdue;
-  co_return error ? Woken::kInVain : Woken::kReady;
-}
-
-// True when the channel may be tried again.
-Connection::Awaitable<bool> Connection::wait_for(Channel::Status status,
-                                                 Clock::time_point deadline) {
-  const auto what =
-      status == Channel::Status::kWantWrite ? Descriptor::wait_write : Descriptor::wait_read;
-  const Woken woken = co_await wait(what, deadline);
-  co_return woken == Woken::kReady || woken == Woken::kInVain;
-}
-
-// Lets others have the thread.
-Connection::Awaitable<void> Connection::yield() {
-  co_await asio::post(strand_, asio::use_awaitable);
-}
-
-// Takes in what has arrived.
-Channel::Status Connection::receive() {
-  if (!input_) input_ = std::make_unique_for_overwrite<char[]>(kHeadBytesMax);
-  std::memmove(input_.get(), input_.get() + begin_, end_ - begin_);
-  end_ -= begin_;
-  begin_ = 0;
-  const auto [status, count] = channel_->read(std::span(input_.get(), kHeadBytesMax).subspan(end_));
-  end_ += count;
-  return status;
-}
-
-// Silent clients hold no memory for what they might send.
-void Connection::release_input() {
-  input_.reset();
-  begin_ = end_ = 0;
 }
 
 bool Connection::may_be_sending() const {
   int count = 0;
-  return unread_ || begin_ < end_ ||
+  return unread_ || !input_.is_empty() ||
          (ioctl(channel_->fd(), FIONREAD, &count) == 0 && count > 0);
 }
 
@@ -357,32 +310,8 @@ void Connection::bound_bodies() {
   }
 }
 
-// The timer runs on when a deadline is put off, and looks at its end whether it is time.
-void Connection::set_deadline(Clock::time_point deadline) {
-  overdue_ = false;
-  deadline_ = deadline;
-  if (!timer_runs_ || deadline_ < timer_.expiry()) start_timer();
-}
-
-void Connection::start_timer() {
-  timer_runs_ = true;
-  timer_.expires_at(deadline_);
-  timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-    if (!error) self->on_timer();
-  });
-}
-
-void Connection::on_timer() {
-  timer_runs_ = false;
-  if (ended_) return;
-  if (Clock::now() < deadline_) return start_timer();
-  overdue_ = true;
-  socket_.cancel();
-}
-
 void Connection::on_notice(Connections::Notice notice) {
-  if (notice == Connections::Notice::kEnd) ended_ = true;
-  socket_.cancel();
+  notice == Connections::Notice::kEnd ? waiter_->end() : waiter_->wake();
 }
 
 }  // namespace blindfuse::http
