@@ -94,7 +94,8 @@ TEST_F(DatabaseRoutes, DoesNotSendWhatTheClientHas) {
       EXPECT_EQ(response.header("etag"), tag);
       EXPECT_TRUE(response.has("cache-control"));
       EXPECT_FALSE(response.has("content-length"));
-      EXPECT_TRUE(client.is_closed()) << "nothing follows the header";
+      // Nothing follows the header: what comes next is the next response.
+      EXPECT_EQ(client.ask(get_request("/health/live")).status, 200);
     }
     for (const std::string& list : {std::string("\"other\""), tag.substr(1), "x" + tag}) {
       EXPECT_EQ(get(target, "If-None-Match: " + list + "\r\n").status, 200) << list;
