@@ -236,6 +236,10 @@ TEST_F(Metrics, FollowTheEpoch) {
   EXPECT_EQ(infos, 1u) << "one epoch is the current one";
   EXPECT_TRUE(now.contains("blindfuse_epoch_info{engine=\"plain\",epoch=\"" + std::string(64, 'e') +
                            "\"}"));
+  // One that a request still holds is counted as long as it is held.
+  epochs_->retire(ServedEpochs::Clock::time_point::max());
+  EXPECT_EQ(series().at("blindfuse_epochs"), 2);
+  epoch_.reset();
   epochs_->retire(ServedEpochs::Clock::time_point::max());
   now = series();
   EXPECT_EQ(now.at("blindfuse_epochs"), 1);

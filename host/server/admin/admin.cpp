@@ -76,8 +76,8 @@ std::string level_in(std::string_view body) {
   const auto object = nlohmann::json::parse(body, nullptr, false);
   const std::vector<std::string> levels = log_level_names();
   if (object.is_object() && object.size() == 1 && object.contains("level")) {
-    const auto& level = object["level"];
-    if (level.is_string() && std::ranges::find(levels, level) != levels.end()) return level;
+    const auto* level = object["level"].get_ptr<const std::string*>();
+    if (level != nullptr && std::ranges::find(levels, *level) != levels.end()) return *level;
   }
   throw Refusal(ProblemKind::kMalformedRequest,
                 "a level is set with {\"level\":\"info\"}; the levels are " + listed(levels));
@@ -226,8 +226,8 @@ http::Response Admin::answer_drain(const Request& request) {
   if (method == "PUT" || method == "DELETE") {
     const bool draining = method == "PUT";
     readiness_.set_draining(draining);
-    log_info(draining ? "draining: not ready for new clients, as {} asked over the admin listener"
-                      : "not draining any more, as {} asked over the admin listener",
+    log_info("{}, as {} asked over the admin listener",
+             draining ? "draining: not ready for new clients" : "not draining any more",
              request.peer);
   }
   return json_response({{"draining", readiness_.is_draining()}});

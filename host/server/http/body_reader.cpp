@@ -29,6 +29,7 @@ BodyReader::BodyReader(const RequestHead& head, uint64_t bytes_max)
       state_(head.chunked ? State::kSizeLine : State::kLength),
       left_(head.chunked ? 0 : head.content_length.value_or(0)) {
   if (head.chunked) return;
+  if (left_ > bytes_max) refuse_size(bytes_max);
   // Pages become memory when bytes are written to them.
   capacity_ = left_;
   bytes_ = std::make_unique_for_overwrite<char[]>(capacity_);

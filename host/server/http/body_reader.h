@@ -14,8 +14,7 @@ namespace blindfuse::http {
 
 class BodyReader {
  public:
-  // For a head whose Content-Length, if it has one, is at most bytes_max. Memory is taken as bytes
-  // arrive.
+  // Throws Error (413) for a Content-Length above bytes_max. Memory is taken as bytes arrive.
   BodyReader(const RequestHead& head, uint64_t bytes_max);
 
   // Takes what belongs to the body from the front of `bytes`, and says how much that is. Throws

@@ -136,21 +136,27 @@ Connection::Awaitable<bool> Connection::ask(Exchange& exchange, const RequestHea
                                             std::optional<Error>& error, uint64_t& body_bytes) {
   std::optional<Clock::time_point> deadline;
   {
-    BodyReader body(head, *exchange.body_bytes_max());
+    std::optional<BodyReader> body;
+    try {
+      body.emplace(head, *exchange.body_bytes_max());
+    } catch (const Error& thrown) {
+      error = thrown;
+    }
+    if (error) co_return true;
     if (head.wants_continue && !head.is_http_1_0 && input_.is_empty()) {
       Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
       if (!co_await write(std::move(go_on))) co_return false;
     }
     try {
-      if (!co_await read_body(body)) co_return false;
+      if (!co_await read_body(*body)) co_return false;
     } catch (const Error& thrown) {
       error = thrown;
-      body_bytes = body.byte_count();
+      body_bytes = body->byte_count();
     }
     place_->set_body_bytes(0);
     if (error) co_return true;
     unread_ = false;
-    deadline = exchange.start(body.bytes(), [weak = weak_from_this()] {
+    deadline = exchange.start(body->bytes(), [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (self) asio::post(self->strand_, [self] { self->waiter_->wake(); });
     });

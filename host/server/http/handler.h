@@ -23,8 +23,8 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
 
-  // How many bytes its body may have; nothing when the request is answered without reading one.
-  // Whoever asks first checks this against Content-Length.
+  // How many bytes its body may have; nothing when the request is answered without reading one. A
+  // longer body is refused with 413.
   virtual std::optional<uint64_t> body_bytes_max() const { return std::nullopt; }
 
   // The body is whole; the span may be written to and is gone after the call. Nothing: respond()

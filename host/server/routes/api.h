@@ -7,6 +7,7 @@
 
 #include "host/server/http/handler.h"
 #include "host/server/routes/api_context.h"
+#include "host/server/routes/router.h"
 
 namespace blindfuse {
 
