@@ -11,7 +11,6 @@ build_separate() { cmake --preset separate >/dev/null && cmake --build --preset 
 build_and_test() {
   cmake --preset "$1" >/dev/null && cmake --build --preset "$1" --parallel "$JOBS" && run_tests "build-$1"
 }
-export TSAN_OPTIONS="suppressions=$PWD/tests/tsan_suppressions.txt"
 
 # What a run before left would be counted as this one's, should it end before its tests.
 rm -rf build/test-results build-asan/test-results
