@@ -16,7 +16,9 @@
 
 #include "bench/yardsticks.h"
 #include "host/cpu/cpu_engine.h"
-#include "host/matrix.h"
+#include "host/cpu/cpu_engine_maker.h"
+#include "host/cpu/scan/kernel_choice.h"
+#include "host/cpu/scan/matrix.h"
 #include "src/errors.h"
 #include "src/program/program.h"
 
@@ -104,7 +106,8 @@ class Bench {
     for (const unsigned thread_count : options_.threads) {
       WorkerThreads threads(thread_count);
       for (const std::string& name : kernels()) {
-        const auto engine = make_cpu_engine(name == "auto" ? "" : name, matrix_, thread_count);
+        const auto engine =
+            make_cpu_engine(choose_kernel(name == "auto" ? "" : name), matrix_, thread_count);
         const std::string kernel(engine->name().substr(4));
         for (const size_t batch : options_.batches) {
           print(kernel, batch, thread_count, measure(*engine, kernel, batch, threads));

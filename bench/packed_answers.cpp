@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "host/engine_factory.h"
-#include "host/memory.h"
-#include "host/packing/batch_packer.h"
-#include "host/packing/packing_keys.h"
-#include "host/server/serving/packed_answer_pipeline.h"
+#include "host/cpu/packing/batch_packer.h"
+#include "host/cpu/packing/packing_keys.h"
+#include "host/engines/engine_factory.h"
+#include "host/system/memory.h"
+#include "src/layout.h"
 #include "src/little_endian.h"
 #include "src/ring/prime_field.h"
 #include "src/ring/public_polynomials.h"
@@ -58,7 +58,8 @@ struct Server {
     }
     engine->seal();
     for (uint32_t i = 0; i < layout.pack_count(); ++i) tables.push_back(random_table(random));
-    pipeline = make_packed_answer_pipeline(*engine, layout, tables, kBatchMax, kBatchMax, 1);
+    pipeline = engine->make_packed_answer_pipeline({layout.query_bits, layout.response_bits},
+                                                   tables, kBatchMax, kBatchMax);
     std::vector<uint8_t> query(layout.query_bytes());
     for (size_t slot = 0; slot < kBatchMax; ++slot) {
       for (size_t i = 0; i < layout.query_words_bytes(); ++i) {

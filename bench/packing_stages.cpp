@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "client/ring_query.h"
-#include "host/packing/hint_polynomials.h"
-#include "host/packing/packing_table_builder.h"
-#include "host/packing/response_packer.h"
+#include "host/cpu/packing/hint_polynomials.h"
+#include "host/cpu/packing/packing_table_builder.h"
+#include "host/cpu/packing/response_packer.h"
 
 namespace blindfuse {
 namespace {
@@ -53,7 +53,7 @@ void Transform(State& state, const RingKernel& kernel) {
 }
 
 void HintOfAColumn(State& state, const RingKernel& kernel) {
-  const HintPolynomials hint(polynomials(), kRows, kernel);
+  const HintPolynomials hint(polynomials().blocks(kRows), kernel);
   std::vector<int8_t> column(kRows);
   std::mt19937 random(4);
   for (int8_t& byte : column) byte = static_cast<int8_t>(random());
@@ -63,7 +63,7 @@ void HintOfAColumn(State& state, const RingKernel& kernel) {
 }
 
 void MakeTable(State& state, const RingKernel& kernel) {
-  const PackingTableBuilder builder(polynomials(), kernel);
+  const PackingTableBuilder builder(polynomials().key_masks(), kernel);
   const std::vector<uint32_t> hints = random_words(kDimension * kDimension);
   std::vector<uint32_t> table(kTableWords);
   Coefficients mask;

@@ -14,10 +14,12 @@
 #include "bench/yardsticks.h"
 #include "client/decoder.h"
 #include "client/prepared_query.h"
-#include "host/build/filter.h"
-#include "host/build/hint.h"
-#include "host/build/shard_matrix.h"
 #include "host/cpu/cpu_engine.h"
+#include "host/cpu/cpu_engine_maker.h"
+#include "host/cpu/scan/kernel_choice.h"
+#include "host/publish/filter.h"
+#include "host/publish/hint.h"
+#include "host/publish/shard_matrix.h"
 #include "src/bit_packing.h"
 #include "src/key_hash.h"
 #include "src/layout.h"
@@ -77,7 +79,7 @@ BENCHMARK(ReadBandwidth)->UseManualTime()->Unit(benchmark::kMillisecond);
 // One batch of queries times a 256 MiB matrix; bytes are counted once a query.
 void Multiply(State& state, const std::string& kernel) {
   const auto batch = static_cast<size_t>(state.range(0));
-  const auto engine = make_cpu_engine(kernel, large_matrix(), 1);
+  const auto engine = make_cpu_engine(choose_kernel(kernel), large_matrix(), 1);
   const std::vector<uint32_t> queries = random_words(batch * kRows);
   std::vector<uint32_t> products(batch * kColumns);
   for (auto _ : state) {
@@ -185,8 +187,8 @@ BENCHMARK(Keystream)->Unit(benchmark::kMicrosecond);
 void ComputeHint(State& state) {
   const auto columns = static_cast<uint64_t>(state.range(0));
   constexpr uint64_t kHintRows = 8192;
-  const auto engine =
-      make_cpu_engine("", std::make_shared<Matrix>(random_matrix(kHintRows, columns)), 1);
+  const auto engine = make_cpu_engine(
+      choose_kernel(""), std::make_shared<Matrix>(random_matrix(kHintRows, columns)), 1);
   const PublicMatrix public_matrix(MatrixSeed{}, kDimension);
   WorkerThreads threads(1);
   std::vector<uint32_t> hint(columns * kDimension);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "host/matrix.h"
-#include "host/worker_threads.h"
+#include "host/cpu/scan/matrix.h"
+#include "host/system/worker_threads.h"
 
 namespace blindfuse::bench {
 

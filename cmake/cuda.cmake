@@ -40,7 +40,7 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
 endif()
 find_package(CUDAToolkit REQUIRED)
 
-file(GLOB cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu cuda/packing/*.cpp cuda/packing/*.cu)
+file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu)
 add_library(blindfuse_cuda STATIC ${cuda_sources})
 target_link_libraries(blindfuse_cuda PUBLIC blindfuse_ring PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
 compile_one_by_one(blindfuse_cuda)

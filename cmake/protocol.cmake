@@ -17,7 +17,8 @@ blindfuse_require(httplib_FOUND cpp-httplib libcpp-httplib-dev)
 # src: the protocol, what both sides compute.
 file(GLOB protocol_sources CONFIGURE_DEPENDS src/*.cpp src/ring/*.cpp)
 list(REMOVE_ITEM protocol_sources ${CMAKE_SOURCE_DIR}/src/errors.cpp ${CMAKE_SOURCE_DIR}/src/hex.cpp
-     ${CMAKE_SOURCE_DIR}/src/ring/butterflies.cpp
+     ${CMAKE_SOURCE_DIR}/src/bit_packing.cpp ${CMAKE_SOURCE_DIR}/src/ring/butterflies.cpp
+     ${CMAKE_SOURCE_DIR}/src/ring/exact_products.cpp
      ${CMAKE_SOURCE_DIR}/src/ring/ring_transform.cpp)
 add_library(blindfuse_protocol STATIC ${protocol_sources})
 target_link_libraries(blindfuse_protocol PUBLIC blindfuse_ring OpenSSL::Crypto nlohmann_json::nlohmann_json)

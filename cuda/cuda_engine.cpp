@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "cuda/answer_pipeline.h"
-#include "cuda/device_matrix.h"
-#include "cuda/kernels.h"
-#include "cuda/packing/pack_maker.h"
-#include "cuda/packing/packed_answer_pipeline.h"
-#include "cuda/panel_products.h"
-#include "cuda/scanner.h"
+#include "cuda/device/device_info.h"
+#include "cuda/pipelines/answer_pipeline.h"
+#include "cuda/pipelines/packed_answer_pipeline.h"
+#include "cuda/pipelines/panel_products.h"
+#include "cuda/scan/device_matrix.h"
+#include "cuda/scan/scan_kernels.h"
+#include "cuda/scan/scanner.h"
 #include "src/errors.h"
 
 namespace blindfuse {
@@ -24,13 +24,6 @@ uint64_t bytes_beside(uint64_t rows, uint64_t columns) {
   return kServerBatches * 8 * (rows + columns) + (uint64_t{64} << 20);
 }
 
-int use_device(int device) {
-  const std::string why_not = why_no_cuda_device(device);
-  if (!why_not.empty()) throw Misuse("the engine cuda cannot run: " + why_not);
-  BLINDFUSE_CUDA(cudaSetDevice(device));
-  return device;
-}
-
 std::string engine_name(std::string_view kernel, int device) {
   std::string name = "cuda";
   if (!kernel.empty()) name += ":" + std::string(kernel);
@@ -41,7 +34,7 @@ std::string engine_name(std::string_view kernel, int device) {
 class CudaEngine final : public Engine {
  public:
   CudaEngine(std::string_view kernel, int device, uint64_t row_count, uint64_t column_count)
-      : name_(engine_name(kernel, use_device(device))),
+      : name_(engine_name(kernel, use_cuda_device(device))),
         matrix_(device, row_count, column_count, bytes_beside(row_count, column_count)),
         scanner_(matrix_, kernel) {}
 
@@ -49,6 +42,7 @@ class CudaEngine final : public Engine {
   std::string hardware() const override {
     return cuda_device_name(matrix_.device()) + scanner_.choice();
   }
+  MatrixMemory matrix_memory() const override { return MatrixMemory::kDevice; }
   uint64_t row_count() const override { return matrix_.row_count(); }
   uint64_t column_count() const override { return matrix_.column_count(); }
 
@@ -94,11 +88,6 @@ class CudaEngine final : public Engine {
     scanner_.calibrate();
     return make_device_packed_answer_pipeline(scanner_, matrix_, bits, tables, slot_count,
                                               batch_max);
-  }
-  std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
-                                             std::span<const uint32_t> key_masks) override {
-    matrix_.use_device();
-    return make_device_pack_maker(scanner_, matrix_, blocks, key_masks);
   }
 
  private:
@@ -164,38 +153,6 @@ class CudaEngine final : public Engine {
 };
 
 }  // namespace
-
-std::string why_no_cuda_device(int device) {
-  constexpr int kMajorMin = 8;  // Ampere
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  (void)cudaGetLastError();
-  if (status == cudaErrorInsufficientDriver) {
-    return "no NVIDIA driver, or one that is older than this program's CUDA";
-  }
-  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) return "no CUDA device";
-  if (status != cudaSuccess) return cudaGetErrorString(status);
-  if (device < 0 || device >= count) {
-    return "there is no CUDA device " + std::to_string(device) + "; this machine has " +
-           std::to_string(count) + ", counted from 0";
-  }
-  int major = 0;
-  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  if (major >= kMajorMin) return "";
-  return "compute capability 8.0 or later is needed, and CUDA device " + std::to_string(device) +
-         " is " + cuda_device_name(device);
-}
-
-std::string cuda_device_name(int device) {
-  cudaDeviceProp properties{};
-  BLINDFUSE_CUDA(cudaGetDeviceProperties(&properties, device));
-  return std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
-         "." + std::to_string(properties.minor) + ", " +
-         std::to_string(properties.multiProcessorCount) + " multiprocessors, " +
-         std::to_string(properties.totalGlobalMem / 1'000'000'000) + " GB";
-}
-
-std::vector<std::string_view> cuda_kernel_names() { return Scanner::kernel_names(); }
 
 std::unique_ptr<Engine> make_cuda_engine(std::string_view kernel, int device, uint64_t row_count,
                                          uint64_t column_count) {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string_view>
 
-#include "host/engine_factory.h"
-#include "host/matrix.h"
+#include "host/cpu/scan/matrix.h"
+#include "host/engines/engine_factory.h"
 
 namespace blindfuse::support {
 

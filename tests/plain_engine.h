@@ -1,4 +1,4 @@
-// An engine of plain loops, whose matrix tests can look into.
+// An engine of plain loops, whose matrix tests can look into. All else is as on the CPU.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "src/engine.h"
+#include "host/cpu/pipelines/answer_pipeline.h"
+#include "host/cpu/pipelines/pack_maker.h"
+#include "host/cpu/pipelines/packed_answer_pipeline.h"
+#include "host/cpu/pipelines/panel_products.h"
+#include "host/system/worker_threads.h"
+#include "src/engine/engine_maker.h"
 
 namespace blindfuse::support {
 
@@ -19,7 +24,7 @@ class PlainEngine : public Engine {
   static std::unique_ptr<Engine> make(uint64_t row_count, uint64_t column_count) {
     return std::make_unique<PlainEngine>(row_count, column_count);
   }
-  // What a database was loaded with, when it was loaded with make().
+  // What a database was loaded with, when it was loaded with kPlainEngines.
   static const PlainEngine& in(const auto& database) {
     return dynamic_cast<const PlainEngine&>(*database.engine);
   }
@@ -31,6 +36,7 @@ class PlainEngine : public Engine {
 
   std::string_view name() const override { return "plain"; }
   std::string hardware() const override { return "none"; }
+  MatrixMemory matrix_memory() const override { return MatrixMemory::kHost; }
   uint64_t row_count() const override { return row_count_; }
   uint64_t column_count() const override { return column_count_; }
 
@@ -59,9 +65,19 @@ class PlainEngine : public Engine {
     }
   }
 
-  std::unique_ptr<PanelProducts> make_panel_products(size_t, uint64_t) override { return nullptr; }
-  std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits, size_t, size_t) override {
-    return nullptr;
+  std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) override {
+    return make_cpu_panel_products(*this, count, rows_max);
+  }
+  std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
+                                                       size_t batch_max) override {
+    return make_cpu_answer_pipeline(*this, bits, slot_count, batch_max);
+  }
+  std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
+      WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
+      size_t batch_max) override {
+    packing_threads_ = std::make_unique<WorkerThreads>(2);
+    return make_cpu_packed_answer_pipeline(*this, bits, tables, slot_count, batch_max,
+                                           *packing_threads_);
   }
 
  private:
@@ -69,6 +85,23 @@ class PlainEngine : public Engine {
   uint64_t column_count_;
   std::vector<uint8_t> bytes_;  // column after column
   bool sealed_ = false;
+  std::unique_ptr<WorkerThreads> packing_threads_;
 };
+
+// Makes PlainEngines, and packs as the CPU does.
+class PlainEngineMaker : public EngineMaker {
+ public:
+  std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const override {
+    return PlainEngine::make(row_count, column_count);
+  }
+  size_t packs_at_once(uint64_t, unsigned) const override { return 1; }
+  std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
+                                             std::span<const uint32_t> key_masks,
+                                             uint64_t column_count) const override {
+    return make_cpu_pack_maker(blocks, key_masks, column_count);
+  }
+};
+
+inline const PlainEngineMaker kPlainEngines{};
 
 }  // namespace blindfuse::support

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "host/build/hint.h"
-#include "host/build/shard_matrix.h"
+#include "host/publish/hint.h"
+#include "host/publish/shard_matrix.h"
 #include "src/bit_packing.h"
 #include "src/manifest.h"
 #include "src/sha256.h"

@@ -21,7 +21,8 @@
 #include "bench/cuda/engine_bench.h"
 #include "bench/cuda/options.h"
 #include "bench/cuda/scan_bench.h"
-#include "cuda/cuda_engine.h"
+#include "cuda/cuda_engine_maker.h"
+#include "cuda/device/device_info.h"
 #include "src/errors.h"
 #include "src/program/program.h"
 

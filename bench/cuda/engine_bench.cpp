@@ -5,16 +5,16 @@
 // ms up to 52 queries: from five on the transfer is the limit.
 //
 // The square with packed responses: a query has 49 KB of keys more, 0.8 us of the transfer. The 16
-// tables are 0.8 GB, 0.17 ms of reads up to some 30 queries (cuda/kernels/sum_points.cuh), a fifth
-// of the scan.
+// tables are 0.8 GB, 0.17 ms of reads up to some 30 queries (cuda/packing/kernels/sum_points.cuh),
+// a fifth of the scan.
 //
 // The hint of 1,048,576 x 1,032 with n = 1,774: 7.4 GB of words, 0.12 s of that PCIe, and 7.7 T
 // multiply-adds of bytes, 8 ms of the dense peak. What is left to measure is the keystream.
 //
 // The 16 packs of 131,072 x 32,768: 35 T multiply-adds of bytes, 36 ms of the dense peak, for
 // kernels that hardly reach half of it (limbs come from the second-level cache); 6 ms of switches
-// (cuda/kernels/switch_chains.cuh); then 0.8 GB to the host, 13 ms of that PCIe, and longer into
-// memory that is not pinned.
+// (cuda/packing/kernels/switch_chains.cuh); then 0.8 GB to the host, 13 ms of that PCIe, and longer
+// into memory that is not pinned.
 #include "bench/cuda/engine_bench.h"
 
 #include <algorithm>
@@ -28,10 +28,10 @@
 #include "bench/cuda/scan_problem.h"
 #include "bench/cuda/stopwatch.h"
 #include "cuda/cuda_engine.h"
-#include "host/build/hint.h"
-#include "host/matrix.h"
+#include "cuda/packing/device_packs.h"
+#include "host/publish/hint.h"
 #include "src/bit_packing.h"
-#include "src/engine.h"
+#include "src/engine/engine.h"
 #include "src/errors.h"
 #include "src/packing_table.h"
 #include "src/public_matrix.h"
@@ -147,7 +147,7 @@ double keystream_seconds(const PublicMatrix& public_matrix, const Shape& shape,
                          WorkerThreads& threads) {
   const uint64_t words = public_matrix.panel_words();
   const uint64_t panels = shape.rows / kPanelRows;
-  constexpr uint64_t kPanelsAtOnce = Matrix::kBlockRows / kPanelRows;
+  constexpr uint64_t kPanelsAtOnce = PanelProducts::kRowsAtOnce / kPanelRows;
   std::vector<uint32_t> block(kPanelsAtOnce * words);
   const auto start = Clock::now();
   for (uint64_t first = 0; first < panels; first += kPanelsAtOnce) {
@@ -215,7 +215,12 @@ void time_hint(const Bench& bench, const Shape& shape) {
 }
 
 void time_packs(const Bench& bench, const Shape& shape) {
-  const auto engine = make_random_engine(bench, shape);
+  DeviceMatrix matrix(bench.options.device, shape.rows, shape.columns, 0);
+  fill_columns(
+      bench.random, shape, bench.threads,
+      [&](uint64_t first, std::span<const uint8_t> bytes) { matrix.set_columns(first, bytes); });
+  matrix.check();
+  Scanner scanner(matrix, kernel_argument(bench.kernels.front()));
   const auto words = [&](size_t count, uint64_t which) {
     const std::span<const uint8_t> bytes = bench.random.part(count * sizeof(uint32_t), which);
     return std::span(reinterpret_cast<const uint32_t*>(bytes.data()), count);
@@ -228,11 +233,11 @@ void time_packs(const Bench& bench, const Shape& shape) {
   for (unsigned i = 0; i <= bench.options.rounds; ++i) {
     const auto start = Clock::now();
     // Words at and above the modulus, too, which take as long.
-    const auto maker = engine->make_pack_maker(words(shape.rows, 1), words(ring::kKeyWords, 2));
+    DevicePacks made_packs(scanner, matrix, words(shape.rows, 1), words(ring::kKeyWords, 2));
     const double made_now = seconds_since(start);
     const auto start_to_bring = Clock::now();
     for (uint32_t pack = 0; pack < packs; ++pack) {
-      maker->make(pack, MutablePackingTable(table), mask);
+      made_packs.read(pack, MutablePackingTable(table), mask);
     }
     const double brought_now = seconds_since(start_to_bring);
     if (i == 0) continue;  // warms up

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/cuda/options.h"
-#include "host/worker_threads.h"
+#include "host/system/worker_threads.h"
 
 namespace blindfuse::bench {
 
@@ -27,8 +27,8 @@ class RandomBytes {
   std::vector<uint64_t> words_;
 };
 
-// Calls set_columns, as Engine has it (src/engine.h), until all columns are set to random bytes: on
-// all threads at the same time, with the same bytes every time.
+// Calls set_columns, as Engine has it (src/engine/engine.h), until all columns are set to random
+// bytes: on all threads at the same time, with the same bytes every time.
 void fill_columns(
     const RandomBytes& random, const Shape& shape, WorkerThreads& threads,
     const std::function<void(uint64_t first, std::span<const uint8_t> bytes)>& set_columns);

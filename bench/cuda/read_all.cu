@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "bench/cuda/read_all.h"
-#include "cuda/check.h"
-#include "cuda/kernels/intrinsics.cuh"
+#include "cuda/device/check.h"
+#include "cuda/device/intrinsics.cuh"
 
 namespace blindfuse::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cuda/check.h"
+#include "cuda/device/check.h"
 #include "src/errors.h"
 #include "src/packing_table.h"
 

@@ -10,7 +10,7 @@
 #include "bench/cuda/random_bytes.h"
 #include "bench/cuda/report.h"
 #include "bench/cuda/yardsticks.h"
-#include "host/worker_threads.h"
+#include "host/system/worker_threads.h"
 
 namespace blindfuse::bench {
 

@@ -1,6 +1,6 @@
 #include "bench/cuda/scan_problem.h"
 
-#include "cuda/kernels.h"
+#include "cuda/scan/scan_kernels.h"
 
 namespace blindfuse::bench {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "bench/cuda/options.h"
 #include "bench/cuda/random_bytes.h"
-#include "cuda/device_matrix.h"
-#include "cuda/memory.h"
-#include "cuda/scanner.h"
-#include "cuda/stream.h"
-#include "host/worker_threads.h"
+#include "cuda/device/memory.h"
+#include "cuda/device/stream.h"
+#include "cuda/scan/device_matrix.h"
+#include "cuda/scan/scanner.h"
+#include "host/system/worker_threads.h"
 
 namespace blindfuse::bench {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "bench/cuda/read_all.h"
-#include "cuda/check.h"
-#include "cuda/memory.h"
-#include "cuda/stream.h"
+#include "cuda/device/check.h"
+#include "cuda/device/memory.h"
+#include "cuda/device/stream.h"
 
 namespace blindfuse::bench {
 
@@ -50,7 +50,7 @@ class Stopwatch {
   }
 
  private:
-  // cuda/stream.h has events without a clock.
+  // cuda/device/stream.h has events without a clock.
   struct TimedEvent {
     TimedEvent() = default;
     ~TimedEvent() {

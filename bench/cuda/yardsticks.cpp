@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "bench/cuda/read_all.h"
-#include "cuda/kernels/tasks.h"
+#include "cuda/scan/kernels/scan_tasks.h"
 #include "src/errors.h"
 
 namespace blindfuse::bench {

@@ -9,10 +9,10 @@
 
 #include "bench/cuda/random_bytes.h"
 #include "bench/cuda/stopwatch.h"
-#include "cuda/cublas_product.h"
-#include "cuda/device_matrix.h"
-#include "cuda/memory.h"
-#include "cuda/stream.h"
+#include "cuda/device/memory.h"
+#include "cuda/device/stream.h"
+#include "cuda/scan/cublas_product.h"
+#include "cuda/scan/device_matrix.h"
 
 namespace blindfuse::bench {
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "cuda/stream.h"
+#include "cuda/device/stream.h"
 #include "src/ring/butterflies.h"
 
 namespace blindfuse {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "cuda/kernels/ring_tasks.h"
-#include "cuda/memory.h"
+#include "cuda/device/memory.h"
+#include "cuda/packing/kernels/ring_tasks.h"
 
 namespace blindfuse {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "cuda/checksum.h"
-#include "cuda/kernels.h"
+#include "cuda/device/stream.h"
 #include "cuda/packing/packing_kernels.h"
-#include "cuda/stream.h"
+#include "cuda/scan/checksum.h"
+#include "cuda/scan/scan_kernels.h"
 #include "src/errors.h"
 
 namespace blindfuse {

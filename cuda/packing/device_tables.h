@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "cuda/kernels/packing_tasks.h"
-#include "cuda/memory.h"
+#include "cuda/device/memory.h"
+#include "cuda/packing/kernels/packing_tasks.h"
 #include "src/packing_table.h"
 
 namespace blindfuse {
@@ -19,7 +19,7 @@ class DeviceTables {
   DeviceTables(std::span<const SharedPackingTable> tables, uint64_t bytes_beside);
 
   uint32_t pack_count() const { return pack_count_; }
-  // In the orders of cuda/kernels/packing_tasks.h.
+  // In the orders of cuda/packing/kernels/packing_tasks.h.
   const uint8_t* bytes() const { return bytes_.data(); }
   const uint32_t* last_switch() const { return last_switch_.data(); }
 

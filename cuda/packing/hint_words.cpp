@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "cuda/kernels.h"
-#include "cuda/kernels/table_tasks.h"
-#include "cuda/stream.h"
+#include "cuda/device/stream.h"
+#include "cuda/packing/table_kernels.h"
+#include "cuda/scan/scan_kernels.h"
 #include "src/errors.h"
 
 namespace blindfuse {

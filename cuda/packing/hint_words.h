@@ -1,11 +1,12 @@
-// The hint polynomials of packed responses (host/packing/hint_polynomials.h), by the dense product.
+// The hint polynomials of packed responses (host/cpu/packing/hint_polynomials.h), by the dense
+// product.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
-#include "cuda/memory.h"
-#include "cuda/scanner.h"
+#include "cuda/device/memory.h"
+#include "cuda/scan/scanner.h"
 
 namespace blindfuse {
 

@@ -1,10 +1,10 @@
 #include "cuda/packing/packing_kernels.h"
 
-#include "cuda/kernels/cut_keys.cuh"
-#include "cuda/kernels/cut_table.cuh"
-#include "cuda/kernels/finish_packs.cuh"
-#include "cuda/kernels/sum_points.cuh"
-#include "cuda/launch.cuh"
+#include "cuda/device/launch.cuh"
+#include "cuda/packing/kernels/cut_keys.cuh"
+#include "cuda/packing/kernels/cut_table.cuh"
+#include "cuda/packing/kernels/finish_packs.cuh"
+#include "cuda/packing/kernels/sum_points.cuh"
 
 namespace blindfuse {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "cuda/kernels/packing_tasks.h"
+#include "cuda/packing/kernels/packing_tasks.h"
 
 namespace blindfuse {
 

@@ -1,10 +1,19 @@
 #include "cuda/packing/table_kernels.h"
 
-#include "cuda/kernels/switch_chains.cuh"
-#include "cuda/kernels/traces.cuh"
-#include "cuda/launch.cuh"
+#include "cuda/device/launch.cuh"
+#include "cuda/packing/kernels/public_rows.cuh"
+#include "cuda/packing/kernels/switch_chains.cuh"
+#include "cuda/packing/kernels/traces.cuh"
 
 namespace blindfuse {
+
+void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStream_t stream) {
+  constexpr uint64_t kThreads = 256;
+  if (limbs.pitch == 0) return;
+  const uint64_t row_blocks = (limbs.pitch / kRowsPerThread + kThreads - 1) / kThreads;
+  launch_kernel(cut_public_rows, dim3(static_cast<uint32_t>(row_blocks), kRingWords),
+                static_cast<uint32_t>(kThreads), 0, stream, blocks, limbs);
+}
 
 void start_traces(const TraceTask& task, uint32_t pack_count, cudaStream_t stream) {
   if (pack_count == 0) return;

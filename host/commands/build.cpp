@@ -9,10 +9,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "host/build/database_builder.h"
-#include "host/build/planner.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
+#include "host/publish/database_builder.h"
+#include "host/publish/planner.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"

@@ -11,7 +11,7 @@
 #include "host/commands/sample_check.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
-#include "host/engine_factory.h"
+#include "host/engines/engine_factory.h"
 #include "src/epoch_table.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
@@ -47,11 +47,9 @@ Inspection inspect(const InspectCommand& command) {
   found.retired = directory.read_retired(parsed.epoch).size();
   if (command.verify) {
     LoadedDatabase database =
-        load_database(command.directory, [&](uint64_t rows, uint64_t columns) {
-          return make_engine(command.engine, rows, columns, command.thread_count);
-        });
+        load_database(command.directory, *make_engine_maker(command.engine, command.thread_count));
     const std::string samples = directory.read_samples(database.manifest, kSamplesBytesMax);
-    found.check = check_samples(std::move(database), samples, command.thread_count);
+    found.check = check_samples(std::move(database), samples);
   }
   return found;
 }

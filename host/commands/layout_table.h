@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "host/build/planner.h"
+#include "host/publish/planner.h"
 
 namespace blindfuse {
 

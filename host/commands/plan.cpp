@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "host/build/planner.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
+#include "host/publish/planner.h"
 #include "src/errors.h"
 #include "src/program/amount.h"
 

@@ -13,9 +13,9 @@
 #include <sstream>
 #include <vector>
 
-#include "host/build/samples.h"
-#include "host/server/serving/serving_epoch.h"
+#include "host/publish/samples.h"
 #include "host/server/database_server.h"
+#include "host/server/serving/serving_epoch.h"
 #include "src/base64.h"
 #include "src/errors.h"
 #include "src/hex.h"
@@ -140,15 +140,14 @@ std::vector<nlohmann::json> answers_of(const std::string& output) {
 
 }  // namespace
 
-SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
-                          unsigned thread_count) {
+SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text) {
   const std::vector<Sample> samples = parse_samples(samples_text);
   const bool keyword = database.manifest.layout.kind == DatabaseKind::kKeyword;
   const std::string beyond_the_end = std::to_string(database.manifest.layout.key_count);
   const ScratchFolder cache;
   ServerMetrics metrics;
-  const ServedEpochs epochs(std::make_shared<const ServingEpoch>(
-      std::move(database), BatchLimits{.packing_threads = thread_count}, &metrics));
+  const ServedEpochs epochs(
+      std::make_shared<const ServingEpoch>(std::move(database), BatchLimits{}, &metrics));
   const DatabaseServer server(epochs, metrics, http::ListeningSocket({}), ServerOptions{});
   std::vector<std::string> arguments = {client_program(), "get", "--json", "--cache", cache.path()};
   if (keyword) arguments.insert(arguments.end(), {"--key-encoding", "base64"});

@@ -14,9 +14,8 @@ struct SampleCheck {
   size_t absent = 0;  // random keys that were rightly not found
 };
 
-// thread_count: of packing; 0 is one a processor. Throws BadInput, naming the key, when an answer
-// is wrong; EngineTrouble when the client program is missing or fails.
-SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
-                          unsigned thread_count);
+// Throws BadInput, naming the key, when an answer is wrong; EngineTrouble when the client program
+// is missing or fails.
+SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text);
 
 }  // namespace blindfuse

@@ -12,7 +12,7 @@
 
 #include "host/commands/serve_options.h"
 #include "host/database/loaded_database.h"
-#include "host/engine_factory.h"
+#include "host/engines/engine_factory.h"
 #include "host/server/service.h"
 #include "host/server/signals.h"
 #include "src/errors.h"
@@ -22,14 +22,11 @@
 namespace blindfuse {
 namespace {
 
-LoadedDatabase load(const ServeOptions& options, const LoadedDatabase* current,
-                    const std::function<void()>& on_step) {
+LoadedDatabase load(const ServeOptions& options, const EngineMaker& engines,
+                    const LoadedDatabase* current, const std::function<void()>& on_step) {
   const auto start = std::chrono::steady_clock::now();
   const std::string& directory = options.directory;
-  const auto maker = [&](uint64_t rows, uint64_t columns) {
-    return make_engine(options.engine, rows, columns, options.thread_count);
-  };
-  LoadedDatabase database = load_database(directory, maker, current, on_step);
+  LoadedDatabase database = load_database(directory, engines, current, on_step);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Layout& layout = database.manifest.layout;
   const bool packed = layout.mode() == Mode::kPacked;
@@ -65,10 +62,10 @@ void run_serve(ServeOptions& options) {
   auto api_keys = options.api_keys.empty() ? nullptr : std::make_shared<ApiKeys>(options.api_keys);
   // Before any thread starts, an engine's or its driver's, which would die of a signal later.
   Signals signals;
-  check_engine_name(options.engine);
+  const auto engines = make_engine_maker(options.engine, options.thread_count);
   std::optional<LoadedDatabase> database;
   // Meanwhile there is nothing to finish, and a signal ends the program as usual.
-  signals.run_until_next([&] { database = load(options, nullptr, [] {}); }, Signals::die_of);
+  signals.run_until_next([&] { database = load(options, *engines, nullptr, [] {}); }, Signals::die_of);
   serve_until_stopped(
       {.database = std::move(*database),
        .socket = std::move(socket),
@@ -77,7 +74,7 @@ void run_serve(ServeOptions& options) {
        .api_keys = std::move(api_keys),
        .loader =
            [&](const LoadedDatabase& current, const std::function<void()>& on_step) {
-             return load(options, &current, on_step);
+             return load(options, *engines, &current, on_step);
            }},
       options.service, signals);
 }

@@ -161,7 +161,6 @@ void ServeOptions::finish() {
   }
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   service.server.http.threads = http_threads_ > 0 ? http_threads_ : std::clamp(processors, 2u, 16u);
-  service.batches.packing_threads = thread_count;
   service.server.api.answer_timeout = std::chrono::milliseconds(timeout_ms_);
   service.server.api.page = no_page_ ? nullptr : Page::built_in();
   service.reload.directory = directory;

@@ -5,13 +5,18 @@
 #include <utility>
 #include <vector>
 
-#include "host/cpu/kernel_choice.h"
-#include "host/cpu/packed_queries.h"
-#include "host/worker_threads.h"
+#include "host/cpu/pipelines/answer_pipeline.h"
+#include "host/cpu/pipelines/packed_answer_pipeline.h"
+#include "host/cpu/pipelines/panel_products.h"
+#include "host/cpu/scan/kernel_choice.h"
+#include "host/cpu/scan/packed_queries.h"
+#include "host/system/worker_threads.h"
 #include "src/errors.h"
 
 namespace blindfuse {
 namespace {
+
+static_assert(PanelProducts::kRowsAtOnce == Matrix::kBlockRows);
 
 class CpuEngine final : public Engine {
  public:
@@ -28,6 +33,7 @@ class CpuEngine final : public Engine {
   std::string hardware() const override {
     return std::to_string(threads_.count()) + (threads_.count() == 1 ? " thread" : " threads");
   }
+  MatrixMemory matrix_memory() const override { return MatrixMemory::kHost; }
   uint64_t row_count() const override { return matrix_.row_count(); }
   uint64_t column_count() const override { return matrix_.column_count(); }
 
@@ -53,9 +59,17 @@ class CpuEngine final : public Engine {
     }
   }
 
-  std::unique_ptr<PanelProducts> make_panel_products(size_t, uint64_t) override { return nullptr; }
-  std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits, size_t, size_t) override {
-    return nullptr;
+  std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) override {
+    return make_cpu_panel_products(*this, count, rows_max);
+  }
+  std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
+                                                       size_t batch_max) override {
+    return make_cpu_answer_pipeline(*this, bits, slot_count, batch_max);
+  }
+  std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
+      WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
+      size_t batch_max) override {
+    return make_cpu_packed_answer_pipeline(*this, bits, tables, slot_count, batch_max, threads_);
   }
 
  private:
@@ -172,15 +186,9 @@ class CpuEngine final : public Engine {
 
 }  // namespace
 
-std::vector<std::string_view> cpu_kernel_names() {
-  std::vector<std::string_view> names;
-  for (const MultiplyKernel* kernel : usable_kernels()) names.push_back(kernel->name);
-  return names;
-}
-
-std::unique_ptr<Engine> make_cpu_engine(std::string_view name, std::shared_ptr<Matrix> matrix,
-                                        unsigned thread_count) {
-  return std::make_unique<CpuEngine>(choose_kernel(name), std::move(matrix), thread_count);
+std::unique_ptr<Engine> make_cpu_engine(const MultiplyKernel& kernel,
+                                        std::shared_ptr<Matrix> matrix, unsigned thread_count) {
+  return std::make_unique<CpuEngine>(kernel, std::move(matrix), thread_count);
 }
 
 }  // namespace blindfuse

@@ -3,21 +3,17 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
-#include <vector>
 
-#include "host/matrix.h"
-#include "src/engine.h"
+#include "host/cpu/scan/matrix.h"
+#include "host/cpu/scan/multiply_kernel.h"
+#include "src/engine/engine.h"
 
 namespace blindfuse {
 
-// kernel: the name of one of cpu_kernel_names(), or "" for the fastest. Several engines may share a
-// matrix. thread_count 0: one a processor. Throws BadInput for a kernel that this machine does not
-// run.
-std::unique_ptr<Engine> make_cpu_engine(std::string_view kernel, std::shared_ptr<Matrix> matrix,
-                                        unsigned thread_count);
-
-// The kernels that this machine runs, the fastest first.
-std::vector<std::string_view> cpu_kernel_names();
+// kernel: one that this machine runs (host/cpu/scan/kernel_choice.h), which outlives the engine.
+// Several engines may share a matrix. thread_count 0: one a processor. Throws EngineTrouble when
+// the system gives no more threads.
+std::unique_ptr<Engine> make_cpu_engine(const MultiplyKernel& kernel,
+                                        std::shared_ptr<Matrix> matrix, unsigned thread_count);
 
 }  // namespace blindfuse

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "host/database/directory.h"
-#include "host/memory.h"
+#include "host/system/memory.h"
 #include "src/errors.h"
 #include "src/program/progress.h"
 #include "src/system/file.h"
@@ -130,8 +130,7 @@ class EpochFiles {
   // Of all together: what memory does not hold is known before anything takes long.
   void check_memory(const std::vector<bool>& is_there) const {
     uint64_t bytes = missing_bytes_;
-    // Other engines have the matrix in memory of their own, and asked for it when they were made.
-    if (!database_.engine->name().starts_with("cpu")) {
+    if (database_.engine->matrix_memory() != MatrixMemory::kHost) {
       bytes -= static_cast<uint64_t>(std::count(is_there.begin(), is_there.end(), false)) *
                layout_.shard_matrix_bytes();
     }
@@ -184,7 +183,7 @@ class EpochFiles {
 };
 
 LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manifest_text,
-                          const EngineMaker& make_engine, const LoadedDatabase* previous,
+                          const EngineMaker& engines, const LoadedDatabase* previous,
                           const std::function<void()>& on_step) {
   LoadedDatabase database;
   database.manifest_text = std::move(manifest_text);
@@ -195,7 +194,7 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   database.table_bytes = directory.read_table(database.manifest);
   database.table = parse_epoch_table(database.table_bytes, layout);
   database.retired = directory.read_retired(database.epoch);
-  database.engine = make_engine(layout.row_count, layout.column_count());
+  database.engine = engines.make_engine(layout.row_count, layout.column_count());
   database.hints.resize(layout.hint_part_count());
   database.packing_tables.resize(layout.pack_count());
   const std::vector<bool> is_there =
@@ -211,13 +210,13 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
 
 }  // namespace
 
-LoadedDatabase load_database(const std::filesystem::path& root, const EngineMaker& make_engine,
+LoadedDatabase load_database(const std::filesystem::path& root, const EngineMaker& engines,
                              const LoadedDatabase* previous, const std::function<void()>& on_step) {
   const DatabaseDirectory directory(root);
   for (;;) {
     const std::string manifest_text = directory.read_manifest_text();
     try {
-      return load_epoch(directory, manifest_text, make_engine, previous, on_step);
+      return load_epoch(directory, manifest_text, engines, previous, on_step);
     } catch (const Misuse&) {
       throw;  // of the engine, whatever the directory holds
     } catch (const BadInput& error) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/engine_factory.h"
+#include "src/engine/engine_maker.h"
 #include "src/epoch_table.h"
 #include "src/manifest.h"
 #include "src/packing_table.h"
@@ -39,9 +39,10 @@ struct LoadedDatabase {
 //
 // Throws BadInput, naming the file, when the directory is not a database or a file that is read is
 // missing, truncated or altered; EngineTrouble when memory does not hold it, and what
-// make_engine throws. on_step is called every few megabytes, and ends the load by what it throws.
+// EngineMaker::make_engine throws. on_step is called every few megabytes, and ends the load by what
+// it throws.
 LoadedDatabase load_database(
-    const std::filesystem::path& directory, const EngineMaker& make_engine,
+    const std::filesystem::path& directory, const EngineMaker& engines,
     const LoadedDatabase* previous = nullptr, const std::function<void()>& on_step = [] {});
 
 }  // namespace blindfuse

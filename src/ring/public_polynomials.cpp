@@ -19,6 +19,14 @@ void PublicPolynomials::fill_block(uint32_t j, MutablePolynomial words) const {
   chacha20_keystream(seed_, j, words);
 }
 
+std::vector<uint32_t> PublicPolynomials::blocks(uint32_t row_count) const {
+  std::vector<uint32_t> words(row_count);
+  for (uint32_t j = 0; j < row_count / kDimension; ++j) {
+    fill_block(j, MutablePolynomial(words.data() + j * kDimension, kDimension));
+  }
+  return words;
+}
+
 void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const {
   std::array<uint32_t, kWordsDrawn> words;
   chacha20_keystream(seed_, kKeyMasks + kDigits * static_cast<uint64_t>(key) + k, words);

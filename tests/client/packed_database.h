@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "host/packing/hint_polynomials.h"
-#include "host/packing/packing_keys.h"
-#include "host/packing/packing_table_builder.h"
-#include "host/packing/response_packer.h"
+#include "host/cpu/packing/hint_polynomials.h"
+#include "host/cpu/packing/packing_keys.h"
+#include "host/cpu/packing/packing_table_builder.h"
+#include "host/cpu/packing/response_packer.h"
 #include "src/errors.h"
 #include "src/ring/modulus_switch.h"
 #include "tests/client/fake_server.h"
@@ -85,8 +85,8 @@ class PackedDatabase {
     // Of up to 2048 columns of the matrix, one after another.
     explicit Pack(const Bytes& columns) : table(kTableWords) {
       static const ring::PublicPolynomials polynomials(kSeed);
-      static const HintPolynomials hint(polynomials, kRows);
-      static const PackingTableBuilder builder(polynomials);
+      static const HintPolynomials hint(polynomials.blocks(kRows));
+      static const PackingTableBuilder builder(polynomials.key_masks());
       std::vector<uint32_t> hints(ring::kDimension * ring::kDimension);
       for (size_t c = 0; c < columns.size() / kRows; ++c) {
         hint.compute(

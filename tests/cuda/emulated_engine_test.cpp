@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cuda/cuda_engine.h"
-#include "cuda/device_matrix.h"
+#include "cuda/scan/device_matrix.h"
 #include "src/errors.h"
 #include "tests/cuda/fake_runtime.h"
 #include "tests/support.h"

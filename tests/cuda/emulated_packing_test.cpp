@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include "cuda/device/stream.h"
 #include "cuda/packing/device_tables.h"
 #include "cuda/packing/packing_kernels.h"
-#include "cuda/stream.h"
 #include "src/errors.h"
 #include "tests/cuda/sum_problem.h"
 #include "tests/support.h"

@@ -6,10 +6,10 @@
 #include <array>
 #include <vector>
 
-#include "cuda/cuda_engine.h"
-#include "cuda/kernels/table_tasks.h"
-#include "cuda/packing/pack_maker.h"
-#include "host/packing/packing_table_builder.h"
+#include "cuda/cuda_engine_maker.h"
+#include "cuda/packing/device_packs.h"
+#include "cuda/packing/kernels/table_tasks.h"
+#include "host/cpu/packing/packing_table_builder.h"
 #include "src/errors.h"
 #include "tests/support.h"
 
@@ -29,7 +29,7 @@ TEST(EmulatedCudaTables, OfSeveralPacksAreThoseOfTheHost) {
   }
   DeviceMemory<uint32_t> device_words(words.size());
   std::ranges::copy(words, device_words.data());
-  const auto maker = make_device_pack_maker(0, std::move(device_words), key_masks);
+  DevicePacks packs(0, std::move(device_words), key_masks);
   const PackingTableBuilder builder(key_masks);
   std::vector<uint32_t> table(kTableWords), expected_table(kTableWords);
   std::array<uint32_t, kDimension> mask{}, expected_mask{};
@@ -41,7 +41,7 @@ TEST(EmulatedCudaTables, OfSeveralPacksAreThoseOfTheHost) {
       }
     }
     builder.build(hints, MutablePackingTable(expected_table), expected_mask);
-    maker->make(pack, MutablePackingTable(table), mask);
+    packs.read(pack, MutablePackingTable(table), mask);
     EXPECT_TRUE(table == expected_table) << "pack " << pack;
     EXPECT_EQ(mask, expected_mask) << "pack " << pack;
   }
@@ -50,9 +50,10 @@ TEST(EmulatedCudaTables, OfSeveralPacksAreThoseOfTheHost) {
 TEST(EmulatedCudaTables, RefuseColumnsThatMemoryCannotHold) {
   const std::vector<uint32_t> blocks(kDimension), key_masks(ring::kKeyWords);
   // 64 packs, whose tables and squares are 3.2 and 1.1 GB.
-  const auto engine = make_cuda_engine("", 0, kDimension, 64 * kDimension);
+  const auto maker =
+      make_cuda_engine_maker("", 0)->make_pack_maker(blocks, key_masks, 64 * kDimension);
   try {
-    engine->make_pack_maker(blocks, key_masks);
+    maker->seal();
     ADD_FAILURE();
   } catch (const EngineTrouble& error) {
     const std::string message = error.what();

@@ -2,7 +2,7 @@
 // arithmetic, pipelines and barriers are tested where there is no GPU.
 //
 // Include it before a kernel's file: it gives the parts of CUDA's language that the kernels use,
-// and takes the place of cuda/kernels/intrinsics.cuh. Then call emulator::launch().
+// and takes the place of cuda/device/intrinsics.cuh. Then call emulator::launch().
 //
 // Blocks run one after another. Each thread of a block is a fiber, which runs until it waits for
 // others: in a barrier of the block, or in a collective of its warp, which takes all 32 lanes. The
@@ -17,7 +17,7 @@
 // once, except for asynchronous copies; try every Schedule), __shared__ variables, partial warps.
 #pragma once
 
-// What cuda/kernels/intrinsics.cuh guards itself with, which makes that file an empty one from here
+// What cuda/device/intrinsics.cuh guards itself with, which makes that file an empty one from here
 // on.
 #define BLINDFUSE_CUDA_INTRINSICS_CUH
 #define BLINDFUSE_CUDA_HOPPER_CUH
@@ -29,7 +29,7 @@
 
 #ifdef BLINDFUSE_FAKE_CUDA_RUNTIME
 // Beside the stand-in for the runtime (fake_runtime.h), CUDA's own types are used, and
-// cuda/launch.cuh has its counterpart here, too.
+// cuda/device/launch.cuh has its counterpart here, too.
 #define BLINDFUSE_CUDA_LAUNCH_CUH
 #include <cuda_runtime_api.h>
 #include <vector_functions.h>
@@ -94,7 +94,7 @@ inline dim3 gridDim;
 
 namespace blindfuse {
 
-// What cuda/kernels/intrinsics.cuh has for a GPU.
+// What cuda/device/intrinsics.cuh has for a GPU.
 
 // The block's, 1024-byte aligned, and full of 0xcd when the block begins.
 uint8_t* dynamic_shared_memory();
@@ -118,8 +118,8 @@ void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (
 // dp4a.s32.s32, modulo 2^32
 int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum);
 
-// And what cuda/kernels/hopper.cuh has. A product takes place no sooner than wgmma_wait() demands
-// it, with what is then in shared memory.
+// And what cuda/scan/kernels/hopper.cuh has. A product takes place no sooner than wgmma_wait()
+// demands it, with what is then in shared memory.
 inline void publish_shared() {}
 template <typename Registers>
 void pin(Registers&) {}

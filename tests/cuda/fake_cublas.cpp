@@ -1,5 +1,5 @@
 // No cuBLAS beside the stand-in for the runtime.
-#include "cuda/cublas_product.h"
+#include "cuda/scan/cublas_product.h"
 #include "src/errors.h"
 
 namespace blindfuse {
@@ -7,7 +7,8 @@ namespace blindfuse {
 struct CublasProduct::Work {};
 
 bool CublasProduct::is_there() { return false; }
-CublasProduct::CublasProduct() { throw Misuse("there is no cuBLAS here"); }
+void CublasProduct::require() { throw Misuse("there is no cuBLAS here"); }
+CublasProduct::CublasProduct() { require(); }
 CublasProduct::~CublasProduct() = default;
 uint64_t CublasProduct::sum_bytes(uint64_t, uint64_t) { return 0; }
 void CublasProduct::start(const ScanTask&, cudaStream_t) {}

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cuda/kernels/ring_tasks.h"
+#include "cuda/packing/kernels/ring_tasks.h"
 #include "src/ring/butterflies.h"
 #include "tests/cuda/kernel_support.h"
 

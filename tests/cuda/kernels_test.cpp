@@ -12,12 +12,12 @@
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"
 
-#include "cuda/kernels/combine_sums.cuh"
-#include "cuda/kernels/cut_words.cuh"
-#include "cuda/kernels/round_products.cuh"
-#include "cuda/kernels/scan_few.cuh"
-#include "cuda/kernels/scan_hopper.cuh"
-#include "cuda/kernels/scan_many.cuh"
+#include "cuda/scan/kernels/combine_sums.cuh"
+#include "cuda/scan/kernels/cut_words.cuh"
+#include "cuda/scan/kernels/round_products.cuh"
+#include "cuda/scan/kernels/scan_few.cuh"
+#include "cuda/scan/kernels/scan_hopper.cuh"
+#include "cuda/scan/kernels/scan_many.cuh"
 
 namespace blindfuse {
 namespace {

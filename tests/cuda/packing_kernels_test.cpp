@@ -17,10 +17,10 @@
 #include "tests/cuda/sum_problem.h"
 #include "tests/support.h"
 
-#include "cuda/kernels/cut_keys.cuh"
-#include "cuda/kernels/cut_table.cuh"
-#include "cuda/kernels/finish_packs.cuh"
-#include "cuda/kernels/sum_points.cuh"
+#include "cuda/packing/kernels/cut_keys.cuh"
+#include "cuda/packing/kernels/cut_table.cuh"
+#include "cuda/packing/kernels/finish_packs.cuh"
+#include "cuda/packing/kernels/sum_points.cuh"
 
 namespace blindfuse {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"
 
-#include "cuda/kernels/ring_transform.cuh"
+#include "cuda/packing/kernels/ring_transform.cuh"
 
 namespace blindfuse {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cuda/kernels/packing_tasks.h"
+#include "cuda/packing/kernels/packing_tasks.h"
 #include "src/ring/prime_field.h"
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/packing/hint_polynomials.h"
+#include "host/cpu/packing/hint_polynomials.h"
 #include "src/ring/butterflies.h"
 #include "src/ring/ring_transform.h"
 #include "tests/cuda/emulator.h"
@@ -15,9 +15,9 @@
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"
 
-#include "cuda/kernels/public_rows.cuh"
-#include "cuda/kernels/switch_chains.cuh"
-#include "cuda/kernels/traces.cuh"
+#include "cuda/packing/kernels/public_rows.cuh"
+#include "cuda/packing/kernels/switch_chains.cuh"
+#include "cuda/packing/kernels/traces.cuh"
 
 namespace blindfuse {
 namespace {
@@ -64,7 +64,7 @@ TEST(CudaTableKernels, PublicRowsMakeHintPolynomials) {
   std::vector<int8_t> column(kRows);
   for (int8_t& byte : column) byte = static_cast<int8_t>(random.byte());
   Coefficients expected;
-  HintPolynomials(polynomials, kRows).compute(column, expected);
+  HintPolynomials(polynomials.blocks(kRows)).compute(column, expected);
   for (uint32_t i = 0; i < kDimension; ++i) {
     uint32_t sum = 0;
     for (uint32_t row = 0; row < kRows; ++row) {

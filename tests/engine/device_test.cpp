@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "host/engine_factory.h"
+#include "host/engines/engine_factory.h"
 #include "src/errors.h"
 #include "tests/support.h"
 

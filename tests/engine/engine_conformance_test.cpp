@@ -17,8 +17,9 @@
 #include <vector>
 
 #include "host/cpu/cpu_engine.h"
-#include "host/cpu/multiply_kernel.h"
-#include "host/engine_factory.h"
+#include "host/cpu/scan/kernel_choice.h"
+#include "host/cpu/scan/multiply_kernel.h"
+#include "host/engines/engine_factory.h"
 #include "tests/engine/engines_under_test.h"
 #include "tests/support.h"
 
@@ -115,7 +116,7 @@ class Problem {
     if (shape_.slab == 0 || !name.starts_with("cpu")) {
       return make_engine(name, shape_.rows, shape_.columns, thread_count);
     }
-    return make_cpu_engine(name == "cpu" ? "" : name.substr(4),
+    return make_cpu_engine(choose_kernel(name == "cpu" ? "" : name.substr(4)),
                            std::make_shared<Matrix>(shape_.rows, shape_.columns, shape_.slab),
                            thread_count);
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/engine_factory.h"
+#include "host/engines/engine_factory.h"
 
 namespace blindfuse::support {
 

@@ -1,4 +1,4 @@
-#include "host/matrix.h"
+#include "host/cpu/scan/matrix.h"
 
 #include <gtest/gtest.h>
 

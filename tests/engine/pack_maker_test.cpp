@@ -1,13 +1,13 @@
-// Engines that make packing tables: the same tables and masks as the host makes of the same
-// columns, word for word.
+// Pack makers of every kind: the same tables and masks as are made of the same columns by the dense
+// product, word for word, however the columns come.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "host/engine_factory.h"
-#include "host/packing/packing_table_builder.h"
+#include "host/cpu/packing/packing_table_builder.h"
+#include "host/engines/engine_factory.h"
 #include "tests/engine/engines_under_test.h"
 #include "tests/support.h"
 
@@ -23,12 +23,13 @@ constexpr uint64_t kPackRows = 3 * kDimension;
 
 class PackMakerTest : public testing::TestWithParam<std::string> {};
 
-// Of an emulator's, one for each order of limbs.
+// The CPU's makers are one. Of an emulator's, one for each order of limbs.
 std::vector<std::string> making_engine_names() {
   std::vector<std::string> names = support::device_engine_names();
+  names.push_back("cpu");
   if (support::kIsEmulated) {
-    std::erase_if(names,
-                  [](const std::string& name) { return name != "cuda" && name != "cuda:wgmma"; });
+    std::erase_if(
+        names, [](const std::string& name) { return name == "cuda:dp4a" || name == "cuda:mma"; });
   }
   return names;
 }
@@ -63,7 +64,16 @@ std::vector<uint32_t> hints_of(std::span<const uint32_t> blocks, std::span<const
   return hints;
 }
 
-TEST_P(PackMakerTest, MakesWhatTheHostMakes) {
+// The last pieces first.
+void set_in_pieces(PackMaker& maker, std::span<const uint8_t> columns, SeededRandom& random) {
+  for (uint64_t last = kPackColumns; last > 0;) {
+    const uint64_t count = std::min<uint64_t>(last, random.between(1, kPackColumns / 2));
+    last -= count;
+    maker.set_columns(last, columns.subspan(last * kPackRows, count * kPackRows));
+  }
+}
+
+TEST_P(PackMakerTest, MakesWhatTheDenseProductMakes) {
   SeededRandom random(123);
   const std::vector<uint32_t> blocks = random.words(kPackRows);
   std::vector<uint32_t> key_masks(ring::kKeyWords);
@@ -71,11 +81,12 @@ TEST_P(PackMakerTest, MakesWhatTheHostMakes) {
     value = static_cast<uint32_t>(random.below(ring::kPackingModulus));
   }
   const std::vector<uint8_t> columns = random.octets(kPackRows * kPackColumns);
-  const auto engine = make_engine(GetParam(), kPackRows, kPackColumns, 2);
-  engine->set_columns(0, columns);
-  engine->seal();
-  const auto maker = engine->make_pack_maker(blocks, key_masks);
-  ASSERT_TRUE(maker);
+  const auto engines = make_engine_maker(GetParam(), 2);
+  EXPECT_GE(engines->packs_at_once(kPackRows, 1), 1u);
+  EXPECT_LE(engines->packs_at_once(1, 1000), kPacksAtOnceMax);
+  const auto maker = engines->make_pack_maker(blocks, key_masks, kPackColumns);
+  set_in_pieces(*maker, columns, random);
+  maker->seal();
   const std::vector<uint32_t> hints = hints_of(blocks, columns);
   const PackingTableBuilder builder(key_masks);
   std::vector<uint32_t> table(kTableWords), expected_table(kTableWords);
@@ -87,17 +98,6 @@ TEST_P(PackMakerTest, MakesWhatTheHostMakes) {
     EXPECT_TRUE(table == expected_table) << "pack " << pack;
     EXPECT_EQ(mask, expected_mask) << "pack " << pack;
   }
-}
-
-// As the host asks whether an engine makes packs.
-TEST_P(PackMakerTest, IsThereWithoutAMatrix) {
-  const std::vector<uint32_t> key_masks(ring::kKeyWords);
-  EXPECT_TRUE(make_engine(GetParam(), 0, 0, 1)->make_pack_maker({}, key_masks));
-}
-
-TEST(PackMaker, IsNotThereOnAProcessor) {
-  const std::vector<uint32_t> key_masks(ring::kKeyWords);
-  EXPECT_FALSE(make_engine("cpu", 0, 0, 1)->make_pack_maker({}, key_masks));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/packing/packing_keys.h"
+#include "host/cpu/packing/packing_keys.h"
 #include "src/errors.h"
 #include "src/little_endian.h"
 

@@ -1,11 +1,11 @@
 // Batches on several threads: the same as one query and one table at a time.
-#include "host/packing/batch_packer.h"
+#include "host/cpu/packing/batch_packer.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "host/packing/packing_keys.h"
+#include "host/cpu/packing/packing_keys.h"
 #include "src/little_endian.h"
 #include "tests/packing/ring_kernel_names.h"
 

@@ -1,4 +1,4 @@
-#include "host/packing/hint_polynomials.h"
+#include "host/cpu/packing/hint_polynomials.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(HintPolynomials, AreTheSumOfTheirDefinition) {
   std::vector<int8_t> column(2 * kDimension);
   for (int8_t& byte : column) byte = static_cast<int8_t>(generator());
   for (const RingKernel& kernel : ring_kernels()) {
-    const HintPolynomials hint(polynomials, 2 * kDimension, kernel);
+    const HintPolynomials hint(polynomials.blocks(2 * kDimension), kernel);
     Coefficients found;
     hint.compute(column, found);
     EXPECT_EQ(found, plain_hint(polynomials, column)) << kernel.name;
@@ -48,7 +48,7 @@ TEST(HintPolynomials, OfTheWorstBytes) {
   const ring::PublicPolynomials polynomials(ChaChaKey{5});
   const std::vector<int8_t> column(kDimension, -128);
   Coefficients found;
-  HintPolynomials(polynomials, kDimension).compute(column, found);
+  HintPolynomials(polynomials.blocks(kDimension)).compute(column, found);
   EXPECT_EQ(found, plain_hint(polynomials, column));
 }
 

@@ -1,4 +1,4 @@
-#include "host/packing/packing_keys.h"
+#include "host/cpu/packing/packing_keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "client/ring_query.h"
-#include "host/packing/hint_polynomials.h"
-#include "host/packing/packing_table_builder.h"
-#include "host/packing/response_packer.h"
+#include "host/cpu/packing/hint_polynomials.h"
+#include "host/cpu/packing/packing_table_builder.h"
+#include "host/cpu/packing/response_packer.h"
 #include "src/bit_packing.h"
 #include "src/ring/modulus_switch.h"
 #include "tests/client/seeded_random.h"
@@ -41,14 +41,14 @@ struct Pack {
 
   Pack() {
     std::mt19937_64 generator(1);
-    const HintPolynomials hint(polynomials, kRows);
+    const HintPolynomials hint(polynomials.blocks(kRows));
     for (size_t c = 0; c < kPackColumns; ++c) {
       std::vector<int8_t>& column = columns.emplace_back(kRows);
       // Some columns as bad for the noise as can be.
       for (int8_t& byte : column) byte = c % 50 == 0 ? -128 : static_cast<int8_t>(generator());
       hint.compute(column, ring::MutablePolynomial(hints.data() + c * kDimension, kDimension));
     }
-    PackingTableBuilder(polynomials).build(hints, MutablePackingTable(table), mask);
+    PackingTableBuilder(polynomials.key_masks()).build(hints, MutablePackingTable(table), mask);
   }
 };
 
@@ -176,7 +176,7 @@ TEST(Packing, TablesDoNotDependOnTheKernel) {
   std::vector<uint32_t> table(kTableWords);
   Coefficients mask;
   const RingKernel& portable = ring_kernels().back();
-  PackingTableBuilder(pack().polynomials, portable)
+  PackingTableBuilder(pack().polynomials.key_masks(), portable)
       .build(pack().hints, MutablePackingTable(table), mask);
   EXPECT_TRUE(table == pack().table);
   EXPECT_EQ(mask, pack().mask);

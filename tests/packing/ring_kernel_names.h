@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "host/packing/ring_kernels.h"
+#include "host/cpu/packing/ring_kernels.h"
 
 namespace blindfuse {
 

@@ -1,5 +1,5 @@
 // Every kernel against the portable one and the definitions, bit for bit.
-#include "host/packing/ring_kernels.h"
+#include "host/cpu/packing/ring_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "host/packing/packing_keys.h"
+#include "host/cpu/packing/packing_keys.h"
 #include "src/little_endian.h"
 #include "src/packing_table.h"
 #include "tests/packing/ring_kernel_names.h"

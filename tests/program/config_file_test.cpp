@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "src/errors.h"
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 
 namespace blindfuse {
 namespace {

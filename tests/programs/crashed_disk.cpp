@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 
 namespace blindfuse::program_testing {
 namespace {

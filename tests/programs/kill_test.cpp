@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <random>
 
-#include "tests/build/packed_testing.h"
 #include "tests/programs/killing.h"
+#include "tests/publish/packed_testing.h"
 
 namespace blindfuse::program_testing {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "host/server/serving/api_keys.h"
 #include "src/system/open_folder.h"
-#include "tests/build/packed_testing.h"
 #include "tests/programs/crashed_disk.h"
 #include "tests/programs/program_testing.h"
+#include "tests/publish/packed_testing.h"
 
 namespace blindfuse::program_testing {
 namespace {

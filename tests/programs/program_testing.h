@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/build/builder_testing.h"
 #include "tests/paths.h"
+#include "tests/publish/builder_testing.h"
 
 extern char** environ;
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/errors.h"
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 
 namespace blindfuse::server_testing {
 namespace {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "host/server/serving/host_answer_pipeline.h"
+#include "host/cpu/pipelines/answer_pipeline.h"
 #include "tests/server/ask_and_wait.h"
 #include "tests/server/tiny_database.h"
 
@@ -341,8 +341,8 @@ class TwoDeepEngine final : public support::PlainEngine {
 
   std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
                                                        size_t batch_max) override {
-    return std::make_unique<Pipeline>(make_host_answer_pipeline(*this, bits, slot_count, batch_max),
-                                      control_);
+    return std::make_unique<Pipeline>(
+        PlainEngine::make_answer_pipeline(bits, slot_count, batch_max), control_);
   }
 
  private:

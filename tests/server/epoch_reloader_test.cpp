@@ -12,7 +12,7 @@
 
 #include "host/database/directory.h"
 #include "host/server/database_server.h"
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 #include "tests/server/loopback_client.h"
 
 namespace blindfuse::server_testing {

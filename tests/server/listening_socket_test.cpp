@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "src/errors.h"
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {

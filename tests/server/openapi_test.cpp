@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {

@@ -1,4 +1,4 @@
-#include "host/server/serving/packed_answer_pipeline.h"
+#include "host/cpu/pipelines/packed_answer_pipeline.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "host/engine_factory.h"
+#include "host/engines/engine_factory.h"
 #include "host/server/serving/batch_scheduler.h"
 #include "tests/engine/packed_reference.h"
 #include "tests/server/ask_and_wait.h"
@@ -16,6 +16,8 @@ namespace blindfuse::server_testing {
 namespace {
 
 using support::as_bytes;
+
+constexpr WireBits kBits{kQueryBits, kResponseBits};
 
 // Responses of a batch, one after another, taken apart.
 std::vector<std::string> taken_apart(std::span<const uint8_t> responses) {
@@ -40,10 +42,11 @@ void expect_batch(AnswerPipeline& pipeline, size_t first, const std::vector<uint
 
 TEST(PackedAnswerPipeline, AnswersAsThePackerDoesOnAnyNumberOfThreads) {
   const auto engine = packed_engine(make_engine("cpu", kPackedRows, kPackedColumns, 1));
-  for (const unsigned threads : {1u, 2u, 5u}) {
-    SCOPED_TRACE(std::to_string(threads) + " threads");
-    const auto pipeline = make_packed_answer_pipeline(*engine, packed_layout(),
-                                                      random_packing_tables(), 7, 5, threads);
+  for (const unsigned thread_count : {1u, 2u, 5u}) {
+    SCOPED_TRACE(std::to_string(thread_count) + " threads");
+    WorkerThreads threads(thread_count);
+    const auto pipeline =
+        make_cpu_packed_answer_pipeline(*engine, kBits, random_packing_tables(), 7, 5, threads);
     EXPECT_EQ(pipeline->depth(), 1u);
     for (uint64_t slot = 0; slot < 7; ++slot) pipeline->put(slot, as_bytes(packed_query(slot)));
     expect_batch(*pipeline, 0, {0});
@@ -59,15 +62,14 @@ TEST(PackedAnswerPipeline, AnswersAsThePackerDoesOnAnyNumberOfThreads) {
 
 TEST(PackedAnswerPipeline, MovesQueriesWithTheirKeys) {
   const auto engine = packed_engine();
-  const auto pipeline =
-      make_packed_answer_pipeline(*engine, packed_layout(), random_packing_tables(), 6, 3, 2);
+  const auto pipeline = engine->make_packed_answer_pipeline(kBits, random_packing_tables(), 6, 3);
   for (uint64_t slot = 0; slot < 6; ++slot) pipeline->put(slot, as_bytes(packed_query(slot)));
   pipeline->move(2, 1);
   pipeline->move(5, 2);
   expect_batch(*pipeline, 0, {0, 2, 5});
 }
 
-// What engines that pack responses themselves are compared with is what the host's packer makes.
+// What engines are compared with is what the host's packer makes.
 TEST(PackedAnswerPipeline, AnswersAsDefined) {
   const PackedQuery query(0);
   std::vector<uint32_t> words, products(kPackedColumns);
@@ -87,8 +89,7 @@ TEST(PackedAnswerPipeline, KeepsWordsAndKeysTogether) {
   ASSERT_NE(response_of_others, packed_response(0));
   ASSERT_NE(response_of_others, packed_response(1));
   const auto engine = packed_engine();
-  const auto pipeline =
-      make_packed_answer_pipeline(*engine, packed_layout(), random_packing_tables(), 3, 3, 2);
+  const auto pipeline = engine->make_packed_answer_pipeline(kBits, random_packing_tables(), 3, 3);
   pipeline->put(0, as_bytes(packed_query(0)));
   pipeline->put(1, as_bytes(words_of_others.bytes()));
   pipeline->put(2, as_bytes(packed_query(1)));
@@ -116,7 +117,7 @@ class PackedScheduler : public ::testing::Test {
 };
 
 TEST_F(PackedScheduler, BringsWhatWaitsIntoBatches) {
-  const auto scheduler = this->scheduler({.batch_max = 3, .queue_max = 5, .packing_threads = 2});
+  const auto scheduler = this->scheduler({.batch_max = 3, .queue_max = 5});
   control_->hold();
   std::vector<std::future<std::string>> answers;
   answers.push_back(ask(*scheduler, 0));
@@ -130,7 +131,7 @@ TEST_F(PackedScheduler, BringsWhatWaitsIntoBatches) {
 }
 
 TEST_F(PackedScheduler, AnswersSeveralQueriesOfOneCallInOrder) {
-  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 3, .packing_threads = 1});
+  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 3});
   std::string queries, expected;
   for (const uint64_t seed : {4u, 0u, 2u}) {
     queries += packed_query(seed);
@@ -141,7 +142,7 @@ TEST_F(PackedScheduler, AnswersSeveralQueriesOfOneCallInOrder) {
 
 // Queries are moved over those that nobody waits for, and their keys with them.
 TEST_F(PackedScheduler, LeavesOutWhomNobodyWaitsFor) {
-  const auto scheduler = this->scheduler({.batch_max = 4, .queue_max = 8, .packing_threads = 2});
+  const auto scheduler = this->scheduler({.batch_max = 4, .queue_max = 8});
   for (const unsigned gone : {0b0001u, 0b0110u, 0b1101u}) {
     SCOPED_TRACE(gone);
     control_->hold();
@@ -170,14 +171,14 @@ TEST_F(PackedScheduler, LeavesOutWhomNobodyWaitsFor) {
 }
 
 TEST_F(PackedScheduler, AFailureConcernsItsBatchAlone) {
-  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 2, .packing_threads = 1});
+  const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 2});
   control_->fail(true);
   EXPECT_THROW(ask(*scheduler, 0).get(), EngineTrouble);
   control_->fail(false);
   EXPECT_TRUE(ask(*scheduler, 1).get() == packed_response(1));
 }
 
-// One whose memory is not the host's would do so.
+// Notes what it is asked for.
 class PackingEngine final : public support::PlainEngine {
  public:
   using PlainEngine::PlainEngine;
@@ -191,8 +192,7 @@ class PackingEngine final : public support::PlainEngine {
     EXPECT_EQ(batch_max, 2u);
     EXPECT_EQ(tables.size(), kPacks);
     ++pipelines_;
-    return blindfuse::make_packed_answer_pipeline(
-        *this, packed_layout(), {tables.begin(), tables.end()}, slot_count, batch_max, 1);
+    return PlainEngine::make_packed_answer_pipeline(bits, tables, slot_count, batch_max);
   }
   int pipelines() const { return pipelines_; }
 
@@ -200,7 +200,7 @@ class PackingEngine final : public support::PlainEngine {
   int pipelines_ = 0;
 };
 
-TEST(PackedSchedulerOfItsEngine, TakesTheEnginesOwnPipeline) {
+TEST(PackedSchedulerOfItsEngine, AsksTheEngineForOnePipelineOfItsSize) {
   const auto engine = packed_engine(std::make_unique<PackingEngine>(kPackedRows, kPackedColumns));
   BatchScheduler scheduler(*engine, packed_layout(), {.batch_max = 2, .queue_max = 3}, nullptr,
                            random_packing_tables());

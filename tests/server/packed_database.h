@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "host/memory.h"
-#include "host/packing/packing_keys.h"
-#include "host/packing/response_packer.h"
+#include "host/cpu/packing/packing_keys.h"
+#include "host/cpu/packing/response_packer.h"
+#include "host/system/memory.h"
 #include "src/ring/prime_field.h"
 #include "src/sha256.h"
 #include "tests/server/tiny_database.h"

@@ -31,7 +31,7 @@ std::string joined(const std::vector<std::string>& queries) {
 class PackedRoutes : public ::testing::Test {
  protected:
   void SetUp() override {
-    const BatchLimits limits{.batch_max = 4, .queue_max = 8, .packing_threads = 2};
+    const BatchLimits limits{.batch_max = 4, .queue_max = 8};
     epochs_ = std::make_unique<ServedEpochs>(
         std::make_shared<const ServingEpoch>(packed_database(), limits, &metrics_));
     ServerOptions options;

@@ -7,7 +7,7 @@
 
 #include "src/hex.h"
 #include "src/sha256.h"
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {

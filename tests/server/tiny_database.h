@@ -14,7 +14,7 @@
 
 #include "host/database/loaded_database.h"
 #include "host/server/serving/serving_epoch.h"
-#include "src/engine.h"
+#include "src/engine/engine.h"
 #include "src/errors.h"
 #include "tests/plain_engine.h"
 

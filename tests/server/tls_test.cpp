@@ -6,7 +6,7 @@
 #include <csignal>
 #include <memory>
 
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 #include "tests/server/tls_testing.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "src/system/file.h"
-#include "tests/build/builder_testing.h"
+#include "tests/publish/builder_testing.h"
 
 namespace {
 

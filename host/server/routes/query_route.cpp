@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "host/packing/packing_keys.h"
+#include "host/cpu/packing/packing_keys.h"
 #include "host/server/routes/problem.h"
 #include "src/ascii.h"
 #include "src/errors.h"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/server/serving/host_answer_pipeline.h"
-#include "host/server/serving/packed_answer_pipeline.h"
 #include "src/errors.h"
 #include "src/program/log.h"
 #include "src/system/threads.h"
@@ -17,14 +15,9 @@ std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layo
                                               const std::vector<SharedPackingTable>& tables) {
   const WireBits bits{layout.query_bits, layout.response_bits};
   if (layout.mode() == Mode::kPacked) {
-    if (auto own = engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max)) {
-      return own;
-    }
-    return make_packed_answer_pipeline(engine, layout, tables, slot_count, limits.batch_max,
-                                       limits.packing_threads);
+    return engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max);
   }
-  if (auto own = engine.make_answer_pipeline(bits, slot_count, limits.batch_max)) return own;
-  return make_host_answer_pipeline(engine, bits, slot_count, limits.batch_max);
+  return engine.make_answer_pipeline(bits, slot_count, limits.batch_max);
 }
 
 }  // namespace

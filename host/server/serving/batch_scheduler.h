@@ -21,16 +21,15 @@
 #include <vector>
 
 #include "host/server/serving/pending_answer.h"
-#include "src/engine.h"
+#include "src/engine/engine.h"
 #include "src/layout.h"
 #include "src/packing_table.h"
 
 namespace blindfuse {
 
 struct BatchLimits {
-  size_t batch_max = 32;         // queries in one product, at least 1
-  size_t queue_max = 64;         // queries waiting beside those in the engine, at least 1
-  unsigned packing_threads = 0;  // that pack responses, if they are packed; 0: one a processor
+  size_t batch_max = 32;  // queries in one product, at least 1
+  size_t queue_max = 64;  // queries waiting beside those in the engine, at least 1
 };
 
 // There is no room in the queue, now.
@@ -63,9 +62,9 @@ class BatchScheduler {
   using Clock = PendingAnswer::Clock;
 
   // The engine holds the matrix of this layout and is used by the worker alone. Takes (queue_max +
-  // 2 batch_max) times a query's room where the engine wants it (src/engine.h). The observer, if
-  // any, outlives the scheduler. tables: of every pack, where responses are packed. Throws
-  // EngineTrouble when there is no such room.
+  // 2 batch_max) times a query's room where the engine wants it (src/engine/engine.h). The
+  // observer, if any, outlives the scheduler. tables: of every pack, where responses are packed.
+  // Throws EngineTrouble when there is no such room.
   BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                  BatchObserver* observer = nullptr,
                  const std::vector<SharedPackingTable>& tables = {});

@@ -11,7 +11,7 @@
 
 #include "host/database/loaded_database.h"
 #include "host/server/serving/batch_scheduler.h"
-#include "src/engine.h"
+#include "src/engine/engine.h"
 
 namespace blindfuse {
 
@@ -66,7 +66,7 @@ class ServedEpochs {
 
   struct Found {
     std::shared_ptr<const ServingEpoch> epoch;  // nullptr when none of this id is served
-    bool is_retired = false;                    // it was served, or published, and has been replaced
+    bool is_retired = false;  // it was served, or published, and has been replaced
     EpochId current;
   };
   Found find(std::string_view id) const;

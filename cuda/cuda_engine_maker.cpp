@@ -1,0 +1,52 @@
+#include "cuda/cuda_engine_maker.h"
+
+#include <algorithm>
+#include <string>
+
+#include "cuda/cuda_engine.h"
+#include "cuda/device/device_info.h"
+#include "cuda/pipelines/pack_maker.h"
+#include "cuda/scan/scanner.h"
+
+namespace blindfuse {
+namespace {
+
+class CudaEngineMaker final : public EngineMaker {
+ public:
+  CudaEngineMaker(std::string_view kernel, int device)
+      : kernel_(kernel), device_(use_cuda_device(device)) {
+    Scanner::check_kernel(kernel_);
+  }
+
+  std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const override {
+    return make_cuda_engine(kernel_, device_, row_count, column_count);
+  }
+
+  // As many as have 4 GiB of columns, however many threads the caller has.
+  size_t packs_at_once(uint64_t row_count, unsigned) const override {
+    constexpr uint64_t kColumnBytesMax = uint64_t{4} << 30;
+    const uint64_t pack_bytes = std::max<uint64_t>(1, ring::kDimension * row_count);
+    return std::clamp<uint64_t>(kColumnBytesMax / pack_bytes, 1, kPacksAtOnceMax);
+  }
+
+  std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
+                                             std::span<const uint32_t> key_masks,
+                                             uint64_t column_count) const override {
+    return make_device_pack_maker(kernel_, use_cuda_device(device_), blocks, key_masks,
+                                  column_count);
+  }
+
+ private:
+  const std::string kernel_;
+  const int device_;
+};
+
+}  // namespace
+
+std::vector<std::string_view> cuda_kernel_names() { return Scanner::kernel_names(); }
+
+std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device) {
+  return std::make_unique<CudaEngineMaker>(kernel, device);
+}
+
+}  // namespace blindfuse

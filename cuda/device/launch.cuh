@@ -1,0 +1,44 @@
+// Starts a kernel. tests/cuda/emulator.h has the same for the CPU, and stands in for this file
+// there.
+#ifndef BLINDFUSE_CUDA_LAUNCH_CUH
+#define BLINDFUSE_CUDA_LAUNCH_CUH
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "cuda/device/check.h"
+
+namespace blindfuse {
+
+template <typename Kernel, typename... Args>
+void launch_kernel(Kernel kernel, dim3 grid, uint32_t threads, uint32_t shared_bytes,
+                   cudaStream_t stream, const Args&... args) {
+  kernel<<<grid, threads, shared_bytes, stream>>>(args...);
+  BLINDFUSE_CUDA(cudaGetLastError());
+}
+
+// Allows the kernel so much shared memory from now on.
+template <typename Kernel>
+void allow_shared(Kernel kernel, uint32_t shared_bytes) {
+  BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(shared_bytes)));
+  // Shared memory first: what is read once does not stay in what is left of it.
+  BLINDFUSE_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                      static_cast<int>(cudaSharedmemCarveoutMaxShared)));
+}
+
+// Blocks of the kernel that one multiprocessor runs at a time, with so much shared memory, which is
+// allowed to it from now on.
+template <typename Kernel>
+uint32_t blocks_a_processor(Kernel kernel, uint32_t threads, uint32_t shared_bytes) {
+  allow_shared(kernel, shared_bytes);
+  int blocks = 0;
+  BLINDFUSE_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, kernel, static_cast<int>(threads), shared_bytes));
+  return static_cast<uint32_t>(blocks);
+}
+
+}  // namespace blindfuse
+
+#endif

@@ -1,0 +1,74 @@
+// Memory of the device, and memory of the host that the device can read by itself.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "cuda/device/check.h"
+
+namespace blindfuse {
+
+// Throws EngineTrouble, with the bytes needed, those free, and the advice, when the current device
+// has no room for so many bytes of `what`. Returns them.
+uint64_t require_room(uint64_t bytes, const char* what, const char* advice);
+
+// `count` values on the device that is current when it is made; all bytes zero at first.
+template <typename T>
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  // By way of the constructor above, so that what is thrown here frees what there is.
+  explicit DeviceMemory(uint64_t count) : DeviceMemory() {
+    count_ = count;
+    if (count == 0) return;
+    BLINDFUSE_CUDA(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)));
+    BLINDFUSE_CUDA(cudaMemset(data_, 0, count * sizeof(T)));
+  }
+  ~DeviceMemory() { (void)cudaFree(data_); }
+  DeviceMemory(DeviceMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+
+  T* data() const { return data_; }
+  uint64_t size() const { return count_; }
+
+ private:
+  T* data_ = nullptr;
+  uint64_t count_ = 0;
+};
+
+// `count` values in pages of the host that stay where they are; not cleared.
+template <typename T>
+class PinnedMemory {
+ public:
+  PinnedMemory() = default;
+  explicit PinnedMemory(uint64_t count) : count_(count) {
+    if (count == 0) return;
+    BLINDFUSE_CUDA(cudaMallocHost(reinterpret_cast<void**>(&data_), count * sizeof(T)));
+  }
+  ~PinnedMemory() { (void)cudaFreeHost(data_); }
+  PinnedMemory(PinnedMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  PinnedMemory& operator=(PinnedMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+
+  T* data() const { return data_; }
+  uint64_t size() const { return count_; }
+  std::span<T> span() const { return {data_, count_}; }
+
+ private:
+  T* data_ = nullptr;
+  uint64_t count_ = 0;
+};
+
+}  // namespace blindfuse

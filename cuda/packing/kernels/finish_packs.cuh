@@ -1,0 +1,71 @@
+// From sums at the points, and the products of a scan, to packed responses: the last switch, the
+// transform back to coefficients, which are taken from the lifted products, and the rounding.
+//
+// Roofline: 24 KB of a query's key, 8 KB of sums and as much of products in for a pack and query,
+// 256 bytes for each bit of a response word out. That is 10 ns of an H200's memory (4.8 TB/s), and
+// so are some 8000 instructions of warps, half of them butterflies, for 132 multiprocessors that
+// take four a clock at 1.75 GHz. The sums take 10.5 us a pack: as long as finishing a thousand
+// queries. Unmeasured.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/intrinsics.cuh"
+#include "cuda/packing/kernels/packing_tasks.h"
+#include "cuda/packing/kernels/ring_transform.cuh"
+#include "src/ring/modulus_switch.h"
+
+namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
+
+constexpr uint32_t kFinishSharedBytes = 4 * kRingWords;
+
+// 32 bits, from bit 32 w on, of numbers below 2^bits that lie one behind the other.
+__device__ __forceinline__ uint32_t packed_word(const uint32_t* numbers, uint32_t bits,
+                                                uint32_t w) {
+  const uint32_t* next = numbers + 32 * w / bits;
+  const uint32_t passed = 32 * w % bits;  // of the first number
+  uint32_t word = *next++ >> passed;
+  for (uint32_t have = bits - passed; have < 32; have += bits) word |= *next++ << have;
+  return word;
+}
+
+// Grid: (packs, queries).
+__global__ void __launch_bounds__(kRingThreads) finish_packs(FinishTask task) {
+  constexpr ring::PrimeField kField(ring::kPackingModulus);
+  const uint32_t pack = blockIdx.x, query = blockIdx.y;
+  auto* const polynomial = reinterpret_cast<uint32_t*>(dynamic_shared_memory());
+  const uint32_t* sums = task.sums + (uint64_t{query} * task.pack_count + pack) * kRingWords;
+  const uint32_t* last_switch = task.last_switch + last_switch_place(pack, 0);
+  const uint32_t* keys = task.keys + query * task.key_pitch + ring::kDigits * kRingWords;
+#pragma unroll 2
+  for (uint32_t point = threadIdx.x; point < kRingWords; point += kRingThreads) {
+    uint32_t sum = sums[point];
+#pragma unroll
+    for (uint32_t digit = 0; digit < ring::kDigits; ++digit) {
+      const uint32_t at = digit * kRingWords + point;
+      sum = kField.add(sum, kField.multiply(last_switch[at], keys[at]));
+    }
+    polynomial[point] = sum;
+  }
+  ring_inverse(task.ring, polynomial);
+  const uint32_t* products = task.products + query * task.product_pitch;
+#pragma unroll 2
+  for (uint32_t c = threadIdx.x; c < kRingWords; c += kRingThreads) {
+    const uint32_t column = pack * kRingWords + c;
+    polynomial[c] =
+        column < task.column_count
+            ? ring::lower(kField.subtract(ring::lift(products[column]), polynomial[c]), task.bits)
+            : 0;
+  }
+  __syncthreads();
+  const uint32_t words = kRingWords / 32 * task.bits;
+  uint32_t* packed = task.packed + query * task.packed_pitch + uint64_t{pack} * words;
+  for (uint32_t w = threadIdx.x; w < words; w += kRingThreads) {
+    packed[w] = packed_word(polynomial, task.bits, w);
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,199 @@
+// The transforms of src/ring/ring_transform.h by a block of threads, in shared memory: bit for bit
+// those of ring::portable_transform.
+//
+// A thread has 8 of the 2048 values in registers and does three levels of butterflies with them
+// (the last time two) before they are shared out anew: four passes for eleven levels. Seen as 64
+// rows of 32 words, the first two passes take whole rows, a warp one at a time; the last two take
+// words of one column from 32 rows. Between the two kinds, row r has its columns exclusive-or-ed
+// with r, so that no pass has two lanes at one bank. Nor has the order of the points: the values of
+// a row are those at w^e for all e with one rest modulo 128, and so the numbers of their points
+// have one rest modulo 32, another one in each of the 32 rows.
+//
+// Napkin: 11,264 butterflies of some 10 instructions are 3520 instructions of a warp, 880 clocks of
+// a multiprocessor's four schedulers; beside them 512 accesses of a warp to shared memory, one a
+// clock. A block alone, with two warps for each scheduler, waits most of its time: at six barriers,
+// and for factors, the first time from the second-level cache. Unmeasured.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/intrinsics.cuh"
+#include "cuda/packing/kernels/ring_tasks.h"
+#include "src/ring/ring_dimension.h"
+
+namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
+
+// Of a block that transforms.
+constexpr uint32_t kRingThreads = 256;
+// Values of a thread; its coefficients are those at threadIdx.x + kRingThreads * i.
+constexpr uint32_t kRingValues = kRingWords / kRingThreads;
+
+constexpr uint32_t swizzled_word(uint32_t row, uint32_t column) {
+  return row * 32 + (column ^ row % 32);
+}
+
+__device__ __forceinline__ ring::Factor load_factor(const ring::Factor* factor) {
+  const uint2 words = __ldg(reinterpret_cast<const uint2*>(factor));
+  return {words.x, words.y};
+}
+
+// The levels of a transform that bring `kCount` values together. Factor n is for the first of them,
+// 2 n and 2 n + 1 for the halves of the second, and so on.
+template <uint32_t kCount>
+__device__ __forceinline__ void forward_levels(const RingView& ring, uint32_t n, uint32_t* x) {
+#pragma unroll
+  for (uint32_t blocks = 1; blocks < kCount; blocks *= 2) {
+    const uint32_t gap = kCount / 2 / blocks;
+#pragma unroll
+    for (uint32_t block = 0; block < blocks; ++block) {
+      const ring::Factor factor = load_factor(ring.forward + n * blocks + block);
+#pragma unroll
+      for (uint32_t i = 0; i < gap; ++i) {
+        uint32_t& low = x[2 * block * gap + i];
+        uint32_t& high = x[2 * block * gap + i + gap];
+        const uint32_t turned = factor.times(high, ring.field);
+        high = ring.field.subtract(low, turned);
+        low = ring.field.add(low, turned);
+      }
+    }
+  }
+}
+
+// The same levels back.
+template <uint32_t kCount>
+__device__ __forceinline__ void inverse_levels(const RingView& ring, uint32_t n, uint32_t* x) {
+#pragma unroll
+  for (uint32_t gap = 1; gap < kCount; gap *= 2) {
+    const uint32_t blocks = kCount / 2 / gap;
+#pragma unroll
+    for (uint32_t block = 0; block < blocks; ++block) {
+      const ring::Factor factor = load_factor(ring.inverse + n * blocks + block);
+#pragma unroll
+      for (uint32_t i = 0; i < gap; ++i) {
+        uint32_t& low = x[2 * block * gap + i];
+        uint32_t& high = x[2 * block * gap + i + gap];
+        const uint32_t difference = ring.field.subtract(low, high);
+        low = ring.field.add(low, high);
+        high = factor.times(difference, ring.field);
+      }
+    }
+  }
+}
+
+// Which values a thread has in each pass.
+struct RingPlaces {
+  uint32_t thread = threadIdx.x;
+  uint32_t lane = threadIdx.x % 32;
+  uint32_t warp = threadIdx.x / 32;
+  // Of the last two passes.
+  uint32_t row = warp / 4 * 32 + lane;
+  uint32_t part = warp % 4;
+
+  // Gaps of 1024, 512, 256 words.
+  __device__ __forceinline__ uint32_t first(uint32_t i) const { return thread + kRingThreads * i; }
+  // 128, 64, 32.
+  __device__ __forceinline__ uint32_t second(uint32_t i) const {
+    return (warp * 8 + i) * 32 + lane;
+  }
+  __device__ __forceinline__ uint32_t second_swizzled(uint32_t i) const {
+    return swizzled_word(warp * 8 + i, lane);
+  }
+  // 16, 8, 4.
+  __device__ __forceinline__ uint32_t third(uint32_t i) const {
+    return swizzled_word(row, part + 4 * i);
+  }
+  // 2, 1.
+  __device__ __forceinline__ uint32_t fourth(uint32_t i) const {
+    return swizzled_word(row, part * 8 + i);
+  }
+  // The points of the fourth's values.
+  __device__ __forceinline__ void load_points(const RingView& ring,
+                                              uint32_t (&points)[kRingValues]) const {
+    const uint4 pairs = __ldg(reinterpret_cast<const uint4*>(ring.points + row * 32 + part * 8));
+    const uint32_t words[4] = {pairs.x, pairs.y, pairs.z, pairs.w};
+#pragma unroll
+    for (uint32_t i = 0; i < kRingValues; ++i) points[i] = words[i / 2] >> (i % 2 * 16) & 0xffff;
+  }
+};
+
+// From coefficients to values, and back, in place: 2048 words in shared memory, in the order of
+// RingTransform. All threads of a block of kRingThreads. Each begins with a barrier, behind which
+// it reads, and ends with one, behind which all threads may read and write.
+__device__ __forceinline__ void ring_forward(const RingView& ring, uint32_t* polynomial) {
+  const RingPlaces at;
+  uint32_t x[kRingValues];
+  __syncthreads();
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.first(i)];
+  forward_levels<kRingValues>(ring, 1, x);
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.first(i)] = x[i];
+  __syncthreads();
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.second(i)];
+  forward_levels<kRingValues>(ring, 8 + at.warp, x);
+  __syncwarp();  // the warp's rows have been read
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.second_swizzled(i)] = x[i];
+  __syncthreads();
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.third(i)];
+  forward_levels<kRingValues>(ring, 64 + at.row, x);
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.third(i)] = x[i];
+  __syncthreads();
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.fourth(i)];
+  const uint32_t n = 512 + at.row * 8 + at.part * 2;
+  forward_levels<4>(ring, n, x);
+  forward_levels<4>(ring, n + 1, x + 4);
+  uint32_t points[kRingValues];
+  at.load_points(ring, points);
+  __syncthreads();  // all has been read
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[points[i]] = x[i];
+  __syncthreads();
+}
+
+__device__ __forceinline__ void ring_inverse(const RingView& ring, uint32_t* polynomial) {
+  const RingPlaces at;
+  uint32_t x[kRingValues];
+  uint32_t points[kRingValues];
+  at.load_points(ring, points);
+  __syncthreads();
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[points[i]];
+  const uint32_t n = 512 + at.row * 8 + at.part * 2;
+  inverse_levels<4>(ring, n, x);
+  inverse_levels<4>(ring, n + 1, x + 4);
+  __syncthreads();  // all has been read
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.fourth(i)] = x[i];
+  __syncthreads();
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.third(i)];
+  inverse_levels<kRingValues>(ring, 64 + at.row, x);
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.third(i)] = x[i];
+  __syncthreads();
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.second_swizzled(i)];
+  inverse_levels<kRingValues>(ring, 8 + at.warp, x);
+  __syncwarp();  // the warp's rows have been read
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.second(i)] = x[i];
+  __syncthreads();
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.first(i)];
+  inverse_levels<kRingValues>(ring, 1, x);
+#pragma unroll
+  for (uint32_t i = 0; i < kRingValues; ++i) {
+    polynomial[at.first(i)] = ring.scale.times(x[i], ring.field);
+  }
+  __syncthreads();
+}
+
+}  // namespace
+}  // namespace blindfuse

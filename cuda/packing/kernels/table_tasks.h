@@ -1,0 +1,35 @@
+// What the kernels that make packing tables are given. Plain C++, for those who start them; all
+// addresses are the device's, and packs lie one behind another.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/packing/kernels/ring_tasks.h"
+
+namespace blindfuse {
+
+constexpr uint32_t kSquareWords = kRingWords * kRingWords;
+
+// From hint polynomials to R_g, which host/cpu/packing/packing_table_builder.h defines and calls
+// traces: a square of 2048 x 2048 words for each pack.
+struct TraceTask {
+  RingView ring;
+  // Word i * column_count + c is coefficient i of column c's, modulo 2^32.
+  const uint32_t* hints;
+  uint64_t column_count;
+  uint32_t* squares;
+};
+
+// From traces to tables (src/packing_table.h) and masks.
+struct TableTask {
+  RingView ring;
+  // Row g of a square: R_g at the points, g = 5^0, 5^1, ..., then their negatives.
+  const uint32_t* squares;
+  const uint32_t* key_masks;  // 2048 values for each digit of each key
+  uint32_t* ends;             // at the points: two masks for each pack, where its chains end
+  uint32_t* tables;
+  uint32_t* masks;        // 2048 coefficients for each pack
+  uint32_t switch_count;  // of each chain, from its beginning; kChainSwitches are all
+};
+
+}  // namespace blindfuse

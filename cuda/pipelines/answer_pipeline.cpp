@@ -1,0 +1,177 @@
+#include "cuda/pipelines/answer_pipeline.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "cuda/device/memory.h"
+#include "cuda/device/stream.h"
+#include "cuda/scan/scan_kernels.h"
+#include "src/bit_packing.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+uint64_t words_for(uint64_t bytes) { return (bytes + 3) / 4; }
+
+// Rounds the products.
+class Rounder final : public Responder {
+ public:
+  Rounder(uint64_t column_count, uint32_t bits)
+      : column_count_(static_cast<uint32_t>(column_count)), bits_(bits) {}
+
+  uint64_t extra_words() const override { return 0; }
+  uint64_t response_words() const override { return (uint64_t{column_count_} + 31) / 32 * bits_; }
+
+  void start(size_t, const ScannedBatch& batch, cudaStream_t stream) override {
+    start_round({batch.products, batch.product_pitch, column_count_, bits_, batch.responses,
+                 response_words()},
+                batch.query_count, stream);
+  }
+
+ private:
+  const uint32_t column_count_;
+  const uint32_t bits_;
+};
+
+class DeviceAnswerPipeline final : public AnswerPipeline {
+ public:
+  DeviceAnswerPipeline(Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
+                       size_t slot_count, size_t batch_max, std::unique_ptr<Responder> responder)
+      : scanner_(scanner),
+        matrix_(matrix),
+        bits_(bits),
+        rows_(matrix.row_count()),
+        columns_(matrix.column_count()),
+        responder_(std::move(responder)),
+        query_bytes_(packed_bytes(rows_, bits.query)),
+        // Reading a word touches the one behind it.
+        extras_at_(words_for(query_bytes_) + 1),
+        slot_words_(extras_at_ + responder_->extra_words()),
+        response_bytes_(packed_bytes(columns_, bits.response)),
+        response_words_(responder_->response_words()),
+        slots_(slot_count * slot_words_) {
+    std::ranges::fill(slots_.span(), 0u);
+    for (Lane& lane : lanes_) {
+      lane.packed = DeviceMemory<uint32_t>(batch_max * slot_words_);
+      lane.limbs =
+          DeviceMemory<int8_t>(limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix.pitch());
+      lane.products = DeviceMemory<uint32_t>(batch_max * columns_);
+      lane.responses = DeviceMemory<uint32_t>(batch_max * response_words_);
+      lane.finished = PinnedMemory<uint8_t>(batch_max * response_bytes_);
+    }
+    limb_pitch_ = matrix.pitch();
+    BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
+  }
+
+  size_t depth() const override { return kLanes; }
+
+  void put(size_t slot, std::span<const uint8_t> query) override {
+    uint32_t* const words = slots_.data() + slot * slot_words_;
+    std::ranges::copy(query.first(query_bytes_), reinterpret_cast<uint8_t*>(words));
+    std::ranges::copy(query.subspan(query_bytes_), reinterpret_cast<uint8_t*>(words + extras_at_));
+  }
+
+  void move(size_t from, size_t to) override {
+    std::copy_n(slots_.data() + from * slot_words_, slot_words_, slots_.data() + to * slot_words_);
+  }
+
+  void begin(size_t first, size_t count) override {
+    matrix_.use_device();
+    Lane& lane = lanes_[next_];
+    const cudaStream_t stream = lane.stream.get();
+    const auto queries = static_cast<uint32_t>(count);
+    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.packed.data(), slots_.data() + first * slot_words_,
+                                   count * slot_words_ * sizeof(uint32_t), cudaMemcpyHostToDevice,
+                                   stream));
+    const Limbs limbs{lane.limbs.data(), limb_pitch_, scanner_.limb_order(queries)};
+    start_cut(PackedWords{lane.packed.data(), slot_words_, bits_.query, rows_}, queries, limbs,
+              stream);
+    BLINDFUSE_CUDA(
+        cudaMemsetAsync(lane.products.data(), 0, count * columns_ * sizeof(uint32_t), stream));
+    scanner_.start(limbs, queries, {0, rows_}, lane.products.data(), stream);
+    responder_->start(next_,
+                      {queries, lane.products.data(), columns_, lane.packed.data() + extras_at_,
+                       slot_words_, lane.responses.data()},
+                      stream);
+    BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, lane.responses.data(),
+                                     response_words_ * sizeof(uint32_t), response_bytes_, count,
+                                     cudaMemcpyDeviceToHost, stream));
+    lane.done.record(lane.stream);
+    begun_.push_back({next_, count});
+    next_ = (next_ + 1) % kLanes;
+  }
+
+  std::span<const uint8_t> finish() override {
+    const Begun oldest = begun_.front();
+    begun_.pop_front();
+    matrix_.use_device();
+    const Lane& lane = lanes_[oldest.lane];
+    lane.done.wait();
+    return {lane.finished.data(), oldest.count * response_bytes_};
+  }
+
+ private:
+  struct Lane {
+    DeviceMemory<uint32_t> packed;  // queries, as they are in slots
+    DeviceMemory<int8_t> limbs;
+    DeviceMemory<uint32_t> products;
+    DeviceMemory<uint32_t> responses;
+    PinnedMemory<uint8_t> finished;
+    Event done;
+    Stream stream;
+  };
+  struct Begun {
+    size_t lane;
+    size_t count;
+  };
+
+  Scanner& scanner_;
+  const DeviceMatrix& matrix_;
+  const WireBits bits_;
+  const uint64_t rows_;
+  const uint64_t columns_;
+  const std::unique_ptr<Responder> responder_;
+  const uint64_t query_bytes_;  // of the packed words alone
+  const uint64_t extras_at_;    // words into a slot
+  const uint64_t slot_words_;
+  const uint64_t response_bytes_;
+  const uint64_t response_words_;
+  uint64_t limb_pitch_ = 0;
+  PinnedMemory<uint32_t> slots_;
+  Lane lanes_[kLanes];  // behind all that their streams use
+  size_t next_ = 0;
+  std::deque<Begun> begun_;
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
+                                                            const DeviceMatrix& matrix,
+                                                            WireBits bits, size_t slot_count,
+                                                            size_t batch_max) {
+  return make_device_answer_pipeline(
+      scanner, matrix, bits, slot_count, batch_max,
+      std::make_unique<Rounder>(matrix.column_count(), bits.response));
+}
+
+std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
+                                                            const DeviceMatrix& matrix,
+                                                            WireBits bits, size_t slot_count,
+                                                            size_t batch_max,
+                                                            std::unique_ptr<Responder> responder) {
+  try {
+    return std::make_unique<DeviceAnswerPipeline>(scanner, matrix, bits, slot_count, batch_max,
+                                                  std::move(responder));
+  } catch (const EngineLost&) {
+    throw;
+  } catch (const EngineTrouble& error) {
+    throw EngineTrouble("no room for " + std::to_string(slot_count) + " waiting queries and " +
+                        std::to_string(2 * batch_max) +
+                        " on the device; lower --queue-max or --batch-max: " + error.what());
+  }
+}
+
+}  // namespace blindfuse

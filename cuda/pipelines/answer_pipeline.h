@@ -1,0 +1,54 @@
+// Bit-packed queries to such responses on the device. Two batches take turns: one is brought to the
+// device while the other is computed.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "cuda/scan/scanner.h"
+#include "src/engine/engine.h"
+
+namespace blindfuse {
+
+// Batches that may be on the device at the same time.
+constexpr size_t kLanes = 2;
+
+// A batch whose products are there, or will be when the stream comes to it.
+struct ScannedBatch {
+  uint32_t query_count;
+  const uint32_t* products;  // those of query q from q * product_pitch on
+  uint64_t product_pitch;
+  const uint32_t* extras;  // what its queries brought beside their words, extra_pitch words apart
+  uint64_t extra_pitch;
+  uint32_t* responses;  // response_words() for each query
+};
+
+// What makes packed responses of products.
+class Responder {
+ public:
+  virtual ~Responder() = default;
+
+  // Words of 32 bits that every query brings behind its bit-packed words.
+  virtual uint64_t extra_words() const = 0;
+  // Words of 32 bits of a packed response, rounded up as it suits the device.
+  virtual uint64_t response_words() const = 0;
+  // Behind what is in the stream. Batches of different lanes may be computed at the same time.
+  virtual void start(size_t lane, const ScannedBatch& batch, cudaStream_t stream) = 0;
+};
+
+// Scanner and matrix outlive it. Throws EngineTrouble when there is no room for so many queries.
+std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
+                                                            const DeviceMatrix& matrix,
+                                                            WireBits bits, size_t slot_count,
+                                                            size_t batch_max);
+
+// The same with a responder of one's own, which a pipeline takes batches of up to batch_max to.
+std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
+                                                            const DeviceMatrix& matrix,
+                                                            WireBits bits, size_t slot_count,
+                                                            size_t batch_max,
+                                                            std::unique_ptr<Responder> responder);
+
+}  // namespace blindfuse

@@ -1,0 +1,55 @@
+#include "cuda/pipelines/pack_maker.h"
+
+#include <mutex>
+#include <optional>
+
+#include "cuda/packing/device_packs.h"
+#include "cuda/scan/device_matrix.h"
+#include "cuda/scan/scanner.h"
+
+namespace blindfuse {
+namespace {
+
+class DevicePackMaker final : public PackMaker {
+ public:
+  DevicePackMaker(std::string_view kernel, int device, std::span<const uint32_t> blocks,
+                  std::span<const uint32_t> key_masks, uint64_t column_count)
+      : blocks_(blocks),
+        key_masks_(key_masks),
+        matrix_(device, blocks.size(), column_count, 0),
+        scanner_(matrix_, kernel) {}
+
+  void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
+    matrix_.set_columns(first, bytes);
+  }
+
+  void seal() override {
+    matrix_.check();
+    matrix_.use_device();
+    packs_.emplace(scanner_, matrix_, blocks_, key_masks_);
+  }
+
+  void make(uint32_t pack, MutablePackingTable table, ring::MutablePolynomial mask) override {
+    const std::lock_guard lock(mutex_);
+    packs_->read(pack, table, mask);
+  }
+
+ private:
+  const std::span<const uint32_t> blocks_;
+  const std::span<const uint32_t> key_masks_;
+  DeviceMatrix matrix_;
+  Scanner scanner_;
+  std::mutex mutex_;
+  std::optional<DevicePacks> packs_;
+};
+
+}  // namespace
+
+std::unique_ptr<PackMaker> make_device_pack_maker(std::string_view kernel, int device,
+                                                  std::span<const uint32_t> blocks,
+                                                  std::span<const uint32_t> key_masks,
+                                                  uint64_t column_count) {
+  return std::make_unique<DevicePackMaker>(kernel, device, blocks, key_masks, column_count);
+}
+
+}  // namespace blindfuse

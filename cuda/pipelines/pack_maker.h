@@ -1,0 +1,21 @@
+// Packing tables and masks on the device: all columns go there, and all packs are made of them
+// together.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "src/engine/pack_maker.h"
+
+namespace blindfuse {
+
+// As EngineMaker::make_pack_maker, with this kernel and on this device, the current one. blocks and
+// key_masks outlive it.
+std::unique_ptr<PackMaker> make_device_pack_maker(std::string_view kernel, int device,
+                                                  std::span<const uint32_t> blocks,
+                                                  std::span<const uint32_t> key_masks,
+                                                  uint64_t column_count);
+
+}  // namespace blindfuse

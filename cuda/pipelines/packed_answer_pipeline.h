@@ -1,0 +1,22 @@
+// From packed queries with packing keys to responses that are packed under the clients' secrets,
+// all of it on the device.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "cuda/scan/scanner.h"
+#include "src/engine/engine.h"
+#include "src/packing_table.h"
+
+namespace blindfuse {
+
+// tables: one for every 2048 columns of the matrix, and for what is left; copied to the device. A
+// query has its bit-packed words and, behind them, packing keys (ring::kKeyBytes). Scanner and
+// matrix outlive it. Throws EngineTrouble, with the bytes needed and those free, when there is no
+// room for the tables and for so many queries.
+std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
+    Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
+    std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max);
+
+}  // namespace blindfuse

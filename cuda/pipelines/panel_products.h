@@ -1,0 +1,17 @@
+// The sums of panel after panel on the device, for the hint: words go there from two buffers in
+// turn, and the sums stay there until the end.
+#pragma once
+
+#include <memory>
+
+#include "cuda/scan/scanner.h"
+#include "src/engine/engine.h"
+
+namespace blindfuse {
+
+// Scanner and matrix outlive it.
+std::unique_ptr<PanelProducts> make_device_panel_products(Scanner& scanner,
+                                                          const DeviceMatrix& matrix, size_t count,
+                                                          uint64_t rows_max);
+
+}  // namespace blindfuse

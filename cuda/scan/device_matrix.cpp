@@ -1,0 +1,106 @@
+#include "cuda/scan/device_matrix.h"
+
+#include <algorithm>
+#include <string>
+
+#include "cuda/scan/checksum.h"
+#include "cuda/scan/scan_kernels.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// Columns behind the last, all zero, for those who want a multiple of four
+// (cuda/scan/cublas_product.h).
+constexpr uint64_t kColumnGrain = 4;
+
+uint64_t round_up(uint64_t value, uint64_t grain) { return (value + grain - 1) / grain * grain; }
+
+uint64_t check_room(uint64_t bytes) {
+  return require_room(bytes, "the matrix and its queries",
+                      "--engine cpu computes on the processor");
+}
+
+}  // namespace
+
+DeviceMatrix::DeviceMatrix(int device, uint64_t row_count, uint64_t column_count,
+                           uint64_t bytes_beside)
+    : device_(device),
+      row_count_(row_count),
+      column_count_(column_count),
+      pitch_(round_up(row_count, kStepRows)),
+      bytes_(check_room(pitch_ * round_up(column_count, kColumnGrain) + bytes_beside) -
+             bytes_beside),
+      checksums_(column_count) {
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());  // cleared before another stream writes there
+}
+
+void DeviceMatrix::set_columns(uint64_t first, std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return;
+  use_device();
+  const uint64_t count = bytes.size() / row_count_;
+  invariant(count * row_count_ == bytes.size() && first + count <= column_count_,
+            "whole columns that lie in the matrix");
+  for (uint64_t c = 0; c < count; ++c) {
+    checksums_[first + c] = checksum(bytes.subspan(c * row_count_, row_count_));
+  }
+  const std::lock_guard lock(mutex_);
+  const uint64_t step = std::max<uint64_t>(1, kStagingBytes / row_count_);
+  for (uint64_t done = 0; done < count; done += step) {
+    const uint64_t columns = std::min(step, count - done);
+    send(first + done, bytes.subspan(done * row_count_, columns * row_count_));
+  }
+}
+
+bool DeviceMatrix::share_columns(uint64_t first, uint64_t count, const DeviceMatrix& other) {
+  if (other.device_ != device_ || other.row_count_ != row_count_ ||
+      other.column_count_ != column_count_) {
+    return false;
+  }
+  invariant(first + count <= column_count_, "the columns lie in the matrix");
+  if (count * pitch_ == 0) return true;
+  use_device();
+  std::copy_n(other.checksums_.begin() + static_cast<ptrdiff_t>(first), count,
+              checksums_.begin() + static_cast<ptrdiff_t>(first));
+  // Not behind what set_columns() sends; and done before the other matrix may go.
+  const Stream stream;
+  BLINDFUSE_CUDA(cudaMemcpyAsync(bytes_.data() + first * pitch_, other.data() + first * pitch_,
+                                 count * pitch_, cudaMemcpyDeviceToDevice, stream.get()));
+  stream.wait();
+  return true;
+}
+
+void DeviceMatrix::send(uint64_t first, std::span<const uint8_t> bytes) {
+  Staging& staging = staging_[next_staging_];
+  next_staging_ = 1 - next_staging_;
+  staging.sent.wait();
+  if (staging.bytes.size() < bytes.size()) {
+    staging.bytes = PinnedMemory<uint8_t>(bytes.size());
+  }
+  std::ranges::copy(bytes, staging.bytes.data());
+  BLINDFUSE_CUDA(cudaMemcpy2DAsync(bytes_.data() + first * pitch_, pitch_, staging.bytes.data(),
+                                   row_count_, row_count_, bytes.size() / row_count_,
+                                   cudaMemcpyHostToDevice, stream_.get()));
+  staging.sent.record(stream_);
+}
+
+void DeviceMatrix::check() {
+  const std::lock_guard lock(mutex_);
+  if (bytes_.size() == 0) return;
+  use_device();
+  const DeviceMemory<unsigned long long> sums(column_count_);
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());
+  start_checksums(bytes_.data(), pitch_, column_count_, sums.data(), stream_.get());
+  std::vector<uint64_t> arrived(column_count_);
+  BLINDFUSE_CUDA(cudaMemcpyAsync(arrived.data(), sums.data(), column_count_ * sizeof(uint64_t),
+                                 cudaMemcpyDeviceToHost, stream_.get()));
+  stream_.wait();
+  const auto [at, sent] = std::ranges::mismatch(arrived, checksums_);
+  if (at != arrived.end()) {
+    throw EngineTrouble("column " + std::to_string(at - arrived.begin()) +
+                        " of the matrix arrived altered in the device's memory");
+  }
+  for (Staging& staging : staging_) staging.bytes = {};
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,63 @@
+// The matrix in the device's memory: column after column, as the kernels read it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "cuda/device/memory.h"
+#include "cuda/device/stream.h"
+
+namespace blindfuse {
+
+// Every column begins at a multiple of 128 bytes and is followed by zeros up to the next.
+class DeviceMatrix {
+ public:
+  // All zero. Throws EngineTrouble, with the bytes needed and those free, before anything is
+  // allocated, when `bytes_beside` more would not fit with it.
+  DeviceMatrix(int device, uint64_t row_count, uint64_t column_count, uint64_t bytes_beside);
+
+  int device() const { return device_; }
+  // Makes its device the calling thread's current one.
+  void use_device() const { BLINDFUSE_CUDA(cudaSetDevice(device_)); }
+
+  uint64_t row_count() const { return row_count_; }
+  uint64_t column_count() const { return column_count_; }
+  uint64_t pitch() const { return pitch_; }
+  const int8_t* data() const { return bytes_.data(); }
+
+  // As Engine::set_columns (src/engine/engine.h). Returns before all has arrived.
+  void set_columns(uint64_t first, std::span<const uint8_t> bytes);
+
+  // As Engine::share_columns, from a matrix on the same device: copies within its memory. False
+  // when the two are not alike.
+  bool share_columns(uint64_t first, uint64_t count, const DeviceMatrix& other);
+
+  // Waits until all has arrived, and compares checksums that the device computes with those of what
+  // was sent. Throws EngineTrouble, naming the first column that differs.
+  void check();
+
+ private:
+  void send(uint64_t first, std::span<const uint8_t> bytes);
+
+  const int device_;
+  uint64_t row_count_;
+  uint64_t column_count_;
+  uint64_t pitch_;
+  DeviceMemory<int8_t> bytes_;
+  std::vector<uint64_t> checksums_;  // of what was sent
+
+  // Two buffers, one filled while the other one is on its way.
+  static constexpr uint64_t kStagingBytes = 16 << 20;
+  struct Staging {
+    PinnedMemory<uint8_t> bytes;
+    Event sent;
+  };
+  std::mutex mutex_;
+  Staging staging_[2];
+  unsigned next_staging_ = 0;
+  Stream stream_;  // last: through before the memory goes
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,42 @@
+// Cuts query words into limbs (cuda/scan/kernels/scan_tasks.h).
+//
+// Roofline: reads query_bits / 8 and writes 4 bytes a word; at the memory's rate,
+// batch * 8 / C of a scan's time.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/scan/kernels/limbs.cuh"
+
+namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
+
+// Grid: (limbs.pitch / 16 threads, queries).
+__global__ void cut_plain_words(PlainWords from, Limbs limbs) {
+  const uint64_t row = (uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kRowsPerThread;
+  if (row >= limbs.pitch) return;
+  const uint32_t* words = from.words + blockIdx.y * from.stride;
+  cut_sixteen(limbs, blockIdx.y, row, [&](int i) {
+    const uint64_t r = row + static_cast<uint32_t>(i) - from.lead;  // wraps in front of row 0
+    return r < from.row_count ? words[r / 64 * from.panel_stride + r % 64] : 0u;
+  });
+}
+
+// Grid: (limbs.pitch / 16 threads, queries).
+__global__ void cut_packed_words(PackedWords from, Limbs limbs) {
+  const uint64_t row = (uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kRowsPerThread;
+  if (row >= limbs.pitch) return;
+  const uint32_t* packed = from.words + blockIdx.y * from.stride;
+  cut_sixteen(limbs, blockIdx.y, row, [&](int i) {
+    const uint64_t r = row + static_cast<uint32_t>(i);
+    if (r >= from.row_count) return 0u;
+    const uint64_t bit = r * from.bits;
+    const uint32_t low = packed[bit / 32], high = packed[bit / 32 + 1];
+    // What lies above the number is shifted out.
+    return __funnelshift_r(low, high, static_cast<uint32_t>(bit % 32)) << (32 - from.bits);
+  });
+}
+
+}  // namespace
+}  // namespace blindfuse

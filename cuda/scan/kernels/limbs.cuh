@@ -1,0 +1,63 @@
+// How query words are cut into limbs (cuda/scan/kernels/scan_tasks.h), and how sums of limbs are
+// put together.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/device/intrinsics.cuh"
+#include "cuda/device/transpose_bytes.cuh"
+#include "cuda/scan/kernels/scan_tasks.h"
+
+namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
+
+// Rows that one thread cuts: 16 bytes of each limb row.
+constexpr uint32_t kRowsPerThread = 16;
+
+// Four words' limbs l are the bytes of the l-th result.
+__device__ __forceinline__ void cut_four(const uint32_t (&words)[4], uint32_t (&limbs)[4]) {
+  uint32_t w[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) w[i] = (words[i] + 0x80808080u) ^ 0x80808080u;
+  transpose_bytes(w, limbs);
+}
+
+// Four sums of limbs make a product.
+__device__ __forceinline__ uint32_t combine_limbs(int32_t s0, int32_t s1, int32_t s2, int32_t s3) {
+  return static_cast<uint32_t>(s0) + (static_cast<uint32_t>(s1) << 8) +
+         (static_cast<uint32_t>(s2) << 16) + (static_cast<uint32_t>(s3) << 24);
+}
+
+// word(i) for i = 0 .. 15 into the four limb rows of query q, from row `row` on.
+template <typename Word>
+__device__ __forceinline__ void cut_sixteen(const Limbs& limbs, uint32_t q, uint64_t row,
+                                            const Word& word) {
+  uint32_t cut[4][4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t words[4] = {word(4 * i), word(4 * i + 1), word(4 * i + 2), word(4 * i + 3)};
+    cut_four(words, cut[i]);
+  }
+  if (limbs.order == LimbOrder::kWgmma) {
+    const uint64_t block = row / 64 * 64 + row % 64 / 4;
+#pragma unroll
+    for (int l = 0; l < 4; ++l) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        *reinterpret_cast<uint32_t*>(limbs.bytes +
+                                     limb_row(q, static_cast<uint32_t>(l)) * limbs.pitch + block +
+                                     static_cast<uint32_t>(16 * j)) = cut[j][l];
+      }
+    }
+    return;
+  }
+#pragma unroll
+  for (int l = 0; l < 4; ++l) {
+    *reinterpret_cast<uint4*>(limbs.bytes + limb_row(q, static_cast<uint32_t>(l)) * limbs.pitch +
+                              row) = make_uint4(cut[0][l], cut[1][l], cut[2][l], cut[3][l]);
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,90 @@
+// The product for one to three queries: u32 x i8 as four dp4a of four bytes each.
+//
+// Every byte of the matrix is read once, and that is the limit: on an H200, 4.8 TB/s over 132
+// multiprocessors at 1.75 GHz are 21 bytes a clock and multiprocessor. For 512 bytes of a column a
+// warp issues, a query, 16 dp4a, 3 shift-adds and one reduction. dp4a goes through at 64 lanes a
+// clock and multiprocessor, two a clock for a warp: 8 clocks for 512 bytes and query, with the rest
+// some 10: 17 bytes a clock with three queries, less than memory delivers; with four the tensor
+// cores are ahead.
+//
+// A thread keeps the limbs of its 16 rows in registers and goes from column to column.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/scan/kernels/limbs.cuh"
+
+namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
+
+constexpr uint32_t kFewThreads = 256;
+constexpr uint32_t kFewBlockRows = kFewThreads * kRowsPerThread;
+// A warp adds up this many columns before it writes: one a lane.
+constexpr uint32_t kFewColumnGrain = 32;
+
+// The queries first_query .. first_query + kQueries - 1 of the task. Grid: (columns /
+// columns_per_block, rows / 4096); columns_per_block is a multiple of 32.
+template <int kQueries>
+__global__ void __launch_bounds__(kFewThreads)
+    scan_few(ScanTask task, uint32_t first_query, uint32_t columns_per_block) {
+  constexpr int kColumnsAhead = 8;  // 16 bytes each on their way to every thread
+  const uint64_t row = uint64_t{blockIdx.y} * kFewBlockRows + threadIdx.x * kRowsPerThread;
+  const bool counts = row < uint64_t{task.step_count} * kStepRows;
+  uint4 limbs[kQueries][4];
+#pragma unroll
+  for (int q = 0; q < kQueries; ++q) {
+#pragma unroll
+    for (int l = 0; l < 4; ++l) {
+      const uint64_t at =
+          limb_row(first_query + static_cast<uint32_t>(q), static_cast<uint32_t>(l)) *
+              task.limb_pitch +
+          row;
+      limbs[q][l] =
+          counts ? *reinterpret_cast<const uint4*>(task.limbs + at) : make_uint4(0, 0, 0, 0);
+    }
+  }
+  const int8_t* bytes = task.columns + (counts ? row : 0);
+  const uint32_t lane = threadIdx.x % 32;
+  const uint32_t first = blockIdx.x * columns_per_block;
+  for (uint32_t c = first; c < first + columns_per_block && c < task.column_count;
+       c += kFewColumnGrain) {
+    uint32_t mine[kQueries] = {};  // the products of column c + lane
+    for (uint32_t j = 0; j < kFewColumnGrain; j += kColumnsAhead) {
+      uint4 v[kColumnsAhead];
+#pragma unroll
+      for (uint32_t k = 0; k < kColumnsAhead; ++k) {
+        // Behind the last column the last one is read again, and not used.
+        const uint32_t column = min(c + j + k, task.column_count - 1);
+        v[k] = load_once_16(bytes + column * task.column_pitch);
+      }
+#pragma unroll
+      for (uint32_t k = 0; k < kColumnsAhead; ++k) {
+#pragma unroll
+        for (int q = 0; q < kQueries; ++q) {
+          int32_t sums[4];
+#pragma unroll
+          for (int l = 0; l < 4; ++l) {
+            sums[l] = dot4_s8_s8(v[k].x, limbs[q][l].x, 0);
+            sums[l] = dot4_s8_s8(v[k].y, limbs[q][l].y, sums[l]);
+            sums[l] = dot4_s8_s8(v[k].z, limbs[q][l].z, sums[l]);
+            sums[l] = dot4_s8_s8(v[k].w, limbs[q][l].w, sums[l]);
+          }
+          const uint32_t sum =
+              __reduce_add_sync(0xffffffffu, combine_limbs(sums[0], sums[1], sums[2], sums[3]));
+          if (lane == j + k) mine[q] = sum;
+        }
+      }
+    }
+    if (c + lane >= task.column_count) continue;
+#pragma unroll
+    for (int q = 0; q < kQueries; ++q) {
+      atomicAdd(
+          task.products + (first_query + static_cast<uint32_t>(q)) * task.product_pitch + c + lane,
+          mine[q]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,204 @@
+// The product for four queries and more on Hopper: wgmma m64nNk32 of signed bytes.
+//
+// As scan_many.cuh, with twice its queries: columns are M, limbs N, rows K; the matrix goes from
+// memory into registers. But limbs are read from shared memory by the tensor cores themselves, and
+// only once for 64 columns. A block has two warpgroups of 64 columns, and up to 64 queries.
+//
+// Napkin, on an H200 (132 multiprocessors, 1.75 GHz, 4.8 TB/s: 21 matrix bytes a clock each): at
+// 4096 multiply-adds a clock, of which a query's product with a byte takes 4, memory is the limit
+// up to 49 queries. Limbs come from the second-level cache once for every 128 columns: with 64
+// queries twice as many bytes as the matrix has, 48 bytes a clock for both at the full rate, which
+// is more than that cache is said to deliver (about 25): half the dense peak is what to expect
+// there.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/scan/kernels/hopper.cuh"
+#include "cuda/scan/kernels/limbs.cuh"
+
+namespace blindfuse {
+// Every file that includes this has its own: the tests run the same kernels on the CPU.
+namespace {
+
+constexpr uint32_t kHopperThreads = 256;
+constexpr uint32_t kHopperWarps = kHopperThreads / 32;
+constexpr uint32_t kHopperWarpColumnsMax = 16;
+
+// Columns are shared out evenly among as few tiles as there can be, as in scan_many.cuh.
+constexpr uint32_t hopper_tiles(uint32_t columns) {
+  return (columns + kHopperWarps * kHopperWarpColumnsMax - 1) /
+         (kHopperWarps * kHopperWarpColumnsMax);
+}
+constexpr uint32_t hopper_warp_columns(uint32_t columns) {
+  const uint32_t warps = hopper_tiles(columns) * kHopperWarps;
+  return (columns + warps - 1) / warps;
+}
+
+// The 128-byte swizzle of a stage's limbs.
+__device__ __forceinline__ uint32_t swizzled_chunk(uint32_t limb_row, uint32_t chunk) {
+  return limb_row * kStepRows + (chunk ^ limb_row % 8) * 16;
+}
+
+// A thread's bytes of half a step: 16 of each of the columns g and g + 8 of its warp (g = lane /
+// 4).
+struct HopperBytes {
+  uint4 columns[2];
+};
+
+__device__ __forceinline__ uint32_t word_at(const uint4& v, int i) {
+  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
+template <int kLimbRows, int kStages>
+constexpr uint32_t hopper_shared_bytes() {
+  return kStages * kLimbRows * kStepRows;
+}
+
+// Adds the sums, of kLimbRows / 4 queries, to the products of `columns` columns from first_column
+// on.
+template <int kLimbRows>
+__device__ __forceinline__ void add_sums(const int32_t (&sums)[kLimbRows / 2], const ScanTask& task,
+                                         uint32_t first_column, uint32_t columns, uint32_t lane) {
+#pragma unroll
+  for (int four = 0; four < kLimbRows / 16; ++four) {
+    const uint32_t q = static_cast<uint32_t>(four) * kQueriesInFour + lane % 4;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const uint32_t of_warp = static_cast<uint32_t>(i * 8) + lane / 4;
+      const uint32_t column = first_column + of_warp;
+      if (q < task.query_count && of_warp < columns && column < task.column_count) {
+        const int low = 8 * four + 2 * i, high = low + 4;
+        atomicAdd(task.products + q * task.product_pitch + column,
+                  combine_limbs(sums[low], sums[low + 1], sums[high], sums[high + 1]));
+      }
+    }
+  }
+}
+
+// A step of a tile; steps are counted on from tile to tile.
+struct HopperPlace {
+  uint32_t tile;
+  uint32_t step;
+
+  __device__ __forceinline__ void advance(uint32_t step_count) {
+    if (++step < step_count) return;
+    step = 0;
+    ++tile;
+  }
+};
+
+// The limbs are in LimbOrder::kWgmma. kLimbRows: 4 for each query of a tile, a multiple of 32.
+// Grid: (blocks that share the walk over tiles of columns and steps evenly, tiles of queries).
+template <int kLimbRows, int kStages>
+__global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 32    ? 3
+                                                  : kLimbRows <= 128 ? 2
+                                                                     : 1)
+    scan_hopper(ScanTask task) {
+  const uint32_t lane = threadIdx.x % 32;
+  const uint32_t warp = threadIdx.x / 32;
+  const uint32_t first_query = blockIdx.y * (kLimbRows / 4);
+  task.limbs += static_cast<uint64_t>(blockIdx.y) * kLimbRows * task.limb_pitch;
+  task.products += first_query * task.product_pitch;
+  task.query_count -= first_query;
+
+  const uint32_t columns = hopper_warp_columns(task.column_count);
+  const auto first_column = [&](uint32_t tile) { return (tile * kHopperWarps + warp) * columns; };
+  const uint64_t all = uint64_t{hopper_tiles(task.column_count)} * task.step_count;
+  const uint64_t begin = all * blockIdx.x / gridDim.x;
+  uint64_t left = all * (blockIdx.x + 1) / gridDim.x - begin;  // steps
+  if (left == 0) return;
+  HopperPlace place{static_cast<uint32_t>(begin / task.step_count),
+                    static_cast<uint32_t>(begin % task.step_count)};
+  uint8_t* const shared = dynamic_shared_memory();
+
+  // As in scan_many.cuh. The block's threads copy 32 rows at a time.
+  HopperPlace limbs_ahead = place;
+  uint64_t limbs_left = left;
+  uint32_t stage_to_fill = 0;
+  const auto fetch_limbs = [&] {
+    if (limbs_left > 0) {
+      const uint32_t first_row = threadIdx.x / 8, chunk = threadIdx.x % 8;
+      uint8_t* to = shared + stage_to_fill * (kLimbRows * kStepRows);
+      const int8_t* from = task.limbs + first_row * task.limb_pitch +
+                           uint64_t{limbs_ahead.step} * kStepRows + chunk * 16;
+#pragma unroll
+      for (uint32_t row = 0; row < kLimbRows; row += kHopperThreads / 8) {
+        copy_16_async(to + swizzled_chunk(first_row + row, chunk), from + row * task.limb_pitch);
+      }
+      limbs_ahead.advance(task.step_count);
+      --limbs_left;
+    }
+    commit_copies();
+    stage_to_fill = stage_to_fill + 1 == kStages ? 0 : stage_to_fill + 1;
+  };
+
+  const auto load_step = [&](const HopperPlace& from_place, HopperBytes(&bytes)[2]) {
+    const uint32_t first = first_column(from_place.tile);
+    const int8_t* from = task.columns + uint64_t{from_place.step} * kStepRows + lane % 4 * 16;
+#pragma unroll
+    for (uint32_t k = 0; k < 2; ++k) {
+      // Behind the last column the last one is read again, and not used.
+      const uint32_t of_warp = min(k * 8 + lane / 4, columns - 1);
+      const uint32_t column = min(first + of_warp, task.column_count - 1);
+#pragma unroll
+      for (uint32_t h = 0; h < 2; ++h) {
+        bytes[h].columns[k] = load_once_16(from + column * task.column_pitch + h * 64);
+      }
+    }
+  };
+  const auto pin_bytes = [](HopperBytes(&bytes)[2]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) pin(bytes[i / 2].columns[i % 2]);
+  };
+
+#pragma unroll
+  for (int i = 0; i < kStages - 1; ++i) fetch_limbs();
+  HopperBytes bytes[2];
+  load_step(place, bytes);
+  int32_t sums[kLimbRows / 2] = {};
+  uint32_t stage = 0;
+  while (true) {
+    wait_copies<kStages - 2>();
+    publish_shared();
+    __syncthreads();  // this step's limbs are there for all, and all are done with the last step's
+    const uint8_t* limbs = shared + stage * (kLimbRows * kStepRows);
+    pin(sums);
+    pin_bytes(bytes);
+    wgmma_fence();
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const uint4& upper = bytes[h].columns[0];
+        const uint4& lower = bytes[h].columns[1];
+        const uint32_t a[4] = {word_at(upper, 2 * i), word_at(lower, 2 * i),
+                               word_at(upper, 2 * i + 1), word_at(lower, 2 * i + 1)};
+        wgmma_s8_s8<kLimbRows>(sums, a, limbs + h * 64 + i * 32);
+      }
+    }
+    wgmma_commit();
+    // While the tensor cores work: everything that the next step needs.
+    const uint32_t tile = place.tile;
+    place.advance(task.step_count);
+    HopperBytes next[2];
+    if (--left > 0) load_step(place, next);
+    fetch_limbs();
+    stage = stage + 1 == kStages ? 0 : stage + 1;
+    wgmma_wait();
+    pin(sums);
+    pin_bytes(bytes);
+    if (left == 0 || place.tile != tile) {
+      add_sums<kLimbRows>(sums, task, first_column(tile), columns, lane);
+      if (left == 0) break;
+#pragma unroll
+      for (int i = 0; i < kLimbRows / 2; ++i) sums[i] = 0;
+    }
+    bytes[0] = next[0];
+    bytes[1] = next[1];
+  }
+  wait_copies<0>();
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,98 @@
+// What the kernels are given. Plain C++, for those who start them; all addresses are the device's.
+#pragma once
+
+#include <cstdint>
+
+namespace blindfuse {
+
+// Query words cut into limbs, as the products take them.
+//
+// A word is w = d0 + 2^8 d1 + 2^16 d2 + 2^24 d3 modulo 2^32 with signed bytes d: the bytes of
+// w + 0x80808080, each less 128. Signed, so that every instruction and library that multiplies
+// bytes with bytes will do.
+//
+// A limb row is one limb of all of a query's words, zero in front of the first and behind the last.
+enum class LimbOrder {
+  kRows,  // as the rows of the matrix
+  // Each 64 rows as wgmma wants them when a thread's operand is sixteen neighbouring rows: rows
+  // 16 t + 4 j .. 16 t + 4 j + 3 at 16 j + 4 t (t, j < 4).
+  kWgmma,
+};
+struct Limbs {
+  int8_t* bytes;
+  uint64_t pitch;  // from one limb row to the next; a multiple of kStepRows
+  LimbOrder order = LimbOrder::kRows;
+};
+
+// Rows of the matrix that a kernel takes at a time.
+constexpr uint32_t kStepRows = 128;
+
+// Limb rows are made for whole fours of queries.
+constexpr uint32_t kQueriesInFour = 4;
+constexpr uint32_t kLimbRowsInFour = 16;
+
+// The limb row of limb l of query q: in each sixteen, limbs 0 and 1 of the four queries, then limbs
+// 2 and 3. In the accumulators of m16n8k32 a thread has two neighbouring columns: both lower limbs
+// of one query in one such product, both upper limbs of the same query in the next.
+constexpr uint32_t limb_row(uint32_t q, uint32_t l) {
+  return q / kQueriesInFour * kLimbRowsInFour + l / 2 * 8 + q % kQueriesInFour * 2 + l % 2;
+}
+
+// Words as an engine's caller has them (src/engine/engine.h): that of row r of query q is
+// words[q * stride + r / 64 * panel_stride + r % 64], r < row_count.
+struct PlainWords {
+  const uint32_t* words;
+  uint64_t stride;
+  uint64_t panel_stride;
+  uint64_t row_count;
+  uint32_t lead;  // zeros in front of row 0
+};
+
+// Words as they cross the network: `bits` upper bits of each, the lowest first, query after query.
+struct PackedWords {
+  const uint32_t* words;  // 4-byte aligned
+  uint64_t stride;        // words of 32 bits from one query to the next, one more than it fills
+  uint32_t bits;
+  uint64_t row_count;
+};
+
+// products[q * product_pitch + c] += sum over the rows r of query q's word r times the byte of
+// column c in row r, modulo 2^32.
+//
+// Rows come in steps of 128. The limbs are zero where a step has rows that do not count, so that
+// any byte may stand there in the matrix. products are added to by many blocks at the same time;
+// addition modulo 2^32 is exact in any order.
+struct ScanTask {
+  const int8_t* columns;  // byte c * column_pitch + r; 16-byte aligned, as the pitch
+  uint64_t column_pitch;
+  uint32_t column_count;  // at least 1
+  uint32_t step_count;    // at least 1
+  const int8_t* limbs;    // limb rows of query_count queries, rounded up to the kernel's tile
+  uint64_t limb_pitch;
+  uint32_t query_count;
+  uint32_t* products;
+  uint64_t product_pitch;
+};
+
+// products[q * product_pitch + c] += query q's four sums for column c; limb row n has
+// sums[n * sum_pitch + c].
+struct CombineTask {
+  const int32_t* sums;
+  uint64_t sum_pitch;
+  uint32_t column_count;
+  uint32_t* products;
+  uint64_t product_pitch;
+};
+
+// Products to packed responses: each rounded to its upper bits (src/bit_packing.h), the lowest bit
+// first.
+struct RoundTask {
+  const uint32_t* products;
+  uint64_t product_pitch;
+  uint32_t column_count;
+  uint32_t bits;
+  uint32_t* packed;
+  uint64_t packed_pitch;  // words of 32 bits: `bits` for every 32 columns or part of them
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,36 @@
+// Starts the kernels. Everything here returns at once, and is done in the stream's order.
+//
+// All addresses are the device's, except where said.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "cuda/scan/kernels/scan_tasks.h"
+
+namespace blindfuse {
+
+// Queries up to which the few-queries kernel is made.
+constexpr uint32_t kScanFewQueriesMax = 3;
+// Queries that the many-queries kernel has in a tile, at most; more scan the matrix again.
+constexpr uint32_t kScanManyQueriesMax = 32;
+
+// The limb rows that must be allocated for so many queries: those of the largest tile of any
+// kernel.
+uint64_t limb_rows_for(uint32_t query_count);
+
+void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
+void start_cut(const PackedWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
+void start_scan_few(const ScanTask& task, cudaStream_t stream);
+void start_scan_many(const ScanTask& task, cudaStream_t stream);
+// Only where has_wgmma(); the limbs in LimbOrder::kWgmma.
+void start_scan_hopper(const ScanTask& task, cudaStream_t stream);
+// Whether the current device has Hopper's instructions.
+bool has_wgmma();
+void start_combine(const CombineTask& task, uint32_t query_count, cudaStream_t stream);
+void start_round(const RoundTask& task, uint32_t query_count, cudaStream_t stream);
+void start_checksums(const int8_t* columns, uint64_t pitch, uint64_t column_count,
+                     unsigned long long* sums, cudaStream_t stream);
+
+}  // namespace blindfuse

@@ -1,0 +1,54 @@
+// Packs the responses of a batch of queries, all packs of them, on several threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "host/cpu/packing/response_packer.h"
+#include "host/cpu/packing/ring_kernels.h"
+#include "host/system/worker_threads.h"
+#include "src/packing_table.h"
+
+namespace blindfuse {
+
+class BatchPacker {
+ public:
+  struct Query {
+    const uint32_t* keys;  // PackingKeys::words()
+    // r_c modulo 2^32 of all columns.
+    std::span<const uint32_t> words;
+    // Where the packed responses go: 2048 coefficients modulo the packing modulus for each table.
+    std::span<uint32_t> bodies;
+  };
+
+  // tables: at least one; one for every 2048 columns, and for what is left. The threads outlive
+  // this.
+  BatchPacker(std::vector<SharedPackingTable> tables, WorkerThreads& threads,
+              const RingKernel& kernel = ring_kernels().front());
+
+  // Throws EngineTrouble when there is no memory for so many queries at a time.
+  void pack(std::span<const Query> queries);
+
+ private:
+  using Tasks = std::vector<std::vector<ResponsePacker::Task>>;  // by table, by query
+
+  // Whether the kernel's sums of batches are the faster ones.
+  bool pays(size_t query_count) const;
+  // Sets of tables, of nearly the same size, that such sums are made for together.
+  size_t set_count(const BatchSums& sums) const;
+  void sum_one_table_at_a_time(const Tasks& tasks);
+  void sum_together(const BatchSums& sums, std::span<const Query> queries);
+  void arrange_keys(const BatchSums& sums, std::span<const uint32_t* const> keys);
+
+  const std::vector<SharedPackingTable> tables_;
+  WorkerThreads& threads_;
+  const RingKernel kernel_;
+  const ResponsePacker packer_;
+  // Of sum_together(), as large as they ever had to be: in all, and for each thread.
+  std::shared_ptr<uint8_t> arranged_keys_, scratch_;
+  size_t arranged_bytes_ = 0, scratch_bytes_ = 0;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,45 @@
+// Makes packing tables and masks from the hint polynomials of 2048 columns.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "host/cpu/packing/ring_kernels.h"
+#include "src/packing_table.h"
+#include "src/ring/public_polynomials.h"
+#include "src/ring/ring_transform.h"
+
+namespace blindfuse {
+
+class PackingTableBuilder {
+ public:
+  // key_masks: as PublicPolynomials::key_masks() has them.
+  explicit PackingTableBuilder(std::vector<uint32_t> key_masks,
+                               const RingKernel& kernel = ring_kernels().front());
+
+  // hints: the hint polynomials h_c of 2048 columns, one after another, coefficients modulo 2^32
+  // (zeros for columns that there are not). Writes the table and the mask's coefficients modulo the
+  // packing modulus: with r the responses and s the secret,
+  //   pack(table, keys, r) - s * mask  is near  Q / 2^32 times  sum over c of X^c (r_c - (s
+  //   h_c)[0]).
+  // Takes 16 MiB besides. Any thread.
+  void build(std::span<const uint32_t> hints, MutablePackingTable table,
+             ring::MutablePolynomial mask) const;
+
+ private:
+  struct Traces;
+  // The mask under the chain's first automorphism, g = 1 or -1, at the points; its switches' digits
+  // go to the table.
+  void switch_down(const Traces& traces, bool negative, MutablePackingTable table,
+                   ring::MutablePolynomial mask) const;
+  // Writes the digits of a mask as switch `number`, and adds what they make of the key's masks to
+  // `next`.
+  void add_switched(ring::Polynomial mask, size_t number, MutablePackingTable table,
+                    ring::MutablePolynomial next) const;
+
+  std::unique_ptr<const ring::RingTransform> transform_;
+  ring::KeyMasks key_masks_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,43 @@
+// Packs the response words of up to 2048 columns into one polynomial under the client's secret.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "host/cpu/packing/packing_keys.h"
+#include "host/cpu/packing/ring_kernels.h"
+#include "src/packing_table.h"
+#include "src/ring/ring_transform.h"
+
+namespace blindfuse {
+
+class ResponsePacker {
+ public:
+  explicit ResponsePacker(const RingKernel& kernel = ring_kernels().front())
+      : kernel_(kernel), transform_(make_transform(kernel, ring::kPackingModulus)) {}
+
+  struct Task {
+    const uint32_t* keys;  // PackingKeys::words()
+    // r_c modulo 2^32 of the columns that the table was made of, in their order; at most 2048.
+    std::span<const uint32_t> words;
+    // Where the packed response goes: coefficients modulo the packing modulus.
+    // PackingTableBuilder::build says what they are.
+    std::span<uint32_t, ring::kDimension> body;
+  };
+
+  // For several queries in one pass over the table; 12.6 million multiplications for each. Any
+  // thread.
+  void pack(PackingTable table, std::span<const Task> tasks) const;
+
+  // The same in parts, for several threads: groups first .. last - 1 of kPointGroups into every
+  // body, in any order; and, when a task has all of them, what is left of it.
+  void sum_groups(PackingTable table, std::span<const Task> tasks, size_t first, size_t last) const;
+  void finish(const Task& task) const;
+
+ private:
+  const RingKernel kernel_;
+  std::unique_ptr<const ring::RingTransform> transform_;
+};
+
+}  // namespace blindfuse

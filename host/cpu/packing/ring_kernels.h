@@ -1,0 +1,83 @@
+// The instruction sets that packing has code for: transforms, and the sums over a packing table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "host/cpu/packing/transform_tables.h"
+#include "src/ring/ring_transform.h"
+
+namespace blindfuse {
+
+// Sums of 16 points of a packing table for several queries.
+struct GroupTask {
+  const uint32_t* table;        // the group's words
+  const uint32_t* const* keys;  // PackingKeys::words() of each query
+  size_t query_count;
+  size_t point;    // the first; a multiple of 16
+  uint32_t* sums;  // 16 for each query, modulo the packing modulus
+};
+
+// Sums of 16 points of the tables of some packs, for a batch of queries at a time.
+struct BatchTask {
+  const uint32_t* const* tables;      // the group's words of each
+  const uint32_t* const* query_keys;  // PackingKeys::words() of each query
+  const uint8_t* arranged_keys;       // what arrange_keys made of them
+  size_t table_count;                 // 1 .. tables_max
+  size_t query_count;
+  size_t point;           // the first; a multiple of 16
+  uint8_t* scratch;       // aligned to 64 bytes
+  uint32_t* const* sums;  // of each query and, for each, of each table: 16, modulo the modulus
+};
+
+// What a kernel has for batches. Tables are cut up for it first, and products are made for whole
+// tiles of tables and queries, so that it pays when products_min queries times tables meet.
+struct BatchSums {
+  size_t products_min;
+  size_t tables_max;
+  // Keys are arranged for so many queries together, in key_parts parts, by any threads.
+  size_t queries_together;
+  size_t key_parts;
+  size_t key_part_bytes;
+  // Part `part` of the keys of up to queries_together queries, to key_part_bytes from a multiple of
+  // 64 on.
+  void (*arrange_keys)(const uint32_t* const* query_keys, size_t query_count, size_t part,
+                       uint8_t* arranged);
+  size_t (*scratch_bytes)(size_t table_count, size_t query_count);
+  void (*sum)(const BatchTask& task);
+
+  // All parts of the first queries together, then those of the next.
+  size_t arranged_bytes(size_t query_count) const {
+    return groups(query_count) * key_parts * key_part_bytes;
+  }
+  size_t groups(size_t query_count) const {
+    return (query_count + queries_together - 1) / queries_together;
+  }
+};
+
+struct RingKernel {
+  std::string_view name;
+  size_t lanes;  // 0: the transforms are ring::portable_transform's
+  void (*forward)(const TransformView& view, uint32_t* polynomial);
+  void (*inverse)(const TransformView& view, uint32_t* polynomial);
+  void (*add_products)(const TransformView& view, const uint32_t* a, const uint32_t* b,
+                       uint32_t* sum);
+  void (*sum_group)(const GroupTask& task);
+  const BatchSums* batch = nullptr;  // none
+};
+
+// Those that this processor can run, the best first; the last is "portable".
+const std::vector<RingKernel>& ring_kernels();
+
+std::unique_ptr<const ring::RingTransform> make_transform(const RingKernel& kernel,
+                                                          uint32_t modulus);
+extern const RingKernel kPortableRingKernel;
+#if defined(__x86_64__)
+extern const RingKernel kAvx2RingKernel;
+extern const RingKernel kAvx512RingKernel;
+extern const BatchSums kAmxBatchSums;
+#endif
+
+}  // namespace blindfuse

@@ -1,0 +1,151 @@
+// RingTransform on vectors of N lanes, for the files that know the instructions. Lanes gives these:
+//   kLanes, Vector; load, store, broadcast; gather(memory, places); transpose(Vector[kLanes]);
+//   add, subtract modulo a modulus; multiply(x, value, scaled) as ring::Factor does it;
+//   divided(a, b): a b / 2^32 modulo the modulus.
+//
+// Cost: 11 levels of 2048 / 2N butterflies, each five multiplications of vectors and some 14
+// cheaper operations; polynomial, tables and what is between take some 48 KiB.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "host/cpu/packing/transform_tables.h"
+
+namespace blindfuse {
+
+template <class Lanes>
+struct LanesTransform {
+  using Vector = typename Lanes::Vector;
+  static constexpr size_t kLanes = Lanes::kLanes;
+  static constexpr size_t kWords = 2048;
+  static constexpr size_t kTileWords = kLanes * kLanes;
+  static constexpr size_t kTailWords = 2 * kLanes * (kLanes - 1);  // of a tile
+
+  static void forward(const TransformView& view, uint32_t* polynomial) {
+    const Lanes lanes(view);
+    alignas(64) uint32_t x[kWords];
+    alignas(64) uint32_t tiles[kWords];
+    const uint32_t* from = polynomial;
+    for (size_t blocks = 1, gap = kWords / 2; gap >= kLanes; blocks *= 2, gap /= 2) {
+      for (size_t block = 0; block < blocks; ++block) {
+        const ring::Factor factor = view.forward[blocks + block];
+        const Vector value = Lanes::broadcast(factor.value);
+        const Vector scaled = Lanes::broadcast(factor.scaled);
+        for (size_t i = 2 * block * gap; i < (2 * block + 1) * gap; i += kLanes) {
+          const Vector low = Lanes::load(from + i);
+          const Vector turned = lanes.multiply(Lanes::load(from + i + gap), value, scaled);
+          Lanes::store(x + i, lanes.add(low, turned));
+          Lanes::store(x + i + gap, lanes.subtract(low, turned));
+        }
+      }
+      from = x;
+    }
+    for (size_t tile = 0; tile < kWords / kTileWords; ++tile) {
+      Vector rows[kLanes];
+      load_tile(x + tile * kTileWords, rows);
+      Lanes::transpose(rows);
+      forward_tail<1>(lanes, view.forward_tail + tile * kTailWords, rows);
+      store_tile(rows, tiles + tile * kTileWords);
+    }
+    for (size_t point = 0; point < kWords; point += kLanes) {
+      Lanes::store(polynomial + point, Lanes::gather(tiles, view.place_of_point + point));
+    }
+  }
+
+  static void inverse(const TransformView& view, uint32_t* polynomial) {
+    const Lanes lanes(view);
+    alignas(64) uint32_t x[kWords];
+    for (size_t tile = 0; tile < kWords / kTileWords; ++tile) {
+      Vector rows[kLanes];
+#pragma GCC unroll 16
+      for (size_t i = 0; i < kLanes; ++i) {
+        rows[i] = Lanes::gather(polynomial, view.point_of_place + tile * kTileWords + i * kLanes);
+      }
+      inverse_tail<kLanes / 2>(lanes, view.inverse_tail + tile * kTailWords, rows);
+      Lanes::transpose(rows);
+      store_tile(rows, x + tile * kTileWords);
+    }
+    for (size_t blocks = kWords / 2 / kLanes, gap = kLanes; blocks > 0; blocks /= 2, gap *= 2) {
+      for (size_t block = 0; block < blocks; ++block) {
+        const ring::Factor factor = view.inverse[blocks + block];
+        const Vector value = Lanes::broadcast(factor.value);
+        const Vector scaled = Lanes::broadcast(factor.scaled);
+        for (size_t i = 2 * block * gap; i < (2 * block + 1) * gap; i += kLanes) {
+          const Vector low = Lanes::load(x + i);
+          const Vector high = Lanes::load(x + i + gap);
+          Lanes::store(x + i, lanes.add(low, high));
+          Lanes::store(x + i + gap, lanes.multiply(lanes.subtract(low, high), value, scaled));
+        }
+      }
+    }
+    const Vector value = Lanes::broadcast(view.scale.value);
+    const Vector scaled = Lanes::broadcast(view.scale.scaled);
+    for (size_t i = 0; i < kWords; i += kLanes) {
+      Lanes::store(polynomial + i, lanes.multiply(Lanes::load(x + i), value, scaled));
+    }
+  }
+
+  static void add_products(const TransformView& view, const uint32_t* a, const uint32_t* b,
+                           uint32_t* sum) {
+    const Lanes lanes(view);
+    const Vector value = Lanes::broadcast(view.two32.value);
+    const Vector scaled = Lanes::broadcast(view.two32.scaled);
+    for (size_t i = 0; i < kWords; i += kLanes) {
+      const Vector divided = lanes.divided(Lanes::load(a + i), Lanes::load(b + i));
+      const Vector product = lanes.multiply(divided, value, scaled);
+      Lanes::store(sum + i, lanes.add(Lanes::load(sum + i), product));
+    }
+  }
+
+ private:
+  // The factors of the level with kBlocks blocks in a row of a tile stand behind those of the
+  // levels with fewer.
+  static constexpr size_t level_words(size_t blocks) { return 2 * kLanes * (blocks - 1); }
+
+  // The level with kBlocks blocks, and those after it. Templates, so that all rows are registers.
+  template <size_t kBlocks>
+  static void forward_tail(const Lanes& lanes, const uint32_t* tail, Vector* rows) {
+    constexpr size_t kGap = kLanes / 2 / kBlocks;
+    const uint32_t* factors = tail + level_words(kBlocks);
+#pragma GCC unroll 8
+    for (size_t pair = 0; pair < kLanes / 2; ++pair) {
+      const size_t block = pair / kGap;
+      const size_t i = 2 * block * kGap + pair % kGap;
+      const Vector value = Lanes::load(factors + 2 * kLanes * block);
+      const Vector scaled = Lanes::load(factors + 2 * kLanes * block + kLanes);
+      const Vector turned = lanes.multiply(rows[i + kGap], value, scaled);
+      rows[i + kGap] = lanes.subtract(rows[i], turned);
+      rows[i] = lanes.add(rows[i], turned);
+    }
+    if constexpr (kGap > 1) forward_tail<2 * kBlocks>(lanes, tail, rows);
+  }
+
+  template <size_t kBlocks>
+  static void inverse_tail(const Lanes& lanes, const uint32_t* tail, Vector* rows) {
+    constexpr size_t kGap = kLanes / 2 / kBlocks;
+    const uint32_t* factors = tail + level_words(kBlocks);
+#pragma GCC unroll 8
+    for (size_t pair = 0; pair < kLanes / 2; ++pair) {
+      const size_t block = pair / kGap;
+      const size_t i = 2 * block * kGap + pair % kGap;
+      const Vector value = Lanes::load(factors + 2 * kLanes * block);
+      const Vector scaled = Lanes::load(factors + 2 * kLanes * block + kLanes);
+      const Vector difference = lanes.subtract(rows[i], rows[i + kGap]);
+      rows[i] = lanes.add(rows[i], rows[i + kGap]);
+      rows[i + kGap] = lanes.multiply(difference, value, scaled);
+    }
+    if constexpr (kBlocks > 1) inverse_tail<kBlocks / 2>(lanes, tail, rows);
+  }
+
+  static void load_tile(const uint32_t* words, Vector* rows) {
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kLanes; ++i) rows[i] = Lanes::load(words + i * kLanes);
+  }
+  static void store_tile(const Vector* rows, uint32_t* words) {
+#pragma GCC unroll 16
+    for (size_t i = 0; i < kLanes; ++i) Lanes::store(words + i * kLanes, rows[i]);
+  }
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,112 @@
+#include "host/cpu/pipelines/packed_answer_pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "host/cpu/packing/batch_packer.h"
+#include "host/cpu/packing/packing_keys.h"
+#include "host/cpu/pipelines/slot_words.h"
+#include "host/system/worker_threads.h"
+#include "src/bit_packing.h"
+#include "src/errors.h"
+#include "src/ring/modulus_switch.h"
+
+namespace blindfuse {
+namespace {
+
+using ring::kDimension;
+
+class CpuPackedAnswerPipeline final : public AnswerPipeline {
+ public:
+  CpuPackedAnswerPipeline(Engine& engine, WireBits bits, std::span<const SharedPackingTable> tables,
+                          size_t slot_count, size_t batch_max, WorkerThreads& threads)
+      : engine_(engine),
+        bits_(bits),
+        words_bytes_(packed_bytes(engine.row_count(), bits.query)),
+        pack_count_(tables.size()),
+        threads_(threads),
+        packer_({tables.begin(), tables.end()}, threads),
+        words_("words", slot_count, engine.row_count()),
+        keys_("packing keys", slot_count, PackingKeys::kWords),
+        products_("products", batch_max, engine.column_count()),
+        bodies_("packed responses", batch_max, pack_count_ * kDimension) {
+    invariant(pack_count_ == (engine.column_count() + kDimension - 1) / kDimension,
+              "a packing table for every pack");
+  }
+
+  size_t depth() const override { return 1; }
+
+  void put(size_t slot, std::span<const uint8_t> query) override {
+    unpack_restored(query.first(words_bytes_), bits_.query, 0, words_[slot]);
+    PackingKeys::unpack(query.subspan(words_bytes_), keys_[slot].first<PackingKeys::kWords>());
+  }
+
+  void move(size_t from, size_t to) override {
+    std::ranges::copy(words_[from], words_[to].begin());
+    std::ranges::copy(keys_[from], keys_[to].begin());
+  }
+
+  void begin(size_t first, size_t count) override {
+    first_ = first;
+    count_ = count;
+  }
+
+  std::span<const uint8_t> finish() override {
+    const uint64_t rows = engine_.row_count();
+    const uint64_t columns = engine_.column_count();
+    std::fill_n(products_[0].data(), count_ * columns, 0u);
+    engine_.multiply({words_[first_].data(), count_, rows}, {0, rows},
+                     {products_[0].data(), count_, columns});
+    pack();
+    const uint64_t response_bytes = packed_bytes(columns, bits_.response);
+    responses_.resize(count_ * response_bytes);
+    threads_.run_each(count_, [&](unsigned, size_t i) {
+      pack_rounded(products_[i], bits_.response,
+                   std::span(responses_).subspan(i * response_bytes, response_bytes));
+    });
+    return responses_;
+  }
+
+ private:
+  // The response words of the batch become coefficients of the packs' bodies, lowered.
+  void pack() {
+    std::vector<BatchPacker::Query> queries;
+    for (size_t i = 0; i < count_; ++i) {
+      queries.push_back({keys_[first_ + i].data(), products_[i], bodies_[i]});
+    }
+    packer_.pack(queries);
+    threads_.run_each(pack_count_ * count_, [&](unsigned, size_t one) {
+      const size_t i = one % count_;
+      const uint64_t first = one / count_ * kDimension;
+      const uint64_t last = std::min(first + kDimension, engine_.column_count());
+      for (uint64_t c = first; c < last; ++c) {
+        products_[i][c] = restore_word(ring::lower(bodies_[i][c], bits_.response), bits_.response);
+      }
+    });
+  }
+
+  Engine& engine_;
+  const WireBits bits_;
+  const uint64_t words_bytes_;  // of a query, before its packing keys
+  const size_t pack_count_;
+  WorkerThreads& threads_;
+  BatchPacker packer_;
+  const SlotWords words_;     // R for each slot
+  const SlotWords keys_;      // PackingKeys::kWords for each slot
+  const SlotWords products_;  // C for each query of a batch
+  const SlotWords bodies_;    // 2048 for each pack, for each query of a batch
+  std::vector<uint8_t> responses_;
+  size_t first_ = 0;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerPipeline> make_cpu_packed_answer_pipeline(
+    Engine& engine, WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
+    size_t batch_max, WorkerThreads& threads) {
+  return std::make_unique<CpuPackedAnswerPipeline>(engine, bits, tables, slot_count, batch_max,
+                                                   threads);
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,76 @@
+#include "host/cpu/scan/kernel_choice.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "host/cpu/scan/packed_queries.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// Seconds for 192 columns of one block and 32 queries: wide and long enough for the processor to
+// show what it does for more, and a fraction of a millisecond.
+double measure_seconds(const MultiplyKernel& kernel) {
+  constexpr size_t kRows = Matrix::kBlockRows, kColumns = 192, kQueries = 32;
+  // Written to: untouched memory is one page of zeros at many addresses, which no cache likes.
+  static const Matrix matrix = [] {
+    Matrix written(kRows, kColumns);
+    written.set_columns(0, std::vector<uint8_t>(kRows * kColumns, 0x9d));
+    return written;
+  }();
+  const std::vector<uint32_t> words(kRows * kQueries, 0x89abcdef);
+  std::vector<uint32_t> products(kQueries * kColumns);
+  PackedQueries queries(kernel);
+  queries.pack({words.data(), kQueries, kRows}, {0, kRows}, 0);
+  KernelTask task = queries.task();
+  task.tiles = matrix.tile(0, 0);
+  task.next = task.tiles;
+  task.tile_stride = kTileColumns * kRows;
+  task.column_count = kColumns;
+  task.products = products.data();
+  task.product_stride = kColumns;
+  double least = 1e9;
+  for (int i = 0; i < 4; ++i) {  // the first warms up; others may be disturbed
+    const auto start = std::chrono::steady_clock::now();
+    kernel.multiply(task);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    least = std::min(least, seconds.count());
+  }
+  return least;
+}
+
+const MultiplyKernel& measure_fastest() {
+  std::vector<const MultiplyKernel*> usable = usable_kernels();
+  // The portable one takes its time, and is only chosen where it is alone.
+  if (usable.size() > 1) usable.pop_back();
+  std::vector<double> seconds;
+  for (const MultiplyKernel* kernel : usable) seconds.push_back(measure_seconds(*kernel));
+  return *usable[static_cast<size_t>(std::ranges::min_element(seconds) - seconds.begin())];
+}
+
+}  // namespace
+
+std::vector<const MultiplyKernel*> usable_kernels() {
+  std::vector<const MultiplyKernel*> usable;
+  std::ranges::copy_if(multiply_kernels(), std::back_inserter(usable),
+                       [](const MultiplyKernel* kernel) { return kernel->runs_here(); });
+  return usable;
+}
+
+const MultiplyKernel& choose_kernel(std::string_view name) {
+  if (name.empty()) {
+    static const MultiplyKernel& fastest = measure_fastest();
+    return fastest;
+  }
+  std::string known;
+  for (const MultiplyKernel* kernel : usable_kernels()) {
+    if (name == kernel->name) return *kernel;
+    known += (known.empty() ? "" : ", ") + std::string(kernel->name);
+  }
+  throw Misuse("there is no CPU kernel \"" + std::string(name) +
+               "\" that this machine runs; it runs " + known);
+}
+
+}  // namespace blindfuse

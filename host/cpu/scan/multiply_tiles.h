@@ -1,0 +1,212 @@
+// A block of the matrix times a few queries, tile after tile, shared by all kernels.
+//
+// Included only by the kernel files, each compiled for its own instruction set. Unit is a type of
+// that file's unnamed namespace, so that every instantiation is the file's own: otherwise the
+// linker could keep one compiled for a processor that is not there. For the same reason nothing of
+// the standard library is called here.
+//
+// Unit says how many queries and columns the registers hold at a time, kQueries x kColumns
+// (kColumns divides 6), and has
+//
+//   Sums<Q, C>     their accumulators, zero at first
+//     add(const uint8_t* const* queries, size_t group, const int8_t* bytes)
+//                  multiplies the queries' group `group` with C columns, 64 bytes each
+//     add_to(uint32_t* const* products)
+//                  adds the sums to products[q][0 .. C-1]
+#pragma once
+
+#include "host/cpu/scan/multiply_kernel.h"
+
+namespace blindfuse {
+
+// Keeps a value in one register: GCC 12 otherwise copies an accumulator of a loop to a second one,
+// and to memory where registers run out, for what comes after the loop; and reads a column's bytes
+// from memory again for every multiplication.
+#if defined(__aarch64__)
+#define BLINDFUSE_KEEP_IN_REGISTER(vector) asm("" : "+w"(vector))
+#else
+#define BLINDFUSE_KEEP_IN_REGISTER(vector) asm("" : "+v"(vector))
+#endif
+
+// Groups that pass at a time. With few queries, runs of 1024 rows, so that their words and what is
+// fetched ahead stay in the first-level cache beside the matrix (48 KiB on Zen 5). With many, whose
+// words stream from the second level, longer runs save additions across lanes.
+inline constexpr size_t kFewQueries = 4;
+inline constexpr size_t kFewQueriesGroups = 16;
+// Up to here the words of all of a block's runs fit there, and a tile is read to its end before the
+// next; beyond, all tiles pass for one run before the next run begins.
+inline constexpr size_t kVeryFewQueries = 2;
+// How far ahead of the multiplication the matrix is fetched, while queries pass over what is here.
+// With many queries the fetching is spread over all of them, so that memory and multiplier work at
+// the same time.
+inline constexpr size_t kAheadBytes = 24 * 1024;
+
+// Where the bytes of a tile are that a pass multiplies.
+struct TilePass {
+  const int8_t* bytes;  // of the first group
+  const int8_t* ahead;  // what to fetch meanwhile: as many bytes, wanted some passes later
+  size_t group_stride;  // 64 times the tile's width
+  size_t first_query_group;
+  size_t group_count;
+};
+
+// Fetches the bytes ahead of a pass, a part of them with each of its steps. A template as
+// everything here, for the reason above.
+template <typename Unit>
+class Ahead {
+ public:
+  Ahead(const TilePass& pass, size_t step_count) : pass_(pass), lines_(pass.group_stride / 64) {
+    lines_a_step_ = (lines_ + step_count - 1) / step_count;
+  }
+
+  size_t lines() const { return lines_a_step_; }
+  // What the next step fetches, lines() for each group; nothing new once all is fetched.
+  const int8_t* next() {
+    const size_t fetched = steps_++ * lines_a_step_;
+    return pass_.ahead + (fetched < lines_ ? fetched * 64 * pass_.group_count : 0);
+  }
+
+ private:
+  const TilePass& pass_;
+  size_t lines_;
+  size_t lines_a_step_;
+  size_t steps_ = 0;
+};
+
+template <typename Unit, size_t kQueries, size_t kColumns, size_t kLines>
+inline void multiply_step(const KernelTask& task, const TilePass& pass, size_t b, size_t c,
+                          size_t tile_column, const int8_t* ahead) {
+  const uint8_t* queries[kQueries];
+  uint32_t* products[kQueries];
+  for (size_t i = 0; i < kQueries; ++i) {
+    queries[i] = task.queries + (b + i) * task.query_stride + pass.first_query_group * kGroupBytes;
+    products[i] = task.products + (b + i) * task.product_stride + c + tile_column;
+    __builtin_prefetch(products[i], 1);  // may be far away by the time that they are added to
+  }
+  const int8_t* bytes = pass.bytes + tile_column * kGroupRows;
+  typename Unit::template Sums<kQueries, kColumns> sums;
+  size_t g = 0;
+  do {
+#pragma GCC unroll 6
+    for (size_t i = 0; i < kLines; ++i) __builtin_prefetch(ahead + (g * kLines + i) * 64);
+    sums.add(queries, g, bytes);
+    bytes += pass.group_stride;
+  } while (++g < pass.group_count);
+  sums.add_to(products);
+}
+
+// All queries with kColumns of a tile's columns.
+template <typename Unit, size_t kColumns, size_t kLines>
+inline void multiply_queries(const KernelTask& task, const TilePass& pass, size_t c,
+                             size_t tile_column, Ahead<Unit>& ahead) {
+  size_t b = 0;
+  for (; b + Unit::kQueries <= task.query_count; b += Unit::kQueries) {
+    multiply_step<Unit, Unit::kQueries, kColumns, kLines>(task, pass, b, c, tile_column,
+                                                          ahead.next());
+  }
+  for (; b < task.query_count; ++b) {
+    multiply_step<Unit, 1, kColumns, kLines>(task, pass, b, c, tile_column, ahead.next());
+  }
+}
+
+// A pass over a tile of six columns.
+template <typename Unit, size_t kLines>
+inline void multiply_whole_tile(const KernelTask& task, const TilePass& pass, size_t c,
+                                Ahead<Unit>& ahead) {
+  for (size_t j = 0; j < kTileColumns; j += Unit::kColumns) {
+    multiply_queries<Unit, Unit::kColumns, kLines>(task, pass, c, j, ahead);
+  }
+}
+
+// A pass over a tile of fewer columns, which at most one is.
+template <typename Unit>
+inline void multiply_narrow_tile(const KernelTask& task, const TilePass& pass, size_t c,
+                                 Ahead<Unit>& ahead) {
+  const size_t width = pass.group_stride / kGroupRows;
+  size_t j = 0;
+  if constexpr (Unit::kColumns > 2) {
+    for (; j + 2 <= width; j += 2) multiply_queries<Unit, 2, 1>(task, pass, c, j, ahead);
+  }
+  for (; j < width; ++j) multiply_queries<Unit, 1, 1>(task, pass, c, j, ahead);
+}
+
+template <typename Unit>
+inline void multiply_tile(const KernelTask& task, const TilePass& pass, size_t c) {
+  const size_t steps = task.query_count / Unit::kQueries + task.query_count % Unit::kQueries;
+  Ahead<Unit> ahead(pass, steps * (kTileColumns / Unit::kColumns));
+  if (pass.group_stride != kTileColumns * kGroupRows) {
+    return multiply_narrow_tile<Unit>(task, pass, c, ahead);
+  }
+  if (ahead.lines() == 1) return multiply_whole_tile<Unit, 1>(task, pass, c, ahead);
+  if (ahead.lines() == 2) return multiply_whole_tile<Unit, 2>(task, pass, c, ahead);
+  if (ahead.lines() == 3) return multiply_whole_tile<Unit, 3>(task, pass, c, ahead);
+  multiply_whole_tile<Unit, 6>(task, pass, c, ahead);
+}
+
+// Where group g of the task begins in the tile whose first column is c.
+template <typename Unit>
+inline const int8_t* group_in_tile(const KernelTask& task, size_t c, size_t g) {
+  const size_t left = task.column_count - c;
+  const size_t width = left < kTileColumns ? left : kTileColumns;
+  return task.tiles + c / kTileColumns * task.tile_stride +
+         (task.first_group + g) * width * kGroupRows;
+}
+
+// The groups from g on, at most `run`, with the tile whose first column is c.
+template <typename Unit>
+inline void multiply_run(const KernelTask& task, size_t c, size_t g, size_t run,
+                         const int8_t* ahead) {
+  const size_t left = task.column_count - c;
+  const size_t width = left < kTileColumns ? left : kTileColumns;
+  const size_t groups = task.group_count - g;
+  multiply_tile<Unit>(
+      task,
+      {group_in_tile<Unit>(task, c, g), ahead, width * kGroupRows, g, groups < run ? groups : run},
+      c);
+}
+
+// What to fetch while the groups from g on pass, in a task that is read from its beginning to its
+// end: what lies further on, and what will be read next behind the end.
+template <typename Unit>
+inline const int8_t* ahead_of(const KernelTask& task, size_t c, size_t g) {
+  const int8_t* here = group_in_tile<Unit>(task, c, g);
+  const int8_t* end = task.tiles + task.column_count * (task.tile_stride / kTileColumns);
+  const auto left = static_cast<size_t>(end - here);
+  return left > kAheadBytes ? here + kAheadBytes : task.next + (kAheadBytes - left);
+}
+
+// All tiles for a run of groups before the next run; as many tiles ahead as have kAheadBytes in one
+// run.
+template <typename Unit>
+inline void multiply_run_by_run(const KernelTask& task) {
+  constexpr size_t kRun = kFewQueriesGroups;
+  constexpr size_t kColumnsAhead = kAheadBytes / (kRun * kGroupRows);
+  for (size_t g = 0; g < task.group_count; g += kRun) {
+    for (size_t c = 0; c < task.column_count; c += kTileColumns) {
+      // Behind the last tile come the first ones of the next run, and behind the last run those
+      // that are next.
+      const bool here = c + kColumnsAhead < task.column_count;
+      const size_t column = here ? c + kColumnsAhead : c % kColumnsAhead;
+      const size_t group = here ? g : g + kRun;
+      const int8_t* ahead = group < task.group_count
+                                ? group_in_tile<Unit>(task, column, group)
+                                : task.next + column / kTileColumns * task.tile_stride;
+      multiply_run<Unit>(task, c, g, kRun, ahead);
+    }
+  }
+}
+
+template <typename Unit>
+inline void multiply_tiles(const KernelTask& task) {
+  if (task.query_count == 0) return;
+  const bool few = task.query_count <= kFewQueries;
+  if (few && task.query_count > kVeryFewQueries) return multiply_run_by_run<Unit>(task);
+  const size_t run = few ? kFewQueriesGroups : Matrix::kBlockRows / kGroupRows;
+  for (size_t c = 0; c < task.column_count; c += kTileColumns) {
+    for (size_t g = 0; g < task.group_count; g += run) {
+      multiply_run<Unit>(task, c, g, run, ahead_of<Unit>(task, c, g));
+    }
+  }
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,41 @@
+// A block of query words in the form that a kernel multiplies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "host/cpu/scan/multiply_kernel.h"
+#include "src/engine/engine.h"
+
+namespace blindfuse {
+
+// One thread's own; as large as the cache that it is to stay in.
+class PackedQueries {
+ public:
+  // For queries of as many rows as a block has, as many of them as the kernel takes at once.
+  explicit PackedQueries(const MultiplyKernel& kernel);
+
+  // Packs the words `words`.first .. `words`.last-1 of all queries, behind `lead` (below 64) zeros
+  // and before as many as fill the last group.
+  void pack(const QueryBatch& queries, RowRange words, size_t lead);
+
+  // The groups that were packed last; the caller adds the matrix and the products.
+  KernelTask task() const;
+
+ private:
+  struct Deleter {
+    void operator()(uint8_t* bytes) const;
+  };
+
+  using Buffer = std::unique_ptr<uint8_t, Deleter>;
+  static Buffer allocate(size_t bytes);
+
+  const MultiplyKernel& kernel_;
+  const size_t bytes_max_;
+  Buffer bytes_;
+  Buffer scratch_;
+  size_t query_count_ = 0;
+  size_t group_count_ = 0;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,88 @@
+#include "host/engines/engine_factory.h"
+
+#include <charconv>
+#include <optional>
+
+#include "host/cpu/cpu_engine_maker.h"
+#include "src/errors.h"
+#ifdef BLINDFUSE_CUDA_ENGINE
+#include "cuda/cuda_device.h"
+#include "cuda/cuda_engine_maker.h"
+#endif
+
+namespace blindfuse {
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+// "cuda", "cuda:KERNEL", "cuda@DEVICE" or "cuda:KERNEL@DEVICE".
+struct CudaName {
+  std::string_view kernel;
+  int device = 0;
+};
+
+std::optional<CudaName> parse_cuda_name(std::string_view name) {
+  if (!name.starts_with("cuda")) return std::nullopt;
+  name.remove_prefix(4);
+  CudaName result;
+  if (const size_t at = name.find('@'); at != std::string_view::npos) {
+    const std::string_view number = name.substr(at + 1);
+    const char* end = number.data() + number.size();
+    const auto [last, error] = std::from_chars(number.data(), end, result.device);
+    if (error != std::errc() || last != end || result.device < 0) return std::nullopt;
+    name = name.substr(0, at);
+  }
+  if (name.empty()) return result;
+  if (name.front() != ':' || name.size() == 1) return std::nullopt;
+  result.kernel = name.substr(1);
+  return result;
+}
+
+#ifdef BLINDFUSE_CUDA_ENGINE
+bool has_cuda_device() { return why_no_cuda_device(0).empty(); }
+#else
+bool has_cuda_device() { return false; }
+std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view, int) {
+  throw Misuse("the engine cuda is not in this program, which was built where there was no nvcc");
+}
+#endif
+
+}  // namespace
+
+std::vector<std::string> engine_names() {
+  std::vector<std::string> names = {"auto", "cpu"};
+  for (std::string_view kernel : cpu_kernel_names()) names.push_back("cpu:" + std::string(kernel));
+#ifdef BLINDFUSE_CUDA_ENGINE
+  if (has_cuda_device()) {
+    names.push_back("cuda");
+    for (std::string_view kernel : cuda_kernel_names()) {
+      names.push_back("cuda:" + std::string(kernel));
+    }
+  }
+#endif
+  return names;
+}
+
+std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned thread_count) {
+  if (name == "auto" && has_cuda_device()) return make_cuda_engine_maker("", 0);
+  if (name == "auto" || name == "cpu") return make_cpu_engine_maker("", thread_count);
+  if (name.starts_with("cpu:") && name != "cpu:") {
+    return make_cpu_engine_maker(name.substr(4), thread_count);
+  }
+  if (const auto cuda = parse_cuda_name(name)) {
+    return make_cuda_engine_maker(cuda->kernel, cuda->device);
+  }
+  throw Misuse("there is no engine \"" + std::string(name) + "\"; this machine has " +
+               joined(engine_names()));
+}
+
+std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,
+                                    uint64_t column_count, unsigned thread_count) {
+  return make_engine_maker(name, thread_count)->make_engine(row_count, column_count);
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,27 @@
+// Engines by name, as --engine takes them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/engine/engine_maker.h"
+
+namespace blindfuse {
+
+// "auto", "cpu", "cpu:KERNEL", "cuda" or "cuda:KERNEL", the last two with "@DEVICE" or without.
+// "auto" is a CUDA device when there is one. thread_count 0: one a processor (of the CPU). Throws
+// Misuse for an engine that does not exist or that this machine cannot run, naming those it can.
+std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned thread_count);
+
+// One engine of that kind, for a matrix of this size. Throws what make_engine_maker and
+// EngineMaker::make_engine throw.
+std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,
+                                    uint64_t column_count, unsigned thread_count);
+
+// Every name that make_engine_maker takes on this machine, "auto" first.
+std::vector<std::string> engine_names();
+
+}  // namespace blindfuse

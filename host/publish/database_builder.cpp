@@ -1,0 +1,264 @@
+#include "host/publish/database_builder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "host/engines/engine_factory.h"
+#include "host/publish/hint_stage.h"
+#include "host/publish/layout_choice.h"
+#include "host/publish/locked_directory.h"
+#include "host/publish/pack_stage.h"
+#include "host/publish/samples.h"
+#include "host/publish/shard_stage.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The epoch that a build starts from.
+struct PreviousEpoch {
+  Manifest manifest;
+  EpochId epoch;
+  EpochTable table;
+};
+
+class Stopwatch {
+ public:
+  // Seconds since the last call, or since the start.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+// Whether a text that is not a manifest was one before it was damaged.
+bool was_manifest(std::string_view text) {
+  // How serialize_manifest() begins, or a member that no other program writes.
+  return text.starts_with("{\n  \"arity\": ") || text.find("\"blindfuse/") != text.npos;
+}
+
+std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, bool fresh) {
+  if (!locked.has_manifest()) return std::nullopt;
+  const DatabaseDirectory& directory = locked.get();
+  std::optional<PreviousEpoch> previous;
+  const std::string text = directory.read_manifest_text();
+  try {
+    const ParsedManifest parsed = parse_manifest(text);
+    previous = {parsed.manifest, parsed.epoch, {}};
+    locked.start_from(parsed.manifest, {});
+    previous->table =
+        parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
+    locked.start_from(parsed.manifest, previous->table);
+  } catch (const BadInput& error) {
+    if (!was_manifest(text)) {
+      throw BadInput(directory.manifest_file().string() + " is not that of a database: " +
+                     error.what() + "; move it away, and choose a new or an empty directory");
+    }
+    // With --fresh nothing of the old epoch is used but its id, so that it need not be whole.
+    if (!fresh) {
+      throw BadInput(directory.root().string() + " holds a damaged database: " + error.what() +
+                     "; build with --fresh to replace it");
+    }
+  }
+  return previous;
+}
+
+// One build, stage by stage.
+class Build {
+ public:
+  Build(LockedDirectory& locked, const BuildOptions& options, const EngineMaker& engines)
+      : locked_(locked),
+        directory_(locked.get()),
+        options_(options),
+        engines_(engines),
+        previous_(read_previous(locked, options.fresh)),
+        threads_(options.thread_count) {
+    locked.clear_leftovers();
+    if (previous_ && !options.fresh) {
+      manifest_.salt = previous_->manifest.salt;
+      manifest_.seed = previous_->manifest.seed;
+    } else {
+      options.random(manifest_.salt);
+      options.random(manifest_.seed);
+    }
+  }
+
+  BuildReport run(const std::vector<std::unique_ptr<KeyValueSource>>& sources) {
+    Stopwatch total;
+    Stopwatch stage;
+    input_ =
+        read_input(sources, manifest_.salt, options_.input, new_spool(options_.input.on_duplicate));
+    report_.seconds_reading = stage.lap();
+    report_.survey = survey_input(input_, options_.input.on_duplicate, threads_);
+    if (options_.input.kind == DatabaseKind::kIndex && report_.survey.longest_value == 0) {
+      throw BadInput(
+          "every value is empty; an index database needs one value of at least one byte");
+    }
+    const std::vector<Sample> samples = take_samples(input_, options_.input.kind, manifest_.salt);
+    choose_layout();
+    report_.seconds_surveying = stage.lap();
+    report_.layout = manifest_.layout;
+    report_.truncated_values = input_.truncated_values;
+    if (options_.on_planned) options_.on_planned(report_);
+    make_folders();
+    const EpochTable reusable = report_.layout_kept ? previous_->table : EpochTable{};
+    ShardStageResult shards =
+        build_shards(directory_, locked_.writer(), manifest_.layout, *input_.spool, reusable.shards,
+                     options_.random, threads_);
+    input_.spool.reset();
+    report_.shards_rebuilt = static_cast<uint32_t>(shards.rebuilt.size());
+    report_.seconds_filters = stage.lap();
+    const EpochTable table = finish_table(std::move(shards), reusable);
+    report_.seconds_hint = stage.lap();
+    publish(table, samples);
+    report_.seconds_total = total.lap();
+    return report_;
+  }
+
+ private:
+  void choose_layout() {
+    if (previous_ && !options_.fresh) {
+      auto reason = why_not_kept(previous_->manifest.layout, options_, report_.survey);
+      if (!reason) reason = keep_previous_layout();
+      if (!reason) return;
+      report_.layout_reason = "chosen anew, since " + *reason;
+    }
+    PlanRequest request = plan_request(options_, report_.survey);
+    // What secrecy rests on changes when the operator says so, not when values become longer.
+    const bool keeps_set = previous_ && !options_.fresh && options_.lwe == nullptr;
+    const Mode mode_before = previous_ ? previous_->manifest.layout.mode() : Mode::kHint;
+    if (keeps_set && options_.mode.value_or(mode_before) == mode_before) {
+      request.lwe = previous_->manifest.layout.lwe;
+      request.mode = mode_before;
+      request.is_unasked = !options_.mode;
+    }
+    const Plan planned = cheapest(plan_modes(request));
+    request.lwe = planned.layout.lwe;
+    const uint64_t fullest = fullest_shard(planned.layout.shard_count);
+    report_.fullest_shard = fullest;
+    // The planner estimated the fullest shard; now it is known.
+    const auto plan = plan_shards(request, planned.layout.shard_count, fullest);
+    if (!plan) {
+      throw BadInput("the fullest of " + std::to_string(planned.layout.shard_count) +
+                     " shards has " + std::to_string(fullest) +
+                     " keys, too many for the chosen bits; allow more bits or more shards");
+    }
+    manifest_.layout = plan->layout;
+    check_layout(manifest_.layout);
+    if (report_.layout_reason.empty()) report_.layout_reason = "chosen for this input";
+  }
+
+  // Takes the previous layout if its shards are still large enough; else says why not.
+  std::optional<std::string> keep_previous_layout() {
+    Layout layout = previous_->manifest.layout;
+    layout.key_count = report_.survey.key_count;
+    const uint64_t fullest = fullest_shard(layout.shard_count);
+    report_.fullest_shard = fullest;
+    const bool fits = layout.kind == DatabaseKind::kIndex ? fullest <= layout.row_count
+                                                          : fuse_fits(layout.fuse(), fullest);
+    if (!fits) {
+      return "the fullest shard now has " + std::to_string(fullest) + " keys, more than " +
+             std::to_string(layout.row_count) + " rows hold";
+    }
+    manifest_.layout = layout;
+    report_.layout_kept = true;
+    report_.layout_reason = "kept from the previous epoch";
+    return std::nullopt;
+  }
+
+  // Also brings an index database's entries into the order of its shards.
+  uint64_t fullest_shard(uint32_t shard_count) {
+    if (options_.input.kind == DatabaseKind::kIndex) {
+      if (sharded_as_ != shard_count) {
+        by_shard_ = spool_by_shard(*input_.spool, shard_count, new_spool(DuplicatePolicy::kError));
+        sharded_as_ = shard_count;
+      }
+      return (report_.survey.key_count + shard_count - 1) / shard_count;
+    }
+    return std::ranges::max(count_shards(*input_.spool, shard_count, threads_));
+  }
+
+  void make_folders() {
+    if (by_shard_) input_.spool = std::move(by_shard_);
+    DatabaseWriter& writer = locked_.writer();
+    for (const DatabaseFolder& folder :
+         {kTablesFolder, kShardsFolder, kHintsFolder, kSamplesFolder}) {
+      writer.make_folder(folder);
+    }
+    if (manifest_.layout.mode() == Mode::kPacked) writer.make_folder(kPacksFolder);
+  }
+
+  // What the mode wants besides filters and matrices.
+  EpochTable finish_table(ShardStageResult shards, const EpochTable& reusable) {
+    if (manifest_.layout.mode() == Mode::kHint) {
+      build_hints(directory_, locked_.writer(), manifest_.layout, manifest_.seed, shards.rebuilt,
+                  engines_, threads_, shards.table);
+      return {std::move(shards.table), {}};
+    }
+    PackStageResult packs = build_packs(directory_, locked_.writer(), manifest_.layout,
+                                        manifest_.seed, shards.table, reusable, engines_, threads_);
+    report_.packs_rebuilt = packs.rebuilt;
+    return {std::move(shards.table), std::move(packs.packs)};
+  }
+
+  void publish(const EpochTable& table, const std::vector<Sample>& samples) {
+    const std::vector<uint8_t> table_bytes = serialize_epoch_table(table);
+    manifest_.table = sha256(table_bytes);
+    const std::string samples_text = serialize_samples(samples);
+    manifest_.samples = sha256(
+        std::span(reinterpret_cast<const uint8_t*>(samples_text.data()), samples_text.size()));
+    report_.epoch = epoch_id(manifest_);
+    report_.changed = !previous_ || previous_->epoch != report_.epoch;
+    write_whole(kTablesFolder, table_bytes, manifest_.table);
+    write_whole(
+        kSamplesFolder,
+        std::span(reinterpret_cast<const uint8_t*>(samples_text.data()), samples_text.size()),
+        manifest_.samples);
+    locked_.publish(manifest_, table);  // a damaged shard may have been written anew at least
+    report_.unclaimed_files = locked_.unclaimed_files();
+  }
+
+  void write_whole(const DatabaseFolder& folder, std::span<const uint8_t> bytes,
+                   const Sha256Digest& content) {
+    NewFile file = locked_.writer().create(folder);
+    file.write(bytes);
+    file.sync();
+    file.commit(content);
+  }
+
+  std::unique_ptr<Spool> new_spool(DuplicatePolicy policy) {
+    return std::make_unique<Spool>(locked_.writer().create_unnamed(), directory_.root(), policy);
+  }
+
+  LockedDirectory& locked_;
+  const DatabaseDirectory& directory_;
+  const BuildOptions& options_;
+  const EngineMaker& engines_;
+  const std::optional<PreviousEpoch> previous_;
+  WorkerThreads threads_;
+  Manifest manifest_;
+  Input input_;
+  std::unique_ptr<Spool> by_shard_;
+  uint32_t sharded_as_ = 0;
+  BuildReport report_;
+};
+
+}  // namespace
+
+BuildReport build_database(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
+                           const fs::path& root, const BuildOptions& options) {
+  invariant(!sources.empty(), "a build has a source");
+  const auto engines = make_engine_maker(options.engine, options.thread_count);
+  LockedDirectory locked(root);
+  return Build(locked, options, *engines).run(sources);
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,68 @@
+// From the operator's pairs to a database directory: load, lay out, fill, hint, publish.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/publish/input.h"
+#include "host/publish/planner.h"
+#include "host/publish/survey.h"
+#include "src/manifest.h"
+#include "src/system/random.h"
+
+namespace blindfuse {
+
+struct BuildReport;
+
+// What the operator asks for. What is left open is kept from the directory's current epoch where
+// that fits, and otherwise chosen.
+struct BuildOptions {
+  InputOptions input;
+  std::optional<uint32_t> shard_count;
+  std::optional<uint32_t> arity;
+  std::optional<uint32_t> digest_bytes;
+  std::optional<uint32_t> query_bits;
+  std::optional<uint32_t> response_bits;
+  std::optional<uint32_t> hint_bits;
+  std::optional<Mode> mode;
+  const LweParams* lwe = nullptr;
+  uint64_t lookups_per_client = 100;
+  bool fresh = false;  // a new salt, a new seed, a new layout, every shard
+  std::string engine = "auto";
+  unsigned thread_count = 0;
+  RandomSource random = fill_from_system;  // salt, seed, and the filters' seeds
+  // Told once what will be built, before the work that takes long: survey and layout are filled in.
+  std::function<void(const BuildReport&)> on_planned;
+};
+
+struct BuildReport {
+  EpochId epoch;
+  Layout layout;
+  Survey survey;
+  uint64_t fullest_shard = 0;  // its keys; what chance gives: expected_fullest_shard()
+  uint64_t truncated_values = 0;
+  uint32_t shards_rebuilt = 0;
+  uint32_t packs_rebuilt = 0;
+  bool changed = false;                      // false: the epoch was already what the input says
+  bool layout_kept = false;                  // it is that of the previous epoch
+  std::string layout_reason;                 // why the layout is what it is, in words
+  std::vector<std::string> unclaimed_files;  // that look like a build's, and stay
+  double seconds_reading = 0;                // sources read, keys hashed, pairs spooled
+  double seconds_surveying = 0;              // duplicates, lengths, loads
+  double seconds_filters = 0;                // filters and matrices
+  double seconds_hint = 0;                   // hints, or packing tables and masks
+  double seconds_total = 0;
+};
+
+// Builds or updates the database in `root`. Whatever goes wrong, and whenever the process is
+// killed, the epoch that was there stays whole. Throws BadInput (also when another build holds the
+// directory) or EngineTrouble.
+BuildReport build_database(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
+                           const std::filesystem::path& root, const BuildOptions& options);
+
+}  // namespace blindfuse

@@ -1,0 +1,20 @@
+// The second stage of a build in the hint mode: the hints of the shards that were rebuilt.
+#pragma once
+
+#include <vector>
+
+#include "host/database/directory.h"
+#include "host/publish/database_writer.h"
+#include "host/system/worker_threads.h"
+#include "src/engine/engine_maker.h"
+
+namespace blindfuse {
+
+// Writes hints/<sha256>.hint, unsynced, for each of `shards`, and notes its hash in `table`, whose
+// matrices are written. Many shards share one pass over A; memory holds at most 8192 columns of the
+// matrix, or 1 GiB of it, and their hint twice.
+void build_hints(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
+                 const MatrixSeed& seed, const std::vector<uint32_t>& shards,
+                 const EngineMaker& engines, WorkerThreads& threads, ShardTable& table);
+
+}  // namespace blindfuse

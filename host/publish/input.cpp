@@ -1,0 +1,135 @@
+#include "host/publish/input.h"
+
+#include <utility>
+
+#include "host/publish/shard_range.h"
+#include "src/errors.h"
+#include "src/program/progress.h"
+
+namespace blindfuse {
+namespace {
+
+// The longest prefix of at most `bytes` bytes that does not end inside a UTF-8 character.
+std::string_view cut_text(std::string_view text, size_t bytes) {
+  while (bytes > 0 && (static_cast<uint8_t>(text[bytes]) & 0xc0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
+// Neighbouring pairs go to different partitions, so that no partition is much larger than another.
+uint64_t spread(uint64_t i) {
+  return (uint64_t{index_partition(i)} << 54) | (i / Spool::kPartitions);
+}
+
+uint64_t total_bytes(const std::vector<std::unique_ptr<KeyValueSource>>& sources) {
+  uint64_t total = 0;
+  for (const auto& source : sources) {
+    if (!source->bytes_total()) return 0;
+    total += *source->bytes_total();
+  }
+  return total;
+}
+
+class InputReader {
+ public:
+  InputReader(const Salt& salt, const InputOptions& options, std::unique_ptr<Spool> spool)
+      : options_(options), hasher_(salt) {
+    input_.spool = std::move(spool);
+  }
+
+  void read(KeyValueSource& source, Progress& progress) {
+    input_.sources.push_back({source.name(), std::string(source.place_unit())});
+    const uint64_t bytes_before = bytes_done_;
+    KeyValuePair pair;
+    for (uint64_t i = 0; !input_.spool->has_duplicate() && source.next(pair); ++i) {
+      add(source, pair);
+      if (i % 1024 == 0) progress.set_done(bytes_before + source.bytes_read());
+    }
+    bytes_done_ += source.bytes_read();
+  }
+
+  Input finish() {
+    if (input_.spool->appended_count() == 0) {
+      throw BadInput("the input is empty: no pair in " + input_.sources.front().name +
+                     (input_.sources.size() > 1 ? " or the other inputs" : ""));
+    }
+    input_.spool->finish();
+    return std::move(input_);
+  }
+
+ private:
+  void add(const KeyValueSource& source, const KeyValuePair& pair) {
+    SpoolEntry entry;
+    entry.value = fit(source, pair);
+    entry.place = pair.place;
+    entry.source = static_cast<uint32_t>(input_.sources.size() - 1);
+    const uint64_t number = input_.spool->appended_count();
+    if (number == kKeyCountMax) throw BadInput("the input has more than 2^32 pairs");
+    if (options_.kind == DatabaseKind::kIndex) {
+      entry.hash.shard_hash = spread(number);
+      entry.hash.slot_hash = number;
+    } else {
+      entry.hash = hasher_(pair.key);
+      keep_sample(entry.hash.slot_hash, pair.key);
+    }
+    input_.spool->append(entry, pair.key);
+  }
+
+  std::string_view fit(const KeyValueSource& source, const KeyValuePair& pair) {
+    if (pair.value.size() <= options_.value_bytes_max) return pair.value;
+    if (options_.long_values == LongValues::kError) {
+      throw BadInput(source.name() + ", " + std::string(source.place_unit()) + " " +
+                     std::to_string(pair.place) + ": the value has " +
+                     std::to_string(pair.value.size()) + " bytes; at most " +
+                     std::to_string(options_.value_bytes_max) +
+                     " are allowed (--value-bytes-max N with --long-values truncate cuts it)");
+    }
+    ++input_.truncated_values;
+    return options_.values_are_text ? cut_text(pair.value, options_.value_bytes_max)
+                                    : pair.value.substr(0, options_.value_bytes_max);
+  }
+
+  void keep_sample(uint64_t slot_hash, std::string_view key) {
+    auto& samples = input_.sample_keys;
+    if (samples.size() == kSampleCount && slot_hash >= samples.rbegin()->first) return;
+    samples.emplace(slot_hash, key);
+    if (samples.size() > kSampleCount) samples.erase(std::prev(samples.end()));
+  }
+
+  const InputOptions options_;
+  KeyHasher hasher_;
+  Input input_;
+  uint64_t bytes_done_ = 0;
+};
+
+}  // namespace
+
+uint32_t index_partition(uint64_t i) { return static_cast<uint32_t>(i % Spool::kPartitions); }
+
+Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, const Salt& salt,
+                 const InputOptions& options, std::unique_ptr<Spool> spool) {
+  InputReader reader(salt, options, std::move(spool));
+  Progress progress("reading", total_bytes(sources), Progress::Unit::kBytes);
+  for (const auto& source : sources) reader.read(*source, progress);
+  return reader.finish();
+}
+
+std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
+                                      std::unique_ptr<Spool> result) {
+  for (uint32_t p = 0; p < Spool::kPartitions; ++p) {
+    spool.visit_kept(p, [&](SpoolEntry entry) {
+      const IndexPlace place = index_place(entry.hash.slot_hash, shard_count);
+      entry.hash.shard_hash = lowest_shard_hash(place.shard, shard_count);
+      entry.hash.slot_hash = place.row;
+      result->append(entry);
+    });
+  }
+  result->finish();
+  return result;
+}
+
+std::string place_name(const Input& input, uint32_t source, uint64_t place) {
+  const SourceName& name = input.sources[source];
+  return name.name + ", " + name.place_unit + " " + std::to_string(place);
+}
+
+}  // namespace blindfuse

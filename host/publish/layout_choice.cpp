@@ -1,0 +1,64 @@
+#include "host/publish/layout_choice.h"
+
+namespace blindfuse {
+namespace {
+
+template <typename Number>
+std::optional<std::string> differs(const char* what, Number old, std::optional<Number> wanted) {
+  if (!wanted || *wanted == old) return std::nullopt;
+  return std::string(what) + " was " + std::to_string(old) + " and is now to be " +
+         std::to_string(*wanted);
+}
+
+std::optional<std::string> values_do_not_fit(const RecordFormat& old, const Survey& survey) {
+  if (survey.longest_value > old.value_bytes) {
+    return "values are now up to " + std::to_string(survey.longest_value) + " bytes, and were " +
+           std::to_string(old.value_bytes);
+  }
+  if (old.length_bytes == 0 && survey.shortest_value != old.value_bytes) {
+    return std::string("values no longer have all the same length");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& options,
+                                        const Survey& survey) {
+  if (old.kind != options.input.kind) return "the kind of database changed";
+  if (options.mode && *options.mode != old.mode()) return "the mode changed";
+  if (options.lwe != nullptr && options.lwe != old.lwe) return "the LWE parameters changed";
+  const bool keyword = old.kind == DatabaseKind::kKeyword;
+  for (const auto& reason :
+       {differs("the number of shards", old.shard_count, options.shard_count),
+        keyword ? differs("the arity", old.arity, options.arity) : std::nullopt,
+        keyword ? differs("digest_bytes", old.record.digest_bytes, options.digest_bytes)
+                : std::nullopt,
+        differs("query_bits", old.query_bits, options.query_bits),
+        differs("response_bits", old.response_bits, options.response_bits),
+        differs("hint_bits", old.hint_bits, options.hint_bits),
+        values_do_not_fit(old.record, survey)}) {
+    if (reason) return reason;
+  }
+  return std::nullopt;
+}
+
+PlanRequest plan_request(const BuildOptions& options, const Survey& survey) {
+  PlanRequest request;
+  request.kind = options.input.kind;
+  request.key_count = survey.key_count;
+  const bool keyword = request.kind == DatabaseKind::kKeyword;
+  request.record = record_format_for(keyword ? options.digest_bytes.value_or(8) : 0,
+                                     survey.shortest_value, survey.longest_value);
+  request.arity = options.arity.value_or(3);
+  request.mode = options.mode;
+  request.lwe = options.lwe;
+  request.lookups_per_client = options.lookups_per_client;
+  request.shard_count = options.shard_count;
+  request.query_bits = options.query_bits;
+  request.response_bits = options.response_bits;
+  request.hint_bits = options.hint_bits;
+  return request;
+}
+
+}  // namespace blindfuse

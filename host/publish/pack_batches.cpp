@@ -1,0 +1,90 @@
+#include "host/publish/pack_batches.h"
+
+#include <array>
+
+#include "host/publish/column_reader.h"
+
+namespace blindfuse {
+namespace {
+
+using ring::kDimension;
+
+// Columns of the matrix that lie next to each other in the pack maker, too.
+struct Columns {
+  uint64_t first;
+  uint64_t count;
+  uint64_t to;
+};
+
+// The packs' columns, each pack full but for the last, cut into pieces that a thread reads at once:
+// many for every thread, so that all end at about the same time, of 16 MiB at most.
+std::vector<Columns> pieces_of(const PackSource& source, std::span<const uint32_t> packs,
+                               unsigned thread_count) {
+  constexpr uint64_t kBytesMax = 16 << 20;
+  constexpr uint64_t kPiecesAThread = 128;
+  const uint64_t most = std::max<uint64_t>(1, kBytesMax / source.layout.row_count);
+  const uint64_t step =
+      std::clamp<uint64_t>(packs.size() * kDimension / (kPiecesAThread * thread_count), 1, most);
+  std::vector<Columns> pieces;
+  uint64_t total = 0;
+  for (const uint32_t pack : packs) {
+    const uint64_t count = source.column_count(pack);
+    for (uint64_t done = 0; done < count; done += step) {
+      pieces.push_back(
+          {PackSource::first_column(pack) + done, std::min(step, count - done), total + done});
+    }
+    total += count;
+  }
+  return pieces;
+}
+
+}  // namespace
+
+PackBatches::PackBatches(const PackSource& source, const EngineMaker& engines,
+                         WorkerThreads& threads)
+    : source_(source),
+      engines_(engines),
+      threads_(threads),
+      key_masks_(source.polynomials.key_masks()),
+      blocks_(source.polynomials.blocks(source.layout.row_count)) {}
+
+size_t PackBatches::packs_max() const {
+  return engines_.packs_at_once(source_.layout.row_count, threads_.count());
+}
+
+void PackBatches::make(std::span<const uint32_t> packs, const OnColumns& on_columns,
+                       const Write& write) {
+  const std::unique_ptr<PackMaker> maker = maker_of(packs, on_columns);
+  threads_.run_each(packs.size(), [&](unsigned, size_t i) {
+    std::vector<uint32_t> table(kTableWords);
+    std::array<uint32_t, kDimension> mask;
+    maker->make(static_cast<uint32_t>(i), MutablePackingTable(table), mask);
+    write(i, MutablePackingTable(table), mask);
+  });
+}
+
+// Sealed, with all columns of the packs.
+std::unique_ptr<PackMaker> PackBatches::maker_of(std::span<const uint32_t> packs,
+                                                 const OnColumns& on_columns) {
+  const uint64_t rows = source_.layout.row_count;
+  const std::vector<Columns> pieces = pieces_of(source_, packs, threads_.count());
+  const uint64_t total = pieces.empty() ? 0 : pieces.back().to + pieces.back().count;
+  std::unique_ptr<PackMaker> maker = engines_.make_pack_maker(blocks_, key_masks_, total);
+  std::vector<ColumnReader> readers;
+  for (unsigned i = 0; i < threads_.count(); ++i) readers.emplace_back(source_);
+  std::vector<std::vector<uint8_t>> buffers(threads_.count());
+  threads_.run_each(pieces.size(), [&](unsigned thread, size_t i) {
+    const Columns& piece = pieces[i];
+    std::vector<uint8_t>& bytes = buffers[thread];
+    bytes.resize(piece.count * rows);
+    for (uint64_t c = 0; c < piece.count; ++c) {
+      readers[thread].read(piece.first + c, std::span(bytes).subspan(c * rows, rows));
+    }
+    maker->set_columns(piece.to, bytes);
+    on_columns(piece.count);
+  });
+  maker->seal();
+  return maker;
+}
+
+}  // namespace blindfuse

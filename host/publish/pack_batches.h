@@ -1,0 +1,64 @@
+// Packing tables and masks of a database's packs, made of the shards' files some packs at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "host/database/directory.h"
+#include "host/system/worker_threads.h"
+#include "src/engine/engine_maker.h"
+#include "src/packing_table.h"
+#include "src/ring/public_polynomials.h"
+
+namespace blindfuse {
+
+// What packs are made of. The matrices of `shards` are written.
+struct PackSource {
+  const DatabaseDirectory& directory;
+  const Layout& layout;
+  const ShardTable& shards;
+  const ring::PublicPolynomials& polynomials;
+
+  static constexpr uint64_t first_column(uint32_t pack) {
+    return uint64_t{pack} * ring::kDimension;
+  }
+  // 2048 but for the last pack.
+  uint64_t column_count(uint32_t pack) const {
+    return std::min<uint64_t>(ring::kDimension, layout.column_count() - first_column(pack));
+  }
+};
+
+class PackBatches {
+ public:
+  // What it is given outlives it. Takes 4 bytes a row, and what pack makers take of this maker.
+  PackBatches(const PackSource& source, const EngineMaker& engines, WorkerThreads& threads);
+
+  // Told how many more columns are through with what is done for each of them; any thread.
+  using OnColumns = std::function<void(uint64_t count)>;
+  // Takes the i-th table and mask (coefficients modulo the packing modulus), which it may alter;
+  // any thread.
+  using Write =
+      std::function<void(size_t i, MutablePackingTable table, ring::MutablePolynomial mask)>;
+
+  // Packs that make() takes, at most.
+  size_t packs_max() const;
+  // Of packs in ascending order. Calls `write` once for each. Throws BadInput when a shard's file
+  // is not what it was, EngineTrouble, and what `write` throws.
+  void make(std::span<const uint32_t> packs, const OnColumns& on_columns, const Write& write);
+
+ private:
+  std::unique_ptr<PackMaker> maker_of(std::span<const uint32_t> packs, const OnColumns& on_columns);
+
+  const PackSource source_;
+  const EngineMaker& engines_;
+  WorkerThreads& threads_;
+  const std::vector<uint32_t> key_masks_;
+  const std::vector<uint32_t> blocks_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,222 @@
+#include "host/publish/planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "src/epoch_table.h"
+#include "src/errors.h"
+#include "src/public_matrix.h"
+#include "src/ring/ring_dimension.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr uint32_t kQueryBitsMin = 24;
+constexpr uint32_t kResponseBitsMin = 9;
+constexpr uint32_t kHintBitsMin = 16;
+
+struct BitRange {
+  uint32_t low;
+  uint32_t high;
+};
+
+BitRange choices(std::optional<uint32_t> fixed, uint32_t low) {
+  return fixed ? BitRange{*fixed, *fixed} : BitRange{low, 32};
+}
+
+uint64_t rounded_up(uint64_t count, uint64_t unit) { return (count + unit - 1) / unit * unit; }
+
+Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64_t fullest_shard) {
+  invariant(request.lwe != nullptr, "a layout is planned for a parameter set");
+  Layout layout;
+  layout.kind = request.kind;
+  layout.key_count = request.key_count;
+  layout.shard_count = shard_count;
+  layout.record = request.record;
+  layout.lwe = request.lwe;
+  uint64_t rows = 0;
+  if (request.kind == DatabaseKind::kIndex) {
+    rows = rounded_up(fullest_shard, kPanelRows);
+    if (rows > uint64_t{1} << 31) throw BadInput("more than 2^31 rows; use more shards");
+    layout.arity = 1;
+  } else {
+    const FuseShape shape = fuse_shape(fullest_shard, request.arity);
+    rows = shape.row_count;
+    layout.arity = shape.arity;
+    layout.segment_length = shape.segment_length;
+  }
+  if (layout.mode() == Mode::kPacked) {
+    // Segments are powers of two, as blocks are: there are still whole ones, a few more.
+    rows = rounded_up(rows, ring::kDimension);
+    if (rows > kPackedRowsMax) {
+      throw BadInput("more than 2^24 rows; use more shards, or --mode hint");
+    }
+  }
+  layout.row_count = static_cast<uint32_t>(rows);
+  return layout;
+}
+
+uint64_t sync_bytes(const Layout& layout) {
+  return epoch_table_bytes(layout) + layout.hint_bytes();
+}
+
+uint64_t total_bytes(const Layout& layout, uint64_t lookups) {
+  return sync_bytes(layout) + lookups * (layout.query_bytes() + layout.response_bytes());
+}
+
+std::vector<uint32_t> shard_choices(const PlanRequest& request) {
+  if (request.shard_count) return {*request.shard_count};
+  std::vector<uint32_t> choices = {1};
+  // 2^k and 3 * 2^k, as long as a shard has a few keys.
+  for (uint32_t power = 2; power <= kShardCountMax; power *= 2) {
+    choices.push_back(power);
+    if (power + power / 2 < kShardCountMax) choices.push_back(power + power / 2);
+  }
+  std::erase_if(choices, [&](uint32_t s) { return s > 1 && request.key_count / s < 16; });
+  return choices;
+}
+
+uint64_t fullest_of(const PlanRequest& request, uint32_t shard_count) {
+  if (request.kind == DatabaseKind::kIndex) {
+    return (request.key_count + shard_count - 1) / shard_count;
+  }
+  return expected_fullest_shard(request.key_count, shard_count);
+}
+
+PlanRequest with_set(PlanRequest request, const LweParams& set) {
+  request.lwe = &set;
+  return request;
+}
+
+void leave_out_large_tables(std::vector<Plan>& plans) {
+  std::erase_if(plans, [](const Plan& plan) {
+    const uint64_t tables = plan.layout.packing_table_bytes();
+    return tables > kPackingBytesUnasked && tables > plan.layout.matrix_bytes();
+  });
+}
+
+// Those of the packed mode that nobody has to ask for.
+std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
+  std::vector<Plan> plans;
+  try {
+    plans = plan_layouts(with_set(request, default_lwe_params(Mode::kPacked)));
+  } catch (const BadInput&) {
+    return {};  // too many rows or too much noise, for this mode alone
+  }
+  leave_out_large_tables(plans);
+  return plans;
+}
+
+// Says by how much the best that the operator's choices leave open fails.
+[[noreturn]] void refuse(const PlanRequest& request) {
+  const uint32_t shard_count = request.shard_count.value_or(shard_choices(request).back());
+  Layout layout = layout_with_rows(request, shard_count, fullest_of(request, shard_count));
+  layout.query_bits = request.query_bits.value_or(32);
+  layout.response_bits = request.response_bits.value_or(32);
+  layout.hint_bits = request.hint_bits.value_or(32);
+  check_layout(layout);
+  throw BadInput("no layout fits these keys and choices");
+}
+
+}  // namespace
+
+uint64_t expected_fullest_shard(uint64_t key_count, uint32_t shard_count) {
+  if (shard_count == 1) return key_count;
+  const double mean = static_cast<double>(key_count) / shard_count;
+  const double log_shards = std::log(shard_count);
+  const double excess = std::sqrt(2.0 * mean * log_shards) + log_shards / 3.0;
+  return std::min(key_count, static_cast<uint64_t>(std::ceil(mean + excess)));
+}
+
+std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count,
+                                uint64_t fullest_shard) {
+  Layout layout = layout_with_rows(request, shard_count, fullest_shard);
+  std::optional<Plan> best;
+  const BitRange query = choices(request.query_bits, kQueryBitsMin);
+  const BitRange response = choices(request.response_bits, kResponseBitsMin);
+  const BitRange hint = choices(request.hint_bits, kHintBitsMin);
+  for (uint32_t q = query.low; q <= query.high; ++q) {
+    for (uint32_t r = response.low; r <= response.high; ++r) {
+      for (uint32_t h = hint.low; h <= hint.high; ++h) {
+        layout.query_bits = q;
+        layout.response_bits = r;
+        layout.hint_bits = h;
+        if (layout.noise().log2_failure > kFailureLog2Max) continue;
+        const uint64_t total = total_bytes(layout, request.lookups_per_client);
+        if (!best || total < best->total_bytes) best = {layout, sync_bytes(layout), total};
+        break;  // more hint bits only cost more
+      }
+    }
+  }
+  return best;
+}
+
+std::vector<Plan> plan_layouts(const PlanRequest& request) {
+  std::vector<Plan> plans;
+  for (uint32_t shard_count : shard_choices(request)) {
+    const uint64_t fullest = fullest_of(request, shard_count);
+    // Fewer shards can mean more rows than the noise, or the row count itself, allows.
+    try {
+      if (auto plan = plan_shards(request, shard_count, fullest)) plans.push_back(*plan);
+    } catch (const BadInput&) {
+      if (request.shard_count) throw;
+    }
+  }
+  if (plans.empty()) refuse(request);
+  return plans;
+}
+
+std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
+  if (request.lwe != nullptr) {
+    if (request.mode && *request.mode != request.lwe->mode) {
+      throw BadInput("the parameter set " + std::string(request.lwe->name) + " is for the mode " +
+                     std::string(mode_name(request.lwe->mode)) + ", and not for " +
+                     std::string(mode_name(*request.mode)));
+    }
+    std::vector<Plan> plans = plan_layouts(request);
+    if (request.is_unasked) leave_out_large_tables(plans);
+    if (plans.empty()) {
+      throw BadInput(
+          "packing tables would take more than the matrix, and more than 256 MiB: say "
+          "--mode packed if the server is to have them, or --mode hint");
+    }
+    return {std::move(plans)};
+  }
+  const Mode first = request.mode.value_or(Mode::kHint);
+  std::vector<std::vector<Plan>> modes = {
+      plan_layouts(with_set(request, default_lwe_params(first)))};
+  if (!request.mode) {
+    // Bits that leave room for the noise of packing leave it for a hint's: there is none without
+    // it.
+    std::vector<Plan> packed = unasked_packed_plans(request);
+    if (!packed.empty()) modes.push_back(std::move(packed));
+  }
+  return modes;
+}
+
+const Plan& cheapest(const std::vector<Plan>& plans) {
+  const Plan* best = &*std::ranges::min_element(plans, {}, &Plan::total_bytes);
+  if (best->layout.mode() != Mode::kPacked) return *best;
+  const double allowed = kBytesForFewerPacks * static_cast<double>(best->total_bytes);
+  const auto cost = [](const Plan& plan) {
+    return std::pair(plan.layout.pack_count(), plan.total_bytes);
+  };
+  for (const Plan& plan : plans) {
+    const bool is_allowed = static_cast<double>(plan.total_bytes) <= allowed;
+    if (is_allowed && cost(plan) < cost(*best)) best = &plan;
+  }
+  return *best;
+}
+
+const Plan& cheapest(const std::vector<std::vector<Plan>>& modes) {
+  const Plan* best = &cheapest(modes.front());
+  for (const std::vector<Plan>& plans : modes) {
+    const Plan& of_mode = cheapest(plans);
+    if (of_mode.total_bytes < best->total_bytes) best = &of_mode;
+  }
+  return *best;
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,158 @@
+#include "host/publish/survey.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "host/ingest/input_error.h"
+#include "src/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// Where an entry of the input came from.
+struct Origin {
+  uint64_t place;
+  uint32_t source;
+
+  auto operator<=>(const Origin& other) const {
+    return std::tie(source, place) <=> std::tie(other.source, other.place);
+  }
+};
+
+// A key that comes again, and where it came before.
+struct Duplicate {
+  Origin first;
+  Origin again;
+  std::string key;  // its start
+};
+
+struct Tally {
+  uint64_t keys = 0;
+  uint64_t duplicates = 0;
+  std::optional<Duplicate> earliest;  // the one that a reader of the input meets first
+  std::vector<uint64_t> lengths =
+      std::vector<uint64_t>(kValueBytesMax + 1);  // values of each length
+
+  void offer(const Duplicate& duplicate) {
+    if (!earliest || duplicate.again < earliest->again) earliest = duplicate;
+  }
+
+  void add(const Tally& other) {
+    keys += other.keys;
+    duplicates += other.duplicates;
+    if (other.earliest) offer(*other.earliest);
+    for (size_t i = 0; i < lengths.size(); ++i) lengths[i] += other.lengths[i];
+  }
+};
+
+// Goes through one partition after the other, without holding more of it than its keys.
+class PartitionSurvey {
+ public:
+  PartitionSurvey(const Spool& spool, DuplicatePolicy policy) : spool_(spool), policy_(policy) {}
+
+  void add(uint32_t partition) {
+    keys_.clear();
+    origins_.clear();
+    spool_.visit(partition, [&](const SpoolEntry& entry, std::string_view key) {
+      add(entry, key);
+      return true;
+    });
+    tally_.keys += keys_.size();
+  }
+
+  const Tally& tally() const { return tally_; }
+
+ private:
+  void add(const SpoolEntry& entry, std::string_view key) {
+    const Origin origin{entry.place, entry.source};
+    const KeyHashSet::Place place = keys_.insert(entry.hash);
+    if (place.is_new) {
+      ++tally_.lengths[entry.value.size()];
+      if (policy_ == DuplicatePolicy::kError) origins_.push_back(origin);
+      return;
+    }
+    ++tally_.duplicates;
+    if (policy_ != DuplicatePolicy::kError) return;
+    if (tally_.earliest && tally_.earliest->again < origin) return;
+    tally_.offer({origins_[place.number], origin, std::string(key)});
+  }
+
+  const Spool& spool_;
+  const DuplicatePolicy policy_;
+  Tally tally_;
+  KeyHashSet keys_;
+  std::vector<Origin> origins_;  // of each key
+};
+
+// Calls work(index of the thread, partition) for every partition, on all threads.
+template <typename Work>
+void for_each_partition(WorkerThreads& threads, const Work& work) {
+  std::atomic<uint32_t> next = 0;
+  threads.run([&](unsigned index) {
+    for (uint32_t p = next++; p < Spool::kPartitions; p = next++) work(index, p);
+  });
+}
+
+uint32_t length_at(const std::vector<uint64_t>& lengths, uint64_t rank) {
+  uint64_t seen = 0;
+  for (uint32_t length = 0; length < lengths.size(); ++length) {
+    seen += lengths[length];
+    if (seen > rank) return length;
+  }
+  return kValueBytesMax;
+}
+
+[[noreturn]] void refuse(const Input& input, const Tally& tally) {
+  const Duplicate& duplicate = *tally.earliest;
+  std::string more;
+  if (tally.duplicates > 1) {
+    // Reading ends early when many are near each other.
+    more = std::string(input.spool->has_duplicate() ? " (and at least " : " (and ") +
+           std::to_string(tally.duplicates - 1) + " more)";
+  }
+  const auto name = [&](const Origin& origin) {
+    return place_name(input, origin.source, origin.place);
+  };
+  throw BadInput("the key " + blindfuse::quoted(duplicate.key) +
+                 " comes twice: " + name(duplicate.first) + " and " + name(duplicate.again) + more +
+                 "; --on-duplicate first or last keeps one of them");
+}
+
+}  // namespace
+
+Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& threads) {
+  std::vector<PartitionSurvey> surveys(threads.count(), {*input.spool, policy});
+  for_each_partition(threads, [&](unsigned index, uint32_t p) { surveys[index].add(p); });
+  Tally total;
+  for (const PartitionSurvey& survey : surveys) total.add(survey.tally());
+  if (total.earliest) refuse(input, total);
+  Survey survey;
+  survey.key_count = total.keys;
+  survey.duplicates_dropped = input.spool->appended_count() - total.keys;
+  survey.shortest_value = length_at(total.lengths, 0);
+  survey.median_value = length_at(total.lengths, survey.key_count / 2);
+  survey.percentile99_value = length_at(total.lengths, (survey.key_count - 1) * 99 / 100);
+  survey.longest_value = length_at(total.lengths, survey.key_count - 1);
+  return survey;
+}
+
+std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
+                                   WorkerThreads& threads) {
+  std::vector<std::vector<uint64_t>> counts(threads.count(), std::vector<uint64_t>(shard_count));
+  for_each_partition(threads, [&](unsigned index, uint32_t p) {
+    spool.visit_kept(p, [&](const SpoolEntry& entry) {
+      ++counts[index][shard_of(entry.hash.shard_hash, shard_count)];
+    });
+  });
+  std::vector<uint64_t> total(shard_count);
+  for (const std::vector<uint64_t>& part : counts) {
+    std::ranges::transform(part, total, total.begin(), std::plus<>());
+  }
+  return total;
+}
+
+}  // namespace blindfuse

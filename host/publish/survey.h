@@ -1,0 +1,30 @@
+// What the spooled input is like: how many keys, how long their values, how full the shards.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "host/publish/input.h"
+#include "host/system/worker_threads.h"
+
+namespace blindfuse {
+
+struct Survey {
+  uint64_t key_count = 0;  // after duplicates are resolved
+  uint64_t duplicates_dropped = 0;
+  uint32_t shortest_value = 0;  // bytes, as are the next three
+  uint32_t median_value = 0;
+  uint32_t percentile99_value = 0;
+  uint32_t longest_value = 0;
+};
+
+// Memory: a KeyHashSet and 16 bytes a key for each thread's partition. Throws BadInput, naming the
+// key and both places of the first duplicate in the order of the input, when a key comes twice and
+// the policy is kError.
+Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& threads);
+
+// The number of keys in each shard.
+std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
+                                   WorkerThreads& threads);
+
+}  // namespace blindfuse

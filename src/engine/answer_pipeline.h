@@ -1,0 +1,37 @@
+// From bit-packed queries to bit-packed responses, for a queue of slots.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace blindfuse {
+
+// How the words of queries and responses are rounded and bit-packed (docs/PROTOCOL.md, section 7).
+struct WireBits {
+  uint32_t query = 32;
+  uint32_t response = 32;
+};
+
+// Batches of neighbouring slots may overlap: one is computed while the next is brought to where the
+// engine computes.
+class AnswerPipeline {
+ public:
+  virtual ~AnswerPipeline() = default;
+
+  static constexpr size_t kDepthMax = 2;
+
+  // How many batches may have begun and not been finished, 1 .. kDepthMax.
+  virtual size_t depth() const = 0;
+  // Puts a query as it is sent into a slot that no batch is using. Any thread.
+  virtual void put(size_t slot, std::span<const uint8_t> query) = 0;
+  // Copies a query to a slot that no batch is using. The caller of begin().
+  virtual void move(size_t from, size_t to) = 0;
+  // Begins with the slots first .. first + count - 1. Throws EngineTrouble; nothing has begun then.
+  virtual void begin(size_t first, size_t count) = 0;
+  // Ends the oldest batch: its bit-packed responses of C words, one after another, which stay until
+  // the next begin(). Throws EngineTrouble; the batch has ended then, too.
+  virtual std::span<const uint8_t> finish() = 0;
+};
+
+}  // namespace blindfuse

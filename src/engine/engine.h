@@ -1,0 +1,88 @@
+// The one operation of the project: a batch of u32 row vectors times the byte matrix, modulo 2^32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "src/engine/answer_pipeline.h"
+#include "src/engine/batches.h"
+#include "src/engine/panel_products.h"
+#include "src/packing_table.h"
+
+namespace blindfuse {
+
+// Where an engine keeps its matrix.
+enum class MatrixMemory {
+  // In the host's memory, of which each column takes its share when it is set. Columns that are
+  // shared with another engine take none. Whoever sets columns sees to it that the host has room.
+  kHost,
+  // In memory of its own, all of which it took when it was made.
+  kDevice,
+};
+
+// An engine holds one matrix, in whatever layout suits it, all of it zero at first, and answers
+// batches. It outlives the pipelines and products that it makes. These compute with the engine's
+// own threads or device: one thread at a time computes with an engine and all that it made.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Names the engine and the kernel it chose, as --engine takes it: "cpu:avx512".
+  virtual std::string_view name() const = 0;
+  // What it runs on, for people: "4 threads".
+  virtual std::string hardware() const = 0;
+  virtual MatrixMemory matrix_memory() const = 0;
+
+  virtual uint64_t row_count() const = 0;     // R
+  virtual uint64_t column_count() const = 0;  // C
+
+  // Sets the columns from `first` on to `bytes`, a whole number of columns of R signed bytes, one
+  // after another. Different columns by any number of threads at the same time; not while a product
+  // is computed. Throws EngineTrouble.
+  virtual void set_columns(uint64_t first, std::span<const uint8_t> bytes) = 0;
+
+  // Instead of setting `count` columns from `first` on: takes them from another engine, which is
+  // sealed and whose matrix has as many rows and columns and is the same there. What can be shared
+  // is not copied. The other may compute meanwhile, and may be destroyed later, or this one before
+  // it. False, with nothing done, when columns cannot be had that way, and set_columns() has to be
+  // used. Threads as for set_columns(). Throws EngineTrouble.
+  //
+  // Best called before set_columns(), which may insist that memory holds all that is missing.
+  virtual bool share_columns(uint64_t first, uint64_t count, const Engine& other) = 0;
+
+  // Called after the last set_columns() and share_columns(), and before the first product. Throws
+  // EngineTrouble when memory is short, or when what has arrived where the engine computes is not
+  // what was set.
+  virtual void seal() = 0;
+
+  // products[b][c] += sum over r in rows of queries[b][r - rows.first] * int8(matrix[r][c]), modulo
+  // 2^32.
+  //
+  // Adding, over a range of rows, lets the hint be made panel by panel and a matrix be split by
+  // rows over machines. queries.count == products.count; any alignment; rows within the matrix. One
+  // caller at a time. Throws EngineTrouble when the machine fails; products are then worthless.
+  virtual void multiply(QueryBatch queries, RowRange rows, ProductBatch products) = 0;
+
+  // What follows is made of a sealed engine, and is never null. All throw EngineTrouble when there
+  // is no room for it.
+
+  // For `count` vectors, of which add() gets at most rows_max rows at a time.
+  virtual std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) = 0;
+
+  // For queries of R bit-packed words in slot_count slots, in batches of up to batch_max.
+  virtual std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
+                                                               size_t batch_max) = 0;
+
+  // The same for responses that are packed under clients' secrets. tables: one for every 2048
+  // columns, and for what is left; a query is its bit-packed words and, after them, packing keys
+  // (ring::kKeyBytes) that check_packing_keys does not refuse.
+  virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
+      WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
+      size_t batch_max) = 0;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,42 @@
+// One kind of engine, before there is a matrix.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "src/engine/engine.h"
+#include "src/engine/pack_maker.h"
+
+namespace blindfuse {
+
+// Makes engines and pack makers that compute in one place, with one kernel. Any thread; what it
+// makes does not need it any more, and is never null.
+class EngineMaker {
+ public:
+  virtual ~EngineMaker() = default;
+
+  // An engine for a matrix of so many rows and columns. Throws EngineTrouble when the engine takes
+  // the matrix's memory now (MatrixMemory::kDevice) and does not get it.
+  virtual std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const = 0;
+
+  // How many packs of R rows are best made by one pack maker, for a caller that has so many threads
+  // to set columns and to make packs: at least 1. What a pack takes is bounded by this, too: on the
+  // CPU, 84 MB a pack (16.8 MB of polynomials, the rest while the pack is made), and on a device
+  // its columns and some 67 MB.
+  virtual size_t packs_at_once(uint64_t row_count, unsigned thread_count) const = 0;
+
+  // For packs of column_count columns. blocks: the R words of the public polynomials of all blocks
+  // of rows; key_masks: kDimension values for each digit of each key
+  // (src/ring/public_polynomials.h); both outlive the pack maker. R is a multiple of kDimension.
+  // Throws EngineTrouble when there is no room for the columns.
+  virtual std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
+                                                     std::span<const uint32_t> key_masks,
+                                                     uint64_t column_count) const = 0;
+};
+
+// Packs that any maker is asked for at a time, at most.
+inline constexpr size_t kPacksAtOnceMax = 16;
+
+}  // namespace blindfuse

@@ -1,0 +1,74 @@
+#include "host/publish/layout_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace blindfuse {
+namespace {
+
+using Reason = std::optional<std::string>;
+
+Layout built_with(const char* set) {
+  Layout layout;
+  layout.key_count = 100;
+  layout.row_count = 2048;
+  layout.segment_length = 64;
+  layout.record = {8, 0, 3};
+  layout.lwe = find_lwe_params(set);
+  return layout;
+}
+
+Survey survey_of_keys() {
+  Survey survey;
+  survey.key_count = 100;
+  survey.shortest_value = 3;
+  survey.longest_value = 3;
+  return survey;
+}
+
+const Survey kSurvey = survey_of_keys();
+
+BuildOptions with_mode(Mode mode) {
+  BuildOptions options;
+  options.mode = mode;
+  return options;
+}
+
+BuildOptions with_set(const char* set) {
+  BuildOptions options;
+  options.lwe = find_lwe_params(set);
+  options.mode = options.lwe->mode;  // as the commands do
+  return options;
+}
+
+TEST(LayoutChoice, KeepsTheModeThatIsThere) {
+  for (const char* set : {"lwe-1774", "lwe-1288", "ring-2048"}) {
+    EXPECT_EQ(why_not_kept(built_with(set), {}, kSurvey), Reason()) << set;
+    EXPECT_EQ(why_not_kept(built_with(set), with_set(set), kSurvey), Reason()) << set;
+  }
+  EXPECT_EQ(why_not_kept(built_with("lwe-1288"), with_mode(Mode::kHint), kSurvey), Reason());
+  EXPECT_EQ(why_not_kept(built_with("ring-2048"), with_mode(Mode::kPacked), kSurvey), Reason());
+}
+
+TEST(LayoutChoice, LeavesAModeOnlyWhenAskedTo) {
+  const Reason mode = "the mode changed";
+  EXPECT_EQ(why_not_kept(built_with("lwe-1774"), with_mode(Mode::kPacked), kSurvey), mode);
+  EXPECT_EQ(why_not_kept(built_with("lwe-1774"), with_set("ring-2048"), kSurvey), mode);
+  EXPECT_EQ(why_not_kept(built_with("ring-2048"), with_mode(Mode::kHint), kSurvey), mode);
+  const Reason set = "the LWE parameters changed";
+  EXPECT_EQ(why_not_kept(built_with("lwe-1774"), with_set("lwe-1288"), kSurvey), set);
+}
+
+TEST(LayoutChoice, HandsOnWhatIsOpen) {
+  const PlanRequest open = plan_request({}, kSurvey);
+  EXPECT_EQ(open.mode, std::nullopt);
+  EXPECT_EQ(open.lwe, nullptr);
+  EXPECT_EQ(plan_request(with_mode(Mode::kPacked), kSurvey).mode, Mode::kPacked);
+  EXPECT_EQ(plan_request(with_mode(Mode::kPacked), kSurvey).lwe, nullptr);
+  EXPECT_EQ(plan_request(with_set("lwe-1572"), kSurvey).lwe, find_lwe_params("lwe-1572"));
+}
+
+}  // namespace
+}  // namespace blindfuse

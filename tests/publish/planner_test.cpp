@@ -1,0 +1,371 @@
+#include "host/publish/planner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using support::bad_input_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const LweParams* set_named(const char* name) {
+  const LweParams* set = find_lwe_params(name);
+  EXPECT_NE(set, nullptr) << name;
+  return set;
+}
+
+PlanRequest keywords(uint64_t key_count, uint32_t value_bytes) {
+  PlanRequest request;
+  request.key_count = key_count;
+  request.record = {8, 0, value_bytes};
+  return request;
+}
+
+PlanRequest numbered(uint64_t key_count, uint32_t value_bytes) {
+  PlanRequest request = keywords(key_count, value_bytes);
+  request.kind = DatabaseKind::kIndex;
+  request.record.digest_bytes = 0;
+  return request;
+}
+
+PlanRequest in_mode(PlanRequest request, Mode mode) {
+  request.mode = mode;
+  return request;
+}
+
+PlanRequest with_set(PlanRequest request, const char* name) {
+  request.lwe = set_named(name);
+  return request;
+}
+
+PlanRequest with_shards(PlanRequest request, uint32_t shard_count) {
+  request.shard_count = shard_count;
+  return request;
+}
+
+// The sets of the plans of each mode; all plans of a mode have the same.
+std::vector<std::string> sets_of(const std::vector<std::vector<Plan>>& modes) {
+  std::vector<std::string> sets;
+  for (const std::vector<Plan>& plans : modes) {
+    EXPECT_FALSE(plans.empty());
+    for (const Plan& plan : plans) EXPECT_EQ(plan.layout.lwe, plans.front().layout.lwe);
+    sets.emplace_back(plans.front().layout.lwe->name);
+  }
+  return sets;
+}
+
+const Plan* at_shards(const std::vector<Plan>& plans, uint32_t shard_count) {
+  for (const Plan& plan : plans) {
+    if (plan.layout.shard_count == shard_count) return &plan;
+  }
+  return nullptr;
+}
+
+using Sets = std::vector<std::string>;
+
+TEST(PlanModes, OffersEachModeThatIsOpen) {
+  const PlanRequest request = keywords(3000, 8);
+  EXPECT_EQ(sets_of(plan_modes(request)), (Sets{"lwe-1774", "ring-2048"}));
+  EXPECT_EQ(sets_of(plan_modes(in_mode(request, Mode::kHint))), Sets{"lwe-1774"});
+  EXPECT_EQ(sets_of(plan_modes(in_mode(request, Mode::kPacked))), Sets{"ring-2048"});
+}
+
+TEST(PlanModes, TakesASetForItsMode) {
+  const PlanRequest request = keywords(3000, 8);
+  EXPECT_EQ(sets_of(plan_modes(with_set(request, "lwe-1288"))), Sets{"lwe-1288"});
+  EXPECT_EQ(sets_of(plan_modes(with_set(request, "ring-2048"))), Sets{"ring-2048"});
+  EXPECT_EQ(sets_of(plan_modes(in_mode(with_set(request, "lwe-1572"), Mode::kHint))),
+            Sets{"lwe-1572"});
+}
+
+// 2^20 keys with 1024 bytes in 32 shards. The fullest is taken to have 32,768 + sqrt(2 * 32,768 *
+// ln 32) + ln 32 / 3 = 33,246 keys, for which a filter has 40 segments of 1024 rows. Query: 40,960
+// * 26 / 8 and 48 KiB of keys. Response: C = 32 * 1032 columns, 10 bits each. Masks: 17 packs, 2048
+// words of 17 bits each. Table: 112 bytes a shard and 64 a pack. The bound is 1 + log2 W - T^2 / (2
+// sigma^2 ln 2) of docs/PARAMETERS.md, sections 3 and 6.
+TEST(Planner, KnowsWhatPackedResponsesCost) {
+  PlanRequest request = with_set(keywords(1 << 20, 1024), "ring-2048");
+  request.shard_count = 32;
+  const Plan plan = plan_layouts(request).at(0);
+  const Layout& layout = plan.layout;
+  EXPECT_EQ(layout.row_count, 40'960u);
+  EXPECT_EQ(layout.segment_length, 1024u);
+  EXPECT_EQ(layout.query_bits, 26u);
+  EXPECT_EQ(layout.response_bits, 10u);
+  EXPECT_EQ(layout.hint_bits, 17u);
+  EXPECT_EQ(layout.query_bytes(), 133'120u + 49'152u);
+  EXPECT_EQ(layout.response_bytes(), 41'280u);
+  EXPECT_EQ(layout.hint_bytes(), 73'984u);
+  EXPECT_EQ(plan.sync_bytes, 73'984u + 112 * 32 + 64 * 17);
+  EXPECT_EQ(plan.total_bytes, 78'656u + 100 * (182'272u + 41'280u));
+  EXPECT_LE(layout.query_bytes() + layout.response_bytes(), 240'000u);
+  EXPECT_LE(plan.sync_bytes, 80'000u);
+  EXPECT_NEAR(layout.noise().log2_failure, -57.14, 0.01);
+  // Each pack's: 2047 switches of three digits at 2048 points, four bytes each.
+  EXPECT_EQ(layout.packing_table_bytes(), 17u * 50'307'072u);
+  EXPECT_EQ(layout.matrix_bytes(), 40'960u * 33'024ull);
+}
+
+TEST(Planner, HasNoPackingTablesInTheHintMode) {
+  const std::vector<Plan> plans = plan_layouts(with_set(keywords(1 << 20, 1024), "lwe-1774"));
+  for (const Plan& plan : plans) EXPECT_EQ(plan.layout.packing_table_bytes(), 0u);
+  const Plan& best = cheapest(plans);
+  EXPECT_EQ(best.layout.shard_count, 12u);
+  EXPECT_EQ(best.sync_bytes, 12u * (112 + 1774u * 1032 * 16 / 8));
+  EXPECT_EQ(best.total_bytes, best.sync_bytes + 100 * (104'448u * 27 / 8 + 12'384u * 11 / 8));
+}
+
+// A client of few look-ups spares itself the hint; one of many has sent too many packing keys.
+TEST(PlanModes, TheFewestBytesInAllAreChosen) {
+  PlanRequest request = keywords(1 << 20, 1024);
+  const auto modes = plan_modes(request);
+  const Plan& best = cheapest(modes);
+  EXPECT_EQ(best.layout.mode(), Mode::kPacked);
+  EXPECT_EQ(best.layout.shard_count, 32u);
+  EXPECT_EQ(best.total_bytes, 22'433'856u);
+  EXPECT_EQ(cheapest(modes.at(0)).total_bytes, 80'893'776u);
+  request.lookups_per_client = 10'000;
+  EXPECT_EQ(cheapest(plan_modes(request)).layout.mode(), Mode::kHint);
+  EXPECT_EQ(cheapest(plan_modes(request)).total_bytes, 1'653'568'320u);
+}
+
+TEST(PlanModes, SmallDatabasesHaveSmallHints) {
+  const auto modes = plan_modes(keywords(3000, 8));
+  EXPECT_EQ(cheapest(modes.at(0)).total_bytes, 581'120u);
+  EXPECT_EQ(cheapest(modes.at(1)).total_bytes, 5'540'008u);
+  EXPECT_EQ(&cheapest(modes), &cheapest(modes.at(0)));
+}
+
+// 48 shards take fewest bytes of those that are offered, 19,934,976, and 25 packs; 32 shards 12.5 %
+// more and 17 packs; 24 shards more than 15 % more.
+TEST(Planner, GivesSomeBytesForFewerPacks) {
+  const std::vector<Plan> plans = plan_modes(keywords(1 << 20, 1024)).at(1);
+  const Plan& fewest = *std::ranges::min_element(plans, {}, &Plan::total_bytes);
+  EXPECT_EQ(fewest.layout.shard_count, 48u);
+  EXPECT_EQ(fewest.total_bytes, 19'934'976u);
+  EXPECT_EQ(fewest.layout.pack_count(), 25u);
+  EXPECT_EQ(cheapest(plans).layout.shard_count, 32u);
+  EXPECT_EQ(cheapest(plans).layout.pack_count(), 17u);
+  ASSERT_NE(at_shards(plans, 24), nullptr);
+  EXPECT_GT(at_shards(plans, 24)->total_bytes, 1.15 * 19'934'976);
+}
+
+// With records of 24 bytes a million keys take 3 packs in 192 shards as in 256, whose queries are
+// shorter.
+TEST(Planner, TakesTheFewestBytesOfThoseWithAsManyPacks) {
+  for (const uint32_t value_bytes : {2u, 16u, 40u, 300u}) {
+    const std::vector<Plan> plans =
+        plan_layouts(with_set(keywords(1'000'000, value_bytes), "ring-2048"));
+    const Plan& best = cheapest(plans);
+    const uint64_t fewest = std::ranges::min(plans, {}, &Plan::total_bytes).total_bytes;
+    for (const Plan& plan : plans) {
+      if (static_cast<double>(plan.total_bytes) > 1.15 * static_cast<double>(fewest)) continue;
+      EXPECT_GE(plan.layout.pack_count(), best.layout.pack_count());
+      if (plan.layout.pack_count() == best.layout.pack_count()) {
+        EXPECT_GE(plan.total_bytes, best.total_bytes);
+      }
+    }
+  }
+}
+
+// 1000 keys of 100 kB have 49 packs and more in any number of shards: 2.5 GB beside 0.2 GB.
+TEST(PlanModes, LargeTablesAreNotMadeForAModeThatWasOnlyKept) {
+  PlanRequest request = with_set(keywords(1000, 100'000), "ring-2048");
+  EXPECT_FALSE(plan_modes(request).at(0).empty());
+  request.is_unasked = true;
+  EXPECT_THAT(bad_input_of([&] { plan_modes(request); }),
+              AllOf(HasSubstr("--mode packed"), HasSubstr("--mode hint")));
+  EXPECT_EQ(plan_modes([&] {
+              PlanRequest small = with_set(keywords(3000, 8), "ring-2048");
+              small.is_unasked = true;
+              return small;
+            }())
+                .at(0)
+                .size(),
+            plan_layouts(with_set(keywords(3000, 8), "ring-2048")).size());
+}
+
+Plan costing(uint64_t bytes) {
+  Plan plan;
+  plan.layout.lwe = find_lwe_params("lwe-1774");
+  plan.total_bytes = bytes;
+  return plan;
+}
+
+TEST(PlanModes, OfEqualsTheFirstModeIsChosen) {
+  const std::vector<std::vector<Plan>> equal = {{costing(5), costing(3)}, {costing(3), costing(4)}};
+  EXPECT_EQ(&cheapest(equal), &equal[0][1]);
+  const std::vector<std::vector<Plan>> less = {{costing(5), costing(3)}, {costing(4), costing(2)}};
+  EXPECT_EQ(&cheapest(less), &less[1][1]);
+  const std::vector<std::vector<Plan>> one = {{costing(5), costing(6)}};
+  EXPECT_EQ(&cheapest(one), &one[0][0]);
+}
+
+// At 64 shards 33 packing tables take 1.66 GB, and the matrix of 22,528 rows 1.49 GB; at 48 shards
+// it is 25 tables, 1.26 GB, and 1.42 GB.
+TEST(PlanModes, PackingTablesLargerThanTheMatrixAreForThoseWhoAsk) {
+  const PlanRequest request = keywords(1 << 20, 1024);
+  const std::vector<Plan> unasked = plan_modes(request).at(1);
+  const std::vector<Plan> asked = plan_modes(in_mode(request, Mode::kPacked)).at(0);
+  ASSERT_NE(at_shards(unasked, 48), nullptr);
+  EXPECT_EQ(at_shards(unasked, 64), nullptr);
+  EXPECT_EQ(at_shards(unasked, 65'536), nullptr);
+  ASSERT_NE(at_shards(asked, 64), nullptr);
+  EXPECT_EQ(at_shards(asked, 64)->total_bytes, 19'828'544u);
+  EXPECT_EQ(std::ranges::min(asked, {}, &Plan::total_bytes).layout.shard_count, 64u);
+  EXPECT_EQ(asked.size(), plan_modes(request).at(0).size());
+}
+
+// 100 keys have 2048 rows: the packing table is twelve times the matrix. Five, 240 MiB of tables,
+// are nothing to worry about; six are.
+TEST(PlanModes, SmallPackingTablesNeedNotBeAskedFor) {
+  PlanRequest request = keywords(100, 5 * 2048 - 8);
+  request.shard_count = 1;
+  EXPECT_EQ(sets_of(plan_modes(request)), (Sets{"lwe-1774", "ring-2048"}));
+  EXPECT_EQ(cheapest(plan_modes(request)).layout.pack_count(), 5u);
+  ++request.record.value_bytes;
+  EXPECT_EQ(sets_of(plan_modes(request)), Sets{"lwe-1774"});
+  const Plan asked = cheapest(plan_modes(in_mode(request, Mode::kPacked)));
+  EXPECT_EQ(asked.layout.packing_table_bytes(), 6u * 50'307'072u);
+}
+
+// With these bits the bound of 192 rows is 2^-60 in the hint mode, and above 2^-40 where packing
+// adds its noise to that of 2048 rows.
+TEST(PlanModes, AModeWithoutALayoutIsLeftOut) {
+  PlanRequest request = keywords(100, 3);
+  request.query_bits = 24;
+  request.response_bits = 10;
+  request.hint_bits = 16;
+  EXPECT_EQ(sets_of(plan_modes(request)), Sets{"lwe-1774"});
+  const auto plan_packed = [&] { plan_modes(in_mode(request, Mode::kPacked)); };
+  EXPECT_THAT(bad_input_of(plan_packed), HasSubstr("(2048 rows, query_bits 24, response_bits 10"));
+}
+
+TEST(PlanModes, WithoutAnyLayoutTheHintModeSaysWhy) {
+  PlanRequest request = keywords(100, 3);
+  request.shard_count = 1;
+  request.query_bits = 24;
+  request.response_bits = 9;
+  request.hint_bits = 16;
+  const std::string message = bad_input_of([&] { plan_modes(request); });
+  EXPECT_THAT(message, HasSubstr("2^-40"));
+  EXPECT_THAT(message, HasSubstr("(192 rows, query_bits 24, response_bits 9, hint_bits 16)"));
+}
+
+TEST(Planner, PackedResponsesHaveAtMost2To24Rows) {
+  PlanRequest request = with_set(numbered(1 << 24, 1), "ring-2048");
+  request.shard_count = 1;
+  EXPECT_EQ(plan_layouts(request).at(0).layout.row_count, 1u << 24);
+  ++request.key_count;
+  EXPECT_THAT(bad_input_of([&] { plan_layouts(request); }), HasSubstr("more than 2^24 rows"));
+  // 1.125 rows a key.
+  request = with_set(with_shards(keywords(1 << 24, 1), 1), "ring-2048");
+  EXPECT_THAT(bad_input_of([&] { plan_layouts(request); }), HasSubstr("more than 2^24 rows"));
+  request.lwe = nullptr;
+  EXPECT_EQ(sets_of(plan_modes(request)), Sets{"lwe-1774"});
+  // Where the number of shards is open, there are only more of them.
+  request = with_set(keywords(1 << 24, 1), "ring-2048");
+  EXPECT_EQ(plan_layouts(request).front().layout.shard_count, 2u);
+}
+
+// As a build does it, which plans again when it knows the fullest shard: with another row count,
+// but for the same set.
+TEST(Planner, PlansForTheFullestShardThatIsThere) {
+  const PlanRequest request = with_set(keywords(1 << 20, 1024), "ring-2048");
+  const auto plan = plan_shards(request, 32, 33'000);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->layout.lwe, request.lwe);
+  // 33,000 keys have 39 segments of 1024 rows, and a block has two.
+  EXPECT_EQ(plan->layout.row_count, 40 * 1024u);
+  EXPECT_EQ(plan_shards(with_set(request, "lwe-1774"), 32, 33'000)->layout.row_count, 39 * 1024u);
+}
+
+struct Spread {
+  DatabaseKind kind;
+  uint32_t arity;
+  uint64_t key_count;
+  uint32_t value_bytes;
+};
+
+uint64_t packed_words(uint64_t words, uint32_t bits) { return (words * bits + 7) / 8; }
+
+// docs/PARAMETERS.md, sections 3 and 6, in one piece.
+double log2_failure_packed(const Layout& layout) {
+  const auto rounding = [](uint32_t bits) {
+    return bits == 32 ? 0.0 : (std::pow(4.0, 32.0 - bits) + 2) / 12;
+  };
+  const double query = 128.0 * 128 * layout.row_count * (2.0 / 3 + rounding(layout.query_bits));
+  const double mask = 2048 * (2.0 / 3) * rounding(layout.hint_bits);
+  const double packing = 1.1 * 2047.0 * 2048 * (2.0 / 3) * (3 + 1) * 65'536 / 12;
+  const double response = layout.response_bits == 32 ? 0 : std::pow(2, 31.0 - layout.response_bits);
+  const double room = std::pow(2, 23) - response;
+  return 1 + std::log2(layout.record_bytes()) -
+         room * room / (2 * (query + mask + packing) * std::log(2));
+}
+
+void expect_sound(const Plan& plan, uint64_t lookups, uint32_t hint_rows) {
+  const Layout& layout = plan.layout;
+  EXPECT_EQ(bad_input_of([&] { check_layout(layout); }), "");
+  EXPECT_LE(layout.noise().log2_failure, -40.0);
+  EXPECT_LE(log2_failure_packed(layout), -40.0 + 1e-6);
+  EXPECT_EQ(layout.row_count % 2048, 0u);
+  EXPECT_LE(layout.row_count, 1u << 24);
+  EXPECT_GE(layout.row_count, hint_rows);
+  EXPECT_LT(layout.row_count, hint_rows + 2048);
+  const uint64_t columns = uint64_t{layout.shard_count} * layout.record_bytes();
+  const uint64_t packs = (columns + 2047) / 2048;
+  const uint64_t look_up = packed_words(layout.row_count, layout.query_bits) + 49'152 +
+                           packed_words(columns, layout.response_bits);
+  const uint64_t sync = uint64_t{112} * layout.shard_count + 64 * packs +
+                        packs * packed_words(2048, layout.hint_bits);
+  EXPECT_EQ(plan.sync_bytes, sync);
+  EXPECT_EQ(plan.total_bytes, sync + lookups * look_up);
+  EXPECT_EQ(layout.packing_table_bytes(), packs * 50'307'072);
+}
+
+TEST(Planner, EveryPackedLayoutIsSound) {
+  std::vector<Spread> spreads;
+  for (const uint64_t keys : {uint64_t{1}, uint64_t{100}, uint64_t{3000}, uint64_t{1'000'000},
+                              (uint64_t{1} << 24) + 1, kKeyCountMax}) {
+    for (const uint32_t value : {1u, 1024u, kValueBytesMax}) {
+      spreads.push_back({DatabaseKind::kKeyword, 3, keys, value});
+      spreads.push_back({DatabaseKind::kKeyword, 4, keys, value});
+      spreads.push_back({DatabaseKind::kIndex, 1, keys, value});
+    }
+  }
+  size_t layouts = 0;
+  for (const Spread& spread : spreads) {
+    const bool index = spread.kind == DatabaseKind::kIndex;
+    PlanRequest request = index ? numbered(spread.key_count, spread.value_bytes)
+                                : keywords(spread.key_count, spread.value_bytes);
+    request.arity = index ? 3u : spread.arity;
+    request.lwe = set_named("ring-2048");
+    for (const Plan& plan : plan_layouts(request)) {
+      SCOPED_TRACE(std::to_string(spread.key_count) + " keys, " +
+                   std::to_string(spread.value_bytes) + " bytes, arity " +
+                   std::to_string(spread.arity) + ", " + std::to_string(plan.layout.shard_count) +
+                   " shards");
+      const uint64_t shards = plan.layout.shard_count;
+      const uint64_t fullest =
+          index ? (spread.key_count + shards - 1) / shards
+                : expected_fullest_shard(spread.key_count, plan.layout.shard_count);
+      const uint32_t hint_rows = index ? static_cast<uint32_t>((fullest + 63) / 64 * 64)
+                                       : fuse_shape(fullest, spread.arity).row_count;
+      expect_sound(plan, request.lookups_per_client, hint_rows);
+      ++layouts;
+    }
+  }
+  EXPECT_GT(layouts, 500u);
+}
+
+}  // namespace
+}  // namespace blindfuse
