@@ -6,8 +6,8 @@
 #include "host/cpu/cpu_engine_maker.h"
 #include "src/errors.h"
 #ifdef BLINDFUSE_CUDA_ENGINE
-#include "cuda/cuda_device.h"
 #include "cuda/cuda_engine_maker.h"
+#include "cuda/device/device_info.h"
 #endif
 
 namespace blindfuse {
