@@ -8,7 +8,7 @@ import pathlib
 from typing import Any, Iterable
 
 import machine
-from cells import Number
+from cells import Number, read
 from shapes import Shape, layout_of
 
 RESULTS = machine.ROOT / "bench" / "results"
@@ -38,7 +38,11 @@ class Result:
         part = self.part(*steps)
         if isinstance(part.figures, dict):  # a spread
             part = part.part("median")
-        return Number(float(part.figures), {"at": part.place}, bool(self.content.get("reduced")))
+        return dataclasses.replace(read(part.figures, part.place), partial=bool(self.content.get("reduced")))
+
+    def measured(self, name: str) -> Number:
+        """Of the shape that was measured."""
+        return read(self.content["measured"][name], f"{self.place.partition('#')[0]}#measured.{name}")
 
     @property
     def file(self) -> str:
