@@ -14,6 +14,8 @@ import published
 import render
 from cells import Cell
 from results import FIGURES, RESULTS, folders, places
+from shapes import LOOKUPS
+from tasks import every_task
 
 LEAST_RUNS = 5
 NUMBER = re.compile(r"(?<![\w.])[0-9][0-9,]*(?:\.[0-9]+)?(?:e-?[0-9]+)?")
@@ -62,6 +64,7 @@ def wrong_cells(folder: pathlib.Path, results: pathlib.Path, tests: bool) -> Ite
     look_up = places(results)
     known = set(numbers_of([published.document(path.stem) for path in published.FOLDER.glob("*.json")]))
     known |= set(numbers_of([json.loads(each.read_text()) for each in folder.glob("*.*.json")]))
+    known |= set(map(str, LOOKUPS))
     for table in render.tables_of(folder)[1]:
         labels = [table.title, table.explained, *table.columns]
         for cell in [cell for row in table.rows for cell in row]:
@@ -77,7 +80,11 @@ def wrong_cells(folder: pathlib.Path, results: pathlib.Path, tests: bool) -> Ite
 
 
 def wrong_results(folder: pathlib.Path, tests: bool) -> Iterator[str]:
+    # Those of a GPU are measured on machines that have one.
+    measured = {task.file for task in every_task()} | {"device.all.json", "parameters.gpu.json"}
     for path in sorted(folder.glob("*.*.json")):
+        if path.name not in measured:
+            yield f"{path.name} is of a measurement that the report does not make; remove it"
         content = json.loads(path.read_text())
         if content.get("kind") == "parameters":
             continue

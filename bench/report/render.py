@@ -19,7 +19,7 @@ import costs
 import machine
 import own_tables
 from comparison import Comparison, Table, worse_table
-from results import FIGURES, RESULTS, Results, folders
+from results import FIGURES, RESULTS, Results, folders, json_text
 
 DOCUMENTS = machine.ROOT / "docs"
 MARKERS = re.compile(r"<!-- begin: ([a-z0-9-]+) -->\n(.*?)<!-- end: \1 -->", re.DOTALL)
@@ -117,7 +117,7 @@ def write_parameters(results: pathlib.Path, instance: str, price: float) -> None
                 "date": machine.now(),
                 "figures": {"instance": instance, "dollars_per_hour": price},
             }
-            (folder / "parameters.gpu.json").write_text(json.dumps(content, indent=1) + "\n")
+            (folder / "parameters.gpu.json").write_text(json_text(content) + "\n")
 
 
 def main(command_line: list[str] | None = None) -> int:

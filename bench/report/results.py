@@ -20,6 +20,22 @@ def folders(results: pathlib.Path) -> list[pathlib.Path]:
     return sorted(path for path in results.iterdir() if any(path.glob("*.*.json"))) if results.is_dir() else []
 
 
+def json_text(value: Any, indent: int = 0) -> str:
+    """JSON with a line for each thing measured: an object of numbers, words and lists of them."""
+
+    def depth(each: Any) -> int:
+        parts = each.values() if isinstance(each, dict) else each if isinstance(each, list) else None
+        return 0 if parts is None else 1 + max(map(depth, parts), default=0)
+
+    if indent and depth(value) <= (2 if isinstance(value, dict) else 1):
+        return json.dumps(value, ensure_ascii=False)
+    pad = " " * (indent + 1)
+    if isinstance(value, dict):
+        items = [f"{pad}{json.dumps(name)}: {json_text(each, indent + 1)}" for name, each in value.items()]
+        return "{\n" + ",\n".join(items) + "\n" + " " * indent + "}"
+    return "[\n" + ",\n".join(pad + json_text(each, indent + 1) for each in value) + "\n" + " " * indent + "]"
+
+
 @dataclasses.dataclass(frozen=True)
 class Result:
     """One measurement, or a part of it."""

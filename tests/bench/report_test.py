@@ -165,6 +165,12 @@ class ReportTest(unittest.TestCase):
         for part in ("blocks that are not", "was not drawn"):
             self.assertTrue(any(part in problem for problem in found), part)
 
+    def test_a_result_that_is_not_measured_any_more_is_found(self) -> None:
+        path = self.results / "tiny" / "stages.all.json"
+        shutil.copy(next(self.results.glob("*/plan.*.json")), path)
+        self.addCleanup(path.unlink)
+        self.assertTrue(any("stages.all.json is of a measurement" in problem for problem in self.problems()))
+
     def test_a_number_that_stands_in_no_file_is_found(self) -> None:
         table = render.tables_of(self.results / "tiny")[1][0]
         self.assertNotIn("31337", table.explained)
