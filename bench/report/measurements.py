@@ -225,7 +225,7 @@ def measure_database(settings: Settings, shape: Shape, layout: str, threads: int
 
 def ask(settings: Settings, shape: Shape, database: pathlib.Path, cache: pathlib.Path, threads: int) -> Figures:
     syncs, lookups = [], []
-    with settings.programs.server(database, "--threads", str(threads)) as url:
+    with settings.programs.server(database, "--threads", str(threads)) as (url, metrics):
         for _ in range(settings.runs):
             shutil.rmtree(cache, ignore_errors=True)
             outcome = settings.programs.run("blindfuse-client", "sync", url, "--cache", cache, "--json")
@@ -255,7 +255,7 @@ def ask(settings: Settings, shape: Shape, database: pathlib.Path, cache: pathlib
             "sync": spreads(syncs),
             "lookup": spreads(lookups),
             "lookup_bytes": answer["bytes"],
-            "server_resident_bytes": metric(url, "process_resident_memory_bytes"),
+            "server_resident_bytes": metric(metrics, "process_resident_memory_bytes"),
         }
 
 
@@ -266,18 +266,18 @@ def measure_load(settings: Settings, shape: Shape, shares: list[float]) -> Figur
     database = settings.work / "database"
     source = write_input(settings, shape)
     common = ["--json", "--cache", str(settings.work / "cache"), "--warmup", str(settings.load_seconds / 3)]
-    seconds = ["--seconds", str(settings.load_seconds)]
+    common += ["--seconds", str(settings.load_seconds)]
     try:
         built = settings.programs.run(
             "blindfuse", "build", source, "--output", database, "--value-encoding", "hex", *shape.options(), "--json"
         ).json()
         with settings.programs.server(
             database, "--threads", str(len(engine_cores)), "--batch-max", "16", "--queue-max", "64", cores=engine_cores
-        ) as url:
+        ) as (url, metrics):
 
             def load(*options: str) -> Figures:
                 return settings.programs.run(
-                    "blindfuse-bench-load", url, *common, *seconds, *options, cores=load_cores
+                    "blindfuse-bench-load", url, "--metrics-url", f"unix:{metrics}", *common, *options, cores=load_cores
                 ).json()
 
             closed = [load("--concurrency", "16") for _ in range(settings.runs)]
