@@ -151,7 +151,7 @@ Awaitable<Response> Connection::read() {
     }
     input_.commit(count);
     response.bytes += count;
-    if (error == asio::error::eof) {
+    if (error == asio::error::eof && parser.got_some()) {
       parser.put_eof(error);
     } else if (!error) {
       input_.consume(parser.put(input_.data(), error));
