@@ -202,7 +202,7 @@ def ask(settings: Settings, database: pathlib.Path, asked: list[Credential]) -> 
         for run in range(settings.runs):
             shutil.rmtree(cache, ignore_errors=True)
             began = time.monotonic()
-            with settings.programs.server(database, "--threads", str(settings.cores)) as url:
+            with settings.programs.server(database, "--threads", str(settings.cores)) as (url, metrics):
                 ready = time.monotonic() - began
                 client = Client(settings, url, cache)
                 syncs.append(client.sync())
@@ -210,7 +210,7 @@ def ask(settings: Settings, database: pathlib.Path, asked: list[Credential]) -> 
                 took, sizes = client.ask_one(asked[run % len(asked)])
                 lookups.append(took | beside)
                 lists.append(client.check_list(hashes, asked))
-                memory = metric(url, "process_resident_memory_bytes")
+                memory = metric(metrics, "process_resident_memory_bytes")
                 serves.append({"seconds": ready, "resident_bytes": memory})
     finally:
         hashes.unlink(missing_ok=True)

@@ -208,7 +208,7 @@ def measure_variant(settings: Settings, index: Index, variant: Variant) -> Figur
     longest = max(index, key=lambda name: len(index[name]))
     try:
         figures = build(settings, pairs, database)
-        with settings.programs.server(database) as url:
+        with settings.programs.server(database) as (url, metrics):
             client = Client(settings, variant, url, cache)
             synced = settings.programs.run("blindfuse-client", "sync", url, "--cache", cache, "--json").json()
             samples = []
@@ -219,7 +219,7 @@ def measure_variant(settings: Settings, index: Index, variant: Variant) -> Figur
                 "sync": {"bytes": synced["bytes_fetched"], "seconds": synced["seconds"]},
                 "lookup": spreads(samples),
                 "longest": look_up(client, index, longest),
-                "server_resident_bytes": metric(url, "process_resident_memory_bytes"),
+                "server_resident_bytes": metric(metrics, "process_resident_memory_bytes"),
             }
             if client.get("no-such-package")[0] is not None:
                 raise Failure("a package that does not exist was found")

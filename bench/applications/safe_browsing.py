@@ -234,7 +234,7 @@ def some_updates(
     settings = database.settings
     report, first = database.build()
     updates, syncs, key = [], [], ""
-    with settings.programs.server(database.folder, *database.server_options()) as url:
+    with settings.programs.server(database.folder, *database.server_options()) as (url, _):
         once = database.sync(url)
         for update in range(settings.runs):
             beside = yardstick(settings, settings.cores)
@@ -356,8 +356,8 @@ def measure_tiers(settings: Settings, model: Model, listed: pathlib.Path) -> Fig
     recent.build()
     server = settings.programs.server
     with (
-        server(base.folder, *base.server_options()) as base_url,
-        server(recent.folder, *recent.server_options()) as recent_url,
+        server(base.folder, *base.server_options()) as (base_url, _),
+        server(recent.folder, *recent.server_options()) as (recent_url, _),
     ):
         once = {"base": base.sync(base_url), "recent": recent.sync(recent_url)}
         made = Tiers(model, base, recent, base_url, recent_url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import published
-from cells import NOTHING, Cell, Number, constant, count, seconds, shown, size
+from cells import NOTHING, Cell, Number, count, read, seconds, shown, size
 from comparison import MIB, Table, theirs
 from results import Result
 
@@ -140,14 +140,14 @@ def client_once_a_day(found: Result) -> Client:
     plan, days = found.part("once_a_day"), found.number("model", "days")
     sync, look_up = plan.number("sync_bytes"), plan.number("query_bytes") + plan.number("response_bytes")
     week = (sync + look_up * found.number("model", "look_ups_a_day")) * days
-    return Client(sync, sync, look_up, constant(1), week)
+    return Client(sync, sync, look_up, Number(1.0, {}), week)
 
 
 def published_cells(found: Result, rows: list[str]) -> dict[str, Cell]:
     """FrodoPIR's estimates for a client, of the rows that there are any for."""
     row = published.rows(PAPER, "table-9")[-1]
     place = f"published/{PAPER}.json#tables.table-9.days_per_month"
-    month = Number(published.table(PAPER, "table-9")["days_per_month"], {"at": place})
+    month = read(published.table(PAPER, "table-9")["days_per_month"], place)
     days = found.number("model", "days")
     first = theirs(row, "initial_communication_MB") * MIB.size
     day = theirs(row, "online_communication_MB_month") * MIB.size / month

@@ -67,7 +67,14 @@ void CheckResult::merge(const CheckResult& other) {
   }
 }
 
-void AnswerCheck::keep(size_t i, std::string body) {
+void AnswerCheck::set_pool(std::shared_ptr<const QueryPool> pool) {
+  const std::lock_guard lock(mutex_);
+  pool_ = std::move(pool);
+}
+
+void AnswerCheck::keep(const QueryPool& pool, size_t i, std::string body) {
+  const std::lock_guard lock(mutex_);
+  if (&pool != pool_.get()) return;
   std::vector<Variant>& variants = answers_[i];
   for (Variant& variant : variants) {
     if (variant.body != body) continue;
@@ -82,17 +89,25 @@ void AnswerCheck::keep(size_t i, std::string body) {
   }
 }
 
-CheckResult AnswerCheck::check(const QueryPool& pool, const ServedDatabase& served) {
+CheckResult AnswerCheck::check(const ServedDatabase& served) {
   CheckResult result;
+  std::shared_ptr<const QueryPool> pool;
+  Answers answers;
+  {
+    const std::lock_guard lock(mutex_);
+    pool = std::exchange(pool_, nullptr);
+    answers = std::exchange(answers_, {});
+  }
+  if (!pool) return result;
   const auto mismatch = [&](const PooledQuery& query, uint64_t count, const std::string& what) {
     result.mismatches += count;
     if (result.examples.size() < kExamplesMax) {
       result.examples.push_back("key '" + query.asked.key + "': " + what);
     }
   };
-  const DatabaseDescription& database = pool.database();
-  for (const auto& [i, variants] : answers_) {
-    const std::vector<PooledQuery>& queries = pool[i].queries;
+  const DatabaseDescription& database = pool->database();
+  for (const auto& [i, variants] : answers) {
+    const std::vector<PooledQuery>& queries = (*pool)[i].queries;
     for (const Variant& variant : variants) {
       result.checked += variant.count * queries.size();
       try {
@@ -102,9 +117,12 @@ CheckResult AnswerCheck::check(const QueryPool& pool, const ServedDatabase& serv
           const PooledQuery& query = queries[q];
           const auto value =
               value_of(query, database, responses[q], served.hint(database, query.place.shard));
-          if (!query.asked.expectation.is_met_by(value)) {
+          if (!query.asked.is_met_by(value)) {
+            const std::string expected = !query.asked.is_there ? "not there"
+                                         : query.asked.value   ? "the value of the file"
+                                                               : "there";
             mismatch(query, variant.count,
-                     "expected " + query.asked.expectation.text() + ", the answer says " +
+                     "expected " + expected + ", the answer says " +
                          (value ? "a value of " + std::to_string(value->size()) + " bytes"
                                 : "not there"));
           }
@@ -114,7 +132,6 @@ CheckResult AnswerCheck::check(const QueryPool& pool, const ServedDatabase& serv
       }
     }
   }
-  answers_.clear();
   return result;
 }
 

@@ -1,4 +1,5 @@
 // Some of the answers, kept while the load lasts, and decoded and compared with the truth after it.
+// For all threads.
 //
 // A query that is sent again is answered with the same bytes again, as long as the epoch lasts: so
 // one copy of them is kept, and one decoded, however often they came.
@@ -6,6 +7,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -26,12 +29,14 @@ class AnswerCheck {
  public:
   explicit AnswerCheck(BodyFormat format) : format_(format) {}
 
-  // The body of a success, the answer to request i of the pool.
-  void keep(size_t i, std::string body);
+  // The body of a success, the answer to request i of the pool. Those to other pools than the
+  // current one are not kept.
+  void keep(const QueryPool& pool, size_t i, std::string body);
+  void set_pool(std::shared_ptr<const QueryPool> pool);
 
-  // Decodes and compares what was kept, all of it answers to this pool, and forgets it. Throws
-  // AlteredCache when a hint is not what it should be.
-  CheckResult check(const QueryPool& pool, const ServedDatabase& served);
+  // Decodes and compares what was kept, and forgets it and the pool. Throws AlteredCache when a
+  // hint is not what it should be.
+  CheckResult check(const ServedDatabase& served);
 
  private:
   struct Variant {
@@ -39,8 +44,12 @@ class AnswerCheck {
     uint64_t count = 0;
   };
 
-  BodyFormat format_;
-  std::map<size_t, std::vector<Variant>> answers_;  // to each request
+  using Answers = std::map<size_t, std::vector<Variant>>;  // to each request
+
+  const BodyFormat format_;
+  std::mutex mutex_;
+  std::shared_ptr<const QueryPool> pool_;
+  Answers answers_;
 };
 
 }  // namespace blindfuse::load

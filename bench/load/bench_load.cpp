@@ -14,7 +14,7 @@ constexpr const char* kHelp =
 it makes no difference to the server. When all of --pool are sent they are sent again, which no
 client ever does: it is for measuring only. The same bytes again tell the server nothing more about
 the secret, but they do tell that the same key was asked for again. Never load a server with keys
-that matter.
+that matter. What a server does takes the same time whatever is asked for.
 
 Latency is that of a request: from its sending in the closed loop, from its arrival in the open
 loop, whether or not it could be sent then, so that a slow server does not hide behind clients that
@@ -26,13 +26,11 @@ Exit status: 0 done, 1 failed, answers were wrong or there were none, 2 misuse.)
 void run(const Options& options) {
   check_options(options);
   const Measurement measured = measure(options);
-  const nlohmann::ordered_json report = report_json(options, measured);
   if (options.json) {
-    std::puts(report.dump().c_str());
+    std::puts(report_json(options, measured).dump().c_str());
   } else {
     print_table(options, measured);
   }
-  if (!options.csv_file.empty()) append_csv(options.csv_file, report);
   std::fflush(stdout);
   if (!report_trouble(measured)) throw ExitStatus{kExitFailed};
 }

@@ -12,35 +12,28 @@
 
 namespace blindfuse::load {
 
-// What the value of a key has to be.
-struct Expectation {
-  enum class Kind { kValue, kThere, kNotThere, kAnything };
-
-  bool is_met_by(const std::optional<std::string>& found) const;
-  // "the value of the file", "not there"
-  std::string text() const;
-
-  Kind kind = Kind::kAnything;
-  std::string value;
-};
-
 struct KnownKey {
+  // Whether this is what the database has to say of the key.
+  bool is_met_by(const std::optional<std::string>& found) const {
+    return found.has_value() == is_there && (!value || found == value);
+  }
+
   std::string key;
-  Expectation expectation;
+  bool is_there = true;
+  std::optional<std::string> value;  // where it is known
 };
 
 class KeySource {
  public:
-  // Reads options.keys_file and options.expect_file. Throws BadInput when they cannot be read, or
-  // are not what they should be.
+  // Reads options.expect_file. Throws BadInput when it cannot be read, or is not what it should be.
   explicit KeySource(const Options& options);
 
-  // One of the files' keys, in turn; without files a random one.
+  // One of the file's keys, in turn; without a file a random one.
   KnownKey draw(const Layout& layout, std::mt19937_64& random);
 
  private:
   std::vector<KnownKey> known_;
-  std::optional<size_t> next_;
+  size_t next_ = 0;
 };
 
 }  // namespace blindfuse::load

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 
 namespace blindfuse::load {
 namespace {
@@ -31,14 +32,17 @@ void LatencyHistogram::add_seconds(double seconds) {
 }
 
 void LatencyHistogram::add_microseconds(uint64_t microseconds) {
-  ++counts_[step_of(microseconds)];
+  const uint32_t step = step_of(microseconds);
+  if (counts_.size() <= step) counts_.resize(step + 1);
+  ++counts_[step];
   ++count_;
   sum_us_ += microseconds;
   max_us_ = std::max(max_us_, microseconds);
 }
 
 void LatencyHistogram::merge(const LatencyHistogram& other) {
-  for (const auto& [step, count] : other.counts_) counts_[step] += count;
+  counts_.resize(std::max(counts_.size(), other.counts_.size()));
+  std::ranges::transform(other.counts_, counts_, counts_.begin(), std::plus());
   count_ += other.count_;
   sum_us_ += other.sum_us_;
   max_us_ = std::max(max_us_, other.max_us_);
@@ -55,24 +59,11 @@ double LatencyHistogram::percentile_ms(double p) const {
   const double exact = p * static_cast<double>(count_);
   const auto rank = static_cast<uint64_t>(std::ceil(exact - 1e-9 * exact));
   uint64_t seen = 0;
-  for (const auto& [step, count] : counts_) {
-    seen += count;
+  for (uint32_t step = 0; step < counts_.size(); ++step) {
+    seen += counts_[step];
     if (seen >= rank) return static_cast<double>(std::min(end_of(step), max_us_)) / 1e3;
   }
   return 0;
-}
-
-nlohmann::json LatencyHistogram::to_json() const {
-  return {{"counts", counts_}, {"sum_us", sum_us_}, {"max_us", max_us_}};
-}
-
-LatencyHistogram LatencyHistogram::from_json(const nlohmann::json& json) {
-  LatencyHistogram histogram;
-  json.at("counts").get_to(histogram.counts_);
-  for (const auto& [step, count] : histogram.counts_) histogram.count_ += count;
-  json.at("sum_us").get_to(histogram.sum_us_);
-  json.at("max_us").get_to(histogram.max_us_);
-  return histogram;
 }
 
 }  // namespace blindfuse::load

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <vector>
 
 namespace blindfuse::load {
 
@@ -22,12 +21,8 @@ class LatencyHistogram {
   // does not exceed, rounded up to the end of its step.
   double percentile_ms(double p) const;
 
-  nlohmann::json to_json() const;
-  // Of what to_json() made; throws nlohmann's exceptions for anything else.
-  static LatencyHistogram from_json(const nlohmann::json& json);
-
  private:
-  std::map<uint32_t, uint64_t> counts_;  // of steps
+  std::vector<uint64_t> counts_;  // of steps
   uint64_t count_ = 0;
   uint64_t sum_us_ = 0;
   uint64_t max_us_ = 0;

@@ -1,11 +1,10 @@
 #include "bench/load/options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cmath>
 
+#include "bench/load/target.h"
 #include "client/key_text.h"
-#include "client/url.h"
 #include "src/errors.h"
 
 namespace blindfuse::load {
@@ -34,27 +33,16 @@ void add_load(CLI::App& app, Options& options) {
       ->check(CLI::Range(1u, kConnectionsMax))
       ->capture_default_str()
       ->needs("--rate");
-  app.add_option("--processes", options.processes, "Processes that share the load")
+  app.add_option("--load-threads", options.load_threads, "Threads that share the connections")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   app.add_option("--seconds", options.seconds,
-                 "Length of a measurement; one without an answer is made again, for a minute")
+                 "Length of the measurement; one without an answer is made again, for a minute")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
   app.add_option("--warmup", options.warmup_s, "Seconds of load before it")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_flag("--until-stable", options.until_stable,
-               "Measure again until two measurements after one another agree; report the last");
-  app.add_option("--stable-percent", options.stable_percent, "... within so much")
-      ->check(CLI::Range(0.01, 100.0))
-      ->capture_default_str();
-  app.add_option("--windows-max", options.windows_max, "... or there were so many")
-      ->check(CLI::Range(2, 1000))
-      ->capture_default_str();
-  app.add_option("--busy-wait-ms", options.busy_wait_ms,
-                 "Closed loop: how long to wait after a 503 (default: what Retry-After says)")
-      ->check(CLI::Range(0, 3'600'000));
 }
 
 void add_queries(CLI::App& app, Options& options) {
@@ -65,7 +53,7 @@ void add_queries(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app.add_option("--pool", options.pool,
-                 "Queries that each process makes ahead; when all are sent, it begins anew")
+                 "Queries that are made ahead; when all are sent, they are sent again")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Threads to make them with; 0 is one a processor")
@@ -73,12 +61,9 @@ void add_queries(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Of the choice of keys and of arrivals; never of secrets")
       ->capture_default_str();
-  app.add_option(
-      "--keys", options.keys_file,
-      "Keys to ask for, one a line, which are there (default: random ones, which are in\n"
-      "no keyword database; any numbers of an index database)");
   app.add_option("--expect", options.expect_file,
-                 "The values of keys, KEY<tab>VALUE a line; the keys to ask for without --keys");
+                 "Keys to ask for and their values, KEY<tab>VALUE a line (default: random keys,\n"
+                 "which are in no keyword database; any numbers of an index database)");
   app.add_option("--key-encoding", options.key_encoding, "How keys are written: utf8, hex, base64")
       ->check(CLI::IsMember(encoding_names()))
       ->capture_default_str();
@@ -89,8 +74,7 @@ void add_queries(CLI::App& app, Options& options) {
                  "Decode about one of so many answers, after the load, and compare it; 0: none")
       ->capture_default_str();
   app.add_flag("--epoch-changes", options.epoch_changes,
-               "When the epoch is gone: pause, fetch the new hints, make new queries, go on.\n"
-               "Keys that --expect does not name may come and go");
+               "When the epoch is gone: pause, fetch the new hints, make new queries, go on");
 }
 
 void add_connections(CLI::App& app, Options& options) {
@@ -99,8 +83,10 @@ void add_connections(CLI::App& app, Options& options) {
                  "File whose first line is sent as Authorization: Bearer");
   app.add_option("--ca-file", options.ca_file,
                  "Certificates (PEM) to trust for https (default: the system's)");
-  app.add_option("--metrics-url", options.metrics_url,
-                 "The server's metrics (default: URL/metrics)");
+  app.add_option(
+      "--metrics-url", options.metrics_url,
+      "The server's metrics, as http://127.0.0.1:9100/metrics or unix:/run/x.socket, for\n"
+      "its own figures");
   app.add_option("--timeout", options.timeout_s, "Seconds to wait for an answer")
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
@@ -125,23 +111,24 @@ unsigned share(unsigned total, unsigned index, unsigned count) {
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("URL", options.url, "Address of the server: http://127.0.0.1:8080")->required();
+  app.add_option("URL", options.url,
+                 "Address of the server: http://127.0.0.1:8080, or unix:/run/x.socket")
+      ->required();
   add_load(app, options);
   add_queries(app, options);
   add_connections(app, options);
   app.add_flag("--json", options.json, "Print one JSON object");
-  app.add_option("--csv", options.csv_file, "Append a line to that file, with a head if it is new");
 }
 
 void check_options(const Options& options) {
-  parse_url(options.url);
-  if (!options.metrics_url.empty()) parse_url(options.metrics_url);
+  parse_target(options.url);
+  if (!options.metrics_url.empty()) parse_target(options.metrics_url);
   // A range lets through what is no number.
   for (const double number : {options.rate.value_or(1), options.seconds, options.warmup_s}) {
     if (!std::isfinite(number)) throw Misuse("--rate, --seconds and --warmup are numbers");
   }
-  if (options.processes > options.client_count()) {
-    throw Misuse("--processes " + std::to_string(options.processes) + " are more than the " +
+  if (options.load_threads > options.client_count()) {
+    throw Misuse("--load-threads " + std::to_string(options.load_threads) + " are more than the " +
                  std::to_string(options.client_count()) +
                  " connections that they share; raise --concurrency (or --connections)");
   }
@@ -151,14 +138,14 @@ void check_options(const Options& options) {
   }
 }
 
-Options share_of(const Options& all, unsigned process) {
+Options share_of(const Options& all, unsigned thread) {
   Options options = all;
-  options.concurrency = share(all.concurrency, process, all.processes);
-  options.connections = share(all.connections, process, all.processes);
-  if (options.rate) *options.rate /= all.processes;
-  options.idle_connections = share(all.idle_connections, process, all.processes);
-  options.slow_senders = share(all.slow_senders, process, all.processes);
-  options.seed = all.seed + process;
+  options.concurrency = share(all.concurrency, thread, all.load_threads);
+  options.connections = share(all.connections, thread, all.load_threads);
+  if (options.rate) *options.rate /= all.load_threads;
+  options.idle_connections = share(all.idle_connections, thread, all.load_threads);
+  options.slow_senders = share(all.slow_senders, thread, all.load_threads);
+  options.seed = all.seed + thread;
   return options;
 }
 

@@ -21,21 +21,17 @@ struct Options {
   unsigned concurrency = 1;
   std::optional<double> rate;  // look-ups a second, over `connections` at most
   unsigned connections = 64;
-  unsigned processes = 1;
+  unsigned load_threads = 1;
 
-  double seconds = 10;  // of a window
+  double seconds = 10;
   double warmup_s = 2;
-  bool until_stable = false;
-  double stable_percent = 3;
-  unsigned windows_max = 10;
 
   std::string format = "binary";
   unsigned queries_per_request = 1;
-  size_t pool = 64;  // queries, in each process
+  size_t pool = 64;  // queries
   uint64_t seed = 1;
   unsigned threads = 0;  // to make them with
 
-  std::filesystem::path keys_file;
   std::filesystem::path expect_file;
   std::string key_encoding = "utf8";
   std::string value_encoding = "utf8";
@@ -45,16 +41,14 @@ struct Options {
   std::filesystem::path cache;  // empty: a temporary one
   std::filesystem::path api_key_file;
   std::string ca_file;
-  std::string metrics_url;  // empty: /metrics below `url`
+  std::string metrics_url;  // empty: no figures of the server's own
   unsigned timeout_s = 60;
-  std::optional<unsigned> busy_wait_ms;  // nothing: as the server says
 
   unsigned idle_connections = 0;
   unsigned slow_senders = 0;
   unsigned slow_bytes_per_second = 1000;
 
   bool json = false;
-  std::filesystem::path csv_file;
 
   bool is_open_loop() const { return rate.has_value(); }
   BodyFormat body_format() const {
@@ -70,7 +64,7 @@ void add_options(CLI::App& app, Options& options);
 // Throws Misuse for options that contradict each other.
 void check_options(const Options& options);
 
-// What one of the processes does: its share of connections and rate, and a seed of its own.
-Options share_of(const Options& all, unsigned process);
+// What one of the threads does: its share of connections and rate, and a seed of its own.
+Options share_of(const Options& all, unsigned thread);
 
 }  // namespace blindfuse::load

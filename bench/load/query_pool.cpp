@@ -18,33 +18,28 @@ std::string json_body(std::span<const uint8_t> packed, size_t query_bytes) {
   return body + "]}";
 }
 
-std::string head(const Endpoint& endpoint, const EpochId& epoch, BodyFormat format,
-                 const std::string& api_key, size_t body_bytes) {
-  const char* type = format == BodyFormat::kJson ? "application/json" : "application/octet-stream";
-  return "POST " + endpoint.url().prefix + "/v1/epochs/" + epoch + "/queries HTTP/1.1\r\n" +
-         "Host: " + endpoint.host_and_port() + "\r\n" + "User-Agent: blindfuse-bench-load\r\n" +
-         (api_key.empty() ? "" : "Authorization: Bearer " + api_key + "\r\n") +
-         "Accept-Encoding: identity\r\nContent-Type: " + type +
-         "\r\nContent-Length: " + std::to_string(body_bytes) + "\r\n\r\n";
-}
-
-std::string request_bytes(const Endpoint& endpoint, const EpochId& epoch, BodyFormat format,
-                          const std::string& api_key, std::span<const uint8_t> packed,
-                          size_t query_bytes) {
-  if (format == BodyFormat::kJson) {
-    const std::string body = json_body(packed, query_bytes);
-    return head(endpoint, epoch, format, api_key, body.size()) + body;
-  }
-  std::string bytes = head(endpoint, epoch, format, api_key, packed.size());
-  bytes.append(reinterpret_cast<const char*>(packed.data()), packed.size());
-  return bytes;
+// `first_lines` are the same for all requests.
+std::string request_bytes(const std::string& first_lines, BodyFormat format,
+                          std::span<const uint8_t> packed, size_t query_bytes) {
+  const bool is_json = format == BodyFormat::kJson;
+  const std::string body =
+      is_json ? json_body(packed, query_bytes) : std::string(packed.begin(), packed.end());
+  return first_lines +
+         "Content-Type: " + (is_json ? "application/json" : "application/octet-stream") +
+         "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 }  // namespace
 
 QueryPool::QueryPool(DatabaseDescription database, KeySource& keys, const Options& options,
-                     const Endpoint& endpoint, const std::string& api_key)
+                     const Target& target)
     : database_(std::move(database)) {
+  const std::string api_key = api_key_of(options);
+  const std::string first_lines =
+      "POST " + target.url.prefix + "/v1/epochs/" + database_.epoch() + "/queries HTTP/1.1\r\n" +
+      "Host: " + target.host_and_port() + "\r\nUser-Agent: blindfuse-bench-load\r\n" +
+      (api_key.empty() ? "" : "Authorization: Bearer " + api_key + "\r\n") +
+      "Accept-Encoding: identity\r\n";
   const Layout& layout = database_.layout();
   const size_t per_request = options.queries_per_request;
   const uint64_t key_bytes = layout.query_bytes() - layout.query_words_bytes();
@@ -61,7 +56,7 @@ QueryPool::QueryPool(DatabaseDescription database, KeySource& keys, const Option
     for (size_t i = 0; i < count; ++i) {
       PooledRequest& request = requests_.emplace_back();
       request.bytes =
-          request_bytes(endpoint, database_.epoch(), options.body_format(), api_key,
+          request_bytes(first_lines, options.body_format(),
                         std::span(packed).subspan(i * bytes, bytes), layout.query_bytes());
       const auto first = queries.begin() + static_cast<std::ptrdiff_t>(i * per_request);
       std::move(first, first + static_cast<std::ptrdiff_t>(per_request),

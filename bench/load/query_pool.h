@@ -8,13 +8,14 @@
 // benchmark's.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "bench/load/endpoint.h"
 #include "bench/load/key_source.h"
+#include "bench/load/target.h"
 #include "client/database_description.h"
 #include "client/secret.h"
 
@@ -36,11 +37,15 @@ class QueryPool {
   // options.pool queries of the database's epoch, rounded down to whole requests. Throws BadInput
   // for a key that this database cannot have.
   QueryPool(DatabaseDescription database, KeySource& keys, const Options& options,
-            const Endpoint& endpoint, const std::string& api_key);
+            const Target& target);
 
   const DatabaseDescription& database() const { return database_; }
   size_t size() const { return requests_.size(); }
   const PooledRequest& operator[](size_t i) const { return requests_[i]; }
+
+  // How many requests have been taken before: the next to send is that number modulo size(). Any
+  // thread may call it.
+  size_t take() const { return taken_++; }
 
  private:
   // Packed, one after another.
@@ -49,6 +54,7 @@ class QueryPool {
 
   DatabaseDescription database_;
   std::vector<PooledRequest> requests_;
+  mutable std::atomic<size_t> taken_ = 0;
 };
 
 }  // namespace blindfuse::load

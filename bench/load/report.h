@@ -1,7 +1,6 @@
 // A measurement for people and for programs.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "bench/load/measurement.h"
@@ -9,7 +8,7 @@
 
 namespace blindfuse::load {
 
-// Everything, as one flat object but for latency_ms, errors, server and database.
+// Everything, as one flat object except for latency_ms, errors and server.
 nlohmann::ordered_json report_json(const Options& options, const Measurement& measured);
 
 // A table on standard output.
@@ -18,8 +17,5 @@ void print_table(const Options& options, const Measurement& measured);
 // What went wrong, on standard error: mismatches, and nothing answered at all. True when there was
 // nothing.
 bool report_trouble(const Measurement& measured);
-
-// Throws BadInput when the file cannot be written, or has another head than these lines would need.
-void append_csv(const std::filesystem::path& path, const nlohmann::ordered_json& report);
 
 }  // namespace blindfuse::load

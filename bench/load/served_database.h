@@ -1,25 +1,20 @@
-// The database behind a URL as a client has it: its current epoch, with all hints on disk.
+// A database behind a URL as a client has it: its current epoch, with all hints on disk.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <string>
 #include <vector>
 
-#include "bench/load/options.h"
+#include "bench/load/target.h"
 #include "client/database_description.h"
 #include "client/hint_cache.h"
 #include "client/remote_database.h"
 
 namespace blindfuse::load {
 
-// The first line of options.api_key_file, or "" without one. Throws BadInput when it has none.
-std::string api_key_of(const Options& options);
-
 class ServedDatabase {
  public:
   // Hints go to a folder below options.cache.
-  ServedDatabase(const Options& options, const std::string& api_key);
+  ServedDatabase(const Target& target, const Options& options);
 
   // Brings the hints to the server's current epoch; those of others may be gone then. Throws what
   // HintCache::sync does.

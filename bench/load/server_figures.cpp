@@ -1,16 +1,18 @@
 #include "bench/load/server_figures.h"
 
-#include <chrono>
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <utility>
 
-#include "client/http_transport.h"
+#include "bench/load/target.h"
 #include "src/errors.h"
 
 namespace blindfuse::load {
 namespace {
 
 constexpr size_t kMetricsBytesMax = 16 << 20;
-constexpr std::chrono::seconds kTimeout{10};
+constexpr unsigned kTimeoutSeconds = 10;
 
 class TextReceiver : public BodyReceiver {
  public:
@@ -36,11 +38,32 @@ std::optional<double> ratio(std::optional<double> a, std::optional<double> b) {
 
 }  // namespace
 
-nlohmann::json server_figures(const MetricsText& before, const MetricsText& after) {
+std::optional<double> sum_of(std::string_view metrics, std::string_view name,
+                             std::string_view label) {
+  std::optional<double> sum;
+  for (size_t number = 1; !metrics.empty(); ++number) {
+    std::string_view line = metrics.substr(0, metrics.find('\n'));
+    metrics.remove_prefix(std::min(line.size() + 1, metrics.size()));
+    if (!line.starts_with(name)) continue;
+    line.remove_prefix(name.size());
+    if (!line.starts_with(' ') && !line.starts_with('{')) continue;
+    const size_t space = line.find_last_of(' ');
+    if (space == std::string_view::npos || line.substr(0, space).find(label) == line.npos) continue;
+    double value = 0;
+    const auto [end, error] = std::from_chars(line.begin() + space + 1, line.end(), value);
+    if (error != std::errc() || end != line.end()) {
+      throw BadInput("line " + std::to_string(number) + " of the metrics has no number at its end");
+    }
+    sum = sum.value_or(0) + value;
+  }
+  return sum;
+}
+
+nlohmann::json server_figures(const std::string& before, const std::string& after) {
   // A counter that is not there yet has counted nothing.
-  const auto grown = [&](const std::string& name, const Labels& labels = {}) {
-    std::optional<double> growth = after.sum(name, labels);
-    if (growth) *growth -= before.sum(name, labels).value_or(0);
+  const auto grown = [&](const char* name, const char* label = "") {
+    std::optional<double> growth = sum_of(after, name, label);
+    if (growth) *growth -= sum_of(before, name, label).value_or(0);
     return growth;
   };
   const auto wait =
@@ -52,37 +75,41 @@ nlohmann::json server_figures(const MetricsText& before, const MetricsText& afte
       {"engine_seconds", or_null(grown("blindfuse_batch_seconds_sum"))},
       {"batches", or_null(batches)},
       {"queries", or_null(queries)},
-      {"answered", or_null(grown("blindfuse_queries_total", {{"outcome", "answered"}}))},
+      {"answered", or_null(grown("blindfuse_queries_total", R"(outcome="answered")"))},
       {"mean_batch", or_null(ratio(queries, batches))},
       {"received_bytes", or_null(grown("blindfuse_http_received_bytes_total"))},
       {"sent_bytes", or_null(grown("blindfuse_http_sent_bytes_total"))},
-      {"queue_length", or_null(after.sum("blindfuse_queue_length"))},
-      {"resident_bytes", or_null(after.sum("process_resident_memory_bytes"))},
-      {"open_fds", or_null(after.sum("process_open_fds"))},
+      {"queue_length", or_null(sum_of(after, "blindfuse_queue_length"))},
+      {"resident_bytes", or_null(sum_of(after, "process_resident_memory_bytes"))},
+      {"open_fds", or_null(sum_of(after, "process_open_fds"))},
   };
 }
 
-ServerMetrics::ServerMetrics(const std::string& url, bool supposed, const std::string& ca_file,
-                             const std::string& api_key)
-    : url_(url), supposed_(supposed), ca_file_(ca_file), api_key_(api_key) {
-  parse_url(url);
+ServerMetrics::ServerMetrics(const Options& options) : options_(options) {
+  if (!options.metrics_url.empty()) parse_target(options.metrics_url);
 }
 
-std::optional<MetricsText> ServerMetrics::fetch() {
+std::optional<std::string> ServerMetrics::fetch() {
+  if (options_.metrics_url.empty()) return std::nullopt;
   std::string why;
   try {
+    const Target target = parse_target(options_.metrics_url);
+    Options options = options_;
+    options.timeout_s = kTimeoutSeconds;
     TextReceiver body;
-    HttpTransport transport(parse_url(url_), HttpOptions{kTimeout, ca_file_, api_key_});
-    const HttpReply reply = transport.get("", 0, body);
-    if (reply.status == 200) return MetricsText::parse(body.text);
-    if (reply.status == 404 && supposed_) return std::nullopt;
+    const HttpReply reply =
+        transport_to(target, options)->get(target.socket.empty() ? "" : "/metrics", 0, body);
+    if (reply.status == 200) {
+      server_figures({}, body.text);  // which it can be read for
+      return body.text;
+    }
     why = "it answers with status " + std::to_string(reply.status);
   } catch (const std::exception& error) {
     why = error.what();
   }
-  if (!said_why_) {
-    std::fprintf(stderr, "no figures of the server's own from %s: %s\n", url_.c_str(), why.c_str());
-    said_why_ = true;
+  if (!std::exchange(said_why_, true)) {
+    std::fprintf(stderr, "no figures of the server's own from %s: %s\n",
+                 options_.metrics_url.c_str(), why.c_str());
   }
   return std::nullopt;
 }

@@ -1,34 +1,35 @@
-// What the server says of the measured interval: the difference of two looks at its metrics.
+// What the server says of the measured interval: the difference of two looks at its metrics, which
+// are in Prometheus' text format.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
-#include "bench/load/metrics_text.h"
+#include "bench/load/options.h"
 
 namespace blindfuse::load {
 
-// An object with queue_wait_ms (mean), engine_seconds, batches, queries, mean_batch, queue_length,
-// resident_bytes and open_fds; each null when the server does not say.
-nlohmann::json server_figures(const MetricsText& before, const MetricsText& after);
+// The sum of all samples of this name, or of those that have this label, written name="value";
+// nothing when there is none. Throws BadInput, naming the line, for one without a number.
+std::optional<double> sum_of(std::string_view metrics, std::string_view name,
+                             std::string_view label = {});
 
-// Where a server's metrics are, and how they are fetched.
+// An object with queue_wait_ms (mean), engine_seconds, batches, queries, mean_batch, queue_length,
+// resident_bytes, open_fds and others; each null when the server does not say.
+nlohmann::json server_figures(const std::string& before, const std::string& after);
+
 class ServerMetrics {
  public:
-  // `url` is that of the metrics themselves. When they are only `supposed` to be there, it is no
-  // trouble if they are not. Throws Misuse for what is no URL.
-  ServerMetrics(const std::string& url, bool supposed, const std::string& ca_file,
-                const std::string& api_key);
+  // Of options.metrics_url. Throws Misuse for what is no address.
+  explicit ServerMetrics(const Options& options);
 
-  // Nothing when there are none, or they cannot be read; says why on standard error, once.
-  std::optional<MetricsText> fetch();
+  // Nothing when no address was given, or it gives none; says why on standard error, once.
+  std::optional<std::string> fetch();
 
  private:
-  std::string url_;
-  bool supposed_;
-  std::string ca_file_;
-  std::string api_key_;
+  const Options options_;
   bool said_why_ = false;
 };
 

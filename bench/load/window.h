@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/load/latency_histogram.h"
@@ -34,12 +33,8 @@ struct Window {
     return seconds > 0 ? static_cast<double>(lookups) / seconds : 0;
   }
 
-  // Adds what another process counted in the same interval.
+  // Adds what another thread counted in the same interval.
   void merge(const Window& other);
-
-  nlohmann::json to_json() const;
-  // Of what to_json() made; throws nlohmann's exceptions for anything else.
-  static Window from_json(const nlohmann::json& json);
 };
 
 }  // namespace blindfuse::load

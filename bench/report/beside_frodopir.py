@@ -2,7 +2,7 @@
 
 import published
 import shapes
-from cells import Cell, Number, shown
+from cells import Cell, Number, read, shown
 from comparison import KIB, MIB, MS, S, Comparison, Table, as_printed, theirs
 from results import Result, of
 from shapes import Shape
@@ -61,7 +61,7 @@ def safe_browsing(made: Comparison) -> Table:
     row, shape = published.rows(PAPER, "table-8")[0], shapes.safe_browsing()
     plan, product = made.results.plan(shape, "shards-16"), made.results.product(shape, "shards-16")
     database = made.results.database(shape, "shards-16")
-    sixteen = Number(16, {"at": "published/frodopir.json#tables.table-8.shards"})
+    sixteen = read(16, "published/frodopir.json#tables.table-8.shards")
     prepared = sum_of(row, "derive_s", "query_preprocessing_s") + theirs(row, "query_ms") / 1000
     lines = [
         ("download", "KiB", theirs(row, "download_KB"), True, of(plan, "sync_bytes"), KIB, plan),
@@ -111,7 +111,7 @@ def month_of_browsing(made: Comparison) -> Table:
         return table
 
     def given(name: str) -> Number:
-        return Number(published.table(PAPER, "table-9")[name], {"at": f"published/{PAPER}.json#tables.table-9.{name}"})
+        return read(published.table(PAPER, "table-9")[name], f"published/{PAPER}.json#tables.table-9.{name}")
 
     shards = plan.number("shard_count")
     look_up = plan.number("query_bytes") + plan.number("response_bytes")

@@ -2,7 +2,7 @@
 
 import published
 import shapes
-from cells import Cell, Number, count, printed, ratio, shown
+from cells import Cell, Number, count, printed, ratio, read, shown
 from comparison import KIB, MIB, MS, Comparison, Table, Unit, as_printed, theirs, theirs_if_any
 from shapes import Shape
 
@@ -13,10 +13,8 @@ MIB_PER_SECOND = Unit("MiB/s", 1024**2)
 def memory(key: str) -> Number:
     """What STREAM read on their machine."""
     which = published.table(PAPER, key)["machine"]
-    return Number(
-        published.document(PAPER)["machines"][which]["memory_GB_s"],
-        {"at": f"published/{PAPER}.json#machines.{which}.memory_GB_s"},
-    )
+    place = f"published/{PAPER}.json#machines.{which}.memory_GB_s"
+    return read(published.document(PAPER)["machines"][which]["memory_GB_s"], place)
 
 
 def batches(made: Comparison) -> Table:
@@ -96,10 +94,7 @@ def single(made: Comparison, key: str, title: str) -> Table:
         their_speed = theirs(row, "throughput_GB_s") / memory(key)
         our_speed = None
         if product:
-            measured = product.content["measured"]
-            raw = Number(measured["keys"], {"at": product.place.partition("#")[0] + "#measured.keys"}) * Number(
-                measured["value_bytes"], {"at": product.place.partition("#")[0] + "#measured.value_bytes"}
-            )
+            raw = product.measured("keys") * product.measured("value_bytes")
             our_speed = raw / product.number("seconds") / product.number("read_bytes_per_second")
         if our_speed is not None:
             made.cells(table, label, "share of memory bandwidth", their_speed, our_speed, Unit(""), more_is_better=True)

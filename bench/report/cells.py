@@ -1,68 +1,46 @@
-"""Numbers that know where they come from, and cells that show them.
-
-A number's source is a JSON value: {"at": "FILE#PLACE"} for one that stands in a file, {"is": 16, "why": ...} for a
-constant, {"op": "/", "of": [a, b]} for what was computed of others. `evaluate` computes a source again from the files,
-so that a test can hold every cell against them."""
+"""Numbers that know where they were read, and cells that show them."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import operator
-from typing import Any, Callable
-
-Source = dict[str, Any]
-OPERATIONS: dict[str, Callable[[float, float], float]] = {
-    "/": operator.truediv,
-    "*": operator.mul,
-    "+": operator.add,
-    "-": operator.sub,
-}
+from collections.abc import Mapping
 
 
 @dataclasses.dataclass(frozen=True)
 class Number:
     value: float
-    source: Source
+    # What it was computed from, by place: FILE#PLACE. A test holds these values against the files.
+    read: Mapping[str, float]
     # Of fewer keys than were asked for: shown as such, and compared with nothing.
     partial: bool = False
 
-    def _with(self, op: str, other: Number | float) -> Number:
-        right = other if isinstance(other, Number) else constant(other)
-        return Number(
-            OPERATIONS[op](self.value, right.value),
-            {"op": op, "of": [self.source, right.source]},
-            self.partial or right.partial,
-        )
+    def _computed(self, value: float, other: Number | float) -> Number:
+        if isinstance(other, Number):
+            return Number(value, {**self.read, **other.read}, self.partial or other.partial)
+        return Number(value, self.read, self.partial)
 
     def __truediv__(self, other: Number | float) -> Number:
-        return self._with("/", other)
+        return self._computed(self.value / float(other), other)
 
     def __mul__(self, other: Number | float) -> Number:
-        return self._with("*", other)
+        return self._computed(self.value * float(other), other)
 
     def __add__(self, other: Number | float) -> Number:
-        return self._with("+", other)
+        return self._computed(self.value + float(other), other)
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def place(self) -> str | None:
+        """Where this very number stands; None where it was computed."""
+        (place, value), *others = self.read.items() or [(None, None)]
+        return place if not others and value == self.value else None
 
 
-def constant(value: float, why: str = "unit") -> Number:
-    return Number(value, {"is": value, "why": why})
-
-
-def evaluate(source: Source, look_up: Callable[[str], float]) -> float:
-    if "at" in source:
-        return look_up(source["at"])
-    if "is" in source:
-        return source["is"]
-    left, right = (evaluate(each, look_up) for each in source["of"])
-    return OPERATIONS[source["op"]](left, right)
-
-
-def places_of(source: Source) -> set[str]:
-    """The places that a number was computed from."""
-    if "at" in source:
-        return {source["at"]}
-    return {place for each in source.get("of", []) for place in places_of(each)}
+def read(value: float, place: str) -> Number:
+    return Number(float(value), {place: float(value)})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,11 +48,6 @@ class Cell:
     text: str
     # None for labels. In the unit of the text, so that the digits can be compared.
     number: Number | None = None
-
-    def json(self) -> Any:
-        if self.number is None:
-            return self.text
-        return {"text": self.text, "value": self.number.value, "from": self.number.source}
 
 
 NOTHING = Cell("–")

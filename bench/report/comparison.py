@@ -6,10 +6,9 @@ import dataclasses
 import json
 import pathlib
 from functools import cache
-from typing import Any
 
 import published
-from cells import NOTHING, Cell, Number, places_of, printed, ratio, shown
+from cells import NOTHING, Cell, Number, printed, ratio, read, shown
 from results import Results
 
 REASONS: dict[str, str] = json.loads((pathlib.Path(__file__).parent / "reasons.json").read_text())
@@ -40,18 +39,9 @@ class Table:
     @property
     def results(self) -> list[str]:
         """Names of the files with results that its numbers come from."""
-        sources = [cell.number.source for row in self.rows for cell in row if cell.number]
-        paths = {place.partition("#")[0] for source in sources for place in places_of(source)}
+        numbers = [cell.number for row in self.rows for cell in row if cell.number]
+        paths = {place.partition("#")[0] for number in numbers for place in number.read}
         return [path.rpartition("/")[2] for path in sorted(paths) if path.startswith("results/")]
-
-    def json(self) -> dict[str, Any]:
-        return {
-            "block": self.block,
-            "title": self.title,
-            "about": self.explained,
-            "columns": self.columns,
-            "rows": [[cell.json() for cell in row] for row in self.rows],
-        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +97,7 @@ class Comparison:
 def theirs_if_any(row: published.Row, column: str) -> Number | None:
     """A published figure, as it is printed; None where there is none."""
     value = row[column]
-    return None if value is None else Number(float(value), {"at": f"{row['where']}.{column}"})
+    return None if value is None else read(value, f"{row['where']}.{column}")
 
 
 def theirs(row: published.Row, column: str) -> Number:
@@ -129,7 +119,7 @@ def _contradicted() -> dict[str, float]:
 
 def misleading(number: Number) -> bool:
     """Whether a ratio to that would be one to a misprint."""
-    return any(_contradicted().get(place, 0) > 0.05 for place in places_of(number.source))
+    return any(_contradicted().get(place, 0) > 0.05 for place in number.read)
 
 
 def as_printed(number: Number | None) -> Cell:
@@ -137,10 +127,10 @@ def as_printed(number: Number | None) -> Cell:
     three."""
     if number is None:
         return NOTHING
-    if "at" not in number.source:
+    if number.place is None:
         return shown(number)
     cell = printed(number)
-    return Cell(cell.text + MARK, number) if number.source["at"] in _contradicted() else cell
+    return Cell(cell.text + MARK, number) if number.place in _contradicted() else cell
 
 
 def reason_of(worse: Worse) -> str | None:

@@ -2,7 +2,7 @@
 
 import published
 import shapes
-from cells import Cell, Number, constant, count, dollars, shown
+from cells import Cell, Number, count, dollars, read, shown
 from comparison import GIB, Comparison, Table
 from shapes import LAYOUTS, LOOKUPS
 
@@ -10,12 +10,12 @@ MILLION = 1e6
 
 
 def price(paper: str, name: str) -> Number:
-    return Number(published.document(paper)["prices"][name], {"at": f"published/{paper}.json#prices.{name}"})
+    return read(published.document(paper)["prices"][name], f"published/{paper}.json#prices.{name}")
 
 
 def online(seconds: Number, response_bytes: Number, paper: str) -> Number:
     """One look-up on one core."""
-    core_second = price(paper, "cpu_dollars_per_hour") / constant(3600, "seconds in an hour")
+    core_second = price(paper, "cpu_dollars_per_hour") / 3600
     byte = price(paper, "download_dollars_per_GB") / GIB.size
     return seconds * core_second + response_bytes * byte
 

@@ -15,7 +15,7 @@ import machine
 import measurements
 from measurements import Settings
 from programs import Failure, Programs
-from results import RESULTS
+from results import RESULTS, json_text
 from shapes import Limits
 from tasks import Task, every_task
 
@@ -72,7 +72,7 @@ def write(path: pathlib.Path, content: dict[str, Any]) -> None:
     """All of it or nothing: what is interrupted is measured again."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
-    new.write_text(json.dumps(content, indent=1) + "\n")
+    new.write_text(json_text(content) + "\n")
     new.replace(path)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import machine
 from programs import Failure, Programs, metric
-from shapes import LOOKUPS, Shape, layout_of
+from shapes import Shape, layout_of
 
 Figures = dict[str, Any]
 YARDSTICK_SHAPE = "131072x1040"  # 136 MB: larger than caches, and soon made
@@ -45,7 +45,7 @@ def spreads(samples: list[dict[str, float]]) -> Figures:
     return {name: spread([sample[name] for sample in samples]) for name in samples[0]}
 
 
-def plan(settings: Settings, shape: Shape, lookups: int = 100) -> dict[str, Any]:
+def plan(settings: Settings, shape: Shape) -> dict[str, Any]:
     return settings.programs.run(
         "blindfuse",
         "plan",
@@ -55,16 +55,15 @@ def plan(settings: Settings, shape: Shape, lookups: int = 100) -> dict[str, Any]
         str(shape.value_bytes),
         "--fixed-values",
         "--lookups-per-client",
-        str(lookups),
+        "100",
         *shape.options(),
         "--json",
     ).json()
 
 
 def measure_plan(settings: Settings, shape: Shape) -> Figures:
-    """Every layout's bytes. Exact, so once is enough; the planner's choice for other numbers of look-ups besides."""
-    chosen = {str(lookups): layout_of(plan(settings, shape, lookups), "planned") for lookups in LOOKUPS}
-    return {"layouts": plan(settings, shape)["layouts"], "chosen_for_lookups": chosen}
+    """Every layout's bytes. Exact, so once is enough."""
+    return {"layouts": plan(settings, shape)["layouts"]}
 
 
 def yardstick(settings: Settings, threads: int) -> dict[str, float]:
@@ -226,7 +225,7 @@ def measure_database(settings: Settings, shape: Shape, layout: str, threads: int
 
 def ask(settings: Settings, shape: Shape, database: pathlib.Path, cache: pathlib.Path, threads: int) -> Figures:
     syncs, lookups = [], []
-    with settings.programs.server(database, "--threads", str(threads)) as url:
+    with settings.programs.server(database, "--threads", str(threads)) as (url, metrics):
         for _ in range(settings.runs):
             shutil.rmtree(cache, ignore_errors=True)
             outcome = settings.programs.run("blindfuse-client", "sync", url, "--cache", cache, "--json")
@@ -256,7 +255,7 @@ def ask(settings: Settings, shape: Shape, database: pathlib.Path, cache: pathlib
             "sync": spreads(syncs),
             "lookup": spreads(lookups),
             "lookup_bytes": answer["bytes"],
-            "server_resident_bytes": metric(url, "process_resident_memory_bytes"),
+            "server_resident_bytes": metric(metrics, "process_resident_memory_bytes"),
         }
 
 
@@ -267,18 +266,18 @@ def measure_load(settings: Settings, shape: Shape, shares: list[float]) -> Figur
     database = settings.work / "database"
     source = write_input(settings, shape)
     common = ["--json", "--cache", str(settings.work / "cache"), "--warmup", str(settings.load_seconds / 3)]
-    seconds = ["--seconds", str(settings.load_seconds)]
+    common += ["--seconds", str(settings.load_seconds)]
     try:
         built = settings.programs.run(
             "blindfuse", "build", source, "--output", database, "--value-encoding", "hex", *shape.options(), "--json"
         ).json()
         with settings.programs.server(
             database, "--threads", str(len(engine_cores)), "--batch-max", "16", "--queue-max", "64", cores=engine_cores
-        ) as url:
+        ) as (url, metrics):
 
             def load(*options: str) -> Figures:
                 return settings.programs.run(
-                    "blindfuse-bench-load", url, *common, *seconds, *options, cores=load_cores
+                    "blindfuse-bench-load", url, "--metrics-url", f"unix:{metrics}", *common, *options, cores=load_cores
                 ).json()
 
             closed = [load("--concurrency", "16") for _ in range(settings.runs)]
@@ -316,27 +315,6 @@ def measure_load(settings: Settings, shape: Shape, shares: list[float]) -> Figur
         shutil.rmtree(settings.work / "cache", ignore_errors=True)
 
 
-def measure_stages(settings: Settings) -> Figures:
-    """Each stage by itself, with the read bandwidth of the same run."""
-    options = ["--benchmark_format=json", f"--benchmark_repetitions={settings.runs}"]
-    if settings.tiny:
-        options += ["--benchmark_min_time=0.001", "--benchmark_filter=PackQuery|ChaCha20"]
-    rates = (
-        "bytes_per_second",
-        "keys_per_second",
-        "multiply_adds_per_second",
-        "effective_bytes_per_second",
-        "words_per_second",
-    )
-    found: dict[str, list[dict[str, float]]] = {}
-    for line in settings.programs.run("blindfuse-bench-stages", *options).json()["benchmarks"]:
-        if line["run_type"] == "iteration":
-            unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[line["time_unit"]]
-            sample = {"seconds": line["real_time"] * unit} | {name: line[name] for name in rates if name in line}
-            found.setdefault(line["run_name"], []).append(sample)
-    return {"stages": {name: spreads(samples) for name, samples in found.items()}}
-
-
 def measure_device(settings: Settings) -> Figures:
     """A GPU's engine; its program gives medians of rounds."""
     outcome = settings.programs.run("blindfuse-bench-cuda", "--json", "--kernels", "all")
@@ -355,7 +333,6 @@ KINDS: dict[str, Callable[..., Figures]] = {
     "product": measure_product,
     "database": measure_database,
     "load": measure_load,
-    "stages": measure_stages,
     "device": measure_device,
     "application": measure_application,
 }

@@ -2,14 +2,15 @@
 
 import contextlib
 import dataclasses
+import http.client
 import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import tempfile
 import time
-import urllib.request
 from typing import Any, Iterator
 
 START_SECONDS = 600  # a server has to load and check its database first
@@ -77,10 +78,10 @@ class Programs:
             return Outcome(output.read().decode(), seconds, usage.ru_maxrss * 1024)
 
     @contextlib.contextmanager
-    def server(self, database: pathlib.Path, *options: str, cores: set[int] | None = None) -> Iterator[str]:
-        """Serves a database and gives the server's URL."""
+    def server(self, database: pathlib.Path, *options: str, cores: set[int] | None = None) -> Iterator[tuple[str, pathlib.Path]]:
+        """Serves a database; gives the server's URL and the UNIX socket of its metrics."""
         with tempfile.TemporaryDirectory(prefix="blindfuse-report-") as folder:
-            ready, log = pathlib.Path(folder, "url"), pathlib.Path(folder, "log")
+            ready, log, metrics = (pathlib.Path(folder, name) for name in ("url", "log", "metrics"))
             with log.open("wb") as errors:
                 process = subprocess.Popen(
                     [
@@ -91,6 +92,8 @@ class Programs:
                         "127.0.0.1:0",
                         "--ready-file",
                         ready,
+                        "--metrics-listen",
+                        f"unix:{metrics}",
                         *options,
                     ],
                     stdin=subprocess.DEVNULL,
@@ -104,7 +107,7 @@ class Programs:
                     if process.poll() is not None or time.monotonic() > deadline:
                         raise Failure(f"the server did not start:\n{log.read_text()[-2000:]}")
                     time.sleep(0.02)
-                yield ready.read_text().strip()
+                yield ready.read_text().strip(), metrics
             finally:
                 process.send_signal(signal.SIGTERM)
                 try:
@@ -114,10 +117,13 @@ class Programs:
                     process.wait()
 
 
-def metric(url: str, name: str) -> float:
+def metric(metrics: pathlib.Path, name: str) -> float:
     """One of the server's metrics, by its name without labels."""
-    with urllib.request.urlopen(url + "/metrics", timeout=60) as answer:
-        for line in answer.read().decode().splitlines():
+    connection = http.client.HTTPConnection("localhost", timeout=60)
+    with socket.socket(socket.AF_UNIX) as connection.sock:
+        connection.sock.connect(str(metrics))
+        connection.request("GET", "/metrics")
+        for line in connection.getresponse().read().decode().splitlines():
             if line.startswith(name + " "):
                 return float(line.split()[1])
     raise Failure(f"the server has no metric {name}")

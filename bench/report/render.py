@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Puts the tables made of bench/results and bench/published into docs/BENCHMARKS.md and the pages of docs/applications,
 each between its markers (<!-- begin: NAME --> and <!-- end: NAME -->); what stands outside them is written by people. A table of which nothing
-has been measured leaves its place empty. The cells, with where each number comes from, go to tables.json beside the
-results."""
+has been measured leaves its place empty."""
 
 import argparse
 import json
@@ -20,7 +19,7 @@ import costs
 import machine
 import own_tables
 from comparison import Comparison, Table, worse_table
-from results import FIGURES, RESULTS, Results, folders
+from results import FIGURES, RESULTS, Results, folders, json_text
 
 DOCUMENTS = machine.ROOT / "docs"
 MARKERS = re.compile(r"<!-- begin: ([a-z0-9-]+) -->\n(.*?)<!-- end: \1 -->", re.DOTALL)
@@ -74,15 +73,12 @@ def pictures(drawn: pathlib.Path) -> dict[str, str]:
     return made
 
 
-def blocks(results: pathlib.Path, drawn: pathlib.Path, write: bool = False) -> dict[str, str]:
-    """The text of every block; with `write`, tables.json of every kind of machine besides."""
+def blocks(results: pathlib.Path, drawn: pathlib.Path) -> dict[str, str]:
+    """The text of every block."""
     features = beside_peers.features()
     made = {features.block: f"{features.about}\n\n{markdown(features)}\n"} | pictures(drawn)
     for folder in folders(results):
         measured, tables = tables_of(folder)
-        if write:
-            content = json.dumps([table.json() for table in tables], indent=1, ensure_ascii=False)
-            (folder / "tables.json").write_text(content + "\n")
         for table in tables:
             about = f"{table.explained}\n\n" if table.about else ""
             made[table.block] = made.get(table.block, "") + (
@@ -121,7 +117,7 @@ def write_parameters(results: pathlib.Path, instance: str, price: float) -> None
                 "date": machine.now(),
                 "figures": {"instance": instance, "dollars_per_hour": price},
             }
-            (folder / "parameters.gpu.json").write_text(json.dumps(content, indent=1) + "\n")
+            (folder / "parameters.gpu.json").write_text(json_text(content) + "\n")
 
 
 def main(command_line: list[str] | None = None) -> int:
@@ -136,7 +132,7 @@ def main(command_line: list[str] | None = None) -> int:
         parser.error("--gpu-instance and --gpu-dollars-per-hour go together")
     if arguments.gpu_instance:
         write_parameters(arguments.results, arguments.gpu_instance, arguments.gpu_dollars_per_hour)
-    texts = blocks(arguments.results, arguments.figures, write=True)
+    texts = blocks(arguments.results, arguments.figures)
     before = {path: path.read_text() for path in documents(arguments.documents)}
     missing = texts.keys() - {found[1] for text in before.values() for found in MARKERS.finditer(text)}
     if missing:

@@ -8,7 +8,7 @@ import pathlib
 from typing import Any, Iterable
 
 import machine
-from cells import Number
+from cells import Number, read
 from shapes import Shape, layout_of
 
 RESULTS = machine.ROOT / "bench" / "results"
@@ -18,6 +18,22 @@ FIGURES = machine.ROOT / "docs" / "figures"
 def folders(results: pathlib.Path) -> list[pathlib.Path]:
     """One for each kind of machine."""
     return sorted(path for path in results.iterdir() if any(path.glob("*.*.json"))) if results.is_dir() else []
+
+
+def json_text(value: Any, indent: int = 0) -> str:
+    """JSON with a line for each thing measured: an object of numbers, words and lists of them."""
+
+    def depth(each: Any) -> int:
+        parts = each.values() if isinstance(each, dict) else each if isinstance(each, list) else None
+        return 0 if parts is None else 1 + max(map(depth, parts), default=0)
+
+    if indent and depth(value) <= (2 if isinstance(value, dict) else 1):
+        return json.dumps(value, ensure_ascii=False)
+    pad = " " * (indent + 1)
+    if isinstance(value, dict):
+        items = [f"{pad}{json.dumps(name)}: {json_text(each, indent + 1)}" for name, each in value.items()]
+        return "{\n" + ",\n".join(items) + "\n" + " " * indent + "}"
+    return "[\n" + ",\n".join(pad + json_text(each, indent + 1) for each in value) + "\n" + " " * indent + "]"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +54,11 @@ class Result:
         part = self.part(*steps)
         if isinstance(part.figures, dict):  # a spread
             part = part.part("median")
-        return Number(float(part.figures), {"at": part.place}, bool(self.content.get("reduced")))
+        return dataclasses.replace(read(part.figures, part.place), partial=bool(self.content.get("reduced")))
+
+    def measured(self, name: str) -> Number:
+        """Of the shape that was measured."""
+        return read(self.content["measured"][name], f"{self.place.partition('#')[0]}#measured.{name}")
 
     @property
     def file(self) -> str:

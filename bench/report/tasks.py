@@ -33,7 +33,7 @@ class Task:
     def seconds(self, runs: int, limits: shapes.Limits) -> float:
         """About how long this takes."""
         if self.shape is None:
-            return {"stages": 60.0 * runs, "application": 600.0}.get(self.kind, 240.0)
+            return 600.0 if self.kind == "application" else 240.0
         shape, options = self.shape.fitted(limits), dict(self.arguments)
         matrix = 1.2 * shape.raw_bytes
         if self.kind == "plan":
@@ -83,7 +83,6 @@ def every_task() -> list[Task]:
     made += [_product(shape, "planned") for shape in shapes.peer_shapes()]
     if machine.gpu():
         made.append(Task("device", "all"))
-    made.append(Task("stages", "all"))
     offline = shapes.offline_shapes() + shapes.compared_shapes() + shapes.index_shapes()[:5]
     made += [_database(shape, "one-shard", 1) for shape in dict.fromkeys(offline)]
     made += [_database(shapes.safe_browsing(), "shards-16", 1)]

@@ -3,15 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <set>
+#include <map>
 
 #include "src/errors.h"
 #include "tests/client/scratch_folder.h"
 
 namespace blindfuse::load {
 namespace {
-
-using Kind = Expectation::Kind;
 
 class KeySourceTest : public testing::Test {
  protected:
@@ -21,13 +19,13 @@ class KeySourceTest : public testing::Test {
   }
 
   // What so many draws give, by key.
-  std::map<std::string, Expectation> drawn(int count) {
+  std::map<std::string, KnownKey> drawn(int count) {
     KeySource keys(options_);
     std::mt19937_64 random(1);
-    std::map<std::string, Expectation> all;
+    std::map<std::string, KnownKey> all;
     for (int i = 0; i < count; ++i) {
-      KnownKey known = keys.draw(layout_, random);
-      all[known.key] = known.expectation;
+      const KnownKey known = keys.draw(layout_, random);
+      all[known.key] = known;
     }
     return all;
   }
@@ -40,7 +38,7 @@ class KeySourceTest : public testing::Test {
 TEST_F(KeySourceTest, WithoutFilesKeysAreNotThere) {
   const auto keys = drawn(100);
   EXPECT_EQ(keys.size(), 100u);
-  for (const auto& [key, expectation] : keys) EXPECT_EQ(expectation.kind, Kind::kNotThere);
+  for (const auto& [key, known] : keys) EXPECT_FALSE(known.is_there);
 }
 
 TEST_F(KeySourceTest, WithoutFilesNumbersAreThere) {
@@ -49,7 +47,8 @@ TEST_F(KeySourceTest, WithoutFilesNumbersAreThere) {
   const auto keys = drawn(100);
   EXPECT_EQ(keys.size(), 3u);
   EXPECT_TRUE(keys.contains("2"));
-  EXPECT_EQ(keys.at("0").kind, Kind::kThere);
+  EXPECT_TRUE(keys.at("0").is_there);
+  EXPECT_EQ(keys.at("0").value, std::nullopt);
 }
 
 TEST_F(KeySourceTest, TruthGivesKeysAndValues) {
@@ -59,18 +58,7 @@ TEST_F(KeySourceTest, TruthGivesKeysAndValues) {
   ASSERT_EQ(keys.size(), 2u);
   EXPECT_EQ(keys.at("a").value, "\x01\xff");
   EXPECT_EQ(keys.at("b").value, "");
-  EXPECT_EQ(keys.at("b").kind, Kind::kValue);
-}
-
-TEST_F(KeySourceTest, KeysWithoutATruthAreThereUnlessEpochsChange) {
-  options_.keys_file = file("keys", "a\nb");
-  options_.expect_file = file("truth.tsv", "b\tx\nc\ty\n");
-  auto keys = drawn(10);
-  EXPECT_EQ(keys.size(), 2u);
-  EXPECT_EQ(keys.at("a").kind, Kind::kThere);
-  EXPECT_EQ(keys.at("b").value, "x");
-  options_.epoch_changes = true;
-  EXPECT_EQ(drawn(10).at("a").kind, Kind::kAnything);
+  EXPECT_TRUE(keys.at("b").is_there);
 }
 
 TEST_F(KeySourceTest, BadFilesAreRefusedByTheirLine) {
@@ -93,16 +81,14 @@ TEST_F(KeySourceTest, BadFilesAreRefusedByTheirLine) {
   EXPECT_NE(refusal(), "accepted");
 }
 
-TEST(Expectation, IsMetByWhatItSays) {
+TEST(KnownKey, IsMetByWhatItSays) {
   const std::optional<std::string> nothing, x = "x", y = "y";
-  const auto met_by = [&](const Expectation& expectation) {
-    return std::vector<bool>{expectation.is_met_by(nothing), expectation.is_met_by(x),
-                             expectation.is_met_by(y)};
+  const auto met_by = [&](const KnownKey& known) {
+    return std::vector<bool>{known.is_met_by(nothing), known.is_met_by(x), known.is_met_by(y)};
   };
-  EXPECT_EQ(met_by({Kind::kValue, "x"}), (std::vector<bool>{false, true, false}));
-  EXPECT_EQ(met_by({Kind::kThere, ""}), (std::vector<bool>{false, true, true}));
-  EXPECT_EQ(met_by({Kind::kNotThere, ""}), (std::vector<bool>{true, false, false}));
-  EXPECT_EQ(met_by({Kind::kAnything, ""}), (std::vector<bool>{true, true, true}));
+  EXPECT_EQ(met_by({"key", true, "x"}), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(met_by({"key", true, std::nullopt}), (std::vector<bool>{false, true, true}));
+  EXPECT_EQ(met_by({"key", false, std::nullopt}), (std::vector<bool>{true, false, false}));
 }
 
 }  // namespace

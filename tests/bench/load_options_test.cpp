@@ -44,24 +44,32 @@ TEST(LoadOptions, MisuseIsRefused) {
                                              {"http://a", "--seconds", "0"},
                                              {"http://a", "--format", "xml"},
                                              {"http://a", "--key-encoding", "latin1"},
-                                             {"http://a", "--windows-max", "1"},
                                              {"http://a", "--unknown"}}) {
     EXPECT_THROW(parsed(arguments), CLI::ParseError) << testing::PrintToString(arguments);
   }
   for (const auto& arguments : std::vector<std::vector<std::string>>{
            {"ftp://a"},
+           {"unix:socket"},
            {"http://a", "--rate", "nan"},
            {"http://a", "--metrics-url", "metrics"},
-           {"http://a", "--processes", "2"},
-           {"http://a", "--rate", "9", "--connections", "2", "--processes", "3"},
+           {"http://a", "--metrics-url", "unix:socket"},
+           {"http://a", "--load-threads", "2"},
+           {"http://a", "--rate", "9", "--connections", "2", "--load-threads", "3"},
            {"http://a", "--pool", "3", "--queries-per-request", "4"}}) {
     EXPECT_THROW(parsed(arguments), Misuse) << testing::PrintToString(arguments);
   }
 }
 
+TEST(LoadOptions, TheServerMayBeAUnixSocket) {
+  const Options options = parsed({"unix:/run/x", "--metrics-url", "unix:/run/y"});
+  EXPECT_EQ(options.url, "unix:/run/x");
+  EXPECT_EQ(options.metrics_url, "unix:/run/y");
+  EXPECT_EQ(parsed({"http://a"}).metrics_url, "");
+}
+
 TEST(LoadOptions, SharesAddUp) {
-  const Options all = parsed({"http://a", "--rate", "90", "--connections", "10", "--processes", "3",
-                              "--idle-connections", "2", "--slow-senders", "5"});
+  const Options all = parsed({"http://a", "--rate", "90", "--connections", "10", "--load-threads",
+                              "3", "--idle-connections", "2", "--slow-senders", "5"});
   unsigned connections = 0, idle = 0, slow = 0;
   double rate = 0;
   for (unsigned i = 0; i < 3; ++i) {

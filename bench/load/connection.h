@@ -1,0 +1,86 @@
+// A connection to the server that is loaded, over TCP, TLS or a UNIX socket, for coroutines.
+// Includes Boost.Asio, so few files include this.
+#pragma once
+
+// Before Asio, whose version 1.74 uses std::exchange without it.
+#include <utility>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "bench/load/target.h"
+
+namespace blindfuse::load {
+
+// All coroutines of a thread run in its io_context. An executor that may be any costs a microsecond
+// a request.
+using Executor = boost::asio::io_context::executor_type;
+template <typename T>
+using Awaitable = boost::asio::awaitable<T, Executor>;
+inline constexpr boost::asio::use_awaitable_t<Executor> use_awaitable;
+
+// A server's address, looked up once, and what TLS needs. For all threads.
+class Endpoint {
+ public:
+  // Throws ConnectionTrouble when the host has no address, BadInput when ca_file (empty: the
+  // system's certificates) cannot be read.
+  Endpoint(const Target& target, const std::string& ca_file);
+
+ private:
+  friend class Connection;
+
+  const std::string host_;
+  boost::asio::generic::stream_protocol::endpoint address_;
+  std::optional<boost::asio::ssl::context> tls_;
+};
+
+struct Response {
+  int status = 0;
+  std::optional<uint64_t> retry_after_s;
+  std::string body;
+  uint64_t bytes = 0;  // head and body
+};
+
+// One request at a time. What returns an awaitable throws boost::system::system_error when the
+// connection fails; it has to be opened again then.
+class Connection {
+ public:
+  Connection(boost::asio::io_context& io, Endpoint& endpoint);
+
+  bool is_open() const { return socket_.is_open(); }
+  Awaitable<void> open();
+
+  // Sends a part of a request, which stays where it is until then.
+  Awaitable<void> write(std::string_view bytes);
+  // Sends what there is room for now, mostly all, and returns how many bytes that is.
+  size_t write_now(std::string_view bytes);
+  // Reads the response to it. Closes the connection when the server will.
+  Awaitable<Response> read();
+
+  // Waits until the server sends something, or closes the connection.
+  Awaitable<void> wait_for_input();
+  // Whether it has.
+  bool has_input();
+
+  // What waits then fails.
+  void close();
+
+ private:
+  using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, Executor>;
+
+  Endpoint& endpoint_;
+  Socket socket_;
+  std::optional<boost::asio::ssl::stream<Socket&>> tls_;
+  boost::beast::flat_buffer input_;
+};
+
+}  // namespace blindfuse::load

@@ -1,0 +1,255 @@
+// The generator of load against the real server.
+#include "bench/load/load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <blindfuse/errors.h>
+
+#include "bench/load/measurement.h"
+#include "bench/load/report.h"
+#include "bench/load/server_figures.h"
+#include "tests/client/self_signed.h"
+#include "tests/programs/program_testing.h"
+
+namespace blindfuse::load {
+namespace {
+
+using namespace program_testing;
+using ::testing::HasSubstr;
+
+class LoadTest : public ::testing::Test {
+ protected:
+  static constexpr int kKeys = 300;
+
+  // Values name the version.
+  static std::string map(const std::string& version) {
+    std::string lines;
+    for (int i = 0; i < kKeys; ++i) {
+      lines += "key " + std::to_string(i) + "\t" + version + std::to_string(i) + "\n";
+    }
+    return lines;
+  }
+
+  void build(const std::string& version) {
+    const std::string input = write_file(folder_ / "map.tsv", map(version));
+    ASSERT_EQ(run(folder_, {kBlindfuse, "build", input, "--output", folder_ / "db", "--mode",
+                            "hint", "--params", "lwe-1288"})
+                  .status,
+              0);
+  }
+
+  void SetUp() override {
+    build("first ");
+    options_.seconds = 0.2;
+    options_.warmup_s = 0;
+    options_.pool = 12;
+    options_.check_every = 2;
+    options_.cache = folder_ / "cache";
+    options_.expect_file = write_file(folder_ / "expected.tsv", map("first "));
+  }
+
+  // With its metrics at a socket of their own.
+  void serve(std::vector<std::string> more = {}, const std::string& listen = "127.0.0.1:0") {
+    more.insert(more.end(), {"--metrics-listen", metrics_});
+    server_.emplace(folder_, folder_ / "db", listen, more);
+    ASSERT_NE(server_->url(), "") << server_->program().err();
+    options_.url = server_->url();
+  }
+
+  // What is counted until `done` of all of it.
+  template <class Done>
+  static Window counted_until(Load& load, const Done& done) {
+    Window all;
+    do {
+      load.sleep_until(Load::Clock::now() + std::chrono::milliseconds(5));
+      all.merge(load.take_window());
+    } while (!done(all));
+    return all;
+  }
+
+  static void expect_right_answers(const Measurement& measured) {
+    EXPECT_GT(measured.window.requests, 0u);
+    EXPECT_GT(measured.checks.checked, 0u);
+    EXPECT_EQ(measured.checks.mismatches, 0u);
+    EXPECT_THAT(measured.checks.examples, ::testing::IsEmpty());
+    EXPECT_THAT(measured.window.errors, ::testing::IsEmpty());
+  }
+
+  const TemporaryFolder folder_;
+  const std::string metrics_ = "unix:" + (folder_ / "metrics").string();
+  Options options_;
+  std::optional<RunningServer> server_;
+};
+
+TEST_F(LoadTest, ClosedLoopsAreCountedAsTheServerCountsThem) {
+  serve();
+  options_.concurrency = 3;
+  options_.metrics_url = metrics_;
+  const Measurement measured = measure(options_);
+  expect_right_answers(measured);
+  const Window& window = measured.window;
+  EXPECT_EQ(window.lookups, window.requests);
+  EXPECT_EQ(window.latency.count(), window.requests);
+  // The server was asked before and after.
+  EXPECT_GE(measured.server.at("answered").get<double>() + 3, static_cast<double>(window.lookups));
+  EXPECT_GT(measured.server.at("mean_batch").get<double>(), 0);
+  // Whole bodies, and heads.
+  EXPECT_GT(window.bytes_up, window.requests * measured.database.at("query_bytes").get<uint64_t>());
+  EXPECT_GT(window.bytes_down,
+            window.requests * measured.database.at("response_bytes").get<uint64_t>());
+  EXPECT_EQ(window.reconnects, 0u);
+
+  const auto json = report_json(options_, measured);
+  EXPECT_EQ(json.at("loop"), "closed");
+  EXPECT_EQ(json.at("concurrency"), 3);
+  EXPECT_EQ(json.at("lookups"), window.lookups);
+  EXPECT_EQ(json.at("mean_batch"), measured.server.at("mean_batch"));
+  EXPECT_GT(json.at("lookups_per_second").get<double>(), 0);
+  EXPECT_LE(json.at("latency_ms").at("p50").get<double>(),
+            json.at("latency_ms").at("p99").get<double>());
+  EXPECT_EQ(json.at("kind"), "keyword");
+}
+
+TEST_F(LoadTest, ManyQueriesInJsonFromSeveralThreads) {
+  serve();
+  options_.concurrency = 5;
+  options_.load_threads = 2;
+  options_.format = "json";
+  options_.queries_per_request = 3;
+  const Measurement measured = measure(options_);
+  expect_right_answers(measured);
+  EXPECT_EQ(measured.window.lookups, 3 * measured.window.requests);
+  EXPECT_GT(measured.window.resent, 0u);
+  EXPECT_TRUE(measured.server.is_null()) << "no address of metrics was given";
+}
+
+TEST_F(LoadTest, OpenLoops) {
+  serve();
+  options_.rate = 300;
+  options_.connections = 4;
+  const Measurement measured = measure(options_);
+  expect_right_answers(measured);
+  const auto json = report_json(options_, measured);
+  EXPECT_EQ(json.at("loop"), "open");
+  EXPECT_EQ(json.at("rate"), 300);
+  EXPECT_EQ(json.at("connections"), 4);
+}
+
+TEST_F(LoadTest, LatencyInAnOpenLoopCountsFromTheArrival) {
+  serve();
+  options_.rate = 1000;
+  options_.connections = 1;
+  Load load(options_, parse_target(options_.url));
+  load.start();
+  counted_until(load, [](const Window& all) { return all.requests > 0; });
+  server_->program().send(SIGSTOP);
+  const auto time_of_waiting = [&load](uint64_t count) {
+    while (load.take_window().waiting <= count) {
+      load.sleep_until(Load::Clock::now() + std::chrono::milliseconds(5));
+    }
+    return Load::Clock::now();
+  };
+  constexpr uint64_t kEarly = 100;
+  const auto early = time_of_waiting(kEarly);
+  const auto late = time_of_waiting(2 * kEarly);
+  server_->program().send(SIGCONT);
+  const Window answered =
+      counted_until(load, [](const Window& all) { return all.requests > 2 * kEarly; });
+  const auto count = static_cast<double>(answered.requests);
+  const std::chrono::duration<double, std::milli> waited = late - early;
+  EXPECT_GE(answered.latency.percentile_ms((count - kEarly + 1) / count), waited.count());
+  EXPECT_EQ(load.stop().mismatches, 0u);
+}
+
+TEST_F(LoadTest, ARequestWithoutAnAnswerIsGivenUp) {
+  serve();
+  options_.timeout_s = 1;
+  Load load(options_, parse_target(options_.url));
+  server_->program().send(SIGSTOP);
+  load.start();
+  const Window window = counted_until(load, [](const Window& all) { return !all.errors.empty(); });
+  EXPECT_EQ(window.errors.begin()->first, "connection");
+  server_->program().send(SIGCONT);
+  counted_until(load, [](const Window& all) { return all.requests > 0; });
+}
+
+TEST_F(LoadTest, WrongValuesAreMismatches) {
+  serve();
+  options_.expect_file = write_file(folder_ / "wrong.tsv", "key 0\tanother\nno key\tvalue\n");
+  const Measurement measured = measure(options_);
+  EXPECT_GT(measured.checks.checked, 0u);
+  EXPECT_EQ(measured.checks.mismatches, measured.checks.checked);
+  ASSERT_THAT(measured.checks.examples, ::testing::Not(::testing::IsEmpty()));
+  EXPECT_THAT(measured.checks.examples[0],
+              HasSubstr("key 'key 0': expected the value of the file"));
+  EXPECT_FALSE(report_trouble(measured));
+}
+
+TEST_F(LoadTest, TlsAndApiKeys) {
+  const SelfSigned certificate;
+  certificate.write(folder_ / "certificate.pem");
+  FILE* const key_file = std::fopen((folder_ / "key.pem").c_str(), "w");
+  PEM_write_PrivateKey(key_file, certificate.key, nullptr, nullptr, 0, nullptr, nullptr);
+  std::fclose(key_file);
+  const ProgramResult made =
+      run(folder_, {kBlindfuse, "api-key", "test", "--file", folder_ / "keys"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  serve({"--tls-cert", folder_ / "certificate.pem", "--tls-key", folder_ / "key.pem", "--api-keys",
+         folder_ / "keys"});
+  ASSERT_THAT(options_.url, HasSubstr("https://"));
+  options_.ca_file = folder_ / "certificate.pem";
+  EXPECT_THROW(measure(options_), ServerRefusal) << "without the key";
+  options_.api_key_file = write_file(folder_ / "key", made.out);
+  expect_right_answers(measure(options_));
+  options_.ca_file.clear();
+  EXPECT_THROW(measure(options_), ConnectionTrouble) << "without trust";
+}
+
+TEST_F(LoadTest, AServerAtAUnixSocket) {
+  serve({}, "unix:" + (folder_ / "socket").string());
+  options_.url = "unix:" + (folder_ / "socket").string();
+  expect_right_answers(measure(options_));
+}
+
+TEST_F(LoadTest, AnEpochThatIsGoneIsFollowedByTheNext) {
+  serve({"--grace-seconds", "0", "--watch-seconds", "0"});
+  options_.expect_file.clear();
+  options_.concurrency = 4;
+  options_.load_threads = 2;
+  options_.epoch_changes = true;
+  Load load(options_, parse_target(options_.url));
+  const auto first = load.database_facts();
+  load.start();
+  counted_until(load, [](const Window& all) { return all.requests > 0; });
+  build("second ");
+  server_->program().send(SIGHUP);
+  counted_until(load, [](const Window& all) { return all.epoch_changes == 1; });
+  EXPECT_NE(load.database_facts().at("epoch"), first.at("epoch"));
+  counted_until(load, [](const Window& all) { return all.requests > 0; });
+  const CheckResult checks = load.stop();
+  EXPECT_GT(checks.checked, 0u);
+  EXPECT_EQ(checks.mismatches, 0u);
+}
+
+TEST_F(LoadTest, IdleConnectionsAndSlowSendersStandNextToTheLoad) {
+  serve();
+  options_.metrics_url = metrics_;
+  options_.idle_connections = 5;
+  options_.slow_senders = 2;
+  options_.slow_bytes_per_second = 1'000'000'000;
+  const Measurement measured = measure(options_);
+  expect_right_answers(measured);
+  Load load(options_, parse_target(options_.url));
+  load.start();
+  const Window window =
+      counted_until(load, [](const Window& all) { return all.slow_answered > 3; });
+  EXPECT_EQ(window.slow_closed, 0u);
+  counted_until(load, [this](const Window&) {
+    const auto metrics = ServerMetrics(options_).fetch();
+    return metrics && sum_of(*metrics, "blindfuse_http_connections") >= 5 + 2 + 1;
+  });
+}
+
+}  // namespace
+}  // namespace blindfuse::load

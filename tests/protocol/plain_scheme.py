@@ -1,0 +1,430 @@
+"""The scheme in plain Python, written from docs/PROTOCOL.md alone and independent of the programs: what a client does, and
+of a server the products. The client of plain_client.py and the examples of tests/vectors are made of it. For tests:
+neither Python nor numpy promises constant time or wiped memory.
+
+Numbers in brackets are sections of docs/PROTOCOL.md. Words are arrays of numpy.uint32, whose sums and products are
+those modulo 2^32."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import struct
+from types import SimpleNamespace
+from typing import Any, NoReturn, Sequence
+
+import numpy
+
+Words = numpy.ndarray
+
+DIMENSIONS = {"hint": {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}, "packed": {"ring-2048": 2048}}
+MANIFEST_BYTES_MAX = 65_536
+KEY_BYTES_MAX = 65_536
+SHARD_ENTRY = struct.Struct("<QQ32s32s32s")
+PACK_ENTRY = struct.Struct("<32s32s")
+U64 = 2**64 - 1
+
+
+class Refused(Exception):
+    """What the server sent is not what the protocol says."""
+
+
+def refuse(what: str) -> NoReturn:
+    raise Refused(what)
+
+
+def require(condition: bool, what: str) -> None:
+    if not condition:
+        refuse(what)
+
+
+def sha256(*parts: bytes) -> bytes:
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+# ---- The manifest [2]
+
+
+def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    require(len(dict(pairs)) == len(pairs), "the manifest has a member twice")
+    return dict(pairs)
+
+
+def canonical(members: dict[str, str | int]) -> str:
+    """What Python writes here is canonical, because names are ASCII and numbers integers."""
+    rest = {name: value for name, value in members.items() if name != "epoch"}
+    return json.dumps(rest, sort_keys=True, separators=(",", ":"))
+
+
+def epoch_id(members: dict[str, str | int]) -> str:
+    return sha256(b"blindfuse/epoch/1", canonical(members).encode("ascii")).hex()
+
+
+def read_manifest(data: bytes) -> SimpleNamespace:
+    """Checks all that [2] says, and adds the derived numbers."""
+    require(len(data) <= MANIFEST_BYTES_MAX, "the manifest is too long")
+    try:
+        members = json.loads(data.decode("utf-8"), object_pairs_hook=unique_members, parse_constant=refuse,
+                             parse_float=lambda text: refuse(f"{text} is no integer"))
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"the manifest is no JSON: {error}") from error
+    require(isinstance(members, dict), "the manifest is no object")
+    for name, value in members.items():
+        small = type(value) is int and abs(value) < 2**53
+        require(name.isascii() and (small or type(value) is str and value.isascii()),
+                f"{name!a} is neither an integer that every JSON library can hold nor a string of ASCII")
+
+    def text(name: str, pattern: str) -> None:
+        value = members.get(name)
+        require(isinstance(value, str) and re.fullmatch(pattern, value) is not None, f"{name}: {value!r}")
+
+    def integer(name: str, least: int | None, most: int) -> None:
+        value = members.get(name)
+        require(isinstance(value, int) and (least is None or least <= value) and value <= most, f"{name}: {value!r}")
+
+    text("format", "blindfuse/1")
+    text("mode", "hint|packed")
+    text("kind", "keyword|index")
+    text("lwe", "|".join(DIMENSIONS[members["mode"]]))
+    packed = members["mode"] == "packed"
+    for name, digits in ("epoch", 64), ("salt", 32), ("seed", 64), ("table", 64), ("samples", 64):
+        text(name, f"[0-9a-f]{{{digits}}}")
+    keyword = members["kind"] == "keyword"
+    integer("key_count", 1, 2**32)
+    integer("shard_count", 1, 65_536)
+    integer("row_count", *((2048, 2**24) if packed else (64, 2**31)))
+    integer("arity", *((3, 4) if keyword else (1, 1)))
+    integer("segment_length", *((64, 2**18) if keyword else (0, 0)))
+    integer("digest_bytes", *((1, 16) if keyword else (0, 0)))
+    integer("length_bytes", 0, 4)
+    integer("value_bytes", 0, 131_072)
+    integer("query_bits", 24, 32)
+    integer("response_bits", 9, 32)
+    integer("hint_bits", 16, 32)
+    integer("failure_log2", None, -40)
+
+    m = SimpleNamespace(**members)
+    require(m.row_count % (2048 if packed else 64) == 0, "row_count is no multiple of what it should be")
+    require(m.length_bytes != 3, "length_bytes is 3")
+    require(m.length_bytes not in (1, 2) or m.value_bytes < 256**m.length_bytes, "length_bytes cannot hold value_bytes")
+    if keyword:
+        length = m.segment_length
+        require(length & (length - 1) == 0 and m.row_count % length == 0, "bad segment_length")
+        require(m.row_count // length >= m.arity, "fewer segments than the arity")
+    else:
+        require(m.key_count <= m.shard_count * m.row_count, "more keys than rows")
+    m.dimension = DIMENSIONS[m.mode][m.lwe]
+    m.record_bytes = m.digest_bytes + m.length_bytes + m.value_bytes
+    require(m.record_bytes > 0, "records are empty")
+    m.column_count = m.shard_count * m.record_bytes
+    m.pack_count = -(-m.column_count // 2048) if packed else 0
+    m.query_bytes = m.row_count * m.query_bits // 8 + (49_152 if packed else 0)
+    m.response_bytes = packed_bytes(m.column_count, m.response_bits)
+    m.hint_bytes = packed_bytes(2048 if packed else m.record_bytes * m.dimension, m.hint_bits)
+    require(m.epoch == epoch_id(members), "the epoch id is not that of the manifest")
+    return m
+
+
+# ---- The table [3]
+
+
+def table_bytes(m: SimpleNamespace) -> int:
+    return m.shard_count * SHARD_ENTRY.size + m.pack_count * PACK_ENTRY.size
+
+
+def read_table(m: SimpleNamespace, table: bytes) -> tuple[list[SimpleNamespace], list[bytes]]:
+    """The shards' entries, and the hashes of what `hint` answers: hints of shards, or masks of packs."""
+    require(len(table) == table_bytes(m), "the table has another size")
+    require(sha256(table).hex() == m.table, "the table is another")
+    shards_end = m.shard_count * SHARD_ENTRY.size
+    names = "seed", "key_count", "input", "matrix", "hint"
+    shards = [SimpleNamespace(**dict(zip(names, entry))) for entry in SHARD_ENTRY.iter_unpack(table[:shards_end])]
+    masks = [mask for _, mask in PACK_ENTRY.iter_unpack(table[shards_end:])]
+    return shards, masks if m.mode == "packed" else [shard.hint for shard in shards]
+
+
+# ---- From a key to its shard, rows and digest [4]
+
+
+def mulhi(a: int, b: int) -> int:
+    return a * b >> 64
+
+
+def mix64(x: int) -> int:
+    x ^= x >> 33
+    x = x * 0xFF51AFD7ED558CCD & U64
+    x ^= x >> 33
+    x = x * 0xC4CEB9FE1A85EC53 & U64
+    return x ^ x >> 33
+
+
+def key_hash(salt: bytes, key: bytes) -> tuple[bytes, int, int]:
+    """h, x0 and x1; the digest is a piece of h from byte 16 on."""
+    h = sha256(b"blindfuse/key/1", salt, key)
+    return h, int.from_bytes(h[0:8], "little"), int.from_bytes(h[8:16], "little")
+
+
+def rows_of(x1: int, seed: int, arity: int, row_count: int, segment_length: int) -> list[int]:
+    a = mix64(x1 + seed & U64)
+    b = mix64(a + 0x9E3779B97F4A7C15 & U64)
+    first = mulhi(a, (row_count // segment_length - (arity - 1)) * segment_length)
+    return [first] + [first + i * segment_length ^ (b >> 18 * (i - 1)) % segment_length for i in range(1, arity)]
+
+
+def place(m: SimpleNamespace, shards: Sequence[SimpleNamespace], key: bytes | int) -> tuple[int, list[int], bytes]:
+    """The shard of a key, its rows (none for an index beyond the end [9]) and its digest."""
+    if m.kind == "index":
+        assert isinstance(key, int) and key >= 0
+        return key % m.shard_count, [key // m.shard_count] if key < m.key_count else [], b""
+    assert isinstance(key, bytes) and len(key) <= KEY_BYTES_MAX
+    h, x0, x1 = key_hash(bytes.fromhex(m.salt), key)
+    shard = mulhi(x0, m.shard_count)
+    rows = rows_of(x1, shards[shard].seed, m.arity, m.row_count, m.segment_length)
+    return shard, rows, h[16:16 + m.digest_bytes]
+
+
+# ---- Records [5]; m: their sizes, as the manifest has them
+
+
+def make_record(m: SimpleNamespace, value: bytes, digest: bytes) -> bytes:
+    assert len(value) <= m.value_bytes and (m.length_bytes or len(value) == m.value_bytes)
+    length = len(value).to_bytes(m.length_bytes, "little") if m.length_bytes else b""
+    return digest + length + value + bytes(m.value_bytes - len(value))
+
+
+def read_record(m: SimpleNamespace, record: bytes, digest: bytes) -> bytes | None:
+    """None: not there."""
+    body = record[m.digest_bytes + m.length_bytes:]
+    length = int.from_bytes(record[m.digest_bytes:][:m.length_bytes], "little") if m.length_bytes else m.value_bytes
+    if record[:m.digest_bytes] != digest or length > m.value_bytes or any(body[length:]):
+        return None
+    return body[:length]
+
+
+# ---- ChaCha20 [6, 15]
+
+
+def quarter_rounds(a: Words, b: Words, c: Words, d: Words) -> None:
+    """Four at once of every block: each operand is a row of the state (RFC 8439, section 2.1)."""
+    for x, y, z, bits in (a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7):
+        x += y
+        z ^= x
+        z[:] = z << numpy.uint32(bits) | z >> numpy.uint32(32 - bits)
+
+
+def chacha20(key: bytes, nonce: bytes, block_count: int, first_block: int = 0) -> Words:
+    """The words of the keystream (RFC 8439, section 2.3), all blocks side by side."""
+    start = numpy.empty((4, 4, block_count), dtype=numpy.uint32)
+    words = numpy.frombuffer(b"expand 32-byte k" + key + bytes(4) + nonce, dtype="<u4")
+    start[:] = words.reshape(4, 4, 1)
+    start[3, 0] = numpy.arange(first_block, first_block + block_count, dtype=numpy.uint32)
+    a, b, c, d = start.copy()
+    for _ in range(10):
+        quarter_rounds(a, b, c, d)
+        b, c, d = (numpy.roll(row, -i, axis=0) for i, row in enumerate((b, c, d), start=1))
+        quarter_rounds(a, b, c, d)
+        b, c, d = (numpy.roll(row, i, axis=0) for i, row in enumerate((b, c, d), start=1))
+    return (numpy.stack((a, b, c, d)) + start).reshape(16, block_count).T.reshape(-1)
+
+
+# ---- The public matrix [6]
+
+
+def public_panel(seed: bytes, n: int, j: int) -> Words:
+    return chacha20(seed, struct.pack("<IQ", 0, j), 4 * n).reshape(n, 64)
+
+
+def public_matrix(seed: bytes, n: int, row_count: int) -> Words:
+    """A, as its panels."""
+    return numpy.stack([public_panel(seed, n, j) for j in range(row_count // 64)])
+
+
+# ---- Rounded words [7]
+
+
+def packed_bytes(count: int, bits: int) -> int:
+    return (count * bits + 7) // 8
+
+
+def round_words(words: Words, bits: int) -> Words:
+    k = 32 - bits
+    if k == 0:
+        return words.copy()
+    wide = words.astype(numpy.uint64)
+    number, rest, half = wide >> numpy.uint64(k), wide % numpy.uint64(1 << k), 1 << (k - 1)
+    number += (rest > half) | ((rest == half) & (number % numpy.uint64(2) == 1))
+    return (number % numpy.uint64(1 << bits)).astype(numpy.uint32)
+
+
+def restore(numbers: Words, bits: int) -> Words:
+    return numbers << numpy.uint32(32 - bits)
+
+
+def pack(numbers: Words, bits: int) -> bytes:
+    all_bits = numpy.unpackbits(numbers.astype("<u4").view(numpy.uint8).reshape(-1, 4), axis=1, bitorder="little")
+    return numpy.packbits(all_bits[:, :bits], bitorder="little").tobytes()
+
+
+def unpack(data: bytes, count: int, bits: int) -> Words:
+    require(len(data) == packed_bytes(count, bits), "packed numbers have another size")
+    all_bits = numpy.unpackbits(numpy.frombuffer(data, dtype=numpy.uint8), bitorder="little")
+    require(not all_bits[count * bits:].any(), "unused bits are set")
+    padded = numpy.zeros((count, 32), dtype=numpy.uint8)
+    padded[:, :bits] = all_bits[:count * bits].reshape(count, bits)
+    return numpy.packbits(padded, axis=1, bitorder="little").reshape(-1).view("<u4").astype(numpy.uint32)
+
+
+# ---- The server's products [8, 10]; columns: of the matrix, signed bytes as words
+
+
+def signed_words(data: bytes) -> Words:
+    return numpy.frombuffer(data, dtype=numpy.int8).astype(numpy.uint32)
+
+
+def hint_words(matrix: Words, columns: Words) -> Words:
+    """M of one shard, column by column."""
+    rows = numpy.concatenate(list(matrix), axis=1)
+    return (columns @ rows.T).reshape(-1)
+
+
+def response_words(b: Words, columns: Words) -> Words:
+    return columns @ b
+
+
+# ---- Queries and responses [9, 11]
+
+
+def ternary(data: bytes, count: int) -> Words:
+    """Numbers that are uniform in -1, 0, 1, as words: bytes below 255 modulo 3. There have to be enough."""
+    drawn = numpy.frombuffer(data, dtype=numpy.uint8)
+    trits = drawn[drawn < 255][:count] % 3
+    assert len(trits) == count
+    return trits.astype(numpy.uint32) - numpy.uint32(1)
+
+
+def query_words(matrix: Words, s: Words, e: Words, rows: Sequence[int]) -> Words:
+    """b."""
+    b = numpy.matmul(s, matrix).reshape(-1) + e
+    b[list(rows)] += numpy.uint32(1 << 24)
+    return b
+
+
+def phases(response: Words, hint: Words, s: Words) -> Words:
+    """For the restored words of one shard: W of the response, and W * n of the hint."""
+    return response - hint @ s
+
+
+def decode(phase: Words) -> bytes:
+    return (phase + numpy.uint32(1 << 23) >> numpy.uint32(24)).astype(numpy.uint8).tobytes()
+
+
+# ---- The ring [14]. Polynomials are multiplied and evaluated by their definitions, as tables: with 2048 coefficients
+# that is fast enough.
+
+N = 2048
+Q = 4_294_955_009
+ROOT = 3_199_275_160
+
+
+def exponent(point: int) -> int:
+    """Of the root's power that is this point."""
+    return pow(5, point, 2 * N) if point < N // 2 else -pow(5, point - N // 2, 2 * N) % (2 * N)
+
+
+@functools.cache
+def powers_of_points() -> numpy.ndarray:
+    """Point k to the power i, for every k and i."""
+    z = numpy.array([pow(ROOT, exponent(k), Q) for k in range(N)], dtype=numpy.uint64)
+    powers = numpy.ones((N, N), dtype=numpy.uint64)  # by exponents, then turned
+    for i in range(1, N):
+        powers[i] = powers[i - 1] * z % Q
+    return numpy.ascontiguousarray(powers.T.astype(numpy.int64))
+
+
+def at_points(small: numpy.ndarray) -> numpy.ndarray:
+    """Values of a polynomial of small coefficients, such as -1, 0 and 1: the sums below stay below 2^63."""
+    assert abs(small).max(initial=0) < 2**16
+    return powers_of_points() @ small.astype(numpy.int64) % Q
+
+
+def with_power(f: numpy.ndarray, g: int) -> numpy.ndarray:
+    """f(X^g)."""
+    exponents = numpy.arange(N) * g % (2 * N)
+    moved = numpy.empty_like(f)
+    moved[exponents % N] = numpy.where(exponents < N, f, -f)
+    return moved
+
+
+def times(f: numpy.ndarray) -> numpy.ndarray:
+    """The matrix that multiplies coefficients with f, modulo X^2048 + 1: in column j stands X^j f."""
+    windows = numpy.lib.stride_tricks.sliding_window_view(numpy.concatenate((-f, f)), N)
+    return windows[1:, ::-1]  # in row i and column j: number i - j of f, or less number 2048 + i - j
+
+
+def multiply(a: numpy.ndarray, b: numpy.ndarray) -> numpy.ndarray:
+    """Of numbers modulo Q, one by one."""
+    return (a.astype(numpy.uint64) * b.astype(numpy.uint64) % Q).astype(numpy.int64)
+
+
+def raised(t: Words, bits: int) -> numpy.ndarray:
+    """From modulo 2^bits to modulo Q; lift is that of words."""
+    scaled = t.astype(numpy.uint64) * numpy.uint64(Q) + numpy.uint64(1 << bits - 1)
+    return (scaled >> numpy.uint64(bits)).astype(numpy.int64)
+
+
+def lowered(x: numpy.ndarray, bits: int) -> Words:
+    """From modulo Q to modulo 2^bits; no halves: Q is odd."""
+    return (((x << bits) + Q // 2) // Q % (1 << bits)).astype(numpy.uint32)
+
+
+# ---- Queries and responses of the mode "packed" [15 to 18]
+
+PACKING_KEYS = [(g, k) for g in (5, -1) for k in (0, 1, 2)]
+
+
+def public_block(seed: bytes, j: int) -> Words:
+    return chacha20(seed, struct.pack("<IQ", 0, j), N // 16)
+
+
+def key_mask(seed: bytes, g: int, k: int) -> Words:
+    words = chacha20(seed, struct.pack("<IQ", 0, 2**63 + (0 if g == 5 else 3) + k), N // 16 + 8)
+    return words[words < Q][:N]
+
+
+def signed(words: Words) -> numpy.ndarray:
+    return words.view(numpy.int32).astype(numpy.int64)
+
+
+def packed_query_words(blocks: Words, s: Words, e: Words, rows: Sequence[int]) -> Words:
+    """b, for R / 2048 blocks."""
+    b = numpy.matmul(blocks, times(s).T).reshape(-1) + e
+    b[list(rows)] += numpy.uint32(1 << 24)
+    return b
+
+
+def packing_keys(seed: bytes, s: Words, errors: Sequence[Words]) -> list[Words]:
+    """The values of each; errors: one for each of PACKING_KEYS."""
+    values, keys = at_points(signed(s)), []
+    for (g, k), e in zip(PACKING_KEYS, errors, strict=True):
+        masked = multiply(values, key_mask(seed, g, k))
+        y = at_points(signed(e)) - masked + 2**(8 + 8 * k) * at_points(with_power(signed(s), g))
+        keys.append((y % Q).astype("<u4"))
+    return keys
+
+
+def packed_phases(m: SimpleNamespace, masks: Sequence[numpy.ndarray], s: Words, shard: int,
+                  answer: bytes) -> numpy.ndarray:
+    """Of one shard's columns, for the raised masks of all packs."""
+    bodies = raised(unpack(answer, m.column_count, m.response_bits), m.response_bits)
+    columns = numpy.arange(shard * m.record_bytes, (shard + 1) * m.record_bytes)
+    found = bodies[columns]
+    for pack_number in range(columns[0] // N, columns[-1] // N + 1):
+        own = columns // N == pack_number
+        found[own] -= (times(signed(s)) @ masks[pack_number] % Q)[columns[own] % N]
+    return found % Q
+
+
+def packed_decode(phase: numpy.ndarray) -> bytes:
+    return lowered(phase, 8).astype(numpy.uint8).tobytes()
