@@ -92,7 +92,7 @@ class Programs:
                         "127.0.0.1:0",
                         "--ready-file",
                         ready,
-                        "--metrics-listen",
+                        "--admin-listen",
                         f"unix:{metrics}",
                         *options,
                     ],
