@@ -12,6 +12,7 @@
 
 #include "host/database/directory.h"
 #include "host/server/database_server.h"
+#include "host/server/serving/server_state.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/loopback_client.h"
 
