@@ -35,7 +35,7 @@ bool write_all(int file, const std::vector<uint8_t>& bytes) {
   return true;
 }
 
-std::vector<uint8_t> read_all(int file) {
+std::vector<uint8_t> bytes_from(int file) {
   std::vector<uint8_t> bytes, piece(65'536);
   for (ssize_t count; (count = read(file, piece.data(), piece.size())) > 0;) {
     bytes.insert(bytes.end(), piece.begin(), piece.begin() + count);
@@ -98,7 +98,7 @@ std::optional<std::vector<uint8_t>> in_copy(Copying how,
     }
   }
   close(ends[1]);
-  std::vector<uint8_t> bytes = read_all(ends[0]);
+  std::vector<uint8_t> bytes = bytes_from(ends[0]);
   close(ends[0]);
   if (child < 0 || !ends_well(child)) return std::nullopt;
   return bytes;
