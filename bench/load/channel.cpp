@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "bench/load/interruption.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 

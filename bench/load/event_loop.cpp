@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

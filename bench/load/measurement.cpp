@@ -11,7 +11,7 @@
 #include "bench/load/server_figures.h"
 #include "bench/load/worker_processes.h"
 #include "client/url.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

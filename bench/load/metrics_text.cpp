@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

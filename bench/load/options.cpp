@@ -6,7 +6,7 @@
 
 #include "client/key_text.h"
 #include "client/url.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "bench/load/server_figures.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/amount.h"
 
 namespace blindfuse::load {

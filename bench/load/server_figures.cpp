@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "client/http_transport.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

@@ -10,7 +10,7 @@
 #include <climits>
 #include <cstring>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

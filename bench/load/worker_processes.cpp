@@ -11,7 +11,7 @@
 
 #include "bench/load/interruption.h"
 #include "bench/load/worker.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

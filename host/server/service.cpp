@@ -11,7 +11,7 @@
 #include "host/server/ready_file.h"
 #include "host/server/routes/query_route.h"
 #include "host/server/service_manager.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/log.h"
 #include "src/program/program.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "bench/load/server_figures.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

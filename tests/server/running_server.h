@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "host/server/database_server.h"
-#include "src/base64.h"
+#include "src/base/base64.h"
 #include "tests/server/loopback_client.h"
 #include "tests/server/tiny_database.h"
 
