@@ -19,7 +19,7 @@
 #include "host/cpu/cpu_engine_maker.h"
 #include "host/cpu/scan/kernel_choice.h"
 #include "host/cpu/scan/matrix.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/program.h"
 
 namespace blindfuse::bench {

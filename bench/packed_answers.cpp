@@ -13,10 +13,10 @@
 #include "host/cpu/packing/packing_keys.h"
 #include "host/engines/engine_factory.h"
 #include "host/system/memory.h"
-#include "src/layout.h"
-#include "src/little_endian.h"
-#include "src/ring/prime_field.h"
-#include "src/ring/public_polynomials.h"
+#include "src/arithmetic/layout.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/prime_field.h"
 
 namespace blindfuse {
 namespace {

@@ -17,13 +17,13 @@
 #include "host/cpu/cpu_engine.h"
 #include "host/cpu/cpu_engine_maker.h"
 #include "host/cpu/scan/kernel_choice.h"
+#include "host/hint/hint.h"
 #include "host/publish/filter.h"
-#include "host/publish/hint.h"
 #include "host/publish/shard_matrix.h"
-#include "src/bit_packing.h"
-#include "src/key_hash.h"
-#include "src/layout.h"
-#include "src/public_matrix.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/layout.h"
+#include "src/protocol/key_hash.h"
+#include "src/protocol/public_matrix.h"
 
 namespace blindfuse {
 namespace {

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "client/report_progress.h"
-#include "src/errors.h"
-#include "src/hex.h"
-#include "src/sha256.h"
+#include "src/base/errors.h"
+#include "src/base/hex.h"
+#include "src/protocol/sha256.h"
 
 namespace blindfuse {
 namespace {

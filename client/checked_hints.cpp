@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "client/report_progress.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/errors.h"
-#include "src/key_hash.h"
+#include "src/base/errors.h"
+#include "src/protocol/key_hash.h"
 
 namespace blindfuse {
 

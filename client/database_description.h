@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "src/epoch_table.h"
-#include "src/manifest.h"
+#include "src/protocol/epoch_table.h"
+#include "src/protocol/manifest.h"
 
 namespace blindfuse {
 

@@ -6,10 +6,10 @@
 
 #include "client/ring_query.h"
 #include "client/secret_product.h"
-#include "src/bit_packing.h"
-#include "src/errors.h"
-#include "src/ring/modulus_switch.h"
-#include "src/ring/ring_dimension.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/arithmetic/ring/ring_dimension.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "client/prepared_query.h"
 #include "client/secret.h"
-#include "src/layout.h"
+#include "src/arithmetic/layout.h"
 
 namespace blindfuse {
 

@@ -9,8 +9,8 @@
 #include <chrono>
 #include <set>
 
-#include "src/epoch_table.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
+#include "src/protocol/epoch_table.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

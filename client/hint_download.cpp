@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "client/report_progress.h"
-#include "src/hex.h"
+#include "src/base/hex.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

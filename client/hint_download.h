@@ -10,8 +10,8 @@
 #include <string>
 
 #include "client/remote_database.h"
-#include "src/layout.h"
-#include "src/sha256.h"
+#include "src/arithmetic/layout.h"
+#include "src/protocol/sha256.h"
 
 namespace blindfuse {
 

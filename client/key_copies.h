@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/secret.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

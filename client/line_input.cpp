@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

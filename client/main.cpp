@@ -14,11 +14,11 @@
 #include "client/api_key.h"
 #include "client/key_text.h"
 #include "client/line_input.h"
-#include "src/base64.h"
-#include "src/key_hash.h"
+#include "src/base/base64.h"
 #include "src/program/amount.h"
 #include "src/program/program.h"
 #include "src/program/progress.h"
+#include "src/protocol/key_hash.h"
 
 namespace blindfuse {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "client/secret_product.h"
-#include "src/public_matrix.h"
+#include "src/protocol/public_matrix.h"
 
 namespace blindfuse {
 

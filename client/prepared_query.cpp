@@ -11,9 +11,9 @@
 
 #include "client/panel_product.h"
 #include "client/report_progress.h"
-#include "src/bit_packing.h"
-#include "src/errors.h"
-#include "src/lwe_params.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/lwe_params.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "client/secret.h"
-#include "src/manifest.h"
-#include "src/public_matrix.h"
+#include "src/protocol/manifest.h"
+#include "src/protocol/public_matrix.h"
 #include "src/system/process_token.h"
 #include "src/system/random.h"
 

@@ -1,7 +1,7 @@
 #include "client/query_preparation.h"
 
-#include "src/public_matrix.h"
-#include "src/ring/public_polynomials.h"
+#include "src/protocol/public_matrix.h"
+#include "src/protocol/public_polynomials.h"
 
 namespace blindfuse {
 

@@ -9,7 +9,7 @@
 
 #include "client/prepared_query.h"
 #include "client/ring_query.h"
-#include "src/manifest.h"
+#include "src/protocol/manifest.h"
 #include "src/system/random.h"
 
 namespace blindfuse {

@@ -13,7 +13,7 @@
 
 #include "client/deadline.h"
 #include "client/transport.h"
-#include "src/manifest.h"
+#include "src/protocol/manifest.h"
 
 namespace blindfuse {
 

@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "client/report_progress.h"
-#include "src/errors.h"
-#include "src/little_endian.h"
-#include "src/ring/automorphism.h"
-#include "src/ring/exact_products.h"
-#include "src/ring/gadget.h"
-#include "src/ring/modulus_switch.h"
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/arithmetic/ring/automorphism.h"
+#include "src/arithmetic/ring/exact_products.h"
+#include "src/arithmetic/ring/gadget.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/arithmetic/ring/ring_transform.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
@@ -67,7 +67,7 @@ struct RingQueryMaker::Unfinished {
 };
 
 RingQueryMaker::RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count)
-    : polynomials_(polynomials), key_masks_(polynomials), row_count_(row_count) {
+    : polynomials_(polynomials), key_masks_(polynomials.key_masks()), row_count_(row_count) {
   invariant(row_count > 0 && row_count % kDimension == 0, "rows are blocks of 2048");
 }
 

@@ -10,7 +10,8 @@
 
 #include "client/prepared_query.h"
 #include "client/secret.h"
-#include "src/ring/public_polynomials.h"
+#include "src/arithmetic/ring/key_masks.h"
+#include "src/protocol/public_polynomials.h"
 #include "src/system/random.h"
 
 namespace blindfuse {

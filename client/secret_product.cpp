@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

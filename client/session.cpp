@@ -9,7 +9,7 @@
 #include "client/decoder.h"
 #include "client/key_copies.h"
 #include "client/report_progress.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

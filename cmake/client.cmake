@@ -1,15 +1,10 @@
 # The client library: static for this project's own programs and tests, and as the shared library that `cmake --install`
 # gives to others, who find it with find_package(blindfuse) as blindfuse::client. The shared one shows the public headers'
 # classes alone.
-file(GLOB_RECURSE client_sources CONFIGURE_DEPENDS client/*.cpp)
-list(FILTER client_sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/client/(main.cpp|example/|python/|web/)")
-add_library(blindfuse_client STATIC ${client_sources})
-target_include_directories(blindfuse_client PUBLIC client/include)
-target_link_libraries(blindfuse_client PUBLIC blindfuse_protocol blindfuse_system PkgConfig::httplib OpenSSL::SSL
-                                              Threads::Threads)
+blindfuse_add_layers(client/include/blindfuse client)
 compile_one_by_one(blindfuse_client)
 
-set_target_properties(blindfuse_errors blindfuse_ring blindfuse_protocol blindfuse_system blindfuse_client PROPERTIES
+set_target_properties(blindfuse_base blindfuse_arithmetic blindfuse_protocol blindfuse_system blindfuse_client PROPERTIES
                       POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 
 configure_file(client/include/blindfuse/version.h.in generated/include/blindfuse/version.h @ONLY)
@@ -17,8 +12,7 @@ file(GLOB public_headers CONFIGURE_DEPENDS client/include/blindfuse/*.h src/incl
 # But for what reads a program's command line.
 add_library(blindfuse_client_shared SHARED
             "$<FILTER:$<TARGET_OBJECTS:blindfuse_client>,EXCLUDE,/(key_text|line_input)[.]cpp>")
-target_link_libraries(blindfuse_client_shared PRIVATE blindfuse_protocol blindfuse_system PkgConfig::httplib OpenSSL::SSL
-                                                      Threads::Threads)
+blindfuse_link_layer(blindfuse_client_shared PRIVATE client)
 target_sources(blindfuse_client_shared PUBLIC FILE_SET HEADERS
                BASE_DIRS client/include src/include ${CMAKE_BINARY_DIR}/generated/include
                FILES ${public_headers} ${CMAKE_BINARY_DIR}/generated/include/blindfuse/version.h)

@@ -1,4 +1,4 @@
-# The CUDA engine, as blindfuse_cuda, where nvcc is: on PATH, or where NVIDIA installs it. The runtime is linked
+# The CUDA engine, the layers of cuda/, where nvcc is: on PATH, or where NVIDIA installs it. The runtime is linked
 # statically, so that the programs start on machines that have no CUDA, and the driver is looked for when they run.
 option(BLINDFUSE_CUDA "Build the CUDA engine if there is nvcc" ON)
 
@@ -40,15 +40,12 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
 endif()
 find_package(CUDAToolkit REQUIRED)
 
-file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS cuda/*.cpp cuda/*.cu)
-add_library(blindfuse_cuda STATIC ${cuda_sources})
-target_link_libraries(blindfuse_cuda PUBLIC blindfuse_ring PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
-compile_one_by_one(blindfuse_cuda)
-target_include_directories(blindfuse_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-# constexpr functions of src/ serve on the device, too.
-target_compile_options(blindfuse_cuda PRIVATE
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra
-    $<$<BOOL:${BLINDFUSE_WERROR}>:-Werror=all-warnings>>)
-target_link_libraries(blindfuse_engine PRIVATE blindfuse_cuda)
-target_compile_definitions(blindfuse_engine PRIVATE BLINDFUSE_CUDA_ENGINE)
+blindfuse_add_layers(cuda/device cuda/scan cuda/packing cuda/pipelines cuda)
+foreach(layer blindfuse_cuda_device blindfuse_cuda_scan blindfuse_cuda_packing blindfuse_cuda_pipelines blindfuse_cuda)
+  compile_one_by_one(${layer})
+  # constexpr functions of src/ serve on the device, too.
+  target_compile_options(${layer} PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra
+      $<$<BOOL:${BLINDFUSE_WERROR}>:-Werror=all-warnings>>)
+endforeach()
 message(STATUS "Engines: CPU, and CUDA by nvcc ${CMAKE_CUDA_COMPILER_VERSION}")

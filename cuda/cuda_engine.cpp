@@ -10,7 +10,7 @@
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/scanner.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

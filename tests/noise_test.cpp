@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/bit_packing.h"
-#include "src/layout.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/layout.h"
 #include "tests/reference_pir.h"
 #include "tests/support.h"
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "host/publish/hint.h"
+#include "host/hint/hint.h"
 #include "host/publish/shard_matrix.h"
-#include "src/bit_packing.h"
-#include "src/public_matrix.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/protocol/public_matrix.h"
 #include "tests/filled_engine.h"
 #include "tests/reference_pir.h"
 #include "tests/support.h"

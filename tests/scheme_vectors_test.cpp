@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "host/publish/hint.h"
+#include "host/hint/hint.h"
 #include "host/publish/shard_matrix.h"
-#include "src/bit_packing.h"
-#include "src/manifest.h"
-#include "src/sha256.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/protocol/manifest.h"
+#include "src/protocol/sha256.h"
 #include "tests/filled_engine.h"
 #include "tests/support.h"
 #include "tests/vectors.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::support {
 

@@ -23,7 +23,7 @@
 #include "bench/cuda/scan_bench.h"
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/device_info.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/program.h"
 
 namespace blindfuse::bench {

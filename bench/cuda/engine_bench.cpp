@@ -29,13 +29,13 @@
 #include "bench/cuda/stopwatch.h"
 #include "cuda/cuda_engine.h"
 #include "cuda/packing/device_packs.h"
-#include "host/publish/hint.h"
-#include "src/bit_packing.h"
+#include "host/hint/hint.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/packing_keys.h"
+#include "src/base/errors.h"
 #include "src/engine/engine.h"
-#include "src/errors.h"
-#include "src/packing_table.h"
-#include "src/public_matrix.h"
-#include "src/ring/public_polynomials.h"
+#include "src/protocol/public_matrix.h"
 
 namespace blindfuse::bench {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::bench {
 namespace {

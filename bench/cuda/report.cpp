@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "cuda/device/check.h"
-#include "src/errors.h"
-#include "src/packing_table.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::bench {
 namespace {

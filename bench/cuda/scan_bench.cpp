@@ -9,7 +9,7 @@
 
 #include "bench/cuda/scan_problem.h"
 #include "bench/cuda/stopwatch.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::bench {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "bench/cuda/read_all.h"
 #include "cuda/scan/kernels/scan_tasks.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::bench {
 namespace {

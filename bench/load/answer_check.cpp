@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/decoder.h"
-#include "src/base64.h"
+#include "src/base/base64.h"
 
 namespace blindfuse::load {
 namespace {

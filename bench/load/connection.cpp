@@ -12,7 +12,7 @@
 #include <boost/beast/http/error.hpp>
 #include <charconv>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

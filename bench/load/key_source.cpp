@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "client/key_text.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/system/file.h"
 
 namespace blindfuse::load {

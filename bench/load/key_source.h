@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/load/options.h"
-#include "src/layout.h"
+#include "src/arithmetic/layout.h"
 
 namespace blindfuse::load {
 

@@ -8,7 +8,7 @@
 #include "bench/load/load.h"
 #include "bench/load/server_figures.h"
 #include "bench/load/temporary_folder.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

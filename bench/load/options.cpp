@@ -5,7 +5,7 @@
 
 #include "bench/load/target.h"
 #include "client/key_text.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "client/query_preparation.h"
-#include "src/base64.h"
+#include "src/base/base64.h"
 
 namespace blindfuse::load {
 namespace {

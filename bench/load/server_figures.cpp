@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bench/load/target.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

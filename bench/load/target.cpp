@@ -11,7 +11,7 @@
 #include "bench/load/connection.h"
 #include "client/api_key.h"
 #include "client/http_transport.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 

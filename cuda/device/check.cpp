@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

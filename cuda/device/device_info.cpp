@@ -1,7 +1,7 @@
 #include "cuda/device/device_info.h"
 
 #include "cuda/device/check.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

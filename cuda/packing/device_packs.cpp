@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cuda/packing/table_kernels.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

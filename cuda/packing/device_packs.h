@@ -9,7 +9,7 @@
 #include "cuda/device/stream.h"
 #include "cuda/packing/device_ring.h"
 #include "cuda/packing/hint_words.h"
-#include "src/packing_table.h"
+#include "src/arithmetic/packing_table.h"
 
 namespace blindfuse {
 

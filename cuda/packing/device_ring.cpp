@@ -3,7 +3,7 @@
 #include <array>
 
 #include "cuda/device/stream.h"
-#include "src/ring/butterflies.h"
+#include "src/arithmetic/ring/butterflies.h"
 
 namespace blindfuse {
 

@@ -8,7 +8,7 @@
 #include "cuda/packing/packing_kernels.h"
 #include "cuda/scan/checksum.h"
 #include "cuda/scan/scan_kernels.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

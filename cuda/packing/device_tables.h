@@ -6,7 +6,7 @@
 
 #include "cuda/device/memory.h"
 #include "cuda/packing/kernels/packing_tasks.h"
-#include "src/packing_table.h"
+#include "src/arithmetic/packing_table.h"
 
 namespace blindfuse {
 

@@ -5,7 +5,7 @@
 #include "cuda/device/stream.h"
 #include "cuda/packing/table_kernels.h"
 #include "cuda/scan/scan_kernels.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -8,8 +8,8 @@
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/scan_kernels.h"
-#include "src/bit_packing.h"
-#include "src/errors.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

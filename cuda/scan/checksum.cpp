@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/little_endian.h"
+#include "src/arithmetic/little_endian.h"
 
 namespace blindfuse {
 

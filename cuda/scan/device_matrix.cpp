@@ -5,7 +5,7 @@
 
 #include "cuda/scan/checksum.h"
 #include "cuda/scan/scan_kernels.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cuda/scan/scan_kernels.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

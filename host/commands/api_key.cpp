@@ -14,7 +14,7 @@
 #include <string>
 
 #include "host/server/serving/api_keys.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/system/file.h"
 #include "src/system/random.h"
 

@@ -13,7 +13,7 @@
 #include "host/commands/layout_table.h"
 #include "host/publish/database_builder.h"
 #include "host/publish/planner.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"
 

@@ -12,10 +12,10 @@
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
 #include "host/engines/engine_factory.h"
-#include "src/epoch_table.h"
-#include "src/errors.h"
+#include "src/arithmetic/ring/ring_dimension.h"
+#include "src/base/errors.h"
 #include "src/program/amount.h"
-#include "src/ring/ring_dimension.h"
+#include "src/protocol/epoch_table.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

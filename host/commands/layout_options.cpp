@@ -3,8 +3,8 @@
 #include <array>
 #include <vector>
 
-#include "src/errors.h"
-#include "src/layout.h"
+#include "src/arithmetic/layout.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

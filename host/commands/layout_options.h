@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "src/lwe_params.h"
+#include "src/arithmetic/lwe_params.h"
 
 namespace blindfuse {
 

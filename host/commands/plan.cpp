@@ -8,7 +8,7 @@
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
 #include "host/publish/planner.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/amount.h"
 
 namespace blindfuse {

@@ -15,7 +15,7 @@
 #include "host/engines/engine_factory.h"
 #include "host/server/service.h"
 #include "host/server/signals.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <thread>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/config_file.h"
 
 namespace blindfuse {

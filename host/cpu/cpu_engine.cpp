@@ -11,7 +11,7 @@
 #include "host/cpu/scan/kernel_choice.h"
 #include "host/cpu/scan/packed_queries.h"
 #include "host/system/worker_threads.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "host/database/database_folders.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

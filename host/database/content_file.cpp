@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "src/sha256.h"
+#include "src/protocol/sha256.h"
 #include "src/system/open_folder.h"
 
 namespace blindfuse {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/hex.h"
+#include "src/base/hex.h"
 
 namespace blindfuse {
 

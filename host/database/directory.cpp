@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "host/database/database_folders.h"
-#include "src/manifest.h"
+#include "src/protocol/manifest.h"
 
 namespace blindfuse {
 
@@ -56,7 +56,8 @@ class DatabaseDirectory {
   // The same, parsed; BadInput, naming the file, when it is no manifest.
   ParsedManifest read_manifest() const;
 
-  // The serialized table of a manifest (src/epoch_table.h), checked against its hash. BadInput.
+  // The serialized table of a manifest (src/protocol/epoch_table.h), checked against its hash.
+  // BadInput.
   std::vector<uint8_t> read_table(const Manifest& manifest) const;
 
   // The text of a manifest's sample keys, checked against its hash. BadInput.

@@ -6,7 +6,7 @@
 
 #include "host/database/directory.h"
 #include "host/system/memory.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/progress.h"
 #include "src/system/file.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "src/arithmetic/packing_table.h"
 #include "src/engine/engine_maker.h"
-#include "src/epoch_table.h"
-#include "src/manifest.h"
-#include "src/packing_table.h"
+#include "src/protocol/epoch_table.h"
+#include "src/protocol/manifest.h"
 
 namespace blindfuse {
 

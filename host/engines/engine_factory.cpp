@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "host/cpu/cpu_engine_maker.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #ifdef BLINDFUSE_CUDA_ENGINE
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/device_info.h"

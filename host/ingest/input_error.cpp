@@ -1,6 +1,6 @@
 #include "host/ingest/input_error.h"
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/key_hash.h"
+#include "src/protocol/key_hash.h"
 
 namespace blindfuse {
 

@@ -6,7 +6,7 @@
 
 #include "host/ingest/compression.h"
 #include "host/ingest/input_error.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

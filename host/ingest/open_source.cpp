@@ -12,7 +12,7 @@
 #include "host/ingest/ndjson_source.h"
 #include "host/ingest/sqlite_source.h"
 #include "host/ingest/tsv_source.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

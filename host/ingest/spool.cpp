@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "src/errors.h"
-#include "src/little_endian.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

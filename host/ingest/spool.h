@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "host/ingest/key_hash_set.h"
-#include "src/key_hash.h"
+#include "src/protocol/key_hash.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

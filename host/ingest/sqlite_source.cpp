@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "host/ingest/input_error.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
-#include "src/base64.h"
-#include "src/errors.h"
-#include "src/hex.h"
-#include "src/utf8.h"
+#include "src/base/base64.h"
+#include "src/base/errors.h"
+#include "src/base/hex.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse {
 

@@ -13,7 +13,7 @@
 #include "host/publish/pack_stage.h"
 #include "host/publish/samples.h"
 #include "host/publish/shard_stage.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

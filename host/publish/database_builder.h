@@ -12,7 +12,7 @@
 #include "host/publish/input.h"
 #include "host/publish/planner.h"
 #include "host/publish/survey.h"
-#include "src/manifest.h"
+#include "src/protocol/manifest.h"
 #include "src/system/random.h"
 
 namespace blindfuse {

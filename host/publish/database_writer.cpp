@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "host/database/content_file.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

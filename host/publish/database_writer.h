@@ -11,7 +11,7 @@
 
 #include "host/database/build_journal.h"
 #include "host/database/database_folders.h"
-#include "src/sha256.h"
+#include "src/protocol/sha256.h"
 #include "src/system/open_folder.h"
 
 namespace blindfuse {

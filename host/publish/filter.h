@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "src/fuse_slots.h"
+#include "src/arithmetic/fuse_slots.h"
 
 namespace blindfuse {
 

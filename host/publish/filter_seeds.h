@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "src/chacha20.h"
+#include "src/protocol/chacha20.h"
 #include "src/system/random.h"
 
 namespace blindfuse {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "host/publish/hint.h"
-#include "src/bit_packing.h"
+#include "host/hint/hint.h"
+#include "src/arithmetic/bit_packing.h"
 #include "src/program/progress.h"
 #include "src/system/file.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "host/publish/shard_range.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/progress.h"
 
 namespace blindfuse {

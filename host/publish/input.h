@@ -9,7 +9,7 @@
 
 #include "host/ingest/key_value_source.h"
 #include "host/ingest/spool.h"
-#include "src/layout.h"
+#include "src/arithmetic/layout.h"
 
 namespace blindfuse {
 

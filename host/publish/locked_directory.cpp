@@ -6,7 +6,7 @@
 #include <exception>
 #include <utility>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -11,8 +11,8 @@
 #include "host/database/build_journal.h"
 #include "host/database/directory.h"
 #include "host/publish/database_writer.h"
-#include "src/epoch_table.h"
-#include "src/manifest.h"
+#include "src/protocol/epoch_table.h"
+#include "src/protocol/manifest.h"
 #include "src/system/file.h"
 #include "src/system/open_folder.h"
 

@@ -11,9 +11,9 @@
 
 #include "host/database/directory.h"
 #include "host/system/worker_threads.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/engine/engine_maker.h"
-#include "src/packing_table.h"
-#include "src/ring/public_polynomials.h"
+#include "src/protocol/public_polynomials.h"
 
 namespace blindfuse {
 

@@ -6,9 +6,10 @@
 
 #include "host/database/content_file.h"
 #include "host/publish/pack_batches.h"
-#include "src/bit_packing.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/ring/modulus_switch.h"
 #include "src/program/progress.h"
-#include "src/ring/modulus_switch.h"
+#include "src/protocol/public_polynomials.h"
 
 namespace blindfuse {
 namespace {

@@ -8,7 +8,7 @@
 #include "host/publish/database_writer.h"
 #include "host/system/worker_threads.h"
 #include "src/engine/engine_maker.h"
-#include "src/epoch_table.h"
+#include "src/protocol/epoch_table.h"
 
 namespace blindfuse {
 

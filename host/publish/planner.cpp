@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "src/epoch_table.h"
-#include "src/errors.h"
-#include "src/public_matrix.h"
-#include "src/ring/ring_dimension.h"
+#include "src/arithmetic/ring/ring_dimension.h"
+#include "src/base/errors.h"
+#include "src/protocol/epoch_table.h"
+#include "src/protocol/public_matrix.h"
 
 namespace blindfuse {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/layout.h"
+#include "src/arithmetic/layout.h"
 
 namespace blindfuse {
 

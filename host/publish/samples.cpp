@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "src/base64.h"
-#include "src/errors.h"
-#include "src/hex.h"
+#include "src/base/base64.h"
+#include "src/base/errors.h"
+#include "src/base/hex.h"
 
 namespace blindfuse {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/publish/input.h"
-#include "src/sha256.h"
+#include "src/protocol/sha256.h"
 
 namespace blindfuse {
 

@@ -7,7 +7,7 @@
 
 #include "host/ingest/spool.h"
 #include "host/publish/filter.h"
-#include "src/layout.h"
+#include "src/arithmetic/layout.h"
 
 namespace blindfuse {
 

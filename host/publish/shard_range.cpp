@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -11,8 +11,8 @@
 #include "host/publish/filter.h"
 #include "host/publish/filter_seeds.h"
 #include "host/publish/shard_matrix.h"
-#include "src/errors.h"
-#include "src/little_endian.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/base/errors.h"
 #include "src/program/progress.h"
 
 namespace blindfuse {

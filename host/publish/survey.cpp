@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "host/ingest/input_error.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

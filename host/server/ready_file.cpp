@@ -3,7 +3,7 @@
 #include <system_error>
 #include <utility>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

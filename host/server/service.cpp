@@ -12,7 +12,7 @@
 #include "host/server/routes/query_route.h"
 #include "host/server/service_manager.h"
 #include "host/server/serving/serving_epoch.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/log.h"
 #include "src/program/program.h"
 

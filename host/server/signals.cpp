@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/program.h"
 
 namespace blindfuse {

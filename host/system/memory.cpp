@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

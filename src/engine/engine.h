@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "src/arithmetic/packing_table.h"
 #include "src/engine/answer_pipeline.h"
 #include "src/engine/batches.h"
 #include "src/engine/panel_products.h"
-#include "src/packing_table.h"
 
 namespace blindfuse {
 

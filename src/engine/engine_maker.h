@@ -29,8 +29,8 @@ class EngineMaker {
 
   // For packs of column_count columns. blocks: the R words of the public polynomials of all blocks
   // of rows; key_masks: kDimension values for each digit of each key
-  // (src/ring/public_polynomials.h); both outlive the pack maker. R is a multiple of kDimension.
-  // Throws EngineTrouble when there is no room for the columns.
+  // (src/protocol/public_polynomials.h); both outlive the pack maker. R is a multiple of
+  // kDimension. Throws EngineTrouble when there is no room for the columns.
   virtual std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                                      std::span<const uint32_t> key_masks,
                                                      uint64_t column_count) const = 0;

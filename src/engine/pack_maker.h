@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "src/packing_table.h"
-#include "src/ring/ring_dimension.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse {
 

@@ -9,7 +9,7 @@
 
 namespace blindfuse {
 
-// The vectors are those of the hint, which are too long to be held whole (host/publish/hint.h).
+// The vectors are those of the hint, which are too long to be held whole (host/hint/hint.h).
 class PanelProducts {
  public:
   virtual ~PanelProducts() = default;

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/system/file.h"
 
 namespace blindfuse {

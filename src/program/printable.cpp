@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "src/hex.h"
-#include "src/utf8.h"
+#include "src/base/hex.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse {
 namespace {

@@ -16,9 +16,9 @@
 #include <string>
 #include <string_view>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/printable.h"
-#include "src/version.h"
+#include "src/program/version.h"
 
 namespace blindfuse {
 namespace {

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <utility>
 
-#include "src/errors.h"
-#include "src/hex.h"
+#include "src/base/errors.h"
+#include "src/base/hex.h"
 #include "src/system/random.h"
 
 namespace blindfuse {

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <map>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/client/scratch_folder.h"
 
 namespace blindfuse::load {

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/load/options.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/client/fake_server.h"
 
 namespace blindfuse {

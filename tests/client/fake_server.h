@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "client/transport.h"
-#include "src/epoch_table.h"
-#include "src/hex.h"
-#include "src/manifest.h"
+#include "src/base/hex.h"
+#include "src/protocol/epoch_table.h"
+#include "src/protocol/manifest.h"
 #include "tests/paths.h"
 #include "tests/reference_pir.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "src/sha256.h"
+#include "src/protocol/sha256.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/scratch_folder.h"
 

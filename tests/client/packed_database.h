@@ -16,8 +16,9 @@
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/packing_table_builder.h"
 #include "host/cpu/packing/response_packer.h"
-#include "src/errors.h"
-#include "src/ring/modulus_switch.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/base/errors.h"
+#include "src/protocol/public_polynomials.h"
 #include "tests/client/fake_server.h"
 
 namespace blindfuse {

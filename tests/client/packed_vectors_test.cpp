@@ -11,7 +11,7 @@
 #include "client/database_description.h"
 #include "client/decoder.h"
 #include "client/query_preparation.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/client/fake_server.h"
 
 namespace blindfuse {

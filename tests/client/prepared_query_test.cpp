@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "src/bit_packing.h"
+#include "src/arithmetic/bit_packing.h"
 #include "tests/client/seeded_random.h"
 #include "tests/reference_pir.h"
 

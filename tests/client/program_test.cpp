@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "src/base64.h"
+#include "src/base/base64.h"
 #include "tests/client/http_fake_server.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/paths.h"

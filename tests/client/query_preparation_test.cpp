@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/ring_query.h"
-#include "src/public_matrix.h"
+#include "src/protocol/public_matrix.h"
 #include "tests/client/seeded_random.h"
 
 namespace blindfuse {

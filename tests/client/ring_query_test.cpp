@@ -4,9 +4,9 @@
 
 #include <set>
 
-#include "src/bit_packing.h"
-#include "src/little_endian.h"
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/arithmetic/ring/ring_transform.h"
 #include "tests/client/seeded_random.h"
 #include "tests/ring/plain_ring.h"
 

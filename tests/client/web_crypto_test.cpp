@@ -8,9 +8,9 @@
 #include "client/secret_product.h"
 #include "client/web/crypto/chacha20_lanes.h"
 #include "client/web/crypto/sha256_portable.h"
-#include "src/hex.h"
-#include "src/public_matrix.h"
-#include "src/sha256.h"
+#include "src/base/hex.h"
+#include "src/protocol/public_matrix.h"
+#include "src/protocol/sha256.h"
 #include "tests/support.h"
 
 namespace blindfuse {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the compiler made of the CUDA kernels: which instructions, and no register spilled to memory.
 
-For every architecture of the library: the tensor core kernels multiply bytes with bytes and do not saturate, the
+For every architecture of the libraries: the tensor core kernels multiply bytes with bytes and do not saturate, the
 few-queries kernels use four-byte dot products, loads from the matrix are 16 bytes wide, and no kernel has local memory.
 """
 import argparse
@@ -99,15 +99,17 @@ def hopper_troubles(instructions):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", nargs="*", default=[], help="where cuobjdump and nvdisasm may be, beside PATH")
-    parser.add_argument("--library", required=True)
+    parser.add_argument("--libraries", nargs="+", required=True, help="those that have kernels")
     options = parser.parse_args()
     os.environ["PATH"] = os.pathsep.join([*options.tools, os.environ["PATH"]])
     cuobjdump = shutil.which("cuobjdump")
     if cuobjdump is None:
         print("skipped: there is no cuobjdump to look into the machine code with")
         return SKIPPED
-    code = machine_code(cuobjdump, options.library)
-    usage = local_memory(cuobjdump, options.library)
+    code, usage = {}, []
+    for library in options.libraries:
+        code |= machine_code(cuobjdump, library)
+        usage += local_memory(cuobjdump, library)
     wrong = []
     for kernel, (count, instructions) in KERNELS.items():
         versions = [key for key in code if kernel in key[1]]

@@ -8,7 +8,7 @@
 
 #include "cuda/cuda_engine.h"
 #include "cuda/scan/device_matrix.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/cuda/fake_runtime.h"
 #include "tests/support.h"
 

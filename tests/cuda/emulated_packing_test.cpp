@@ -9,7 +9,7 @@
 #include "cuda/device/stream.h"
 #include "cuda/packing/device_tables.h"
 #include "cuda/packing/packing_kernels.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/cuda/sum_problem.h"
 #include "tests/support.h"
 

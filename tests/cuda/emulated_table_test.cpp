@@ -10,7 +10,7 @@
 #include "cuda/packing/device_packs.h"
 #include "cuda/packing/kernels/table_tasks.h"
 #include "host/cpu/packing/packing_table_builder.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/support.h"
 
 namespace blindfuse {

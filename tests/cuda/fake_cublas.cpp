@@ -1,6 +1,6 @@
 // No cuBLAS beside the stand-in for the runtime.
 #include "cuda/scan/cublas_product.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cuda/packing/kernels/ring_tasks.h"
-#include "src/ring/butterflies.h"
+#include "src/arithmetic/ring/butterflies.h"
 #include "tests/cuda/kernel_support.h"
 
 namespace blindfuse::emulator {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "src/bit_packing.h"
+#include "src/arithmetic/bit_packing.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"

@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "src/bit_packing.h"
-#include "src/ring/modulus_switch.h"
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/arithmetic/ring/ring_transform.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/ring/ring_transform.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cuda/packing/kernels/packing_tasks.h"
-#include "src/ring/prime_field.h"
+#include "src/arithmetic/ring/prime_field.h"
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"
 

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "host/cpu/packing/hint_polynomials.h"
-#include "src/ring/butterflies.h"
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/ring/butterflies.h"
+#include "src/arithmetic/ring/ring_transform.h"
+#include "src/protocol/public_polynomials.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"

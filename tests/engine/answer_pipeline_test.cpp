@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/engines/engine_factory.h"
-#include "src/bit_packing.h"
+#include "src/arithmetic/bit_packing.h"
 #include "tests/engine/engines_under_test.h"
 #include "tests/support.h"
 

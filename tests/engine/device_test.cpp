@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "host/engines/engine_factory.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/support.h"
 
 namespace blindfuse {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "host/engines/engine_factory.h"
-#include "src/bit_packing.h"
-#include "src/packing_table.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/packing_table.h"
 #include "tests/engine/engines_under_test.h"
 #include "tests/engine/packed_reference.h"
 #include "tests/support.h"

@@ -1,5 +1,5 @@
 // Responses that are packed under a client's secret, from the definitions alone
-// (src/packing_table.h).
+// (src/arithmetic/packing_table.h).
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "src/bit_packing.h"
-#include "src/little_endian.h"
-#include "src/packing_table.h"
-#include "src/ring/modulus_switch.h"
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/arithmetic/ring/ring_transform.h"
 
 namespace blindfuse::support {
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "src/bit_packing.h"
+#include "src/arithmetic/bit_packing.h"
 
 namespace {
 

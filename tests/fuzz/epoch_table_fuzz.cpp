@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "src/epoch_table.h"
-#include "src/errors.h"
-#include "src/little_endian.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/base/errors.h"
+#include "src/protocol/epoch_table.h"
 
 namespace {
 

@@ -22,7 +22,7 @@
 
 #include "host/server/http/connection.h"
 #include "host/server/routes/api.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/log.h"
 #include "tests/server/tiny_database.h"
 

@@ -13,7 +13,7 @@
 #include "host/ingest/byte_source.h"
 #include "host/ingest/key_value_source.h"
 #include "host/ingest/line_reader.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::fuzzing {
 

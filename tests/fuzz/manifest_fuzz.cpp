@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "src/errors.h"
-#include "src/hex.h"
-#include "src/manifest.h"
+#include "src/base/errors.h"
+#include "src/base/hex.h"
+#include "src/protocol/manifest.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "host/cpu/packing/packing_keys.h"
-#include "src/errors.h"
-#include "src/little_endian.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/base/errors.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "host/server/routes/query_body.h"
-#include "src/base64.h"
-#include "src/errors.h"
+#include "src/base/base64.h"
+#include "src/base/errors.h"
 
 namespace {
 

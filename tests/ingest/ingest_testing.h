@@ -22,7 +22,7 @@
 #include "host/ingest/byte_source.h"
 #include "host/ingest/key_value_source.h"
 #include "host/ingest/line_reader.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::ingest_testing {
 

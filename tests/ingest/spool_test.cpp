@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/fuse_slots.h"
+#include "src/arithmetic/fuse_slots.h"
 #include "src/system/file.h"
 #include "tests/support.h"
 

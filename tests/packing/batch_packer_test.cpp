@@ -6,7 +6,7 @@
 #include <random>
 
 #include "host/cpu/packing/packing_keys.h"
-#include "src/little_endian.h"
+#include "src/arithmetic/little_endian.h"
 #include "tests/packing/ring_kernel_names.h"
 
 namespace blindfuse {

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "src/protocol/public_polynomials.h"
 #include "tests/ring/plain_ring.h"
 
 namespace blindfuse {

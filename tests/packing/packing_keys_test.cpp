@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/little_endian.h"
-#include "src/ring/prime_field.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/arithmetic/ring/prime_field.h"
 #include "tests/support.h"
 
 namespace blindfuse {

@@ -11,8 +11,9 @@
 #include "host/cpu/packing/hint_polynomials.h"
 #include "host/cpu/packing/packing_table_builder.h"
 #include "host/cpu/packing/response_packer.h"
-#include "src/bit_packing.h"
-#include "src/ring/modulus_switch.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/protocol/public_polynomials.h"
 #include "tests/client/seeded_random.h"
 
 namespace blindfuse {

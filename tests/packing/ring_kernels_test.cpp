@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "host/cpu/packing/packing_keys.h"
-#include "src/little_endian.h"
-#include "src/packing_table.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/arithmetic/packing_table.h"
 #include "tests/packing/ring_kernel_names.h"
 #include "tests/ring/plain_ring.h"
 

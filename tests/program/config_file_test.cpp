@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/publish/builder_testing.h"
 
 namespace blindfuse {

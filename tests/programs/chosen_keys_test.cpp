@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/key_hash.h"
+#include "src/protocol/key_hash.h"
 #include "tests/programs/program_testing.h"
 
 namespace blindfuse::program_testing {

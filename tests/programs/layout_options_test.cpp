@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/support.h"
 
 namespace blindfuse {

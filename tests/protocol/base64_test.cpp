@@ -1,6 +1,7 @@
-#include "src/base64.h"
+#include "src/base/base64.h"
 
 #include <gtest/gtest.h>
+#include <openssl/evp.h>
 
 #include <string>
 #include <utility>
@@ -38,21 +39,18 @@ TEST(Base64, WritesAndReadsTheExamplesOfTheStandard) {
   }
 }
 
-// Long enough for several pieces of the decoder, with every length around their edges.
-TEST(Base64, ReadsWhatItWritesAtEveryLength) {
+TEST(Base64, AgreesWithOpenSslAtEveryLength) {
   SeededRandom random(1);
-  std::vector<size_t> lengths;
+  std::vector<size_t> lengths = {1'000'000, 1'000'001, 1'000'002};
   for (size_t length = 0; length < 200; ++length) lengths.push_back(length);
-  for (const size_t megabytes : {1, 2, 3}) {
-    for (size_t length = megabytes * 786'432 - 4; length < megabytes * 786'432 + 5; ++length) {
-      lengths.push_back(length);
-    }
-  }
   for (const size_t length : lengths) {
     const std::string bytes = random.bytes(length);
-    const std::string text = encode_base64(as_bytes(bytes));
-    ASSERT_EQ(text.size(), base64_length(length));
-    ASSERT_TRUE(decode_base64(text) == bytes) << length;
+    std::string expected(base64_length(length) + 1, '\0');
+    EVP_EncodeBlock(reinterpret_cast<unsigned char*>(expected.data()), as_bytes(bytes).data(),
+                    static_cast<int>(length));
+    expected.pop_back();  // a zero
+    ASSERT_TRUE(encode_base64(as_bytes(bytes)) == expected) << length;
+    ASSERT_TRUE(decode_base64(expected) == bytes) << length;
   }
 }
 

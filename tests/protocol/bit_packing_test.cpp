@@ -1,4 +1,4 @@
-#include "src/bit_packing.h"
+#include "src/arithmetic/bit_packing.h"
 
 #include <gtest/gtest.h>
 

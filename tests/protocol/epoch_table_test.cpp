@@ -1,4 +1,4 @@
-#include "src/epoch_table.h"
+#include "src/protocol/epoch_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/fuse_slots.h"
+#include "src/arithmetic/fuse_slots.h"
 
 #include <gtest/gtest.h>
 

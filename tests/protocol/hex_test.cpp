@@ -1,4 +1,4 @@
-#include "src/hex.h"
+#include "src/base/hex.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/key_hash.h"
+#include "src/protocol/key_hash.h"
 
 #include <gtest/gtest.h>
 

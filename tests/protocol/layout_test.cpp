@@ -1,4 +1,4 @@
-#include "src/layout.h"
+#include "src/arithmetic/layout.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/manifest.h"
+#include "src/protocol/manifest.h"
 #include "tests/support.h"
 #include "tests/vectors.h"
 

@@ -1,4 +1,4 @@
-#include "src/little_endian.h"
+#include "src/arithmetic/little_endian.h"
 
 #include <gtest/gtest.h>
 

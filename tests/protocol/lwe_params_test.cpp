@@ -1,4 +1,4 @@
-#include "src/lwe_params.h"
+#include "src/arithmetic/lwe_params.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/manifest.h"
+#include "src/protocol/manifest.h"
 
 #include <gtest/gtest.h>
 

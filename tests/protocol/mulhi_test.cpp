@@ -1,4 +1,4 @@
-#include "src/mulhi.h"
+#include "src/arithmetic/mulhi.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/noise_budget.h"
+#include "src/arithmetic/noise_budget.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/bit_packing.h"
+#include "src/arithmetic/bit_packing.h"
 #include "tests/support.h"
 
 namespace blindfuse {

@@ -1,4 +1,4 @@
-#include "src/public_matrix.h"
+#include "src/protocol/public_matrix.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/lwe_params.h"
+#include "src/arithmetic/lwe_params.h"
 #include "tests/reference_pir.h"
 #include "tests/support.h"
 #include "tests/vectors.h"

@@ -1,4 +1,4 @@
-#include "src/record.h"
+#include "src/arithmetic/record.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/sha256.h"
+#include "src/protocol/sha256.h"
 
 #include <gtest/gtest.h>
 

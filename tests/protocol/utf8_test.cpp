@@ -1,4 +1,4 @@
-#include "src/utf8.h"
+#include "src/base/utf8.h"
 
 #include <gtest/gtest.h>
 

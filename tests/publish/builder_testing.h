@@ -17,8 +17,8 @@
 
 #include "host/database/loaded_database.h"
 #include "host/publish/database_builder.h"
-#include "src/hex.h"
-#include "src/sha256.h"
+#include "src/base/hex.h"
+#include "src/protocol/sha256.h"
 #include "tests/plain_engine.h"
 
 namespace blindfuse::builder_testing {

@@ -9,9 +9,9 @@
 #include "host/database/build_journal.h"
 #include "host/database/directory.h"
 #include "host/engines/engine_factory.h"
-#include "host/publish/hint.h"
-#include "src/bit_packing.h"
-#include "src/errors.h"
+#include "host/hint/hint.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/base/errors.h"
 #include "src/system/file.h"
 #include "tests/publish/builder_testing.h"
 

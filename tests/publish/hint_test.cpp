@@ -1,4 +1,4 @@
-#include "host/publish/hint.h"
+#include "host/hint/hint.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "host/engines/engine_factory.h"
 #include "host/system/worker_threads.h"
-#include "src/lwe_params.h"
+#include "src/arithmetic/lwe_params.h"
 #include "tests/reference_pir.h"
 #include "tests/support.h"
 

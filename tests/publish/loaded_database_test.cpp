@@ -8,7 +8,7 @@
 
 #include "host/database/directory.h"
 #include "host/engines/engine_factory.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/publish/loading_error.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/publish/builder_testing.h"
 
 namespace blindfuse::builder_testing {

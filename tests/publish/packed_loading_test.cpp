@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "host/database/loaded_database.h"
-#include "src/errors.h"
-#include "src/sha256.h"
+#include "src/base/errors.h"
+#include "src/protocol/sha256.h"
 #include "tests/publish/loading_error.h"
 #include "tests/publish/packed_testing.h"
 

@@ -16,7 +16,7 @@
 #include "client/ring_query.h"
 #include "host/database/directory.h"
 #include "host/server/serving/batch_scheduler.h"
-#include "src/hex.h"
+#include "src/base/hex.h"
 #include "tests/client/seeded_random.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/ask_and_wait.h"

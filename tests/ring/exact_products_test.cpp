@@ -1,4 +1,4 @@
-#include "src/ring/exact_products.h"
+#include "src/arithmetic/ring/exact_products.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "src/ring/gadget.h"
+#include "src/arithmetic/ring/gadget.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <random>
 
-#include "src/ring/modulus_switch.h"
+#include "src/arithmetic/ring/modulus_switch.h"
 
 namespace blindfuse::ring {
 namespace {

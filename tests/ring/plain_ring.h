@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <random>
 
-#include "src/ring/prime_field.h"
-#include "src/ring/ring_dimension.h"
+#include "src/arithmetic/ring/prime_field.h"
+#include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse::ring::plain {
 

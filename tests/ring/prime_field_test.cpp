@@ -1,4 +1,4 @@
-#include "src/ring/prime_field.h"
+#include "src/arithmetic/ring/prime_field.h"
 
 #include <gtest/gtest.h>
 

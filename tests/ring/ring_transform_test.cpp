@@ -1,9 +1,9 @@
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/ring/ring_transform.h"
 
 #include <gtest/gtest.h>
 
-#include "src/ring/automorphism.h"
-#include "src/ring/butterflies.h"
+#include "src/arithmetic/ring/automorphism.h"
+#include "src/arithmetic/ring/butterflies.h"
 #include "tests/ring/plain_ring.h"
 
 namespace blindfuse::ring {

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "src/ring/butterflies.h"
-#include "src/ring/gadget.h"
-#include "src/ring/modulus_switch.h"
-#include "src/ring/public_polynomials.h"
-#include "src/ring/ring_transform.h"
-#include "src/sha256.h"
+#include "src/arithmetic/ring/butterflies.h"
+#include "src/arithmetic/ring/gadget.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/arithmetic/ring/ring_transform.h"
+#include "src/protocol/public_polynomials.h"
+#include "src/protocol/sha256.h"
 #include "tests/vectors.h"
 
 namespace blindfuse::ring {

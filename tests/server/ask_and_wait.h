@@ -8,7 +8,7 @@
 #include <string>
 
 #include "host/server/serving/batch_scheduler.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::server_testing {
 

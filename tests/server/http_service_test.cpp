@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "host/server/http/server.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/server/loopback_client.h"
 
 namespace blindfuse::http {

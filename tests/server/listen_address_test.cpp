@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "host/server/http/listening_socket.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

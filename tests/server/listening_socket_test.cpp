@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 

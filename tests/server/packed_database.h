@@ -16,8 +16,8 @@
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/response_packer.h"
 #include "host/system/memory.h"
-#include "src/ring/prime_field.h"
-#include "src/sha256.h"
+#include "src/arithmetic/ring/prime_field.h"
+#include "src/protocol/sha256.h"
 #include "tests/server/tiny_database.h"
 #include "tests/support.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "host/server/database_server.h"
-#include "src/base64.h"
+#include "src/base/base64.h"
 #include "tests/server/loopback_client.h"
 #include "tests/server/packed_database.h"
 

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/hex.h"
-#include "src/sha256.h"
+#include "src/base/hex.h"
+#include "src/protocol/sha256.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

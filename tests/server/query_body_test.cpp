@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/base64.h"
-#include "src/errors.h"
+#include "src/base/base64.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

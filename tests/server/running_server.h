@@ -10,7 +10,7 @@
 
 #include "host/server/database_server.h"
 #include "host/server/serving/server_state.h"
-#include "src/base64.h"
+#include "src/base/base64.h"
 #include "tests/server/loopback_client.h"
 #include "tests/server/tiny_database.h"
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <future>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {

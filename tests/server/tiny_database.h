@@ -14,8 +14,8 @@
 
 #include "host/database/loaded_database.h"
 #include "host/server/serving/serving_epoch.h"
+#include "src/base/errors.h"
 #include "src/engine/engine.h"
-#include "src/errors.h"
 #include "tests/plain_engine.h"
 
 namespace blindfuse::server_testing {

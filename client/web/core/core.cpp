@@ -42,7 +42,7 @@
 #include "client/web/core/error_report.h"
 #include "client/web/core/preparation.h"
 #include "client/web/core/web_transport.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::web {
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "client/panel_product.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/system/random.h"
 
 namespace blindfuse::web {

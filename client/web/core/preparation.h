@@ -13,7 +13,7 @@
 #include "client/prepared_query.h"
 #include "client/secret.h"
 #include "client/secret_product.h"
-#include "src/public_matrix.h"
+#include "src/protocol/public_matrix.h"
 #include "src/system/process_token.h"
 
 namespace blindfuse::web {

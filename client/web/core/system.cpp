@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/system/process_token.h"
 #include "src/system/random.h"
 

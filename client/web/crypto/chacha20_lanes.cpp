@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "client/secret.h"
-#include "src/little_endian.h"
+#include "src/arithmetic/little_endian.h"
 
 #ifdef __wasm_simd128__
 #include <wasm_simd128.h>

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "src/chacha20.h"
+#include "src/protocol/chacha20.h"
 
 namespace blindfuse::web {
 

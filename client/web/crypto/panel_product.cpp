@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "client/web/crypto/chacha20_lanes.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

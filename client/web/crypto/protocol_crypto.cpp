@@ -1,10 +1,11 @@
-// What src/sha256.cpp and src/chacha20.cpp have from OpenSSL, where there is no OpenSSL.
+// What src/protocol/sha256.cpp and src/protocol/chacha20.cpp have from OpenSSL, where there is no
+// OpenSSL.
 #include <utility>
 
 #include "client/web/crypto/chacha20_lanes.h"
 #include "client/web/crypto/sha256_portable.h"
-#include "src/chacha20.h"
-#include "src/sha256.h"
+#include "src/protocol/chacha20.h"
+#include "src/protocol/sha256.h"
 
 namespace blindfuse {
 

@@ -13,7 +13,7 @@
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/packing/kernels/packing_tasks.h"
 #include "cuda/packing/kernels/ring_transform.cuh"
-#include "src/ring/modulus_switch.h"
+#include "src/arithmetic/ring/modulus_switch.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.

@@ -2,21 +2,21 @@
 // those who start them; all addresses are the device's.
 //
 // At every point of the ring, what a pack takes off a query's products is a sum over the packing
-// table's words times bodies of the query's first key (src/packing_table.h), beside the three
-// products of the last switch. For all packs and a batch of queries that is a product of matrices
-// modulo the packing modulus. Its K are six segments, chain 0 with digits 0, 1, 2 and chain 1 with
-// these, of 1024 powers each: power e of a chain stands for the switch to the automorphism with
-// that power; there are 1023 of them, and the last is zero. Both factors are cut into bytes, four
-// limbs a word.
+// table's words times bodies of the query's first key (src/arithmetic/packing_table.h), beside the
+// three products of the last switch. For all packs and a batch of queries that is a product of
+// matrices modulo the packing modulus. Its K are six segments, chain 0 with digits 0, 1, 2 and
+// chain 1 with these, of 1024 powers each: power e of a chain stands for the switch to the
+// automorphism with that power; there are 1023 of them, and the last is zero. Both factors are cut
+// into bytes, four limbs a word.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/packing/kernels/ring_tasks.h"
-#include "src/packing_table.h"
-#include "src/ring/gadget.h"
-#include "src/ring/public_polynomials.h"
-#include "src/ring/ring_dimension.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/gadget.h"
+#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse {
 
@@ -65,7 +65,7 @@ constexpr uint64_t last_switch_place(uint32_t pack, uint32_t digit) {
 
 // Brings groups of points of one pack's table into that order. Only bytes of this pack are written.
 struct TableCut {
-  const uint32_t* words;  // groups as src/packing_table.h has them, one after another
+  const uint32_t* words;  // groups as src/arithmetic/packing_table.h has them, one after another
   uint32_t first_group;
   uint32_t pack;
   uint32_t pack_count;

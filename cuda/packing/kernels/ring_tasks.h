@@ -4,16 +4,16 @@
 
 #include <cstdint>
 
-#include "src/ring/prime_field.h"
-#include "src/ring/ring_dimension.h"
+#include "src/arithmetic/ring/prime_field.h"
+#include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse {
 
 // Coefficients of a polynomial, and its points: 2048.
 constexpr uint32_t kRingWords = static_cast<uint32_t>(ring::kDimension);
 
-// What transforms modulo a prime compute with (src/ring/butterflies.h); cuda/packing/device_ring.h
-// owns the tables.
+// What transforms modulo a prime compute with (src/arithmetic/ring/butterflies.h);
+// cuda/packing/device_ring.h owns the tables.
 struct RingView {
   // 2048 each, aligned to 8 bytes.
   const ring::Factor* forward;

@@ -1,5 +1,5 @@
-// The transforms of src/ring/ring_transform.h by a block of threads, in shared memory: bit for bit
-// those of ring::portable_transform.
+// The transforms of src/arithmetic/ring/ring_transform.h by a block of threads, in shared memory:
+// bit for bit those of ring::portable_transform.
 //
 // A thread has 8 of the 2048 values in registers and does three levels of butterflies with them
 // (the last time two) before they are shared out anew: four passes for eleven levels. Seen as 64
@@ -19,7 +19,7 @@
 
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/packing/kernels/ring_tasks.h"
-#include "src/ring/ring_dimension.h"
+#include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.

@@ -30,7 +30,7 @@
 
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/packing/kernels/packing_tasks.h"
-#include "src/ring/prime_field.h"
+#include "src/arithmetic/ring/prime_field.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.

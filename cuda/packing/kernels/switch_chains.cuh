@@ -16,8 +16,8 @@
 #include <cstdint>
 
 #include "cuda/packing/kernels/traces.cuh"
-#include "src/packing_table.h"
-#include "src/ring/gadget.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/gadget.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.

@@ -20,7 +20,7 @@ struct TraceTask {
   uint32_t* squares;
 };
 
-// From traces to tables (src/packing_table.h) and masks.
+// From traces to tables (src/arithmetic/packing_table.h) and masks.
 struct TableTask {
   RingView ring;
   // Row g of a square: R_g at the points, g = 5^0, 5^1, ..., then their negatives.

@@ -15,8 +15,8 @@
 
 #include "cuda/packing/kernels/ring_transform.cuh"
 #include "cuda/packing/kernels/table_tasks.h"
-#include "src/ring/automorphism.h"
-#include "src/ring/modulus_switch.h"
+#include "src/arithmetic/ring/automorphism.h"
+#include "src/arithmetic/ring/modulus_switch.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.

@@ -1,5 +1,5 @@
-// Products to packed responses: each rounded to its upper bits (src/bit_packing.h), the lowest bit
-// first.
+// Products to packed responses: each rounded to its upper bits (src/arithmetic/bit_packing.h), the
+// lowest bit first.
 //
 // Roofline: C words a query in, C bits / 32 out; nothing beside a scan of R C bytes.
 #pragma once
@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "cuda/scan/kernels/scan_tasks.h"
-#include "src/bit_packing.h"
+#include "src/arithmetic/bit_packing.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.

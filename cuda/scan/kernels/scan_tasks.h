@@ -84,8 +84,8 @@ struct CombineTask {
   uint64_t product_pitch;
 };
 
-// Products to packed responses: each rounded to its upper bits (src/bit_packing.h), the lowest bit
-// first.
+// Products to packed responses: each rounded to its upper bits (src/arithmetic/bit_packing.h), the
+// lowest bit first.
 struct RoundTask {
   const uint32_t* products;
   uint64_t product_pitch;

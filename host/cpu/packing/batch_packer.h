@@ -9,7 +9,7 @@
 #include "host/cpu/packing/response_packer.h"
 #include "host/cpu/packing/ring_kernels.h"
 #include "host/system/worker_threads.h"
-#include "src/packing_table.h"
+#include "src/arithmetic/packing_table.h"
 
 namespace blindfuse {
 

@@ -9,7 +9,7 @@
 
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/ring_kernels.h"
-#include "src/packing_table.h"
+#include "src/arithmetic/packing_table.h"
 
 namespace blindfuse {
 

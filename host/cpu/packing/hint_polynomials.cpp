@@ -1,6 +1,6 @@
 #include "host/cpu/packing/hint_polynomials.h"
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

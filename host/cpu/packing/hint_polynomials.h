@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/cpu/packing/ring_kernels.h"
-#include "src/ring/exact_products.h"
+#include "src/arithmetic/ring/exact_products.h"
 
 namespace blindfuse {
 

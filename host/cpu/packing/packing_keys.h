@@ -1,5 +1,4 @@
-// A client's packing keys as its query brings them: encryptions of automorphisms of a secret that
-// serves this query alone.
+// A query's packing keys in the order in which sums are made with them.
 #pragma once
 
 #include <array>
@@ -7,15 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "src/ring/gadget.h"
-#include "src/ring/public_polynomials.h"
-#include "src/ring/ring_dimension.h"
+#include "src/arithmetic/ring/packing_keys.h"
 
 namespace blindfuse {
-
-// Throws BadInput when there are not kKeyBytes bytes, and for a word that is not below the packing
-// modulus.
-void check_packing_keys(std::span<const uint8_t> bytes);
 
 class PackingKeys {
  public:

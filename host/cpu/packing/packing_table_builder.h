@@ -6,9 +6,9 @@
 #include <span>
 
 #include "host/cpu/packing/ring_kernels.h"
-#include "src/packing_table.h"
-#include "src/ring/public_polynomials.h"
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/key_masks.h"
+#include "src/arithmetic/ring/ring_transform.h"
 
 namespace blindfuse {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "src/errors.h"
-#include "src/ring/modulus_switch.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

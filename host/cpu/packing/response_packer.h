@@ -7,8 +7,8 @@
 
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/ring_kernels.h"
-#include "src/packing_table.h"
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/ring_transform.h"
 
 namespace blindfuse {
 

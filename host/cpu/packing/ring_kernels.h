@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/cpu/packing/transform_tables.h"
-#include "src/ring/ring_transform.h"
+#include "src/arithmetic/ring/ring_transform.h"
 
 namespace blindfuse {
 

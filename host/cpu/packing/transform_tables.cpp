@@ -1,6 +1,6 @@
 #include "host/cpu/packing/transform_tables.h"
 
-#include "src/ring/butterflies.h"
+#include "src/arithmetic/ring/butterflies.h"
 
 namespace blindfuse {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/ring/prime_field.h"
+#include "src/arithmetic/ring/prime_field.h"
 
 namespace blindfuse {
 

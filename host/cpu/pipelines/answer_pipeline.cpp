@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "host/cpu/pipelines/slot_words.h"
-#include "src/bit_packing.h"
+#include "src/arithmetic/bit_packing.h"
 
 namespace blindfuse {
 namespace {

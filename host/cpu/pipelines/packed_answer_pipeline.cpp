@@ -7,9 +7,9 @@
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/pipelines/slot_words.h"
 #include "host/system/worker_threads.h"
-#include "src/bit_packing.h"
-#include "src/errors.h"
-#include "src/ring/modulus_switch.h"
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

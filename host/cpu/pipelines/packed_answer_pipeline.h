@@ -6,8 +6,8 @@
 #include <span>
 
 #include "host/system/worker_threads.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/engine/engine.h"
-#include "src/packing_table.h"
 
 namespace blindfuse {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "host/cpu/scan/packed_queries.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

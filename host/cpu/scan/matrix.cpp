@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "host/system/memory.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <new>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::http {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <memory>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::http {
 namespace {

@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "host/server/http/error.h"
-#include "src/ascii.h"
-#include "src/hex.h"
+#include "src/base/ascii.h"
+#include "src/base/hex.h"
 
 namespace blindfuse::http {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <boost/beast/http/status.hpp>
 
-#include "src/ascii.h"
+#include "src/base/ascii.h"
 
 namespace blindfuse::http {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "host/server/http/connection.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/log.h"
 
 namespace blindfuse::http {

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::http {
 namespace {

@@ -10,7 +10,7 @@
 #include "host/server/routes/openapi.h"
 #include "host/server/routes/page_route.h"
 #include "host/server/routes/query_exchange.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "host/server/routes/part_selection.h"
 #include "host/server/routes/problem.h"
-#include "src/errors.h"
-#include "src/hex.h"
-#include "src/sha256.h"
+#include "src/base/errors.h"
+#include "src/base/hex.h"
+#include "src/protocol/sha256.h"
 
 namespace blindfuse {
 namespace {

@@ -5,7 +5,7 @@
 #include "host/server/routes/openapi_text.h"
 #include "host/server/routes/query_body.h"
 #include "host/server/routes/query_route.h"
-#include "src/base64.h"
+#include "src/base/base64.h"
 
 namespace blindfuse {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "host/server/routes/page_files.h"
-#include "src/hex.h"
-#include "src/sha256.h"
+#include "src/base/hex.h"
+#include "src/protocol/sha256.h"
 
 namespace blindfuse {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/layout.h"
+#include "src/arithmetic/layout.h"
 
 namespace blindfuse {
 

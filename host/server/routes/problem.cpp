@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

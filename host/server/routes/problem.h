@@ -11,7 +11,7 @@
 
 #include "host/server/http/error.h"
 #include "host/server/http/response.h"
-#include "src/manifest.h"
+#include "src/protocol/manifest.h"
 
 namespace blindfuse {
 

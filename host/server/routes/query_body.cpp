@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "src/base64.h"
-#include "src/errors.h"
+#include "src/base/base64.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "host/cpu/packing/packing_keys.h"
+#include "src/arithmetic/ring/packing_keys.h"
 #include "host/server/routes/problem.h"
-#include "src/ascii.h"
-#include "src/errors.h"
+#include "src/base/ascii.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {

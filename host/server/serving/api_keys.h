@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/sha256.h"
+#include "src/protocol/sha256.h"
 #include "src/system/random.h"
 
 namespace blindfuse {

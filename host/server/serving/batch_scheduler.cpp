@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/log.h"
 #include "src/system/threads.h"
 

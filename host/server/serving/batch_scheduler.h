@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "host/server/serving/pending_answer.h"
+#include "src/arithmetic/layout.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/engine/engine.h"
-#include "src/layout.h"
-#include "src/packing_table.h"
 
 namespace blindfuse {
 

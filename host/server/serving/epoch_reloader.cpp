@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "host/database/directory.h"
-#include "src/errors.h"
+#include "src/base/errors.h"
 #include "src/program/log.h"
 
 namespace blindfuse {

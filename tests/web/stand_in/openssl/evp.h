@@ -10,7 +10,7 @@
 
 #include "client/web/crypto/chacha20_lanes.h"
 #include "client/web/crypto/sha256_portable.h"
-#include "src/little_endian.h"
+#include "src/arithmetic/little_endian.h"
 
 struct EVP_MD {};
 struct EVP_CIPHER {};

@@ -1,0 +1,132 @@
+#include "src/arithmetic/layout.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdio>
+#include <numeric>
+#include <string>
+
+#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/panel_rows.h"
+#include "src/arithmetic/ring/packing_keys.h"
+#include "src/base/errors.h"
+
+namespace blindfuse {
+namespace {
+
+void check_range(const char* member, uint64_t value, uint64_t low, uint64_t high) {
+  if (value >= low && value <= high) return;
+  throw BadInput(std::string(member) + " is " + std::to_string(value) + "; it must be " +
+                 std::to_string(low) + " to " + std::to_string(high));
+}
+
+void check(bool holds, const char* what) {
+  if (!holds) throw BadInput(what);
+}
+
+std::string one_decimal(double number) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.1f", number);
+  return text.data();
+}
+
+void check_keyword(const Layout& layout) {
+  check_range("arity", layout.arity, 3, kArityMax);
+  check_range("segment_length", layout.segment_length, kSegmentLengthMin, kSegmentLengthMax);
+  check_range("digest_bytes", layout.record.digest_bytes, 1, kDigestBytesMax);
+  check(std::has_single_bit(layout.segment_length), "segment_length must be a power of two");
+  check(layout.row_count % layout.segment_length == 0,
+        "row_count must be a multiple of segment_length");
+  check(layout.row_count / layout.segment_length >= layout.arity,
+        "row_count must hold at least arity segments");
+}
+
+void check_index(const Layout& layout) {
+  check_range("arity of an index database", layout.arity, 1, 1);
+  check_range("segment_length of an index database", layout.segment_length, 0, 0);
+  check_range("digest_bytes of an index database", layout.record.digest_bytes, 0, 0);
+  check((layout.key_count + layout.shard_count - 1) / layout.shard_count <= layout.row_count,
+        "row_count times shard_count must be at least key_count in an index database");
+}
+
+}  // namespace
+
+uint32_t Layout::pack_count() const {
+  if (mode() != Mode::kPacked) return 0;
+  return static_cast<uint32_t>((column_count() + ring::kDimension - 1) / ring::kDimension);
+}
+
+uint64_t Layout::packing_table_bytes() const { return pack_count() * kTableBytes; }
+
+uint64_t Layout::query_words_bytes() const { return packed_bytes(row_count, query_bits); }
+
+uint64_t Layout::query_bytes() const {
+  return query_words_bytes() + (mode() == Mode::kPacked ? ring::kKeyBytes : 0);
+}
+
+uint64_t Layout::response_bytes() const { return packed_bytes(column_count(), response_bits); }
+
+uint32_t Layout::hint_part_count() const {
+  return mode() == Mode::kPacked ? pack_count() : shard_count;
+}
+
+uint64_t Layout::hint_part_words() const {
+  return mode() == Mode::kPacked ? ring::kDimension : uint64_t{record_bytes()} * lwe->dimension;
+}
+
+uint64_t Layout::hint_part_bytes() const { return packed_bytes(hint_part_words(), hint_bits); }
+
+HintParts Layout::hint_parts_of(uint32_t shard) const {
+  if (mode() != Mode::kPacked) return {shard, shard};
+  // Shards begin at multiples of this in their packs: as late as they may, they reach farthest.
+  const uint64_t step = std::gcd<uint64_t, uint64_t>(record_bytes(), ring::kDimension);
+  const uint64_t most = (2 * ring::kDimension - step + record_bytes() - 1) / ring::kDimension;
+  const auto count = static_cast<uint32_t>(std::min<uint64_t>(most, pack_count()));
+  const auto own = static_cast<uint32_t>(uint64_t{shard} * record_bytes() / ring::kDimension);
+  const uint32_t first = std::min(own, pack_count() - count);
+  return {first, first + count - 1};
+}
+
+NoiseBudget Layout::noise() const {
+  return noise_budget(row_count, lwe->dimension, record_bytes(), query_bits, response_bits,
+                      hint_bits, mode() == Mode::kPacked ? packing_variance() : 0.0);
+}
+
+void check_layout(const Layout& layout) {
+  invariant(layout.lwe != nullptr, "a layout has an LWE parameter set");
+  check_range("key_count", layout.key_count, 1, kKeyCountMax);
+  check_range("shard_count", layout.shard_count, 1, kShardCountMax);
+  check_range("row_count", layout.row_count, kPanelRows, uint64_t{1} << 31);
+  check_range("value_bytes", layout.record.value_bytes, 0, kValueBytesMax);
+  check_range("query_bits", layout.query_bits, 24, 32);
+  check_range("response_bits", layout.response_bits, 9, 32);
+  check_range("hint_bits", layout.hint_bits, 16, 32);
+  check(layout.row_count % kPanelRows == 0, "row_count must be a multiple of 64");
+  if (layout.mode() == Mode::kPacked) {
+    check(layout.row_count % ring::kDimension == 0 && layout.row_count <= kPackedRowsMax,
+          "row_count must be a multiple of 2048, and at most 2^24, where responses are packed");
+  }
+  const uint32_t length_bytes = layout.record.length_bytes;
+  check(length_bytes <= 2 || length_bytes == 4, "length_bytes must be 0, 1, 2 or 4");
+  check(length_bytes == 4 || layout.record.value_bytes >> (8 * length_bytes) == 0 ||
+            length_bytes == 0,
+        "length_bytes is too small for value_bytes");
+  if (layout.kind == DatabaseKind::kKeyword) {
+    check_keyword(layout);
+  } else {
+    check_index(layout);
+  }
+  check(layout.record_bytes() >= 1, "records of an index database must have at least one byte");
+  const double log2_failure = layout.noise().log2_failure;
+  if (log2_failure > kFailureLog2Max) {
+    throw BadInput("a look-up would fail with probability up to 2^" + one_decimal(log2_failure) +
+                   "; at most 2^-40 is allowed (" + std::to_string(layout.row_count) +
+                   " rows, query_bits " + std::to_string(layout.query_bits) + ", response_bits " +
+                   std::to_string(layout.response_bits) + ", hint_bits " +
+                   std::to_string(layout.hint_bits) + "); use more bits or more shards");
+  }
+}
+
+}  // namespace blindfuse

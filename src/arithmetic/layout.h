@@ -1,0 +1,93 @@
+// The sizes of one database: everything that follows from a handful of numbers in its manifest.
+#pragma once
+
+#include <cstdint>
+
+#include "src/arithmetic/fuse_slots.h"
+#include "src/arithmetic/lwe_params.h"
+#include "src/arithmetic/noise_budget.h"
+#include "src/arithmetic/record.h"
+
+namespace blindfuse {
+
+enum class DatabaseKind {
+  kKeyword,  // keys are byte strings, found through a binary fuse filter
+  kIndex,    // keys are 0 .. key_count-1; the shape of FrodoPIR and SimplePIR
+};
+
+inline constexpr uint64_t kKeyCountMax = uint64_t{1} << 32;
+inline constexpr uint32_t kShardCountMax = 65'536;
+
+// Packed responses have no rows but in whole blocks, and no more than their exact products bear
+// (src/arithmetic/ring/exact_products.h).
+inline constexpr uint32_t kPackedRowsMax = 1u << 24;
+
+// Parts first .. last of a hint, both included.
+struct HintParts {
+  uint32_t first = 0;
+  uint32_t last = 0;
+
+  bool operator==(const HintParts&) const = default;
+};
+
+struct Layout {
+  DatabaseKind kind = DatabaseKind::kKeyword;
+  uint64_t key_count = 0;       // m
+  uint32_t shard_count = 1;     // S
+  uint32_t row_count = 0;       // R
+  uint32_t arity = 3;           // rows a key: 3 or 4; 1 in an index database
+  uint32_t segment_length = 0;  // L; 0 in an index database
+  RecordFormat record;
+  const LweParams* lwe = nullptr;
+  uint32_t query_bits = 32;
+  uint32_t response_bits = 32;
+  uint32_t hint_bits = 32;
+
+  uint32_t record_bytes() const { return record.record_bytes(); }                       // W
+  uint64_t column_count() const { return uint64_t{shard_count} * record_bytes(); }      // C
+  uint64_t shard_matrix_bytes() const { return uint64_t{row_count} * record_bytes(); }  // R W
+  uint64_t matrix_bytes() const { return shard_matrix_bytes() * shard_count; }          // R C
+
+  Mode mode() const { return lwe->mode; }
+  // Packs of 2048 columns, the last one of fewer; none where responses are not packed.
+  uint32_t pack_count() const;
+  // What a server keeps beside the matrix (src/arithmetic/packing_table.h); 0 where responses are
+  // not packed.
+  uint64_t packing_table_bytes() const;
+
+  // Of the bit-packed words alone.
+  uint64_t query_words_bytes() const;
+  // With the packing keys behind them, where responses are packed.
+  uint64_t query_bytes() const;
+  uint64_t response_bytes() const;
+
+  // What a client downloads once an epoch: a hint a shard, or a mask a pack. All parts have one
+  // size.
+  uint32_t hint_part_count() const;
+  uint64_t hint_part_words() const;
+  uint64_t hint_part_bytes() const;
+  uint64_t hint_bytes() const { return hint_part_bytes() * hint_part_count(); }
+  // Those that decoding a record of this shard takes, and as many for every shard, so that nothing
+  // that a client does with them tells how its shard lies to the packs.
+  HintParts hint_parts_of(uint32_t shard) const;
+
+  FuseShape fuse() const { return {arity, segment_length, row_count}; }
+  NoiseBudget noise() const;
+
+  bool operator==(const Layout&) const = default;
+};
+
+// Throws BadInput, naming the member and its range, when a number is out of range, numbers
+// contradict each other, or the failure bound is above 2^-40.
+void check_layout(const Layout& layout);
+
+// Where key i of an index database lies.
+struct IndexPlace {
+  uint32_t shard;
+  uint32_t row;
+};
+constexpr IndexPlace index_place(uint64_t i, uint32_t shard_count) {
+  return {static_cast<uint32_t>(i % shard_count), static_cast<uint32_t>(i / shard_count)};
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,61 @@
+// What packs the responses of 2048 columns into one polynomial: the digits of every mask that a
+// packing key takes from one automorphism of the secret to the next (docs/PARAMETERS.md, section
+// 6). It depends on the matrix and on public seeds alone, so it is made when a database is built,
+// and read whole for every batch of queries.
+//
+// The order is that of reading: 16 points (a cache line, when the table is aligned to 64 bytes) of
+// every digit of every switch, then the next 16 points, so that sums stay in registers. It is that
+// of the files, too: whoever changes it gives these another ending (DatabaseDirectory::pack_name),
+// as a table in the old order has the hash that it should have.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "src/arithmetic/ring/automorphism.h"
+#include "src/arithmetic/ring/gadget.h"
+#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/ring_dimension.h"
+
+namespace blindfuse {
+
+// A switch takes a mask under g(s), for the automorphism g = 5^i or -5^i, to one under g'(s), with
+// i one less: it multiplies its digits with g' of the first key. The last takes -1 to 1, with the
+// second key. In the order in which they happen: down the powers of 5, down their negatives, the
+// last.
+inline constexpr size_t kChainSwitches = ring::kOrbit - 1;
+inline constexpr size_t kSwitches = 2 * kChainSwitches + 1;
+
+struct Switch {
+  ring::KeyIndex key = ring::KeyIndex::kFive;
+  ring::Automorphism to;  // g'
+
+  static constexpr Switch number(size_t i) {
+    if (i == 2 * kChainSwitches) return {ring::KeyIndex::kMinusOne, {}};
+    const bool negative = i >= kChainSwitches;
+    const size_t step = i - (negative ? kChainSwitches : 0);
+    return {ring::KeyIndex::kFive, {kChainSwitches - 1 - step, negative}};
+  }
+};
+
+inline constexpr size_t kPointsTogether = 16;
+inline constexpr size_t kPointGroups = ring::kDimension / kPointsTogether;
+inline constexpr size_t kGroupWords = kSwitches * ring::kDigits * kPointsTogether;
+inline constexpr size_t kTableWords = kPointGroups * kGroupWords;  // 50.3 MB
+
+// Where the 16 words of a digit of a switch begin that belong to a group of points.
+constexpr size_t table_place(size_t group, size_t number, size_t digit) {
+  return (group * kSwitches + number) * ring::kDigits * kPointsTogether + digit * kPointsTogether;
+}
+
+using PackingTable = std::span<const uint32_t, kTableWords>;
+using MutablePackingTable = std::span<uint32_t, kTableWords>;
+
+inline constexpr uint64_t kTableBytes = uint64_t{4} * kTableWords;
+
+// The kTableWords words of a table, aligned to 64 bytes; whoever has the same one shares it.
+using SharedPackingTable = std::shared_ptr<const uint32_t[]>;
+
+}  // namespace blindfuse

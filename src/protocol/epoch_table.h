@@ -1,0 +1,45 @@
+// What a client must know of every shard and every pack of an epoch, as fixed-width binary
+// (docs/PROTOCOL.md, section 3).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/arithmetic/layout.h"
+#include "src/protocol/sha256.h"
+#include "src/protocol/shard_table.h"
+
+namespace blindfuse {
+
+inline constexpr size_t kPackEntryBytes = 64;
+
+// A pack of 2048 columns, where responses are packed.
+struct PackEntry {
+  Sha256Digest table{};  // of the packing table, the server's
+  Sha256Digest mask{};   // of the bit-packed mask, the clients'
+
+  bool operator==(const PackEntry&) const = default;
+};
+
+struct EpochTable {
+  ShardTable shards;
+  std::vector<PackEntry> packs;
+
+  // Of part i of the hint, bit-packed: that of shard i, or the mask of pack i.
+  const Sha256Digest& hint_hash(uint32_t i) const {
+    return packs.empty() ? shards[i].hint : packs[i].mask;
+  }
+
+  bool operator==(const EpochTable&) const = default;
+};
+
+uint64_t epoch_table_bytes(const Layout& layout);
+
+// The shards' entries, and the packs' behind them.
+std::vector<uint8_t> serialize_epoch_table(const EpochTable& table);
+
+// Throws BadInput for another length than epoch_table_bytes().
+EpochTable parse_epoch_table(std::span<const uint8_t> bytes, const Layout& layout);
+
+}  // namespace blindfuse

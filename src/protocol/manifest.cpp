@@ -1,0 +1,214 @@
+#include "src/protocol/manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "src/base/errors.h"
+#include "src/base/hex.h"
+
+namespace blindfuse {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kFormat = "blindfuse/1";
+
+// nlohmann's objects are ordered by name and its dump has no white space: for members that are
+// strings and integers that is RFC 8785's canonical form.
+EpochId epoch_of(const json& members_without_epoch) {
+  Sha256 hash;
+  hash.update("blindfuse/epoch/1");
+  hash.update(members_without_epoch.dump());
+  return encode_hex(hash.finish());
+}
+
+json members_of(const Manifest& manifest) {
+  const Layout& layout = manifest.layout;
+  return {
+      {"format", kFormat},
+      {"mode", mode_name(layout.mode())},
+      {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
+      {"lwe", layout.lwe->name},
+      {"key_count", layout.key_count},
+      {"shard_count", layout.shard_count},
+      {"row_count", layout.row_count},
+      {"arity", layout.arity},
+      {"segment_length", layout.segment_length},
+      {"digest_bytes", layout.record.digest_bytes},
+      {"length_bytes", layout.record.length_bytes},
+      {"value_bytes", layout.record.value_bytes},
+      {"query_bits", layout.query_bits},
+      {"response_bits", layout.response_bits},
+      {"hint_bits", layout.hint_bits},
+      {"failure_log2", static_cast<int64_t>(std::ceil(layout.noise().log2_failure))},
+      {"salt", encode_hex(manifest.salt)},
+      {"seed", encode_hex(manifest.seed)},
+      {"table", encode_hex(manifest.table)},
+      {"samples", encode_hex(manifest.samples)},
+  };
+}
+
+// A stranger's text for a message: short, on one line, in ASCII.
+std::string shown(std::string_view text) {
+  return json(text.substr(0, 40)).dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+// Reads members with errors that name them.
+class Members {
+ public:
+  explicit Members(const json& object) : object_(object) {}
+
+  const json& at(const char* name) const {
+    const auto found = object_.find(name);
+    if (found == object_.end()) throw BadInput(std::string("manifest has no \"") + name + "\"");
+    return *found;
+  }
+
+  std::string text(const char* name) const {
+    const json& member = at(name);
+    if (!member.is_string()) throw wrong(name, "a string");
+    return member.get<std::string>();
+  }
+
+  template <typename Integer>
+  Integer integer(const char* name) const {
+    const json& member = at(name);
+    if (!member.is_number_unsigned()) throw wrong(name, "a whole number that is not negative");
+    const uint64_t value = member.get<uint64_t>();
+    if (value > std::numeric_limits<Integer>::max()) throw wrong(name, "smaller");
+    return static_cast<Integer>(value);
+  }
+
+  template <size_t kSize>
+  std::array<uint8_t, kSize> bytes(const char* name) const {
+    const std::string digits = text(name);
+    const auto decoded = decode_hex(digits);
+    const bool upper =
+        std::any_of(digits.begin(), digits.end(), [](char c) { return c >= 'A' && c <= 'F'; });
+    if (!decoded || upper || decoded->size() != kSize) {
+      throw wrong(name, std::to_string(2 * kSize) + " lower-case hex digits");
+    }
+    std::array<uint8_t, kSize> result;
+    std::copy(decoded->begin(), decoded->end(), result.begin());
+    return result;
+  }
+
+ private:
+  static BadInput wrong(const char* name, const std::string& expected) {
+    return BadInput(std::string("manifest's \"") + name + "\" must be " + expected);
+  }
+
+  const json& object_;
+};
+
+json parse_flat_object(std::string_view text) {
+  if (text.size() > kManifestBytesMax) {
+    throw BadInput("manifest is longer than " + std::to_string(kManifestBytesMax) + " bytes");
+  }
+  // Values are strings and numbers, so nothing may nest: this bounds the recursion of everything
+  // that follows.
+  const auto flat = [](int depth, json::parse_event_t event, json&) {
+    const bool opens =
+        event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
+    if (opens && depth > 0) throw BadInput("manifest's members must be strings and integers");
+    return true;
+  };
+  try {
+    json object = json::parse(text.begin(), text.end(), flat);
+    if (!object.is_object()) throw BadInput("manifest is not a JSON object");
+    return object;
+  } catch (const json::parse_error& error) {
+    throw BadInput("manifest is not JSON: wrong at byte " + std::to_string(error.byte));
+  } catch (const json::exception&) {
+    throw BadInput("manifest is not JSON: a number is too large");
+  }
+}
+
+DatabaseKind parse_kind(const std::string& kind) {
+  if (kind == "keyword") return DatabaseKind::kKeyword;
+  if (kind == "index") return DatabaseKind::kIndex;
+  throw BadInput("manifest's \"kind\" must be \"keyword\" or \"index\"");
+}
+
+const LweParams* parse_lwe(const std::string& name, const std::string& mode) {
+  if (mode != mode_name(Mode::kHint) && mode != mode_name(Mode::kPacked)) {
+    throw BadInput("manifest's \"mode\" is " + shown(mode) +
+                   "; this program knows \"hint\" and \"packed\"");
+  }
+  const LweParams* set = find_lwe_params(name);
+  if (set == nullptr) {
+    throw BadInput("manifest names the LWE parameter set " + shown(name) +
+                   ", which this program does not know; a newer one may");
+  }
+  if (mode_name(set->mode) != mode) {
+    throw BadInput("manifest's \"mode\" is \"" + mode + "\", but the parameter set " + name +
+                   " is for \"" + std::string(mode_name(set->mode)) + "\"");
+  }
+  return set;
+}
+
+Layout parse_layout(const Members& members) {
+  Layout layout;
+  layout.kind = parse_kind(members.text("kind"));
+  layout.lwe = parse_lwe(members.text("lwe"), members.text("mode"));
+  layout.key_count = members.integer<uint64_t>("key_count");
+  layout.shard_count = members.integer<uint32_t>("shard_count");
+  layout.row_count = members.integer<uint32_t>("row_count");
+  layout.arity = members.integer<uint32_t>("arity");
+  layout.segment_length = members.integer<uint32_t>("segment_length");
+  layout.record.digest_bytes = members.integer<uint32_t>("digest_bytes");
+  layout.record.length_bytes = members.integer<uint32_t>("length_bytes");
+  layout.record.value_bytes = members.integer<uint32_t>("value_bytes");
+  layout.query_bits = members.integer<uint32_t>("query_bits");
+  layout.response_bits = members.integer<uint32_t>("response_bits");
+  layout.hint_bits = members.integer<uint32_t>("hint_bits");
+  check_layout(layout);
+  return layout;
+}
+
+}  // namespace
+
+bool is_epoch_id(std::string_view text) {
+  return text.size() == 2 * std::tuple_size_v<Sha256Digest> &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+EpochId epoch_id(const Manifest& manifest) { return epoch_of(members_of(manifest)); }
+
+std::string serialize_manifest(const Manifest& manifest) {
+  json members = members_of(manifest);
+  members["epoch"] = epoch_of(members);
+  return members.dump(2) + "\n";
+}
+
+ParsedManifest parse_manifest(std::string_view text) {
+  json object = parse_flat_object(text);
+  const Members members(object);
+  if (members.text("format") != kFormat) {
+    throw BadInput("manifest's \"format\" is " + shown(members.text("format")) +
+                   "; this program knows " + shown(kFormat));
+  }
+  ParsedManifest parsed;
+  parsed.epoch = encode_hex(members.bytes<32>("epoch"));
+  parsed.manifest.layout = parse_layout(members);
+  parsed.manifest.salt = members.bytes<kSaltBytes>("salt");
+  parsed.manifest.seed = members.bytes<32>("seed");
+  parsed.manifest.table = members.bytes<32>("table");
+  parsed.manifest.samples = members.bytes<32>("samples");
+  const json& failure = members.at("failure_log2");
+  // An unsigned one is positive, and might not be once it is an int64_t.
+  if (!failure.is_number_integer() || failure.is_number_unsigned() ||
+      failure.get<int64_t>() > static_cast<int64_t>(kFailureLog2Max)) {
+    throw BadInput("manifest's \"failure_log2\" must be a whole number of at most -40");
+  }
+  object.erase("epoch");
+  if (epoch_of(object) != parsed.epoch) {
+    throw BadInput("manifest is altered: its \"epoch\" is not the hash of its other members");
+  }
+  return parsed;
+}
+
+}  // namespace blindfuse

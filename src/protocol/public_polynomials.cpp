@@ -1,0 +1,51 @@
+#include "src/protocol/public_polynomials.h"
+
+#include <array>
+
+#include "src/arithmetic/ring/prime_field.h"
+#include "src/base/errors.h"
+
+namespace blindfuse::ring {
+namespace {
+
+constexpr uint64_t kKeyMasks = uint64_t{1} << 63;
+// A word is at or above the modulus with probability 2^-18.4: that 2048 words in 2112 are not
+// enough happens with a probability below 2^-700.
+constexpr size_t kWordsDrawn = kDimension + 64;
+
+}  // namespace
+
+void PublicPolynomials::fill_block(uint32_t j, MutablePolynomial words) const {
+  chacha20_keystream(seed_, j, words);
+}
+
+std::vector<uint32_t> PublicPolynomials::blocks(uint32_t row_count) const {
+  std::vector<uint32_t> words(row_count);
+  for (uint32_t j = 0; j < row_count / kDimension; ++j) {
+    fill_block(j, MutablePolynomial(words.data() + j * kDimension, kDimension));
+  }
+  return words;
+}
+
+void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const {
+  std::array<uint32_t, kWordsDrawn> words;
+  chacha20_keystream(seed_, kKeyMasks + kDigits * static_cast<uint64_t>(key) + k, words);
+  size_t filled = 0;
+  for (const uint32_t word : words) {
+    if (word < kPackingModulus && filled < kDimension) values[filled++] = word;
+  }
+  invariant(filled == kDimension, "the keystream has enough words below the modulus");
+}
+
+std::vector<uint32_t> PublicPolynomials::key_masks() const {
+  std::vector<uint32_t> masks(kKeyWords);
+  for (size_t key = 0; key < kKeys; ++key) {
+    for (size_t k = 0; k < kDigits; ++k) {
+      fill_key_mask(static_cast<KeyIndex>(key), k,
+                    MutablePolynomial(masks.data() + (key * kDigits + k) * kDimension, kDimension));
+    }
+  }
+  return masks;
+}
+
+}  // namespace blindfuse::ring
