@@ -114,7 +114,10 @@ size_t Connection::write_now(std::string_view bytes) {
 }
 
 Awaitable<void> Connection::read(ResponseReader& response) {
-  while (!take(response, co_await receive())) {
+  bool is_whole = false;
+  while (!is_whole) {
+    const size_t count = co_await receive();
+    is_whole = take(response, count);
   }
 }
 

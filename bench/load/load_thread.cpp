@@ -148,7 +148,10 @@ Awaitable<void> LoadThread::keep_asking(Client& client) {
       window_.bytes_up += rest.size();
       rest.remove_prefix(connection.write_now(rest));
       if (!rest.empty()) co_await connection.write(rest);
-      while (!connection.take(response, co_await connection.receive())) {
+      bool is_whole = false;
+      while (!is_whole) {
+        const size_t count = co_await connection.receive();
+        is_whole = connection.take(response, count);
       }
     } catch (const boost::system::system_error&) {
       connection.close();

@@ -108,6 +108,7 @@ TEST_F(ConnectionTest, KeepsNoBodyUnlessAsked) {
   ask(read);
   EXPECT_EQ(read.body, "");
   EXPECT_TRUE(connection_->is_open());
+  connection_->close();
 }
 
 TEST_F(ConnectionTest, WhatIsCutOrNoHttpIsAnError) {
