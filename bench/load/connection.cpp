@@ -2,13 +2,13 @@
 
 #include <blindfuse/errors.h>
 
+#include <algorithm>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 #include <charconv>
 
@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-constexpr size_t kInputBytes = 65'536;
+constexpr size_t kReadBytesMax = 65'536;
 
 // The first of the host's addresses that a server listens at.
 asio::ip::tcp::endpoint look_up(const Url& url) {
@@ -49,45 +49,6 @@ asio::ssl::context tls_context(const std::string& ca_file) {
   return tls;
 }
 
-std::optional<uint64_t> number_in(std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
-  if (error != std::errc() || end != text.end()) return std::nullopt;
-  return number;
-}
-
-// What a load needs of a response. Beast's own parser keeps all fields, which costs as much as the
-// rest of a request.
-class ResponseParser : public http::basic_parser<false> {
- public:
-  int status = 0;
-  std::optional<uint64_t> retry_after_s;
-  std::string body;
-
- private:
-  using Text = boost::beast::string_view;
-
-  void on_request_impl(http::verb, Text, Text, int, error_code&) override {}
-  void on_response_impl(int code, Text, int, error_code&) override { status = code; }
-  void on_field_impl(http::field name, Text, Text value, error_code&) override {
-    if (name == http::field::retry_after) retry_after_s = number_in({value.data(), value.size()});
-  }
-  void on_header_impl(error_code&) override {}
-  void on_body_init_impl(const boost::optional<uint64_t>&, error_code& error) override {
-    error = {};
-  }
-  size_t on_body_impl(Text bytes, error_code& error) override {
-    error = {};
-    body.append(bytes.data(), bytes.size());
-    return bytes.size();
-  }
-  void on_chunk_header_impl(uint64_t, Text, error_code&) override {}
-  size_t on_chunk_body_impl(uint64_t, Text bytes, error_code& error) override {
-    return on_body_impl(bytes, error);
-  }
-  void on_finish_impl(error_code& error) override { error = {}; }
-};
-
 }  // namespace
 
 Endpoint::Endpoint(const Target& target, const std::string& ca_file) : host_(target.url.host) {
@@ -97,6 +58,24 @@ Endpoint::Endpoint(const Target& target, const std::string& ca_file) : host_(tar
     address_ = asio::local::stream_protocol::endpoint(target.socket);
   }
   if (target.url.secure) tls_.emplace(tls_context(ca_file));
+}
+
+ResponseReader::ResponseReader(bool keep_body) : keep_body_(keep_body) {
+  body_limit(boost::none);
+  eager(true);
+}
+
+void ResponseReader::on_field_impl(http::field name, Text, Text value, error_code&) {
+  if (name != http::field::retry_after) return;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.begin(), value.end(), number);
+  if (error == std::errc() && end == value.end()) retry_after_s = number;
+}
+
+size_t ResponseReader::on_body_impl(Text bytes, error_code& error) {
+  error = {};
+  if (keep_body_) body.append(bytes.data(), bytes.size());
+  return bytes.size();
 }
 
 Connection::Connection(asio::io_context& io, Endpoint& endpoint)
@@ -110,7 +89,7 @@ Awaitable<void> Connection::open() {
   error_code not_for_unix_sockets;
   socket_.set_option(asio::ip::tcp::no_delay(true), not_for_unix_sockets);
   if (!endpoint_.tls_) co_return;
-  tls_.emplace(socket_, *endpoint_.tls_);
+  tls_ = std::make_unique<asio::ssl::stream<Socket&>>(socket_, *endpoint_.tls_);
   error_code is_name;
   asio::ip::make_address(endpoint_.host_, is_name);
   if (is_name) SSL_set_tlsext_host_name(tls_->native_handle(), endpoint_.host_.c_str());
@@ -134,37 +113,35 @@ size_t Connection::write_now(std::string_view bytes) {
   return sent < 0 ? 0 : static_cast<size_t>(sent);
 }
 
-Awaitable<Response> Connection::read() {
-  ResponseParser parser;
-  parser.body_limit(boost::none);
-  parser.eager(true);
-  Response response;
-  while (!parser.is_done()) {
-    const auto room = input_.prepare(kInputBytes);
-    error_code error;
-    auto token = asio::redirect_error(use_awaitable, error);
-    size_t count = 0;
-    if (tls_) {
-      count = co_await tls_->async_read_some(room, token);
-    } else {
-      count = co_await socket_.async_read_some(room, token);
-    }
-    input_.commit(count);
-    response.bytes += count;
-    if (error == asio::error::eof && parser.got_some()) {
-      parser.put_eof(error);
-    } else if (!error) {
-      input_.consume(parser.put(input_.data(), error));
-      if (error == http::error::need_more) error = {};
-    }
-    if (error) throw boost::system::system_error(error);
+Awaitable<void> Connection::read(ResponseReader& response) {
+  bool is_whole = false;
+  while (!is_whole) {
+    const size_t count = co_await receive();
+    is_whole = take(response, count);
   }
-  response.status = parser.status;
-  response.retry_after_s = parser.retry_after_s;
-  response.body = std::move(parser.body);
+}
+
+Awaitable<size_t> Connection::receive() {
+  const auto room = input_.prepare(read_bytes_);
+  auto token = asio::redirect_error(use_awaitable, error_);
+  return tls_ ? tls_->async_read_some(room, token) : socket_.async_read_some(room, token);
+}
+
+bool Connection::take(ResponseReader& response, size_t count) {
+  input_.commit(count);
+  response.byte_count += count;
+  if (count == read_bytes_) read_bytes_ = std::min(2 * read_bytes_, kReadBytesMax);
+  if (error_ == asio::error::eof && response.got_some()) {
+    response.put_eof(error_);
+  } else if (!error_) {
+    input_.consume(response.put(input_.data(), error_));
+    if (error_ == http::error::need_more) return false;
+  }
+  if (error_) throw boost::system::system_error(error_);
+  if (!response.is_done()) return false;
   // What follows an answer belongs to nothing.
-  if (!parser.keep_alive() || input_.size() > 0) close();
-  co_return response;
+  if (!response.keep_alive() || input_.size() > 0) close();
+  return true;
 }
 
 Awaitable<void> Connection::wait_for_input() {

@@ -12,7 +12,9 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/basic_parser.hpp>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,11 +45,35 @@ class Endpoint {
   std::optional<boost::asio::ssl::context> tls_;
 };
 
-struct Response {
+// What a load needs of a response. Beast's own parser keeps all fields, which takes as long as the
+// rest of a request.
+class ResponseReader : public boost::beast::http::basic_parser<false> {
+ public:
+  explicit ResponseReader(bool keep_body);
+
   int status = 0;
   std::optional<uint64_t> retry_after_s;
   std::string body;
-  uint64_t bytes = 0;  // head and body
+  uint64_t byte_count = 0;  // of head and body
+
+ private:
+  using Text = boost::beast::string_view;
+  using Error = boost::system::error_code;
+  using Field = boost::beast::http::field;
+
+  void on_request_impl(boost::beast::http::verb, Text, Text, int, Error&) override {}
+  void on_response_impl(int code, Text, int, Error&) override { status = code; }
+  void on_field_impl(Field name, Text, Text value, Error&) override;
+  void on_header_impl(Error&) override {}
+  void on_body_init_impl(const boost::optional<uint64_t>&, Error& error) override { error = {}; }
+  size_t on_body_impl(Text bytes, Error& error) override;
+  void on_chunk_header_impl(uint64_t, Text, Error&) override {}
+  size_t on_chunk_body_impl(uint64_t, Text bytes, Error& error) override {
+    return on_body_impl(bytes, error);
+  }
+  void on_finish_impl(Error& error) override { error = {}; }
+
+  const bool keep_body_;
 };
 
 // One request at a time. What returns an awaitable throws boost::system::system_error when the
@@ -64,7 +90,11 @@ class Connection {
   // Sends what there is room for now, mostly all, and returns how many bytes that is.
   size_t write_now(std::string_view bytes);
   // Reads the response to it. Closes the connection when the server will.
-  Awaitable<Response> read();
+  Awaitable<void> read(ResponseReader& response);
+  // The same in two parts, for less: waits for some bytes of it, and takes them. False when more
+  // are to come.
+  Awaitable<size_t> receive();
+  bool take(ResponseReader& response, size_t count);
 
   // Waits until the server sends something, or closes the connection.
   Awaitable<void> wait_for_input();
@@ -79,8 +109,11 @@ class Connection {
 
   Endpoint& endpoint_;
   Socket socket_;
-  std::optional<boost::asio::ssl::stream<Socket&>> tls_;
+  std::unique_ptr<boost::asio::ssl::stream<Socket&>> tls_;
   boost::beast::flat_buffer input_;
+  boost::system::error_code error_;  // of receive()
+  // Grows with responses: a thousand connections read into little memory, which stays in the cache.
+  size_t read_bytes_ = 512;
 };
 
 }  // namespace blindfuse::load

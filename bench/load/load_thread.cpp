@@ -101,16 +101,6 @@ Awaitable<void> LoadThread::until_there_is_a_pool() {
   }
 }
 
-// Closed loop.
-Awaitable<void> LoadThread::keep_asking(Client& client) {
-  for (;;) {
-    if (!pool_) co_await until_there_is_a_pool();
-    const auto now = Clock::now();
-    const Clock::duration wait = co_await ask(client, now);
-    if (wait > Clock::duration{}) co_await until(Clock::now() + wait);
-  }
-}
-
 // Open loop: requests arrive by the clock; those that find no connection free wait for one.
 Awaitable<void> LoadThread::let_arrive() {
   Clock::time_point arrival;
@@ -130,78 +120,95 @@ Awaitable<void> LoadThread::let_arrive() {
     if (!free_.empty()) {
       Client& client = *free_.back();
       free_.pop_back();
-      spawn(answer_arrivals(client));
+      spawn(keep_asking(client));
     }
   }
 }
 
-Awaitable<void> LoadThread::answer_arrivals(Client& client) {
-  while (pool_ && !due_.empty()) {
-    const Clock::time_point due = due_.front();
-    due_.pop_front();
-    const Clock::duration wait = co_await ask(client, due);
-    if (wait > Clock::duration{}) co_await until(Clock::now() + wait);
+// Asks one request after another: in a closed loop for ever, in an open loop while any is due.
+Awaitable<void> LoadThread::keep_asking(Client& client) {
+  Connection& connection = client.connection;
+  Clock::time_point now = Clock::now();
+  for (;;) {
+    if (options_.is_open_loop() && (!pool_ || due_.empty())) break;
+    if (!pool_) {
+      co_await until_there_is_a_pool();
+      now = Clock::now();
+    }
+    const Request request = next_request(now);
+    std::string_view rest = (*request.pool)[request.number].bytes;
+    client.overdue = request.sent + seconds(options_.timeout_s);
+    ResponseReader response(request.is_kept);
+    try {
+      if (!connection.is_open() ||
+          (client.answered + kIdleMin < request.sent && connection.has_input())) {
+        if (std::exchange(client.was_open, true)) ++window_.reconnects;
+        co_await connection.open();
+      }
+      window_.bytes_up += rest.size();
+      rest.remove_prefix(connection.write_now(rest));
+      if (!rest.empty()) co_await connection.write(rest);
+      bool is_whole = false;
+      while (!is_whole) {
+        const size_t count = co_await connection.receive();
+        is_whole = connection.take(response, count);
+      }
+    } catch (const boost::system::system_error&) {
+      connection.close();
+      response.status = 0;
+    }
+    client.overdue = Clock::time_point::max();
+    client.answered = now = Clock::now();
+    const Clock::duration wait = count(request, response, now);
+    if (wait > Clock::duration{}) {
+      co_await until(now + wait);
+      now = Clock::now();
+    }
   }
   free_.push_back(&client);
 }
 
-// Sends the next request. Returns how long the connection then has to wait before another.
-Awaitable<Clock::duration> LoadThread::ask(Client& client, Clock::time_point due) {
-  const Pool pool = pool_;
-  const size_t taken = pool->take();
-  const size_t request = taken % pool->size();
-  if (taken >= pool->size()) ++window_.resent;
+LoadThread::Request LoadThread::next_request(Clock::time_point now) {
+  Clock::time_point due = now;
+  if (options_.is_open_loop()) {
+    due = due_.front();
+    due_.pop_front();
+  }
+  const size_t taken = pool_->take();
+  if (taken >= pool_->size()) ++window_.resent;
   // The first, so that there is one, and by chance: every so many would be the same few of the
   // pool, again and again.
-  const bool kept =
+  const bool is_kept =
       options_.check_every > 0 && (taken == 0 || random_() % options_.check_every == 0);
-  const Clock::time_point sent = Clock::now();
-  client.overdue = sent + seconds(options_.timeout_s);
-  Response response;
-  try {
-    response = co_await exchange(client, (*pool)[request].bytes, sent);
-  } catch (const boost::system::system_error&) {
-    client.connection.close();
-    response.status = 0;
-  }
-  client.overdue = Clock::time_point::max();
-  client.answered = Clock::now();
-  if (response.status == 0) {
-    ++window_.errors["connection"];
-    co_return kWaitAfterFailure;
-  }
-  window_.bytes_down += response.bytes;
+  return {pool_, taken % pool_->size(), is_kept, due, now};
+}
+
+// A response, of status 0 when there is none. Returns how long the connection has to wait before
+// the next request.
+Clock::duration LoadThread::count(const Request& request, ResponseReader& response,
+                                  Clock::time_point now) {
+  window_.bytes_down += response.byte_count;
   if (response.status == 200) {
     ++window_.requests;
     window_.lookups += options_.queries_per_request;
-    window_.latency.add_seconds(seconds_between(due, client.answered));
-    if (kept) answers_.keep(*pool, request, std::move(response.body));
-    co_return Clock::duration{};
+    window_.latency.add_seconds(seconds_between(request.due, now));
+    if (request.is_kept) answers_.keep(*request.pool, request.number, std::move(response.body));
+    return {};
+  }
+  if (response.status == 0) {
+    ++window_.errors["connection"];
+    return kWaitAfterFailure;
   }
   ++window_.errors[std::to_string(response.status)];
   if (options_.epoch_changes && (response.status == 404 || response.status == 410)) {
-    if (pool_ == pool) pool_ = nullptr;
-    events_.epoch_gone(pool);
+    if (pool_ == request.pool) pool_ = nullptr;
+    events_.epoch_gone(request.pool);
   }
-  if (response.status != 503) co_return Clock::duration{};
-  window_.refused.add_seconds(seconds_between(sent, client.answered));
+  if (response.status != 503) return {};
+  window_.refused.add_seconds(seconds_between(request.sent, now));
   // Who is refused in an open loop is gone; the next one comes by the clock.
-  if (options_.is_open_loop()) co_return Clock::duration{};
-  co_return std::min(kBusyWaitMax, seconds(response.retry_after_s.value_or(1)));
-}
-
-Awaitable<Response> LoadThread::exchange(Client& client, std::string_view request,
-                                         Clock::time_point now) {
-  Connection& connection = client.connection;
-  if (!connection.is_open() || (client.answered + kIdleMin < now && connection.has_input())) {
-    if (std::exchange(client.was_open, true)) ++window_.reconnects;
-    co_await connection.open();
-  }
-  window_.bytes_up += request.size();
-  request.remove_prefix(connection.write_now(request));
-  if (!request.empty()) co_await connection.write(request);
-  Response response = co_await connection.read();
-  co_return response;
+  if (options_.is_open_loop()) return {};
+  return std::min(kBusyWaitMax, seconds(response.retry_after_s.value_or(1)));
 }
 
 // A valid request very slowly, and when it is answered, or the connection closed, another.
@@ -213,7 +220,7 @@ Awaitable<void> LoadThread::send_slowly(Client& client) {
     co_await until_there_is_a_pool();
     const Pool pool = pool_;
     std::string_view rest = (*pool)[pool->take() % pool->size()].bytes;
-    Response response;
+    ResponseReader response(false);
     try {
       if (!connection.is_open()) co_await connection.open();
       // The server need not wait for all of the request to refuse it.
@@ -227,10 +234,11 @@ Awaitable<void> LoadThread::send_slowly(Client& client) {
         co_await until(Clock::now() + kSlowTick);
       }
       client.overdue = Clock::now() + seconds(options_.timeout_s);
-      response = co_await connection.read();
+      co_await connection.read(response);
       if (!rest.empty()) connection.close();
     } catch (const boost::system::system_error&) {
       connection.close();
+      response.status = 0;
     }
     client.overdue = Clock::time_point::max();
     ++(response.status == 200 ? window_.slow_answered : window_.slow_closed);

@@ -58,6 +58,14 @@ class LoadThread {
     bool was_open = false;
   };
 
+  struct Request {
+    Pool pool;
+    size_t number;  // in the pool
+    bool is_kept;   // its answer, to be checked
+    Clock::time_point due;
+    Clock::time_point sent;
+  };
+
   Client& add_client();
   void spawn(Awaitable<void> coroutine);
   Awaitable<void> until(Clock::time_point time);
@@ -65,18 +73,18 @@ class LoadThread {
 
   Awaitable<void> keep_asking(Client& client);
   Awaitable<void> let_arrive();
-  Awaitable<void> answer_arrivals(Client& client);
-  Awaitable<Clock::duration> ask(Client& client, Clock::time_point due);
-  Awaitable<Response> exchange(Client& client, std::string_view request, Clock::time_point now);
   Awaitable<void> send_slowly(Client& client);
   Awaitable<void> stay_idle(Client& client);
   Awaitable<void> close_overdue();
+
+  Request next_request(Clock::time_point now);
+  Clock::duration count(const Request& request, ResponseReader& response, Clock::time_point now);
 
   const Options options_;
   Endpoint& endpoint_;
   AnswerCheck& answers_;
   const Events events_;
-  boost::asio::io_context io_{1};
+  boost::asio::io_context io_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};  // its thread's alone
   Timer pool_came_{io_};
   std::deque<Client> clients_;
   std::mt19937_64 random_;

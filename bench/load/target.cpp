@@ -50,7 +50,8 @@ class UnixTransport : public Transport {
     if (!api_key_.empty()) request += "Authorization: Bearer " + api_key_ + "\r\n";
     request += "\r\n";
     request += body;
-    const Response response = response_to(request);
+    ResponseReader response(true);
+    read_response(request, response);
     HttpReply reply;
     reply.status = response.status;
     reply.retry_after_s = response.retry_after_s;
@@ -64,14 +65,14 @@ class UnixTransport : public Transport {
     return reply;
   }
 
-  Response response_to(const std::string& request) {
+  void read_response(const std::string& request, ResponseReader& response) {
     asio::io_context io;
     Endpoint endpoint(target_, "");
     Connection connection(io, endpoint);
-    auto response = asio::co_spawn(io, send(connection, request), asio::use_future);
+    auto done = asio::co_spawn(io, send(connection, request, response), asio::use_future);
     io.run_for(timeout_);
     try {
-      if (io.stopped()) return response.get();
+      if (io.stopped()) return done.get();
     } catch (const boost::system::system_error& error) {
       throw ConnectionTrouble(target_.text() + ": " + error.code().message());
     }
@@ -79,10 +80,11 @@ class UnixTransport : public Transport {
                             std::to_string(timeout_.count()) + " s");
   }
 
-  static Awaitable<Response> send(Connection& connection, const std::string& request) {
+  static Awaitable<void> send(Connection& connection, const std::string& request,
+                              ResponseReader& response) {
     co_await connection.open();
     co_await connection.write(request);
-    co_return co_await connection.read();
+    co_await connection.read(response);
   }
 
   const Target target_;

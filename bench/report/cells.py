@@ -30,7 +30,7 @@ class Number:
         return self._computed(self.value + float(other), other)
 
     def __float__(self) -> float:
-        return self.value
+        return float(self.value)
 
     @property
     def place(self) -> str | None:

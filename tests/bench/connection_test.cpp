@@ -36,10 +36,10 @@ class ConnectionTest : public ::testing::Test {
     };
   }
 
-  Response answer() {
+  void ask(ResponseReader& answer) {
     const std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     run(connection_->write(request));
-    return run(connection_->read());
+    run(connection_->read(answer));
   }
 
   boost::asio::io_context io_;
@@ -58,10 +58,11 @@ TEST_F(ConnectionTest, ReadsBodiesOfALengthAndInChunks) {
     const std::string response = "HTTP/1.1 200 OK\r\n" + head_and_body;
     const RawServer server(answering(response));
     connect_to(server);
-    const Response read = answer();
+    ResponseReader read(true);
+    ask(read);
     EXPECT_EQ(read.status, 200);
     EXPECT_EQ(read.body, expected);
-    EXPECT_EQ(read.bytes, response.size());
+    EXPECT_EQ(read.byte_count, response.size());
     EXPECT_TRUE(connection_->is_open());
     EXPECT_FALSE(connection_->has_input());
     connection_->close();
@@ -73,7 +74,8 @@ TEST_F(ConnectionTest, ReadsWhatARefusalSays) {
       answering("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nConnection: close\r\n"
                 "CONTENT-LENGTH:0\r\n\r\n"));
   connect_to(server);
-  const Response read = answer();
+  ResponseReader read(true);
+  ask(read);
   EXPECT_EQ(read.status, 503);
   EXPECT_EQ(read.retry_after_s, 2u);
   EXPECT_FALSE(connection_->is_open()) << "the server closes it";
@@ -82,7 +84,9 @@ TEST_F(ConnectionTest, ReadsWhatARefusalSays) {
 TEST_F(ConnectionTest, WhatFollowsAResponseClosesTheConnection) {
   const RawServer server(answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP"));
   connect_to(server);
-  EXPECT_EQ(answer().status, 200);
+  ResponseReader read(true);
+  ask(read);
+  EXPECT_EQ(read.status, 200);
   EXPECT_FALSE(connection_->is_open());
 }
 
@@ -91,8 +95,20 @@ TEST_F(ConnectionTest, WithoutALengthABodyEndsWithTheConnection) {
     if (!read_head(connection).empty()) send_all(connection, "HTTP/1.0 200 OK\r\n\r\nhello");
   });
   connect_to(server);
-  EXPECT_EQ(answer().body, "hello");
+  ResponseReader read(true);
+  ask(read);
+  EXPECT_EQ(read.body, "hello");
   EXPECT_FALSE(connection_->is_open());
+}
+
+TEST_F(ConnectionTest, KeepsNoBodyUnlessAsked) {
+  const RawServer server(answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"));
+  connect_to(server);
+  ResponseReader read(false);
+  ask(read);
+  EXPECT_EQ(read.body, "");
+  EXPECT_TRUE(connection_->is_open());
+  connection_->close();
 }
 
 TEST_F(ConnectionTest, WhatIsCutOrNoHttpIsAnError) {
@@ -104,7 +120,8 @@ TEST_F(ConnectionTest, WhatIsCutOrNoHttpIsAnError) {
       if (!read_head(connection).empty()) send_all(connection, response);
     });
     connect_to(server);
-    EXPECT_THROW(answer(), boost::system::system_error) << response;
+    ResponseReader read(true);
+    EXPECT_THROW(ask(read), boost::system::system_error) << response;
     connection_->close();
   }
 }
