@@ -49,9 +49,8 @@ class LoadTest : public ::testing::Test {
     options_.expect_file = write_file(folder_ / "expected.tsv", map("first "));
   }
 
-  // With its metrics at a socket of their own.
-  void serve(std::vector<std::string> more = {}, const std::string& listen = "127.0.0.1:0") {
-    more.insert(more.end(), {"--metrics-listen", metrics_});
+  void serve(const std::vector<std::string>& more = {},
+             const std::string& listen = "127.0.0.1:0") {
     server_.emplace(folder_, folder_ / "db", listen, more);
     ASSERT_NE(server_->url(), "") << server_->program().err();
     options_.url = server_->url();
@@ -77,7 +76,6 @@ class LoadTest : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const std::string metrics_ = "unix:" + (folder_ / "metrics").string();
   Options options_;
   std::optional<RunningServer> server_;
 };
@@ -85,7 +83,7 @@ class LoadTest : public ::testing::Test {
 TEST_F(LoadTest, ClosedLoopsAreCountedAsTheServerCountsThem) {
   serve();
   options_.concurrency = 3;
-  options_.metrics_url = metrics_;
+  options_.metrics_url = server_->admin_url();
   const Measurement measured = measure(options_);
   expect_right_answers(measured);
   const Window& window = measured.window;
@@ -233,7 +231,7 @@ TEST_F(LoadTest, AnEpochThatIsGoneIsFollowedByTheNext) {
 
 TEST_F(LoadTest, IdleConnectionsAndSlowSendersStandNextToTheLoad) {
   serve();
-  options_.metrics_url = metrics_;
+  options_.metrics_url = server_->admin_url();
   options_.idle_connections = 5;
   options_.slow_senders = 2;
   options_.slow_bytes_per_second = 1'000'000'000;

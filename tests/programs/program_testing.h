@@ -63,6 +63,13 @@ class RunningProgram {
 
   void send(int signal) const { kill(child_, signal); }
 
+  // By itself or by a signal; wait() still has its status.
+  bool has_ended() const {
+    siginfo_t state{};
+    return waitid(P_PID, static_cast<id_t>(child_), &state, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           state.si_pid != 0;
+  }
+
   // Its exit status, or minus the signal that ended it.
   int wait() {
     int status = 0;
@@ -105,7 +112,8 @@ class RunningServer {
         program_(folder, command(database, listen, ready_file_, admin_socket_, more)) {
     // A server that does not come up within a minute, even under a sanitizer on a busy machine,
     // never will.
-    for (int i = 0; i < 6000 && !std::filesystem::exists(ready_file_); ++i) {
+    for (int i = 0; i < 6000 && !std::filesystem::exists(ready_file_) && !program_.has_ended();
+         ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     url_ = read_whole(ready_file_);

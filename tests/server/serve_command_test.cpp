@@ -139,6 +139,37 @@ TEST_F(ServeCommand, TakesOptionsFromTheEnvironment) {
   EXPECT_EQ(client.ask(get_request("/health/ready")).status, 200);
 }
 
+TEST_F(ServeCommand, HasAnAdminListenerThatAnswersWhileItStops) {
+  const std::string socket = "unix:" + path("admin");
+  const auto program = serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file",
+                              path("ready"), "--admin-listen", socket});
+  LoopbackClient client(wait_for_url(*program));
+  EXPECT_EQ(client.ask(get_request("/metrics")).status, 404);
+  EXPECT_THAT(log(), testing::HasSubstr("admin listener on " + socket));
+  LoopbackClient admin(socket);
+  EXPECT_THAT(admin.ask(get_request("/metrics")).body, testing::HasSubstr("blindfuse_keys 100\n"));
+  // A request that is under way keeps the server from stopping, and the operator sees that.
+  client.send("GET /v1/database HTTP/1.1\r\n");
+  program->send_signal(SIGTERM);
+  while (admin.ask(get_request("/health/ready")).status != 503) std::this_thread::yield();
+  client.send("Host: x\r\n\r\n");
+  EXPECT_EQ(client.receive().status, 200);
+  EXPECT_EQ(program->wait(), 0) << log();
+  EXPECT_FALSE(std::filesystem::exists(path("admin")));
+}
+
+TEST_F(ServeCommand, TakesTheFormerNameOfTheAdminListener) {
+  const std::string socket = "unix:" + path("admin");
+  const auto program = serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file",
+                              path("ready"), "--metrics-listen", socket});
+  wait_for_url(*program);
+  EXPECT_THAT(log(), testing::HasSubstr("--metrics-listen is now --admin-listen"));
+  EXPECT_EQ(LoopbackClient(socket).ask(get_request("/drain")).status, 200);
+  const auto both = serve({path("words"), "--metrics-listen", socket, "--admin-listen", socket});
+  EXPECT_EQ(both->wait(), 2);
+  EXPECT_THAT(log(), testing::HasSubstr("give the latter alone"));
+}
+
 TEST_F(ServeCommand, RefusesAPortInUse) {
   http::ListeningSocket taken({"127.0.0.1", 0});
   taken.listen();
