@@ -59,15 +59,15 @@ void start_walkers(Kernel kernel, uint32_t threads, uint32_t shared_bytes, uint3
 template <int kLimbRows, int kStages>
 void start_scan_many_of(const ScanTask& task, cudaStream_t stream) {
   start_walkers(scan_many<kLimbRows, kStages>, kManyThreads,
-                many_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
-                uint64_t{tile_count(task.column_count)} * task.step_count, task, stream);
+                limb_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
+                uint64_t{ManyTiles::count(task.column_count)} * task.step_count, task, stream);
 }
 
 template <int kLimbRows, int kStages>
 void start_scan_hopper_of(const ScanTask& task, cudaStream_t stream) {
   start_walkers(scan_hopper<kLimbRows, kStages>, kHopperThreads,
-                hopper_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
-                uint64_t{hopper_tiles(task.column_count)} * task.step_count, task, stream);
+                limb_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
+                uint64_t{HopperTiles::count(task.column_count)} * task.step_count, task, stream);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ void expect_many(Problem& problem, uint32_t queries, uint32_t walkers, const Sch
   problem.cut();
   problem.work_out();
   const auto report = launch_with(schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)),
-                                  kManyThreads, many_shared_bytes<kLimbRows, kStages>(),
+                                  kManyThreads, limb_shared_bytes<kLimbRows, kStages>(),
                                   scan_many<kLimbRows, kStages>, problem.task());
   EXPECT_EQ(report.bank_conflicts, 0u);
   problem.expect_right("scan_many");
@@ -131,7 +131,7 @@ void expect_hopper(Problem& problem, uint32_t queries, uint32_t walkers, const S
   problem.cut(LimbOrder::kWgmma);
   problem.work_out();
   const auto report = launch_with(schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)),
-                                  kHopperThreads, hopper_shared_bytes<kLimbRows, kStages>(),
+                                  kHopperThreads, limb_shared_bytes<kLimbRows, kStages>(),
                                   scan_hopper<kLimbRows, kStages>, problem.task());
   EXPECT_EQ(report.bank_conflicts, 0u);
   problem.expect_right("scan_hopper");

@@ -15,25 +15,14 @@
 #include <cstdint>
 
 #include "cuda/scan/kernels/hopper.cuh"
-#include "cuda/scan/kernels/limbs.cuh"
+#include "cuda/scan/kernels/tensor_scan.cuh"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
 
 constexpr uint32_t kHopperThreads = 256;
-constexpr uint32_t kHopperWarps = kHopperThreads / 32;
-constexpr uint32_t kHopperWarpColumnsMax = 16;
-
-// Columns are shared out evenly among as few tiles as there can be, as in scan_many.cuh.
-constexpr uint32_t hopper_tiles(uint32_t columns) {
-  return (columns + kHopperWarps * kHopperWarpColumnsMax - 1) /
-         (kHopperWarps * kHopperWarpColumnsMax);
-}
-constexpr uint32_t hopper_warp_columns(uint32_t columns) {
-  const uint32_t warps = hopper_tiles(columns) * kHopperWarps;
-  return (columns + warps - 1) / warps;
-}
+using HopperTiles = ColumnTiles<kHopperThreads, 16>;
 
 // The 128-byte swizzle of a stage's limbs.
 __device__ __forceinline__ uint32_t swizzled_chunk(uint32_t limb_row, uint32_t chunk) {
@@ -46,15 +35,6 @@ struct HopperBytes {
   uint4 columns[2];
 };
 
-__device__ __forceinline__ uint32_t word_at(const uint4& v, int i) {
-  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
-
-template <int kLimbRows, int kStages>
-constexpr uint32_t hopper_shared_bytes() {
-  return kStages * kLimbRows * kStepRows;
-}
-
 // Adds the sums, of kLimbRows / 4 queries, to the products of `columns` columns from first_column
 // on.
 template <int kLimbRows>
@@ -62,16 +42,11 @@ __device__ __forceinline__ void add_sums(const int32_t (&sums)[kLimbRows / 2], c
                                          uint32_t first_column, uint32_t columns, uint32_t lane) {
 #pragma unroll
   for (int four = 0; four < kLimbRows / 16; ++four) {
-    const uint32_t q = static_cast<uint32_t>(four) * kQueriesInFour + lane % 4;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const uint32_t of_warp = static_cast<uint32_t>(i * 8) + lane / 4;
-      const uint32_t column = first_column + of_warp;
-      if (q < task.query_count && of_warp < columns && column < task.column_count) {
-        const int low = 8 * four + 2 * i, high = low + 4;
-        atomicAdd(task.products + q * task.product_pitch + column,
-                  combine_limbs(sums[low], sums[low + 1], sums[high], sums[high + 1]));
-      }
+      const int low = 8 * four + 2 * i;
+      add_product(task, four, first_column, columns, static_cast<uint32_t>(i), lane, &sums[low],
+                  &sums[low + 4]);
     }
   }
 }
@@ -97,14 +72,13 @@ __global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 32    ? 3
     scan_hopper(ScanTask task) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
-  const uint32_t first_query = blockIdx.y * (kLimbRows / 4);
-  task.limbs += static_cast<uint64_t>(blockIdx.y) * kLimbRows * task.limb_pitch;
-  task.products += first_query * task.product_pitch;
-  task.query_count -= first_query;
+  take_query_tile<kLimbRows>(task);
 
-  const uint32_t columns = hopper_warp_columns(task.column_count);
-  const auto first_column = [&](uint32_t tile) { return (tile * kHopperWarps + warp) * columns; };
-  const uint64_t all = uint64_t{hopper_tiles(task.column_count)} * task.step_count;
+  const uint32_t columns = HopperTiles::warp_columns(task.column_count);
+  const auto first_column = [&](uint32_t tile) {
+    return (tile * HopperTiles::kWarps + warp) * columns;
+  };
+  const uint64_t all = uint64_t{HopperTiles::count(task.column_count)} * task.step_count;
   const uint64_t begin = all * blockIdx.x / gridDim.x;
   uint64_t left = all * (blockIdx.x + 1) / gridDim.x - begin;  // steps
   if (left == 0) return;
@@ -138,9 +112,7 @@ __global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 32    ? 3
     const int8_t* from = task.columns + uint64_t{from_place.step} * kStepRows + lane % 4 * 16;
 #pragma unroll
     for (uint32_t k = 0; k < 2; ++k) {
-      // Behind the last column the last one is read again, and not used.
-      const uint32_t of_warp = min(k * 8 + lane / 4, columns - 1);
-      const uint32_t column = min(first + of_warp, task.column_count - 1);
+      const uint32_t column = column_to_read(task, first, columns, k, lane);
 #pragma unroll
       for (uint32_t h = 0; h < 2; ++h) {
         bytes[h].columns[k] = load_once_16(from + column * task.column_pitch + h * 64);
@@ -172,8 +144,8 @@ __global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 32    ? 3
       for (int i = 0; i < 2; ++i) {
         const uint4& upper = bytes[h].columns[0];
         const uint4& lower = bytes[h].columns[1];
-        const uint32_t a[4] = {word_at(upper, 2 * i), word_at(lower, 2 * i),
-                               word_at(upper, 2 * i + 1), word_at(lower, 2 * i + 1)};
+        const uint32_t a[4] = {word_of(upper, 2 * i), word_of(lower, 2 * i),
+                               word_of(upper, 2 * i + 1), word_of(lower, 2 * i + 1)};
         wgmma_s8_s8<kLimbRows>(sums, a, limbs + h * 64 + i * 32);
       }
     }

@@ -19,25 +19,14 @@
 
 #include <cstdint>
 
-#include "cuda/scan/kernels/limbs.cuh"
+#include "cuda/scan/kernels/tensor_scan.cuh"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
 
 constexpr uint32_t kManyThreads = 256;
-constexpr uint32_t kWarps = kManyThreads / 32;
-constexpr uint32_t kWarpColumnsMax = 32;
-
-// Columns are shared out evenly: with as few tiles as there can be, every warp of every tile has so
-// many (but the last ones), and no block waits for memory less than another.
-constexpr uint32_t tile_count(uint32_t columns) {
-  return (columns + kWarps * kWarpColumnsMax - 1) / (kWarps * kWarpColumnsMax);
-}
-constexpr uint32_t warp_columns(uint32_t columns) {
-  const uint32_t warps = tile_count(columns) * kWarps;
-  return (columns + warps - 1) / warps;
-}
+using ManyTiles = ColumnTiles<kManyThreads, 32>;
 
 // The limbs of a step in shared memory: kLimbRows rows of 128 bytes. Eight threads read 64 bytes of
 // two neighbouring rows at a time, so every other row has its halves exchanged: no two of them use
@@ -51,10 +40,6 @@ __device__ __forceinline__ uint32_t staged_chunk(uint32_t limb_row, uint32_t chu
 struct HalfStep {
   uint4 columns[4];
 };
-
-__device__ __forceinline__ uint32_t word_of(const uint4& v, int i) {
-  return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
 
 // A walk over (tile of columns, step) pairs, tile by tile.
 struct Walk {
@@ -112,30 +97,17 @@ struct ManySums {
                                          uint32_t column_count, uint32_t lane) {
 #pragma unroll
     for (int four = 0; four < kLimbRows / 16; ++four) {
-      const uint32_t q = static_cast<uint32_t>(four) * kQueriesInFour + lane % 4;
 #pragma unroll
       for (int m = 0; m < 2; ++m) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          const uint32_t of_warp = static_cast<uint32_t>(m * 16 + i * 8) + lane / 4;
-          const uint32_t column = first_column + of_warp;
-          const int32_t(&low)[4] = sums[m][2 * four];
-          const int32_t(&high)[4] = sums[m][2 * four + 1];
-          if (q < task.query_count && of_warp < column_count && column < task.column_count) {
-            atomicAdd(task.products + q * task.product_pitch + column,
-                      combine_limbs(low[2 * i], low[2 * i + 1], high[2 * i], high[2 * i + 1]));
-          }
+          add_product(task, four, first_column, column_count, static_cast<uint32_t>(2 * m + i),
+                      lane, &sums[m][2 * four][2 * i], &sums[m][2 * four + 1][2 * i]);
         }
       }
     }
   }
 };
-
-// Shared memory that a block needs.
-template <int kLimbRows, int kStages>
-constexpr uint32_t many_shared_bytes() {
-  return kStages * kLimbRows * kStepRows;
-}
 
 // kLimbRows: 4 for each query of a tile, a multiple of 16. Grid: (blocks that share the walk
 // evenly, tiles of queries).
@@ -143,14 +115,13 @@ template <int kLimbRows, int kStages>
 __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
-  const uint32_t first_query = blockIdx.y * (kLimbRows / 4);
-  task.limbs += static_cast<uint64_t>(blockIdx.y) * kLimbRows * task.limb_pitch;
-  task.products += first_query * task.product_pitch;
-  task.query_count -= first_query;
+  take_query_tile<kLimbRows>(task);
 
-  const uint32_t columns = warp_columns(task.column_count);
-  const auto first_column = [&](uint32_t tile) { return (tile * kWarps + warp) * columns; };
-  const uint64_t all = uint64_t{tile_count(task.column_count)} * task.step_count;
+  const uint32_t columns = ManyTiles::warp_columns(task.column_count);
+  const auto first_column = [&](uint32_t tile) {
+    return (tile * ManyTiles::kWarps + warp) * columns;
+  };
+  const uint64_t all = uint64_t{ManyTiles::count(task.column_count)} * task.step_count;
   Walk walk{all * blockIdx.x / gridDim.x, all * (blockIdx.x + 1) / gridDim.x, task.step_count};
   if (walk.at == walk.end) return;
   Walk limbs_ahead = walk;
@@ -178,9 +149,7 @@ __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
     const int8_t* from = task.columns + uint64_t{at.step()} * kStepRows + h * 64 + lane % 4 * 16;
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) {
-      // Behind the last column the last one is read again, and not used.
-      const uint32_t of_warp = min(k * 8 + lane / 4, columns - 1);
-      const uint32_t column = min(first + of_warp, task.column_count - 1);
+      const uint32_t column = column_to_read(task, first, columns, k, lane);
       bytes.columns[k] = load_once_16(from + column * task.column_pitch);
     }
   };

@@ -11,13 +11,9 @@ __m256i load_words(const uint32_t* words) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
 }
 
-class Lanes {
- public:
+struct Avx2 {
   static constexpr size_t kLanes = 8;
   using Vector = __m256i;
-
-  explicit Lanes(const TransformView& view)
-      : modulus_(broadcast(view.modulus)), inverse_(broadcast(view.inverse_of_modulus)) {}
 
   static Vector load(const uint32_t* words) { return load_words(words); }
   static void store(uint32_t* words, Vector x) {
@@ -29,19 +25,17 @@ class Lanes {
                                   _mm256_loadu_si256(reinterpret_cast<const __m256i*>(places)), 4);
   }
 
-  Vector subtract(Vector a, Vector b) const {
+  static Vector difference(Vector a, Vector b) { return _mm256_sub_epi32(a, b); }
+  static Vector add_where_less(Vector x, Vector a, Vector b, Vector y) {
     // a < b: the greater of both is not a.
     const Vector not_less = _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a);
-    return _mm256_add_epi32(_mm256_sub_epi32(a, b), _mm256_andnot_si256(not_less, modulus_));
+    return _mm256_add_epi32(x, _mm256_andnot_si256(not_less, y));
   }
-  Vector add(Vector a, Vector b) const { return subtract(a, _mm256_sub_epi32(modulus_, b)); }
-  Vector multiply(Vector x, Vector value, Vector scaled) const {
-    return subtract(upper_product(x, value),
-                    upper_product(_mm256_mullo_epi32(x, scaled), modulus_));
-  }
-  Vector divided(Vector a, Vector b) const {
-    const Vector multiple = _mm256_mullo_epi32(_mm256_mullo_epi32(a, b), inverse_);
-    return subtract(upper_product(a, b), upper_product(multiple, modulus_));
+  static Vector lower_product(Vector a, Vector b) { return _mm256_mullo_epi32(a, b); }
+  static Vector upper_product(Vector a, Vector b) {
+    const Vector even = _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
+    const Vector odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
+    return _mm256_blend_epi32(even, odd, 0xaa);
   }
 
   static void transpose(Vector* rows) {
@@ -66,15 +60,6 @@ class Lanes {
 #pragma GCC unroll 8
     for (size_t i = 0; i < 8; ++i) rows[i] = t[i];
   }
-
- private:
-  static Vector upper_product(Vector a, Vector b) {
-    const Vector even = _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
-    const Vector odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));
-    return _mm256_blend_epi32(even, odd, 0xaa);
-  }
-
-  Vector modulus_, inverse_;
 };
 
 // Of one query and 8 points, in lanes of 64 bits: the lower and upper halves of products.
@@ -129,11 +114,6 @@ void sum_group(const GroupTask& task) {
 
 }  // namespace
 
-const RingKernel kAvx2RingKernel = {"avx2",
-                                    Lanes::kLanes,
-                                    LanesTransform<Lanes>::forward,
-                                    LanesTransform<Lanes>::inverse,
-                                    LanesTransform<Lanes>::add_products,
-                                    sum_group};
+const RingKernel kAvx2RingKernel = LanesTransform<Avx2>::kernel("avx2", sum_group);
 
 }  // namespace blindfuse

@@ -7,13 +7,9 @@
 namespace blindfuse {
 namespace {
 
-class Lanes {
- public:
+struct Avx512 {
   static constexpr size_t kLanes = 16;
   using Vector = __m512i;
-
-  explicit Lanes(const TransformView& view)
-      : modulus_(broadcast(view.modulus)), inverse_(broadcast(view.inverse_of_modulus)) {}
 
   static Vector load(const uint32_t* words) { return _mm512_loadu_si512(words); }
   static void store(uint32_t* words, Vector x) { _mm512_storeu_si512(words, x); }
@@ -22,18 +18,15 @@ class Lanes {
     return _mm512_i32gather_epi32(_mm512_loadu_si512(places), memory, 4);
   }
 
-  Vector subtract(Vector a, Vector b) const {
-    const Vector difference = _mm512_sub_epi32(a, b);
-    return _mm512_mask_add_epi32(difference, _mm512_cmplt_epu32_mask(a, b), difference, modulus_);
+  static Vector difference(Vector a, Vector b) { return _mm512_sub_epi32(a, b); }
+  static Vector add_where_less(Vector x, Vector a, Vector b, Vector y) {
+    return _mm512_mask_add_epi32(x, _mm512_cmplt_epu32_mask(a, b), x, y);
   }
-  Vector add(Vector a, Vector b) const { return subtract(a, _mm512_sub_epi32(modulus_, b)); }
-  Vector multiply(Vector x, Vector value, Vector scaled) const {
-    return subtract(upper_product(x, value),
-                    upper_product(_mm512_mullo_epi32(x, scaled), modulus_));
-  }
-  Vector divided(Vector a, Vector b) const {
-    const Vector multiple = _mm512_mullo_epi32(_mm512_mullo_epi32(a, b), inverse_);
-    return subtract(upper_product(a, b), upper_product(multiple, modulus_));
+  static Vector lower_product(Vector a, Vector b) { return _mm512_mullo_epi32(a, b); }
+  static Vector upper_product(Vector a, Vector b) {
+    const Vector even = _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32);
+    const Vector odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+    return _mm512_mask_blend_epi32(0xaaaa, even, odd);
   }
 
   static void transpose(Vector* rows) {
@@ -66,15 +59,6 @@ class Lanes {
       rows[i + 12] = _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd);
     }
   }
-
- private:
-  static Vector upper_product(Vector a, Vector b) {
-    const Vector even = _mm512_srli_epi64(_mm512_mul_epu32(a, b), 32);
-    const Vector odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
-    return _mm512_mask_blend_epi32(0xaaaa, even, odd);
-  }
-
-  Vector modulus_, inverse_;
 };
 
 // Of one query, in lanes of 64 bits: the lower and the upper 52 bits of products, of even points
@@ -150,11 +134,6 @@ void sum_group(const GroupTask& task) {
 
 }  // namespace
 
-const RingKernel kAvx512RingKernel = {"avx512",
-                                      Lanes::kLanes,
-                                      LanesTransform<Lanes>::forward,
-                                      LanesTransform<Lanes>::inverse,
-                                      LanesTransform<Lanes>::add_products,
-                                      sum_group};
+const RingKernel kAvx512RingKernel = LanesTransform<Avx512>::kernel("avx512", sum_group);
 
 }  // namespace blindfuse

@@ -1,7 +1,8 @@
-// RingTransform on vectors of N lanes, for the files that know the instructions. Lanes gives these:
+// RingTransform on vectors of N lanes, for the files that know the instructions. Instructions gives
+// these, of 32 bits in each lane:
 //   kLanes, Vector; load, store, broadcast; gather(memory, places); transpose(Vector[kLanes]);
-//   add, subtract modulo a modulus; multiply(x, value, scaled) as ring::Factor does it;
-//   divided(a, b): a b / 2^32 modulo the modulus.
+//   difference(a, b) and lower_product(a, b) modulo 2^32, upper_product(a, b);
+//   add_where_less(x, a, b, y): x + y where a < b, and x elsewhere.
 //
 // Cost: 11 levels of 2048 / 2N butterflies, each five multiplications of vectors and some 14
 // cheaper operations; polynomial, tables and what is between take some 48 KiB.
@@ -9,13 +10,49 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
+#include "host/cpu/packing/ring_kernels.h"
 #include "host/cpu/packing/transform_tables.h"
 
 namespace blindfuse {
 
-template <class Lanes>
+// Arithmetic modulo the transform's modulus, with all numbers below it.
+template <class Instructions>
+class LanesModulo : public Instructions {
+ public:
+  using Vector = typename Instructions::Vector;
+
+  explicit LanesModulo(const TransformView& view)
+      : modulus_(Instructions::broadcast(view.modulus)),
+        inverse_(Instructions::broadcast(view.inverse_of_modulus)) {}
+
+  Vector subtract(Vector a, Vector b) const {
+    return Instructions::add_where_less(Instructions::difference(a, b), a, b, modulus_);
+  }
+  Vector add(Vector a, Vector b) const {
+    return subtract(a, Instructions::difference(modulus_, b));
+  }
+  // x times the factor, as ring::Factor does it.
+  Vector multiply(Vector x, Vector value, Vector scaled) const {
+    return subtract(Instructions::upper_product(x, value),
+                    Instructions::upper_product(Instructions::lower_product(x, scaled), modulus_));
+  }
+  // a b / 2^32.
+  Vector divided(Vector a, Vector b) const {
+    const Vector multiple =
+        Instructions::lower_product(Instructions::lower_product(a, b), inverse_);
+    return subtract(Instructions::upper_product(a, b),
+                    Instructions::upper_product(multiple, modulus_));
+  }
+
+ private:
+  Vector modulus_, inverse_;
+};
+
+template <class Instructions>
 struct LanesTransform {
+  using Lanes = LanesModulo<Instructions>;
   using Vector = typename Lanes::Vector;
   static constexpr size_t kLanes = Lanes::kLanes;
   static constexpr size_t kWords = 2048;
@@ -96,6 +133,10 @@ struct LanesTransform {
       const Vector product = lanes.multiply(divided, value, scaled);
       Lanes::store(sum + i, lanes.add(Lanes::load(sum + i), product));
     }
+  }
+
+  static constexpr RingKernel kernel(std::string_view name, void (*sum_group)(const GroupTask&)) {
+    return {name, kLanes, forward, inverse, add_products, sum_group};
   }
 
  private:
