@@ -209,7 +209,8 @@ Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange,
     switch (co_await waiter_->wait(what, deadline)) {
       case Woken::kReady:
         if (has_hung_up()) co_return false;
-        what = Descriptor::wait_error;
+        // Without bytes to read, the wait was ended by bytes that were read before it began.
+        if (has_unread_bytes()) what = Descriptor::wait_error;
         break;
       case Woken::kOverdue:
         if (exchange.give_up()) co_return true;
@@ -292,9 +293,12 @@ Connection::Awaitable<void> Connection::linger() {
 }
 
 bool Connection::may_be_sending() const {
+  return unread_ || !input_.is_empty() || has_unread_bytes();
+}
+
+bool Connection::has_unread_bytes() const {
   int count = 0;
-  return unread_ || !input_.is_empty() ||
-         (ioctl(channel_->fd(), FIONREAD, &count) == 0 && count > 0);
+  return ioctl(channel_->fd(), FIONREAD, &count) == 0 && count > 0;
 }
 
 bool Connection::has_hung_up() const {

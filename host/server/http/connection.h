@@ -55,6 +55,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Channel::Result write_some(const Output& output);
   bool may_be_sending() const;
+  bool has_unread_bytes() const;
   bool has_hung_up() const;
   void bound_bodies();
 
