@@ -144,10 +144,6 @@ bool Connection::take(ResponseReader& response, size_t count) {
   return true;
 }
 
-Awaitable<void> Connection::wait_for_input() {
-  co_await socket_.async_wait(asio::socket_base::wait_read, use_awaitable);
-}
-
 bool Connection::has_input() {
   char byte = 0;
   return recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||

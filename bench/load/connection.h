@@ -91,14 +91,12 @@ class Connection {
   size_t write_now(std::string_view bytes);
   // Reads the response to it. Closes the connection when the server will.
   Awaitable<void> read(ResponseReader& response);
-  // The same in two parts, for less: waits for some bytes of it, and takes them. False when more
-  // are to come.
+  // The same in two parts, for less: waits for some bytes of it, or for the connection's end, and
+  // takes them. False when more are to come.
   Awaitable<size_t> receive();
   bool take(ResponseReader& response, size_t count);
 
-  // Waits until the server sends something, or closes the connection.
-  Awaitable<void> wait_for_input();
-  // Whether it has.
+  // Whether the server has sent something, or closed the connection.
   bool has_input();
 
   // What waits then fails.

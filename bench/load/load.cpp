@@ -24,7 +24,6 @@ Load::Load(const Options& options, const Target& target)
       keys_(options),
       served_(target, options),
       answers_(options.body_format()),
-      endpoint_(std::make_unique<Endpoint>(target, options.ca_file)),
       failed_(failure_.get_future()),
       pool_(make_pool()) {}
 
@@ -45,6 +44,7 @@ nlohmann::json Load::database_facts() const {
 void Load::start() {
   const LoadThread::Events events = {[this](const Pool& pool) { leave_epoch(pool); },
                                      [this](std::exception_ptr trouble) { fail(trouble); }};
+  endpoint_ = std::make_unique<Endpoint>(target_, options_.ca_file);
   const std::lock_guard lock(mutex_);
   for (unsigned i = 0; i < options_.load_threads; ++i) {
     threads_.push_back(

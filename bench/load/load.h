@@ -53,7 +53,7 @@ class Load {
   KeySource keys_;
   ServedDatabase served_;
   AnswerCheck answers_;
-  const std::unique_ptr<Endpoint> endpoint_;
+  std::unique_ptr<Endpoint> endpoint_;
   std::promise<void> failure_;
   std::future<void> failed_;
   double cpu_start_ = 0;

@@ -47,10 +47,14 @@ LoadThread::LoadThread(const Options& options, Endpoint& endpoint, AnswerCheck& 
   for (unsigned i = 0; i < options_.idle_connections; ++i) spawn(stay_idle(add_client()));
   spawn(close_overdue());
   thread_ = std::thread([this] {
-    try {
-      io_.run();
-    } catch (...) {
-      events_.failed(std::current_exception());
+    // What was posted is run even after a failure.
+    for (bool is_stopped = false; !is_stopped;) {
+      try {
+        io_.run();
+        is_stopped = true;
+      } catch (...) {
+        events_.failed(std::current_exception());
+      }
     }
   });
 }
@@ -223,9 +227,8 @@ Awaitable<void> LoadThread::send_slowly(Client& client) {
     ResponseReader response(false);
     try {
       if (!connection.is_open()) co_await connection.open();
-      // The server need not wait for all of the request to refuse it.
       double allowed = 0;
-      while (!rest.empty() && !connection.has_input()) {
+      while (!rest.empty()) {
         allowed += bytes_a_tick;
         const std::string_view piece = rest.substr(0, static_cast<size_t>(allowed));
         co_await connection.write(piece);
@@ -235,7 +238,6 @@ Awaitable<void> LoadThread::send_slowly(Client& client) {
       }
       client.overdue = Clock::now() + seconds(options_.timeout_s);
       co_await connection.read(response);
-      if (!rest.empty()) connection.close();
     } catch (const boost::system::system_error&) {
       connection.close();
       response.status = 0;
@@ -251,7 +253,7 @@ Awaitable<void> LoadThread::stay_idle(Client& client) {
   for (;;) {
     try {
       co_await client.connection.open();
-      co_await client.connection.wait_for_input();
+      co_await client.connection.receive();
     } catch (const boost::system::system_error&) {
       // Refused is as good as closed.
     }

@@ -2,6 +2,8 @@
 
 #include <blindfuse/errors.h>
 
+#include <sys/un.h>
+
 // Before Asio, whose version 1.74 uses std::exchange without it.
 #include <utility>
 
@@ -103,8 +105,9 @@ std::string Target::host_and_port() const {
 Target parse_target(const std::string& text) {
   if (!text.starts_with(kUnix)) return {parse_url(text), ""};
   const std::string path = text.substr(kUnix.size());
-  if (!path.starts_with('/'))
-    throw Misuse("'" + text + "' is no socket; write it like unix:/run/x");
+  if (!path.starts_with('/') || path.size() >= sizeof sockaddr_un{}.sun_path) {
+    throw Misuse("'" + text + "' is no socket; write it like unix:/run/x, in 107 bytes at most");
+  }
   return {parse_url("http://localhost"), path};
 }
 

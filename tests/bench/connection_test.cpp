@@ -129,7 +129,7 @@ TEST_F(ConnectionTest, WhatIsCutOrNoHttpIsAnError) {
 TEST_F(ConnectionTest, ThatTheServerClosesItIsSeen) {
   const RawServer server([](int) {});
   connect_to(server);
-  run(connection_->wait_for_input());
+  run(connection_->receive());
   EXPECT_TRUE(connection_->has_input());
 }
 

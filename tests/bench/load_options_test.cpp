@@ -50,6 +50,7 @@ TEST(LoadOptions, MisuseIsRefused) {
   for (const auto& arguments : std::vector<std::vector<std::string>>{
            {"ftp://a"},
            {"unix:socket"},
+           {"unix:/" + std::string(200, 'x')},
            {"http://a", "--rate", "nan"},
            {"http://a", "--metrics-url", "metrics"},
            {"http://a", "--metrics-url", "unix:socket"},

@@ -56,6 +56,18 @@ class LoadTest : public ::testing::Test {
     options_.url = server_->url();
   }
 
+  void serve_tls(std::vector<std::string> more = {}) {
+    const SelfSigned certificate;
+    options_.ca_file = folder_ / "certificate.pem";
+    certificate.write(options_.ca_file);
+    FILE* const key_file = std::fopen((folder_ / "key.pem").c_str(), "w");
+    PEM_write_PrivateKey(key_file, certificate.key, nullptr, nullptr, 0, nullptr, nullptr);
+    std::fclose(key_file);
+    more.insert(more.end(), {"--tls-cert", options_.ca_file, "--tls-key", folder_ / "key.pem"});
+    serve(more);
+    ASSERT_THAT(options_.url, HasSubstr("https://"));
+  }
+
   // What is counted until `done` of all of it.
   template <class Done>
   static Window counted_until(Load& load, const Done& done) {
@@ -184,18 +196,10 @@ TEST_F(LoadTest, WrongValuesAreMismatches) {
 }
 
 TEST_F(LoadTest, TlsAndApiKeys) {
-  const SelfSigned certificate;
-  certificate.write(folder_ / "certificate.pem");
-  FILE* const key_file = std::fopen((folder_ / "key.pem").c_str(), "w");
-  PEM_write_PrivateKey(key_file, certificate.key, nullptr, nullptr, 0, nullptr, nullptr);
-  std::fclose(key_file);
   const ProgramResult made =
       run(folder_, {kBlindfuse, "api-key", "test", "--file", folder_ / "keys"});
   ASSERT_EQ(made.status, 0) << made.err;
-  serve({"--tls-cert", folder_ / "certificate.pem", "--tls-key", folder_ / "key.pem", "--api-keys",
-         folder_ / "keys"});
-  ASSERT_THAT(options_.url, HasSubstr("https://"));
-  options_.ca_file = folder_ / "certificate.pem";
+  serve_tls({"--api-keys", folder_ / "keys"});
   EXPECT_THROW(measure(options_), ServerRefusal) << "without the key";
   options_.api_key_file = write_file(folder_ / "key", made.out);
   expect_right_answers(measure(options_));
@@ -229,8 +233,9 @@ TEST_F(LoadTest, AnEpochThatIsGoneIsFollowedByTheNext) {
   EXPECT_EQ(checks.mismatches, 0u);
 }
 
+// TLS brings bytes of its own.
 TEST_F(LoadTest, IdleConnectionsAndSlowSendersStandNextToTheLoad) {
-  serve();
+  serve_tls();
   options_.metrics_url = server_->admin_url();
   options_.idle_connections = 5;
   options_.slow_senders = 2;
@@ -242,6 +247,7 @@ TEST_F(LoadTest, IdleConnectionsAndSlowSendersStandNextToTheLoad) {
   const Window window =
       counted_until(load, [](const Window& all) { return all.slow_answered > 3; });
   EXPECT_EQ(window.slow_closed, 0u);
+  EXPECT_EQ(window.idle_reopened, 0u) << "the server allows silence for 10 seconds";
   counted_until(load, [this](const Window&) {
     const auto metrics = ServerMetrics(options_).fetch();
     return metrics && sum_of(*metrics, "blindfuse_http_connections") >= 5 + 2 + 1;
