@@ -120,14 +120,16 @@ std::string violation_of(const Layer& layer, const Include& include, Used& used)
       used.uses.emplace(layer.place, use);
       return "";
     }
-    return " includes " + name;
+    return " includes " + name + ", which cmake/layers.txt does not list for " + layer.place;
   }
   const std::optional<std::string> library = library_of(name);
   if (!library) return " includes <" + name + ">, which no library here is known for";
   if (library->empty()) return "";
   used.uses.emplace(layer.place, *library);
   const bool allowed = std::ranges::find(layer.libraries, *library) != layer.libraries.end();
-  return allowed ? "" : " includes <" + name + "> of " + *library;
+  if (allowed) return "";
+  return " includes <" + name + "> of " + *library + ", which cmake/layers.txt does not list for " +
+         layer.place;
 }
 
 // What is wrong with the includes of a file; empty when nothing is.
