@@ -11,6 +11,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
 #include <charconv>
+#include <limits>
 
 #include "src/base/errors.h"
 
@@ -61,7 +62,9 @@ Endpoint::Endpoint(const Target& target, const std::string& ca_file) : host_(tar
 }
 
 ResponseReader::ResponseReader(bool keep_body) : keep_body_(keep_body) {
-  body_limit(boost::none);
+  // None, but Boost 1.74 refuses every Content-Length when it is told so with boost::none, and says
+  // it only where a head comes without a byte of its body.
+  body_limit(std::numeric_limits<uint64_t>::max());
   eager(true);
 }
 

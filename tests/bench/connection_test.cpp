@@ -101,6 +101,22 @@ TEST_F(ConnectionTest, WithoutALengthABodyEndsWithTheConnection) {
   EXPECT_FALSE(connection_->is_open());
 }
 
+TEST(ResponseReaderTest, TakesAResponseHoweverItIsCut) {
+  const std::string response = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+  for (size_t cut = 1; cut < response.size(); ++cut) {
+    ResponseReader read(true);
+    boost::system::error_code error;
+    const size_t taken = read.put(boost::asio::buffer(response.data(), cut), error);
+    if (error != boost::beast::http::error::need_more) {
+      EXPECT_FALSE(error) << cut << ": " << error.message();
+    }
+    read.put(boost::asio::buffer(response.data() + taken, response.size() - taken), error);
+    EXPECT_FALSE(error) << cut << ": " << error.message();
+    EXPECT_TRUE(read.is_done()) << cut;
+    EXPECT_EQ(read.body, "hello") << cut;
+  }
+}
+
 TEST_F(ConnectionTest, KeepsNoBodyUnlessAsked) {
   const RawServer server(answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"));
   connect_to(server);
