@@ -37,7 +37,7 @@ constexpr Shape kShapes[] = {
     {"many", 233'472, 16'384},
 };
 
-// One of the above, or "ROWSxCOLUMNS". Throws Misuse.
+// One of the above, or "ROWSxCOLUMNS". Throws UsageError.
 Shape shape_of(const std::string& name) {
   for (const Shape& shape : kShapes) {
     if (shape.name == name) return shape;
@@ -47,7 +47,8 @@ Shape shape_of(const std::string& name) {
   if (std::sscanf(name.c_str(), "%" SCNu64 "x%" SCNu64 "%n", &shape.rows, &shape.columns, &end) !=
           2 ||
       static_cast<size_t>(end) != name.size() || shape.rows == 0 || shape.columns == 0) {
-    throw Misuse("there is no shape \"" + name + "\"; a name, or ROWSxCOLUMNS as in 90112x12096");
+    throw UsageError("there is no shape \"" + name +
+                     "\"; a name, or ROWSxCOLUMNS as in 90112x12096");
   }
   return shape;
 }

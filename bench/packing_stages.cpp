@@ -43,7 +43,7 @@ void report_bytes(State& state, double bytes_each) {
 }
 
 void Transform(State& state, const RingKernel& kernel) {
-  const auto transform = make_transform(kernel, ring::kPackingModulus);
+  const auto transform = make_ntt(kernel, ring::kPackingModulus);
   Coefficients polynomial{};
   polynomial[1] = 1;
   for (auto _ : state) {

@@ -20,7 +20,7 @@
 #include "host/hint/hint.h"
 #include "host/publish/filter.h"
 #include "host/publish/shard_matrix.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/layout.h"
 #include "src/protocol/key_hash.h"
 #include "src/protocol/public_matrix.h"
@@ -217,9 +217,9 @@ BENCHMARK(PrepareQueries)->ArgName("count")->Arg(1)->Arg(8)->Unit(benchmark::kMi
 
 void PackQuery(State& state) {
   const std::vector<uint32_t> words = random_words(kRows);
-  std::vector<uint8_t> packed(packed_bytes(kRows, 25));
+  std::vector<uint8_t> packed(bit_sequence_bytes(kRows, 25));
   for (auto _ : state) {
-    pack_rounded(words, 25, packed);
+    write_bit_sequence(words, 25, packed);
     benchmark::DoNotOptimize(packed.data());
   }
   report(state, "words_per_second", static_cast<double>(kRows));
@@ -228,9 +228,9 @@ BENCHMARK(PackQuery)->Unit(benchmark::kMicrosecond);
 
 void UnpackQuery(State& state) {
   std::vector<uint32_t> words(kRows);
-  const std::vector<uint8_t> packed(packed_bytes(kRows, 25));
+  const std::vector<uint8_t> packed(bit_sequence_bytes(kRows, 25));
   for (auto _ : state) {
-    unpack_restored(packed, 25, 0, words);
+    read_bit_sequence(packed, 25, 0, words);
     benchmark::DoNotOptimize(words.data());
   }
   report(state, "words_per_second", static_cast<double>(kRows));

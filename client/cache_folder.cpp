@@ -23,7 +23,7 @@ bool lock(const FileDescriptor& file, int operation, const std::filesystem::path
   while (flock(file.get(), operation) != 0) {
     if (errno == EWOULDBLOCK) return false;
     if (errno != EINTR) {
-      throw EngineTrouble("cannot lock " + path.string() + ": " + std::strerror(errno));
+      throw ResourceError("cannot lock " + path.string() + ": " + std::strerror(errno));
     }
   }
   return true;
@@ -39,7 +39,7 @@ std::filesystem::path default_cache_folder() {
   if (const char* home = std::getenv("HOME"); home != nullptr && home[0] != '\0') {
     return std::filesystem::path(home) / ".cache" / "blindfuse";
   }
-  throw BadInput(
+  throw InputError(
       "neither XDG_CACHE_HOME nor HOME is set; name a folder for the hints with --cache");
 }
 
@@ -61,7 +61,7 @@ FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCa
 UseLock::UseLock(std::filesystem::path path)
     : path_(std::move(path)), file_(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
   if (!file_.is_open()) {
-    throw BadInput("cannot open " + path_.string() + ": " + std::strerror(errno));
+    throw InputError("cannot open " + path_.string() + ": " + std::strerror(errno));
   }
   lock(file_, LOCK_SH, path_);
 }

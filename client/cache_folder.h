@@ -11,7 +11,7 @@
 
 namespace blindfuse {
 
-// $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse. Throws BadInput when neither variable is set.
+// $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse. Throws InputError when neither variable is set.
 std::filesystem::path default_cache_folder();
 
 // A folder under `cache` with a name made from the server's address.
@@ -25,7 +25,7 @@ FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCa
 // hint gone, a client would have to ask for it after its query, and so tell the server the shard.
 class UseLock {
  public:
-  // Throws BadInput when the file cannot be made, EngineTrouble when it cannot be locked.
+  // Throws InputError when the file cannot be made, ResourceError when it cannot be locked.
   explicit UseLock(std::filesystem::path path);
 
   // Runs `work` while nobody else holds the lock. False, without running it, when somebody does.

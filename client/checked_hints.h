@@ -28,7 +28,7 @@ enum class HintFiles {
 // all of them are read again whenever answers are decoded.
 class CheckedHints {
  public:
-  // What is done with the hint of one shard: the parts of Layout::hint_parts_of, bit-packed, one
+  // What is done with the hint of one shard: the parts of Layout::hint_parts_of, bit sequences, one
   // after another. `i` is the position of the shard among those that were asked for.
   using Use = std::function<void(size_t i, std::span<const uint8_t> hint)>;
 
@@ -36,14 +36,14 @@ class CheckedHints {
   // disk and the hint has at most memory_bytes_max bytes, if the system gives that memory; what it
   // does not keep is read again. `cache` and `database` outlive this object.
   //
-  // Throws AlteredCache, which names the first part that is missing or altered, and Cancelled.
+  // Throws CacheError, which names the first part that is missing or altered, and CancelledError.
   CheckedHints(const HintCache& cache, const DatabaseDescription& database, HintFiles files,
                uint64_t memory_bytes_max, const ProgressCallback& progress);
   CheckedHints(const CheckedHints&) = delete;
   CheckedHints& operator=(const CheckedHints&) = delete;
 
   // Calls `use` once for each of `shards` (below S), in any order. What is read, and how much,
-  // depends on their number alone. Throws AlteredCache when any part that is read again was altered
+  // depends on their number alone. Throws CacheError when any part that is read again was altered
   // since, whatever the shards; and what `use` throws.
   void for_each(std::span<const uint32_t> shards, const Use& use) const;
 

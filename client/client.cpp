@@ -37,18 +37,18 @@ DatabaseInfo info_of(const DatabaseDescription& database) {
 void check(const ClientOptions& options) {
   constexpr std::chrono::seconds kTimeoutMax = std::chrono::hours(24);
   if (options.http.timeout < std::chrono::seconds(1) || options.http.timeout > kTimeoutMax) {
-    throw BadInput("http.timeout is " + std::to_string(options.http.timeout.count()) +
-                   " seconds; 1 to 86400 are possible");
+    throw InputError("http.timeout is " + std::to_string(options.http.timeout.count()) +
+                     " seconds; 1 to 86400 are possible");
   }
   if (options.thread_count > kThreadsMax) {
-    throw BadInput("thread_count is " + std::to_string(options.thread_count) + "; at most " +
-                   std::to_string(kThreadsMax) + " are possible");
+    throw InputError("thread_count is " + std::to_string(options.thread_count) + "; at most " +
+                     std::to_string(kThreadsMax) + " are possible");
   }
   if (!options.mode.empty() && options.mode != "hint" && options.mode != "packed") {
-    throw BadInput("mode is \"" + options.mode + "\"; it is hint, packed, or empty for either");
+    throw InputError("mode is \"" + options.mode + "\"; it is hint, packed, or empty for either");
   }
   if (!options.http.api_key.empty() && !is_api_key(options.http.api_key)) {
-    throw BadInput("http.api_key is no API key: letters, digits and -._~+/=, and no line end");
+    throw InputError("http.api_key is no API key: letters, digits and -._~+/=, and no line end");
   }
 }
 

@@ -12,7 +12,7 @@ DatabaseDescription::DatabaseDescription(std::string manifest_text,
                                          std::span<const uint8_t> table_bytes)
     : text_(std::move(manifest_text)), parsed_(parse_manifest(text_)) {
   if (sha256(table_bytes) != parsed_.manifest.table) {
-    throw BadInput("the table is not the one that the manifest names");
+    throw InputError("the table is not the one that the manifest names");
   }
   table_ = parse_epoch_table(table_bytes, layout());
 }
@@ -20,8 +20,8 @@ DatabaseDescription::DatabaseDescription(std::string manifest_text,
 KeyPlace DatabaseDescription::place(std::string_view key) const {
   if (layout().kind == DatabaseKind::kIndex) return place(parse_index(key));
   if (key.size() > kKeyBytesMax) {
-    throw BadInput("a key of " + std::to_string(key.size()) + " bytes; keys have at most " +
-                   std::to_string(kKeyBytesMax));
+    throw InputError("a key of " + std::to_string(key.size()) + " bytes; keys have at most " +
+                     std::to_string(kKeyBytesMax));
   }
   const KeyHash hash = key_hash(manifest().salt, key);
   KeyPlace place;
@@ -34,7 +34,7 @@ KeyPlace DatabaseDescription::place(std::string_view key) const {
 
 KeyPlace DatabaseDescription::place(uint64_t i) const {
   if (layout().kind != DatabaseKind::kIndex) {
-    throw BadInput("this database is asked by key, not by number");
+    throw InputError("this database is asked by key, not by number");
   }
   const IndexPlace index = index_place(i, layout().shard_count);
   KeyPlace place;
@@ -57,7 +57,7 @@ uint64_t parse_index(std::string_view text) {
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(),
                                                    [](char c) { return c >= '0' && c <= '9'; });
   if (!digits || (text.size() > 1 && text[0] == '0')) {
-    throw BadInput("this database is asked by number: 0, 1, 2, ... in decimal digits");
+    throw InputError("this database is asked by number: 0, 1, 2, ... in decimal digits");
   }
   constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
   uint64_t number = 0;

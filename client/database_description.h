@@ -24,7 +24,7 @@ struct KeyPlace {
 
 class DatabaseDescription {
  public:
-  // table_bytes: as serialize_epoch_table() makes them. Throws BadInput when the manifest is not
+  // table_bytes: as serialize_epoch_table() makes them. Throws InputError when the manifest is not
   // one or their hash is not the manifest's.
   DatabaseDescription(std::string manifest_text, std::span<const uint8_t> table_bytes);
 
@@ -36,9 +36,9 @@ class DatabaseDescription {
   const std::string& manifest_text() const { return text_; }
 
   // Where a key lies: a byte string in a keyword database, a decimal number in an index database.
-  // Throws BadInput for a key that is too long or no decimal number.
+  // Throws InputError for a key that is too long or no decimal number.
   KeyPlace place(std::string_view key) const;
-  // Where entry i of an index database lies. BadInput in a keyword database.
+  // Where entry i of an index database lies. InputError in a keyword database.
   KeyPlace place(uint64_t i) const;
 
   // The value in a decoded record, or nothing when the key of this place is not there.
@@ -50,7 +50,7 @@ class DatabaseDescription {
   EpochTable table_;
 };
 
-// Digits alone, without superfluous zeros. Numbers above 2^64 - 1 become that. BadInput for
+// Digits alone, without superfluous zeros. Numbers above 2^64 - 1 become that. InputError for
 // anything else.
 uint64_t parse_index(std::string_view text);
 

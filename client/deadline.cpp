@@ -43,7 +43,7 @@ milliseconds Deadline::left_for(uint64_t bytes) const {
 }
 
 void Deadline::check(const std::string& address) const {
-  if (is_over()) throw ConnectionTrouble(trouble(address));
+  if (is_over()) throw ConnectionError(trouble(address));
 }
 
 std::string Deadline::trouble(const std::string& address) const {

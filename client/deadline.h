@@ -64,7 +64,7 @@ class Deadline {
   // and no longer than left().
   std::chrono::milliseconds left_for(uint64_t bytes) const;
 
-  // Throws ConnectionTrouble, in the words of trouble(), when it is over.
+  // Throws ConnectionError, in the words of trouble(), when it is over.
   void check(const std::string& address) const;
   // "the call to http://127.0.0.1:8080 was not done in 60 s; allow more with --timeout"
   std::string trouble(const std::string& address) const;

@@ -6,7 +6,7 @@
 
 #include "client/ring_query.h"
 #include "client/secret_product.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/arithmetic/ring/ring_dimension.h"
 #include "src/base/errors.h"
@@ -23,13 +23,14 @@ void check_hint(const Layout& layout, const HintParts& parts, std::span<const ui
   const uint64_t count = uint64_t{parts.last} - parts.first + 1;
   bool is_right = hint.size() == count * part_bytes;
   for (uint64_t at = 0; is_right && at < hint.size(); at += part_bytes) {
-    is_right = is_packed(hint.subspan(at, part_bytes), layout.hint_part_words(), layout.hint_bits);
+    is_right =
+        is_bit_sequence(hint.subspan(at, part_bytes), layout.hint_part_words(), layout.hint_bits);
   }
   if (is_right) return;
   const bool packed = layout.mode() == Mode::kPacked;
-  throw AlteredCache(
+  throw CacheError(
       (packed ? "the masks of a shard's packs are not " : "the hint of a shard is not ") +
-      std::to_string(count * part_bytes) + " bytes of bit-packed words");
+      std::to_string(count * part_bytes) + " bytes whose unused bits are zero");
 }
 
 std::vector<uint8_t> decode_by_hint(DecodingSecret secret, const Layout& layout,
@@ -42,7 +43,7 @@ std::vector<uint8_t> decode_by_hint(DecodingSecret secret, const Layout& layout,
   std::vector<uint32_t> column(n);
   std::vector<uint8_t> record(words.size());
   for (size_t c = 0; c < record.size(); ++c) {
-    unpack_restored(hint, layout.hint_bits, uint64_t{c} * n, column);
+    read_bit_sequence(hint, layout.hint_bits, uint64_t{c} * n, column);
     const uint32_t phase = words[c] - secret_product(secret_factor, column);
     const uint32_t half = 1u << (kPlaintextShift - 1);
     record[c] = static_cast<uint8_t>((phase + half) >> kPlaintextShift);
@@ -51,13 +52,15 @@ std::vector<uint8_t> decode_by_hint(DecodingSecret secret, const Layout& layout,
 }
 
 // A restored word, whose number is in its upper bits, modulo the packing modulus.
-uint32_t raised(uint32_t word, uint32_t bits) { return ring::raise(word >> (32 - bits), bits); }
+uint32_t raised(uint32_t word, uint32_t bits) {
+  return ring::switch_to_q(word >> (32 - bits), bits);
+}
 
 // What a packed response says of one pack.
 class Pack {
  public:
   Pack(std::span<const uint8_t> mask, uint32_t hint_bits) {
-    unpack_restored(mask, hint_bits, 0, mask_.span());
+    read_bit_sequence(mask, hint_bits, 0, mask_.span());
     for (uint32_t& word : mask_.span()) word = raised(word, hint_bits);
   }
 
@@ -108,12 +111,12 @@ std::vector<uint8_t> decode_by_masks(DecodingSecret secret, const Layout& layout
 SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
                                       std::span<const uint8_t> response) {
   invariant(shard < layout.shard_count, "the shard exists");
-  if (!is_packed(response, layout.column_count(), layout.response_bits)) {
-    throw ProtocolViolation("the server's response is not " +
-                            std::to_string(layout.response_bytes()) + " bytes of bit-packed words");
+  if (!is_bit_sequence(response, layout.column_count(), layout.response_bits)) {
+    throw ProtocolError("the server's response is not " + std::to_string(layout.response_bytes()) +
+                        " bytes whose unused bits are zero");
   }
   SecretBuffer<uint32_t> words(layout.record_bytes());
-  unpack_restored(response, layout.response_bits, uint64_t{shard} * words.size(), words.span());
+  read_bit_sequence(response, layout.response_bits, uint64_t{shard} * words.size(), words.span());
   return words;
 }
 

@@ -12,15 +12,15 @@
 namespace blindfuse {
 
 // The W words of a response in the columns of shard `shard` (below S): all that decoding it needs.
-// Throws ProtocolViolation when the response is not response_bytes long or has unused bits set.
+// Throws ProtocolError when the response is not response_bytes long or has unused bits set.
 SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
                                       std::span<const uint8_t> response);
 
 // The W bytes of the record, of those words and the parts of the hint that the shard needs
-// (Layout::hint_parts_of), bit-packed, one after another.
+// (Layout::hint_parts_of), bit sequences, one after another.
 //
 // Uses the secret up. Takes a time that does not depend on the secret, the shard or the data.
-// Throws AlteredCache when a part of the hint is not hint_part_bytes long or has unused bits set;
+// Throws CacheError when a part of the hint is not hint_part_bytes long or has unused bits set;
 // std::logic_error when the secret was used before.
 std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout, uint32_t shard,
                             std::span<const uint32_t> words, std::span<const uint8_t> hint);

@@ -83,7 +83,7 @@ std::optional<DatabaseDescription> HintCache::described() const {
     const std::vector<uint8_t> table =
         read_file_bytes(folder_ / kTableName, epoch_table_bytes(layout));
     return DatabaseDescription(std::move(manifest), table);
-  } catch (const BadInput&) {
+  } catch (const InputError&) {
     // Nothing there yet, or something that is not ours: the next sync writes it.
     return std::nullopt;
   }
@@ -139,13 +139,13 @@ void HintCache::read_part(const DatabaseDescription& database, uint32_t part,
   try {
     const FileDescriptor file = open_for_reading(path);
     if (file_size(file, path) == bytes.size() && read_and_hash(file, bytes, path) == hash) return;
-  } catch (const BadInput&) {
+  } catch (const InputError&) {
     // Missing or unreadable: the same trouble with the same cure.
   }
   const bool packed = database.layout().mode() == Mode::kPacked;
-  throw AlteredCache((packed ? "a downloaded mask" : "a downloaded hint") +
-                     std::string(" is missing or altered: ") + path.string() +
-                     "; fetch all of them again with: blindfuse-client sync --verify URL");
+  throw CacheError((packed ? "a downloaded mask" : "a downloaded hint") +
+                   std::string(" is missing or altered: ") + path.string() +
+                   "; fetch all of them again with: blindfuse-client sync --verify URL");
 }
 
 std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedManifest& wanted,
@@ -154,13 +154,13 @@ std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedMa
   try {
     std::vector<uint8_t> table = read_file_bytes(folder_ / kTableName, bytes);
     if (sha256(table) == wanted.manifest.table) return table;
-  } catch (const BadInput&) {
+  } catch (const InputError&) {
     // No table yet.
   }
   std::vector<uint8_t> table = remote.fetch_table(wanted.epoch, bytes);
   if (sha256(table) != wanted.manifest.table) {
-    throw ProtocolViolation("the table that " + remote.address() +
-                            " sent is not the one that its manifest names");
+    throw ProtocolError("the table that " + remote.address() +
+                        " sent is not the one that its manifest names");
   }
   result.bytes_fetched += table.size();
   return table;
@@ -198,7 +198,7 @@ void HintCache::drop_everything() const {
     std::error_code error;
     std::filesystem::remove(path, error);
     if (error) {
-      throw EngineTrouble("cannot remove " + path.string() + ": " + error.message() +
+      throw ResourceError("cannot remove " + path.string() + ": " + error.message() +
                           "; remove the folder " + folder_.string());
     }
   }
@@ -237,7 +237,7 @@ bool HintCache::has_hint(const Sha256Digest& hash, const HintShape& shape) const
 void HintCache::check_room(uint64_t bytes) const {
   const std::optional<uint64_t> free = free_bytes_(hints_);
   if (!free || *free >= bytes) return;
-  throw EngineTrouble("the download takes " + std::to_string(bytes) + " bytes, and the disk of " +
+  throw ResourceError("the download takes " + std::to_string(bytes) + " bytes, and the disk of " +
                       hints_.string() + " has room for " + std::to_string(*free) +
                       "; make room, or name another folder with --cache");
 }
@@ -246,7 +246,7 @@ void HintCache::store(const DatabaseDescription& database) const {
   // Everything is on disk before the manifest says so; one call for any number of files.
   const FileDescriptor folder(open(hints_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.is_open() || syncfs(folder.get()) != 0) {
-    throw EngineTrouble("cannot write " + hints_.string());
+    throw ResourceError("cannot write " + hints_.string());
   }
   write_whole(folder_, kTableName, serialize_epoch_table(database.epoch_table()));
   write_whole(folder_, kManifestName, bytes_of(database.manifest_text()));

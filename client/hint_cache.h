@@ -36,7 +36,7 @@ class HintCache {
   using FreeBytes = std::function<std::optional<uint64_t>(const std::filesystem::path&)>;
   static std::optional<uint64_t> free_bytes_of_disk(const std::filesystem::path& folder);
 
-  // Makes the folder when it is missing. Throws BadInput when it cannot.
+  // Makes the folder when it is missing. Throws InputError when it cannot.
   explicit HintCache(std::filesystem::path folder, FreeBytes free_bytes = free_bytes_of_disk);
 
   // The epoch whose hint is here, all parts of the right size, or nothing.
@@ -50,17 +50,17 @@ class HintCache {
   // left that were not completed, except those of this epoch: a server that has a new epoch for
   // every attempt, and completes none, would fill the disk. When the epoch that was complete lacks
   // a part (with `verify` also when the bytes of one are not what they were), throws all parts away
-  // and fetches all. Throws what HintDownload does, and EngineTrouble when the disk has no room.
+  // and fetches all. Throws what HintDownload does, and ResourceError when the disk has no room.
   DatabaseDescription sync(RemoteDatabase& remote, const std::string& manifest_text, bool verify,
                            const ProgressCallback& progress, SyncResult& result);
 
-  // One part (below Layout::hint_part_count), bit-packed, into hint_part_bytes bytes, and checked
-  // against the table. Throws AlteredCache.
+  // One part (below Layout::hint_part_count), a bit sequence, into hint_part_bytes bytes, and checked
+  // against the table. Throws CacheError.
   void read_part(const DatabaseDescription& database, uint32_t part,
                  std::span<uint8_t> bytes) const;
 
   // The parts that decoding a record of a shard takes (Layout::hint_parts_of), one after another.
-  // Throws AlteredCache. How long it takes tells whether the system still has these parts in
+  // Throws CacheError. How long it takes tells whether the system still has these parts in
   // memory: look-ups read hints as CheckedHints does.
   std::vector<uint8_t> read_hint(const DatabaseDescription& database, uint32_t shard) const;
 

@@ -21,12 +21,12 @@ constexpr size_t kReadBytes = 256 * 1024;
 
 // Thrown when the first hint of a request, begun in an earlier attempt, turned out wrong; its file
 // is gone. The message is for when that happens again.
-struct BadResumption : ProtocolViolation {
-  using ProtocolViolation::ProtocolViolation;
+struct BadResumption : ProtocolError {
+  using ProtocolError::ProtocolError;
 };
 
 [[noreturn]] void fail_writing(const std::filesystem::path& path) {
-  throw EngineTrouble("cannot write " + path.string() + ": " + std::strerror(errno));
+  throw ResourceError("cannot write " + path.string() + ": " + std::strerror(errno));
 }
 
 // "the hint of shard 3"
@@ -78,8 +78,8 @@ class PartialHint {
     if (hash_.finish() == hint_.hash) {
       if (last_byte_ > shape_.last_byte_max) {
         unlink(path_.c_str());
-        throw ProtocolViolation(name_of(shape_, hint_.part) +
-                                " that the server sent is not bit-packed: unused bits are set");
+        throw ProtocolError(name_of(shape_, hint_.part) +
+                            " that the server sent has unused bits that are set");
       }
       if (rename(path_.c_str(), whole_path_.c_str()) != 0) fail_writing(whole_path_);
       return;
@@ -90,8 +90,8 @@ class PartialHint {
                           " came in pieces and, put together, is not the one that the server's "
                           "table names; it was begun again once, and came out wrong again");
     }
-    throw ProtocolViolation(name_of(shape_, hint_.part) +
-                            " that the server sent is not the one that its table names");
+    throw ProtocolError(name_of(shape_, hint_.part) +
+                        " that the server sent is not the one that its table names");
   }
 
  private:
@@ -244,7 +244,7 @@ uint64_t HintDownload::fetch(RemoteDatabase& remote, const EpochId& epoch,
                            write);
       }
       done = writer.done();
-    } catch (const ConnectionTrouble&) {
+    } catch (const ConnectionError&) {
       if (received == received_before) throw;
     } catch (const BadResumption&) {
       // What was there may be an earlier server's, or damaged, so this hint is begun again from

@@ -22,7 +22,7 @@ struct MissingHint {
   Sha256Digest hash{};
 };
 
-// What the parts of one layout's hint look like, bit-packed.
+// What the parts of one layout's hint look like, as bit sequences.
 struct HintShape {
   explicit HintShape(const Layout& layout);
   Mode mode;
@@ -49,9 +49,9 @@ class HintDownload {
   // connection breaks, as long as every attempt brings something and the deadline of the call,
   // which is given the time for all of them, has not passed. A part that was put together from
   // several attempts and is wrong is begun again once. Returns the bytes received. Throws what
-  // RemoteDatabase does, ProtocolViolation for a part that is not the one of the epoch's table or
-  // not bit-packed (which must not wait until a key of its shard is decoded: the server would see
-  // the look-up fail), EngineTrouble when it cannot be written, Cancelled.
+  // RemoteDatabase does, ProtocolError for a part that is not the one of the epoch's table or
+  // not a bit sequence (which must not wait until a key of its shard is decoded: the server would see
+  // the look-up fail), ResourceError when it cannot be written, CancelledError.
   uint64_t fetch(RemoteDatabase& remote, const EpochId& epoch, std::span<const MissingHint> missing,
                  const ProgressCallback& progress);
 

@@ -214,43 +214,43 @@ void HttpTransport::throw_trouble(const Answer& answer) const {
   const std::string at = url_.text();
   switch (patience_.gave_up()) {
     case GaveUp::kStopped:
-      throw Cancelled();
+      throw CancelledError();
     case GaveUp::kCallOver:
-      throw ConnectionTrouble((deadline() != nullptr ? *deadline() : own_deadline_).trouble(at));
+      throw ConnectionError((deadline() != nullptr ? *deadline() : own_deadline_).trouble(at));
     case GaveUp::kHeadLate:
-      throw ConnectionTrouble("the head of an answer from " + at + " began, and was not whole in " +
-                              std::to_string(kHeadTimeout.count()) + " s; try again later");
+      throw ConnectionError("the head of an answer from " + at + " began, and was not whole in " +
+                            std::to_string(kHeadTimeout.count()) + " s; try again later");
     case GaveUp::kHeadTooLong:
-      throw ProtocolViolation("what answers at " + at +
-                              " sends too long a status line or header lines: is it the right "
-                              "server?");
+      throw ProtocolError("what answers at " + at +
+                          " sends too long a status line or header lines: is it the right "
+                          "server?");
     case GaveUp::kNothingCame:
     case GaveUp::kNot:
       break;
   }
   switch (answer.error) {
     case httplib::Error::Connection:
-      throw ConnectionTrouble("cannot connect to " + at +
-                              ": check the address, and that the server runs");
+      throw ConnectionError("cannot connect to " + at +
+                            ": check the address, and that the server runs");
     case httplib::Error::ConnectionTimeout:
-      throw ConnectionTrouble("cannot connect to " + at + ": no answer; check the address");
+      throw ConnectionError("cannot connect to " + at + ": no answer; check the address");
     case httplib::Error::SSLServerVerification:
-      throw ConnectionTrouble(certificate_trouble(at, options_, client_->verify_result()));
+      throw ConnectionError(certificate_trouble(at, options_, client_->verify_result()));
     case httplib::Error::SSLConnection:
-      throw ConnectionTrouble("no TLS connection to " + at + ": is it an https server?");
+      throw ConnectionError("no TLS connection to " + at + ": is it an https server?");
     default:
       break;
   }
   if (patience_.gave_up() == GaveUp::kNothingCame) {
-    throw ConnectionTrouble("nothing came for " + std::to_string(options_.timeout.count()) +
-                            " s from " + at + "; try again later, or wait longer with --timeout");
+    throw ConnectionError("nothing came for " + std::to_string(options_.timeout.count()) +
+                          " s from " + at + "; try again later, or wait longer with --timeout");
   }
   if (answer.reply.status != 0) {
-    throw ConnectionTrouble("the connection to " + at + " broke; try again later");
+    throw ConnectionError("the connection to " + at + " broke; try again later");
   }
-  throw ConnectionTrouble("the connection to " + at + " closed, and no HTTP answer came: is it " +
-                          (url_.secure ? "" : "https, or ") +
-                          "another service? If not, try again later");
+  throw ConnectionError("the connection to " + at + " closed, and no HTTP answer came: is it " +
+                        (url_.secure ? "" : "https, or ") +
+                        "another service? If not, try again later");
 }
 
 }  // namespace blindfuse

@@ -23,14 +23,14 @@ class BoundedHttpClient;
 class TlsContext;
 
 // Keeps its connection open between requests, unless the server says that it will not. Follows no
-// redirects, sends no cookies, asks for no compression. Throws ProtocolViolation for an answer with
+// redirects, sends no cookies, asks for no compression. Throws ProtocolError for an answer with
 // too long a head.
 class HttpTransport : public Transport {
  public:
   // Connects on the first request. While it waits for the server, asks `keep_waiting` several times
-  // a second whether to; when not, the request throws Cancelled (except while the system's name
-  // service looks for the server, which nothing here can stop). Throws BadInput when ca_file cannot
-  // be read.
+  // a second whether to; when not, the request throws CancelledError (except while the system's
+  // name service looks for the server, which nothing here can stop). Throws InputError when ca_file
+  // cannot be read.
   HttpTransport(Url url, const HttpOptions& options, std::function<bool()> keep_waiting = {});
   ~HttpTransport() override;
 

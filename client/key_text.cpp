@@ -18,14 +18,14 @@ const std::map<std::string, KeyEncoding>& key_encodings() {
 std::string decode_key(std::string_view text, KeyEncoding encoding) {
   if (encoding == KeyEncoding::kUtf8) {
     if (is_utf8(text)) return std::string(text);
-    throw BadInput("a key is not UTF-8; give its bytes with --key-encoding hex");
+    throw InputError("a key is not UTF-8; give its bytes with --key-encoding hex");
   }
   const bool hex = encoding == KeyEncoding::kHex;
   std::optional<std::string> bytes = hex ? decode_hex(text) : decode_base64(text);
   if (bytes) return std::move(*bytes);
-  throw BadInput("the key '" + std::string(is_utf8(text) ? text : "...") + "' is not " +
-                 (hex ? "hex: pairs of the digits 0 to 9 and a to f"
-                      : "base64: four characters for every three bytes, with padding"));
+  throw InputError("the key '" + std::string(is_utf8(text) ? text : "...") + "' is not " +
+                   (hex ? "hex: pairs of the digits 0 to 9 and a to f"
+                        : "base64: four characters for every three bytes, with padding"));
 }
 
 bool is_utf8(std::string_view text) {

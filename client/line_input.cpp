@@ -31,8 +31,8 @@ bool LineInput::take_line(std::vector<std::string>& lines) {
   std::string line = buffer_.substr(taken_, end - taken_);
   if (line.ends_with('\r')) line.pop_back();
   if (line.size() > line_bytes_max_) {
-    throw BadInput("a line of the input is longer than " + std::to_string(line_bytes_max_) +
-                   " bytes");
+    throw InputError("a line of the input is longer than " + std::to_string(line_bytes_max_) +
+                     " bytes");
   }
   taken_ = unfinished ? end : end + 1;
   lines.push_back(std::move(line));
@@ -50,7 +50,7 @@ void LineInput::read_more() {
   std::array<char, 65'536> piece;
   const ssize_t got = read(fd_, piece.data(), piece.size());
   if (got < 0 && errno == EINTR) return;
-  if (got < 0) throw BadInput(std::string("cannot read the keys: ") + std::strerror(errno));
+  if (got < 0) throw InputError(std::string("cannot read the keys: ") + std::strerror(errno));
   ended_ = got == 0;
   buffer_.append(piece.data(), static_cast<size_t>(got));
 }

@@ -10,8 +10,8 @@ namespace blindfuse {
 
 class LineInput {
  public:
-  // Reads from an open file descriptor, which it does not close. Throws BadInput for a line longer
-  // than line_bytes_max.
+  // Reads from an open file descriptor, which it does not close. Throws InputError for a line
+  // longer than line_bytes_max.
   LineInput(int fd, size_t line_bytes_max) : fd_(fd), line_bytes_max_(line_bytes_max) {}
 
   // Waits for one line and takes up to `count` of those that have arrived by then, without their

@@ -11,7 +11,7 @@
 
 #include "client/panel_product.h"
 #include "client/report_progress.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/lwe_params.h"
 #include "src/base/errors.h"
 
@@ -140,14 +140,14 @@ DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t q
   if (!is_of_this_process()) throw std::logic_error("a prepared query is not for forked processes");
   SecretBuffer<uint32_t> words = std::move(masked_);
   const std::vector<uint8_t> keys = std::exchange(packing_keys_, {});
-  const uint64_t words_bytes = packed_bytes(words.size(), query_bits);
+  const uint64_t words_bytes = bit_sequence_bytes(words.size(), query_bits);
   invariant(query.size() == words_bytes + keys.size(), "room for exactly the query");
   for (uint32_t row : rows) {
     invariant(row < words.size(), "rows lie in the database");
     // Wraps, always: a client that drew again when this overflows would tell the server its rows.
     words[row] += 1u << kPlaintextShift;
   }
-  pack_rounded(words.span(), query_bits, query.first(words_bytes));
+  write_bit_sequence(words.span(), query_bits, query.first(words_bytes));
   std::copy(keys.begin(), keys.end(), query.begin() + static_cast<ptrdiff_t>(words_bytes));
   return DecodingSecret(std::move(secret_));
 }

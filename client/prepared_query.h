@@ -52,8 +52,8 @@ class PreparedQuery {
   PreparedQuery& operator=(PreparedQuery&&) = default;
 
   // Writes the query for these rows (each below R; none is a query too) into `query`:
-  // packed_bytes(R, query_bits) bytes, and the packing keys behind them. Gives what decodes its
-  // answer. Throws std::logic_error when this one was used or moved away before, or was made by
+  // bit_sequence_bytes(R, query_bits) bytes, and the packing keys behind them. Gives what decodes
+  // its answer. Throws std::logic_error when this one was used or moved away before, or was made by
   // another process.
   [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                        std::span<uint8_t> query) &&;
@@ -76,7 +76,7 @@ class PreparedQuery {
 // Makes `count` queries in one pass over A: each panel is generated once and multiplied by every
 // secret. Takes, beside the queries, one panel a thread. `random` is called on the calling thread
 // alone, s then e for one query after another. row_count is a multiple of 64; thread_count 0: one a
-// processor. Throws Cancelled, and what `random` throws.
+// processor. Throws CancelledError, and what `random` throws.
 std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_count, size_t count,
                                            unsigned thread_count, const RandomSource& random,
                                            const ProgressCallback& progress = {});

@@ -23,7 +23,7 @@ class QueryPreparation {
   // Makes `count` queries in one pass over the public matrix, or over the public polynomials where
   // responses are packed: those by the calling thread alone, as one takes some ten milliseconds.
   // thread_count 0: one a processor. `random` is called on the calling thread alone. Throws
-  // Cancelled, and what `random` throws.
+  // CancelledError, and what `random` throws.
   std::vector<PreparedQuery> make(size_t count, unsigned thread_count, const RandomSource& random,
                                   const ProgressCallback& progress = {}) const;
 

@@ -43,8 +43,8 @@ class ExactBody : public BodyReceiver {
 
  private:
   [[noreturn]] void fail() const {
-    throw ProtocolViolation("the server sent " + what_ + " of another length than the " +
-                            std::to_string(total_) + " bytes that its manifest promises");
+    throw ProtocolError("the server sent " + what_ + " of another length than the " +
+                        std::to_string(total_) + " bytes that its manifest promises");
   }
 
   const std::string what_;
@@ -72,8 +72,8 @@ class BoundedText : public BodyReceiver {
 
  private:
   [[noreturn]] void fail() const {
-    throw ProtocolViolation(what_ + " is longer than " + std::to_string(max_) +
-                            " bytes: is that a blindfuse server?");
+    throw ProtocolError(what_ + " is longer than " + std::to_string(max_) +
+                        " bytes: is that a blindfuse server?");
   }
 
   const std::string what_;
@@ -127,16 +127,15 @@ std::string RemoteDatabase::fetch_manifest() {
   const HttpReply reply = get("/v1/database", 0, body);
   if (reply.status == 401 || reply.status == 503) throw_refusal(reply);
   if (reply.status != 200) {
-    throw ProtocolViolation("no database at " + address_ +
-                            ": it answers /v1/database with status " +
-                            std::to_string(reply.status) + "; check the address and its path");
+    throw ProtocolError("no database at " + address_ + ": it answers /v1/database with status " +
+                        std::to_string(reply.status) + "; check the address and its path");
   }
   std::string text = body.take();
   try {
     parse_manifest(text);
-  } catch (const BadInput& error) {
-    throw ProtocolViolation(
-        at + " is no manifest that this client understands: " + printable(error.what()));
+  } catch (const InputError& error) {
+    throw ProtocolError(at +
+                        " is no manifest that this client understands: " + printable(error.what()));
   }
   return text;
 }
@@ -184,15 +183,15 @@ std::vector<uint8_t> RemoteDatabase::ask(const EpochId& epoch, std::span<const u
 
 void RemoteDatabase::throw_refusal(const HttpReply& reply) const {
   if (reply.status == 401 && transport_->sends_api_key()) {
-    throw ServerRefusal(401, address_ + " does not know the API key that was sent; check it");
+    throw ServerError(401, address_ + " does not know the API key that was sent; check it");
   }
   std::string message = address_ + " answered with status " + std::to_string(reply.status);
   const std::string detail = problem_detail(reply.problem);
   if (!detail.empty()) message += ": " + detail;
   if (reply.status == 401) message += "; name the file of yours with --api-key-file";
-  if (reply.status == 404 || reply.status == 410) throw EpochGone(reply.status, message);
-  if (reply.status == 503) throw ServerBusy(message, reply.retry_after_s);
-  throw ServerRefusal(reply.status, message);
+  if (reply.status == 404 || reply.status == 410) throw EpochGoneError(reply.status, message);
+  if (reply.status == 503) throw ServerBusyError(message, reply.retry_after_s);
+  throw ServerError(reply.status, message);
 }
 
 }  // namespace blindfuse

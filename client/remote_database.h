@@ -19,9 +19,9 @@ namespace blindfuse {
 
 using ByteSink = std::function<void(std::span<const uint8_t>)>;
 
-// All functions throw ConnectionTrouble, also when the deadline of the call has passed;
-// ServerRefusal (EpochGone, ServerBusy) when the server answers with an error; and
-// ProtocolViolation when its answer is not of the length, or the kind, that the protocol gives it.
+// All functions throw ConnectionError, also when the deadline of the call has passed;
+// ServerError (EpochGoneError, ServerBusyError) when the server answers with an error; and
+// ProtocolError when its answer is not of the length, or the kind, that the protocol gives it.
 class RemoteDatabase {
  public:
   // `address` names the server in messages. `timeout` is that of ClientOptions, by this clock.

@@ -6,9 +6,9 @@
 
 namespace blindfuse {
 
-// Throws Cancelled when the callback says stop.
+// Throws CancelledError when the callback says stop.
 inline void report_progress(const ProgressCallback& callback, const ClientProgress& progress) {
-  if (callback && !callback(progress)) throw Cancelled();
+  if (callback && !callback(progress)) throw CancelledError();
 }
 
 }  // namespace blindfuse

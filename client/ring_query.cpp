@@ -8,10 +8,10 @@
 #include "client/report_progress.h"
 #include "src/arithmetic/little_endian.h"
 #include "src/arithmetic/ring/automorphism.h"
-#include "src/arithmetic/ring/exact_products.h"
+#include "src/arithmetic/ring/crt_ntt.h"
 #include "src/arithmetic/ring/gadget.h"
 #include "src/arithmetic/ring/modulus_switch.h"
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -29,8 +29,8 @@ Polynomial polynomial(const SecretBuffer<uint32_t>& buffer) {
   return Polynomial(buffer.span().data(), kDimension);
 }
 
-const ring::RingTransform& packing_transform() {
-  static const auto made = ring::portable_transform(ring::kPackingModulus);
+const ring::Ntt& packing_ntt() {
+  static const auto made = ring::portable_ntt(ring::kPackingModulus);
   return *made;
 }
 
@@ -46,8 +46,8 @@ void to_field(std::span<const uint32_t> ternary, const ring::PrimeField& field,
 // Of ternary words, at the points.
 SecretBuffer<uint32_t> values_of(std::span<const uint32_t> ternary) {
   SecretBuffer<uint32_t> values(kDimension);
-  to_field(ternary, packing_transform().field(), polynomial(values));
-  packing_transform().forward(polynomial(values));
+  to_field(ternary, packing_ntt().field(), polynomial(values));
+  packing_ntt().forward(polynomial(values));
   return values;
 }
 
@@ -93,7 +93,7 @@ std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource
 std::vector<uint8_t> RingQueryMaker::packing_keys(std::span<const uint32_t> secret,
                                                   const RandomSource& random,
                                                   const ProgressCallback& progress) const {
-  const ring::PrimeField& field = packing_transform().field();
+  const ring::PrimeField& field = packing_ntt().field();
   const SecretBuffer<uint32_t> values = values_of(secret);
   SecretBuffer<uint32_t> moved(kDimension);
   std::vector<uint8_t> bytes(ring::kKeyBytes);
@@ -121,14 +121,14 @@ std::vector<uint8_t> RingQueryMaker::packing_keys(std::span<const uint32_t> secr
 // masked += s a_j for every block j of every query.
 void RingQueryMaker::add_products(std::span<Unfinished> queries,
                                   const ProgressCallback& progress) const {
-  const ring::ExactProducts products;
-  SecretBuffer<ring::PairOfValues> secrets(queries.size());
+  const ring::CrtNtt products;
+  SecretBuffer<ring::CrtResidues> secrets(queries.size());
   for (size_t i = 0; i < queries.size(); ++i) {
     products.forward_words(polynomial(queries[i].secret), secrets[i]);
   }
   Coefficients block;
-  ring::PairOfValues public_values;
-  SecretBuffer<ring::PairOfValues> sum(1);
+  ring::CrtResidues public_values;
+  SecretBuffer<ring::CrtResidues> sum(1);
   SecretBuffer<uint32_t> product(kDimension);
   for (uint32_t j = 0; j < row_count_ / kDimension; ++j) {
     polynomials_.fill_block(j, block);
@@ -155,8 +155,8 @@ PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uin
 
 RingDecoder::RingDecoder(DecodingSecret secret) : secret_(std::move(secret).take()) {
   invariant(secret_.size() == kDimension, "a ring secret has 2048 words");
-  to_field(secret_.span(), packing_transform().field(), polynomial(secret_));
-  packing_transform().forward(polynomial(secret_));
+  to_field(secret_.span(), packing_ntt().field(), polynomial(secret_));
+  packing_ntt().forward(polynomial(secret_));
 }
 
 void RingDecoder::decode(Polynomial mask, Polynomial body,
@@ -168,11 +168,11 @@ void RingDecoder::decode(Polynomial mask, Polynomial body,
 
 void RingDecoder::phases(Polynomial mask, Polynomial body, MutablePolynomial out) const {
   if (secret_.empty()) throw std::logic_error("this decoder was moved away");
-  const ring::PrimeField& field = packing_transform().field();
+  const ring::PrimeField& field = packing_ntt().field();
   std::copy(mask.begin(), mask.end(), out.begin());
-  packing_transform().forward(out);
+  packing_ntt().forward(out);
   for (size_t i = 0; i < kDimension; ++i) out[i] = field.multiply(out[i], secret_[i]);
-  packing_transform().inverse(out);
+  packing_ntt().inverse(out);
   for (size_t c = 0; c < kDimension; ++c) out[c] = field.subtract(body[c], out[c]);
 }
 

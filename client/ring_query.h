@@ -18,7 +18,7 @@ namespace blindfuse {
 
 // Makes queries under the public polynomials of one database: b_j = s a_j + e_j for every block of
 // 2048 rows, and the packing keys: for g = 5 and g = -1 and digit k, -s w + e + g(s) gadget(k)
-// modulo the packing modulus, at the points of RingTransform. s and e are ternary, and fresh for
+// modulo the packing modulus, at the points of Ntt. s and e are ternary, and fresh for
 // each query.
 class RingQueryMaker {
  public:
@@ -30,7 +30,7 @@ class RingQueryMaker {
   // the keys' errors of one query after another. Any thread.
   //
   // Reports the rows that are done in all queries, none while it makes keys, after each of their
-  // polynomials. Throws Cancelled, and what `random` throws.
+  // polynomials. Throws CancelledError, and what `random` throws.
   std::vector<PreparedQuery> make(size_t count, const RandomSource& random,
                                   const ProgressCallback& progress = {}) const;
 

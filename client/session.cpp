@@ -30,8 +30,8 @@ std::filesystem::path cache_of(const ClientOptions& options) {
 
 void check_limit(const char* what, uint64_t bytes, uint64_t bytes_max, const char* option) {
   if (bytes <= bytes_max) return;
-  throw BadInput(std::string(what) + " of this database take " + std::to_string(bytes) +
-                 " bytes; allowed are " + std::to_string(bytes_max) + " (" + option + ")");
+  throw InputError(std::string(what) + " of this database take " + std::to_string(bytes) +
+                   " bytes; allowed are " + std::to_string(bytes_max) + " (" + option + ")");
 }
 
 }  // namespace
@@ -55,11 +55,11 @@ class Session::Attempts {
 
   // Waits as long as the server asks for; gives up, throwing `busy`, when that is too long, longer
   // than the call may take, or too often.
-  void wait_for(const ServerBusy& busy) {
+  void wait_for(const ServerBusyError& busy) {
     const uint64_t wait_s = busy.retry_after_s().value_or(1);
     if (++busy_count_ > kBusyRetriesMax || wait_s > kRetryAfterMaxS ||
         std::chrono::seconds(wait_s) >= deadline_->left()) {
-      throw ServerBusy(busy);
+      throw ServerBusyError(busy);
     }
     const auto until = steady_clock::now() + std::chrono::seconds(wait_s);
     do {
@@ -102,7 +102,7 @@ SyncResult Session::sync(bool verify) {
   SyncResult result;
   try {
     sync_once(verify, result);
-  } catch (const EpochGone&) {
+  } catch (const EpochGoneError&) {
     // The server went on to another epoch after it sent its manifest.
     sync_once(verify, result);
   }
@@ -137,16 +137,16 @@ void Session::check_kind(DatabaseKind kind) {
   if (!kind_) kind_ = kind;
   if (*kind_ == kind) return;
   const bool was_keyword = *kind_ == DatabaseKind::kKeyword;
-  throw ProtocolViolation("the server at " + remote_.address() + " had " +
-                          (was_keyword ? "a keyword database and now has an index database"
-                                       : "an index database and now has a keyword database") +
-                          ": when that is meant to be, make a new client");
+  throw ProtocolError("the server at " + remote_.address() + " had " +
+                      (was_keyword ? "a keyword database and now has an index database"
+                                   : "an index database and now has a keyword database") +
+                      ": when that is meant to be, make a new client");
 }
 
 void Session::check_limits(const Layout& layout) const {
   if (!options_.mode.empty() && options_.mode != mode_name(layout.mode())) {
-    throw BadInput("this database is in the mode " + std::string(mode_name(layout.mode())) +
-                   ", and only the mode " + options_.mode + " is accepted (--mode)");
+    throw InputError("this database is in the mode " + std::string(mode_name(layout.mode())) +
+                     ", and only the mode " + options_.mode + " is accepted (--mode)");
   }
   check_limit(layout.mode() == Mode::kPacked ? "the masks" : "the hints", layout.hint_bytes(),
               options_.hint_bytes_max, "--hint-bytes-max");
@@ -303,14 +303,14 @@ std::vector<Session::Batch> Session::ask_all(std::span<const std::string> keys) 
     Batch batch = encrypt(keys.subspan(at, count));
     try {
       ask(batch);
-    } catch (const ServerBusy& busy) {
+    } catch (const ServerBusyError& busy) {
       attempts.wait_for(busy);
       continue;
     } catch (const KeptConnectionClosed&) {
       // Perhaps before the server saw the request. A query is never sent twice.
       if (!attempts.may_connect_anew()) throw;
       continue;
-    } catch (const EpochGone&) {
+    } catch (const EpochGoneError&) {
       if (!attempts.may_sync()) throw;
       sync();
       allow_for(keys.size());
@@ -318,7 +318,7 @@ std::vector<Session::Batch> Session::ask_all(std::span<const std::string> keys) 
       batches.clear();
       at = 0;
       continue;
-    } catch (const ServerRefusal& refusal) {
+    } catch (const ServerError& refusal) {
       // A server that takes fewer queries at a time than most: from now on one by one.
       if (count == 1 || (refusal.status() != 413 && refusal.status() != 400)) throw;
       queries_per_request_ = 1;

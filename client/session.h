@@ -60,7 +60,7 @@ class Session {
   // PreparedQuery::is_for has it.
   void add_prepared(std::vector<PreparedQuery> queries, double seconds);
 
-  // Throws BadInput when one of the keys can be no key of this database.
+  // Throws InputError when one of the keys can be no key of this database.
   void check_keys(std::span<const std::string> keys);
 
   // The value of a key: a byte string, or a decimal number in an index database.

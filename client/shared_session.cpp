@@ -9,7 +9,7 @@ SharedSession::Turn::Turn(SharedSession& shared, const std::stop_token& stop) : 
   shared_.check_process();
   std::unique_lock lock(shared_.mutex_);
   const bool is_free = shared_.changed_.wait(lock, stop, [&] { return !shared_.is_taken_; });
-  if (!is_free || stop.stop_requested()) throw Cancelled();
+  if (!is_free || stop.stop_requested()) throw CancelledError();
   shared_.take(stop);
   call_.emplace(shared_.session_->deadline());
 }
@@ -51,7 +51,7 @@ bool SharedSession::is_of_this_process() const { return maker_.is_current(); }
 
 void SharedSession::check_process() const {
   if (is_of_this_process()) return;
-  throw BadInput("a client made before fork() is not for the child process: connect again there");
+  throw InputError("a client made before fork() is not for the child process: connect again there");
 }
 
 void SharedSession::take(const std::stop_token& stop) {
@@ -72,7 +72,7 @@ std::vector<Answer> SharedSession::look_up(std::span<const std::string> keys, Ke
     if (stop.stop_requested()) {
       mine->is_abandoned = true;
       std::erase(waiting_, mine);
-      throw Cancelled();
+      throw CancelledError();
     }
     take(stop);
     lock.unlock();
@@ -104,7 +104,7 @@ void SharedSession::answer(const std::shared_ptr<LookUp>& mine) {
   std::exception_ptr error;
   try {
     ask_for(batch);
-  } catch (const Cancelled&) {
+  } catch (const CancelledError&) {
     put_back(std::move(batch), mine, std::current_exception());
     return;
   } catch (...) {
@@ -124,7 +124,7 @@ void SharedSession::answer(const std::shared_ptr<LookUp>& mine) {
 void SharedSession::check(const LookUp& look_up) {
   const bool is_keyword = session_->database().layout().kind == DatabaseKind::kKeyword;
   if (look_up.form == KeyForm::kNumber && is_keyword) {
-    throw BadInput("this database is asked by key, not by number");
+    throw InputError("this database is asked by key, not by number");
   }
   session_->check_keys(look_up.keys.span());
 }
@@ -138,7 +138,7 @@ void SharedSession::ask_for(const LookUps& batch) {
   for (const std::shared_ptr<LookUp>& look_up : batch) {
     try {
       check(*look_up);
-    } catch (const BadInput&) {
+    } catch (const InputError&) {
       look_up->error = std::current_exception();
       continue;
     }

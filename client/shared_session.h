@@ -35,7 +35,8 @@ class SharedSession {
   SharedSession(const TransportMaker& make_transport, const std::string& address,
                 ClientOptions options, std::stop_token stop);
 
-  // Runs `work` with the session, alone. Throws Cancelled when told to stop before or meanwhile.
+  // Runs `work` with the session, alone. Throws CancelledError when told to stop before or
+  // meanwhile.
   template <class Work>
   auto run(const std::stop_token& stop, Work work) {
     const Turn turn(*this, stop);

@@ -63,11 +63,11 @@ TlsContext::TlsContext(const std::string& ca_file) : context_(SSL_CTX_new(TLS_cl
     return;
   }
   if (!std::filesystem::is_regular_file(ca_file)) {
-    throw BadInput("cannot read " + ca_file + ", the file of trusted certificates");
+    throw InputError("cannot read " + ca_file + ", the file of trusted certificates");
   }
   if (SSL_CTX_load_verify_locations(context_.get(), ca_file.c_str(), nullptr) != 1) {
-    throw BadInput("cannot read " + ca_file +
-                   ", the file of trusted certificates: it holds none in the format PEM");
+    throw InputError("cannot read " + ca_file +
+                     ", the file of trusted certificates: it holds none in the format PEM");
   }
 }
 
@@ -78,7 +78,7 @@ SslPointer TlsContext::connect(int socket, const std::string& host, Patience& pa
   SslPointer ssl(SSL_new(context_.get()));
   if (!ssl || SSL_set_fd(ssl.get(), socket) != 1) throw std::bad_alloc();
   if (!expect(ssl.get(), host)) {
-    throw BadInput("TLS has no servers of the name \"" + host + "\"; check the address");
+    throw InputError("TLS has no servers of the name \"" + host + "\"; check the address");
   }
   read_with(patience, ssl.get());
   const Patience::Limit limit(patience, until, GaveUp::kNothingCame);

@@ -28,14 +28,14 @@ SocketAttempt tls_attempt(SSL* ssl, Call call);
 
 class TlsContext {
  public:
-  // Trusts the certificates of this file (PEM), or the system's when it is empty. Throws BadInput
+  // Trusts the certificates of this file (PEM), or the system's when it is empty. Throws InputError
   // when it cannot be read or holds none.
   explicit TlsContext(const std::string& ca_file);
 
   // Shakes hands with `host`, a name or an address, over a socket that does not block: null when
   // that failed, was given up, or took until `until`. verify_result is then what is wrong with the
-  // server's certificate, or X509_V_OK. `patience` outlives what is returned, which asks it whenever
-  // it reads. Throws BadInput for a name that TLS cannot ask for.
+  // server's certificate, or X509_V_OK. `patience` outlives what is returned, which asks it
+  // whenever it reads. Throws InputError for a name that TLS cannot ask for.
   SslPointer connect(int socket, const std::string& host, Patience& patience,
                      Deadline::TimePoint until, long& verify_result) const;
 

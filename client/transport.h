@@ -40,13 +40,13 @@ class BodyReceiver {
 // A connection that had served requests before closed under this one, before a byte of the answer.
 // Many servers close connections that are idle, so that another attempt is worth while, over
 // another connection.
-class KeptConnectionClosed : public ConnectionTrouble {
+class KeptConnectionClosed : public ConnectionError {
  public:
-  using ConnectionTrouble::ConnectionTrouble;
+  using ConnectionError::ConnectionError;
 };
 
 // One server. One thread at a time. Paths begin with a slash and are relative to the server's
-// prefix. Both throw ConnectionTrouble when no whole answer came; any status is an answer.
+// prefix. Both throw ConnectionError when no whole answer came; any status is an answer.
 //
 // A GET may be sent twice, where the first met a KeptConnectionClosed. A POST never is: it throws
 // that. Whether the server read it cannot be known, and the next must be made with other secrets.

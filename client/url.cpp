@@ -41,8 +41,8 @@ std::string lower(std::string_view text) {
 }
 
 [[noreturn]] void fail(std::string_view text, std::string_view why) {
-  throw Misuse("'" + std::string(text) + "' is not the URL of a server: " + std::string(why) +
-               "; write it like http://127.0.0.1:8080 or https://example.org/words");
+  throw UsageError("'" + std::string(text) + "' is not the URL of a server: " + std::string(why) +
+                   "; write it like http://127.0.0.1:8080 or https://example.org/words");
 }
 
 }  // namespace

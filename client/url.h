@@ -17,8 +17,8 @@ struct Url {
   std::string text() const;
 };
 
-// Throws BadInput, saying what a URL looks like, when `text` is none: other schemes, credentials, a
-// query, odd characters.
+// Throws InputError, saying what a URL looks like, when `text` is none: other schemes, credentials,
+// a query, odd characters.
 Url parse_url(std::string_view text);
 
 }  // namespace blindfuse

@@ -16,7 +16,7 @@ namespace blindfuse {
 namespace {
 
 // Queries that multiply() takes at a time.
-constexpr uint64_t kQueriesAtOnce = kScanManyQueriesMax;
+constexpr uint64_t kQueriesAtOnce = kScanMmaQueriesMax;
 
 // What two batches of a server take beside the matrix, and some for what CUDA itself needs.
 uint64_t bytes_beside(uint64_t rows, uint64_t columns) {

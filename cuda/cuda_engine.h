@@ -11,9 +11,9 @@
 
 namespace blindfuse {
 
-// kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. Throws Misuse
-// for a kernel or a device that is not there; EngineTrouble, with the bytes needed and those free,
-// when the device's memory cannot hold the matrix and a batch.
+// kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. Throws
+// UsageError for a kernel or a device that is not there; ResourceError, with the bytes needed and
+// those free, when the device's memory cannot hold the matrix and a batch.
 std::unique_ptr<Engine> make_cuda_engine(std::string_view kernel, int device, uint64_t row_count,
                                          uint64_t column_count);
 

@@ -9,8 +9,9 @@
 
 namespace blindfuse {
 
-// kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. Throws Misuse
-// for a kernel or a device that is not there. Its engines have their matrix on that device.
+// kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. Throws
+// UsageError for a kernel or a device that is not there. Its engines have their matrix on that
+// device.
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device);
 
 // What --engine takes after "cuda:" on this machine, which has a device.

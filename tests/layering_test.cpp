@@ -298,7 +298,7 @@ TEST(Layering, RulesCatchWhatTheyForbid) {
            {"host/main.cpp", "#include SECRETS"},
            {"cuda/cuda_engine.cpp", " #include \"client/secret.h\""},
            {"cuda/cuda_engine.cpp", "#include \"host/cpu/scan/matrix.h\""},
-           {"cuda/scan/scanner.cpp", "#include \"cuda/packing/device_ring.h\""},
+           {"cuda/scan/scanner.cpp", "#include \"cuda/packing/device_ntt.h\""},
            {"client/query.cpp", "#include \"host/cpu/scan/matrix.h\""},
            {"client/query.cpp", "#include\"cuda/cuda_engine.h\""},
            {"client/query.cpp", "#include \"src/engine/engine.h\""},

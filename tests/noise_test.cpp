@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/layout.h"
 #include "tests/reference_pir.h"
 #include "tests/support.h"

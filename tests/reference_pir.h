@@ -415,7 +415,7 @@ inline Words encrypt(const PublicMatrix& a, const Ternary& s, const Ternary& e, 
   return b;
 }
 
-// r before rounding, from the bit-packed query; nullopt when the query must be refused.
+// r before rounding, from the query, a bit sequence; nullopt when the query must be refused.
 inline std::optional<Words> respond(const Bytes& query, unsigned query_bits, const Matrix& matrix) {
   const std::optional<Words> b = unpack_and_restore(query, query_bits, matrix.row_count);
   if (!b) return std::nullopt;

@@ -113,7 +113,7 @@ TEST(ReferenceVectors, PublicMatrix) {
   }
 }
 
-TEST(ReferenceVectors, BitPacking) {
+TEST(ReferenceVectors, BitSequence) {
   const json vectors = read_vectors("bit_packing.json");
   for (const json& c : vectors.at("cases")) {
     const unsigned bits = c.at("bits");

@@ -14,7 +14,7 @@
 
 #include "host/hint/hint.h"
 #include "host/publish/shard_matrix.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/protocol/public_matrix.h"
 #include "tests/filled_engine.h"
 #include "tests/reference_pir.h"
@@ -106,8 +106,8 @@ class Database {
     const size_t words = size_t{layout_.record_bytes()} * layout_.lwe->dimension;
     for (uint32_t shard = 0; shard < layout_.shard_count; ++shard) {
       hints_.emplace_back(layout_.hint_part_bytes());
-      pack_rounded(std::span(hints).subspan(shard * words, words), layout_.hint_bits,
-                   hints_.back());
+      write_bit_sequence(std::span(hints).subspan(shard * words, words), layout_.hint_bits,
+                         hints_.back());
     }
   }
 
@@ -264,15 +264,15 @@ class Database {
   }
 
   std::vector<uint8_t> respond(const std::vector<uint8_t>& query) {
-    EXPECT_TRUE(is_packed(query, layout_.row_count, layout_.query_bits));
+    EXPECT_TRUE(is_bit_sequence(query, layout_.row_count, layout_.query_bits));
     std::vector<uint32_t> words(layout_.row_count);
-    unpack_restored(query, layout_.query_bits, 0, words);
+    read_bit_sequence(query, layout_.query_bits, 0, words);
     std::vector<uint32_t> products(layout_.column_count());
     engine_->multiply({words.data(), 1, words.size()}, {0, layout_.row_count},
                       {products.data(), 1, products.size()});
     EXPECT_EQ(products, reference_pir::respond(query, layout_.query_bits, reference_matrix()));
     std::vector<uint8_t> response(layout_.response_bytes());
-    pack_rounded(products, layout_.response_bits, response);
+    write_bit_sequence(products, layout_.response_bits, response);
     return response;
   }
 

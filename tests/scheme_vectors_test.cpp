@@ -11,7 +11,7 @@
 
 #include "host/hint/hint.h"
 #include "host/publish/shard_matrix.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/protocol/manifest.h"
 #include "src/protocol/sha256.h"
 #include "tests/filled_engine.h"
@@ -81,7 +81,7 @@ TEST_P(SchemeVectors, HintsAreThoseOfTheFile) {
                    [](uint64_t) {});
       EXPECT_EQ(sha256_of_words(words), shard.at("product_sha256")) << engine;
       std::vector<uint8_t> packed(layout_.hint_part_bytes());
-      pack_rounded(words, layout_.hint_bits, packed);
+      write_bit_sequence(words, layout_.hint_bits, packed);
       EXPECT_EQ(to_hex(sha256(packed)), shard.at("hint_sha256")) << engine;
     }
   }
@@ -93,15 +93,15 @@ TEST_P(SchemeVectors, ResponsesAreThoseOfTheFile) {
     for (const json& q : file_.at("queries")) {
       SCOPED_TRACE(name + ", " + q.at("name").get<std::string>());
       const std::vector<uint8_t> query = from_hex(q.at("query"));
-      ASSERT_TRUE(is_packed(query, layout_.row_count, layout_.query_bits));
+      ASSERT_TRUE(is_bit_sequence(query, layout_.row_count, layout_.query_bits));
       std::vector<uint32_t> words(layout_.row_count);
-      unpack_restored(query, layout_.query_bits, 0, words);
+      read_bit_sequence(query, layout_.query_bits, 0, words);
       std::vector<uint32_t> products(layout_.column_count());
       engine->multiply({words.data(), 1, words.size()}, {0, layout_.row_count},
                        {products.data(), 1, products.size()});
       EXPECT_EQ(json(products), q.at("response_words"));
       std::vector<uint8_t> response(layout_.response_bytes());
-      pack_rounded(products, layout_.response_bits, response);
+      write_bit_sequence(products, layout_.response_bits, response);
       EXPECT_EQ(to_hex(response), q.at("response"));
     }
   }

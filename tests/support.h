@@ -63,12 +63,12 @@ class SeededRandom {
   std::mt19937_64 words_;
 };
 
-// The message of the BadInput that `act` throws, which must be one short line; empty when it throws
-// none.
-inline std::string bad_input_of(const std::function<void()>& act) {
+// The message of the InputError that `act` throws, which must be one short line; empty when it
+// throws none.
+inline std::string input_error_of(const std::function<void()>& act) {
   try {
     act();
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     const std::string message = error.what();
     EXPECT_NE(message, "");
     EXPECT_LE(message.size(), 400u) << message;

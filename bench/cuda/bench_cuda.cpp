@@ -52,7 +52,7 @@ bool is_wanted(const Options& options, const Shape& shape) {
 
 void use_device(int device) {
   const std::string why_not = why_no_cuda_device(device);
-  if (!why_not.empty()) throw EngineTrouble("there is no GPU to measure: " + why_not);
+  if (!why_not.empty()) throw ResourceError("there is no GPU to measure: " + why_not);
   BLINDFUSE_CUDA(cudaSetDevice(device));
 }
 
@@ -75,9 +75,9 @@ void measure_if_there_is_room(const Options& options, const Shape& shape, const 
   if (!is_wanted(options, shape)) return;
   try {
     measure();
-  } catch (const EngineLost&) {
+  } catch (const DeviceLostError&) {
     throw;
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     if (!options.shapes.empty()) throw;
     std::fprintf(stderr, "%s is left out: %s\n", std::string(shape.name).c_str(), error.what());
   }
@@ -126,9 +126,9 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
     app.exit(error);
-    return kExitMisuse;
-  } catch (const Misuse& error) {
-    return fail(error.what(), kExitMisuse);
+    return kExitUsageError;
+  } catch (const UsageError& error) {
+    return fail(error.what(), kExitUsageError);
   } catch (const std::bad_alloc&) {
     return fail("out of memory");
   } catch (const std::exception& error) {

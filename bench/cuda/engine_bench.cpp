@@ -13,8 +13,8 @@
 //
 // The 16 packs of 131,072 x 32,768: 35 T multiply-adds of bytes, 36 ms of the dense peak, for
 // kernels that hardly reach half of it (limbs come from the second-level cache); 6 ms of switches
-// (cuda/packing/kernels/switch_chains.cuh); then 0.8 GB to the host, 13 ms of that PCIe, and longer
-// into memory that is not pinned.
+// (cuda/packing/kernels/key_switch_chains.cuh); then 0.8 GB to the host, 13 ms of that PCIe, and
+// longer into memory that is not pinned.
 #include "bench/cuda/engine_bench.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 #include "cuda/cuda_engine.h"
 #include "cuda/packing/device_packs.h"
 #include "host/hint/hint.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/packing_keys.h"
 #include "src/base/errors.h"
@@ -105,7 +105,7 @@ PipelineTimes time_pipeline(const Bench& bench, const Engine& engine, AnswerPipe
   invariant(pipeline.depth() <= AnswerPipeline::kDepthMax, "there are slots for all batches");
   PipelineTimes times;
   times.query_bytes = query_bytes;
-  times.response_bytes = packed_bytes(engine.column_count(), kBits.response);
+  times.response_bytes = bit_sequence_bytes(engine.column_count(), kBits.response);
   for (size_t slot = 0; slot < AnswerPipeline::kDepthMax * batch; ++slot) {
     pipeline.put(slot, bench.random.part(query_bytes, slot));
   }
@@ -168,7 +168,7 @@ void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& s
   for (const size_t batch : bench.options.batches) {
     const auto pipeline =
         engine->make_answer_pipeline(kBits, AnswerPipeline::kDepthMax * batch, batch);
-    const uint64_t query_bytes = packed_bytes(shape.rows, kBits.query);
+    const uint64_t query_bytes = bit_sequence_bytes(shape.rows, kBits.query);
     print(bench, shape, batch, scans, time_pipeline(bench, *engine, *pipeline, query_bytes, batch));
   }
 }
@@ -183,7 +183,7 @@ void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSec
   const auto pipeline = engine->make_packed_answer_pipeline(
       kBits, random_tables(bench, packs), AnswerPipeline::kDepthMax * batches.back(),
       batches.back());
-  const uint64_t query_bytes = packed_bytes(shape.rows, kBits.query) + ring::kKeyBytes;
+  const uint64_t query_bytes = bit_sequence_bytes(shape.rows, kBits.query) + ring::kKeyBytes;
   for (const size_t batch : batches) {
     PipelineTimes times = time_pipeline(bench, *engine, *pipeline, query_bytes, batch);
     times.packs = packs;

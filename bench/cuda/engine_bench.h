@@ -6,7 +6,7 @@
 
 namespace blindfuse::bench {
 
-// All with the first of the kernels. Throw EngineTrouble when the device has no room for the
+// All with the first of the kernels. Throw ResourceError when the device has no room for the
 // shape.
 
 // Answers batches of every size, two in flight, and prints how fast. scans: to compare with.

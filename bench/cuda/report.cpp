@@ -75,7 +75,7 @@ Report::Report(const Options& options, const std::string& device)
   BLINDFUSE_CUDA(cudaRuntimeGetVersion(&runtime_version_));
   if (!json_path_.empty()) {
     json_file_.open(json_path_);
-    if (!json_file_) throw BadInput("cannot write " + json_path_);
+    if (!json_file_) throw InputError("cannot write " + json_path_);
   }
   if (!json_) {
     std::printf("%s; CUDA %s of the driver, %s of this program\n", device_.c_str(),
@@ -225,7 +225,7 @@ void Report::print_json(const nlohmann::json& line) {
   }
   if (json_path_.empty()) return;
   json_file_ << line.dump() << std::endl;
-  if (!json_file_) throw BadInput("cannot write " + json_path_);
+  if (!json_file_) throw InputError("cannot write " + json_path_);
 }
 
 }  // namespace blindfuse::bench

@@ -46,7 +46,7 @@ struct PackTimes {
 
 class Report {
  public:
-  // Throws BadInput when options.json_file cannot be written.
+  // Throws InputError when options.json_file cannot be written.
   Report(const Options& options, const std::string& device);
 
   void print(const Shape& shape, const std::string& kernel, size_t batch, const ScanTimes& times);

@@ -38,7 +38,7 @@ void check_read(const Bench& bench, const ScanProblem& problem) {
   const uint32_t expected = folded_on_host(bench, kCheckShape);
   const uint32_t folded = bench.yardsticks.fold(problem.matrix());
   if (folded == expected) return;
-  throw EngineTrouble("the yardstick of reads found " + std::to_string(folded) +
+  throw ResourceError("the yardstick of reads found " + std::to_string(folded) +
                       " as the exclusive or of all words; the host finds " +
                       std::to_string(expected));
 }
@@ -48,7 +48,7 @@ void check_same(const std::string& kernel, size_t batch, const std::vector<uint3
   const auto [at, other] = std::ranges::mismatch(products, expected);
   if (at == products.end()) return;
   const auto place = static_cast<uint64_t>(at - products.begin());
-  throw EngineTrouble("the kernels " + kernel + " and " + kReference + " differ: with batch " +
+  throw ResourceError("the kernels " + kernel + " and " + kReference + " differ: with batch " +
                       std::to_string(batch) + " on " + std::to_string(kCheckShape.rows) + " x " +
                       std::to_string(kCheckShape.columns) + ", the product of query " +
                       std::to_string(place / kCheckShape.columns) + " with column " +

@@ -24,14 +24,14 @@ struct Bench {
   Report& report;
 };
 
-// Throws EngineTrouble, naming the kernels, when two of them multiply differently, or when the
+// Throws ResourceError, naming the kernels, when two of them multiply differently, or when the
 // yardstick does not read the whole matrix: then no time means anything.
 void check_kernels(const Bench& bench);
 
 // Seconds of a batch, by the kernel and the size of the batch.
 using ScanSeconds = std::map<std::pair<std::string, size_t>, double>;
 
-// Times every kernel with every batch, and prints it. Throws EngineTrouble when the device has no
+// Times every kernel with every batch, and prints it. Throws ResourceError when the device has no
 // room for the shape.
 ScanSeconds time_scans(const Bench& bench, const Shape& shape);
 

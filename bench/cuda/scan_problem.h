@@ -24,7 +24,7 @@ inline std::string_view kernel_argument(const std::string& kernel) {
 
 class ScanProblem {
  public:
-  // `device` is the current one. Throws EngineTrouble when it has no room for so much.
+  // `device` is the current one. Throws ResourceError when it has no room for so much.
   ScanProblem(const Shape& shape, size_t batch_max, int device, const RandomBytes& random,
               WorkerThreads& threads);
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "bench/cuda/read_all.h"
-#include "cuda/scan/kernels/scan_tasks.h"
+#include "cuda/scan/kernels/scan_args.h"
 #include "src/base/errors.h"
 
 namespace blindfuse::bench {
@@ -83,9 +83,9 @@ void Yardsticks::try_product() {
     product_ = std::make_unique<CublasProduct>();
     multiplied_per_second();
     return;
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     why_no_product_ = error.what();
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     why_no_product_ = error.what();
   }
   product_.reset();
@@ -120,17 +120,17 @@ double Yardsticks::sent_per_second() {
 
 double Yardsticks::multiplied_per_second() {
   if (product_ == nullptr) return 0;
-  ScanTask task{};
-  task.columns = source_.data();
-  task.column_pitch = kProductDepth;
-  task.column_count = kProductColumns;
-  task.step_count = kProductDepth / kStepRows;
-  task.limbs = source_.data() + kProductColumns * kProductDepth;
-  task.limb_pitch = kProductDepth;
-  task.query_count = kProductQueries;
-  task.products = products_.data();
-  task.product_pitch = kProductColumns;
-  const double seconds = stopwatch_.seconds(stream_, [&] { product_->start(task, stream_.get()); });
+  ScanArgs args{};
+  args.columns = source_.data();
+  args.column_pitch = kProductDepth;
+  args.column_count = kProductColumns;
+  args.step_count = kProductDepth / kStepRows;
+  args.limbs = source_.data() + kProductColumns * kProductDepth;
+  args.limb_pitch = kProductDepth;
+  args.query_count = kProductQueries;
+  args.products = products_.data();
+  args.product_pitch = kProductColumns;
+  const double seconds = stopwatch_.seconds(stream_, [&] { product_->start(args, stream_.get()); });
   return static_cast<double>(kProductColumns) * static_cast<double>(kProductLimbRows) *
          static_cast<double>(kProductDepth) / seconds;
 }

@@ -14,12 +14,12 @@ namespace {
 constexpr size_t kVariantsMax = 4;  // of one answer: more than one is wrong already
 constexpr size_t kExamplesMax = 5;
 
-// The packed responses in a body. Throws ProtocolViolation.
+// The packed responses in a body. Throws ProtocolError.
 std::vector<std::vector<uint8_t>> responses_in(const std::string& body, BodyFormat format,
                                                size_t count, size_t response_bytes) {
   std::vector<std::vector<uint8_t>> responses;
   if (format == BodyFormat::kBinary) {
-    if (body.size() != count * response_bytes) throw ProtocolViolation("it has another length");
+    if (body.size() != count * response_bytes) throw ProtocolError("it has another length");
     for (size_t at = 0; at < body.size(); at += response_bytes) {
       const auto first = body.begin() + static_cast<std::ptrdiff_t>(at);
       responses.emplace_back(first, first + static_cast<std::ptrdiff_t>(response_bytes));
@@ -29,12 +29,12 @@ std::vector<std::vector<uint8_t>> responses_in(const std::string& body, BodyForm
   const nlohmann::json json = nlohmann::json::parse(body, nullptr, false);
   const auto found = json.is_object() ? json.find("responses") : json.end();
   if (!json.is_object() || found == json.end() || !found->is_array() || found->size() != count) {
-    throw ProtocolViolation("it is not the JSON of that many responses");
+    throw ProtocolError("it is not the JSON of that many responses");
   }
   for (const nlohmann::json& text : *found) {
     auto bytes =
         text.is_string() ? decode_base64(text.get_ref<const std::string&>()) : std::nullopt;
-    if (!bytes) throw ProtocolViolation("a response is not base64");
+    if (!bytes) throw ProtocolError("a response is not base64");
     responses.emplace_back(bytes->begin(), bytes->end());
   }
   return responses;
@@ -127,7 +127,7 @@ CheckResult AnswerCheck::check(const ServedDatabase& served) {
                                 : "not there"));
           }
         }
-      } catch (const ProtocolViolation& violation) {
+      } catch (const ProtocolError& violation) {
         for (const PooledQuery& query : queries) mismatch(query, variant.count, violation.what());
       }
     }

@@ -34,7 +34,7 @@ class AnswerCheck {
   void keep(const QueryPool& pool, size_t i, std::string body);
   void set_pool(std::shared_ptr<const QueryPool> pool);
 
-  // Decodes and compares what was kept, and forgets it and the pool. Throws AlteredCache when a
+  // Decodes and compares what was kept, and forgets it and the pool. Throws CacheError when a
   // hint is not what it should be.
   CheckResult check(const ServedDatabase& served);
 

@@ -30,7 +30,7 @@ asio::ip::tcp::endpoint look_up(const Url& url) {
   asio::ip::tcp::resolver resolver(io);
   error_code error;
   const auto found = resolver.resolve(url.host, std::to_string(url.port), error);
-  if (error) throw ConnectionTrouble("cannot find " + url.host + ": " + error.message());
+  if (error) throw ConnectionError("cannot find " + url.host + ": " + error.message());
   asio::ip::tcp::socket attempt(io);
   const auto answering = asio::connect(attempt, found, error);
   return error ? found.begin()->endpoint() : answering;
@@ -46,7 +46,7 @@ asio::ssl::context tls_context(const std::string& ca_file) {
   } else {
     tls.load_verify_file(ca_file, error);
   }
-  if (error) throw BadInput("cannot read the trusted certificates " + ca_file);
+  if (error) throw InputError("cannot read the trusted certificates " + ca_file);
   return tls;
 }
 

@@ -33,7 +33,7 @@ inline constexpr boost::asio::use_awaitable_t<Executor> use_awaitable;
 // A server's address, looked up once, and what TLS needs. For all threads.
 class Endpoint {
  public:
-  // Throws ConnectionTrouble when the host has no address, BadInput when ca_file (empty: the
+  // Throws ConnectionError when the host has no address, InputError when ca_file (empty: the
   // system's certificates) cannot be read.
   Endpoint(const Target& target, const std::string& ca_file);
 

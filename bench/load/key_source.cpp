@@ -14,8 +14,8 @@ constexpr uint64_t kFileBytesMax = uint64_t{4} << 30;
 std::string decoded(std::string_view text, const std::string& encoding, const std::string& place) {
   try {
     return decode_key(text, key_encodings().at(encoding));
-  } catch (const BadInput& error) {
-    throw BadInput(place + ": " + error.what());
+  } catch (const InputError& error) {
+    throw InputError(place + ": " + error.what());
   }
 }
 
@@ -34,12 +34,12 @@ KeySource::KeySource(const Options& options) {
     const std::string place = options.expect_file.string() + ":" + std::to_string(number);
     const size_t tab = line.find('\t');
     if (tab == std::string_view::npos) {
-      throw BadInput(place + ": there is no tab; a line is KEY<tab>VALUE");
+      throw InputError(place + ": there is no tab; a line is KEY<tab>VALUE");
     }
     known_.push_back({decoded(line.substr(0, tab), options.key_encoding, place), true,
                       decoded(line.substr(tab + 1), options.value_encoding, place)});
   }
-  if (known_.empty()) throw BadInput(options.expect_file.string() + " has no keys");
+  if (known_.empty()) throw InputError(options.expect_file.string() + " has no keys");
 }
 
 KnownKey KeySource::draw(const Layout& layout, std::mt19937_64& random) {

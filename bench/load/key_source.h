@@ -25,7 +25,8 @@ struct KnownKey {
 
 class KeySource {
  public:
-  // Reads options.expect_file. Throws BadInput when it cannot be read, or is not what it should be.
+  // Reads options.expect_file. Throws InputError when it cannot be read, or is not what it should
+  // be.
   explicit KeySource(const Options& options);
 
   // One of the file's keys, in turn; without a file a random one.

@@ -27,9 +27,9 @@ void raise_descriptor_limit(const Options& options) {
   limit.rlim_cur = std::min(needed, limit.rlim_max);
   setrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur < needed) {
-    throw Misuse("these connections need " + std::to_string(needed) +
-                 " open files, and the system allows " + std::to_string(limit.rlim_cur) +
-                 "; raise ulimit -n");
+    throw UsageError("these connections need " + std::to_string(needed) +
+                     " open files, and the system allows " + std::to_string(limit.rlim_cur) +
+                     "; raise ulimit -n");
   }
 }
 

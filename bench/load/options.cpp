@@ -125,16 +125,17 @@ void check_options(const Options& options) {
   if (!options.metrics_url.empty()) parse_target(options.metrics_url);
   // A range lets through what is no number.
   for (const double number : {options.rate.value_or(1), options.seconds, options.warmup_s}) {
-    if (!std::isfinite(number)) throw Misuse("--rate, --seconds and --warmup are numbers");
+    if (!std::isfinite(number)) throw UsageError("--rate, --seconds and --warmup are numbers");
   }
   if (options.load_threads > options.client_count()) {
-    throw Misuse("--load-threads " + std::to_string(options.load_threads) + " are more than the " +
-                 std::to_string(options.client_count()) +
-                 " connections that they share; raise --concurrency (or --connections)");
+    throw UsageError("--load-threads " + std::to_string(options.load_threads) +
+                     " are more than the " + std::to_string(options.client_count()) +
+                     " connections that they share; raise --concurrency (or --connections)");
   }
   if (options.queries_per_request > options.pool) {
-    throw Misuse("--pool " + std::to_string(options.pool) + " is not enough for one request of " +
-                 std::to_string(options.queries_per_request) + " queries");
+    throw UsageError("--pool " + std::to_string(options.pool) +
+                     " is not enough for one request of " +
+                     std::to_string(options.queries_per_request) + " queries");
   }
 }
 

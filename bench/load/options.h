@@ -61,7 +61,7 @@ struct Options {
 // Adds URL and every option to the command line.
 void add_options(CLI::App& app, Options& options);
 
-// Throws Misuse for options that contradict each other.
+// Throws UsageError for options that contradict each other.
 void check_options(const Options& options);
 
 // What one of the threads does: its share of connections and rate, and a seed of its own.

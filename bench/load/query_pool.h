@@ -34,7 +34,7 @@ struct PooledRequest {
 
 class QueryPool {
  public:
-  // options.pool queries of the database's epoch, rounded down to whole requests. Throws BadInput
+  // options.pool queries of the database's epoch, rounded down to whole requests. Throws InputError
   // for a key that this database cannot have.
   QueryPool(DatabaseDescription database, KeySource& keys, const Options& options,
             const Target& target);

@@ -24,10 +24,10 @@ DatabaseDescription ServedDatabase::sync() {
     try {
       SyncResult result;
       return hints_.sync(remote_, remote_.fetch_manifest(), false, {}, result);
-    } catch (const EpochGone&) {
+    } catch (const EpochGoneError&) {
       // The server went on to another epoch after it sent its manifest.
       if (attempt == kAttempts) throw;
-    } catch (const ServerBusy&) {
+    } catch (const ServerBusyError&) {
       if (attempt == kAttempts) throw;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(250));

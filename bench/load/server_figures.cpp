@@ -19,7 +19,7 @@ class TextReceiver : public BodyReceiver {
   void begin(int, std::optional<uint64_t>) override {}
   void receive(std::span<const uint8_t> bytes) override {
     if (bytes.size() > kMetricsBytesMax - text.size()) {
-      throw BadInput("they are longer than 16 MiB");
+      throw InputError("they are longer than 16 MiB");
     }
     text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
@@ -52,7 +52,8 @@ std::optional<double> sum_of(std::string_view metrics, std::string_view name,
     double value = 0;
     const auto [end, error] = std::from_chars(line.begin() + space + 1, line.end(), value);
     if (error != std::errc() || end != line.end()) {
-      throw BadInput("line " + std::to_string(number) + " of the metrics has no number at its end");
+      throw InputError("line " + std::to_string(number) +
+                       " of the metrics has no number at its end");
     }
     sum = sum.value_or(0) + value;
   }

@@ -12,7 +12,7 @@
 namespace blindfuse::load {
 
 // The sum of all samples of this name, or of those that have this label, written name="value";
-// nothing when there is none. Throws BadInput, naming the line, for one without a number.
+// nothing when there is none. Throws InputError, naming the line, for one without a number.
 std::optional<double> sum_of(std::string_view metrics, std::string_view name,
                              std::string_view label = {});
 
@@ -22,7 +22,7 @@ nlohmann::json server_figures(const std::string& before, const std::string& afte
 
 class ServerMetrics {
  public:
-  // Of options.metrics_url. Throws Misuse for what is no address.
+  // Of options.metrics_url. Throws UsageError for what is no address.
   explicit ServerMetrics(const Options& options);
 
   // Nothing when no address was given, or it gives none; says why on standard error, once.

@@ -76,10 +76,10 @@ class UnixTransport : public Transport {
     try {
       if (io.stopped()) return done.get();
     } catch (const boost::system::system_error& error) {
-      throw ConnectionTrouble(target_.text() + ": " + error.code().message());
+      throw ConnectionError(target_.text() + ": " + error.code().message());
     }
-    throw ConnectionTrouble(target_.text() + " gave no answer in " +
-                            std::to_string(timeout_.count()) + " s");
+    throw ConnectionError(target_.text() + " gave no answer in " +
+                          std::to_string(timeout_.count()) + " s");
   }
 
   static Awaitable<void> send(Connection& connection, const std::string& request,
@@ -106,7 +106,8 @@ Target parse_target(const std::string& text) {
   if (!text.starts_with(kUnix)) return {parse_url(text), ""};
   const std::string path = text.substr(kUnix.size());
   if (!path.starts_with('/') || path.size() >= sizeof sockaddr_un{}.sun_path) {
-    throw Misuse("'" + text + "' is no socket; write it like unix:/run/x, in 107 bytes at most");
+    throw UsageError("'" + text +
+                     "' is no socket; write it like unix:/run/x, in 107 bytes at most");
   }
   return {parse_url("http://localhost"), path};
 }

@@ -20,10 +20,10 @@ struct Target {
   std::string host_and_port() const;
 };
 
-// Throws Misuse for what is neither a URL nor "unix:/path".
+// Throws UsageError for what is neither a URL nor "unix:/path".
 Target parse_target(const std::string& text);
 
-// The first line of options.api_key_file, or "" without one. Throws BadInput when it has none.
+// The first line of options.api_key_file, or "" without one. Throws InputError when it has none.
 std::string api_key_of(const Options& options);
 
 // For requests that are not part of the load.

@@ -23,8 +23,8 @@ TemporaryFolder::TemporaryFolder() : signals_(std::make_unique<Signals>()) {
   const std::filesystem::path parent = std::filesystem::temp_directory_path();
   std::string name = parent / "blindfuse-load-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) {
-    throw BadInput("cannot make a folder in " + parent.string() +
-                   "; name one for the hints with --cache");
+    throw InputError("cannot make a folder in " + parent.string() +
+                     "; name one for the hints with --cache");
   }
   path_ = name;
   signals_->set.async_wait([this](const boost::system::error_code& error, int number) {

@@ -8,7 +8,7 @@ namespace blindfuse::load {
 
 class TemporaryFolder {
  public:
-  // Throws BadInput when there is no place for it.
+  // Throws InputError when there is no place for it.
   TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -62,9 +62,9 @@ int main(int argc, char** argv) {
       std::printf("%s: %s\n", keys[i].c_str(), values[i] ? values[i]->c_str() : "(not there)");
     }
     return 0;
-  } catch (const blindfuse::Cancelled&) {
+  } catch (const blindfuse::CancelledError&) {
     std::fprintf(stderr, "stopped\n");
-  } catch (const blindfuse::ConnectionTrouble& error) {
+  } catch (const blindfuse::ConnectionError& error) {
     std::fprintf(stderr, "no server: %s\n", error.what());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

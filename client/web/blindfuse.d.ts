@@ -130,15 +130,15 @@ export interface Client {
 export function connect(url: string, options?: ConnectOptions): Promise<Client>;
 
 export type ErrorCode =
-  | 'bad-input'
+  | 'input'
   | 'connection'
   | 'protocol'
-  | 'refused'
+  | 'server'
   | 'busy'
   | 'epoch-gone'
   | 'cancelled'
-  | 'storage'
-  | 'machine';
+  | 'cache'
+  | 'resource';
 
 /** The message is one line that names the cure. */
 export class BlindfuseError extends Error {
@@ -150,16 +150,16 @@ export class BlindfuseError extends Error {
   readonly isOutdated?: boolean;
 }
 /** A URL, an option, or a key is not what it should be; or a database needs more than the limits allow. */
-export class BadInputError extends BlindfuseError {}
+export class InputError extends BlindfuseError {}
 /** No server answered, the connection broke, the call took too long, or the client's own files do not load. */
 export class ConnectionError extends BlindfuseError {}
 /** What answered is no blindfuse server, a newer one, or one that breaks the protocol. */
 export class ProtocolError extends BlindfuseError {}
-/** The server answered with an error: codes 'refused', 'busy' and 'epoch-gone'. */
-export class RefusedError extends BlindfuseError {}
+/** The server answered with an error: codes 'server', 'busy' and 'epoch-gone'. */
+export class ServerError extends BlindfuseError {}
 /** A signal or close() ended it. */
 export class CancelledError extends BlindfuseError {}
 /** Hints that were kept are damaged: sync({verify: true}) fetches them again. */
-export class StorageError extends BlindfuseError {}
+export class CacheError extends BlindfuseError {}
 /** The browser failed: memory, or a worker that does not start. */
-export class MachineError extends BlindfuseError {}
+export class ResourceError extends BlindfuseError {}

@@ -9,7 +9,7 @@
 // security policy, if it has one.
 
 import {buildId} from './build_id.js';
-import {BadInputError, CancelledError, ConnectionError, MachineError, ProtocolError, errorOf} from './errors.js';
+import {InputError, CancelledError, ConnectionError, ResourceError, ProtocolError, errorOf} from './errors.js';
 
 export * from './errors.js';
 
@@ -34,13 +34,13 @@ const least = {timeoutSeconds: 1};
 function checkedOptions(given) {
   for (const name of Object.keys(given)) {
     if (!(name in defaults)) {
-      throw new BadInputError('bad-input', `connect has no option ${name}; it has ${Object.keys(defaults).join(', ')}`);
+      throw new InputError('input', `connect has no option ${name}; it has ${Object.keys(defaults).join(', ')}`);
     }
   }
   const options = {...defaults};
   for (const [name, value] of Object.entries(given)) if (value !== undefined) options[name] = value;
   const wrong = (name, right) => {
-    throw new BadInputError('bad-input', `connect's ${name} must be ${right}`);
+    throw new InputError('input', `connect's ${name} must be ${right}`);
   };
   if (options.onProgress !== null && typeof options.onProgress !== 'function') wrong('onProgress', 'a function');
   if (typeof options.apiKey !== 'string' || !/^[A-Za-z0-9._~+/=-]*$/.test(options.apiKey)) {
@@ -66,7 +66,7 @@ function resolvedUrl(text) {
     url = null;
   }
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.search || url.hash || url.username) {
-    throw new BadInputError('bad-input', `'${text}' is not the URL of a server; write it like https://example.org/words`);
+    throw new InputError('input', `'${text}' is not the URL of a server; write it like https://example.org/words`);
   }
   return url.href.replace(/\/+$/, '');
 }
@@ -100,19 +100,19 @@ class Connection {
     try {
       this.worker = new Worker(url, {type: 'module', name: 'blindfuse'});
     } catch (error) {
-      throw new MachineError('machine', `the browser starts no worker from ${url} (${error.message}): serve the client`
+      throw new ResourceError('resource', `the browser starts no worker from ${url} (${error.message}): serve the client`
         + ' from the page\'s own origin, and let its content security policy have worker-src \'self\'');
     }
     this.worker.onmessage = ({data}) => this.receive(data);
     this.worker.onerror = (event) => {
       event.preventDefault?.();
       this.end(this.hasStarted
-        ? new MachineError('machine', `the client's worker failed (${event.message}); try again, or reload the page`)
+        ? new ResourceError('resource', `the client's worker failed (${event.message}); try again, or reload the page`)
         : new ConnectionError('connection', `${url}, or what it imports, does not load`
           + ` (${event.message || 'no reason given'}): check that this device is online, that all of the client's files`
           + ' are served, and that the page\'s content security policy has worker-src \'self\''));
     };
-    this.worker.onmessageerror = () => this.end(new MachineError('machine',
+    this.worker.onmessageerror = () => this.end(new ResourceError('resource',
       'the client\'s worker sent what cannot be read; reload the page'));
   }
 
@@ -203,7 +203,7 @@ class Client {
     try {
       return new TextDecoder('utf-8', {fatal: true, ignoreBOM: true}).decode(value);
     } catch {
-      throw new BadInputError('bad-input', 'the value of this key is not UTF-8; use get(), which gives its bytes');
+      throw new InputError('input', 'the value of this key is not UTF-8; use get(), which gives its bytes');
     }
   }
 
@@ -298,7 +298,7 @@ class Client {
 
 export async function connect(url, options = {}) {
   if (typeof Worker === 'undefined' || typeof WebAssembly === 'undefined') {
-    throw new MachineError('machine', 'this is no browser with WebAssembly and workers; use a newer one');
+    throw new ResourceError('resource', 'this is no browser with WebAssembly and workers; use a newer one');
   }
   const checked = checkedOptions(options);
   return new Client(resolvedUrl(url), checked).start(checked.signal);

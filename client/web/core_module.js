@@ -47,7 +47,7 @@ export function callCore(core, request, keys = []) {
   const text = new TextEncoder().encode(JSON.stringify({...request, keys: keys.map((key) => key.length)}));
   const size = keys.reduce((sum, key) => sum + key.length, 0);
   const at = core._malloc(text.length + size + 1) >>> 0; // pointers come as signed numbers
-  if (at === 0) throw {code: 'machine', message: 'the browser gives no more memory; close other pages'};
+  if (at === 0) throw {code: 'resource', message: 'the browser gives no more memory; close other pages'};
   let succeeded;
   let isBroken = true;
   try {

@@ -12,32 +12,32 @@ export class BlindfuseError extends Error {
 }
 
 // A URL, an option, or a key is not what it should be.
-export class BadInputError extends BlindfuseError {}
+export class InputError extends BlindfuseError {}
 // No server answered, the connection broke, the call took too long, or the client's own files do not load.
 export class ConnectionError extends BlindfuseError {}
 // What answered is no blindfuse server, one from the future, or one that breaks the protocol.
 export class ProtocolError extends BlindfuseError {}
 // The server answered with an error; `status` is its own. Also busy and epoch-gone.
-export class RefusedError extends BlindfuseError {}
+export class ServerError extends BlindfuseError {}
 // A signal, or close(), ended it.
 export class CancelledError extends BlindfuseError {}
 // What was kept of the hints is damaged.
-export class StorageError extends BlindfuseError {}
+export class CacheError extends BlindfuseError {}
 // The browser failed: memory, a worker that does not start.
-export class MachineError extends BlindfuseError {}
+export class ResourceError extends BlindfuseError {}
 
 const classes = {
-  'bad-input': BadInputError,
+  input: InputError,
   connection: ConnectionError,
   protocol: ProtocolError,
-  refused: RefusedError,
-  busy: RefusedError,
-  'epoch-gone': RefusedError,
+  server: ServerError,
+  busy: ServerError,
+  'epoch-gone': ServerError,
   cancelled: CancelledError,
-  storage: StorageError,
+  cache: CacheError,
 };
 
 // From {code, message, status?, retryAfterS?}, which is what crosses from the worker.
 export function errorOf(report) {
-  return new (classes[report.code] ?? MachineError)(report.code, report.message, report);
+  return new (classes[report.code] ?? ResourceError)(report.code, report.message, report);
 }

@@ -20,7 +20,7 @@ const preparedMax = 1000;
 const isFixed = (path) => path.endsWith('.hint');
 const isPart = (path) => path.includes('/.partial-'); // of a hint (client/hint_download.cpp)
 
-const fromServer = ['protocol', 'refused', 'epoch-gone']; // errors that an answer is the reason of
+const fromServer = ['protocol', 'server', 'epoch-gone']; // errors that an answer is the reason of
 
 let core;
 let preparer;
@@ -107,7 +107,7 @@ function values(reply) {
 
 // Whether what a look-up failed with may have come of decoding, when its requests had been sent. How many requests
 // follow must not depend on that.
-const mayDependOnKeys = (error) => ['storage', 'machine'].includes(reportOf(error).code) && !isDead;
+const mayDependOnKeys = (error) => ['cache', 'resource'].includes(reportOf(error).code) && !isDead;
 
 const operations = {
   async connect({url, apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax}) {
@@ -166,7 +166,7 @@ const operations = {
   async prepare({count}) {
     if (prepared + count > preparedMax) {
       throw {
-        code: 'bad-input',
+        code: 'input',
         message: `${prepared} queries are ready, and more than ${preparedMax} cannot be; use them first`,
       };
     }
@@ -179,7 +179,7 @@ function reportOf(error) {
   if (error instanceof BrokenCore) isDead = true;
   const isReport = typeof error?.code === 'string' && typeof error.message === 'string' && !(error instanceof Error);
   const report = isReport ? {...error} : {
-    code: 'machine',
+    code: 'resource',
     message: `the client's worker failed (${error?.message ?? error}); try again, or reload the page`,
   };
   return {...report, isFatal: isDead};

@@ -13,9 +13,9 @@ void check_cuda(cudaError_t status, const char* call, const char* file, int line
                               cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation) {
     (void)cudaGetLastError();  // this one does not stay
-    throw EngineTrouble(message);
+    throw ResourceError(message);
   }
-  throw EngineLost(message);
+  throw DeviceLostError(message);
 }
 
 }  // namespace blindfuse

@@ -5,8 +5,8 @@
 
 namespace blindfuse {
 
-// Throws EngineTrouble when memory is short, EngineLost for anything else: after most failures the
-// context is of no use, and after the others it is our arguments that cannot be trusted. The
+// Throws ResourceError when memory is short, DeviceLostError for anything else: after most failures
+// the context is of no use, and after the others it is our arguments that cannot be trusted. The
 // message has call, file and line.
 void check_cuda(cudaError_t status, const char* call, const char* file, int line);
 

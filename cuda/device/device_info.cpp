@@ -37,7 +37,7 @@ std::string cuda_device_name(int device) {
 
 int use_cuda_device(int device) {
   const std::string why_not = why_no_cuda_device(device);
-  if (!why_not.empty()) throw Misuse("the engine cuda cannot run: " + why_not);
+  if (!why_not.empty()) throw UsageError("the engine cuda cannot run: " + why_not);
   BLINDFUSE_CUDA(cudaSetDevice(device));
   return device;
 }

@@ -11,7 +11,8 @@ std::string why_no_cuda_device(int device);
 // "NVIDIA H200, compute capability 9.0, 132 multiprocessors, 141 GB"
 std::string cuda_device_name(int device);
 
-// Makes it the calling thread's current one, and returns it. Throws Misuse when it cannot be used.
+// Makes it the calling thread's current one, and returns it. Throws UsageError when it cannot be
+// used.
 int use_cuda_device(int device);
 
 }  // namespace blindfuse

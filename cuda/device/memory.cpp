@@ -12,7 +12,7 @@ uint64_t require_room(uint64_t bytes, const char* what, const char* advice) {
   if (bytes <= free) return bytes;
   int device = 0;
   BLINDFUSE_CUDA(cudaGetDevice(&device));
-  throw EngineTrouble(std::string(what) + " need " + std::to_string(bytes) +
+  throw ResourceError(std::string(what) + " need " + std::to_string(bytes) +
                       " bytes of memory; CUDA device " + std::to_string(device) + " has " +
                       std::to_string(free) + " free of " + std::to_string(total) + "; " + advice);
 }

@@ -11,7 +11,7 @@
 
 namespace blindfuse {
 
-// Throws EngineTrouble, with the bytes needed, those free, and the advice, when the current device
+// Throws ResourceError, with the bytes needed, those free, and the advice, when the current device
 // has no room for so many bytes of `what`. Returns them.
 uint64_t require_room(uint64_t bytes, const char* what, const char* advice);
 

@@ -59,7 +59,7 @@ void DevicePacks::make_tables(const DeviceMemory<uint32_t>& squares,
   BLINDFUSE_CUDA(cudaMemcpyAsync(device_key_masks.data(), key_masks.data(), key_masks.size_bytes(),
                                  cudaMemcpyHostToDevice, stream_.get()));
   start_tables({ring_.view(), squares.data(), device_key_masks.data(), ends.data(), tables_.data(),
-                masks_.data(), static_cast<uint32_t>(kChainSwitches)},
+                masks_.data(), static_cast<uint32_t>(kChainKeySwitches)},
                pack_count_, stream_.get());
   stream_.wait();
 }

@@ -7,7 +7,7 @@
 
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
-#include "cuda/packing/device_ring.h"
+#include "cuda/packing/device_ntt.h"
 #include "cuda/packing/hint_words.h"
 #include "src/arithmetic/packing_table.h"
 
@@ -17,7 +17,7 @@ class DevicePacks {
  public:
   // Of all columns of the matrix, which is on the current device; done when it returns, and the
   // matrix is not needed any more. blocks and key_masks as EngineMaker::make_pack_maker has them.
-  // Throws EngineTrouble, with the bytes needed and those free, when there is no room.
+  // Throws ResourceError, with the bytes needed and those free, when there is no room.
   DevicePacks(Scanner& scanner, const DeviceMatrix& matrix, std::span<const uint32_t> blocks,
               std::span<const uint32_t> key_masks);
 
@@ -33,7 +33,7 @@ class DevicePacks {
 
   const int device_;
   const uint32_t pack_count_;
-  const DeviceRing ring_;
+  const DeviceNtt ring_;
   DeviceMemory<uint32_t> tables_;
   DeviceMemory<uint32_t> masks_;
   Stream stream_;  // last: through before the memory goes

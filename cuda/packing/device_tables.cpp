@@ -21,7 +21,7 @@ static_assert(kPointGroups % kGroupsAtOnce == 0, "tables are sent in whole parts
 
 uint64_t bytes_needed(size_t pack_count) {
   const auto packs = static_cast<uint32_t>(pack_count);
-  return tables_bytes(packs) + sizeof(uint32_t) * (last_switch_place(packs, 0) + kWordsAtOnce) +
+  return tables_bytes(packs) + sizeof(uint32_t) * (last_key_switch_place(packs, 0) + kWordsAtOnce) +
          sizeof(uint64_t) * kPointGroups * packs;
 }
 
@@ -44,7 +44,7 @@ class DeviceTables::Upload {
     }
   }
 
-  // Throws EngineTrouble, naming the first group that differs from what was sent.
+  // Throws ResourceError, naming the first group that differs from what was sent.
   void check() {
     std::vector<uint64_t> arrived(sent_.size());
     BLINDFUSE_CUDA(cudaMemcpyAsync(arrived.data(), sums_.data(), arrived.size() * sizeof(uint64_t),
@@ -53,7 +53,7 @@ class DeviceTables::Upload {
     const auto [at, sent] = std::ranges::mismatch(arrived, sent_);
     if (at == arrived.end()) return;
     const auto place = static_cast<size_t>(at - arrived.begin());
-    throw EngineTrouble("group " + std::to_string(place % kPointGroups) +
+    throw ResourceError("group " + std::to_string(place % kPointGroups) +
                         " of the packing table of pack " + std::to_string(place / kPointGroups) +
                         " arrived altered in the device's memory");
   }
@@ -79,7 +79,7 @@ class DeviceTables::Upload {
     start_checksums(reinterpret_cast<const int8_t*>(arrived_.data()), kGroupBytes, kGroupsAtOnce,
                     sums_.data() + pack * kPointGroups + first_group, stream_.get());
     start_cut_table({arrived_.data(), first_group, pack, tables_.pack_count_, tables_.bytes_.data(),
-                     tables_.last_switch_.data()},
+                     tables_.last_key_switch_.data()},
                     kGroupsAtOnce, stream_.get());
   }
 
@@ -97,7 +97,7 @@ DeviceTables::DeviceTables(std::span<const SharedPackingTable> tables, uint64_t 
   require_room(bytes_needed(tables.size()) + bytes_beside, "the packing tables and their queries",
                "build the database in the mode hint, or serve it with --engine cpu");
   bytes_ = DeviceMemory<uint8_t>(tables_bytes(pack_count_));
-  last_switch_ = DeviceMemory<uint32_t>(last_switch_place(pack_count_, 0));
+  last_key_switch_ = DeviceMemory<uint32_t>(last_key_switch_place(pack_count_, 0));
   Upload upload(*this);
   for (uint32_t pack = 0; pack < pack_count_; ++pack) {
     upload.send(pack, PackingTable(tables[pack].get(), kTableWords));

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "cuda/device/memory.h"
-#include "cuda/packing/kernels/packing_tasks.h"
+#include "cuda/packing/kernels/packing_args.h"
 #include "src/arithmetic/packing_table.h"
 
 namespace blindfuse {
@@ -13,22 +13,22 @@ namespace blindfuse {
 class DeviceTables {
  public:
   // On the device that is current; returns when all is there. Takes as much memory as the tables,
-  // their number rounded up to whole eights. Throws EngineTrouble, with the bytes needed and those
+  // their number rounded up to whole eights. Throws ResourceError, with the bytes needed and those
   // free, before anything is allocated, when `bytes_beside` more would not fit with them; and when
   // what has arrived is not what was sent.
   DeviceTables(std::span<const SharedPackingTable> tables, uint64_t bytes_beside);
 
   uint32_t pack_count() const { return pack_count_; }
-  // In the orders of cuda/packing/kernels/packing_tasks.h.
+  // In the orders of cuda/packing/kernels/packing_args.h.
   const uint8_t* bytes() const { return bytes_.data(); }
-  const uint32_t* last_switch() const { return last_switch_.data(); }
+  const uint32_t* last_key_switch() const { return last_key_switch_.data(); }
 
  private:
   class Upload;
 
   uint32_t pack_count_;
   DeviceMemory<uint8_t> bytes_;
-  DeviceMemory<uint32_t> last_switch_;
+  DeviceMemory<uint32_t> last_key_switch_;
 };
 
 }  // namespace blindfuse

@@ -12,7 +12,7 @@ namespace blindfuse {
 
 // Of all columns of the matrix: word i * C + c is coefficient i of column c's, modulo 2^32. blocks:
 // the R words of the public polynomials; R is a multiple of 2048. On the matrix's device, the
-// current one. Throws EngineTrouble.
+// current one. Throws ResourceError.
 DeviceMemory<uint32_t> make_hint_words(Scanner& scanner, const DeviceMatrix& matrix,
                                        std::span<const uint32_t> blocks);
 // Memory that this takes while it runs, the words among it.

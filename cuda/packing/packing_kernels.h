@@ -8,15 +8,15 @@
 
 #include <cstdint>
 
-#include "cuda/packing/kernels/packing_tasks.h"
+#include "cuda/packing/kernels/packing_args.h"
 
 namespace blindfuse {
 
 // group_count groups of 16 points.
-void start_cut_table(const TableCut& task, uint32_t group_count, cudaStream_t stream);
-void start_cut_keys(const KeyCut& task, uint32_t query_count, cudaStream_t stream);
-// For all packs, first_tile of the task being 0; at the points of so many sets.
-void start_sum_points(const SumTask& task, uint32_t set_count, cudaStream_t stream);
-void start_finish_packs(const FinishTask& task, uint32_t query_count, cudaStream_t stream);
+void start_cut_table(const CutTableArgs& args, uint32_t group_count, cudaStream_t stream);
+void start_cut_keys(const CutKeysArgs& args, uint32_t query_count, cudaStream_t stream);
+// For all packs, with args.first_tile 0; at the points of so many sets.
+void start_sum_points(const SumArgs& args, uint32_t set_count, cudaStream_t stream);
+void start_finish_packs(const FinishArgs& args, uint32_t query_count, cudaStream_t stream);
 
 }  // namespace blindfuse

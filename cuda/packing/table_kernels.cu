@@ -1,8 +1,8 @@
 #include "cuda/packing/table_kernels.h"
 
 #include "cuda/device/launch.cuh"
+#include "cuda/packing/kernels/key_switch_chains.cuh"
 #include "cuda/packing/kernels/public_rows.cuh"
-#include "cuda/packing/kernels/switch_chains.cuh"
 #include "cuda/packing/kernels/traces.cuh"
 
 namespace blindfuse {
@@ -15,23 +15,25 @@ void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStrea
                 static_cast<uint32_t>(kThreads), 0, stream, blocks, limbs);
 }
 
-void start_traces(const TraceTask& task, uint32_t pack_count, cudaStream_t stream) {
+void start_traces(const TraceArgs& args, uint32_t pack_count, cudaStream_t stream) {
   if (pack_count == 0) return;
   const dim3 rows(kRingWords, pack_count);
   const auto transpose = [&] {
     launch_kernel(transpose_squares, dim3(kRingWords / 32, kRingWords / 32, pack_count),
-                  kTransposeThreads, kTransposeSharedBytes, stream, task.squares);
+                  kTransposeThreads, kTransposeSharedBytes, stream, args.squares);
   };
-  launch_kernel(transform_columns, rows, kRingThreads, kRowSharedBytes, stream, task);
+  launch_kernel(ntt_columns, rows, kNttThreads, kRowSharedBytes, stream, args);
   transpose();
-  launch_kernel(transform_and_turn_rows, rows, kRingThreads, kRowSharedBytes, stream, task);
+  launch_kernel(ntt_and_rotate_rows, rows, kNttThreads, kRowSharedBytes, stream, args);
   transpose();
 }
 
-void start_tables(const TableTask& task, uint32_t pack_count, cudaStream_t stream) {
+void start_tables(const TableArgs& args, uint32_t pack_count, cudaStream_t stream) {
   if (pack_count == 0) return;
-  launch_kernel(switch_down, dim3(2, pack_count), kRingThreads, kSwitchSharedBytes, stream, task);
-  launch_kernel(switch_last, dim3(pack_count), kRingThreads, kSwitchSharedBytes, stream, task);
+  launch_kernel(key_switch_down, dim3(2, pack_count), kNttThreads, kKeySwitchSharedBytes, stream,
+                args);
+  launch_kernel(key_switch_last, dim3(pack_count), kNttThreads, kKeySwitchSharedBytes, stream,
+                args);
 }
 
 }  // namespace blindfuse

@@ -6,15 +6,15 @@
 
 #include <cstdint>
 
-#include "cuda/packing/kernels/table_tasks.h"
-#include "cuda/scan/kernels/scan_tasks.h"
+#include "cuda/packing/kernels/table_args.h"
+#include "cuda/scan/kernels/scan_args.h"
 
 namespace blindfuse {
 
 // The limbs of 2048 queries, one for each coefficient of hint polynomials; blocks: a public
 // polynomial's 2048 words for each 2048 rows of limbs.pitch.
 void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStream_t stream);
-void start_traces(const TraceTask& task, uint32_t pack_count, cudaStream_t stream);
-void start_tables(const TableTask& task, uint32_t pack_count, cudaStream_t stream);
+void start_traces(const TraceArgs& args, uint32_t pack_count, cudaStream_t stream);
+void start_tables(const TableArgs& args, uint32_t pack_count, cudaStream_t stream);
 
 }  // namespace blindfuse

@@ -8,7 +8,7 @@
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/scan_kernels.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -46,16 +46,16 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
         rows_(matrix.row_count()),
         columns_(matrix.column_count()),
         responder_(std::move(responder)),
-        query_bytes_(packed_bytes(rows_, bits.query)),
+        query_bytes_(bit_sequence_bytes(rows_, bits.query)),
         // Reading a word touches the one behind it.
         extras_at_(words_for(query_bytes_) + 1),
         slot_words_(extras_at_ + responder_->extra_words()),
-        response_bytes_(packed_bytes(columns_, bits.response)),
+        response_bytes_(bit_sequence_bytes(columns_, bits.response)),
         response_words_(responder_->response_words()),
         slots_(slot_count * slot_words_) {
     std::ranges::fill(slots_.span(), 0u);
     for (Lane& lane : lanes_) {
-      lane.packed = DeviceMemory<uint32_t>(batch_max * slot_words_);
+      lane.queries = DeviceMemory<uint32_t>(batch_max * slot_words_);
       lane.limbs =
           DeviceMemory<int8_t>(limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix.pitch());
       lane.products = DeviceMemory<uint32_t>(batch_max * columns_);
@@ -83,17 +83,17 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     Lane& lane = lanes_[next_];
     const cudaStream_t stream = lane.stream.get();
     const auto queries = static_cast<uint32_t>(count);
-    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.packed.data(), slots_.data() + first * slot_words_,
+    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * slot_words_,
                                    count * slot_words_ * sizeof(uint32_t), cudaMemcpyHostToDevice,
                                    stream));
     const Limbs limbs{lane.limbs.data(), limb_pitch_, scanner_.limb_order(queries)};
-    start_cut(PackedWords{lane.packed.data(), slot_words_, bits_.query, rows_}, queries, limbs,
+    start_cut(BitSequences{lane.queries.data(), slot_words_, bits_.query, rows_}, queries, limbs,
               stream);
     BLINDFUSE_CUDA(
         cudaMemsetAsync(lane.products.data(), 0, count * columns_ * sizeof(uint32_t), stream));
     scanner_.start(limbs, queries, {0, rows_}, lane.products.data(), stream);
     responder_->start(next_,
-                      {queries, lane.products.data(), columns_, lane.packed.data() + extras_at_,
+                      {queries, lane.products.data(), columns_, lane.queries.data() + extras_at_,
                        slot_words_, lane.responses.data()},
                       stream);
     BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, lane.responses.data(),
@@ -115,7 +115,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
  private:
   struct Lane {
-    DeviceMemory<uint32_t> packed;  // queries, as they are in slots
+    DeviceMemory<uint32_t> queries;  // as they are in slots
     DeviceMemory<int8_t> limbs;
     DeviceMemory<uint32_t> products;
     DeviceMemory<uint32_t> responses;
@@ -134,7 +134,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   const uint64_t rows_;
   const uint64_t columns_;
   const std::unique_ptr<Responder> responder_;
-  const uint64_t query_bytes_;  // of the packed words alone
+  const uint64_t query_bytes_;  // of the words alone
   const uint64_t extras_at_;    // words into a slot
   const uint64_t slot_words_;
   const uint64_t response_bytes_;
@@ -165,10 +165,10 @@ std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
   try {
     return std::make_unique<DeviceAnswerPipeline>(scanner, matrix, bits, slot_count, batch_max,
                                                   std::move(responder));
-  } catch (const EngineLost&) {
+  } catch (const DeviceLostError&) {
     throw;
-  } catch (const EngineTrouble& error) {
-    throw EngineTrouble("no room for " + std::to_string(slot_count) + " waiting queries and " +
+  } catch (const ResourceError& error) {
+    throw ResourceError("no room for " + std::to_string(slot_count) + " waiting queries and " +
                         std::to_string(2 * batch_max) +
                         " on the device; lower --queue-max or --batch-max: " + error.what());
   }

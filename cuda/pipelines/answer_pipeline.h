@@ -1,4 +1,4 @@
-// Bit-packed queries to such responses on the device. Two batches take turns: one is brought to the
+// Queries to responses, both bit sequences, on the device. Two batches take turns: one is brought to the
 // device while the other is computed.
 #pragma once
 
@@ -30,7 +30,7 @@ class Responder {
  public:
   virtual ~Responder() = default;
 
-  // Words of 32 bits that every query brings behind its bit-packed words.
+  // Words of 32 bits that every query brings after its bit sequence.
   virtual uint64_t extra_words() const = 0;
   // Words of 32 bits of a packed response, rounded up as it suits the device.
   virtual uint64_t response_words() const = 0;
@@ -38,7 +38,7 @@ class Responder {
   virtual void start(size_t lane, const ScannedBatch& batch, cudaStream_t stream) = 0;
 };
 
-// Scanner and matrix outlive it. Throws EngineTrouble when there is no room for so many queries.
+// Scanner and matrix outlive it. Throws ResourceError when there is no room for so many queries.
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             const DeviceMatrix& matrix,
                                                             WireBits bits, size_t slot_count,

@@ -1,6 +1,6 @@
 #include "cuda/pipelines/packed_answer_pipeline.h"
 
-#include "cuda/packing/device_ring.h"
+#include "cuda/packing/device_ntt.h"
 #include "cuda/packing/device_tables.h"
 #include "cuda/packing/packing_kernels.h"
 #include "cuda/pipelines/answer_pipeline.h"
@@ -39,7 +39,7 @@ class Packer final : public Responder {
     start_sum_points(
         {tables_.bytes(), lane.planes.data(), packs, batch.query_count, 0, 0, lane.sums.data()},
         kPointSets, stream);
-    start_finish_packs({ring_.view(), lane.sums.data(), tables_.last_switch(), batch.extras,
+    start_finish_packs({ring_.view(), lane.sums.data(), tables_.last_key_switch(), batch.extras,
                         batch.extra_pitch, batch.products, batch.product_pitch, column_count_,
                         packs, bits_, batch.responses, response_words()},
                        batch.query_count, stream);
@@ -52,7 +52,7 @@ class Packer final : public Responder {
   };
 
   const DeviceTables tables_;
-  const DeviceRing ring_;
+  const DeviceNtt ring_;
   const uint32_t column_count_;
   const uint32_t bits_;
   Lane lanes_[kLanes];

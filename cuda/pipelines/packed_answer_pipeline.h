@@ -12,8 +12,8 @@
 namespace blindfuse {
 
 // tables: one for every 2048 columns of the matrix, and for what is left; copied to the device. A
-// query has its bit-packed words and, behind them, packing keys (ring::kKeyBytes). Scanner and
-// matrix outlive it. Throws EngineTrouble, with the bytes needed and those free, when there is no
+// query has its bit sequence and, after it, packing keys (ring::kKeyBytes). Scanner and
+// matrix outlive it. Throws ResourceError, with the bytes needed and those free, when there is no
 // room for the tables and for so many queries.
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,

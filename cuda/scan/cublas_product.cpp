@@ -63,16 +63,16 @@ class CublasProduct::Library {
   void check(cublasStatus_t status, const char* call) const {
     if (status == CUBLAS_STATUS_SUCCESS) return;
     if (status == CUBLAS_STATUS_ALLOC_FAILED) {
-      throw EngineTrouble(std::string(call) + " failed: the device's memory is full");
+      throw ResourceError(std::string(call) + " failed: the device's memory is full");
     }
-    throw EngineLost(std::string(call) + " failed: " + status_string(status));
+    throw DeviceLostError(std::string(call) + " failed: " + status_string(status));
   }
 
  private:
   Library() {
     void* handle = dlopen(library_name().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      throw Misuse("the kernel cuda:cublas needs " + library_name() + ": " + dlerror());
+      throw UsageError("the kernel cuda:cublas needs " + library_name() + ": " + dlerror());
     }
     load(handle, "cublasCreate_v2", create);
     load(handle, "cublasDestroy_v2", destroy);
@@ -84,7 +84,7 @@ class CublasProduct::Library {
   template <typename Function>
   static void load(void* handle, const char* name, Function& function) {
     function = reinterpret_cast<Function>(dlsym(handle, name));
-    if (function == nullptr) throw EngineTrouble(library_name() + " has no " + name);
+    if (function == nullptr) throw ResourceError(library_name() + " has no " + name);
   }
 };
 
@@ -118,11 +118,11 @@ uint64_t CublasProduct::sum_bytes(uint64_t query_count, uint64_t column_count) {
   return sums_for(query_count, column_count).count() * sizeof(int32_t);
 }
 
-void CublasProduct::start(const ScanTask& task, cudaStream_t stream) {
+void CublasProduct::start(const ScanArgs& args, cudaStream_t stream) {
   const Library& library = work_->library;
   library.check(library.set_stream(work_->handle, stream), "cublasSetStream");
   work_->sums_free.hold(stream);
-  const Sums sums = sums_for(task.query_count, task.column_count);
+  const Sums sums = sums_for(args.query_count, args.column_count);
   const uint64_t sum_count = sums.count();
   if (work_->sums.size() < sum_count) {
     work_->sums_free.wait();  // what is replaced may be in use
@@ -130,13 +130,13 @@ void CublasProduct::start(const ScanTask& task, cudaStream_t stream) {
     work_->sums = DeviceMemory<int32_t>(sum_count);
     BLINDFUSE_CUDA(cudaDeviceSynchronize());
   }
-  const uint64_t rows = uint64_t{task.step_count} * kStepRows;
+  const uint64_t rows = uint64_t{args.step_count} * kStepRows;
   for (uint64_t four = 0; four < sums.fours; four += sums.fours_max) {
     const auto first_query = static_cast<uint32_t>(four * kQueriesInFour);
     const auto limb_rows =
         static_cast<int>(std::min(sums.fours_max, sums.fours - four) * kLimbRowsInFour);
     const uint32_t queries =
-        std::min(task.query_count - first_query, static_cast<uint32_t>(limb_rows) / 4);
+        std::min(args.query_count - first_query, static_cast<uint32_t>(limb_rows) / 4);
     for (uint64_t row = 0; row < rows; row += kRowsAtOnce) {
       const auto depth = static_cast<int>(std::min(kRowsAtOnce, rows - row));
       const int32_t one = 1, zero = 0;
@@ -144,14 +144,14 @@ void CublasProduct::start(const ScanTask& task, cudaStream_t stream) {
       // x limb rows.
       library.check(
           library.gemm(work_->handle, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(sums.pitch),
-                       limb_rows, depth, &one, task.columns + row, CUDA_R_8I,
-                       static_cast<int>(task.column_pitch),
-                       task.limbs + four * kLimbRowsInFour * task.limb_pitch + row, CUDA_R_8I,
-                       static_cast<int>(task.limb_pitch), &zero, work_->sums.data(), CUDA_R_32I,
+                       limb_rows, depth, &one, args.columns + row, CUDA_R_8I,
+                       static_cast<int>(args.column_pitch),
+                       args.limbs + four * kLimbRowsInFour * args.limb_pitch + row, CUDA_R_8I,
+                       static_cast<int>(args.limb_pitch), &zero, work_->sums.data(), CUDA_R_32I,
                        static_cast<int>(sums.pitch), CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
-      start_combine({work_->sums.data(), sums.pitch, task.column_count,
-                     task.products + first_query * task.product_pitch, task.product_pitch},
+      start_combine({work_->sums.data(), sums.pitch, args.column_count,
+                     args.products + first_query * args.product_pitch, args.product_pitch},
                     queries, stream);
     }
   }

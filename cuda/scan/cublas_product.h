@@ -5,28 +5,29 @@
 
 #include <memory>
 
-#include "cuda/scan/kernels/scan_tasks.h"
+#include "cuda/scan/kernels/scan_args.h"
 
 namespace blindfuse {
 
 // For one device. cuBLAS is loaded when it is first needed, so that nothing else depends on it.
 class CublasProduct {
  public:
-  // Whether the library is installed; and what throws Misuse where it is not.
+  // Whether the library is installed; and what throws UsageError where it is not.
   static bool is_there();
   static void require();
 
-  // On the current device. Throws Misuse where the library is not installed, EngineTrouble when it
-  // fails.
+  // On the current device. Throws UsageError where the library is not installed, ResourceError when
+  // it fails.
   CublasProduct();
   ~CublasProduct();
 
-  // Device memory that start() takes beside the task's for so many queries and columns.
+  // Device memory that start() takes in addition to the arguments', for so many queries and
+  // columns.
   static uint64_t sum_bytes(uint64_t query_count, uint64_t column_count);
 
-  // Starts it, behind all that was started before on whatever stream; task.limbs and task.products
+  // Starts it, behind all that was started before on whatever stream; args.limbs and args.products
   // as for the kernels (cuda/scan/scan_kernels.h).
-  void start(const ScanTask& task, cudaStream_t stream);
+  void start(const ScanArgs& args, cudaStream_t stream);
 
  private:
   class Library;

@@ -97,7 +97,7 @@ void DeviceMatrix::check() {
   stream_.wait();
   const auto [at, sent] = std::ranges::mismatch(arrived, checksums_);
   if (at != arrived.end()) {
-    throw EngineTrouble("column " + std::to_string(at - arrived.begin()) +
+    throw ResourceError("column " + std::to_string(at - arrived.begin()) +
                         " of the matrix arrived altered in the device's memory");
   }
   for (Staging& staging : staging_) staging.bytes = {};

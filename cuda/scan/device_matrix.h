@@ -14,7 +14,7 @@ namespace blindfuse {
 // Every column begins at a multiple of 128 bytes and is followed by zeros up to the next.
 class DeviceMatrix {
  public:
-  // All zero. Throws EngineTrouble, with the bytes needed and those free, before anything is
+  // All zero. Throws ResourceError, with the bytes needed and those free, before anything is
   // allocated, when `bytes_beside` more would not fit with it.
   DeviceMatrix(int device, uint64_t row_count, uint64_t column_count, uint64_t bytes_beside);
 
@@ -35,7 +35,7 @@ class DeviceMatrix {
   bool share_columns(uint64_t first, uint64_t count, const DeviceMatrix& other);
 
   // Waits until all has arrived, and compares checksums that the device computes with those of what
-  // was sent. Throws EngineTrouble, naming the first column that differs.
+  // was sent. Throws ResourceError, naming the first column that differs.
   void check();
 
  private:

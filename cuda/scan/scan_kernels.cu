@@ -8,9 +8,9 @@
 #include "cuda/scan/kernels/combine_sums.cuh"
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
-#include "cuda/scan/kernels/scan_few.cuh"
-#include "cuda/scan/kernels/scan_hopper.cuh"
-#include "cuda/scan/kernels/scan_many.cuh"
+#include "cuda/scan/kernels/scan_dp4a.cuh"
+#include "cuda/scan/kernels/scan_mma.cuh"
+#include "cuda/scan/kernels/scan_wgmma.cuh"
 
 namespace blindfuse {
 namespace {
@@ -29,51 +29,51 @@ uint32_t processor_count() {
 }
 
 template <int kQueries>
-void start_scan_few_of(const ScanTask& task, uint32_t first_query, cudaStream_t stream) {
+void start_scan_dp4a_of(const ScanArgs& args, uint32_t first_query, cudaStream_t stream) {
   // Enough blocks that the last ones to end are a small part of all.
   constexpr uint64_t kBlocksAProcessor = 64;
-  const uint32_t row_blocks = blocks_for(uint64_t{task.step_count} * kStepRows, kFewBlockRows);
+  const uint32_t row_blocks = blocks_for(uint64_t{args.step_count} * kStepRows, kDp4aBlockRows);
   const uint64_t wanted = kBlocksAProcessor * processor_count();
-  const uint64_t columns = uint64_t{task.column_count} * row_blocks / wanted;
+  const uint64_t columns = uint64_t{args.column_count} * row_blocks / wanted;
   const uint32_t columns_per_block = static_cast<uint32_t>(
-      std::clamp<uint64_t>(columns / kFewColumnGrain * kFewColumnGrain, kFewColumnGrain, 1024));
-  const dim3 grid(blocks_for(task.column_count, columns_per_block), row_blocks);
-  launch_kernel(scan_few<kQueries>, grid, kFewThreads, 0, stream, task, first_query,
+      std::clamp<uint64_t>(columns / kDp4aColumnGrain * kDp4aColumnGrain, kDp4aColumnGrain, 1024));
+  const dim3 grid(blocks_for(args.column_count, columns_per_block), row_blocks);
+  launch_kernel(scan_dp4a<kQueries>, grid, kDp4aThreads, 0, stream, args, first_query,
                 columns_per_block);
 }
 
 // Starts a kernel whose blocks share `steps` steps for each tile of queries.
 template <typename Kernel>
 void start_walkers(Kernel kernel, uint32_t threads, uint32_t shared_bytes, uint32_t queries_in_tile,
-                   uint64_t steps, const ScanTask& task, cudaStream_t stream) {
-  const uint32_t query_tiles = blocks_for(task.query_count, queries_in_tile);
+                   uint64_t steps, const ScanArgs& args, cudaStream_t stream) {
+  const uint32_t query_tiles = blocks_for(args.query_count, queries_in_tile);
   // As many blocks as run at the same time, so that those of different queries read the same part
   // of the matrix together.
   const uint32_t running =
       std::max(1u, blocks_a_processor(kernel, threads, shared_bytes)) * processor_count();
   const uint32_t walkers =
       static_cast<uint32_t>(std::clamp<uint64_t>(running / query_tiles, 1, steps));
-  launch_kernel(kernel, dim3(walkers, query_tiles), threads, shared_bytes, stream, task);
+  launch_kernel(kernel, dim3(walkers, query_tiles), threads, shared_bytes, stream, args);
 }
 
 template <int kLimbRows, int kStages>
-void start_scan_many_of(const ScanTask& task, cudaStream_t stream) {
-  start_walkers(scan_many<kLimbRows, kStages>, kManyThreads,
-                limb_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
-                uint64_t{ManyTiles::count(task.column_count)} * task.step_count, task, stream);
+void start_scan_mma_of(const ScanArgs& args, cudaStream_t stream) {
+  start_walkers(scan_mma<kLimbRows, kStages>, kMmaThreads, limb_shared_bytes<kLimbRows, kStages>(),
+                kLimbRows / 4, uint64_t{MmaTiles::count(args.column_count)} * args.step_count, args,
+                stream);
 }
 
 template <int kLimbRows, int kStages>
-void start_scan_hopper_of(const ScanTask& task, cudaStream_t stream) {
-  start_walkers(scan_hopper<kLimbRows, kStages>, kHopperThreads,
+void start_scan_wgmma_of(const ScanArgs& args, cudaStream_t stream) {
+  start_walkers(scan_wgmma<kLimbRows, kStages>, kWgmmaThreads,
                 limb_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
-                uint64_t{HopperTiles::count(task.column_count)} * task.step_count, task, stream);
+                uint64_t{WgmmaTiles::count(args.column_count)} * args.step_count, args, stream);
 }
 
 }  // namespace
 
 uint64_t limb_rows_for(uint32_t query_count) {
-  constexpr uint64_t kLargestTile = 8 * kScanManyQueriesMax;
+  constexpr uint64_t kLargestTile = 8 * kScanMmaQueriesMax;
   return (uint64_t{query_count} * 4 + kLargestTile - 1) / kLargestTile * kLargestTile;
 }
 
@@ -84,33 +84,33 @@ void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs,
                 kThreads, 0, stream, from, limbs);
 }
 
-void start_cut(const PackedWords& from, uint32_t query_count, const Limbs& limbs,
+void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs,
                cudaStream_t stream) {
   if (limbs.pitch == 0 || query_count == 0) return;
-  launch_kernel(cut_packed_words, dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count),
+  launch_kernel(cut_bit_sequences, dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count),
                 kThreads, 0, stream, from, limbs);
 }
 
-void start_scan_few(const ScanTask& task, cudaStream_t stream) {
-  for (uint32_t first = 0; first < task.query_count; first += kScanFewQueriesMax) {
-    switch (task.query_count - first) {
+void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream) {
+  for (uint32_t first = 0; first < args.query_count; first += kScanDp4aQueriesMax) {
+    switch (args.query_count - first) {
       case 1:
-        start_scan_few_of<1>(task, first, stream);
+        start_scan_dp4a_of<1>(args, first, stream);
         break;
       case 2:
-        start_scan_few_of<2>(task, first, stream);
+        start_scan_dp4a_of<2>(args, first, stream);
         break;
       default:
-        start_scan_few_of<3>(task, first, stream);
+        start_scan_dp4a_of<3>(args, first, stream);
     }
   }
 }
 
-void start_scan_many(const ScanTask& task, cudaStream_t stream) {
-  if (task.query_count <= 4) return start_scan_many_of<16, 4>(task, stream);
-  if (task.query_count <= 8) return start_scan_many_of<32, 4>(task, stream);
-  if (task.query_count <= 16) return start_scan_many_of<64, 4>(task, stream);
-  start_scan_many_of<4 * kScanManyQueriesMax, 4>(task, stream);
+void start_scan_mma(const ScanArgs& args, cudaStream_t stream) {
+  if (args.query_count <= 4) return start_scan_mma_of<16, 4>(args, stream);
+  if (args.query_count <= 8) return start_scan_mma_of<32, 4>(args, stream);
+  if (args.query_count <= 16) return start_scan_mma_of<64, 4>(args, stream);
+  start_scan_mma_of<4 * kScanMmaQueriesMax, 4>(args, stream);
 }
 
 bool has_wgmma() {
@@ -120,22 +120,22 @@ bool has_wgmma() {
   return major == 9;
 }
 
-void start_scan_hopper(const ScanTask& task, cudaStream_t stream) {
-  if (task.query_count <= 8) return start_scan_hopper_of<32, 4>(task, stream);
-  if (task.query_count <= 16) return start_scan_hopper_of<64, 4>(task, stream);
-  if (task.query_count <= 32) return start_scan_hopper_of<128, 4>(task, stream);
-  start_scan_hopper_of<256, 4>(task, stream);
+void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream) {
+  if (args.query_count <= 8) return start_scan_wgmma_of<32, 4>(args, stream);
+  if (args.query_count <= 16) return start_scan_wgmma_of<64, 4>(args, stream);
+  if (args.query_count <= 32) return start_scan_wgmma_of<128, 4>(args, stream);
+  start_scan_wgmma_of<256, 4>(args, stream);
 }
 
-void start_combine(const CombineTask& task, uint32_t query_count, cudaStream_t stream) {
-  launch_kernel(combine_sums, dim3(blocks_for(task.column_count), query_count), kThreads, 0, stream,
-                task);
+void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream) {
+  launch_kernel(combine_sums, dim3(blocks_for(args.column_count), query_count), kThreads, 0, stream,
+                args);
 }
 
-void start_round(const RoundTask& task, uint32_t query_count, cudaStream_t stream) {
-  if (task.column_count == 0 || query_count == 0) return;
-  const uint32_t groups = blocks_for(task.column_count, 32);
-  launch_kernel(round_products, dim3(blocks_for(groups), query_count), kThreads, 0, stream, task);
+void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t stream) {
+  if (args.column_count == 0 || query_count == 0) return;
+  const uint32_t groups = blocks_for(args.column_count, 32);
+  launch_kernel(round_products, dim3(blocks_for(groups), query_count), kThreads, 0, stream, args);
 }
 
 void start_checksums(const int8_t* columns, uint64_t pitch, uint64_t column_count,

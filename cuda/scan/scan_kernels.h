@@ -7,29 +7,29 @@
 
 #include <cstdint>
 
-#include "cuda/scan/kernels/scan_tasks.h"
+#include "cuda/scan/kernels/scan_args.h"
 
 namespace blindfuse {
 
 // Queries up to which the few-queries kernel is made.
-constexpr uint32_t kScanFewQueriesMax = 3;
+constexpr uint32_t kScanDp4aQueriesMax = 3;
 // Queries that the many-queries kernel has in a tile, at most; more scan the matrix again.
-constexpr uint32_t kScanManyQueriesMax = 32;
+constexpr uint32_t kScanMmaQueriesMax = 32;
 
 // The limb rows that must be allocated for so many queries: those of the largest tile of any
 // kernel.
 uint64_t limb_rows_for(uint32_t query_count);
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
-void start_cut(const PackedWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
-void start_scan_few(const ScanTask& task, cudaStream_t stream);
-void start_scan_many(const ScanTask& task, cudaStream_t stream);
+void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
+void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);
+void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
 // Only where has_wgmma(); the limbs in LimbOrder::kWgmma.
-void start_scan_hopper(const ScanTask& task, cudaStream_t stream);
+void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
 // Whether the current device has Hopper's instructions.
 bool has_wgmma();
-void start_combine(const CombineTask& task, uint32_t query_count, cudaStream_t stream);
-void start_round(const RoundTask& task, uint32_t query_count, cudaStream_t stream);
+void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream);
+void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t stream);
 void start_checksums(const int8_t* columns, uint64_t pitch, uint64_t column_count,
                      unsigned long long* sums, cudaStream_t stream);
 

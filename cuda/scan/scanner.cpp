@@ -57,12 +57,13 @@ std::vector<std::string_view> Scanner::kernel_names() {
 std::string Scanner::choice() const {
   if (kernel_ != Kernel::kAuto) return "";
   const std::string many = many_ == Kernel::kWgmma ? "wgmma" : "mma";
-  if (few_max_ == 0) return ", " + many + " for all batches";
-  return ", dp4a for batches of up to " + std::to_string(few_max_) + " and " + many + " for others";
+  if (dp4a_max_ == 0) return ", " + many + " for all batches";
+  return ", dp4a for batches of up to " + std::to_string(dp4a_max_) + " and " + many +
+         " for others";
 }
 
 Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel)
-    : matrix_(matrix), kernel_(kernel_named(kernel)), few_max_(kScanFewQueriesMax) {
+    : matrix_(matrix), kernel_(kernel_named(kernel)), dp4a_max_(kScanDp4aQueriesMax) {
   if (kernel_ == Kernel::kCublas) cublas_ = std::make_unique<CublasProduct>();
 }
 
@@ -71,15 +72,16 @@ Scanner::Kernel Scanner::kernel_named(std::string_view name) {
   if (name == "dp4a") return Kernel::kDp4a;
   if (name == "mma") return Kernel::kMma;
   if (name == "wgmma") {
-    if (!has_wgmma()) throw Misuse("the kernel cuda:wgmma needs a GPU of compute capability 9.0");
+    if (!has_wgmma())
+      throw UsageError("the kernel cuda:wgmma needs a GPU of compute capability 9.0");
     return Kernel::kWgmma;
   }
   if (name == "cublas") {
     CublasProduct::require();
     return Kernel::kCublas;
   }
-  throw Misuse("there is no CUDA kernel \"" + std::string(name) +
-               "\"; there are dp4a, mma, wgmma and cublas");
+  throw UsageError("there is no CUDA kernel \"" + std::string(name) +
+                   "\"; there are dp4a, mma, wgmma and cublas");
 }
 
 uint32_t Scanner::step_count(RowRange rows) {
@@ -87,19 +89,19 @@ uint32_t Scanner::step_count(RowRange rows) {
   return static_cast<uint32_t>((rows.last + kStepRows - 1) / kStepRows - rows.first / kStepRows);
 }
 
-ScanTask Scanner::task(const Limbs& limbs, uint32_t query_count, RowRange rows,
+ScanArgs Scanner::args(const Limbs& limbs, uint32_t query_count, RowRange rows,
                        uint32_t* products) const {
-  ScanTask task{};
-  task.columns = matrix_.data() + rows.first / kStepRows * kStepRows;
-  task.column_pitch = matrix_.pitch();
-  task.column_count = static_cast<uint32_t>(matrix_.column_count());
-  task.step_count = step_count(rows);
-  task.limbs = limbs.bytes;
-  task.limb_pitch = limbs.pitch;
-  task.query_count = query_count;
-  task.products = products;
-  task.product_pitch = matrix_.column_count();
-  return task;
+  ScanArgs args{};
+  args.columns = matrix_.data() + rows.first / kStepRows * kStepRows;
+  args.column_pitch = matrix_.pitch();
+  args.column_count = static_cast<uint32_t>(matrix_.column_count());
+  args.step_count = step_count(rows);
+  args.limbs = limbs.bytes;
+  args.limb_pitch = limbs.pitch;
+  args.query_count = query_count;
+  args.products = products;
+  args.product_pitch = matrix_.column_count();
+  return args;
 }
 
 uint64_t Scanner::bytes_for(uint64_t query_count) const {
@@ -111,29 +113,29 @@ void Scanner::start(const Limbs& limbs, uint32_t query_count, RowRange rows, uin
                     cudaStream_t stream) {
   if (matrix_.column_count() == 0 || rows.size() == 0 || query_count == 0) return;
   invariant(limbs.order == limb_order(query_count), "limbs are in the order of their kernel");
-  start_kernel(kernel_for(query_count), task(limbs, query_count, rows, products), stream);
+  start_kernel(kernel_for(query_count), args(limbs, query_count, rows, products), stream);
 }
 
 Scanner::Kernel Scanner::kernel_for(uint32_t query_count) const {
   if (kernel_ != Kernel::kAuto) return kernel_;
-  return query_count <= few_max_ ? Kernel::kDp4a : many_;
+  return query_count <= dp4a_max_ ? Kernel::kDp4a : many_;
 }
 
 LimbOrder Scanner::limb_order(uint32_t query_count) const {
   return kernel_for(query_count) == Kernel::kWgmma ? LimbOrder::kWgmma : LimbOrder::kRows;
 }
 
-void Scanner::start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t stream) {
+void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream) {
   switch (kernel) {
     case Kernel::kDp4a:
-      return start_scan_few(task, stream);
+      return start_scan_dp4a(args, stream);
     case Kernel::kAuto:
     case Kernel::kMma:
-      return start_scan_many(task, stream);
+      return start_scan_mma(args, stream);
     case Kernel::kWgmma:
-      return start_scan_hopper(task, stream);
+      return start_scan_wgmma(args, stream);
     case Kernel::kCublas:
-      return cublas_->start(task, stream);
+      return cublas_->start(args, stream);
   }
 }
 
@@ -141,14 +143,14 @@ void Scanner::calibrate() {
   if (kernel_ != Kernel::kAuto || calibrated_) return;
   if (matrix_.pitch() * matrix_.column_count() < kCalibrationBytesMin) return;
   // A batch that both can take whole.
-  if (has_wgmma() && milliseconds(Kernel::kWgmma, kScanManyQueriesMax) <=
-                         milliseconds(Kernel::kMma, kScanManyQueriesMax)) {
+  if (has_wgmma() && milliseconds(Kernel::kWgmma, kScanMmaQueriesMax) <=
+                         milliseconds(Kernel::kMma, kScanMmaQueriesMax)) {
     many_ = Kernel::kWgmma;
   }
-  few_max_ = 0;
-  while (few_max_ < kScanFewQueriesMax &&
-         milliseconds(Kernel::kDp4a, few_max_ + 1) <= milliseconds(many_, few_max_ + 1)) {
-    ++few_max_;
+  dp4a_max_ = 0;
+  while (dp4a_max_ < kScanDp4aQueriesMax &&
+         milliseconds(Kernel::kDp4a, dp4a_max_ + 1) <= milliseconds(many_, dp4a_max_ + 1)) {
+    ++dp4a_max_;
   }
   calibrated_ = true;
 }
@@ -165,7 +167,7 @@ double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   double least = 1e9;
   for (int i = 0; i < 4; ++i) {
     timer.begin();
-    start_kernel(kernel, task({limbs.data(), matrix_.pitch()}, query_count, rows, products.data()),
+    start_kernel(kernel, args({limbs.data(), matrix_.pitch()}, query_count, rows, products.data()),
                  stream.get());
     const double taken = timer.end();
     if (i > 0) least = std::min(least, taken);

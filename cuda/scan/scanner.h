@@ -11,15 +11,15 @@
 
 #include "cuda/scan/cublas_product.h"
 #include "cuda/scan/device_matrix.h"
-#include "cuda/scan/kernels/scan_tasks.h"
+#include "cuda/scan/kernels/scan_args.h"
 #include "src/engine/engine.h"
 
 namespace blindfuse {
 
 class Scanner {
  public:
-  // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. Throws Misuse
-  // for any other.
+  // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. Throws
+  // UsageError for any other.
   Scanner(const DeviceMatrix& matrix, std::string_view kernel);
 
   // Throws what the constructor throws for this kernel.
@@ -41,7 +41,7 @@ class Scanner {
   // Device memory that start() takes by itself for so many queries.
   uint64_t bytes_for(uint64_t query_count) const;
 
-  // products[q * C + c] += query q's limbs times the rows; limbs as ScanTask has them, with
+  // products[q * C + c] += query q's limbs times the rows; limbs as ScanArgs has them, with
   // lead(rows) zeros in front. Returns at once.
   void start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
              cudaStream_t stream);
@@ -54,14 +54,14 @@ class Scanner {
   enum class Kernel { kAuto, kDp4a, kMma, kWgmma, kCublas };
 
   static Kernel kernel_named(std::string_view name);
-  ScanTask task(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
+  ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
   Kernel kernel_for(uint32_t query_count) const;
-  void start_kernel(Kernel kernel, const ScanTask& task, cudaStream_t stream);
+  void start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream);
   double milliseconds(Kernel kernel, uint32_t query_count);
 
   const DeviceMatrix& matrix_;
   Kernel kernel_;
-  uint32_t few_max_;            // queries up to which dp4a is the fastest
+  uint32_t dp4a_max_;           // queries up to which dp4a is the fastest
   Kernel many_ = Kernel::kMma;  // what is the fastest for more
   bool calibrated_ = false;
   std::unique_ptr<CublasProduct> cublas_;

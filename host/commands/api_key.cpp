@@ -27,7 +27,7 @@ constexpr mode_t kOwnerAlone = 0600;
 constexpr uint64_t kFileBytesMax = 16 << 20;
 
 [[noreturn]] void fail(const fs::path& path, int error) {
-  throw BadInput("cannot add to " + path.string() + ": " + std::strerror(error));
+  throw InputError("cannot add to " + path.string() + ": " + std::strerror(error));
 }
 
 // Also the last line of `text` ends, where whoever wrote it left that out.

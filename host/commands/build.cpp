@@ -186,7 +186,7 @@ void keep_freed_memory() {
 
 void run_build(BuildCommand& command) {
   keep_freed_memory();
-  const BuildOptions options = options_of(command);  // its Misuse comes before any source
+  const BuildOptions options = options_of(command);  // its UsageError comes before any source
   command.source.index = command.layout.index;
   std::vector<std::unique_ptr<KeyValueSource>> sources;
   for (const std::string& input : command.inputs) {

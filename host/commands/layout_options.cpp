@@ -82,9 +82,10 @@ std::optional<Mode> LayoutOptions::mode() const {
   const LweParams* set = lwe();
   if (set == nullptr) return wanted;
   if (wanted && *wanted != set->mode) {
-    throw Misuse("--mode " + mode_choice + " and --params " + params + " contradict each other: " +
-                 params + " is for --mode " + std::string(mode_name(set->mode)) + ", and --mode " +
-                 mode_choice + " takes " + sets_for(*wanted));
+    throw UsageError("--mode " + mode_choice + " and --params " + params +
+                     " contradict each other: " + params + " is for --mode " +
+                     std::string(mode_name(set->mode)) + ", and --mode " + mode_choice + " takes " +
+                     sets_for(*wanted));
   }
   return set->mode;
 }

@@ -32,7 +32,7 @@ PlanRequest request_of(const PlanOptions& options) {
       record_format_for(options.layout.index ? 0 : options.layout.digest_bytes.value_or(8),
                         fixed ? options.value_bytes : options.value_bytes - 1, options.value_bytes);
   if (request.record.record_bytes() == 0) {
-    throw Misuse("an index database of values without bytes holds nothing");
+    throw UsageError("an index database of values without bytes holds nothing");
   }
   request.arity = options.layout.arity.value_or(3);
   request.mode = options.layout.mode();

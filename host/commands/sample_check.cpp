@@ -37,7 +37,7 @@ std::span<const uint8_t> bytes_of(std::string_view text) {
 fs::path client_program() {
   const fs::path path = fs::read_symlink("/proc/self/exe").parent_path() / "blindfuse-client";
   if (!fs::exists(path)) {
-    throw EngineTrouble("--verify asks through the client program, and there is no " +
+    throw ResourceError("--verify asks through the client program, and there is no " +
                         path.string());
   }
   return path;
@@ -49,7 +49,7 @@ class ScratchFolder {
   ScratchFolder() {
     std::string name = (fs::temp_directory_path() / "blindfuse-verify-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
-      throw EngineTrouble("cannot create a folder in " + fs::temp_directory_path().string() + ": " +
+      throw ResourceError("cannot create a folder in " + fs::temp_directory_path().string() + ": " +
                           std::strerror(errno));
     }
     path_ = name;
@@ -79,7 +79,7 @@ std::vector<char*> client_environment() {
 // Runs a program and returns what it prints; its standard error is ours.
 std::string run_client(const std::vector<std::string>& arguments) {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw EngineTrouble("cannot create a pipe");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw ResourceError("cannot create a pipe");
   const FileDescriptor reading(ends[0]);
   FileDescriptor writing(ends[1]);
   posix_spawn_file_actions_t actions;
@@ -93,7 +93,7 @@ std::string run_client(const std::vector<std::string>& arguments) {
       posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), client_environment().data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
-    throw EngineTrouble("cannot run " + arguments[0] + ": " + std::strerror(error));
+    throw ResourceError("cannot run " + arguments[0] + ": " + std::strerror(error));
   }
   writing = FileDescriptor();
   std::string output;
@@ -109,7 +109,7 @@ std::string run_client(const std::vector<std::string>& arguments) {
   }
   const bool answered =
       WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kExitNotThere);
-  if (!answered) throw EngineTrouble(arguments[0] + " failed; see its message above");
+  if (!answered) throw ResourceError(arguments[0] + " failed; see its message above");
   return output;
 }
 
@@ -119,7 +119,7 @@ std::optional<std::string> value_of(const nlohmann::json& answer) {
   const auto value = answer.at("value").get<std::string>();
   if (answer.at("value_encoding") == "utf8") return value;
   auto decoded = decode_base64(value);
-  if (!decoded) throw EngineTrouble("the client program printed a malformed value");
+  if (!decoded) throw ResourceError("the client program printed a malformed value");
   return decoded;
 }
 
@@ -159,16 +159,16 @@ SampleCheck check_samples(LoadedDatabase database, const std::string& samples_te
 
   const std::vector<nlohmann::json> answers = answers_of(run_client(arguments));
   if (answers.size() != samples.size() + 1) {
-    throw EngineTrouble("the client program did not answer every key");
+    throw ResourceError("the client program did not answer every key");
   }
   for (size_t i = 0; i < samples.size(); ++i) {
     const auto value = value_of(answers[i]);
     if (!value || sha256(bytes_of(*value)) != samples[i].value) {
-      throw BadInput("the sample key with the bytes " + encode_hex(bytes_of(samples[i].key)) +
-                     (value ? " has another value than it was built with" : " is not found"));
+      throw InputError("the sample key with the bytes " + encode_hex(bytes_of(samples[i].key)) +
+                       (value ? " has another value than it was built with" : " is not found"));
     }
   }
-  if (value_of(answers.back())) throw BadInput("a key that was made up is found");
+  if (value_of(answers.back())) throw InputError("a key that was made up is found");
   return {samples.size(), 1};
 }
 

@@ -14,7 +14,7 @@ struct SampleCheck {
   size_t absent = 0;  // random keys that were rightly not found
 };
 
-// Throws BadInput, naming the key, when an answer is wrong; EngineTrouble when the client program
+// Throws InputError, naming the key, when an answer is wrong; ResourceError when the client program
 // is missing or fails.
 SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text);
 

@@ -43,7 +43,7 @@ LoadedDatabase load(const ServeOptions& options, const EngineMaker& engines,
 
 std::shared_ptr<http::TlsCertificate> load_certificate(const ServeOptions& options) {
   if (options.tls_certificate.empty() != options.tls_key.empty()) {
-    throw Misuse("--tls-cert and --tls-key go together: the certificate and its key");
+    throw UsageError("--tls-cert and --tls-key go together: the certificate and its key");
   }
   if (options.tls_certificate.empty()) return nullptr;
   return std::make_shared<http::TlsCertificate>(options.tls_certificate, options.tls_key);
@@ -65,7 +65,8 @@ void run_serve(ServeOptions& options) {
   const auto engines = make_engine_maker(options.engine, options.thread_count);
   std::optional<LoadedDatabase> database;
   // Meanwhile there is nothing to finish, and a signal ends the program as usual.
-  signals.run_until_next([&] { database = load(options, *engines, nullptr, [] {}); }, Signals::die_of);
+  signals.run_until_next([&] { database = load(options, *engines, nullptr, [] {}); },
+                         Signals::die_of);
   serve_until_stopped(
       {.database = std::move(*database),
        .socket = std::move(socket),

@@ -27,9 +27,10 @@ bool is_origin(std::string_view text) {
 // What no browser sends would allow nobody, and nobody would be told.
 void check_origin(const std::string& origin) {
   if (origin == "*" || is_origin(origin)) return;
-  throw Misuse("--cors-origin " + origin +
-               " is no origin: it is written scheme://host or scheme://host:port, in lower case "
-               "and without a path or a slash at the end, as in https://example.org; * is all");
+  throw UsageError(
+      "--cors-origin " + origin +
+      " is no origin: it is written scheme://host or scheme://host:port, in lower case "
+      "and without a path or a slash at the end, as in https://example.org; * is all");
 }
 
 }  // namespace
@@ -142,10 +143,11 @@ void ServeOptions::add_log_options(CLI::App& command) {
 }
 
 void ServeOptions::finish() {
-  if (directory.empty()) throw Misuse("serve needs the database directory");
+  if (directory.empty()) throw UsageError("serve needs the database directory");
   if (!metrics_listen_.empty()) {
     if (!admin_listen.empty()) {
-      throw Misuse("--metrics-listen is the former name of --admin-listen; give the latter alone");
+      throw UsageError(
+          "--metrics-listen is the former name of --admin-listen; give the latter alone");
     }
     log_warning("--metrics-listen is now --admin-listen; the next release has the new name alone");
     admin_listen = metrics_listen_;
@@ -155,9 +157,9 @@ void ServeOptions::finish() {
   uint64_t& queries = service.server.api.queries_per_request_max;
   if (per_request_->empty()) queries = std::min<uint64_t>(queries, service.batches.queue_max);
   if (queries > service.batches.queue_max) {
-    throw Misuse("--queries-per-request-max " + std::to_string(queries) +
-                 " is more than --queue-max " + std::to_string(service.batches.queue_max) +
-                 ": such a request could never wait");
+    throw UsageError("--queries-per-request-max " + std::to_string(queries) +
+                     " is more than --queue-max " + std::to_string(service.batches.queue_max) +
+                     ": such a request could never wait");
   }
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   service.server.http.threads = http_threads_ > 0 ? http_threads_ : std::clamp(processors, 2u, 16u);

@@ -9,7 +9,7 @@
 #include "host/cpu/pipelines/packed_answer_pipeline.h"
 #include "host/cpu/pipelines/panel_products.h"
 #include "host/cpu/scan/kernel_choice.h"
-#include "host/cpu/scan/packed_queries.h"
+#include "host/cpu/scan/query_limbs.h"
 #include "host/system/worker_threads.h"
 #include "src/base/errors.h"
 
@@ -26,7 +26,7 @@ class CpuEngine final : public Engine {
         shared_matrix_(std::move(matrix)),
         matrix_(*shared_matrix_),
         threads_(thread_count) {
-    for (unsigned i = 0; i < threads_.count(); ++i) packed_.emplace_back(kernel);
+    for (unsigned i = 0; i < threads_.count(); ++i) limbs_.emplace_back(kernel);
   }
 
   std::string_view name() const override { return name_; }
@@ -76,9 +76,9 @@ class CpuEngine final : public Engine {
   // What the threads share out among themselves.
   enum class Cut { kRows, kColumns, kQueries };
 
-  // Threads over rows each read one run of memory and pack their part of the queries, but have
+  // Threads over rows each read one run of memory and cut their part of the queries, but have
   // products to add up; it takes some blocks for each to be worth it. Threads over columns each
-  // pack all queries, and over queries each read the whole matrix.
+  // cut all queries, and over queries each read the whole matrix.
   Cut choose_cut(uint64_t rows, uint64_t queries) const {
     const uint64_t threads = threads_.count();
     const uint64_t columns = matrix_.column_count();
@@ -148,10 +148,10 @@ class CpuEngine final : public Engine {
         const uint64_t block = row / Matrix::kBlockRows;
         const uint64_t end = std::min(rows.last, (block + 1) * Matrix::kBlockRows);
         const uint64_t row_in_block = row % Matrix::kBlockRows;
-        packed_[index].pack(some, {row - all.first, end - all.first}, row_in_block % kGroupRows);
+        limbs_[index].cut(some, {row - all.first, end - all.first}, row_in_block % kGroupRows);
         // Behind the last row come other queries, or another product.
         const uint64_t next_row = end < rows.last ? end : rows.first;
-        multiply_block(packed_[index].task(), block, row_in_block / kGroupRows, columns, sums,
+        multiply_block(limbs_[index].args(), block, row_in_block / kGroupRows, columns, sums,
                        matrix_.tile(next_row / Matrix::kBlockRows, columns.first));
         row = end;
       }
@@ -159,19 +159,19 @@ class CpuEngine final : public Engine {
   }
 
   // A slab after the other; `next` is what will be read after that.
-  void multiply_block(KernelTask task, uint64_t block, uint64_t first_group, Share columns,
+  void multiply_block(MultiplyArgs args, uint64_t block, uint64_t first_group, Share columns,
                       ProductBatch products, const int8_t* next) const {
-    task.tile_stride = kTileColumns * matrix_.block_rows(block);
-    task.first_group = first_group;
-    task.product_stride = products.stride;
+    args.tile_stride = kTileColumns * matrix_.block_rows(block);
+    args.first_group = first_group;
+    args.product_stride = products.stride;
     for (uint64_t column = columns.first; column < columns.last;) {
       const uint64_t slab_last = (column / matrix_.slab_columns() + 1) * matrix_.slab_columns();
       const uint64_t end = std::min(columns.last, slab_last);
-      task.tiles = matrix_.tile(block, column);
-      task.column_count = end - column;
-      task.next = end < columns.last ? matrix_.tile(block, end) : next;
-      task.products = products.words + (column - columns.first);
-      kernel_.multiply(task);
+      args.tiles = matrix_.tile(block, column);
+      args.column_count = end - column;
+      args.next = end < columns.last ? matrix_.tile(block, end) : next;
+      args.products = products.words + (column - columns.first);
+      kernel_.multiply(args);
       column = end;
     }
   }
@@ -181,7 +181,7 @@ class CpuEngine final : public Engine {
   const std::shared_ptr<Matrix> shared_matrix_;
   const Matrix& matrix_;
   WorkerThreads threads_;
-  std::vector<PackedQueries> packed_;  // one a thread
+  std::vector<QueryLimbs> limbs_;  // one a thread
 };
 
 }  // namespace

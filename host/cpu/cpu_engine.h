@@ -11,7 +11,7 @@
 namespace blindfuse {
 
 // kernel: one that this machine runs (host/cpu/scan/kernel_choice.h), which outlives the engine.
-// Several engines may share a matrix. thread_count 0: one a processor. Throws EngineTrouble when
+// Several engines may share a matrix. thread_count 0: one a processor. Throws ResourceError when
 // the system gives no more threads.
 std::unique_ptr<Engine> make_cpu_engine(const MultiplyKernel& kernel,
                                         std::shared_ptr<Matrix> matrix, unsigned thread_count);

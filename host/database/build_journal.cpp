@@ -76,10 +76,10 @@ void BuildJournal::read() {
   if (!status) return;
   const std::filesystem::path path = root_.path() / kFileName;
   if (status->kind != EntryKind::kFile) {
-    throw BadInput(path.string() + " is not a file: move it away");
+    throw InputError(path.string() + " is not a file: move it away");
   }
   if (status->identity.bytes > kJournalBytesMax) {
-    throw BadInput(path.string() + " is too long for a build's journal: move it away");
+    throw InputError(path.string() + " is too long for a build's journal: move it away");
   }
   FileDescriptor file = root_.open_file(kFileName, O_RDWR | O_APPEND);
   const auto read_first = [&](uint64_t bytes) {
@@ -90,13 +90,13 @@ void BuildJournal::read() {
   // The whole is read only once it is known to be a journal.
   const std::string begin = read_first(header_.size());
   if (begin != header_) {
-    // A build that was killed while it wrote the header had made nothing yet; on a machine that lost
-    // power, zeros may be in place of what had not arrived. The file stays closed, since it may as
-    // well be somebody's, under a second name (a hard link).
+    // A build that was killed while it wrote the header had made nothing yet; on a machine that
+    // lost power, zeros may be in place of what had not arrived. The file stays closed, since it
+    // may as well be somebody's, under a second name (a hard link).
     if (is_unfinished(begin, status->identity.bytes)) return;
-    throw BadInput(path.string() +
-                   " is not the journal of a build in this directory: it came with a copy, or is "
-                   "another program's; delete it, and build again");
+    throw InputError(path.string() +
+                     " is not the journal of a build in this directory: it came with a copy, or is "
+                     "another program's; delete it, and build again");
   }
   const std::string text = read_first(status->identity.bytes);
   file_ = std::move(file);
@@ -141,7 +141,7 @@ void BuildJournal::append(std::string_view line) {
   std::string text;
   if (!has_header_) {
     if (ftruncate(file_.get(), 0) != 0) {
-      throw EngineTrouble("cannot write to " + path.string() + ": " + std::strerror(errno));
+      throw ResourceError("cannot write to " + path.string() + ": " + std::strerror(errno));
     }
     text = header_;
   }
@@ -151,7 +151,7 @@ void BuildJournal::append(std::string_view line) {
   const ssize_t put = ::write(file_.get(), text.data(), text.size());
   ends_in_mid_line_ = put != static_cast<ssize_t>(text.size());
   if (ends_in_mid_line_) {
-    throw EngineTrouble("cannot write to " + path.string() + ": " +
+    throw ResourceError("cannot write to " + path.string() + ": " +
                         (put < 0 ? std::strerror(errno) : "the disk is full"));
   }
   has_header_ = true;

@@ -29,12 +29,12 @@ class BuildJournal {
  public:
   static constexpr const char* kFileName = ".build-journal";
 
-  // Reads what is there. BadInput when a file of its name is not a journal of this directory.
+  // Reads what is there. InputError when a file of its name is not a journal of this directory.
   // `root` must outlive it.
   explicit BuildJournal(const OpenFolder& root);
 
   // Each before the thing itself is made; names are relative to the directory. Any thread.
-  // EngineTrouble.
+  // ResourceError.
   void add_folder(const std::string& name);
   void add_pending(const std::string& name);
   void add_file(const std::string& name, const FileIdentity& identity);

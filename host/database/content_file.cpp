@@ -10,7 +10,7 @@
 namespace blindfuse {
 namespace {
 
-// BadInput when it ends early: it was truncated meanwhile.
+// InputError when it ends early: it was truncated meanwhile.
 bool has_content(const FileDescriptor& file, const std::filesystem::path& path, uint64_t bytes,
                  const Sha256Digest& content) {
   if (file_size(file, path) != bytes) return false;
@@ -28,14 +28,14 @@ bool has_content(const FileDescriptor& file, const std::filesystem::path& path, 
 
 bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Digest& content) try {
   return has_content(open_for_reading(path), path, bytes, content);
-} catch (const BadInput&) {
+} catch (const InputError&) {
   return false;  // missing, unreadable, or shrinking under our eyes
 }
 
 bool is_intact(const OpenFolder& folder, const std::string& name, uint64_t bytes,
                const Sha256Digest& content) try {
   return has_content(folder.open_file(name, O_RDONLY), folder.path() / name, bytes, content);
-} catch (const BadInput&) {
+} catch (const InputError&) {
   return false;
 }
 

@@ -15,7 +15,7 @@ std::vector<uint8_t> read_named(const fs::path& path, const Sha256Digest& conten
                                 uint64_t bytes_max) {
   std::vector<uint8_t> bytes = read_file_bytes(path, bytes_max);
   if (sha256(bytes) != content) {
-    throw BadInput(path.string() + " is altered: its content does not match its hash");
+    throw InputError(path.string() + " is altered: its content does not match its hash");
   }
   return bytes;
 }
@@ -24,7 +24,7 @@ std::vector<uint8_t> read_named(const fs::path& path, const Sha256Digest& conten
 bool is_there(const fs::path& path) {
   std::error_code error;
   const bool is_there = fs::exists(path, error);
-  if (error) throw BadInput("cannot read " + path.string() + ": " + error.message());
+  if (error) throw InputError("cannot read " + path.string() + ": " + error.message());
   return is_there;
 }
 
@@ -50,11 +50,11 @@ bool DatabaseDirectory::has_manifest() const { return is_there(manifest_file());
 
 std::string DatabaseDirectory::read_manifest_text() const {
   std::error_code ignored;
-  if (!is_there(root_)) throw BadInput(root_.string() + " does not exist");
-  if (!fs::is_directory(root_, ignored)) throw BadInput(root_.string() + " is not a directory");
+  if (!is_there(root_)) throw InputError(root_.string() + " does not exist");
+  if (!fs::is_directory(root_, ignored)) throw InputError(root_.string() + " is not a directory");
   if (!has_manifest()) {
-    throw BadInput(root_.string() +
-                   " is not a database: it has no manifest.json; `blindfuse build` makes one");
+    throw InputError(root_.string() +
+                     " is not a database: it has no manifest.json; `blindfuse build` makes one");
   }
   return read_file(manifest_file(), kManifestBytesMax);
 }
@@ -63,8 +63,8 @@ ParsedManifest DatabaseDirectory::read_manifest() const {
   const std::string text = read_manifest_text();
   try {
     return parse_manifest(text);
-  } catch (const BadInput& error) {
-    throw BadInput(manifest_file().string() + ": " + error.what());
+  } catch (const InputError& error) {
+    throw InputError(manifest_file().string() + ": " + error.what());
   }
 }
 
@@ -89,9 +89,9 @@ std::vector<EpochId> DatabaseDirectory::read_retired(const EpochId& current) con
   for (std::string line; std::getline(lines, line);) {
     ++number;
     if (!is_epoch_id(line)) {
-      throw BadInput(path.string() + " is altered: line " + std::to_string(number) +
-                     " is not an epoch id; delete the file, and clients of earlier epochs are " +
-                     "told \"unknown\" instead of \"retired\"");
+      throw InputError(path.string() + " is altered: line " + std::to_string(number) +
+                       " is not an epoch id; delete the file, and clients of earlier epochs are " +
+                       "told \"unknown\" instead of \"retired\"");
     }
     if (line != current) retired.push_back(line);
   }

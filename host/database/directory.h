@@ -3,7 +3,7 @@
 //   manifest.json              the current epoch; written last, atomically
 //   tables/<sha256>.table      the tables of shards and packs
 //   shards/<sha256>.matrix     one shard's columns, R * W bytes
-//   hints/<sha256>.hint        one shard's hint, or one pack's mask, bit-packed
+//   hints/<sha256>.hint        one shard's hint, or one pack's mask, a bit sequence
 //   packs/<sha256>.pack        one pack's packing table, where responses are packed
 //   samples/<sha256>.json      keys for `inspect --verify`
 //   retired.txt                earlier epoch ids, one a line, the newest last
@@ -47,23 +47,24 @@ class DatabaseDirectory {
   static std::string pack_name(const Sha256Digest& content);
   static std::string samples_name(const Sha256Digest& content);
 
-  // BadInput when that cannot be seen.
+  // InputError when that cannot be seen.
   bool has_manifest() const;
 
-  // The manifest's text; BadInput when the directory is not a database.
+  // The manifest's text; InputError when the directory is not a database.
   std::string read_manifest_text() const;
 
-  // The same, parsed; BadInput, naming the file, when it is no manifest.
+  // The same, parsed; InputError, naming the file, when it is no manifest.
   ParsedManifest read_manifest() const;
 
   // The serialized table of a manifest (src/protocol/epoch_table.h), checked against its hash.
-  // BadInput.
+  // InputError.
   std::vector<uint8_t> read_table(const Manifest& manifest) const;
 
-  // The text of a manifest's sample keys, checked against its hash. BadInput.
+  // The text of a manifest's sample keys, checked against its hash. InputError.
   std::string read_samples(const Manifest& manifest, uint64_t bytes_max) const;
 
-  // Earlier epochs, the newest last, without `current`. BadInput when the file holds anything else.
+  // Earlier epochs, the newest last, without `current`. InputError when the file holds anything
+  // else.
   std::vector<EpochId> read_retired(const EpochId& current) const;
 
  private:

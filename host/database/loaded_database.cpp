@@ -20,8 +20,8 @@ class CheckedFile {
       : path_(std::move(path)), file_(open_for_reading(path_)), expected_(expected) {
     const uint64_t size = file_size(file_, path_);
     if (size != bytes) {
-      throw BadInput(path_.string() + " has " + std::to_string(size) + " bytes; it should have " +
-                     std::to_string(bytes));
+      throw InputError(path_.string() + " has " + std::to_string(size) + " bytes; it should have " +
+                       std::to_string(bytes));
     }
   }
 
@@ -34,7 +34,7 @@ class CheckedFile {
   // After everything has been read.
   void check_hash() {
     if (hash_.finish() == expected_) return;
-    throw BadInput(path_.string() + " is altered: its content does not match its hash");
+    throw InputError(path_.string() + " is altered: its content does not match its hash");
   }
 
  private:
@@ -217,12 +217,12 @@ LoadedDatabase load_database(const std::filesystem::path& root, const EngineMake
     const std::string manifest_text = directory.read_manifest_text();
     try {
       return load_epoch(directory, manifest_text, engines, previous, on_step);
-    } catch (const Misuse&) {
+    } catch (const UsageError&) {
       throw;  // of the engine, whatever the directory holds
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       // A build may have replaced the epoch and deleted its files while we were reading them.
       if (directory.read_manifest_text() != manifest_text) continue;
-      throw BadInput(root.string() + ": " + error.what());
+      throw InputError(root.string() + ": " + error.what());
     }
   }
 }

@@ -15,7 +15,7 @@
 
 namespace blindfuse {
 
-// A part of the hint, bit-packed: of a shard, or a pack's mask; epochs with the same one share it.
+// A part of the hint, a bit sequence: of a shard, or a pack's mask; epochs with the same one share it.
 using SharedHintPart = std::shared_ptr<const std::vector<uint8_t>>;
 
 struct LoadedDatabase {
@@ -37,8 +37,8 @@ struct LoadedDatabase {
 // nor checked, and memory is shared where that is possible. `previous` may be in use meanwhile, and
 // go later.
 //
-// Throws BadInput, naming the file, when the directory is not a database or a file that is read is
-// missing, truncated or altered; EngineTrouble when memory does not hold it, and what
+// Throws InputError, naming the file, when the directory is not a database or a file that is read
+// is missing, truncated or altered; ResourceError when memory does not hold it, and what
 // EngineMaker::make_engine throws. on_step is called every few megabytes, and ends the load by what
 // it throws.
 LoadedDatabase load_database(

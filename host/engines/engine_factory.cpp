@@ -47,7 +47,8 @@ bool has_cuda_device() { return why_no_cuda_device(0).empty(); }
 #else
 bool has_cuda_device() { return false; }
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view, int) {
-  throw Misuse("the engine cuda is not in this program, which was built where there was no nvcc");
+  throw UsageError(
+      "the engine cuda is not in this program, which was built where there was no nvcc");
 }
 #endif
 
@@ -76,8 +77,8 @@ std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned t
   if (const auto cuda = parse_cuda_name(name)) {
     return make_cuda_engine_maker(cuda->kernel, cuda->device);
   }
-  throw Misuse("there is no engine \"" + std::string(name) + "\"; this machine has " +
-               joined(engine_names()));
+  throw UsageError("there is no engine \"" + std::string(name) + "\"; this machine has " +
+                   joined(engine_names()));
 }
 
 std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,

@@ -13,7 +13,8 @@ namespace blindfuse {
 
 // "auto", "cpu", "cpu:KERNEL", "cuda" or "cuda:KERNEL", the last two with "@DEVICE" or without.
 // "auto" is a CUDA device when there is one. thread_count 0: one a processor (of the CPU). Throws
-// Misuse for an engine that does not exist or that this machine cannot run, naming those it can.
+// UsageError for an engine that does not exist or that this machine cannot run, naming those it
+// can.
 std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned thread_count);
 
 // One engine of that kind, for a matrix of this size. Throws what make_engine_maker and

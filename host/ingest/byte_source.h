@@ -16,7 +16,7 @@ class ByteSource {
   virtual ~ByteSource() = default;
 
   // Reads 1 to into.size() bytes (`into` is not empty) and returns how many; 0 only at the end.
-  // Throws BadInput with the system's words when reading fails.
+  // Throws InputError with the system's words when reading fails.
   virtual size_t read(std::span<char> into) = 0;
 
   virtual const std::string& name() const = 0;
@@ -30,7 +30,7 @@ class FileByteSource : public ByteSource {
  public:
   enum class Ownership { kOwned, kBorrowed };  // who closes the descriptor
 
-  // Throws BadInput, closing an owned descriptor, when it is a directory's.
+  // Throws InputError, closing an owned descriptor, when it is a directory's.
   FileByteSource(int descriptor, Ownership ownership, std::string name);
   ~FileByteSource() override;
   FileByteSource(const FileByteSource&) = delete;
@@ -62,7 +62,7 @@ class MemoryByteSource : public ByteSource {
   uint64_t bytes_total_;
 };
 
-// Throws BadInput with the system's words when `path` cannot be opened or is a directory.
+// Throws InputError with the system's words when `path` cannot be opened or is a directory.
 std::unique_ptr<ByteSource> open_file(const std::string& path);
 
 std::unique_ptr<ByteSource> standard_input();

@@ -9,7 +9,7 @@ namespace blindfuse {
 // Bytes that are enough to tell.
 inline constexpr size_t kCompressionMagicBytes = 6;
 
-// Throws BadInput, with the command that decompresses, when `start`, the first bytes of the input
+// Throws InputError, with the command that decompresses, when `start`, the first bytes of the input
 // called `name`, is that of a gzip, zstd, xz or zip file.
 void refuse_compressed(std::string_view name, std::string_view start);
 

@@ -22,7 +22,7 @@ class CsvReader {
 
   explicit CsvReader(LineReader lines);
 
-  // Reads the next row; false at the end. Throws BadInput, naming the line.
+  // Reads the next row; false at the end. Throws InputError, naming the line.
   bool next();
 
   // Of the row last read; at least one. Valid until the next call of next().

@@ -14,7 +14,7 @@ namespace blindfuse {
 // has as many fields as the header. A row's place is the line where it begins.
 class CsvSource : public KeyValueSource {
  public:
-  // Reads the header. Throws BadInput when there is none, or when it does not name each wanted
+  // Reads the header. Throws InputError when there is none, or when it does not name each wanted
   // column exactly once.
   CsvSource(LineReader lines, const SourceOptions& options);
 

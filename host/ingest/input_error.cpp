@@ -6,7 +6,7 @@ namespace blindfuse {
 
 void fail_input(std::string_view name, std::string_view problem) {
   // A name is not cut: it is what the operator typed, and what tells the inputs apart.
-  throw BadInput(printable(name, std::string_view::npos) + ": " + std::string(problem));
+  throw InputError(printable(name, std::string_view::npos) + ": " + std::string(problem));
 }
 
 void fail_input(const InputPlace& place, std::string_view problem) {

@@ -20,7 +20,7 @@ struct InputPlace {
   uint64_t number = 0;    // 1-based
 };
 
-// Throw BadInput. `problem` is "<what is wrong>; <what would be right>".
+// Throw InputError. `problem` is "<what is wrong>; <what would be right>".
 [[noreturn]] void fail_input(std::string_view name, std::string_view problem);
 [[noreturn]] void fail_input(const InputPlace& place, std::string_view problem);
 

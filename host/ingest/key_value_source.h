@@ -22,7 +22,7 @@ class KeyValueSource {
  public:
   virtual ~KeyValueSource() = default;
 
-  // Reads the next pair; false at the end. Throws BadInput, naming source and place, for a pair
+  // Reads the next pair; false at the end. Throws InputError, naming source and place, for a pair
   // that cannot be read; after that the source can only be destroyed.
   virtual bool next(KeyValuePair& pair) = 0;
 
@@ -54,7 +54,7 @@ struct SourceOptions {
   TextEncoding value_encoding = TextEncoding::kUtf8;
 };
 
-// Opens `path` ("-" is standard input, text formats only). Throws BadInput when it cannot be
+// Opens `path` ("-" is standard input, text formats only). Throws InputError when it cannot be
 // opened, when its format cannot be told, or when a required option is missing.
 std::unique_ptr<KeyValueSource> open_source(const std::string& path, const SourceOptions& options);
 

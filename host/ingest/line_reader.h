@@ -31,7 +31,8 @@ class LineReader {
                       size_t max_line_bytes = kMaxLineBytes);
 
   // Reads the next line; false at the end. The views stay valid until the next call. Throws
-  // BadInput for a line longer than the limit, when the text is compressed, and when reading fails.
+  // InputError for a line longer than the limit, when the text is compressed, and when reading
+  // fails.
   bool next(Line& line);
 
   const std::string& name() const { return bytes_->name(); }

@@ -133,7 +133,7 @@ void Spool::flush(Partition& partition) {
                                static_cast<off_t>(file_bytes_ + done));
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
-      throw EngineTrouble("cannot write a temporary file in " + folder_.string() + ": " +
+      throw ResourceError("cannot write a temporary file in " + folder_.string() + ": " +
                           std::strerror(errno));
     }
     done += static_cast<uint64_t>(put);

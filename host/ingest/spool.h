@@ -57,7 +57,7 @@ class Spool {
   Spool(FileDescriptor file, const std::filesystem::path& folder, DuplicatePolicy policy);
 
   // One thread at a time. With kError, the first kKeyStartBytes bytes of `key` are kept for
-  // messages. Throws EngineTrouble when the disk is full.
+  // messages. Throws ResourceError when the disk is full.
   void append(const SpoolEntry& entry, std::string_view key = {});
   // Writes what is still in memory; append() may not be called after.
   void finish();

@@ -134,7 +134,7 @@ bool SqliteSource::step() {
     fail_input(place(), "a text or blob beyond the limit; expected at most " +
                             std::to_string(kMaxFieldBytes) + " bytes");
   }
-  if (status == SQLITE_NOMEM) throw EngineTrouble(printable(name_) + ": out of memory");
+  if (status == SQLITE_NOMEM) throw ResourceError(printable(name_) + ": out of memory");
   fail_input(place(), printable(sqlite3_errmsg(database_.get())) + "; expected a readable row");
 }
 
@@ -151,7 +151,7 @@ std::string_view SqliteSource::read_field(int column, FieldDecoder& decoder) {
                                          : sqlite3_column_text(statement, column);
   const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
   if (data == nullptr && sqlite3_errcode(database_.get()) == SQLITE_NOMEM) {
-    throw EngineTrouble(printable(name_) + ": out of memory");
+    throw ResourceError(printable(name_) + ": out of memory");
   }
   bytes_read_ += size;
   // An empty blob has no address.

@@ -23,13 +23,13 @@ class SqliteSource : public KeyValueSource {
   // Of one text or blob that SQLite reads.
   static constexpr size_t kMaxFieldBytes = size_t{64} << 20;
 
-  // Opens the file and prepares options.sqlite_query. Throws BadInput when either fails.
+  // Opens the file and prepares options.sqlite_query. Throws InputError when either fails.
   SqliteSource(const std::string& path, const SourceOptions& options);
   ~SqliteSource() override;
   SqliteSource(const SqliteSource&) = delete;
   SqliteSource& operator=(const SqliteSource&) = delete;
 
-  // Throws BadInput, or EngineTrouble when memory runs out.
+  // Throws InputError, or ResourceError when memory runs out.
   bool next(KeyValuePair& pair) override;
   const std::string& name() const override { return name_; }
   std::string_view place_unit() const override { return "row"; }

@@ -23,7 +23,7 @@ class FieldDecoder {
   FieldDecoder(std::string_view noun, TextEncoding encoding, size_t max_bytes);
 
   // The bytes that `text` stands for: a view of `text` or of this decoder, valid until the next
-  // call. Throws BadInput, naming `place` and the 1-based byte of `text`, when it stands for none
+  // call. Throws InputError, naming `place` and the 1-based byte of `text`, when it stands for none
   // or for too many; nothing larger than the limit is allocated.
   std::string_view decode(std::string_view text, const InputPlace& place);
 

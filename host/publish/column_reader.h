@@ -15,7 +15,7 @@ class ColumnReader {
  public:
   explicit ColumnReader(const PackSource& source) : source_(source) {}
 
-  // R bytes. Throws BadInput when a shard's file is not what it was.
+  // R bytes. Throws InputError when a shard's file is not what it was.
   void read(uint64_t column, std::span<uint8_t> bytes) {
     const auto shard = static_cast<uint32_t>(column / source_.layout.record_bytes());
     if (shard_ != shard) {

@@ -57,15 +57,15 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, bool fresh) 
     previous->table =
         parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
     locked.start_from(parsed.manifest, previous->table);
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     if (!was_manifest(text)) {
-      throw BadInput(directory.manifest_file().string() + " is not that of a database: " +
-                     error.what() + "; move it away, and choose a new or an empty directory");
+      throw InputError(directory.manifest_file().string() + " is not that of a database: " +
+                       error.what() + "; move it away, and choose a new or an empty directory");
     }
     // With --fresh nothing of the old epoch is used but its id, so that it need not be whole.
     if (!fresh) {
-      throw BadInput(directory.root().string() + " holds a damaged database: " + error.what() +
-                     "; build with --fresh to replace it");
+      throw InputError(directory.root().string() + " holds a damaged database: " + error.what() +
+                       "; build with --fresh to replace it");
     }
   }
   return previous;
@@ -99,7 +99,7 @@ class Build {
     report_.seconds_reading = stage.lap();
     report_.survey = survey_input(input_, options_.input.on_duplicate, threads_);
     if (options_.input.kind == DatabaseKind::kIndex && report_.survey.longest_value == 0) {
-      throw BadInput(
+      throw InputError(
           "every value is empty; an index database needs one value of at least one byte");
     }
     const std::vector<Sample> samples = take_samples(input_, options_.input.kind, manifest_.salt);
@@ -147,9 +147,9 @@ class Build {
     // The planner estimated the fullest shard; now it is known.
     const auto plan = plan_shards(request, planned.layout.shard_count, fullest);
     if (!plan) {
-      throw BadInput("the fullest of " + std::to_string(planned.layout.shard_count) +
-                     " shards has " + std::to_string(fullest) +
-                     " keys, too many for the chosen bits; allow more bits or more shards");
+      throw InputError("the fullest of " + std::to_string(planned.layout.shard_count) +
+                       " shards has " + std::to_string(fullest) +
+                       " keys, too many for the chosen bits; allow more bits or more shards");
     }
     manifest_.layout = plan->layout;
     check_layout(manifest_.layout);

@@ -60,8 +60,8 @@ struct BuildReport {
 };
 
 // Builds or updates the database in `root`. Whatever goes wrong, and whenever the process is
-// killed, the epoch that was there stays whole. Throws BadInput (also when another build holds the
-// directory) or EngineTrouble.
+// killed, the epoch that was there stays whole. Throws InputError (also when another build holds
+// the directory) or ResourceError.
 BuildReport build_database(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
                            const std::filesystem::path& root, const BuildOptions& options);
 

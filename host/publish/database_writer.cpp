@@ -23,7 +23,7 @@ std::span<const uint8_t> text_bytes(std::string_view text) {
 
 void sync_file(const BufferedWriter& writer, const std::filesystem::path& path) {
   if (fsync(writer.file().get()) == 0) return;
-  throw EngineTrouble("cannot write " + path.string() + ": " + std::strerror(errno));
+  throw ResourceError("cannot write " + path.string() + ": " + std::strerror(errno));
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ void NewFile::commit(const Sha256Digest& content) {
     owner_ = nullptr;
     return;
   }
-  throw BadInput(
+  throw InputError(
       (open_->path() / name).string() +
       " is in the way: no build made it, and it is not what its name says; move it away");
 }
@@ -98,7 +98,7 @@ FileDescriptor DatabaseWriter::create_unnamed() {
   const std::string name = temporary_name();
   FileDescriptor file = create_pending(root_, name);
   if (!root_.remove_file(name))
-    throw EngineTrouble("cannot delete a file in " + root_.path().string());
+    throw ResourceError("cannot delete a file in " + root_.path().string());
   journal_.forget_pending(name);
   return file;
 }

@@ -36,7 +36,7 @@ class NewFile {
   // Gives the file its name, unsynced. `content` is the hash of all that was written. A file of
   // that name that is intact stays as it is, and the new one is dropped: replacing a file makes
   // some file systems write the new one out at once, which costs milliseconds each. One that is not
-  // intact is replaced if it is a database's; otherwise BadInput.
+  // intact is replaced if it is a database's; otherwise InputError.
   void commit(const Sha256Digest& content);
 
  private:
@@ -58,16 +58,16 @@ class DatabaseWriter {
                  const std::set<std::string>& published)
       : root_(root), journal_(journal), published_(published) {}
 
-  // Before the first file in it. BadInput when something else has its name.
+  // Before the first file in it. InputError when something else has its name.
   void make_folder(const DatabaseFolder& folder);
 
-  // Any thread. EngineTrouble.
+  // Any thread. ResourceError.
   NewFile create(const DatabaseFolder& folder);
 
-  // A file without a name, which is gone when it is closed. EngineTrouble.
+  // A file without a name, which is gone when it is closed. ResourceError.
   FileDescriptor create_unnamed();
 
-  // Writes a file in the directory itself, durably and atomically. EngineTrouble.
+  // Writes a file in the directory itself, durably and atomically. ResourceError.
   void replace(const std::string& name, std::string_view text);
 
  private:

@@ -77,7 +77,7 @@ void refuse_equal(std::span<const uint64_t> slot_hashes) {
   std::vector<uint64_t> sorted(slot_hashes.begin(), slot_hashes.end());
   std::ranges::sort(sorted);
   if (std::ranges::adjacent_find(sorted) != sorted.end()) {
-    throw BadInput(
+    throw InputError(
         "two different keys of one shard have the same slot hash under this salt: a rare chance, "
         "or keys that were chosen for it; build again with --fresh, which picks a new salt");
   }
@@ -95,12 +95,13 @@ Filter build_filter(const FuseShape& shape, std::span<const uint64_t> slot_hashe
     // Equal hashes are so rare that they are looked for only after a failure.
     if (tries == 0) refuse_equal(slot_hashes);
   }
-  throw BadInput("no filter of " + std::to_string(shape.row_count) +
-                 " rows could be made for the " + std::to_string(slot_hashes.size()) +
-                 " keys of a shard with " + std::to_string(kFilterTriesMax) +
-                 " random seeds: the shard is too full, so allow more with --shards, or its keys "
-                 "were chosen to collide under this salt, so build with --fresh, which picks a new "
-                 "one, and limit who may add keys");
+  throw InputError(
+      "no filter of " + std::to_string(shape.row_count) + " rows could be made for the " +
+      std::to_string(slot_hashes.size()) + " keys of a shard with " +
+      std::to_string(kFilterTriesMax) +
+      " random seeds: the shard is too full, so allow more with --shards, or its keys "
+      "were chosen to collide under this salt, so build with --fresh, which picks a new "
+      "one, and limit who may add keys");
 }
 
 }  // namespace blindfuse

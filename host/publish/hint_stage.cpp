@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "host/hint/hint.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/program/progress.h"
 #include "src/system/file.h"
 
@@ -46,9 +46,9 @@ class HintStage {
       const uint64_t count = std::min(width, layout_.record_bytes() - first);
       const std::vector<uint32_t> hint = compute(shards, first, count);
       const uint64_t words = count * layout_.lwe->dimension;
-      std::vector<uint8_t> packed(packed_bytes(words, layout_.hint_bits));
+      std::vector<uint8_t> packed(bit_sequence_bytes(words, layout_.hint_bits));
       for (size_t i = 0; i < shards.size(); ++i) {
-        pack_rounded(std::span(hint).subspan(i * words, words), layout_.hint_bits, packed);
+        write_bit_sequence(std::span(hint).subspan(i * words, words), layout_.hint_bits, packed);
         files[i].write(packed);
         hashes[i].update(packed);
       }

@@ -49,8 +49,8 @@ class InputReader {
 
   Input finish() {
     if (input_.spool->appended_count() == 0) {
-      throw BadInput("the input is empty: no pair in " + input_.sources.front().name +
-                     (input_.sources.size() > 1 ? " or the other inputs" : ""));
+      throw InputError("the input is empty: no pair in " + input_.sources.front().name +
+                       (input_.sources.size() > 1 ? " or the other inputs" : ""));
     }
     input_.spool->finish();
     return std::move(input_);
@@ -63,7 +63,7 @@ class InputReader {
     entry.place = pair.place;
     entry.source = static_cast<uint32_t>(input_.sources.size() - 1);
     const uint64_t number = input_.spool->appended_count();
-    if (number == kKeyCountMax) throw BadInput("the input has more than 2^32 pairs");
+    if (number == kKeyCountMax) throw InputError("the input has more than 2^32 pairs");
     if (options_.kind == DatabaseKind::kIndex) {
       entry.hash.shard_hash = spread(number);
       entry.hash.slot_hash = number;
@@ -77,11 +77,11 @@ class InputReader {
   std::string_view fit(const KeyValueSource& source, const KeyValuePair& pair) {
     if (pair.value.size() <= options_.value_bytes_max) return pair.value;
     if (options_.long_values == LongValues::kError) {
-      throw BadInput(source.name() + ", " + std::string(source.place_unit()) + " " +
-                     std::to_string(pair.place) + ": the value has " +
-                     std::to_string(pair.value.size()) + " bytes; at most " +
-                     std::to_string(options_.value_bytes_max) +
-                     " are allowed (--value-bytes-max N with --long-values truncate cuts it)");
+      throw InputError(source.name() + ", " + std::string(source.place_unit()) + " " +
+                       std::to_string(pair.place) + ": the value has " +
+                       std::to_string(pair.value.size()) + " bytes; at most " +
+                       std::to_string(options_.value_bytes_max) +
+                       " are allowed (--value-bytes-max N with --long-values truncate cuts it)");
     }
     ++input_.truncated_values;
     return options_.values_are_text ? cut_text(pair.value, options_.value_bytes_max)

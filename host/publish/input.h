@@ -40,9 +40,9 @@ struct Input {
 };
 
 // Reads all sources to their end, or until the spool has met a duplicate. In an index database pair
-// i of the whole input gets KeyHash{spread(i), i, 0}: its shard is not known yet. Throws BadInput
+// i of the whole input gets KeyHash{spread(i), i, 0}: its shard is not known yet. Throws InputError
 // for what a source refuses, for values that are too long, for more than 2^32 pairs, and when there
-// is no pair at all; EngineTrouble when the disk is full. `spool` is empty, and of the policy that
+// is no pair at all; ResourceError when the disk is full. `spool` is empty, and of the policy that
 // `options` name.
 Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, const Salt& salt,
                  const InputOptions& options, std::unique_ptr<Spool> spool);

@@ -18,7 +18,7 @@ constexpr size_t kRetiredMax = 1000;
 OpenFolder make_root(const fs::path& root) {
   std::error_code ignored;
   if (fs::exists(root, ignored) && !fs::is_directory(root, ignored)) {
-    throw BadInput(root.string() + " is not a directory");
+    throw InputError(root.string() + " is not a directory");
   }
   make_folder(root);
   return OpenFolder(root);
@@ -56,9 +56,9 @@ std::string refusal(const fs::path& root, const std::vector<std::string>& unknow
 void expect_file(const OpenFolder& root, const char* name) {
   const auto status = root.status(name);
   if (!status || status->kind == EntryKind::kFile) return;
-  throw BadInput((root.path() / name).string() + " must be a file, and is " +
-                 description_of(status->kind) +
-                 ", which a build does not replace; move it away, or choose another directory");
+  throw InputError((root.path() / name).string() + " must be a file, and is " +
+                   description_of(status->kind) +
+                   ", which a build does not replace; move it away, or choose another directory");
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ LockedDirectory::LockedDirectory(const fs::path& root)
       writer_(root_, journal_, published_) {
   try {
     check(journal_);
-  } catch (const BadInput&) {
+  } catch (const InputError&) {
     undo_lock();
     throw;
   }
@@ -111,7 +111,8 @@ FileDescriptor LockedDirectory::take_lock() const {
   if (!had_lock_file_) check(BuildJournal(root_));
   auto lock = try_lock(directory_.lock_file());
   if (!lock) {
-    throw BadInput("another build is at work in " + root_.path().string() + "; wait until it ends");
+    throw InputError("another build is at work in " + root_.path().string() +
+                     "; wait until it ends");
   }
   return std::move(*lock);
 }
@@ -125,7 +126,7 @@ void LockedDirectory::check(const BuildJournal& journal) const {
   for (const DatabaseFolder& folder : kDatabaseFolders) root_.find_folder(folder.name);
   if (!has_manifest()) {
     const std::vector<std::string> unknown = unknown_entries(journal);
-    if (!unknown.empty()) throw BadInput(refusal(root_.path(), unknown));
+    if (!unknown.empty()) throw InputError(refusal(root_.path(), unknown));
     return;
   }
   // No server can load the epoch that we would publish next to a broken list.
@@ -164,7 +165,7 @@ std::vector<std::string> LockedDirectory::unclaimed_files() const try {
     return !is_content_name(name) && !is_temporary_name(split_entry(name).file);
   });
   return files;
-} catch (const BadInput&) {
+} catch (const InputError&) {
   return {};  // what cannot be looked at is no reason to fail: the epoch is published
 }
 
@@ -217,7 +218,7 @@ bool LockedDirectory::clear() {
 bool LockedDirectory::is_first_manifest() const try {
   const auto status = root_.status(DatabaseDirectory::kManifestFile);
   return status && first_manifest_ && status->identity == first_manifest_->identity;
-} catch (const BadInput&) {
+} catch (const InputError&) {
   return false;
 }
 
@@ -236,7 +237,7 @@ bool LockedDirectory::clear_entry(const std::string& name,
   if (!status || status->kind != EntryKind::kFile) return true;
   if (identities != nullptr && std::ranges::count(*identities, status->identity) == 0) return true;
   return at.remove_file(file);
-} catch (const BadInput&) {
+} catch (const InputError&) {
   return false;
 }
 

@@ -33,7 +33,7 @@ class MissingFolders {
 
 class LockedDirectory {
  public:
-  // Makes the directory if it is missing. BadInput when another build holds it; when it has no
+  // Makes the directory if it is missing. InputError when another build holds it; when it has no
   // manifest, and anything that no journal names; and when what a build would have to replace there
   // is not a file, or a folder of it not a folder.
   explicit LockedDirectory(const std::filesystem::path& root);
@@ -59,7 +59,7 @@ class LockedDirectory {
 
   // Makes `manifest` the current epoch, durably and atomically, after everything that it refers to;
   // notes the epoch that it replaces. The files that it refers to have been written (unsynced is
-  // enough). EngineTrouble.
+  // enough). ResourceError.
   void publish(const Manifest& manifest, const EpochTable& table);
 
   // The names of files that look like a build's, and that no journal and no epoch names: what a

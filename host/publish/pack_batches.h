@@ -47,8 +47,8 @@ class PackBatches {
 
   // Packs that make() takes, at most.
   size_t packs_max() const;
-  // Of packs in ascending order. Calls `write` once for each. Throws BadInput when a shard's file
-  // is not what it was, EngineTrouble, and what `write` throws.
+  // Of packs in ascending order. Calls `write` once for each. Throws InputError when a shard's file
+  // is not what it was, ResourceError, and what `write` throws.
   void make(std::span<const uint32_t> packs, const OnColumns& on_columns, const Write& write);
 
  private:

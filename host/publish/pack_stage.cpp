@@ -6,7 +6,7 @@
 
 #include "host/database/content_file.h"
 #include "host/publish/pack_batches.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/program/progress.h"
 #include "src/protocol/public_polynomials.h"
@@ -95,10 +95,10 @@ class PackStage {
     table_file.commit(entry.table);
 
     for (uint32_t& word : mask) {
-      word = restore_word(ring::lower(word, layout_.hint_bits), layout_.hint_bits);
+      word = restore_word(ring::switch_from_q(word, layout_.hint_bits), layout_.hint_bits);
     }
     std::vector<uint8_t> packed(layout_.hint_part_bytes());
-    pack_rounded(mask, layout_.hint_bits, packed);
+    write_bit_sequence(mask, layout_.hint_bits, packed);
     entry.mask = sha256(packed);
     NewFile mask_file = writer_.create(kHintsFolder);
     mask_file.write(packed);

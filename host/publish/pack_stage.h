@@ -17,7 +17,7 @@ struct PackStageResult {
   uint32_t rebuilt = 0;          // of them
 };
 
-// Writes packs/<sha256>.pack and hints/<sha256>.hint, the bit-packed mask, unsynced, for every pack
+// Writes packs/<sha256>.pack and hints/<sha256>.hint, the mask, unsynced, for every pack
 // of columns that belong to a shard whose matrix differs from the one noted in `previous`, or whose
 // files are missing or damaged. The matrices of `shards` are written. previous: empty, or the table
 // of an epoch with the same layout and seed. `engines` says how many packs are made at a time, and

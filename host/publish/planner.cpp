@@ -39,7 +39,7 @@ Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64
   uint64_t rows = 0;
   if (request.kind == DatabaseKind::kIndex) {
     rows = rounded_up(fullest_shard, kPanelRows);
-    if (rows > uint64_t{1} << 31) throw BadInput("more than 2^31 rows; use more shards");
+    if (rows > uint64_t{1} << 31) throw InputError("more than 2^31 rows; use more shards");
     layout.arity = 1;
   } else {
     const FuseShape shape = fuse_shape(fullest_shard, request.arity);
@@ -51,7 +51,7 @@ Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64
     // Segments are powers of two, as blocks are: there are still whole ones, a few more.
     rows = rounded_up(rows, ring::kDimension);
     if (rows > kPackedRowsMax) {
-      throw BadInput("more than 2^24 rows; use more shards, or --mode hint");
+      throw InputError("more than 2^24 rows; use more shards, or --mode hint");
     }
   }
   layout.row_count = static_cast<uint32_t>(rows);
@@ -102,7 +102,7 @@ std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
   std::vector<Plan> plans;
   try {
     plans = plan_layouts(with_set(request, default_lwe_params(Mode::kPacked)));
-  } catch (const BadInput&) {
+  } catch (const InputError&) {
     return {};  // too many rows or too much noise, for this mode alone
   }
   leave_out_large_tables(plans);
@@ -117,7 +117,7 @@ std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
   layout.response_bits = request.response_bits.value_or(32);
   layout.hint_bits = request.hint_bits.value_or(32);
   check_layout(layout);
-  throw BadInput("no layout fits these keys and choices");
+  throw InputError("no layout fits these keys and choices");
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ std::vector<Plan> plan_layouts(const PlanRequest& request) {
     // Fewer shards can mean more rows than the noise, or the row count itself, allows.
     try {
       if (auto plan = plan_shards(request, shard_count, fullest)) plans.push_back(*plan);
-    } catch (const BadInput&) {
+    } catch (const InputError&) {
       if (request.shard_count) throw;
     }
   }
@@ -171,14 +171,14 @@ std::vector<Plan> plan_layouts(const PlanRequest& request) {
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
   if (request.lwe != nullptr) {
     if (request.mode && *request.mode != request.lwe->mode) {
-      throw BadInput("the parameter set " + std::string(request.lwe->name) + " is for the mode " +
-                     std::string(mode_name(request.lwe->mode)) + ", and not for " +
-                     std::string(mode_name(*request.mode)));
+      throw InputError("the parameter set " + std::string(request.lwe->name) + " is for the mode " +
+                       std::string(mode_name(request.lwe->mode)) + ", and not for " +
+                       std::string(mode_name(*request.mode)));
     }
     std::vector<Plan> plans = plan_layouts(request);
     if (request.is_unasked) leave_out_large_tables(plans);
     if (plans.empty()) {
-      throw BadInput(
+      throw InputError(
           "packing tables would take more than the matrix, and more than 256 MiB: say "
           "--mode packed if the server is to have them, or --mode hint");
     }

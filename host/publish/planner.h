@@ -39,13 +39,13 @@ uint64_t expected_fullest_shard(uint64_t key_count, uint32_t shard_count);
 
 // The layout for a given number of shards whose fullest has fullest_shard keys, with the bit counts
 // (those that are not fixed) that make it cheapest, for the set request.lwe, which must be there.
-// Nothing when no bit counts keep the failure bound at 2^-40. Throws BadInput when that takes more
-// rows than there can be.
+// Nothing when no bit counts keep the failure bound at 2^-40. Throws InputError when that takes
+// more rows than there can be.
 std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count,
                                 uint64_t fullest_shard);
 
 // A plan for each sensible number of shards (or the one that is fixed), fewest first, for the set
-// request.lwe, which must be there. Throws BadInput when there is none.
+// request.lwe, which must be there. Throws InputError when there is none.
 std::vector<Plan> plan_layouts(const PlanRequest& request);
 
 // Packing tables of more bytes than that, and of more than the matrix has, are for those who ask
@@ -55,8 +55,8 @@ inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
 // What is to be chosen from: the plan_layouts() of each mode, none of them empty. With the mode
 // fixed, by itself or by the set, that mode's, all of them unless is_unasked. With both open, the
 // hint mode's first, and then those of the packed mode that stay below kPackingBytesUnasked or the
-// matrix, if there are any. Throws BadInput when there is no plan at all; with both open it is the
-// hint mode's.
+// matrix, if there are any. Throws InputError when there is no plan at all; with both open it is
+// the hint mode's.
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
 
 // What packed responses may cost a client for the server's sake, of the fewest bytes: every pack

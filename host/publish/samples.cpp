@@ -71,13 +71,13 @@ std::vector<Sample> parse_samples(std::string_view text) {
     for (const json& item : parsed.at("samples")) {
       const auto key = decode_base64(item.at("key").get<std::string>());
       const auto value = decode_hex(item.at("value_sha256").get<std::string>());
-      if (!key || !value || value->size() != 32) throw BadInput("the samples are malformed");
+      if (!key || !value || value->size() != 32) throw InputError("the samples are malformed");
       Sample sample{*key, {}};
       std::ranges::copy(*value, sample.value.begin());
       samples.push_back(std::move(sample));
     }
   } catch (const json::exception& error) {
-    throw BadInput(std::string("the samples are malformed: ") + error.what());
+    throw InputError(std::string("the samples are malformed: ") + error.what());
   }
   return samples;
 }

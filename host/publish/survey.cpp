@@ -117,9 +117,9 @@ uint32_t length_at(const std::vector<uint64_t>& lengths, uint64_t rank) {
   const auto name = [&](const Origin& origin) {
     return place_name(input, origin.source, origin.place);
   };
-  throw BadInput("the key " + blindfuse::quoted(duplicate.key) +
-                 " comes twice: " + name(duplicate.first) + " and " + name(duplicate.again) + more +
-                 "; --on-duplicate first or last keeps one of them");
+  throw InputError("the key " + blindfuse::quoted(duplicate.key) +
+                   " comes twice: " + name(duplicate.first) + " and " + name(duplicate.again) +
+                   more + "; --on-duplicate first or last keeps one of them");
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ struct Survey {
   uint32_t longest_value = 0;
 };
 
-// Memory: a KeyHashSet and 16 bytes a key for each thread's partition. Throws BadInput, naming the
-// key and both places of the first duplicate in the order of the input, when a key comes twice and
-// the policy is kError.
+// Memory: a KeyHashSet and 16 bytes a key for each thread's partition. Throws InputError, naming
+// the key and both places of the first duplicate in the order of the input, when a key comes twice
+// and the policy is kError.
 Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& threads);
 
 // The number of keys in each shard.

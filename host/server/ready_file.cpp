@@ -10,12 +10,12 @@ namespace blindfuse {
 
 ReadyFile::ReadyFile(std::filesystem::path path, const std::string& url) : path_(std::move(path)) {
   if (!path_.has_filename() || std::filesystem::is_directory(path_)) {
-    throw BadInput("cannot write the ready file " + path_.string() + ": it is a folder");
+    throw InputError("cannot write the ready file " + path_.string() + ": it is a folder");
   }
   const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
   if (!std::filesystem::is_directory(folder)) {
-    throw BadInput("cannot write the ready file " + path_.string() + ": there is no folder " +
-                   folder.string());
+    throw InputError("cannot write the ready file " + path_.string() + ": there is no folder " +
+                     folder.string());
   }
   PendingFile file(folder);
   file.write(url + "\n");

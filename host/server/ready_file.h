@@ -10,7 +10,7 @@ namespace blindfuse {
 // part.
 class ReadyFile {
  public:
-  // Throws BadInput or EngineTrouble when it cannot be written.
+  // Throws InputError or ResourceError when it cannot be written.
   ReadyFile(std::filesystem::path path, const std::string& url);
   ~ReadyFile();
   ReadyFile(const ReadyFile&) = delete;

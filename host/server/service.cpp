@@ -54,7 +54,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   // What the engine cannot recover from ends the program, for whoever started it to start again.
   std::atomic<bool> engine_lost = false;
   metrics.set_failure_callback([&](const std::exception& error) {
-    if (dynamic_cast<const EngineLost*>(&error) == nullptr) return;
+    if (dynamic_cast<const DeviceLostError*>(&error) == nullptr) return;
     engine_lost = true;
     signals.request_stop();
   });
@@ -110,7 +110,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
         ready.reset();
         _exit(kExitFailed);
       });
-  if (engine_lost) throw EngineLost("the engine's device failed; the log above says how");
+  if (engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
   log_info("stopped");
 }
 

@@ -31,8 +31,8 @@ struct ServiceParts {
 };
 
 // Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate
-// and keys again, and looks for a new epoch. Throws EngineLost, likewise after an orderly end, when
-// the engine's device fails; what DatabaseServer throws at its start.
+// and keys again, and looks for a new epoch. Throws DeviceLostError, likewise after an orderly end,
+// when the engine's device fails; what DatabaseServer throws at its start.
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 
 }  // namespace blindfuse

@@ -19,7 +19,7 @@ namespace blindfuse {
 namespace {
 
 [[noreturn]] void fail() {
-  throw EngineTrouble(std::string("cannot wait for signals: ") + std::strerror(errno));
+  throw ResourceError(std::string("cannot wait for signals: ") + std::strerror(errno));
 }
 
 }  // namespace

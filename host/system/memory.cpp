@@ -29,7 +29,7 @@ uint64_t available_memory_bytes() {
   const uint64_t available = available_memory_bytes();
   const std::string cure =
       bytes <= available ? ", but this process gets no more: raise its limit (ulimit -v)" : "";
-  throw EngineTrouble(std::string(what) + " needs " + std::to_string(bytes) +
+  throw ResourceError(std::string(what) + " needs " + std::to_string(bytes) +
                       " bytes of memory; this machine has " + std::to_string(available) +
                       " available" + cure);
 }

@@ -7,12 +7,12 @@
 
 namespace blindfuse {
 
-// Throws EngineTrouble, naming `what` and the bytes needed and available, when the machine's memory
+// Throws ResourceError, naming `what` and the bytes needed and available, when the machine's memory
 // cannot hold so many more.
 void check_memory(std::string_view what, uint64_t bytes);
 
 // Zeros, aligned to a page, in huge pages where the system has them; takes no memory until it is
-// written. Throws EngineTrouble as check_memory does when there are not even addresses.
+// written. Throws ResourceError as check_memory does when there are not even addresses.
 std::shared_ptr<void> map_memory(std::string_view what, uint64_t bytes);
 
 }  // namespace blindfuse

@@ -16,7 +16,7 @@ namespace blindfuse {
 class WorkerThreads {
  public:
   // 0: one a processor that this process may use. The calling thread is one of them. Throws
-  // EngineTrouble when the system gives no more threads.
+  // ResourceError when the system gives no more threads.
   explicit WorkerThreads(unsigned count);
   ~WorkerThreads();
   WorkerThreads(const WorkerThreads&) = delete;

@@ -40,8 +40,8 @@ FuseShape fuse_shape(uint64_t key_count, uint32_t arity) {
   const uint64_t segments =
       std::max<uint64_t>((capacity_for(key_count, arity) + length - 1) / length, arity);
   if (segments * length > (uint64_t{1} << 31)) {
-    throw BadInput(std::to_string(key_count) +
-                   " keys in one shard need more than 2^31 rows; use more shards");
+    throw InputError(std::to_string(key_count) +
+                     " keys in one shard need more than 2^31 rows; use more shards");
   }
   return {arity, static_cast<uint32_t>(length), static_cast<uint32_t>(segments * length)};
 }

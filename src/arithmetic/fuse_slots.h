@@ -31,7 +31,7 @@ struct FuseShape {
 // least 1.125 (arity 3) or 1.075 (arity 4).
 double fuse_size_factor(uint64_t key_count, uint32_t arity);
 
-// The shape for key_count keys (at least 1). Throws BadInput when that takes more than 2^31 rows.
+// The shape for key_count keys (at least 1). Throws InputError when that takes more than 2^31 rows.
 FuseShape fuse_shape(uint64_t key_count, uint32_t arity);
 
 // Whether a filter of this shape still has room for key_count keys: round(key_count * factor) <= R.

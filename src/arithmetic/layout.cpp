@@ -7,7 +7,7 @@
 #include <numeric>
 #include <string>
 
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/panel_rows.h"
 #include "src/arithmetic/ring/packing_keys.h"
@@ -18,12 +18,12 @@ namespace {
 
 void check_range(const char* member, uint64_t value, uint64_t low, uint64_t high) {
   if (value >= low && value <= high) return;
-  throw BadInput(std::string(member) + " is " + std::to_string(value) + "; it must be " +
-                 std::to_string(low) + " to " + std::to_string(high));
+  throw InputError(std::string(member) + " is " + std::to_string(value) + "; it must be " +
+                   std::to_string(low) + " to " + std::to_string(high));
 }
 
 void check(bool holds, const char* what) {
-  if (!holds) throw BadInput(what);
+  if (!holds) throw InputError(what);
 }
 
 std::string one_decimal(double number) {
@@ -60,13 +60,15 @@ uint32_t Layout::pack_count() const {
 
 uint64_t Layout::packing_table_bytes() const { return pack_count() * kTableBytes; }
 
-uint64_t Layout::query_words_bytes() const { return packed_bytes(row_count, query_bits); }
+uint64_t Layout::query_words_bytes() const { return bit_sequence_bytes(row_count, query_bits); }
 
 uint64_t Layout::query_bytes() const {
   return query_words_bytes() + (mode() == Mode::kPacked ? ring::kKeyBytes : 0);
 }
 
-uint64_t Layout::response_bytes() const { return packed_bytes(column_count(), response_bits); }
+uint64_t Layout::response_bytes() const {
+  return bit_sequence_bytes(column_count(), response_bits);
+}
 
 uint32_t Layout::hint_part_count() const {
   return mode() == Mode::kPacked ? pack_count() : shard_count;
@@ -76,7 +78,9 @@ uint64_t Layout::hint_part_words() const {
   return mode() == Mode::kPacked ? ring::kDimension : uint64_t{record_bytes()} * lwe->dimension;
 }
 
-uint64_t Layout::hint_part_bytes() const { return packed_bytes(hint_part_words(), hint_bits); }
+uint64_t Layout::hint_part_bytes() const {
+  return bit_sequence_bytes(hint_part_words(), hint_bits);
+}
 
 HintParts Layout::hint_parts_of(uint32_t shard) const {
   if (mode() != Mode::kPacked) return {shard, shard};
@@ -121,11 +125,11 @@ void check_layout(const Layout& layout) {
   check(layout.record_bytes() >= 1, "records of an index database must have at least one byte");
   const double log2_failure = layout.noise().log2_failure;
   if (log2_failure > kFailureLog2Max) {
-    throw BadInput("a look-up would fail with probability up to 2^" + one_decimal(log2_failure) +
-                   "; at most 2^-40 is allowed (" + std::to_string(layout.row_count) +
-                   " rows, query_bits " + std::to_string(layout.query_bits) + ", response_bits " +
-                   std::to_string(layout.response_bits) + ", hint_bits " +
-                   std::to_string(layout.hint_bits) + "); use more bits or more shards");
+    throw InputError("a look-up would fail with probability up to 2^" + one_decimal(log2_failure) +
+                     "; at most 2^-40 is allowed (" + std::to_string(layout.row_count) +
+                     " rows, query_bits " + std::to_string(layout.query_bits) + ", response_bits " +
+                     std::to_string(layout.response_bits) + ", hint_bits " +
+                     std::to_string(layout.hint_bits) + "); use more bits or more shards");
   }
 }
 

@@ -19,7 +19,7 @@ inline constexpr uint64_t kKeyCountMax = uint64_t{1} << 32;
 inline constexpr uint32_t kShardCountMax = 65'536;
 
 // Packed responses have no rows but in whole blocks, and no more than their exact products bear
-// (src/arithmetic/ring/exact_products.h).
+// (src/arithmetic/ring/crt_ntt.h).
 inline constexpr uint32_t kPackedRowsMax = 1u << 24;
 
 // Parts first .. last of a hint, both included.
@@ -55,7 +55,7 @@ struct Layout {
   // not packed.
   uint64_t packing_table_bytes() const;
 
-  // Of the bit-packed words alone.
+  // Of the words alone.
   uint64_t query_words_bytes() const;
   // With the packing keys behind them, where responses are packed.
   uint64_t query_bytes() const;
@@ -77,7 +77,7 @@ struct Layout {
   bool operator==(const Layout&) const = default;
 };
 
-// Throws BadInput, naming the member and its range, when a number is out of range, numbers
+// Throws InputError, naming the member and its range, when a number is out of range, numbers
 // contradict each other, or the failure bound is above 2^-40.
 void check_layout(const Layout& layout);
 

@@ -26,7 +26,7 @@ double rounding_variance(uint32_t bits) {
 }
 
 double packing_variance() {
-  constexpr double kPairs = kSwitches * ring::kDimension;  // of a digit and a key's coefficient
+  constexpr double kPairs = kKeySwitches * ring::kDimension;  // of a digit and a key's coefficient
   // Digits, and what is rounded away, are as good as uniform: masks depend on the public seed.
   const double digit_variance = std::exp2(2.0 * ring::kDigitBits) / 12.0;
   const double rest_variance = std::exp2(2.0 * ring::kDroppedBits) / 12.0;

@@ -4,9 +4,9 @@
 // and read whole for every batch of queries.
 //
 // The order is that of reading: 16 points (a cache line, when the table is aligned to 64 bytes) of
-// every digit of every switch, then the next 16 points, so that sums stay in registers. It is that
-// of the files, too: whoever changes it gives these another ending (DatabaseDirectory::pack_name),
-// as a table in the old order has the hash that it should have.
+// every digit of every key switch, then the next 16 points, so that sums stay in registers. It is
+// that of the files, too: whoever changes it gives these another ending
+// (DatabaseDirectory::pack_name), as a table in the old order has the hash that it should have.
 #pragma once
 
 #include <cstddef>
@@ -21,33 +21,34 @@
 
 namespace blindfuse {
 
-// A switch takes a mask under g(s), for the automorphism g = 5^i or -5^i, to one under g'(s), with
-// i one less: it multiplies its digits with g' of the first key. The last takes -1 to 1, with the
-// second key. In the order in which they happen: down the powers of 5, down their negatives, the
-// last.
-inline constexpr size_t kChainSwitches = ring::kOrbit - 1;
-inline constexpr size_t kSwitches = 2 * kChainSwitches + 1;
+// A key switch takes a mask under g(s), for the automorphism g = 5^i or -5^i, to one under g'(s),
+// with i one less: it multiplies its digits with g' of the first key. The last takes -1 to 1, with
+// the second key. In the order in which they happen: down the powers of 5, down their negatives,
+// the last.
+inline constexpr size_t kChainKeySwitches = ring::kOrbit - 1;
+inline constexpr size_t kKeySwitches = 2 * kChainKeySwitches + 1;
 
-struct Switch {
+struct KeySwitch {
   ring::KeyIndex key = ring::KeyIndex::kFive;
   ring::Automorphism to;  // g'
 
-  static constexpr Switch number(size_t i) {
-    if (i == 2 * kChainSwitches) return {ring::KeyIndex::kMinusOne, {}};
-    const bool negative = i >= kChainSwitches;
-    const size_t step = i - (negative ? kChainSwitches : 0);
-    return {ring::KeyIndex::kFive, {kChainSwitches - 1 - step, negative}};
+  static constexpr KeySwitch number(size_t i) {
+    if (i == 2 * kChainKeySwitches) return {ring::KeyIndex::kMinusOne, {}};
+    const bool negative = i >= kChainKeySwitches;
+    const size_t step = i - (negative ? kChainKeySwitches : 0);
+    return {ring::KeyIndex::kFive, {kChainKeySwitches - 1 - step, negative}};
   }
 };
 
 inline constexpr size_t kPointsTogether = 16;
 inline constexpr size_t kPointGroups = ring::kDimension / kPointsTogether;
-inline constexpr size_t kGroupWords = kSwitches * ring::kDigits * kPointsTogether;
+inline constexpr size_t kGroupWords = kKeySwitches * ring::kDigits * kPointsTogether;
 inline constexpr size_t kTableWords = kPointGroups * kGroupWords;  // 50.3 MB
 
-// Where the 16 words of a digit of a switch begin that belong to a group of points.
+// Where the 16 words of a digit of a key switch begin that belong to a group of points.
 constexpr size_t table_place(size_t group, size_t number, size_t digit) {
-  return (group * kSwitches + number) * ring::kDigits * kPointsTogether + digit * kPointsTogether;
+  return (group * kKeySwitches + number) * ring::kDigits * kPointsTogether +
+         digit * kPointsTogether;
 }
 
 using PackingTable = std::span<const uint32_t, kTableWords>;

@@ -1,27 +1,27 @@
 // The kinds of error, decided once for the whole project.
 //
-//   BadInput       What a person or a peer gave us is wrong: a file, a request. Exit status 1, or
-//                  HTTP 400.
-//   Misuse         The command line itself is wrong. Exit status 2.
-//   EngineTrouble  The machine failed us: a device, memory, a disk. Exit status 1, or HTTP 503.
-//   EngineLost     The same, for good: the program ends.
-//   invariant()    We are wrong ourselves: abort, at once, with the place. Never used on anything
-//                  that came over the network or from a file.
+//   InputError       A file or a request that a person or a peer gave is wrong. Exit status 1, or
+//                    HTTP 400.
+//   UsageError       The command line itself is wrong. Exit status 2.
+//   ResourceError    A device, memory, a disk or the network failed. Exit status 1, or HTTP 503.
+//   DeviceLostError  A device failed for good: the program ends.
+//   invariant()      The program is wrong: abort, at once, with the place. Never used on anything
+//                    that came over the network or from a file.
 #pragma once
 
 #include <blindfuse/error_kinds.h>
 
 namespace blindfuse {
 
-class Misuse : public BadInput {
+class UsageError : public InputError {
  public:
-  using BadInput::BadInput;
+  using InputError::InputError;
 };
 
 // The engine's device is gone, or what it held: only a new process can go on.
-class EngineLost : public EngineTrouble {
+class DeviceLostError : public ResourceError {
  public:
-  using EngineTrouble::EngineTrouble;
+  using ResourceError::ResourceError;
 };
 
 [[noreturn]] void abort_broken_invariant(const char* what, const char* file, int line);

@@ -1,4 +1,4 @@
-// From bit-packed queries to bit-packed responses, for a queue of slots.
+// From queries to responses, both bit sequences, for a queue of slots.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace blindfuse {
 
-// How the words of queries and responses are rounded and bit-packed (docs/PROTOCOL.md, section 7).
+// How the words of queries and responses are rounded to bit sequences (docs/PROTOCOL.md, section 7).
 struct WireBits {
   uint32_t query = 32;
   uint32_t response = 32;
@@ -27,10 +27,10 @@ class AnswerPipeline {
   virtual void put(size_t slot, std::span<const uint8_t> query) = 0;
   // Copies a query to a slot that no batch is using. The caller of begin().
   virtual void move(size_t from, size_t to) = 0;
-  // Begins with the slots first .. first + count - 1. Throws EngineTrouble; nothing has begun then.
+  // Begins with the slots first .. first + count - 1. Throws ResourceError; nothing has begun then.
   virtual void begin(size_t first, size_t count) = 0;
-  // Ends the oldest batch: its bit-packed responses of C words, one after another, which stay until
-  // the next begin(). Throws EngineTrouble; the batch has ended then, too.
+  // Ends the oldest batch: its responses, bit sequences of C words, one after another, which stay until
+  // the next begin(). Throws ResourceError; the batch has ended then, too.
   virtual std::span<const uint8_t> finish() = 0;
 };
 

@@ -42,20 +42,20 @@ class Engine {
 
   // Sets the columns from `first` on to `bytes`, a whole number of columns of R signed bytes, one
   // after another. Different columns by any number of threads at the same time; not while a product
-  // is computed. Throws EngineTrouble.
+  // is computed. Throws ResourceError.
   virtual void set_columns(uint64_t first, std::span<const uint8_t> bytes) = 0;
 
   // Instead of setting `count` columns from `first` on: takes them from another engine, which is
   // sealed and whose matrix has as many rows and columns and is the same there. What can be shared
   // is not copied. The other may compute meanwhile, and may be destroyed later, or this one before
   // it. False, with nothing done, when columns cannot be had that way, and set_columns() has to be
-  // used. Threads as for set_columns(). Throws EngineTrouble.
+  // used. Threads as for set_columns(). Throws ResourceError.
   //
   // Best called before set_columns(), which may insist that memory holds all that is missing.
   virtual bool share_columns(uint64_t first, uint64_t count, const Engine& other) = 0;
 
   // Called after the last set_columns() and share_columns(), and before the first product. Throws
-  // EngineTrouble when memory is short, or when what has arrived where the engine computes is not
+  // ResourceError when memory is short, or when what has arrived where the engine computes is not
   // what was set.
   virtual void seal() = 0;
 
@@ -64,21 +64,21 @@ class Engine {
   //
   // Adding, over a range of rows, lets the hint be made panel by panel and a matrix be split by
   // rows over machines. queries.count == products.count; any alignment; rows within the matrix. One
-  // caller at a time. Throws EngineTrouble when the machine fails; products are then worthless.
+  // caller at a time. Throws ResourceError when the machine fails; products are then worthless.
   virtual void multiply(QueryBatch queries, RowRange rows, ProductBatch products) = 0;
 
-  // What follows is made of a sealed engine, and is never null. All throw EngineTrouble when there
+  // What follows is made of a sealed engine, and is never null. All throw ResourceError when there
   // is no room for it.
 
   // For `count` vectors, of which add() gets at most rows_max rows at a time.
   virtual std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) = 0;
 
-  // For queries of R bit-packed words in slot_count slots, in batches of up to batch_max.
+  // For queries, bit sequences of R words, in slot_count slots, in batches of up to batch_max.
   virtual std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
                                                                size_t batch_max) = 0;
 
   // The same for responses that are packed under clients' secrets. tables: one for every 2048
-  // columns, and for what is left; a query is its bit-packed words and, after them, packing keys
+  // columns, and for what is left; a query is its bit sequence and, after it, packing keys
   // (ring::kKeyBytes) that check_packing_keys does not refuse.
   virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,

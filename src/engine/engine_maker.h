@@ -17,7 +17,7 @@ class EngineMaker {
  public:
   virtual ~EngineMaker() = default;
 
-  // An engine for a matrix of so many rows and columns. Throws EngineTrouble when the engine takes
+  // An engine for a matrix of so many rows and columns. Throws ResourceError when the engine takes
   // the matrix's memory now (MatrixMemory::kDevice) and does not get it.
   virtual std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const = 0;
 
@@ -30,7 +30,7 @@ class EngineMaker {
   // For packs of column_count columns. blocks: the R words of the public polynomials of all blocks
   // of rows; key_masks: kDimension values for each digit of each key
   // (src/protocol/public_polynomials.h); both outlive the pack maker. R is a multiple of
-  // kDimension. Throws EngineTrouble when there is no room for the columns.
+  // kDimension. Throws ResourceError when there is no room for the columns.
   virtual std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                                      std::span<const uint32_t> key_masks,
                                                      uint64_t column_count) const = 0;

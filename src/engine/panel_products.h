@@ -19,7 +19,7 @@ class PanelProducts {
   static constexpr uint64_t kRowsAtOnce = 3072;
 
   // Where to put the next panel's words: room for count vectors of rows_max words, which is free
-  // until add(). Throws EngineTrouble.
+  // until add(). Throws ResourceError.
   virtual std::span<uint32_t> buffer() = 0;
   // Multiplies what is in the buffer, laid out as `queries` says (its words within the buffer),
   // with these rows. May return before that is done.

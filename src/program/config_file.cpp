@@ -39,7 +39,7 @@ void check_lines(const std::string& text, const std::string& path) {
   for (std::string line; std::getline(lines, line);) {
     ++number;
     const auto refuse = [&](const std::string& what) {
-      throw Misuse(path + ", line " + std::to_string(number) + ": " + what);
+      throw UsageError(path + ", line " + std::to_string(number) + ": " + what);
     };
     CLI::detail::trim(line);
     std::string values = line;
@@ -68,8 +68,8 @@ void apply(CLI::App& command, const CLI::ConfigItem& item, const std::set<CLI::O
   // A positional is called by its name alone.
   if (option == nullptr) option = command.get_option_no_throw(item.name);
   if (option == nullptr || !item.parents.empty() || !option->get_configurable()) {
-    throw Misuse(path + ": there is no option \"" + item.fullname() + "\"; `" + command.get_name() +
-                 " --help` lists them");
+    throw UsageError(path + ": there is no option \"" + item.fullname() + "\"; `" +
+                     command.get_name() + " --help` lists them");
   }
   if (!free.contains(option)) return;
   try {
@@ -81,7 +81,7 @@ void apply(CLI::App& command, const CLI::ConfigItem& item, const std::set<CLI::O
     }
     option->run_callback();
   } catch (const CLI::ParseError& error) {
-    throw Misuse(path + ": " + error.what());
+    throw UsageError(path + ": " + error.what());
   }
 }
 

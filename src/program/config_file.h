@@ -15,7 +15,7 @@ namespace blindfuse {
 // Adds --config to this command. What the command line or the environment says counts more than the
 // file. An option of the file that the command does not have, or a value that is wrong, is refused
 // like one on the command line, and so are sections and open quotes; a file that cannot be read is
-// BadInput. An option that must be there has to be checked after that: CLI11 does it before.
+// InputError. An option that must be there has to be checked after that: CLI11 does it before.
 void add_config_option(CLI::App& command);
 
 }  // namespace blindfuse

@@ -50,7 +50,7 @@ void fill_closed_streams() {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
     // The lowest number that is free: the streams below are open.
     if (open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) {
-      throw EngineTrouble(std::string("cannot open /dev/null: ") + std::strerror(errno));
+      throw ResourceError(std::string("cannot open /dev/null: ") + std::strerror(errno));
     }
   }
 }
@@ -63,7 +63,7 @@ void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
     if (command->get_name() == argv[1]) return;
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
-  throw Misuse("there is no command \"" + std::string(argv[1]) + "\"; there are " + known);
+  throw UsageError("there is no command \"" + std::string(argv[1]) + "\"; there are " + known);
 }
 
 }  // namespace
@@ -89,11 +89,11 @@ int run_program(CLI::App& app, int argc, char** argv) {
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
     app.exit(error);
-    return kExitMisuse;
+    return kExitUsageError;
   } catch (const ExitStatus& exit) {
     return exit.status;
-  } catch (const Misuse& error) {
-    return fail(app, error.what(), kExitMisuse);
+  } catch (const UsageError& error) {
+    return fail(app, error.what(), kExitUsageError);
   } catch (const std::bad_alloc&) {
     return fail(app, "out of memory");
   } catch (const std::exception& error) {

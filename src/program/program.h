@@ -9,9 +9,10 @@ class App;
 
 namespace blindfuse {
 
-inline constexpr int kExitFailed = 1;  // BadInput, EngineTrouble, or anything else that went wrong
-inline constexpr int kExitMisuse = 2;  // the command line itself
-inline constexpr int kExitNotThere = 3;  // blindfuse-client: a key is not in the database
+inline constexpr int kExitFailed =
+    1;  // InputError, ResourceError, or anything else that went wrong
+inline constexpr int kExitUsageError = 2;  // the command line itself
+inline constexpr int kExitNotThere = 3;    // blindfuse-client: a key is not in the database
 
 // Thrown by a command to end with a status of its own, without a message.
 struct ExitStatus {

@@ -23,10 +23,10 @@ std::vector<uint8_t> serialize_epoch_table(const EpochTable& table) {
 
 EpochTable parse_epoch_table(std::span<const uint8_t> bytes, const Layout& layout) {
   if (bytes.size() != epoch_table_bytes(layout)) {
-    throw BadInput("a table of " + std::to_string(bytes.size()) + " bytes; " +
-                   std::to_string(layout.shard_count) + " shards and " +
-                   std::to_string(layout.pack_count()) + " packs need " +
-                   std::to_string(epoch_table_bytes(layout)));
+    throw InputError("a table of " + std::to_string(bytes.size()) + " bytes; " +
+                     std::to_string(layout.shard_count) + " shards and " +
+                     std::to_string(layout.pack_count()) + " packs need " +
+                     std::to_string(epoch_table_bytes(layout)));
   }
   const size_t shards_bytes = layout.shard_count * kShardEntryBytes;
   EpochTable table{parse_shard_table(bytes.first(shards_bytes), layout.shard_count), {}};

@@ -17,7 +17,7 @@ inline constexpr size_t kPackEntryBytes = 64;
 // A pack of 2048 columns, where responses are packed.
 struct PackEntry {
   Sha256Digest table{};  // of the packing table, the server's
-  Sha256Digest mask{};   // of the bit-packed mask, the clients'
+  Sha256Digest mask{};   // of the mask, the clients'
 
   bool operator==(const PackEntry&) const = default;
 };
@@ -26,7 +26,7 @@ struct EpochTable {
   ShardTable shards;
   std::vector<PackEntry> packs;
 
-  // Of part i of the hint, bit-packed: that of shard i, or the mask of pack i.
+  // Of part i of the hint, a bit sequence: that of shard i, or the mask of pack i.
   const Sha256Digest& hint_hash(uint32_t i) const {
     return packs.empty() ? shards[i].hint : packs[i].mask;
   }
@@ -39,7 +39,7 @@ uint64_t epoch_table_bytes(const Layout& layout);
 // The shards' entries, and the packs' behind them.
 std::vector<uint8_t> serialize_epoch_table(const EpochTable& table);
 
-// Throws BadInput for another length than epoch_table_bytes().
+// Throws InputError for another length than epoch_table_bytes().
 EpochTable parse_epoch_table(std::span<const uint8_t> bytes, const Layout& layout);
 
 }  // namespace blindfuse

@@ -63,7 +63,7 @@ class Members {
 
   const json& at(const char* name) const {
     const auto found = object_.find(name);
-    if (found == object_.end()) throw BadInput(std::string("manifest has no \"") + name + "\"");
+    if (found == object_.end()) throw InputError(std::string("manifest has no \"") + name + "\"");
     return *found;
   }
 
@@ -97,8 +97,8 @@ class Members {
   }
 
  private:
-  static BadInput wrong(const char* name, const std::string& expected) {
-    return BadInput(std::string("manifest's \"") + name + "\" must be " + expected);
+  static InputError wrong(const char* name, const std::string& expected) {
+    return InputError(std::string("manifest's \"") + name + "\" must be " + expected);
   }
 
   const json& object_;
@@ -106,46 +106,46 @@ class Members {
 
 json parse_flat_object(std::string_view text) {
   if (text.size() > kManifestBytesMax) {
-    throw BadInput("manifest is longer than " + std::to_string(kManifestBytesMax) + " bytes");
+    throw InputError("manifest is longer than " + std::to_string(kManifestBytesMax) + " bytes");
   }
   // Values are strings and numbers, so nothing may nest: this bounds the recursion of everything
   // that follows.
   const auto flat = [](int depth, json::parse_event_t event, json&) {
     const bool opens =
         event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
-    if (opens && depth > 0) throw BadInput("manifest's members must be strings and integers");
+    if (opens && depth > 0) throw InputError("manifest's members must be strings and integers");
     return true;
   };
   try {
     json object = json::parse(text.begin(), text.end(), flat);
-    if (!object.is_object()) throw BadInput("manifest is not a JSON object");
+    if (!object.is_object()) throw InputError("manifest is not a JSON object");
     return object;
   } catch (const json::parse_error& error) {
-    throw BadInput("manifest is not JSON: wrong at byte " + std::to_string(error.byte));
+    throw InputError("manifest is not JSON: wrong at byte " + std::to_string(error.byte));
   } catch (const json::exception&) {
-    throw BadInput("manifest is not JSON: a number is too large");
+    throw InputError("manifest is not JSON: a number is too large");
   }
 }
 
 DatabaseKind parse_kind(const std::string& kind) {
   if (kind == "keyword") return DatabaseKind::kKeyword;
   if (kind == "index") return DatabaseKind::kIndex;
-  throw BadInput("manifest's \"kind\" must be \"keyword\" or \"index\"");
+  throw InputError("manifest's \"kind\" must be \"keyword\" or \"index\"");
 }
 
 const LweParams* parse_lwe(const std::string& name, const std::string& mode) {
   if (mode != mode_name(Mode::kHint) && mode != mode_name(Mode::kPacked)) {
-    throw BadInput("manifest's \"mode\" is " + shown(mode) +
-                   "; this program knows \"hint\" and \"packed\"");
+    throw InputError("manifest's \"mode\" is " + shown(mode) +
+                     "; this program knows \"hint\" and \"packed\"");
   }
   const LweParams* set = find_lwe_params(name);
   if (set == nullptr) {
-    throw BadInput("manifest names the LWE parameter set " + shown(name) +
-                   ", which this program does not know; a newer one may");
+    throw InputError("manifest names the LWE parameter set " + shown(name) +
+                     ", which this program does not know; a newer one may");
   }
   if (mode_name(set->mode) != mode) {
-    throw BadInput("manifest's \"mode\" is \"" + mode + "\", but the parameter set " + name +
-                   " is for \"" + std::string(mode_name(set->mode)) + "\"");
+    throw InputError("manifest's \"mode\" is \"" + mode + "\", but the parameter set " + name +
+                     " is for \"" + std::string(mode_name(set->mode)) + "\"");
   }
   return set;
 }
@@ -188,8 +188,8 @@ ParsedManifest parse_manifest(std::string_view text) {
   json object = parse_flat_object(text);
   const Members members(object);
   if (members.text("format") != kFormat) {
-    throw BadInput("manifest's \"format\" is " + shown(members.text("format")) +
-                   "; this program knows " + shown(kFormat));
+    throw InputError("manifest's \"format\" is " + shown(members.text("format")) +
+                     "; this program knows " + shown(kFormat));
   }
   ParsedManifest parsed;
   parsed.epoch = encode_hex(members.bytes<32>("epoch"));
@@ -202,11 +202,11 @@ ParsedManifest parse_manifest(std::string_view text) {
   // An unsigned one is positive, and might not be once it is an int64_t.
   if (!failure.is_number_integer() || failure.is_number_unsigned() ||
       failure.get<int64_t>() > static_cast<int64_t>(kFailureLog2Max)) {
-    throw BadInput("manifest's \"failure_log2\" must be a whole number of at most -40");
+    throw InputError("manifest's \"failure_log2\" must be a whole number of at most -40");
   }
   object.erase("epoch");
   if (epoch_of(object) != parsed.epoch) {
-    throw BadInput("manifest is altered: its \"epoch\" is not the hash of its other members");
+    throw InputError("manifest is altered: its \"epoch\" is not the hash of its other members");
   }
   return parsed;
 }

@@ -40,7 +40,7 @@ struct ParsedManifest {
 };
 
 // Checks format, mode, parameter set, every range, the failure bound, and the epoch id. Throws
-// BadInput.
+// InputError.
 ParsedManifest parse_manifest(std::string_view text);
 
 }  // namespace blindfuse

@@ -22,7 +22,7 @@ class PublicPolynomials {
   std::vector<uint32_t> blocks(uint32_t row_count) const;
 
   // w, the mask of digit k of a packing key: uniform modulo the packing modulus, at the points of
-  // RingTransform. The words of the keystream with nonce 2^63 + 3 key + k that are below the
+  // Ntt. The words of the keystream with nonce 2^63 + 3 key + k that are below the
   // modulus, in their order.
   void fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const;
   // All of them, kKeyWords: kDimension for each digit of each key.

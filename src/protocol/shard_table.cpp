@@ -24,9 +24,9 @@ std::vector<uint8_t> serialize_shard_table(const ShardTable& table) {
 
 ShardTable parse_shard_table(std::span<const uint8_t> bytes, uint32_t shard_count) {
   if (bytes.size() != uint64_t{shard_count} * kShardEntryBytes) {
-    throw BadInput("a shard table of " + std::to_string(bytes.size()) + " bytes; " +
-                   std::to_string(shard_count) + " shards need " +
-                   std::to_string(uint64_t{shard_count} * kShardEntryBytes));
+    throw InputError("a shard table of " + std::to_string(bytes.size()) + " bytes; " +
+                     std::to_string(shard_count) + " shards need " +
+                     std::to_string(uint64_t{shard_count} * kShardEntryBytes));
   }
   ShardTable table(shard_count);
   const uint8_t* at = bytes.data();

@@ -16,7 +16,7 @@ struct ShardEntry {
   uint64_t key_count = 0;
   Sha256Digest input{};   // of the shard's keys and values; tells an unchanged shard
   Sha256Digest matrix{};  // of the R * W bytes, column by column
-  Sha256Digest hint{};    // of the bit-packed hint; zeros where responses are packed
+  Sha256Digest hint{};    // of the hint; zeros where responses are packed
 
   bool operator==(const ShardEntry&) const = default;
 };
@@ -25,7 +25,7 @@ using ShardTable = std::vector<ShardEntry>;
 
 std::vector<uint8_t> serialize_shard_table(const ShardTable& table);
 
-// Throws BadInput when the length is not shard_count entries.
+// Throws InputError when the length is not shard_count entries.
 ShardTable parse_shard_table(std::span<const uint8_t> bytes, uint32_t shard_count);
 
 }  // namespace blindfuse

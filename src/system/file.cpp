@@ -28,7 +28,7 @@ constexpr size_t kTemporaryRandomBytes = 12;
 // A disk that is full or broken, and too few descriptors, are the machine's trouble, not the
 // input's.
 [[noreturn]] void fail(const char* what, const std::filesystem::path& path) {
-  throw EngineTrouble(failure(what, path));
+  throw ResourceError(failure(what, path));
 }
 
 void write_out(const FileDescriptor& file, std::span<const uint8_t> bytes,
@@ -88,13 +88,13 @@ FileDescriptor open_for_reading(const std::filesystem::path& path) {
   // What the machine lacks now it may have later; a file that is missing or forbidden is the
   // caller's.
   if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) fail("open", path);
-  throw BadInput(failure("open", path));
+  throw InputError(failure("open", path));
 }
 
 uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path) {
   struct stat status {};
-  if (fstat(file.get(), &status) != 0) throw BadInput(failure("read", path));
-  if (!S_ISREG(status.st_mode)) throw BadInput("cannot read " + path.string() + ": not a file");
+  if (fstat(file.get(), &status) != 0) throw InputError(failure("read", path));
+  if (!S_ISREG(status.st_mode)) throw InputError("cannot read " + path.string() + ": not a file");
   return static_cast<uint64_t>(status.st_size);
 }
 
@@ -103,8 +103,8 @@ void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t
   while (!bytes.empty()) {
     const ssize_t got = pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw BadInput(failure("read", path));
-    if (got == 0) throw BadInput(path.string() + " is truncated");
+    if (got < 0) throw InputError(failure("read", path));
+    if (got == 0) throw InputError(path.string() + " is truncated");
     offset += static_cast<uint64_t>(got);
     bytes = bytes.subspan(static_cast<size_t>(got));
   }
@@ -117,8 +117,8 @@ Bytes read_whole(const std::filesystem::path& path, uint64_t bytes_max) {
   const FileDescriptor file = open_for_reading(path);
   const uint64_t size = file_size(file, path);
   if (size > bytes_max) {
-    throw BadInput(path.string() + " has " + std::to_string(size) + " bytes; at most " +
-                   std::to_string(bytes_max) + " were expected");
+    throw InputError(path.string() + " has " + std::to_string(size) + " bytes; at most " +
+                     std::to_string(bytes_max) + " were expected");
   }
   Bytes bytes(size, typename Bytes::value_type{});
   read_exactly(file, 0, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}, path);
@@ -183,16 +183,16 @@ void sync_filesystem(const std::filesystem::path& folder) {
 void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw BadInput("cannot create " + folder.string() + ": " + error.message());
+  if (error) throw InputError("cannot create " + folder.string() + ": " + error.message());
 }
 
 std::optional<FileDescriptor> try_lock(const std::filesystem::path& path) {
   for (;;) {
     FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (!file.is_open()) throw BadInput(failure("lock", path));
+    if (!file.is_open()) throw InputError(failure("lock", path));
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return std::nullopt;
-      throw EngineTrouble(failure("lock", path));
+      throw ResourceError(failure("lock", path));
     }
     // Whoever held it may have deleted the file; then what we locked is not what others will find.
     struct stat locked {};

@@ -1,5 +1,5 @@
-// Files: whole reads, durable writes, and locks. Errors are BadInput (a path is wrong) or
-// EngineTrouble (the disk fails), and name the path and what the system said.
+// Files: whole reads, durable writes, and locks. Errors are InputError (a path is wrong) or
+// ResourceError (the disk fails), and name the path and what the system said.
 #pragma once
 
 #include <cstdint>
@@ -29,22 +29,22 @@ class FileDescriptor {
 };
 
 // A name for a temporary file that no other has: kTemporaryPrefix, and 24 hex digits of
-// randomness from the system. EngineTrouble.
+// randomness from the system. ResourceError.
 std::string temporary_name();
 bool is_temporary_name(std::string_view name);
 
 // Creates a file of such a name in `folder`, with the permissions that the umask leaves, and sets
-// `path` to it. EngineTrouble.
+// `path` to it. ResourceError.
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path);
 
-// Opens for reading, without waiting. BadInput when that fails; EngineTrouble when it does for lack
-// of descriptors or memory.
+// Opens for reading, without waiting. InputError when that fails; ResourceError when it does for
+// lack of descriptors or memory.
 FileDescriptor open_for_reading(const std::filesystem::path& path);
 
 uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path);
 
-// Reads exactly bytes.size() bytes at `offset`. BadInput when the file ends before.
+// Reads exactly bytes.size() bytes at `offset`. InputError when the file ends before.
 void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t> bytes,
                   const std::filesystem::path& path);
 
@@ -52,7 +52,7 @@ void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t
 std::string read_file(const std::filesystem::path& path, uint64_t bytes_max);
 std::vector<uint8_t> read_file_bytes(const std::filesystem::path& path, uint64_t bytes_max);
 
-// Writes a file from its beginning, buffered: small pieces cost no system call each. EngineTrouble.
+// Writes a file from its beginning, buffered: small pieces cost no system call each. ResourceError.
 class BufferedWriter {
  public:
   // `path` is for messages.
@@ -100,7 +100,7 @@ void sync_folder(const std::filesystem::path& folder);
 // Makes everything written to the folder's file system durable.
 void sync_filesystem(const std::filesystem::path& folder);
 
-// Creates the folder and its missing parents. BadInput when that fails.
+// Creates the folder and its missing parents. InputError when that fails.
 void make_folder(const std::filesystem::path& folder);
 
 // An exclusive lock on a file (created when missing; not a symbolic link), held until destroyed;

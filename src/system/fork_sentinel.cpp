@@ -43,7 +43,7 @@ ForkSentinel::ForkSentinel(Advise advise) : page_(wiped_page(advise)) {
   }
   word_ = &cleared_by_handler;
   if (pthread_atfork(nullptr, nullptr, [] { cleared_by_handler = 0; }) != 0) {
-    throw EngineTrouble("there is no memory for a fork handler (pthread_atfork)");
+    throw ResourceError("there is no memory for a fork handler (pthread_atfork)");
   }
 }
 

@@ -19,7 +19,7 @@ class ForkSentinel {
   // madvise(2): 0 when the kernel accepts.
   using Advise = int (*)(void* memory, size_t bytes, int advice);
 
-  // Throws EngineTrouble when there is no memory for the handler.
+  // Throws ResourceError when there is no memory for the handler.
   explicit ForkSentinel(Advise advise);
   ~ForkSentinel();
   ForkSentinel(const ForkSentinel&) = delete;

@@ -43,21 +43,21 @@ EntryKind kind_of(mode_t mode) {
 
 FileIdentity identity_of(const FileDescriptor& file, const fs::path& path) {
   struct stat status {};
-  if (fstat(file.get(), &status) != 0) throw EngineTrouble(folder_failure("read", path));
+  if (fstat(file.get(), &status) != 0) throw ResourceError(folder_failure("read", path));
   return identity_in(status);
 }
 
 OpenFolder::OpenFolder(const fs::path& path)
     : path_(path), folder_(open(path.c_str(), kFolderFlags)) {
-  if (!folder_.is_open()) throw BadInput(folder_failure("open", path));
+  if (!folder_.is_open()) throw InputError(folder_failure("open", path));
 }
 
 std::string OpenFolder::identity() const {
-  // The time of birth, which no program can set, tells a folder from one of another file system with
-  // the same number; some file systems do not know it.
+  // The time of birth, which no program can set, tells a folder from one of another file system
+  // with the same number; some file systems do not know it.
   struct statx status {};
   if (statx(folder_.get(), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) != 0) {
-    throw EngineTrouble(folder_failure("read", path_));
+    throw ResourceError(folder_failure("read", path_));
   }
   if ((status.stx_mask & STATX_BTIME) == 0) status.stx_btime = {};
   return std::to_string(status.stx_ino) + "." + std::to_string(status.stx_btime.tv_sec) + "." +
@@ -68,7 +68,7 @@ std::optional<EntryStatus> OpenFolder::status(const std::string& name) const {
   struct stat status {};
   if (fstatat(folder_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    throw BadInput(folder_failure("read", path_ / name));
+    throw InputError(folder_failure("read", path_ / name));
   }
   return EntryStatus{kind_of(status.st_mode), identity_in(status)};
 }
@@ -81,7 +81,7 @@ std::vector<std::string> OpenFolder::names() const {
   if (!entries) {
     const std::string what = folder_failure("read", path_);
     if (again >= 0) close(again);
-    throw BadInput(what);
+    throw InputError(what);
   }
   std::vector<std::string> names;
   errno = 0;
@@ -89,7 +89,7 @@ std::vector<std::string> OpenFolder::names() const {
     const std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(name);
   }
-  if (errno != 0) throw BadInput(folder_failure("read", path_));
+  if (errno != 0) throw InputError(folder_failure("read", path_));
   std::ranges::sort(names);
   return names;
 }
@@ -102,21 +102,21 @@ std::optional<OpenFolder> OpenFolder::find_folder(const std::string& name) const
   const auto found = status(name);
   if (!found) return std::nullopt;
   if (found->kind == EntryKind::kLink) {
-    throw BadInput((path_ / name).string() +
-                   " is a symbolic link, and must be a folder: move it away");
+    throw InputError((path_ / name).string() +
+                     " is a symbolic link, and must be a folder: move it away");
   }
   if (found->kind != EntryKind::kFolder) {
-    throw BadInput((path_ / name).string() + " is not a folder: move it away");
+    throw InputError((path_ / name).string() + " is not a folder: move it away");
   }
-  throw BadInput(what);
+  throw InputError(what);
 }
 
 OpenFolder OpenFolder::make_folder(const std::string& name) const {
   if (mkdirat(folder_.get(), name.c_str(), 0777) != 0 && errno != EEXIST) {
-    throw BadInput(folder_failure("create", path_ / name));
+    throw InputError(folder_failure("create", path_ / name));
   }
   auto folder = find_folder(name);
-  if (!folder) throw BadInput("cannot open " + (path_ / name).string() + ": it was removed");
+  if (!folder) throw InputError("cannot open " + (path_ / name).string() + ": it was removed");
   return std::move(*folder);
 }
 
@@ -125,14 +125,14 @@ FileDescriptor OpenFolder::create_file(const std::string& name) const {
   // process with threads cannot ask for that without changing it for all of them.
   FileDescriptor file(openat(folder_.get(), name.c_str(),
                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!file.is_open()) throw EngineTrouble(folder_failure("create a file in", path_));
+  if (!file.is_open()) throw ResourceError(folder_failure("create a file in", path_));
   return file;
 }
 
 FileDescriptor OpenFolder::open_file(const std::string& name, int flags) const {
   FileDescriptor file(
       openat(folder_.get(), name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!file.is_open()) throw BadInput(folder_failure("open", path_ / name));
+  if (!file.is_open()) throw InputError(folder_failure("open", path_ / name));
   return file;
 }
 
@@ -141,7 +141,7 @@ bool OpenFolder::rename_if_free(const std::string& from, const std::string& to) 
   if (renameat2(folder, from.c_str(), folder, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST) return false;
   // Some file systems over the network cannot do both in one step.
-  if (errno != EINVAL) throw EngineTrouble(folder_failure("write", path_ / to));
+  if (errno != EINVAL) throw ResourceError(folder_failure("write", path_ / to));
   if (status(to)) return false;
   rename_over(from, to);
   return true;
@@ -149,7 +149,7 @@ bool OpenFolder::rename_if_free(const std::string& from, const std::string& to) 
 
 void OpenFolder::rename_over(const std::string& from, const std::string& to) const {
   if (renameat(folder_.get(), from.c_str(), folder_.get(), to.c_str()) != 0) {
-    throw EngineTrouble(folder_failure("write", path_ / to));
+    throw ResourceError(folder_failure("write", path_ / to));
   }
 }
 
@@ -162,7 +162,7 @@ bool OpenFolder::remove_empty_folder(const std::string& name) const noexcept {
 }
 
 void OpenFolder::sync() const {
-  if (fsync(folder_.get()) != 0) throw EngineTrouble(folder_failure("write", path_));
+  if (fsync(folder_.get()) != 0) throw ResourceError(folder_failure("write", path_));
 }
 
 }  // namespace blindfuse

@@ -29,12 +29,12 @@ struct EntryStatus {
   FileIdentity identity;
 };
 
-// Of an open file. EngineTrouble; `path` is for the message.
+// Of an open file. ResourceError; `path` is for the message.
 FileIdentity identity_of(const FileDescriptor& file, const std::filesystem::path& path);
 
 class OpenFolder {
  public:
-  // The folder of this path, in which links are followed. BadInput.
+  // The folder of this path, in which links are followed. InputError.
   explicit OpenFolder(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -42,34 +42,34 @@ class OpenFolder {
   // A text that differs for any two folders of a machine, also for a folder and its copy.
   std::string identity() const;
 
-  // Of an entry; nothing when there is none. BadInput when that cannot be seen.
+  // Of an entry; nothing when there is none. InputError when that cannot be seen.
   std::optional<EntryStatus> status(const std::string& name) const;
 
-  // The names of all entries, sorted. BadInput.
+  // The names of all entries, sorted. InputError.
   std::vector<std::string> names() const;
 
-  // A folder in this one, nothing when there is no entry of that name. BadInput when it is not a
+  // A folder in this one, nothing when there is no entry of that name. InputError when it is not a
   // folder; a link to one is none.
   std::optional<OpenFolder> find_folder(const std::string& name) const;
-  // The same, made if it is missing. BadInput.
+  // The same, made if it is missing. InputError.
   OpenFolder make_folder(const std::string& name) const;
 
   // A new file, open for reading and writing, with the permissions that the umask leaves.
-  // EngineTrouble, also when the name is taken.
+  // ResourceError, also when the name is taken.
   FileDescriptor create_file(const std::string& name) const;
-  // BadInput.
+  // InputError.
   FileDescriptor open_file(const std::string& name, int flags) const;
 
-  // Gives a file another name; false when that is taken, by whatever it is. EngineTrouble.
+  // Gives a file another name; false when that is taken, by whatever it is. ResourceError.
   bool rename_if_free(const std::string& from, const std::string& to) const;
-  // The same, and replaces what has the name. EngineTrouble.
+  // The same, and replaces what has the name. ResourceError.
   void rename_over(const std::string& from, const std::string& to) const;
 
   // False when the entry is still there afterwards.
   bool remove_file(const std::string& name) const noexcept;
   bool remove_empty_folder(const std::string& name) const noexcept;
 
-  // Makes the entries durable. EngineTrouble.
+  // Makes the entries durable. ResourceError.
   void sync() const;
 
  private:

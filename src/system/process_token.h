@@ -14,7 +14,7 @@ namespace blindfuse {
 class ProcessToken {
  public:
   // Of the calling process. Any thread; takes no locks, so that a child of a process with other
-  // threads may call it. Throws EngineTrouble when the system has no random bytes or no memory.
+  // threads may call it. Throws ResourceError when the system has no random bytes or no memory.
   static ProcessToken current();
 
   // False in a child that has a copy of it.

@@ -18,7 +18,7 @@ std::string process_limit() {
 }  // namespace
 
 void fail_starting(const std::string& what, const std::system_error& error) {
-  throw EngineTrouble(
+  throw ResourceError(
       "cannot start " + what + ": " + error.code().message() +
       "; raise the limit on a user's threads (ulimit -u, now " + process_limit() +
       "), on those of a systemd unit (TasksMax) or a container (pids), or on memory "

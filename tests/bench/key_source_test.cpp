@@ -65,7 +65,7 @@ TEST_F(KeySourceTest, BadFilesAreRefusedByTheirLine) {
   const auto refusal = [&] {
     try {
       KeySource keys(options_);
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       return std::string(error.what());
     }
     return std::string("accepted");

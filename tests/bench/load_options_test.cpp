@@ -57,7 +57,7 @@ TEST(LoadOptions, MisuseIsRefused) {
            {"http://a", "--load-threads", "2"},
            {"http://a", "--rate", "9", "--connections", "2", "--load-threads", "3"},
            {"http://a", "--pool", "3", "--queries-per-request", "4"}}) {
-    EXPECT_THROW(parsed(arguments), Misuse) << testing::PrintToString(arguments);
+    EXPECT_THROW(parsed(arguments), UsageError) << testing::PrintToString(arguments);
   }
 }
 

@@ -29,7 +29,7 @@ TEST(SumOf, ALineWithoutANumberIsRefused) {
     try {
       sum_of(std::string("fine 1\n") + line + "\n", "a");
       ADD_FAILURE() << "accepted: " << line;
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       EXPECT_NE(std::string(error.what()).find("line 2 "), std::string::npos) << error.what();
     }
   }

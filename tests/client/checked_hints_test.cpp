@@ -115,7 +115,7 @@ TEST_F(HintReadsTest, AnAlteredHintOfAnyShardIsFoundBeforeAQueryIsSent) {
           try {
             session(options(are_kept), files).get(key);
             ADD_FAILURE() << shard << ' ' << key;
-          } catch (const AlteredCache& error) {
+          } catch (const CacheError& error) {
             errors.emplace_back(error.what());
             EXPECT_EQ(errors.back(), errors.front());
             EXPECT_THAT(errors.back(), HasSubstr(names()[shard]));
@@ -138,7 +138,7 @@ TEST_F(HintReadsTest, AHintThatGoesLaterFailsEveryLookUpOrNone) {
   std::filesystem::remove(hint_path(3));
   for (const std::string& key : keys()) {
     EXPECT_NO_THROW(kept.get(key)) << key;
-    EXPECT_THROW(not_kept.get(key), AlteredCache) << key;
+    EXPECT_THROW(not_kept.get(key), CacheError) << key;
   }
 }
 
@@ -151,7 +151,7 @@ TEST_F(HintReadsTest, TheHintsOfAnotherEpochAreCheckedBeforeItIsAsked) {
   server_.database = server_.database.with_other_noise(4, 1);
   session.sync();
   alter_byte(hint_path(0));
-  EXPECT_THROW(session.get("1"), AlteredCache);
+  EXPECT_THROW(session.get("1"), CacheError);
   EXPECT_EQ(server_.count("/queries"), 3u);
 }
 
@@ -167,7 +167,7 @@ TEST_F(HintReadsTest, CheckingTellsHowFarItIsAndCanBeStopped) {
     return goes_on;
   };
   Session session = this->session(stopping);
-  EXPECT_THROW(session.get("1"), Cancelled);
+  EXPECT_THROW(session.get("1"), CancelledError);
   ASSERT_EQ(checked, std::vector<uint64_t>{0});
   EXPECT_EQ(server_.count("/queries"), 0u);
   goes_on = true;

@@ -48,11 +48,11 @@ TEST(DatabaseDescription, RefusesATableThatIsNotTheManifests) {
   const ServedDatabase& served = ServedDatabase::from_vectors("database_keyword.json");
   Bytes table = served.table();
   table[5] ^= 1;
-  EXPECT_THROW(DatabaseDescription(served.manifest_text(), table), BadInput);
+  EXPECT_THROW(DatabaseDescription(served.manifest_text(), table), InputError);
   table = served.table();
   table.pop_back();
-  EXPECT_THROW(DatabaseDescription(served.manifest_text(), table), BadInput);
-  EXPECT_THROW(DatabaseDescription("{}", served.table()), BadInput);
+  EXPECT_THROW(DatabaseDescription(served.manifest_text(), table), InputError);
+  EXPECT_THROW(DatabaseDescription("{}", served.table()), InputError);
 }
 
 TEST(DatabaseDescription, KnowsThePacksOfPackedResponses) {
@@ -67,15 +67,15 @@ TEST(DatabaseDescription, KnowsThePacksOfPackedResponses) {
     EXPECT_EQ(Bytes(hash.begin(), hash.end()), reference_pir::sha256(served.hints()[pack]));
   }
   const Bytes shards_alone = reference_pir::slice(served.table(), 0, 9 * 112);
-  EXPECT_THROW(DatabaseDescription(served.manifest_text(), shards_alone), BadInput);
+  EXPECT_THROW(DatabaseDescription(served.manifest_text(), shards_alone), InputError);
 }
 
 TEST(DatabaseDescription, RefusesKeysThatCannotBe) {
   const DatabaseDescription keyword = described("database_keyword.json");
   EXPECT_NO_THROW(keyword.place(std::string(65'536, 'x')));
-  EXPECT_THROW(keyword.place(std::string(65'537, 'x')), BadInput);
-  EXPECT_THROW(keyword.place(uint64_t{1}), BadInput);
-  EXPECT_THROW(described("database_index.json").place("one"), BadInput);
+  EXPECT_THROW(keyword.place(std::string(65'537, 'x')), InputError);
+  EXPECT_THROW(keyword.place(uint64_t{1}), InputError);
+  EXPECT_THROW(described("database_index.json").place("one"), InputError);
 }
 
 TEST(ParseIndex, IsStrict) {
@@ -85,7 +85,7 @@ TEST(ParseIndex, IsStrict) {
   EXPECT_EQ(parse_index("99999999999999999999999"), std::numeric_limits<uint64_t>::max());
   for (const char* wrong :
        {"", "-1", "+1", "01", "00", " 1", "1 ", "1.0", "0x1", "1e3", "\xd9\xa1"}) {
-    EXPECT_THROW(parse_index(wrong), BadInput) << wrong;
+    EXPECT_THROW(parse_index(wrong), InputError) << wrong;
   }
 }
 

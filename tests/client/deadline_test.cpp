@@ -29,7 +29,7 @@ TEST_F(DeadlineTest, IsOverWhenTheCallTookThatLong) {
   EXPECT_NO_THROW(deadline_.check("http://test"));
   clock_.advance(milliseconds(1));
   EXPECT_EQ(deadline_.left(), milliseconds(0));
-  EXPECT_THROW(deadline_.check("http://test"), ConnectionTrouble);
+  EXPECT_THROW(deadline_.check("http://test"), ConnectionError);
   clock_.advance(hours(1));
   EXPECT_EQ(deadline_.left(), milliseconds(0));
 }
@@ -94,9 +94,9 @@ TEST_F(DeadlineTest, TheClockStandsStillForTheClientsOwnWork) {
   EXPECT_EQ(deadline_.left(), seconds(40));
   EXPECT_THROW(deadline_.stopped([&] {
     clock_.advance(hours(5));
-    throw Cancelled();
+    throw CancelledError();
   }),
-               Cancelled);
+               CancelledError);
   EXPECT_EQ(deadline_.left(), seconds(40));
 }
 

@@ -102,20 +102,20 @@ class DecoderErrors : public testing::Test {
 TEST_F(DecoderErrors, AResponseOfTheWrongLengthIsRefused) {
   EXPECT_NO_THROW(decode_it());
   response_.push_back(0);
-  EXPECT_THROW(decode_it(), ProtocolViolation);
+  EXPECT_THROW(decode_it(), ProtocolError);
   response_.resize(layout_.response_bytes() - 1);
-  EXPECT_THROW(decode_it(), ProtocolViolation);
+  EXPECT_THROW(decode_it(), ProtocolError);
 }
 
 TEST_F(DecoderErrors, UnusedBitsMustBeZero) {
   // 34 columns of 11 bits leave 2 bits of 47 bytes.
   response_.back() = 0x40;
-  EXPECT_THROW(decode_it(), ProtocolViolation);
+  EXPECT_THROW(decode_it(), ProtocolError);
 }
 
 TEST_F(DecoderErrors, AHintOfTheWrongLengthIsRefused) {
   hint_.pop_back();
-  EXPECT_THROW(decode_it(), AlteredCache);
+  EXPECT_THROW(decode_it(), CacheError);
 }
 
 TEST_F(DecoderErrors, ASecretDecodesOnce) {
@@ -224,22 +224,22 @@ TEST_F(PackedDecoder, RefusesHintsOfAnotherLength) {
   Bytes hint = masks(0, 3);
   EXPECT_NO_THROW(decode_it(0, hint));
   hint.pop_back();
-  EXPECT_THROW(decode_it(0, hint), AlteredCache);
+  EXPECT_THROW(decode_it(0, hint), CacheError);
   hint.resize(hint.size() + 2);
-  EXPECT_THROW(decode_it(0, hint), AlteredCache);
+  EXPECT_THROW(decode_it(0, hint), CacheError);
   // Even of those alone in which the record lies.
-  EXPECT_THROW(decode_it(0, masks(0, 2)), AlteredCache);
-  EXPECT_THROW(decode_it(1, masks(2, 4)), AlteredCache);
-  EXPECT_THROW(decode_it(0, masks(0, 4)), AlteredCache);
-  EXPECT_THROW(decode_it(0, {}), AlteredCache);
+  EXPECT_THROW(decode_it(0, masks(0, 2)), CacheError);
+  EXPECT_THROW(decode_it(1, masks(2, 4)), CacheError);
+  EXPECT_THROW(decode_it(0, masks(0, 4)), CacheError);
+  EXPECT_THROW(decode_it(0, {}), CacheError);
 }
 
 TEST_F(PackedDecoder, RefusesResponsesThatAreNotPackedWords) {
   Bytes response = packed().response;
   response.back() |= 0x80;  // 8402 words of 11 bits leave 2
-  EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolViolation);
+  EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolError);
   response.pop_back();
-  EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolViolation);
+  EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolError);
 }
 
 TEST_F(PackedDecoder, UsesASecretOnce) {

@@ -319,7 +319,7 @@ class FakeServer {
     for (size_t at = 0; at < end; at += piece_bytes) {
       receiver.receive(std::span(body).subspan(at, std::min(piece_bytes, end - at)));
     }
-    if (end < body.size()) throw ConnectionTrouble("the connection broke");
+    if (end < body.size()) throw ConnectionError("the connection broke");
   }
 
   mutable std::mutex mutex_;

@@ -175,7 +175,7 @@ Bytes errors_of(SharedSession& shared) {
     try {
       call();
       errors += "none\n";
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       errors += std::string(error.what()) + "\n";
     }
   };

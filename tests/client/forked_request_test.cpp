@@ -64,7 +64,7 @@ class ForkedRequestTest : public testing::TestWithParam<bool> {
     NoBytes body;
     try {
       return transport_->get("/v1/database", 0, body).status;
-    } catch (const Cancelled&) {
+    } catch (const CancelledError&) {
       transport_.reset();
       _exit(child_ == 0 ? 0 : 1);
     }

@@ -140,7 +140,7 @@ TEST_F(HintCacheTest, AnInterruptedDownloadIsResumedByTheNextProcess) {
       const auto stop = [&](const ClientProgress& progress) {
         return progress.done < 4 * hint_bytes_ + 2000;
       };
-      EXPECT_THROW(sync(cache, false, stop), Cancelled);
+      EXPECT_THROW(sync(cache, false, stop), CancelledError);
       EXPECT_FALSE(cache.stored());
     }
     server_.requests.clear();
@@ -167,7 +167,7 @@ TEST_F(HintCacheTest, AHintOfAnInterruptedDownloadThatLostItsContentIsFetchedAga
       return progress.done < progress.total - 10;
     };
     server_.piece_bytes = hint_bytes_;
-    EXPECT_THROW(sync(cache, false, stop), Cancelled);
+    EXPECT_THROW(sync(cache, false, stop), CancelledError);
     std::ofstream(hint_path(2), std::ios::binary) << std::string(hint_bytes_, '\0');
     server_.requests.clear();
     sync(cache);
@@ -188,7 +188,7 @@ TEST_F(HintCacheTest, DownloadsThatWereNotCompletedDoNotAddUp) {
     const auto stop = [&](const ClientProgress& progress) {
       return progress.done < 3 * hint_bytes_ + 2000;
     };
-    EXPECT_THROW(sync(cache, false, stop), Cancelled);
+    EXPECT_THROW(sync(cache, false, stop), CancelledError);
     last = files();
     EXPECT_EQ(last.size(), kShards + 3 + 1) << "three hints and the beginning of a fourth";
   }
@@ -212,14 +212,14 @@ TEST_F(HintCacheTest, WhatIsUsedOutlivesAnotherClientsDownload) {
   }
   server_.database = ServedDatabase::with_noise(kShards, 2, 2);
   const auto stop = [](const ClientProgress& progress) { return progress.done == 0; };
-  EXPECT_THROW(sync(cache, false, stop), Cancelled);
+  EXPECT_THROW(sync(cache, false, stop), CancelledError);
   EXPECT_EQ(cache.read_hint(used, 0), hint);
 }
 
 TEST_F(HintCacheTest, AnAlteredBeginningIsFetchedAgain) {
   HintCache cache(folder_);
   const auto stop = [&](const ClientProgress& progress) { return progress.done < 2000; };
-  EXPECT_THROW(sync(cache, false, stop), Cancelled);
+  EXPECT_THROW(sync(cache, false, stop), CancelledError);
   alter(folder_ / "hints" / *files().begin());
   sync(cache);
   expect_all_hints(cache);
@@ -251,7 +251,7 @@ TEST_F(HintCacheTest, ACompleteBeginningNeedsNoRequestOfItsOwn) {
 TEST_F(HintCacheTest, AConnectionThatBringsNothingIsNotTriedForEver) {
   HintCache cache(folder_);
   server_.break_after = 0;
-  EXPECT_THROW(sync(cache), ConnectionTrouble);
+  EXPECT_THROW(sync(cache), ConnectionError);
   EXPECT_EQ(server_.count("/hint?"), 1u);
 }
 
@@ -260,7 +260,7 @@ TEST_F(HintCacheTest, AHintThatIsNotTheTablesIsRefused) {
   server_.alter_body = [&](Bytes& body) {
     if (body.size() > 2 * hint_bytes_) body[hint_bytes_ + 5] ^= 1;
   };
-  EXPECT_THROW(sync(cache), ProtocolViolation);
+  EXPECT_THROW(sync(cache), ProtocolError);
   EXPECT_FALSE(cache.stored());
   server_.alter_body = nullptr;
   sync(cache);
@@ -270,7 +270,7 @@ TEST_F(HintCacheTest, AHintThatIsNotTheTablesIsRefused) {
 TEST_F(HintCacheTest, ATableThatIsNotTheManifestsIsRefused) {
   HintCache cache(folder_);
   server_.alter_body = [&](Bytes& body) { body[0] ^= 1; };
-  EXPECT_THROW(sync(cache), ProtocolViolation);
+  EXPECT_THROW(sync(cache), ProtocolError);
 }
 
 TEST_F(HintCacheTest, AnAlteredHintFailsWithoutBeingAskedFor) {
@@ -284,7 +284,7 @@ TEST_F(HintCacheTest, AnAlteredHintFailsWithoutBeingAskedFor) {
     try {
       cache.read_hint(description(), shard);
       ADD_FAILURE() << shard;
-    } catch (const AlteredCache& error) {
+    } catch (const CacheError& error) {
       EXPECT_NE(std::string(error.what()).find("sync --verify"), std::string::npos);
     }
   }
@@ -311,7 +311,7 @@ TEST_F(HintCacheTest, ADamagedEpochIsFetchedWholeAndNeverASingleHint) {
   // A plain sync sees sizes, a verifying one everything.
   alter(hint_path(4));
   EXPECT_EQ(sync(cache).shards_fetched, 0u);
-  EXPECT_THROW(cache.read_hint(description(), 4), AlteredCache);
+  EXPECT_THROW(cache.read_hint(description(), 4), CacheError);
   expect_all_fetched(true);
   EXPECT_EQ(sync(cache, true).shards_fetched, 0u);
   // What says which epoch was complete is altered too.
@@ -341,7 +341,7 @@ TEST_F(HintCacheTest, ADamagedEpochIsFetchedWholeEvenWhenThatIsInterrupted) {
   sync(cache);
   std::filesystem::remove(hint_path(6));
   const auto stop = [&](const ClientProgress& progress) { return progress.done < 3 * hint_bytes_; };
-  EXPECT_THROW(sync(cache, false, stop), Cancelled);
+  EXPECT_THROW(sync(cache, false, stop), CancelledError);
   server_.requests.clear();
   sync(cache);
   EXPECT_TRUE(server_.seen("/hint?").at(0).path.ends_with("shards=3-8"));
@@ -352,7 +352,7 @@ TEST_F(HintCacheTest, AHintWithUnusedBitsSetRefusesTheWholeSync) {
   // 1774 words of 17 bits leave 2 bits; the hashes are right.
   server_.database = ServedDatabase::with_noise(kShards, 1, 0, "lwe-1774", 17);
   HintCache cache(folder_);
-  EXPECT_THROW(sync(cache), ProtocolViolation);
+  EXPECT_THROW(sync(cache), ProtocolError);
   EXPECT_FALSE(cache.stored());
 }
 
@@ -382,7 +382,7 @@ TEST_F(HintCacheTest, HintsThatAnotherClientReadsStay) {
   reader.reset();
   sync(cache);
   EXPECT_EQ(files().size(), kShards);
-  EXPECT_THROW(cache.read_hint(old, 2), AlteredCache);
+  EXPECT_THROW(cache.read_hint(old, 2), CacheError);
 }
 
 TEST_F(HintCacheTest, ClientsAtOnceFetchTogetherWhatOneWould) {
@@ -417,7 +417,7 @@ TEST_F(HintCacheTest, WaitingForAnotherClientCanBeStopped) {
     EXPECT_EQ(progress.stage, ClientStage::kWaitingForLock);
     return false;
   };
-  EXPECT_THROW(sync(cache, false, stop), Cancelled);
+  EXPECT_THROW(sync(cache, false, stop), CancelledError);
 }
 
 TEST_F(HintCacheTest, ADownloadThatTheDiskHasNoRoomForIsNotBegun) {
@@ -430,7 +430,7 @@ TEST_F(HintCacheTest, ADownloadThatTheDiskHasNoRoomForIsNotBegun) {
   try {
     sync(cache);
     ADD_FAILURE();
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     const std::string message = error.what();
     for (const std::string& part : {std::to_string(kShards * hint_bytes_), std::to_string(*free),
                                     (folder_ / "hints").string(), std::string("--cache")}) {
@@ -455,7 +455,7 @@ TEST_F(HintCacheTest, OnlyWhatIsMissingNeedsRoom) {
   EXPECT_NO_THROW(sync(cache));
   server_.database = server_.database.with_other_noise(2, 1).with_other_noise(3, 1);
   free = 2 * hint_bytes_ - 1;
-  EXPECT_THROW(sync(cache), EngineTrouble);
+  EXPECT_THROW(sync(cache), ResourceError);
   free = 2 * hint_bytes_;
   sync(cache);
   expect_all_hints(cache);
@@ -469,7 +469,7 @@ TEST_F(HintCacheTest, TheDiskOfAFolderHasRoom) {
 
 TEST_F(HintCacheTest, AFolderThatCannotBeMadeIsNamed) {
   std::ofstream(scratch_.path() / "file") << "x";
-  EXPECT_THROW(HintCache(scratch_.path() / "file" / "database"), BadInput);
+  EXPECT_THROW(HintCache(scratch_.path() / "file" / "database"), InputError);
 }
 
 TEST_F(HintCacheTest, LargeHintsComeInRequestsOfBoundedSize) {

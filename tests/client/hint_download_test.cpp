@@ -84,15 +84,15 @@ class MaskDownloadTest : public HintDownloadTest {
 
 TEST_F(HintDownloadTest, AHintThatComesInPiecesAndWrongIsBegunAgainOnce) {
   answer_with_beginnings_and_wrong_ends();
-  EXPECT_THAT(failure<ProtocolViolation>(), AllOf(HasSubstr("the hint of shard 0 came in pieces"),
-                                                  HasSubstr("begun again once")));
+  EXPECT_THAT(failure<ProtocolError>(), AllOf(HasSubstr("the hint of shard 0 came in pieces"),
+                                              HasSubstr("begun again once")));
   // A beginning and a wrong end, twice.
   EXPECT_EQ(server_.count("/hint?"), 4u);
 }
 
 TEST_F(MaskDownloadTest, AMaskThatComesInPiecesAndWrongIsBegunAgainOnce) {
   answer_with_beginnings_and_wrong_ends();
-  EXPECT_THAT(failure<ProtocolViolation>(), HasSubstr("the mask of pack 0 came in pieces"));
+  EXPECT_THAT(failure<ProtocolError>(), HasSubstr("the mask of pack 0 came in pieces"));
   EXPECT_EQ(server_.count("/hint?"), 4u);
 }
 
@@ -114,7 +114,7 @@ TEST_F(HintDownloadTest, ADownloadThatCreepsEndsWithItsCall) {
   });
   const uint64_t total = kParts * part_bytes_;
   const uint64_t allowed_s = 60 + (total + 31'999) / 32'000;
-  EXPECT_THAT(failure<ConnectionTrouble>(),
+  EXPECT_THAT(failure<ConnectionError>(),
               AllOf(HasSubstr("was not done in " + std::to_string(allowed_s) + " s"),
                     HasSubstr(std::to_string(total) + " bytes at 32 kB/s"),
                     HasSubstr("allow more with --timeout")));

@@ -53,7 +53,7 @@ class HttpDeadlineTest : public testing::Test {
     AnyBody receiver;
     try {
       body.empty() ? transport.get("/x", 0, receiver) : transport.post("/x", body, receiver);
-    } catch (const ConnectionTrouble& error) {
+    } catch (const ConnectionError& error) {
       return error.what();
     }
     return "nothing was thrown";
@@ -158,7 +158,7 @@ TEST_F(HttpDeadlineTest, ACallThatIsOverConnectsToNoServer) {
   const Deadline::Call call(deadline);
   clock_.advance(seconds(60));
   AnyBody receiver;
-  EXPECT_THROW(transport.get("/x", 0, receiver), ConnectionTrouble);
+  EXPECT_THROW(transport.get("/x", 0, receiver), ConnectionError);
 }
 
 }  // namespace

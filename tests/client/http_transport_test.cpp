@@ -71,7 +71,7 @@ TEST_F(HttpTransportTest, LooksUpOverHttp) {
 TEST_F(HttpTransportTest, LooksUpUnderAPrefix) {
   HttpFakeServer server(fake_, "/some/words");
   EXPECT_EQ(connect(server.url() + "/").get(key_), value_);
-  EXPECT_THAT(failure<ProtocolViolation>("http://127.0.0.1:" + std::to_string(server.port())),
+  EXPECT_THAT(failure<ProtocolError>("http://127.0.0.1:" + std::to_string(server.port())),
               HasSubstr("404"));
 }
 
@@ -81,7 +81,7 @@ TEST_F(HttpTransportTest, ResumesWithARangeRequest) {
   options.progress = [](const ClientProgress& progress) {
     return progress.stage != ClientStage::kFetchingHints || progress.done < 5000;
   };
-  EXPECT_THROW(connect(server.url(), options).sync(), Cancelled);
+  EXPECT_THROW(connect(server.url(), options).sync(), CancelledError);
   Client client = connect(server.url());
   client.sync();
   const SeenRequest again = fake_.seen("/hint?").at(1);
@@ -104,7 +104,7 @@ TEST_F(HttpTransportTest, TheServersWordsAreShown) {
   try {
     client.get(key_);
     FAIL();
-  } catch (const ServerRefusal& refusal) {
+  } catch (const ServerError& refusal) {
     EXPECT_EQ(refusal.status(), 500);
     EXPECT_THAT(refusal.what(), HasSubstr("the engine is on fire"));
   }
@@ -114,20 +114,20 @@ TEST_F(HttpTransportTest, NobodyThereNamesTheCure) {
   int port = 0;
   { port = HttpFakeServer(fake_).port(); }
   const std::string url = "http://127.0.0.1:" + std::to_string(port);
-  EXPECT_THAT(failure<ConnectionTrouble>(url), HasSubstr(url + ": check the address"));
-  EXPECT_THAT(failure<ConnectionTrouble>("http://no-such-host.invalid"),
+  EXPECT_THAT(failure<ConnectionError>(url), HasSubstr(url + ": check the address"));
+  EXPECT_THAT(failure<ConnectionError>("http://no-such-host.invalid"),
               HasSubstr("check the address"));
 }
 
 TEST_F(HttpTransportTest, AServerOfAnotherKindIsNamed) {
   fake_.alter_body = [](Bytes& body) { body = reference_pir::bytes_of("<html>hello</html>"); };
   HttpFakeServer server(fake_);
-  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("no manifest"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("no manifest"));
 }
 
 TEST_F(HttpTransportTest, AStatusWithoutABodyIsNamed) {
   const RawServer server("HTTP/1.1 204 No Content\r\n\r\n");
-  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("with status 204;"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("with status 204;"));
 }
 
 TEST_F(HttpTransportTest, AnEndlessManifestIsCutOff) {
@@ -139,7 +139,7 @@ TEST_F(HttpTransportTest, AnEndlessManifestIsCutOff) {
     });
   });
   HttpFakeServer server(fake_, "", std::move(http));
-  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("65536"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("65536"));
 }
 
 TEST_F(HttpTransportTest, AnEndlessErrorIsCutOff) {
@@ -152,7 +152,7 @@ TEST_F(HttpTransportTest, AnEndlessErrorIsCutOff) {
     });
   });
   HttpFakeServer server(fake_, "", std::move(http));
-  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("500"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("500"));
 }
 
 TEST_F(HttpTransportTest, AServerThatHangsIsGivenUp) {
@@ -163,7 +163,7 @@ TEST_F(HttpTransportTest, AServerThatHangsIsGivenUp) {
   HttpFakeServer server(fake_, "", std::move(http));
   ClientOptions options;
   options.http.timeout = std::chrono::seconds(1);
-  EXPECT_THAT(failure<ConnectionTrouble>(server.url(), options),
+  EXPECT_THAT(failure<ConnectionError>(server.url(), options),
               HasSubstr("the call to " + server.url() + " was not done in 1 s; allow more with"));
 }
 
@@ -180,7 +180,7 @@ TEST_F(HttpTransportTest, AServerThatStoppedIsAnError) {
   Client client = connect(server->url());
   client.sync();
   server.reset();
-  EXPECT_THROW(client.get(key_), ConnectionTrouble);
+  EXPECT_THROW(client.get(key_), ConnectionError);
 }
 
 struct IgnoredBody : BodyReceiver {
@@ -213,7 +213,7 @@ TEST_F(HttpTransportTest, AServerThatHangsUpWhileItIsSentToKillsNobody) {
                           HttpOptions());
   IgnoredBody ignored;
   const Bytes body(32 << 20);
-  EXPECT_THROW(transport.post("/v1/x", body, ignored), ConnectionTrouble);
+  EXPECT_THROW(transport.post("/v1/x", body, ignored), ConnectionError);
   server.join();
   std::signal(SIGPIPE, before);
 }
@@ -234,7 +234,7 @@ TEST_F(HttpTransportTest, AnEndlessHeadIsRefused) {
         go_on + "\r\nHTTP/1.1 200 " + many, go_on + "X: y\r\nHTTP/1.1 200 " + many,
         repeated(go_on + "\r\n", 100'000)}) {
     const RawServer server(answer);
-    EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("too long"))
+    EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("too long"))
         << answer.substr(0, 60);
   }
 }
@@ -242,7 +242,7 @@ TEST_F(HttpTransportTest, AnEndlessHeadIsRefused) {
 TEST_F(HttpTransportTest, AnEndlessChunkLengthIsRefused) {
   const RawServer server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
                          std::string(1'000'000, '0'));
-  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("too long"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("too long"));
 }
 
 TEST_F(HttpTransportTest, HeadsWithinTheLimitsAreRead) {
@@ -250,17 +250,17 @@ TEST_F(HttpTransportTest, HeadsWithinTheLimitsAreRead) {
   const RawServer server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 " + std::string(400, 'a') +
                          "\r\nX: " + std::string(8000, 'b') + "\r\n" + repeated("Y: z\r\n", 1000) +
                          "Content-Length: 11\r\n\r\n" + body);
-  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("no manifest"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("no manifest"));
 }
 
 TEST_F(HttpTransportTest, WhatIsNoHttpIsToldFromAConnectionThatBreaks) {
   for (const std::string& answer : {std::string(), std::string("\x15\x03\x01\x00\x02\x02\x46", 7),
                                     std::string("220 mail.example ESMTP\r\n")}) {
     const RawServer server(answer);
-    EXPECT_THAT(failure<ConnectionTrouble>(server.url()), HasSubstr("is it https, or another"));
+    EXPECT_THAT(failure<ConnectionError>(server.url()), HasSubstr("is it https, or another"));
   }
   const RawServer server("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{");
-  EXPECT_THAT(failure<ConnectionTrouble>(server.url()),
+  EXPECT_THAT(failure<ConnectionError>(server.url()),
               AllOf(HasSubstr("broke; try again"), Not(HasSubstr("https"))));
 }
 
@@ -269,10 +269,10 @@ TEST_F(HttpTransportTest, AKeyThatTheServerDoesNotKnowIsToldFromNone) {
   http->Get("/v1/database",
             [](const httplib::Request&, httplib::Response& response) { response.status = 401; });
   HttpFakeServer server(fake_, "", std::move(http));
-  EXPECT_THAT(failure<ServerRefusal>(server.url()), HasSubstr("--api-key-file"));
+  EXPECT_THAT(failure<ServerError>(server.url()), HasSubstr("--api-key-file"));
   ClientOptions options;
   options.http.api_key = "abc";
-  EXPECT_THAT(failure<ServerRefusal>(server.url(), options),
+  EXPECT_THAT(failure<ServerError>(server.url(), options),
               HasSubstr("does not know the API key that was sent"));
 }
 
@@ -296,7 +296,7 @@ TEST_F(HttpTransportTest, RedirectsAreNotFollowed) {
     response.set_redirect("/elsewhere");
   });
   HttpFakeServer server(fake_, "", std::move(http));
-  EXPECT_THAT(failure<ProtocolViolation>(server.url()), HasSubstr("302"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("302"));
   EXPECT_EQ(fake_.requests.size(), 0u);
 }
 
@@ -317,7 +317,7 @@ TEST_F(HttpTransportTest, WaitingForAnAnswerCanBeStopped) {
   auto answer = std::async(std::launch::async, [&] { return client.get(key_, stop.get_token()); });
   asked.get_future().wait();
   stop.request_stop();
-  EXPECT_THROW(answer.get(), Cancelled);
+  EXPECT_THROW(answer.get(), CancelledError);
   stopped.set_value();
 }
 
@@ -336,7 +336,7 @@ TEST_F(HttpTransportTest, SendingToAServerThatReadsNothingCanBeStopped) {
   RawServer server([&](int) { stopped.get_future().wait(); });
   HttpTransport transport(parse_url(server.url()), {}, a_little_patience());
   NoBody body;
-  EXPECT_THROW(transport.post("/v1/x", Bytes(64 << 20), body), Cancelled);
+  EXPECT_THROW(transport.post("/v1/x", Bytes(64 << 20), body), CancelledError);
   stopped.set_value();
 }
 
@@ -350,7 +350,7 @@ TEST_F(HttpTransportTest, AnAnswerThatTricklesCanBeStopped) {
   });
   HttpTransport transport(parse_url(server.url()), {}, a_little_patience());
   NoBody body;
-  EXPECT_THROW(transport.get("/v1/x", 0, body), Cancelled);
+  EXPECT_THROW(transport.get("/v1/x", 0, body), CancelledError);
 }
 
 TEST_F(HttpTransportTest, AChildProcessLeavesTheConnectionAlone) {
@@ -379,20 +379,20 @@ TEST_F(HttpTransportTest, AChildProcessLeavesTheConnectionAlone) {
 TEST_F(HttpTransportTest, OptionsThatCannotBeAreRefused) {
   ClientOptions options;
   options.http.timeout = std::chrono::seconds::max();
-  EXPECT_THAT(failure<BadInput>("http://127.0.0.1:9", options), HasSubstr("http.timeout"));
+  EXPECT_THAT(failure<InputError>("http://127.0.0.1:9", options), HasSubstr("http.timeout"));
   options.http.timeout = std::chrono::seconds(0);
-  EXPECT_THAT(failure<BadInput>("http://127.0.0.1:9", options), HasSubstr("http.timeout"));
+  EXPECT_THAT(failure<InputError>("http://127.0.0.1:9", options), HasSubstr("http.timeout"));
   options = {};
   options.http.api_key = "key\n";
-  EXPECT_THAT(failure<BadInput>("http://127.0.0.1:9", options), HasSubstr("http.api_key"));
+  EXPECT_THAT(failure<InputError>("http://127.0.0.1:9", options), HasSubstr("http.api_key"));
 }
 
 TEST_F(HttpTransportTest, ANumberIsNoKeyOfAKeywordDatabase) {
   HttpFakeServer server(fake_);
   Client client = connect(server.url());
   const std::vector<uint64_t> entries = {5};
-  EXPECT_THROW(client.look_up(entries), BadInput);
-  EXPECT_THROW(client.get(uint64_t{5}), BadInput);
+  EXPECT_THROW(client.look_up(entries), InputError);
+  EXPECT_THROW(client.get(uint64_t{5}), InputError);
   EXPECT_EQ(fake_.count("/queries"), 0u);
 }
 
@@ -418,12 +418,12 @@ TEST_F(HttpTransportTest, HttpsNeedsACertificateThatIsTrusted) {
   HttpFakeServer server(
       fake_, "", std::make_unique<httplib::SSLServer>(self_signed.certificate, self_signed.key));
   const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
-  EXPECT_THAT(failure<ConnectionTrouble>(url), HasSubstr("--ca-file"));
+  EXPECT_THAT(failure<ConnectionError>(url), HasSubstr("--ca-file"));
   ClientOptions options;
   options.http.ca_file = scratch_.path() / "ca.pem";
-  EXPECT_THAT(failure<BadInput>(url, options), HasSubstr("ca.pem"));
+  EXPECT_THAT(failure<InputError>(url, options), HasSubstr("ca.pem"));
   std::ofstream(options.http.ca_file) << "no certificate";
-  EXPECT_THAT(failure<BadInput>(url, options), HasSubstr("holds none in the format PEM"));
+  EXPECT_THAT(failure<InputError>(url, options), HasSubstr("holds none in the format PEM"));
   self_signed.write(options.http.ca_file);
   EXPECT_EQ(connect(url, options).get(key_), value_);
 }
@@ -432,7 +432,7 @@ TEST_F(HttpTransportTest, AFileOfCertificatesHasToBeThereWithoutTlsToo) {
   HttpFakeServer server(fake_);
   ClientOptions options;
   options.http.ca_file = scratch_.path() / "none.pem";
-  EXPECT_THAT(failure<BadInput>(server.url(), options), HasSubstr("none.pem"));
+  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("none.pem"));
 }
 
 TEST_F(HttpTransportTest, ACertificateForAnotherNameIsToldFromOneThatIsNotTrusted) {
@@ -444,9 +444,9 @@ TEST_F(HttpTransportTest, ACertificateForAnotherNameIsToldFromOneThatIsNotTruste
   ClientOptions options;
   options.http.ca_file = scratch_.path() / "ca.pem";
   self_signed.write(options.http.ca_file);
-  EXPECT_THAT(failure<ConnectionTrouble>(url, options), HasSubstr("is for another name"));
+  EXPECT_THAT(failure<ConnectionError>(url, options), HasSubstr("is for another name"));
   other.write(options.http.ca_file);
-  EXPECT_THAT(failure<ConnectionTrouble>(url, options),
+  EXPECT_THAT(failure<ConnectionError>(url, options),
               AllOf(HasSubstr("is not trusted"), HasSubstr("the file named with --ca-file")));
 }
 

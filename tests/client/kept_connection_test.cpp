@@ -103,9 +103,9 @@ TEST(KeptConnectionTest, AServerThatAnswersNothingMoreIsAnErrorAfterThat) {
   HttpTransport transport(parse_url(server.url()), HttpOptions());
   EXPECT_EQ(get(transport), "hi");
   TextBody body;
-  EXPECT_THROW(transport.get("/x", 0, body), ConnectionTrouble);
+  EXPECT_THROW(transport.get("/x", 0, body), ConnectionError);
   EXPECT_THAT(server.seen(), ElementsAre("GG", "G"));
-  EXPECT_THROW(transport.get("/x", 0, body), ConnectionTrouble);
+  EXPECT_THROW(transport.get("/x", 0, body), ConnectionError);
   EXPECT_THAT(server.seen(), ElementsAre("GG", "G", "G"));
 }
 
@@ -127,7 +127,7 @@ TEST(KeptConnectionTest, AQueryOverANewConnectionIsNotWorthAnother) {
     FAIL();
   } catch (const KeptConnectionClosed&) {
     FAIL();
-  } catch (const ConnectionTrouble& trouble) {
+  } catch (const ConnectionError& trouble) {
     EXPECT_THAT(trouble.what(), HasSubstr("no HTTP answer came"));
   }
 }
@@ -142,7 +142,7 @@ TEST(KeptConnectionTest, OneThatBreaksWithinAnAnswerIsAnError) {
   HttpTransport transport(parse_url(server.url()), HttpOptions());
   EXPECT_EQ(get(transport), "hi");
   TextBody body;
-  EXPECT_THROW(transport.get("/x", 0, body), ConnectionTrouble);
+  EXPECT_THROW(transport.get("/x", 0, body), ConnectionError);
 }
 
 TEST(KeptConnectionTest, AServerThatSaysThatItClosesIsTakenAtItsWord) {
@@ -238,7 +238,7 @@ TEST(TlsConnection, NothingIsSentInPlainWhereTheHandshakeCannotBegin) {
                             options);
     for (int i = 0; i < 2; ++i) {
       TextBody body;
-      EXPECT_THROW(transport.get("/x", 0, body), BadInput);
+      EXPECT_THROW(transport.get("/x", 0, body), InputError);
     }
   }
   EXPECT_EQ(seen, "");

@@ -15,12 +15,12 @@ TEST(KeyText, StandsForBytes) {
 }
 
 TEST(KeyText, RefusesWhatStandsForNone) {
-  EXPECT_THROW(decode_key("\xff", KeyEncoding::kUtf8), BadInput);
-  EXPECT_THROW(decode_key("0", KeyEncoding::kHex), BadInput);
-  EXPECT_THROW(decode_key("0g", KeyEncoding::kHex), BadInput);
-  EXPECT_THROW(decode_key("\xff\xff", KeyEncoding::kHex), BadInput);
-  EXPECT_THROW(decode_key("AP8", KeyEncoding::kBase64), BadInput);
-  EXPECT_THROW(decode_key("AP9=", KeyEncoding::kBase64), BadInput);
+  EXPECT_THROW(decode_key("\xff", KeyEncoding::kUtf8), InputError);
+  EXPECT_THROW(decode_key("0", KeyEncoding::kHex), InputError);
+  EXPECT_THROW(decode_key("0g", KeyEncoding::kHex), InputError);
+  EXPECT_THROW(decode_key("\xff\xff", KeyEncoding::kHex), InputError);
+  EXPECT_THROW(decode_key("AP8", KeyEncoding::kBase64), InputError);
+  EXPECT_THROW(decode_key("AP9=", KeyEncoding::kBase64), InputError);
 }
 
 TEST(KeyText, Utf8IsStrict) {

@@ -57,7 +57,7 @@ TEST_F(LineInputTest, RefusesALineThatIsTooLongBeforeItEnds) {
   send("0123456789\r\n");
   EXPECT_EQ(input.next(1), Lines({"0123456789"}));
   send("0123456789abc");
-  EXPECT_THROW(input.next(1), BadInput);
+  EXPECT_THROW(input.next(1), InputError);
 }
 
 TEST_F(LineInputTest, AnEmptyInputHasNoLines) {
@@ -68,7 +68,7 @@ TEST_F(LineInputTest, AnEmptyInputHasNoLines) {
 
 TEST(LineInput, SaysWhyItCannotRead) {
   LineInput input(-1, 10);
-  EXPECT_THROW(input.next(1), BadInput);
+  EXPECT_THROW(input.next(1), InputError);
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ class PackedDatabase {
       std::array<uint32_t, ring::kDimension> coefficients;
       builder.build(hints, MutablePackingTable(table), coefficients);
       reference_pir::Words numbers;
-      for (const uint32_t each : coefficients) numbers.push_back(ring::lower(each, kMaskBits));
+      for (const uint32_t each : coefficients)
+        numbers.push_back(ring::switch_from_q(each, kMaskBits));
       mask = reference_pir::pack(numbers, kMaskBits);
     }
 
@@ -151,7 +152,7 @@ class PackedDatabase {
     constexpr size_t kWordsBytes = kRows * kQueryBits / 8;
     const std::optional<reference_pir::Words> words =
         reference_pir::respond(reference_pir::slice(query, 0, kWordsBytes), kQueryBits, matrix_);
-    if (!words) throw BadInput("a query is not bit-packed words");
+    if (!words) throw InputError("a query is not a bit sequence");
     const PackingKeys keys = PackingKeys::read(std::span(query).subspan(kWordsBytes));
     reference_pir::Words numbers;
     for (size_t p = 0; p < packs_.size(); ++p) {
@@ -160,7 +161,8 @@ class PackedDatabase {
       std::array<uint32_t, ring::kDimension> body;
       const ResponsePacker::Task task{keys.words(), std::span(*words).subspan(first, count), body};
       packer.pack(PackingTable(packs_[p]->table), {&task, 1});
-      for (size_t c = 0; c < count; ++c) numbers.push_back(ring::lower(body[c], kResponseBits));
+      for (size_t c = 0; c < count; ++c)
+        numbers.push_back(ring::switch_from_q(body[c], kResponseBits));
     }
     return reference_pir::pack(numbers, kResponseBits);
   }

@@ -134,7 +134,7 @@ TEST_F(PackedHintCache, AnInterruptedDownloadIsResumedByTheNextProcess) {
     const auto stop = [](const ClientProgress& progress) {
       return progress.done < 3 * kMaskBytes + 2000;
     };
-    EXPECT_THROW(sync(cache, false, stop), Cancelled);
+    EXPECT_THROW(sync(cache, false, stop), CancelledError);
     EXPECT_FALSE(cache.stored());
   }
   server_.requests.clear();
@@ -155,7 +155,7 @@ TEST_F(PackedHintCache, AMaskThatIsNotTheTablesIsRefused) {
   try {
     sync(cache);
     FAIL();
-  } catch (const ProtocolViolation& violation) {
+  } catch (const ProtocolError& violation) {
     EXPECT_THAT(violation.what(), HasSubstr("the mask of pack 1 "));
   }
   EXPECT_FALSE(cache.stored());
@@ -168,7 +168,7 @@ TEST_F(PackedHintCache, AnAlteredMaskFailsTheShardsThatNeedItAndIsFetchedWithAll
   alter(mask_path(1));
   // Also those that only have it, and hold nothing in it.
   for (uint32_t shard = 0; shard < 5; ++shard) {
-    EXPECT_THROW(cache.read_hint(description(), shard), AlteredCache) << shard;
+    EXPECT_THROW(cache.read_hint(description(), shard), CacheError) << shard;
   }
   EXPECT_EQ(cache.read_hint(description(), 5), masks({2, 3}));
   EXPECT_EQ(cache.read_hint(description(), 8), masks({3, 4}));

@@ -22,7 +22,7 @@ namespace {
 RandomSource scripted(const std::vector<std::string>& texts) {
   const auto left = std::make_shared<std::deque<std::string>>(texts.begin(), texts.end());
   return [left](std::span<uint8_t> bytes) {
-    if (left->empty()) throw EngineTrouble("more numbers are asked for than there are");
+    if (left->empty()) throw ResourceError("more numbers are asked for than there are");
     const std::string text = left->front();
     left->pop_front();
     std::fill(bytes.begin(), bytes.end(), uint8_t{0});

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "tests/client/seeded_random.h"
 #include "tests/reference_pir.h"
 
@@ -117,7 +117,7 @@ TEST(PreparedQuery, IsRoundedAndPackedAsTheReferenceDoes) {
   std::vector<uint32_t> words = masked;
   for (const uint32_t row : rows) words[row] += 1u << 24;
   for (unsigned bits = 24; bits <= 32; ++bits) {
-    std::vector<uint8_t> out(packed_bytes(128, bits));
+    std::vector<uint8_t> out(bit_sequence_bytes(128, bits));
     (void)query_of({0}, masked).encrypt(rows, bits, out);
     EXPECT_EQ(out, reference_pir::round_and_pack(words, bits)) << bits;
   }
@@ -201,7 +201,7 @@ TEST(PrepareQueries, ReportsProgressAndStopsWhenTold) {
   for (const unsigned threads : {1u, 4u}) {
     EXPECT_THROW(prepare_queries(a, 64'000, 2, threads, seeded_random(1),
                                  [](const ClientProgress&) { return false; }),
-                 Cancelled);
+                 CancelledError);
   }
 }
 

@@ -105,7 +105,7 @@ TEST(QueryPreparation, ReportsRowsAndStopsWhenTold) {
     EXPECT_EQ(last, 4096u);
     EXPECT_THROW(prepare_queries_for(manifest_of(lwe), 1, 1, seeded_random(1),
                                      [](const ClientProgress&) { return false; }),
-                 Cancelled);
+                 CancelledError);
   }
 }
 

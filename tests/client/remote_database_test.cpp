@@ -49,13 +49,13 @@ TEST_F(RemoteDatabaseTest, AManifestLongerThanTheLimitIsRefused) {
   for (const bool declared : {true, false}) {
     server_.declare_length = declared;
     server_.alter_body = [](Bytes& body) { body.resize(kManifestBytesMax + 1, ' '); };
-    EXPECT_THAT(message<ProtocolViolation>([&] { remote_.fetch_manifest(); }), HasSubstr("65536"));
+    EXPECT_THAT(message<ProtocolError>([&] { remote_.fetch_manifest(); }), HasSubstr("65536"));
   }
 }
 
 TEST_F(RemoteDatabaseTest, WhatIsNoManifestNamesTheAddress) {
   server_.alter_body = [](Bytes& body) { body = reference_pir::bytes_of("<html>\x1b[31m</html>"); };
-  const std::string said = message<ProtocolViolation>([&] { remote_.fetch_manifest(); });
+  const std::string said = message<ProtocolError>([&] { remote_.fetch_manifest(); });
   EXPECT_THAT(said, HasSubstr("http://test"));
   EXPECT_EQ(said.find('\x1b'), std::string::npos);
 }
@@ -69,10 +69,9 @@ TEST_F(RemoteDatabaseTest, BodiesOfAnotherLengthAreRefused) {
       server_.alter_body = [&](Bytes& body) {
         body.resize(body.size() + static_cast<size_t>(static_cast<long>(change)));
       };
-      EXPECT_THROW(remote_.fetch_table(epoch_, kTableBytes), ProtocolViolation)
-          << change << declared;
-      EXPECT_THROW(fetch_hints("0", 0, hint_bytes_), ProtocolViolation) << change << declared;
-      EXPECT_THROW(remote_.ask(epoch_, query, layout.response_bytes()), ProtocolViolation)
+      EXPECT_THROW(remote_.fetch_table(epoch_, kTableBytes), ProtocolError) << change << declared;
+      EXPECT_THROW(fetch_hints("0", 0, hint_bytes_), ProtocolError) << change << declared;
+      EXPECT_THROW(remote_.ask(epoch_, query, layout.response_bytes()), ProtocolError)
           << change << declared;
     }
   }
@@ -106,7 +105,7 @@ TEST_F(RemoteDatabaseTest, FetchesMasksByTheirPacks) {
   EXPECT_THAT(server_.requests.back().path, EndsWith("/hint?packs=1,4"));
   using reference_pir::operator+;
   EXPECT_EQ(got, server_.database.hints()[1] + server_.database.hints()[4]);
-  EXPECT_THAT(message<ProtocolViolation>(
+  EXPECT_THAT(message<ProtocolError>(
                   [&] { remote_.fetch_hints(epoch, Mode::kPacked, "1,4", 0, 4608, append); }),
               HasSubstr("masks of another length"));
 }
@@ -114,16 +113,16 @@ TEST_F(RemoteDatabaseTest, FetchesMasksByTheirPacks) {
 TEST_F(RemoteDatabaseTest, ErrorsCarryTheServersWords) {
   const auto ask = [&] { remote_.ask(epoch_, {}, 10); };
   server_.errors = {FakeServer::error(410, "epoch retired")};
-  EXPECT_THAT(message<EpochGone>(ask), HasSubstr("epoch retired"));
+  EXPECT_THAT(message<EpochGoneError>(ask), HasSubstr("epoch retired"));
   server_.errors = {FakeServer::error(503, "queue full", 7)};
-  EXPECT_THAT(message<ServerBusy>(ask), HasSubstr("queue full"));
+  EXPECT_THAT(message<ServerBusyError>(ask), HasSubstr("queue full"));
   server_.errors = {FakeServer::error(400, "bad \x1b[31m query")};
-  const std::string said = message<ServerRefusal>(ask);
+  const std::string said = message<ServerError>(ask);
   EXPECT_THAT(said, HasSubstr("400"));
   EXPECT_THAT(said, HasSubstr("bad ?[31m query"));
   server_.errors = {
       {.status = 500, .content_type = "text/html", .retry_after_s = {}, .problem = "<p>"}};
-  EXPECT_THAT(message<ServerRefusal>(ask), HasSubstr("500"));
+  EXPECT_THAT(message<ServerError>(ask), HasSubstr("500"));
 }
 
 TEST_F(RemoteDatabaseTest, RetryAfterIsPassedOn) {
@@ -131,13 +130,13 @@ TEST_F(RemoteDatabaseTest, RetryAfterIsPassedOn) {
   try {
     remote_.ask(epoch_, {}, 10);
     FAIL();
-  } catch (const ServerBusy& busy) {
+  } catch (const ServerBusyError& busy) {
     EXPECT_EQ(busy.retry_after_s(), 7u);
   }
 }
 
 TEST_F(RemoteDatabaseTest, AnUnknownEpochIsGone) {
-  EXPECT_THROW(remote_.fetch_table(EpochId(64, '0'), kTableBytes), EpochGone);
+  EXPECT_THROW(remote_.fetch_table(EpochId(64, '0'), kTableBytes), EpochGoneError);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 #include <set>
 
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/little_endian.h"
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
 #include "tests/client/seeded_random.h"
 #include "tests/ring/plain_ring.h"
 
@@ -99,7 +99,7 @@ TEST_P(RingQuery, BlocksAreSecretTimesPublicAndAnError) {
 // y + s w - g(s) 2^(8 + 8 k), g of X -> X^5 and of X -> X^-1.
 TEST_P(RingQuery, PackingKeysAreAutomorphismsOfTheSecretAndAnError) {
   ASSERT_EQ(query_.packing_keys.size(), 6 * 4 * kDimension);
-  const auto transform = ring::portable_transform(kPackingModulus);
+  const auto transform = ring::portable_ntt(kPackingModulus);
   const Coefficients s = secret(kPackingModulus);
   std::set<Coefficients> errors;
   for (size_t key = 0; key < 2; ++key) {
@@ -192,7 +192,7 @@ TEST_F(RingQueries, StopAtOnceWhenTold) {
       seeded(bytes);
     };
     const auto stop = [&](const ClientProgress&) { return ++reports < last; };
-    EXPECT_THROW(maker_.make(2, random, stop), Cancelled);
+    EXPECT_THROW(maker_.make(2, random, stop), CancelledError);
     EXPECT_EQ(reports, last);
     // s and e of each query that was begun, and an error for each polynomial.
     const size_t polynomials = std::min<size_t>(last, 12);
@@ -203,7 +203,7 @@ TEST_F(RingQueries, StopAtOnceWhenTold) {
 TEST(RingQueryUse, ServesOnce) {
   PreparedQuery prepared =
       prepare_ring_query(ring::PublicPolynomials(ChaChaKey{}), kDimension, seeded_random(2));
-  std::vector<uint8_t> sent(packed_bytes(kDimension, 28) + kSentKeyBytes);
+  std::vector<uint8_t> sent(bit_sequence_bytes(kDimension, 28) + kSentKeyBytes);
   RingDecoder decoder(std::move(prepared).encrypt({}, 28, sent));
   EXPECT_THROW(static_cast<void>(std::move(prepared).encrypt({}, 28, sent)), std::logic_error);
   const RingDecoder moved = std::move(decoder);

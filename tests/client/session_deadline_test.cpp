@@ -76,7 +76,7 @@ TEST_F(SessionDeadlineTest, SeveralRequestsAreOneCall) {
   try {
     session.get_many(keys);
     FAIL();
-  } catch (const ConnectionTrouble& trouble) {
+  } catch (const ConnectionError& trouble) {
     EXPECT_THAT(trouble.what(), HasSubstr("the call to http://test was not done in"));
     EXPECT_THAT(trouble.what(), HasSubstr("allow more with --timeout"));
   }
@@ -125,7 +125,7 @@ TEST_F(SessionDeadlineTest, ABusyServerIsNotWaitedForLongerThanTheCallMayTake) {
   try {
     session.get(key_);
     FAIL();
-  } catch (const ServerBusy& busy) {
+  } catch (const ServerBusyError& busy) {
     EXPECT_EQ(busy.retry_after_s(), 30u);
   }
 }
@@ -136,7 +136,7 @@ TEST_F(SessionDeadlineTest, AnEpochThatChangesGivesNoNewCall) {
   session.sync();
   server_.errors = {FakeServer::error(410, "retired")};
   server_.database = other;
-  EXPECT_THROW(session.get(key_), ConnectionTrouble);
+  EXPECT_THROW(session.get(key_), ConnectionError);
   EXPECT_EQ(server_.count("/queries"), 1u);
 }
 

@@ -100,14 +100,14 @@ TEST_F(SessionTest, AnIndexBeyondTheEndIsAskedForAndNotThere) {
   for (const SeenRequest& request : asked) {
     EXPECT_EQ(request.body.size(), server_.database.layout().query_bytes());
   }
-  EXPECT_THROW(session.get("twelve"), BadInput);
+  EXPECT_THROW(session.get("twelve"), InputError);
   EXPECT_EQ(server_.count("/queries"), 3u);
 }
 
 TEST_F(SessionTest, AKeyThatCannotBeIsRefusedBeforeAnyIsAskedFor) {
   Session session = this->session();
   const std::vector<std::string> some = {key(0), std::string(65'537, 'x')};
-  EXPECT_THROW(session.get_many(some), BadInput);
+  EXPECT_THROW(session.get_many(some), InputError);
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
@@ -155,11 +155,11 @@ TEST_F(SessionTest, ABusyServerIsAskedAgainWithAFreshQuery) {
 TEST_F(SessionTest, ABusyServerIsNotAskedForEver) {
   server_.errors.assign(100, FakeServer::error(503, "queue full", 0));
   Session session = this->session();
-  EXPECT_THROW(session.get(key(5)), ServerBusy);
+  EXPECT_THROW(session.get(key(5)), ServerBusyError);
   EXPECT_EQ(server_.count("/queries"), 6u);
   expect_all_queries_differ();
   server_.errors = {FakeServer::error(503, "down for the night", 30'000)};
-  EXPECT_THROW(session.get(key(5)), ServerBusy);
+  EXPECT_THROW(session.get(key(5)), ServerBusyError);
   EXPECT_EQ(server_.count("/queries"), 7u);
 }
 
@@ -170,7 +170,7 @@ TEST_F(SessionTest, WaitingForABusyServerCanBeStopped) {
     return progress.stage != ClientStage::kWaitingForServer;
   };
   Session session = this->session(std::move(options));
-  EXPECT_THROW(session.get(key(5)), Cancelled);
+  EXPECT_THROW(session.get(key(5)), CancelledError);
 }
 
 TEST_F(SessionTest, ARetiredEpochIsSyncedOnceAndAskedAgainWithAFreshQuery) {
@@ -200,7 +200,7 @@ TEST_F(SessionTest, AnEpochThatStaysGoneIsAnError) {
   try {
     session.get(key(0));
     FAIL();
-  } catch (const EpochGone& gone) {
+  } catch (const EpochGoneError& gone) {
     EXPECT_THAT(gone.what(), HasSubstr("epoch retired"));
   }
   EXPECT_EQ(server_.count("/queries"), 2u);
@@ -239,10 +239,10 @@ TEST_F(SessionTest, ADatabaseThatBecomesOneOfAnotherKindIsNotAsked) {
   // Of all keys the same is seen: also of those that can be none in the other kind.
   size_t asked = 0;
   for (const char* key : {"12", "twelve", "12"}) {
-    EXPECT_THROW(session.get(key), ProtocolViolation) << key;
+    EXPECT_THROW(session.get(key), ProtocolError) << key;
     EXPECT_EQ(server_.count("/queries"), ++asked);
   }
-  EXPECT_THROW(session.sync(), ProtocolViolation);
+  EXPECT_THROW(session.sync(), ProtocolError);
   EXPECT_EQ(server_.count("/hint?"), 1u);
   server_.database = original;
   EXPECT_EQ(session.get(key(0)), value(0));
@@ -251,9 +251,9 @@ TEST_F(SessionTest, ADatabaseThatBecomesOneOfAnotherKindIsNotAsked) {
 TEST_F(SessionTest, TheKindOfADatabaseThatWasNeverUsedIsRemembered) {
   Session session = this->session();
   server_.database = ServedDatabase::from_vectors("database_index.json");
-  EXPECT_THROW(session.prepare(1), ProtocolViolation);
-  EXPECT_THROW(session.get("12"), ProtocolViolation);
-  EXPECT_THROW(session.sync(), ProtocolViolation);
+  EXPECT_THROW(session.prepare(1), ProtocolError);
+  EXPECT_THROW(session.get("12"), ProtocolError);
+  EXPECT_THROW(session.sync(), ProtocolError);
   EXPECT_EQ(server_.count("/queries"), 0u);
   EXPECT_EQ(server_.count("/hint?"), 0u);
 }
@@ -265,7 +265,7 @@ TEST_F(SessionTest, AllRequestsAreSentBeforeAnyAnswerIsDecoded) {
   session.get(key(0));
   // No answer can be decoded.
   std::filesystem::remove_all(database_folder(scratch_.path(), "http://test") / "hints");
-  EXPECT_THROW(session.get_many(keys(20)), AlteredCache);
+  EXPECT_THROW(session.get_many(keys(20)), CacheError);
   EXPECT_EQ(server_.count("/queries"), 3u);
 }
 
@@ -273,7 +273,7 @@ TEST_F(SessionTest, AFailedRequestUsesItsQueryUp) {
   Session session = this->session();
   session.prepare(2);
   server_.errors = {FakeServer::error(500, "out of order")};
-  EXPECT_THROW(session.get(key(0)), ServerRefusal);
+  EXPECT_THROW(session.get(key(0)), ServerError);
   EXPECT_EQ(session.prepared_count(), 1u);
   EXPECT_EQ(session.get(key(0)), value(0));
   EXPECT_EQ(session.prepared_count(), 0u);
@@ -316,7 +316,7 @@ TEST_F(SessionTest, AnAlteredHintIsAnErrorThatFetchesNothing) {
   try {
     session.get(key(0));
     FAIL();
-  } catch (const AlteredCache& error) {
+  } catch (const CacheError& error) {
     EXPECT_THAT(error.what(), HasSubstr("sync --verify"));
   }
   EXPECT_EQ(server_.count("/hint?"), 0u);
@@ -332,10 +332,10 @@ TEST_F(SessionTest, AWrongResponseIsAnError) {
   const uint64_t response_bytes = server_.database.layout().response_bytes();
   for (const uint64_t length : {response_bytes - 1, response_bytes + 1, uint64_t{0}}) {
     server_.alter_body = [&](Bytes& body) { body.resize(length); };
-    EXPECT_THROW(session.get(key(0)), ProtocolViolation) << length;
+    EXPECT_THROW(session.get(key(0)), ProtocolError) << length;
   }
   server_.alter_body = [&](Bytes& body) { body.back() |= 0x80; };
-  EXPECT_THROW(session.get(key(0)), ProtocolViolation);
+  EXPECT_THROW(session.get(key(0)), ProtocolError);
   server_.alter_body = nullptr;
   EXPECT_EQ(session.get(key(0)), value(0));
   expect_all_queries_differ();
@@ -345,12 +345,12 @@ TEST_F(SessionTest, ADatabaseThatIsTooLargeIsRefusedBeforeAnythingIsFetched) {
   ClientOptions options = this->options();
   options.hint_bytes_max = server_.database.layout().hint_bytes() - 1;
   Session hints = session(options);
-  EXPECT_THROW(hints.sync(), BadInput);
-  EXPECT_THROW(hints.get(key(0)), BadInput);
+  EXPECT_THROW(hints.sync(), InputError);
+  EXPECT_THROW(hints.get(key(0)), InputError);
   options = this->options();
   options.transfer_bytes_max = server_.database.layout().query_bytes() - 1;
   Session transfers = session(options);
-  EXPECT_THROW(transfers.sync(), BadInput);
+  EXPECT_THROW(transfers.sync(), InputError);
   EXPECT_EQ(server_.count("/hint?"), 0u);
   EXPECT_EQ(server_.count("/shards"), 0u);
   EXPECT_EQ(server_.count("/queries"), 0u);
@@ -363,7 +363,7 @@ TEST_F(SessionTest, AResponseThatIsTooLongIsRefusedBeforeAnythingIsFetched) {
   ClientOptions options = this->options();
   options.transfer_bytes_max = layout.response_bytes() - 1;
   Session refused(std::make_unique<FakeTransport>(long_values), "http://test", options);
-  EXPECT_THROW(refused.sync(), BadInput);
+  EXPECT_THROW(refused.sync(), InputError);
   EXPECT_EQ(long_values.count("/hint?"), 0u);
   EXPECT_EQ(long_values.count("/shards"), 0u);
   options.transfer_bytes_max = layout.response_bytes();
@@ -389,8 +389,8 @@ TEST_F(SessionTest, ADatabaseInAnotherModeIsRefusedBeforeAnythingIsAsked) {
   ClientOptions options = this->options();
   options.mode = "packed";
   Session packed = session(options);
-  EXPECT_THROW(packed.sync(), BadInput);
-  EXPECT_THROW(packed.get(key(0)), BadInput);
+  EXPECT_THROW(packed.sync(), InputError);
+  EXPECT_THROW(packed.get(key(0)), InputError);
   EXPECT_EQ(server_.count("/hint?"), 0u);
   EXPECT_EQ(server_.count("/shards"), 0u);
   EXPECT_EQ(server_.count("/queries"), 0u);
@@ -399,9 +399,9 @@ TEST_F(SessionTest, ADatabaseInAnotherModeIsRefusedBeforeAnythingIsAsked) {
 }
 
 TEST_F(SessionTest, ASourceWithoutRandomnessIsAnError) {
-  const auto none = [](std::span<uint8_t>) { throw EngineTrouble("none left"); };
+  const auto none = [](std::span<uint8_t>) { throw ResourceError("none left"); };
   Session session = this->session(options(), none);
-  EXPECT_THROW(session.get(key(0)), EngineTrouble);
+  EXPECT_THROW(session.get(key(0)), ResourceError);
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
@@ -416,7 +416,7 @@ TEST_F(SessionTest, CheckingWhatIsThereCanBeStopped) {
     return checked.size() < 2;
   };
   Session second = session(options);
-  EXPECT_THROW(second.sync(true), Cancelled);
+  EXPECT_THROW(second.sync(true), CancelledError);
   EXPECT_EQ(checked, (std::vector<uint64_t>{0, server_.database.layout().hint_part_bytes()}));
 }
 

@@ -30,7 +30,7 @@ class Gate {
     while (!is_open_) {
       if (!keep_waiting()) {
         --held_;
-        throw Cancelled();
+        throw CancelledError();
       }
       std::this_thread::sleep_for(milliseconds(1));
     }
@@ -57,7 +57,7 @@ class GatedTransport : public FakeTransport {
                  BodyReceiver& receiver) override {
     gate_.pass(keep_waiting_);
     on_post_(body.size() / query_bytes_);
-    if (!keep_waiting_()) throw Cancelled();
+    if (!keep_waiting_()) throw CancelledError();
     return FakeTransport::post(path, body, receiver);
   }
 
@@ -167,9 +167,9 @@ TEST_F(SharedSessionTest, AnErrorOfTheServerIsThatOfAllWhoAsked) {
   server_.errors = {FakeServer::error(500, "no"), FakeServer::error(500, "no"),
                     FakeServer::error(500, "no")};
   gate_.open();
-  EXPECT_THROW(first.get(), ServerRefusal);
-  EXPECT_THROW(second.get(), ServerRefusal);
-  EXPECT_THROW(third.get(), ServerRefusal);
+  EXPECT_THROW(first.get(), ServerError);
+  EXPECT_THROW(second.get(), ServerError);
+  EXPECT_THROW(third.get(), ServerError);
   server_.errors.clear();
   EXPECT_EQ(get(key(3)), value(3));
 }
@@ -207,8 +207,8 @@ TEST_F(SharedSessionTest, WhoWaitsForHisTurnCanBeStopped) {
   auto stopped = get_later(key(1), stop.get_token());
   auto patient = get_later(key(2));
   stop.request_stop();
-  EXPECT_THROW(stopped.get(), Cancelled);
-  EXPECT_THROW(get(key(3), stop.get_token()), Cancelled);  // before it began
+  EXPECT_THROW(stopped.get(), CancelledError);
+  EXPECT_THROW(get(key(3), stop.get_token()), CancelledError);  // before it began
   gate_.open();
   EXPECT_EQ(first.get(), value(0));
   EXPECT_EQ(patient.get(), value(2));
@@ -221,7 +221,7 @@ TEST_F(SharedSessionTest, WhoAsksForAllCanBeStoppedAndTheOthersAskAnew) {
   gate_.wait_for_request();
   auto patient = get_later(key(1));
   stop.request_stop();
-  EXPECT_THROW(stopped.get(), Cancelled);
+  EXPECT_THROW(stopped.get(), CancelledError);
   gate_.open();
   EXPECT_EQ(patient.get(), value(1));
 }
@@ -235,7 +235,7 @@ TEST_F(SharedSessionTest, ATurnCanBeStopped) {
     return shared_->run(stop.get_token(), [](Session& session) { return session.sync(); });
   });
   stop.request_stop();
-  EXPECT_THROW(sync.get(), Cancelled);
+  EXPECT_THROW(sync.get(), CancelledError);
   gate_.open();
   EXPECT_EQ(first.get(), value(0));
 }
@@ -257,11 +257,11 @@ TEST_F(SharedSessionTest, ManyThreadsGetWhatTheyAskedFor) {
           });
           try {
             EXPECT_EQ(get(key(i), stop.get_token()), value(i));
-          } catch (const Cancelled&) {
+          } catch (const CancelledError&) {
             ++stopped;
           }
         } else if (random() % 8 == 0) {
-          EXPECT_THROW(get(std::string(kKeyBytesMax + 1, 'x')), BadInput);
+          EXPECT_THROW(get(std::string(kKeyBytesMax + 1, 'x')), InputError);
           shared_->run({}, [](Session& session) { session.prepare(2); });
         } else {
           EXPECT_EQ(get(key(i)), value(i));
@@ -276,7 +276,7 @@ TEST_F(SharedSessionTest, ManyThreadsGetWhatTheyAskedFor) {
 }
 
 TEST_F(SharedSessionTest, ANumberIsNoKeyOfAKeywordDatabase) {
-  EXPECT_THROW(get("5", {}, KeyForm::kNumber), BadInput);
+  EXPECT_THROW(get("5", {}, KeyForm::kNumber), InputError);
   EXPECT_EQ(server_.count("/queries"), 0u);
 }
 
@@ -293,7 +293,7 @@ TEST_F(SharedIndexSessionTest, ABadKeyIsTheErrorOfItsOwnCall) {
   auto good = get_later("1");
   gate_.open();
   EXPECT_TRUE(first.get().has_value());
-  EXPECT_THROW(bad.get(), BadInput);
+  EXPECT_THROW(bad.get(), InputError);
   EXPECT_TRUE(good.get().has_value());
   EXPECT_EQ(get("2", {}, KeyForm::kNumber), get("2"));
 }

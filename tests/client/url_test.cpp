@@ -57,7 +57,7 @@ TEST(Url, RefusesTheRestAndSaysWhatIsRight) {
     try {
       parse_url(text);
       ADD_FAILURE() << text;
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       EXPECT_NE(std::string(error.what()).find("http://127.0.0.1:8080"), std::string::npos);
     }
   }

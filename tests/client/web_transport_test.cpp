@@ -99,7 +99,7 @@ TEST_F(WebTransportTest, ARequestHasTheTimeThatTheCallHasLeft) {
     ADD_FAILURE() << "the call was over";
     return {};
   };
-  EXPECT_THROW(remote_.fetch_manifest(), ConnectionTrouble);
+  EXPECT_THROW(remote_.fetch_manifest(), ConnectionError);
 }
 
 TEST_F(WebTransportTest, WhatTookTooLongNamesTheCure) {
@@ -108,11 +108,11 @@ TEST_F(WebTransportTest, WhatTookTooLongNamesTheCure) {
     reply.error = "TimeoutError";
     return reply;
   };
-  EXPECT_EQ(failure<ConnectionTrouble>([&] { remote_.fetch_manifest(); }),
+  EXPECT_EQ(failure<ConnectionError>([&] { remote_.fetch_manifest(); }),
             "the call to http://test was not done in 60 s; allow more with --timeout");
   const Deadline::Call call(remote_.deadline());
   remote_.deadline().allow(uint64_t{1} << 40);
-  EXPECT_THAT(failure<ConnectionTrouble>([&] { remote_.fetch_manifest(); }),
+  EXPECT_THAT(failure<ConnectionError>([&] { remote_.fetch_manifest(); }),
               AllOf(HasSubstr("http://test took longer than 62 s for one of its answers"),
                     HasSubstr("allow more with --timeout")));
 }
@@ -123,7 +123,7 @@ TEST_F(WebTransportTest, AStatusWithoutABodyIsNamed) {
     reply.status = 204;
     return reply;
   };
-  EXPECT_THAT(failure<ProtocolViolation>([&] { remote_.fetch_manifest(); }),
+  EXPECT_THAT(failure<ProtocolError>([&] { remote_.fetch_manifest(); }),
               HasSubstr("with status 204;"));
 }
 
@@ -147,7 +147,7 @@ TEST_F(WebTransportTest, AHintThatComesInPiecesAndWrongIsBegunAgainOnce) {
     }
     return reply;
   };
-  EXPECT_THAT(failure<ProtocolViolation>([&] { fetch_hint(); }),
+  EXPECT_THAT(failure<ProtocolError>([&] { fetch_hint(); }),
               HasSubstr("the hint of shard 0 came in pieces"));
   EXPECT_EQ(requests, 6);
 }
@@ -162,7 +162,7 @@ TEST_F(WebTransportTest, ADownloadThatCreepsEndsWithItsCall) {
     reply.body_bytes = 1;
     return reply;
   };
-  EXPECT_THAT(failure<ConnectionTrouble>([&] { fetch_hint(); }), HasSubstr("was not done in 61 s"));
+  EXPECT_THAT(failure<ConnectionError>([&] { fetch_hint(); }), HasSubstr("was not done in 61 s"));
   EXPECT_EQ(requests, 61);
 }
 

@@ -15,10 +15,10 @@ SKIPPED = 77
 ARCHITECTURES = ["sm_80", "sm_89", "sm_90a"]
 KERNELS = {
     # kernel: how many versions of it there are, and instructions that each must have
-    "scan_many": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
-    "scan_few": (3, [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"]),
-    "scan_hopper": (4, []),
-    "cut_packed_words": (1, [r"STG\.E\.128"]),
+    "scan_mma": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
+    "scan_dp4a": (3, [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"]),
+    "scan_wgmma": (4, []),
+    "cut_bit_sequences": (1, [r"STG\.E\.128"]),
     "cut_plain_words": (1, [r"STG\.E\.128"]),
     "round_products": (1, []),
     "combine_sums": (1, []),
@@ -28,14 +28,14 @@ KERNELS = {
     "cut_keys": (1, []),
     "finish_packs": (1, []),
     "cut_public_rows": (1, [r"STG\.E\.128"]),
-    "transform_columns": (1, []),
-    "transform_and_turn_rows": (1, []),
+    "ntt_columns": (1, []),
+    "ntt_and_rotate_rows": (1, []),
     "transpose_squares": (1, []),
-    "switch_down": (1, []),
-    "switch_last": (1, []),
+    "key_switch_down": (1, []),
+    "key_switch_last": (1, []),
 }
 # And those that one architecture alone has.
-ONLY = {("scan_hopper", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128"]}
+ONLY = {("scan_wgmma", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128"]}
 # Saturating arithmetic, and local memory: registers that did not fit.
 FORBIDDEN = [r"IG?MMA\S*\.SAT", r"IDP\S*\.SAT", r"\b(LDL|STL)\b"]
 
@@ -121,7 +121,7 @@ def main():
             here = instructions + ONLY.get((kernel, key[0]), [])
             wrong += [f"{key}: no {i}" for i in here if not re.search(i, code[key])]
             wrong += [f"{key}: has {i}" for i in FORBIDDEN if re.search(i, code[key])]
-    wrong += [f"{key}: {trouble}" for key in code if "scan_hopper" in key[1] and key[0] == "sm_90a"
+    wrong += [f"{key}: {trouble}" for key in code if "scan_wgmma" in key[1] and key[0] == "sm_90a"
               for trouble in hopper_troubles(code[key])]
     if len(usage) != len(code):
         wrong.append(f"the resources of {len(usage)} kernels were printed, not of {len(code)}")

@@ -21,7 +21,7 @@ using support::SeededRandom;
 std::string seal_error(Engine& engine) {
   try {
     engine.seal();
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     return error.what();
   }
   return "";
@@ -41,7 +41,7 @@ TEST(EmulatedCuda, FindsAnAlteredByteOfTheMatrix) {
     try {
       matrix.check();
       ADD_FAILURE() << rows << " rows";
-    } catch (const EngineTrouble& error) {
+    } catch (const ResourceError& error) {
       EXPECT_NE(std::string(error.what()).find("column 3 "), std::string::npos) << error.what();
     }
   }
@@ -62,7 +62,7 @@ TEST(EmulatedCuda, FindsAnAlteredByteOfSharedColumns) {
     if (count == 2) {
       EXPECT_NO_THROW(matrix.check());
     } else {
-      EXPECT_THROW(matrix.check(), EngineTrouble);
+      EXPECT_THROW(matrix.check(), ResourceError);
     }
   }
 }
@@ -94,7 +94,7 @@ TEST(EmulatedCuda, RefusesAMatrixThatMemoryCannotHold) {
   try {
     make_cuda_engine("", 0, uint64_t{1} << 22, 1 << 12);
     ADD_FAILURE();
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     const std::string message = error.what();
     EXPECT_NE(message.find("CUDA device 0 has 4294967296 free of 4294967296"), std::string::npos)
         << message;

@@ -25,7 +25,7 @@ TEST(EmulatedCudaPacking, StartsAKernelForEveryQueryAndPack) {
        {std::pair<uint32_t, uint32_t>{1, 1}, {16, 9}, {17, 8}, {33, 17}}) {
     const SumProblem problem(random, queries, packs, 200, 1);
     const Stream stream;
-    start_sum_points(problem.task(), 1, stream.get());
+    start_sum_points(problem.args(), 1, stream.get());
     stream.wait();
     problem.expect_right();
   }
@@ -44,7 +44,7 @@ TEST(EmulatedCudaPacking, FindsAnAlteredWordOfAPackingTable) {
   try {
     const DeviceTables tables({&table, 1}, 0);
     ADD_FAILURE();
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     // The first of the groups that are sent the third time.
     EXPECT_NE(std::string(error.what()).find("group 64 of the packing table of pack 0 "),
               std::string::npos)
@@ -57,7 +57,7 @@ TEST(EmulatedCudaPacking, RefusesTablesThatMemoryCannotHold) {
   try {
     const DeviceTables more_than_there_is_room_for(tables, 0);
     ADD_FAILURE();
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     const std::string message = error.what();
     EXPECT_NE(message.find("CUDA device 0 has 4294967296 free of 4294967296"), std::string::npos)
         << message;

@@ -8,7 +8,7 @@
 
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/packing/device_packs.h"
-#include "cuda/packing/kernels/table_tasks.h"
+#include "cuda/packing/kernels/table_args.h"
 #include "host/cpu/packing/packing_table_builder.h"
 #include "src/base/errors.h"
 #include "tests/support.h"
@@ -55,7 +55,7 @@ TEST(EmulatedCudaTables, RefuseColumnsThatMemoryCannotHold) {
   try {
     maker->seal();
     ADD_FAILURE();
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     const std::string message = error.what();
     EXPECT_NE(message.find("packing tables that are being made need 4294967296 bytes"),
               std::string::npos)

@@ -118,7 +118,7 @@ void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (
 // dp4a.s32.s32, modulo 2^32
 int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum);
 
-// And what cuda/scan/kernels/hopper.cuh has. A product takes place no sooner than wgmma_wait()
+// And what cuda/scan/kernels/wgmma.cuh has. A product takes place no sooner than wgmma_wait()
 // demands it, with what is then in shared memory.
 inline void publish_shared() {}
 template <typename Registers>

@@ -7,10 +7,10 @@ namespace blindfuse {
 struct CublasProduct::Work {};
 
 bool CublasProduct::is_there() { return false; }
-void CublasProduct::require() { throw Misuse("there is no cuBLAS here"); }
+void CublasProduct::require() { throw UsageError("there is no cuBLAS here"); }
 CublasProduct::CublasProduct() { require(); }
 CublasProduct::~CublasProduct() = default;
 uint64_t CublasProduct::sum_bytes(uint64_t, uint64_t) { return 0; }
-void CublasProduct::start(const ScanTask&, cudaStream_t) {}
+void CublasProduct::start(const ScanArgs&, cudaStream_t) {}
 
 }  // namespace blindfuse

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"
@@ -15,9 +15,9 @@
 #include "cuda/scan/kernels/combine_sums.cuh"
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
-#include "cuda/scan/kernels/scan_few.cuh"
-#include "cuda/scan/kernels/scan_hopper.cuh"
-#include "cuda/scan/kernels/scan_many.cuh"
+#include "cuda/scan/kernels/scan_dp4a.cuh"
+#include "cuda/scan/kernels/scan_mma.cuh"
+#include "cuda/scan/kernels/scan_wgmma.cuh"
 
 namespace blindfuse {
 namespace {
@@ -77,7 +77,7 @@ class Problem {
   }
 
   Limbs limbs() const { return {limbs_.data(), pitch_, order_}; }
-  ScanTask task() const {
+  ScanArgs args() const {
     return {bytes_.data(), pitch_,   columns_,         steps_,  limbs_.data(),
             pitch_,        queries_, products_.data(), columns_};
   }
@@ -111,10 +111,10 @@ void expect_many(Problem& problem, uint32_t queries, uint32_t walkers, const Sch
   problem.cut();
   problem.work_out();
   const auto report = launch_with(schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)),
-                                  kManyThreads, limb_shared_bytes<kLimbRows, kStages>(),
-                                  scan_many<kLimbRows, kStages>, problem.task());
+                                  kMmaThreads, limb_shared_bytes<kLimbRows, kStages>(),
+                                  scan_mma<kLimbRows, kStages>, problem.args());
   EXPECT_EQ(report.bank_conflicts, 0u);
-  problem.expect_right("scan_many");
+  problem.expect_right("scan_mma");
 }
 
 void expect_many(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t queries,
@@ -127,45 +127,45 @@ void expect_many(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t
 }
 
 template <int kLimbRows, int kStages>
-void expect_hopper(Problem& problem, uint32_t queries, uint32_t walkers, const Schedule& schedule) {
+void expect_wgmma(Problem& problem, uint32_t queries, uint32_t walkers, const Schedule& schedule) {
   problem.cut(LimbOrder::kWgmma);
   problem.work_out();
   const auto report = launch_with(schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)),
-                                  kHopperThreads, limb_shared_bytes<kLimbRows, kStages>(),
-                                  scan_hopper<kLimbRows, kStages>, problem.task());
+                                  kWgmmaThreads, limb_shared_bytes<kLimbRows, kStages>(),
+                                  scan_wgmma<kLimbRows, kStages>, problem.args());
   EXPECT_EQ(report.bank_conflicts, 0u);
-  problem.expect_right("scan_hopper");
+  problem.expect_right("scan_wgmma");
 }
 
-void expect_hopper(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t queries,
-                   uint32_t lead, uint32_t walkers, const Schedule& schedule) {
+void expect_wgmma(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t queries,
+                  uint32_t lead, uint32_t walkers, const Schedule& schedule) {
   Problem problem(random, rows, columns, queries, lead);
-  if (queries <= 8) return expect_hopper<32, 4>(problem, queries, walkers, schedule);
-  if (queries <= 16) return expect_hopper<64, 4>(problem, queries, walkers, schedule);
-  if (queries <= 32) return expect_hopper<128, 4>(problem, queries, walkers, schedule);
-  expect_hopper<256, 4>(problem, queries, walkers, schedule);
+  if (queries <= 8) return expect_wgmma<32, 4>(problem, queries, walkers, schedule);
+  if (queries <= 16) return expect_wgmma<64, 4>(problem, queries, walkers, schedule);
+  if (queries <= 32) return expect_wgmma<128, 4>(problem, queries, walkers, schedule);
+  expect_wgmma<256, 4>(problem, queries, walkers, schedule);
 }
 
-TEST(CudaKernels, HopperQueriesOfEveryShape) {
+TEST(CudaKernels, WgmmaQueriesOfEveryShape) {
   SeededRandom random(510);
   for (const uint32_t queries : {1, 4, 8, 9, 16, 17, 32, 33, 64, 65}) {
     for (const uint32_t columns : {1, 8, 33, 127, 128, 129, 264}) {
       const uint64_t rows = random.between(1, 500);
       const auto lead = static_cast<uint32_t>(random.below(128));
       const auto walkers = static_cast<uint32_t>(random.between(1, 4));
-      expect_hopper(random, rows, columns, queries, lead, walkers,
-                    random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
+      expect_wgmma(random, rows, columns, queries, lead, walkers,
+                   random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
     }
   }
 }
 
-TEST(CudaKernels, HopperQueriesInWalksOfAnyLength) {
+TEST(CudaKernels, WgmmaQueriesInWalksOfAnyLength) {
   SeededRandom random(511);
   for (const Schedule& schedule : kSchedules) {
     for (const uint32_t walkers : {1, 2, 3, 5, 7, 40}) {
-      expect_hopper(random, 1500, 300, 6, 3, walkers, schedule);
+      expect_wgmma(random, 1500, 300, 6, 3, walkers, schedule);
     }
-    expect_hopper(random, 2000, 200, 70, 0, 2, schedule);
+    expect_wgmma(random, 2000, 200, 70, 0, 2, schedule);
   }
 }
 
@@ -225,13 +225,13 @@ TEST(CudaKernels, CutsPackedWordsOfEveryWidth) {
   constexpr uint32_t kQueries = 3;
   for (uint32_t bits = 1; bits <= 32; ++bits) {
     const uint64_t rows = 64 * random.between(1, 5);
-    const uint64_t words_each = packed_bytes(rows, bits) / 4 + 1;
+    const uint64_t words_each = bit_sequence_bytes(rows, bits) / 4 + 1;
     const Memory<uint32_t> packed(kQueries * words_each);
     for (uint32_t& word : packed) word = random.u32();
     const uint64_t pitch = uint64_t{blocks_for(rows, kStepRows)} * kStepRows;
     const Memory<int8_t> limbs(pitch * 16);
-    launch(dim3(blocks_for(pitch / kRowsPerThread, 32), kQueries), 32, 0, cut_packed_words,
-           PackedWords{packed.data(), words_each, bits, rows}, Limbs{limbs.data(), pitch});
+    launch(dim3(blocks_for(pitch / kRowsPerThread, 32), kQueries), 32, 0, cut_bit_sequences,
+           BitSequences{packed.data(), words_each, bits, rows}, Limbs{limbs.data(), pitch});
     for (uint32_t q = 0; q < kQueries; ++q) {
       for (uint64_t r = 0; r < pitch; ++r) {
         uint32_t sum = 0;
@@ -249,7 +249,7 @@ TEST(CudaKernels, CutsPackedWordsOfEveryWidth) {
   }
 }
 
-TEST(CudaKernels, FewQueries) {
+TEST(CudaKernels, Dp4aQueries) {
   SeededRandom random(504);
   for (const uint32_t columns : {1, 31, 32, 33, 70, 130}) {
     for (const uint64_t rows : {1, 15, 128, 4095, 4097, 9000}) {
@@ -261,19 +261,19 @@ TEST(CudaKernels, FewQueries) {
       problem.work_out();
       const uint32_t per_block = 32 * static_cast<uint32_t>(random.between(1, 4));
       const dim3 grid(blocks_for(columns, per_block),
-                      blocks_for(uint64_t{problem.steps()} * kStepRows, kFewBlockRows));
+                      blocks_for(uint64_t{problem.steps()} * kStepRows, kDp4aBlockRows));
       for (uint32_t first = 0; first < queries; first += 3) {
-        const auto kernel = queries - first == 1   ? scan_few<1>
-                            : queries - first == 2 ? scan_few<2>
-                                                   : scan_few<3>;
-        launch(grid, kFewThreads, 0, kernel, problem.task(), first, per_block);
+        const auto kernel = queries - first == 1   ? scan_dp4a<1>
+                            : queries - first == 2 ? scan_dp4a<2>
+                                                   : scan_dp4a<3>;
+        launch(grid, kDp4aThreads, 0, kernel, problem.args(), first, per_block);
       }
-      problem.expect_right("scan_few");
+      problem.expect_right("scan_dp4a");
     }
   }
 }
 
-TEST(CudaKernels, ManyQueriesOfEveryShape) {
+TEST(CudaKernels, MmaQueriesOfEveryShape) {
   SeededRandom random(505);
   for (const uint32_t queries : {1, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 67}) {
     for (const uint32_t columns : {1, 8, 33, 255, 256, 257, 264}) {
@@ -287,7 +287,7 @@ TEST(CudaKernels, ManyQueriesOfEveryShape) {
 }
 
 // More steps than stages of shared memory, and walks that begin and end anywhere in tiles.
-TEST(CudaKernels, ManyQueriesInWalksOfAnyLength) {
+TEST(CudaKernels, MmaQueriesInWalksOfAnyLength) {
   SeededRandom random(506);
   for (const Schedule& schedule : kSchedules) {
     for (const uint32_t walkers : {1, 2, 3, 5, 7, 40}) {
@@ -310,14 +310,14 @@ TEST(CudaKernels, WrapAtTheExtremes) {
     few.fill_with(static_cast<int8_t>(byte), word);
     few.cut();
     few.work_out();
-    launch(dim3(1, 1), kFewThreads, 0, scan_few<2>, few.task(), 0u, 32u);
-    few.expect_right("scan_few");
+    launch(dim3(1, 1), kDp4aThreads, 0, scan_dp4a<2>, few.args(), 0u, 32u);
+    few.expect_right("scan_dp4a");
     Problem many(random, 4000, 3, 5);
     many.fill_with(static_cast<int8_t>(byte), word);
     expect_many<32, 4>(many, 5, 1, {});
     Problem hopper(random, 4000, 3, 5);
     hopper.fill_with(static_cast<int8_t>(byte), word);
-    expect_hopper<32, 4>(hopper, 5, 1, {});
+    expect_wgmma<32, 4>(hopper, 5, 1, {});
   }
   // Sums of limbs that leave 31 bits, after 2^17 rows at the earliest.
   Problem long_one(random, (1 << 17) + 64, 1, 1);
@@ -340,7 +340,7 @@ TEST(CudaKernels, CombinesSumsOfLimbs) {
     }
   }
   launch(dim3(3, kQueries), 32, 0, combine_sums,
-         CombineTask{reinterpret_cast<const int32_t*>(words.data()), kSumPitch, kColumns,
+         CombineArgs{reinterpret_cast<const int32_t*>(words.data()), kSumPitch, kColumns,
                      products.data(), kProductPitch});
   EXPECT_EQ(products, expected);
 }
@@ -359,10 +359,10 @@ TEST(CudaKernels, RoundsAndPacksResponses) {
     const uint64_t pitch = uint64_t{blocks_for(columns, 32)} * bits;
     const Memory<uint32_t> packed(kQueries * pitch);
     launch(dim3(blocks_for(blocks_for(columns, 32), 32), kQueries), 32, 0, round_products,
-           RoundTask{products.data(), columns, columns, bits, packed.data(), pitch});
+           RoundArgs{products.data(), columns, columns, bits, packed.data(), pitch});
     for (uint32_t q = 0; q < kQueries; ++q) {
-      std::vector<uint8_t> expected(packed_bytes(columns, bits));
-      pack_rounded(std::span(products).subspan(q * columns, columns), bits, expected);
+      std::vector<uint8_t> expected(bit_sequence_bytes(columns, bits));
+      write_bit_sequence(std::span(products).subspan(q * columns, columns), bits, expected);
       EXPECT_EQ(std::memcmp(packed.data() + q * pitch, expected.data(), expected.size()), 0)
           << bits << " bits, " << columns << " columns";
     }

@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/modulus_switch.h"
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"
@@ -45,7 +45,7 @@ TEST(PackingKernels, CutTablesAsTheSumsWantThem) {
   const Memory<uint8_t> tables((kGroup + 2) * 16 * kPointBytes);
   const Memory<uint32_t> last(uint64_t{kPacks} * 3 * 2048);
   launch(dim3(kSumSteps / kStepsInBlock, 2), kCutTableThreads, 0, cut_table,
-         TableCut{words.data(), kGroup, kPack, kPacks, tables.data(), last.data()});
+         CutTableArgs{words.data(), kGroup, kPack, kPacks, tables.data(), last.data()});
 
   std::vector<uint8_t> expected(tables.begin(), tables.end());
   std::vector<uint32_t> expected_last(kPacks * 3 * 2048, 0xa5a5a5a5);
@@ -67,7 +67,7 @@ TEST(PackingKernels, CutTablesAsTheSumsWantThem) {
       }
     }
     for (uint32_t digit = 0; digit < 3; ++digit) {
-      expected_last[(kPack * 3 + digit) * 2048 + point] = word(kSwitches - 1, digit);
+      expected_last[(kPack * 3 + digit) * 2048 + point] = word(kKeySwitches - 1, digit);
     }
   }
   EXPECT_TRUE(std::ranges::equal(tables, expected));
@@ -81,7 +81,7 @@ TEST(PackingKernels, CutKeysIntoWindowsOfAnyPlace) {
   const std::vector<uint32_t> keys = random.words(kQueries * kPitch);
   const Memory<uint8_t> planes(kQueries * kQueryPlaneBytes);
   launch(dim3(6, kQueries), kCutKeysThreads, 0, cut_keys,
-         KeyCut{keys.data(), kPitch, planes.data()});
+         CutKeysArgs{keys.data(), kPitch, planes.data()});
   for (uint32_t q = 0; q < kQueries; ++q) {
     for (uint32_t row = 0; row < 6; ++row) {
       for (uint32_t copy = 0; copy < 4; ++copy) {
@@ -101,13 +101,13 @@ TEST(PackingKernels, CutKeysIntoWindowsOfAnyPlace) {
 template <uint32_t kQueryTiles, uint32_t kPackTiles>
 void expect_sums(const SumProblem& problem, const Schedule& schedule, uint32_t set_count,
                  uint32_t first_tile = 0) {
-  SumTask task = problem.task();
-  task.first_tile = first_tile;
-  const dim3 grid((task.query_count - 1) / (16 * kQueryTiles) + 1,
-                  (pack_tiles(task.pack_count) - first_tile) / kPackTiles, set_count);
+  SumArgs args = problem.args();
+  args.first_tile = first_tile;
+  const dim3 grid((args.query_count - 1) / (16 * kQueryTiles) + 1,
+                  (pack_tiles(args.pack_count) - first_tile) / kPackTiles, set_count);
   const auto report =
       launch_with(schedule, grid, kSumThreads, sum_shared_bytes<kQueryTiles, kPackTiles>(),
-                  sum_points<kQueryTiles, kPackTiles>, task);
+                  sum_points<kQueryTiles, kPackTiles>, args);
   EXPECT_EQ(report.bank_conflicts, 0u);
 }
 
@@ -164,30 +164,30 @@ TEST(PackingKernels, SumTheLargestWords) {
   }
 }
 
-// What the host's ResponsePacker and pack_rounded() make of the same.
-std::vector<uint8_t> finished(const FinishTask& task, uint32_t query) {
+// What the host's ResponsePacker and write_bit_sequence() make of the same.
+std::vector<uint8_t> finished(const FinishArgs& args, uint32_t query) {
   const ring::PrimeField field(ring::kPackingModulus);
-  const auto transform = ring::portable_transform(ring::kPackingModulus);
+  const auto transform = ring::portable_ntt(ring::kPackingModulus);
   std::vector<uint32_t> lowered;
-  for (uint32_t pack = 0; pack < task.pack_count; ++pack) {
+  for (uint32_t pack = 0; pack < args.pack_count; ++pack) {
     std::vector<uint32_t> body(2048);
     for (uint32_t m = 0; m < 2048; ++m) {
-      body[m] = task.sums[(query * task.pack_count + pack) * 2048 + m];
+      body[m] = args.sums[(query * args.pack_count + pack) * 2048 + m];
       for (uint32_t k = 0; k < 3; ++k) {
         body[m] = field.add(body[m],
-                            field.multiply(task.last_switch[(pack * 3 + k) * 2048 + m],
-                                           task.keys[query * task.key_pitch + (3 + k) * 2048 + m]));
+                            field.multiply(args.last_key_switch[(pack * 3 + k) * 2048 + m],
+                                           args.keys[query * args.key_pitch + (3 + k) * 2048 + m]));
       }
     }
     transform->inverse(ring::MutablePolynomial(body.data(), 2048));
-    for (uint32_t c = 0; c < 2048 && pack * 2048 + c < task.column_count; ++c) {
-      const uint32_t product = task.products[query * task.product_pitch + pack * 2048 + c];
-      const uint32_t word = field.subtract(ring::lift(product), body[c]);
-      lowered.push_back(restore_word(ring::lower(word, task.bits), task.bits));
+    for (uint32_t c = 0; c < 2048 && pack * 2048 + c < args.column_count; ++c) {
+      const uint32_t product = args.products[query * args.product_pitch + pack * 2048 + c];
+      const uint32_t word = field.subtract(ring::switch_to_q(product), body[c]);
+      lowered.push_back(restore_word(ring::switch_from_q(word, args.bits), args.bits));
     }
   }
-  std::vector<uint8_t> packed(packed_bytes(task.column_count, task.bits));
-  pack_rounded(lowered, task.bits, packed);
+  std::vector<uint8_t> packed(bit_sequence_bytes(args.column_count, args.bits));
+  write_bit_sequence(lowered, args.bits, packed);
   return packed;
 }
 
@@ -207,13 +207,13 @@ TEST(PackingKernels, FinishResponsesOfEveryWidth) {
     for (uint32_t& product : products) product = random.u32();
     const uint64_t pitch = kPacks * 64 * bits;
     const Memory<uint32_t> packed(kQueries * pitch);
-    const FinishTask task{ring.view(),     sums.data(), last.data(), keys.data(), ring::kKeyWords,
+    const FinishArgs args{ring.view(),     sums.data(), last.data(), keys.data(), ring::kKeyWords,
                           products.data(), columns,     columns,     kPacks,      bits,
                           packed.data(),   pitch};
-    launch_with(kSchedules[bits % 4], dim3(kPacks, kQueries), kRingThreads, kFinishSharedBytes,
-                finish_packs, task);
+    launch_with(kSchedules[bits % 4], dim3(kPacks, kQueries), kNttThreads, kFinishSharedBytes,
+                finish_packs, args);
     for (uint32_t q = 0; q < kQueries; ++q) {
-      const std::vector<uint8_t> expected = finished(task, q);
+      const std::vector<uint8_t> expected = finished(args, q);
       ASSERT_EQ(std::memcmp(packed.data() + q * pitch, expected.data(), expected.size()), 0)
           << bits << " bits, " << columns << " columns, query " << q;
       // What is left of the last pack's words is zero, like the last byte's unused bits.

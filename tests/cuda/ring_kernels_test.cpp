@@ -7,13 +7,13 @@
 #include <set>
 #include <vector>
 
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"
 
-#include "cuda/packing/kernels/ring_transform.cuh"
+#include "cuda/packing/kernels/ntt.cuh"
 
 namespace blindfuse {
 namespace {
@@ -30,15 +30,15 @@ using support::SeededRandom;
 enum class Way { kForward, kInverse, kForwardTwice, kThereAndBack };
 
 // One block for each polynomial.
-void transform(RingView ring, Way way, uint32_t* polynomials) {
+void transform(NttView ring, Way way, uint32_t* polynomials) {
   auto* const shared = reinterpret_cast<uint32_t*>(dynamic_shared_memory());
   uint32_t* const words = polynomials + blockIdx.x * kDimension;
-  for (uint32_t i = threadIdx.x; i < kDimension; i += kRingThreads) shared[i] = words[i];
-  if (way != Way::kInverse) ring_forward(ring, shared);
-  if (way == Way::kForwardTwice) ring_forward(ring, shared);
-  if (way == Way::kInverse || way == Way::kThereAndBack) ring_inverse(ring, shared);
+  for (uint32_t i = threadIdx.x; i < kDimension; i += kNttThreads) shared[i] = words[i];
+  if (way != Way::kInverse) ntt_forward(ring, shared);
+  if (way == Way::kForwardTwice) ntt_forward(ring, shared);
+  if (way == Way::kInverse || way == Way::kThereAndBack) ntt_inverse(ring, shared);
   // Somebody else's.
-  for (uint32_t i = threadIdx.x; i < kDimension; i += kRingThreads) {
+  for (uint32_t i = threadIdx.x; i < kDimension; i += kNttThreads) {
     words[kDimension - 1 - i] = shared[kDimension - 1 - i];
   }
 }
@@ -48,7 +48,7 @@ std::vector<uint32_t> transformed(const std::vector<uint32_t>& words, Way way,
   const HostRing ring;
   const Memory<uint32_t> memory(words.size());
   std::ranges::copy(words, memory.begin());
-  launch_with(schedule, dim3(static_cast<unsigned>(words.size() / kDimension)), kRingThreads,
+  launch_with(schedule, dim3(static_cast<unsigned>(words.size() / kDimension)), kNttThreads,
               4 * kDimension, transform, ring.view(), way, memory.data());
   return {memory.begin(), memory.end()};
 }
@@ -76,7 +76,7 @@ std::vector<uint32_t> polynomials(SeededRandom& random) {
 
 TEST(CudaRingKernels, TransformAsTheHostDoes) {
   SeededRandom random(520);
-  const auto host = ring::portable_transform(kPackingModulus);
+  const auto host = ring::portable_ntt(kPackingModulus);
   const std::vector<uint32_t> words = polynomials(random);
   const auto for_each = [&](std::vector<uint32_t>& all, auto&& what) {
     for (size_t at = 0; at < all.size(); at += kDimension) {

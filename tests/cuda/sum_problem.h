@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cuda/packing/kernels/packing_tasks.h"
+#include "cuda/packing/kernels/packing_args.h"
 #include "src/arithmetic/ring/prime_field.h"
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"
@@ -49,7 +49,7 @@ class SumProblem {
     fill([&] { return word; });
   }
 
-  SumTask task() const {
+  SumArgs args() const {
     const uint32_t first = first_set_ / 4 * 32;
     return {tables_.data() - first * point_bytes_,
             planes_.data(),

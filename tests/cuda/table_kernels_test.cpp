@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "host/cpu/packing/hint_polynomials.h"
-#include "src/arithmetic/ring/butterflies.h"
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
+#include "src/arithmetic/ring/twiddles.h"
 #include "src/protocol/public_polynomials.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"
 #include "tests/cuda/kernel_support.h"
 #include "tests/support.h"
 
+#include "cuda/packing/kernels/key_switch_chains.cuh"
 #include "cuda/packing/kernels/public_rows.cuh"
-#include "cuda/packing/kernels/switch_chains.cuh"
 #include "cuda/packing/kernels/traces.cuh"
 
 namespace blindfuse {
@@ -105,14 +105,14 @@ uint32_t exponent_of(size_t point) {
 // R_g at w^m, by definition: 1/2048 sum over columns c of w^(m c) h_c(w^(m g)).
 uint32_t trace_at(std::span<const uint32_t> hints, uint64_t columns, uint32_t pack, size_t g,
                   size_t m) {
-  const uint32_t w = ring::root_of_one(kField);
+  const uint32_t w = ring::root_of_unity(kField);
   const uint32_t to_m = kField.power(w, exponent_of(m));
   const uint32_t to_mg = kField.power(to_m, exponent_of(g));
   uint32_t sum = 0, to_mc = 1;
   for (uint64_t c = pack * kDimension; c < std::min(columns, (pack + 1) * kDimension); ++c) {
     uint32_t value = 0;
     for (size_t i = kDimension; i-- > 0;) {
-      value = kField.add(kField.multiply(value, to_mg), ring::lift(hints[i * columns + c]));
+      value = kField.add(kField.multiply(value, to_mg), ring::switch_to_q(hints[i * columns + c]));
     }
     sum = kField.add(sum, kField.multiply(to_mc, value));
     to_mc = kField.multiply(to_mc, to_m);
@@ -130,15 +130,15 @@ TEST(CudaTableKernels, TracesOfTwoPacksByDefinition) {
   for (size_t i = 0; i < 20; ++i) hints[(i + 1) * kColumns - 1] = i % 2 == 0 ? 0xffffffff : 0;
   for (const Schedule& schedule : {kSchedules[0], kSchedules[2]}) {
     const Memory<uint32_t> squares(2 * uint64_t{kSquareWords});
-    const TraceTask task{ring.view(), hints.data(), kColumns, squares.data()};
+    const TraceArgs args{ring.view(), hints.data(), kColumns, squares.data()};
     const auto transpose = [&] {
       launch_with(schedule, dim3(kRingWords / 32, kRingWords / 32, 2), kTransposeThreads,
                   kTransposeSharedBytes, transpose_squares, squares.data());
     };
     const dim3 rows(kRingWords, 2);
-    launch_with(schedule, rows, kRingThreads, kRowSharedBytes, transform_columns, task);
+    launch_with(schedule, rows, kNttThreads, kRowSharedBytes, ntt_columns, args);
     transpose();
-    launch_with(schedule, rows, kRingThreads, kRowSharedBytes, transform_and_turn_rows, task);
+    launch_with(schedule, rows, kNttThreads, kRowSharedBytes, ntt_and_rotate_rows, args);
     transpose();
     for (int i = 0; i < 10; ++i) {
       const auto pack = static_cast<uint32_t>(i % 2);
@@ -169,9 +169,9 @@ class Chains {
     std::ranges::copy(mask, squares_.begin() + (kOrbit - 1) * kDimension);
   }
 
-  TableTask task(uint32_t switch_count) const {
+  TableArgs args(uint32_t key_switch_count) const {
     return {ring_.view(),   squares_.data(), key_masks_.data(), ends_.data(),
-            tables_.data(), masks_.data(),   switch_count};
+            tables_.data(), masks_.data(),   key_switch_count};
   }
 
   Coefficients trace(size_t pack, size_t g) const {
@@ -185,12 +185,12 @@ class Chains {
   // Compares the table with the digits of `mask` as switch `number`, and returns the next mask.
   Coefficients expect_switched(size_t pack, size_t number, Coefficients mask,
                                Coefficients next) const {
-    const Switch now = Switch::number(number);
+    const KeySwitch now = KeySwitch::number(number);
     transform_->inverse(mask);
     for (size_t k = 0; k < kDigits; ++k) {
       Coefficients digits, key_mask;
       for (size_t i = 0; i < kDimension; ++i) {
-        digits[i] = kField.reduce_signed(ring::digits(mask[i], kField)[k]);
+        digits[i] = kField.reduce_signed(ring::decompose(mask[i], kField)[k]);
       }
       transform_->forward(digits);
       for (size_t point = 0; point < kDimension; ++point) {
@@ -217,8 +217,7 @@ class Chains {
   }
 
   const HostRing ring_;
-  const std::unique_ptr<const ring::RingTransform> transform_ =
-      ring::portable_transform(kPackingModulus);
+  const std::unique_ptr<const ring::Ntt> transform_ = ring::portable_ntt(kPackingModulus);
   const Memory<uint32_t> squares_{2 * uint64_t{kSquareWords}}, key_masks_{ring::kKeyWords};
   const Memory<uint32_t> ends_{4 * kDimension}, tables_{2 * kTableWords}, masks_{2 * kDimension};
 };
@@ -228,14 +227,14 @@ TEST(CudaTableKernels, ChainsSwitchAsTheHostDoes) {
   for (const Schedule& schedule : kSchedules) {
     const Chains chains(random);
     constexpr uint32_t kCount = 3;
-    launch_with(schedule, dim3(2, 2), kRingThreads, kSwitchSharedBytes, switch_down,
-                chains.task(kCount));
+    launch_with(schedule, dim3(2, 2), kNttThreads, kKeySwitchSharedBytes, key_switch_down,
+                chains.args(kCount));
     for (size_t pack = 0; pack < 2; ++pack) {
       for (size_t chain = 0; chain < 2; ++chain) {
         size_t g = chain * kOrbit + kOrbit - 1;
         Coefficients mask = chains.trace(pack, g);
         for (size_t step = 0; step < kCount; ++step) {
-          mask = chains.expect_switched(pack, chain * kChainSwitches + step, mask,
+          mask = chains.expect_switched(pack, chain * kChainKeySwitches + step, mask,
                                         chains.trace(pack, --g));
         }
         EXPECT_TRUE(chains.end(pack, chain) == mask) << "pack " << pack << ", chain " << chain;
@@ -248,9 +247,10 @@ TEST(CudaTableKernels, TheLastSwitchBringsBothChainsTogether) {
   SeededRandom random(534);
   for (const Schedule& schedule : kSchedules) {
     const Chains chains(random);
-    launch_with(schedule, dim3(2), kRingThreads, kSwitchSharedBytes, switch_last, chains.task(0));
+    launch_with(schedule, dim3(2), kNttThreads, kKeySwitchSharedBytes, key_switch_last,
+                chains.args(0));
     for (size_t pack = 0; pack < 2; ++pack) {
-      const Coefficients values = chains.expect_switched(pack, 2 * kChainSwitches,
+      const Coefficients values = chains.expect_switched(pack, 2 * kChainKeySwitches,
                                                          chains.end(pack, 1), chains.end(pack, 0));
       EXPECT_TRUE(chains.mask(pack) == chains.coefficients(values)) << "pack " << pack;
     }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/engines/engine_factory.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "tests/engine/engines_under_test.h"
 #include "tests/support.h"
 
@@ -24,12 +24,12 @@ INSTANTIATE_TEST_SUITE_P(Engines, AnswerPipelineTest, testing::ValuesIn(engine_n
 std::vector<uint8_t> expected_response(Engine& engine, const std::vector<uint8_t>& query,
                                        WireBits bits) {
   std::vector<uint32_t> words(engine.row_count());
-  unpack_restored(query, bits.query, 0, words);
+  read_bit_sequence(query, bits.query, 0, words);
   std::vector<uint32_t> products(engine.column_count());
   engine.multiply({words.data(), 1, words.size()}, {0, words.size()},
                   {products.data(), 1, products.size()});
-  std::vector<uint8_t> response(packed_bytes(products.size(), bits.response));
-  pack_rounded(products, bits.response, response);
+  std::vector<uint8_t> response(bit_sequence_bytes(products.size(), bits.response));
+  write_bit_sequence(products, bits.response, response);
   return response;
 }
 
@@ -45,7 +45,7 @@ TEST_P(AnswerPipelineTest, AnswersAsOneByOne) {
     const auto pipeline = engine->make_answer_pipeline(bits, kSlots, kBatchMax);
     std::vector<std::vector<uint8_t>> queries(kSlots), expected(kSlots);
     for (size_t slot = 0; slot < kSlots; ++slot) {
-      queries[slot] = random.octets(packed_bytes(rows, bits.query));
+      queries[slot] = random.octets(bit_sequence_bytes(rows, bits.query));
       expected[slot] = expected_response(*engine, queries[slot], bits);
       pipeline->put(slot, queries[slot]);
     }
@@ -54,7 +54,7 @@ TEST_P(AnswerPipelineTest, AnswersAsOneByOne) {
       const auto [first, count] = begun.front();
       begun.pop_front();
       const std::span<const uint8_t> responses = pipeline->finish();
-      const size_t each = packed_bytes(columns, bits.response);
+      const size_t each = bit_sequence_bytes(columns, bits.response);
       ASSERT_EQ(responses.size(), count * each);
       for (size_t i = 0; i < count; ++i) {
         ASSERT_TRUE(std::ranges::equal(responses.subspan(i * each, each), expected[first + i]))
@@ -83,14 +83,14 @@ TEST_P(AnswerPipelineTest, QueriesMoveToOtherSlots) {
   const auto pipeline = engine->make_answer_pipeline(bits, 6, 4);
   std::vector<std::vector<uint8_t>> queries;
   for (size_t slot = 0; slot < 6; ++slot) {
-    queries.push_back(random.octets(packed_bytes(rows, bits.query)));
+    queries.push_back(random.octets(bit_sequence_bytes(rows, bits.query)));
     pipeline->put(slot, queries.back());
   }
   pipeline->move(2, 1);
   pipeline->move(5, 2);
   pipeline->begin(0, 3);
   const std::span<const uint8_t> responses = pipeline->finish();
-  const size_t each = packed_bytes(columns, bits.response);
+  const size_t each = bit_sequence_bytes(columns, bits.response);
   ASSERT_EQ(responses.size(), 3 * each);
   const size_t sources[] = {0, 2, 5};
   for (size_t i = 0; i < 3; ++i) {

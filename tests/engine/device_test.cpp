@@ -19,7 +19,7 @@ bool has_device() {
 // Set BLINDFUSE_REQUIRE_GPU where one must be.
 TEST(CudaDevice, IsThere) {
   if (has_device()) return;
-  const std::string why = support::bad_input_of([] { make_engine("cuda", 64, 1, 1); });
+  const std::string why = support::input_error_of([] { make_engine("cuda", 64, 1, 1); });
   ASSERT_EQ(std::getenv("BLINDFUSE_REQUIRE_GPU"), nullptr) << why;
   GTEST_SKIP() << "no test ran on a GPU: " << why;
 }
@@ -28,7 +28,7 @@ TEST(CudaDevice, IsThere) {
 TEST(CudaDevice, IsAnErrorWhereThereIsNone) {
   if (has_device()) GTEST_SKIP() << "this machine has a GPU";
   for (const char* name : {"cuda", "cuda:mma", "cuda@1", "cuda:dp4a@0"}) {
-    EXPECT_THROW(make_engine(name, 64, 1, 1), Misuse) << name;
+    EXPECT_THROW(make_engine(name, 64, 1, 1), UsageError) << name;
   }
 }
 
@@ -40,7 +40,7 @@ TEST(CudaDevice, IsTakenByAutoWhereThereIsOne) {
 TEST(CudaDevice, HasANumber) {
   for (const char* name :
        {"cuda@", "cuda@x", "cuda@-1", "cuda@0x", "cuda:@0", "cudas", "cuda@99"}) {
-    EXPECT_THROW(make_engine(name, 64, 1, 1), Misuse) << name;
+    EXPECT_THROW(make_engine(name, 64, 1, 1), UsageError) << name;
   }
 }
 

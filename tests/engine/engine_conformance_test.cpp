@@ -429,7 +429,7 @@ TEST_P(EngineConformance, LeavesProductsOfNoQueriesAndNoRows) {
 // Instructions that saturate at 16 bits, and signs mistaken, fail here: all -128 times all ones,
 // over more than 2^17 rows, and the other extremes.
 TEST_P(EngineConformance, WrapsAtTheExtremes) {
-  constexpr uint64_t kManyRows = (1u << 17) + 64;
+  constexpr uint64_t kMmaRows = (1u << 17) + 64;
   std::vector<std::pair<uint64_t, size_t>> shapes = {{5, 3}, {9, 5}, {1, 1}, {50, 4}};
   // As many rows as there must be take an emulator long: one shape for each way to share the work.
   if (support::kIsEmulated) shapes.resize(2);
@@ -439,7 +439,7 @@ TEST_P(EngineConformance, WrapsAtTheExtremes) {
                                      {-128, 0x7fffffff},
                                      {127, 0xffffffff},
                                      {-1, 0xffffffff}}) {
-      const Shape shape{kManyRows, columns, batch, {0, kManyRows}, 2};
+      const Shape shape{kMmaRows, columns, batch, {0, kMmaRows}, 2};
       Problem problem(shape);
       problem.fill_with(static_cast<int8_t>(byte), word);
       expect_right(shape, problem);
@@ -489,7 +489,7 @@ TEST(EngineFactory, KnowsAutoFirstAndTheReferenceAlways) {
 TEST(EngineFactory, RefusesOtherNamesAndSaysWhichThereAre) {
   const Problem problem(Shape{64, 4, 1, {0, 64}});
   for (const char* name : {"", "CPU", "cpu:", "cpu:sse9", "gpu", "auto "}) {
-    const std::string message = support::bad_input_of([&] { problem.engine(name, 1); });
+    const std::string message = support::input_error_of([&] { problem.engine(name, 1); });
     EXPECT_NE(message.find("portable"), std::string::npos) << '"' << name << "\": " << message;
   }
 }

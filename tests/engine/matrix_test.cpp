@@ -177,7 +177,7 @@ TEST(Matrix, SaysHowMuchMemoryItLacks) {
   try {
     Matrix(uint64_t{1} << 31, uint64_t{1} << 20).take_memory();
     FAIL() << "this machine has two petabytes";
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     EXPECT_NE(std::string(error.what()).find("2251799813685248 bytes"), std::string::npos)
         << error.what();
   }

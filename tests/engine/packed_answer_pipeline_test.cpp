@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "host/engines/engine_factory.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
 #include "tests/engine/engines_under_test.h"
 #include "tests/engine/packed_reference.h"
@@ -43,7 +43,7 @@ std::vector<SharedPackingTable> random_tables(SeededRandom& random, size_t count
 
 // Packed words, and keys behind them.
 std::vector<uint8_t> random_query(SeededRandom& random, uint32_t bits) {
-  std::vector<uint8_t> query = random.octets(packed_bytes(kRows, bits));
+  std::vector<uint8_t> query = random.octets(bit_sequence_bytes(kRows, bits));
   for (size_t i = 0; i < ring::kKeyWords; ++i) {
     const auto word = static_cast<uint32_t>(random.below(ring::kPackingModulus));
     for (unsigned byte = 0; byte < 4; ++byte)
@@ -85,7 +85,7 @@ class PackedBatches {
     const auto [first, count] = begun_.front();
     begun_.pop_front();
     const std::span<const uint8_t> responses = pipeline_->finish();
-    const size_t each = packed_bytes(engine_->column_count(), bits_.response);
+    const size_t each = bit_sequence_bytes(engine_->column_count(), bits_.response);
     ASSERT_EQ(responses.size(), count * each);
     for (size_t i = 0; i < count; ++i) {
       ASSERT_TRUE(std::ranges::equal(responses.subspan(i * each, each), expected(first + i)))
@@ -96,9 +96,9 @@ class PackedBatches {
  private:
   std::vector<uint8_t> expected(size_t slot) const {
     const std::span<const uint8_t> query = queries_[slot];
-    const size_t words_bytes = packed_bytes(kRows, bits_.query);
+    const size_t words_bytes = bit_sequence_bytes(kRows, bits_.query);
     std::vector<uint32_t> words(kRows), products(engine_->column_count());
-    unpack_restored(query.first(words_bytes), bits_.query, 0, words);
+    read_bit_sequence(query.first(words_bytes), bits_.query, 0, words);
     engine_->multiply({words.data(), 1, kRows}, {0, kRows}, {products.data(), 1, products.size()});
     return support::packed_reference(products, tables_, query.subspan(words_bytes), bits_.response);
   }

@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/little_endian.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/modulus_switch.h"
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
 
 namespace blindfuse::support {
 
@@ -26,8 +26,8 @@ inline std::vector<uint32_t> switched_values(PackingTable table, std::span<const
   // Halves of products, which stay far below 2^64.
   std::vector<uint64_t> low(kDimension), high(kDimension);
   for (size_t group = 0; group < kPointGroups; ++group) {
-    for (size_t number = 0; number < kSwitches; ++number) {
-      const Switch each = Switch::number(number);
+    for (size_t number = 0; number < kKeySwitches; ++number) {
+      const KeySwitch each = KeySwitch::number(number);
       for (size_t digit = 0; digit < ring::kDigits; ++digit) {
         const uint32_t* line = table.data() + table_place(group, number, digit);
         const uint32_t* body =
@@ -56,7 +56,7 @@ inline std::vector<uint32_t> switched_values(PackingTable table, std::span<const
 inline std::vector<uint8_t> packed_reference(std::span<const uint32_t> products,
                                              std::span<const SharedPackingTable> tables,
                                              std::span<const uint8_t> keys, uint32_t bits) {
-  const auto transform = ring::portable_transform(ring::kPackingModulus);
+  const auto transform = ring::portable_ntt(ring::kPackingModulus);
   std::vector<uint32_t> lowered;
   for (size_t pack = 0; pack < tables.size(); ++pack) {
     std::vector<uint32_t> values =
@@ -64,12 +64,13 @@ inline std::vector<uint8_t> packed_reference(std::span<const uint32_t> products,
     transform->inverse(ring::MutablePolynomial(values.data(), ring::kDimension));
     const size_t first = pack * ring::kDimension;
     for (size_t c = 0; c < std::min(ring::kDimension, products.size() - first); ++c) {
-      const uint32_t word = transform->field().subtract(ring::lift(products[first + c]), values[c]);
-      lowered.push_back(restore_word(ring::lower(word, bits), bits));
+      const uint32_t word =
+          transform->field().subtract(ring::switch_to_q(products[first + c]), values[c]);
+      lowered.push_back(restore_word(ring::switch_from_q(word, bits), bits));
     }
   }
-  std::vector<uint8_t> packed(packed_bytes(lowered.size(), bits));
-  pack_rounded(lowered, bits, packed);
+  std::vector<uint8_t> packed(bit_sequence_bytes(lowered.size(), bits));
+  write_bit_sequence(lowered, bits, packed);
   return packed;
 }
 

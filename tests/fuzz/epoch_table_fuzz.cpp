@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   bool refused = false;
   try {
     table = parse_epoch_table(bytes, layout);
-  } catch (const BadInput&) {
+  } catch (const InputError&) {
     refused = true;
   }
   invariant(refused != right, "refused for its length, and for nothing else");

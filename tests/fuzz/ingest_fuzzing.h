@@ -33,7 +33,7 @@ std::string digest_text(std::string_view text, const SourceOptions& options, siz
       digest += pair.key;
       digest += pair.value;
     }
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     const std::string_view message = error.what();
     constexpr size_t kLongestMessage = 400;
     if (message.size() > kLongestMessage || message.find('\n') != std::string_view::npos) abort();
@@ -43,7 +43,7 @@ std::string digest_text(std::string_view text, const SourceOptions& options, siz
 }
 
 // Reads the text twice, with a small buffer and a large one: the outcome must be the same, and
-// nothing but BadInput may be thrown.
+// nothing but InputError may be thrown.
 template <typename Source>
 int fuzz_text(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

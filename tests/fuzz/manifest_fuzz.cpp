@@ -1,4 +1,4 @@
-// Manifests: refused with BadInput and a message of one short line, or such that writing and
+// Manifests: refused with InputError and a message of one short line, or such that writing and
 // reading again gives the same. The text is tried as it is, and once more with the epoch id that
 // belongs to it, since nobody guesses a hash.
 #include <cstddef>
@@ -57,7 +57,7 @@ void try_manifest(std::string_view text) {
     require(again.manifest == parsed.manifest);
     require(again.epoch == blindfuse::epoch_id(parsed.manifest));
     require(blindfuse::serialize_manifest(again.manifest) == again_text);
-  } catch (const blindfuse::BadInput& error) {
+  } catch (const blindfuse::InputError& error) {
     require_presentable(error.what());
   }
 }

@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   bool refused = false;
   try {
     check_packing_keys(bytes);
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     refused = true;
     check_message(error.what());
   }

@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string queries;
   try {
     queries = parse(format, body);
-  } catch (const BadInput&) {
+  } catch (const InputError&) {
     return 0;
   }
   invariant(!queries.empty() && queries.size() % kLimits.query_bytes == 0 &&

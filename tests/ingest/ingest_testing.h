@@ -75,11 +75,11 @@ class ShortReads : public ByteSource {
   size_t most_;
 };
 
-// The message of the BadInput that `act` throws, which is one line; empty when it throws none.
+// The message of the InputError that `act` throws, which is one line; empty when it throws none.
 inline std::string error_of(const std::function<void()>& act) {
   try {
     act();
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     const std::string message = error.what();
     EXPECT_EQ(message.find_first_of("\n\r\0"s), std::string::npos) << message;
     return message;

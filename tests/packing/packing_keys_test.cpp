@@ -29,7 +29,8 @@ TEST(PackingKeys, OfAnotherLengthAreRefused) {
   for (const size_t size :
        {size_t{0}, ring::kKeyBytes - 1, ring::kKeyBytes + 1, 2 * ring::kKeyBytes}) {
     const std::vector<uint8_t> bytes(size);
-    EXPECT_THAT(support::bad_input_of([&] { PackingKeys::read(bytes); }), HasSubstr("49152 bytes"));
+    EXPECT_THAT(support::input_error_of([&] { PackingKeys::read(bytes); }),
+                HasSubstr("49152 bytes"));
   }
 }
 
@@ -37,7 +38,7 @@ TEST(PackingKeys, WordsBeyondTheModulusAreRefused) {
   std::vector<uint8_t> bytes(ring::kKeyBytes);
   const auto with_last = [&](uint32_t word) {
     store_le(bytes.data() + ring::kKeyBytes - 4, word);
-    return support::bad_input_of([&] { PackingKeys::read(bytes); });
+    return support::input_error_of([&] { PackingKeys::read(bytes); });
   };
   EXPECT_EQ(with_last(ring::kPackingModulus - 1), "");
   EXPECT_THAT(with_last(ring::kPackingModulus), HasSubstr("word 12287"));

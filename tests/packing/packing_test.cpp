@@ -11,7 +11,7 @@
 #include "host/cpu/packing/hint_polynomials.h"
 #include "host/cpu/packing/packing_table_builder.h"
 #include "host/cpu/packing/response_packer.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/protocol/public_polynomials.h"
 #include "tests/client/seeded_random.h"
@@ -73,12 +73,12 @@ class LookUp {
  public:
   LookUp(std::vector<uint32_t> rows, uint64_t seed) : rows_(std::move(rows)) {
     PreparedQuery prepared = prepare_ring_query(pack().polynomials, kRows, seeded_random(seed));
-    constexpr size_t kWordsBytes = packed_bytes(kRows, kQueryBits);
+    constexpr size_t kWordsBytes = bit_sequence_bytes(kRows, kQueryBits);
     std::vector<uint8_t> sent(kWordsBytes + ring::kKeyBytes);
     decoder_.emplace(std::move(prepared).encrypt(rows_, kQueryBits, sent));
     keys_.emplace(PackingKeys::read(std::span(sent).subspan(kWordsBytes)));
     std::vector<uint32_t> query(kRows);
-    unpack_restored(std::span(sent).first(kWordsBytes), kQueryBits, 0, query);
+    read_bit_sequence(std::span(sent).first(kWordsBytes), kQueryBits, 0, query);
     words_ = responses(query);
   }
 
@@ -109,7 +109,7 @@ class LookUp {
     const ring::PrimeField field(ring::kPackingModulus);
     double sum = 0;
     for (size_t c = 0; c < kPackColumns; ++c) {
-      const uint32_t apart = field.subtract(phases[c], ring::raise(exact[c], 8));
+      const uint32_t apart = field.subtract(phases[c], ring::switch_to_q(exact[c], 8));
       sum += std::pow(static_cast<double>(field.centered(apart)), 2);
     }
     return std::sqrt(sum / kPackColumns);
@@ -117,7 +117,8 @@ class LookUp {
 
  private:
   static Coefficients rounded(Coefficients coefficients, unsigned bits) {
-    for (uint32_t& each : coefficients) each = ring::raise(ring::lower(each, bits), bits);
+    for (uint32_t& each : coefficients)
+      each = ring::switch_to_q(ring::switch_from_q(each, bits), bits);
     return coefficients;
   }
 

@@ -51,8 +51,8 @@ std::vector<RingKernel> ring_kernels_for_batches() {
 
 TEST_P(RingKernelTest, TransformAsThePortableOneDoes) {
   for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
-    const auto portable = ring::portable_transform(modulus);
-    const auto transform = make_transform(GetParam(), modulus);
+    const auto portable = ring::portable_ntt(modulus);
+    const auto transform = make_ntt(GetParam(), modulus);
     for (const Coefficients& each : polynomials(modulus)) {
       Coefficients expected = each;
       portable->forward(expected);
@@ -67,8 +67,8 @@ TEST_P(RingKernelTest, TransformAsThePortableOneDoes) {
 
 TEST_P(RingKernelTest, AddProductsAsThePortableOneDoes) {
   for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
-    const auto portable = ring::portable_transform(modulus);
-    const auto transform = make_transform(GetParam(), modulus);
+    const auto portable = ring::portable_ntt(modulus);
+    const auto transform = make_ntt(GetParam(), modulus);
     const std::vector<Coefficients> all = polynomials(modulus);
     for (size_t i = 0; i < all.size(); ++i) {
       Coefficients expected = all[i];
@@ -111,8 +111,8 @@ struct Keys {
 uint32_t expected_sum(const std::vector<uint32_t>& table, const std::vector<uint32_t>& keys,
                       size_t point, size_t i) {
   uint64_t sum = 0;
-  for (size_t number = 0; number < kSwitches; ++number) {
-    const Switch now = Switch::number(number);
+  for (size_t number = 0; number < kKeySwitches; ++number) {
+    const KeySwitch now = KeySwitch::number(number);
     for (size_t k = 0; k < ring::kDigits; ++k) {
       const auto body = static_cast<size_t>(now.key) * ring::kDigits + k;
       const ring::Polynomial values(keys.data() + body * kDimension, kDimension);

@@ -59,7 +59,7 @@ class ConfigFile : public ::testing::Test {
   std::string refusal(const std::string& text) const {
     try {
       parse_file(text);
-    } catch (const Misuse& error) {
+    } catch (const UsageError& error) {
       return error.what();
     }
     return "";
@@ -170,12 +170,12 @@ TEST_F(ConfigFile, RefusesAFileThatCannotBeRead) {
     try {
       parse({"--config", file});
       FAIL() << file;
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       EXPECT_THAT(error.what(), HasSubstr(file));
     }
   }
   write(std::string(2 << 20, '#'));
-  EXPECT_THROW(parse({"--config", path()}), BadInput) << "sizes are checked first";
+  EXPECT_THROW(parse({"--config", path()}), InputError) << "sizes are checked first";
 }
 
 TEST_F(ConfigFile, SurvivesNonsense) {
@@ -186,7 +186,7 @@ TEST_F(ConfigFile, SurvivesNonsense) {
     write(text);
     try {
       parse({"--config", path()});
-    } catch (const BadInput&) {
+    } catch (const InputError&) {
     } catch (const CLI::Error&) {
     }
   }

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct BadInputCase {
+struct InputErrorCase {
   const char* name;
   const char* file_name;
   const char* content;
@@ -22,9 +22,9 @@ struct BadInputCase {
   int status = 1;
 };
 
-void PrintTo(const BadInputCase& bad, std::ostream* out) { *out << bad.name; }
+void PrintTo(const InputErrorCase& bad, std::ostream* out) { *out << bad.name; }
 
-class BuildRefuses : public ::testing::TestWithParam<BadInputCase> {};
+class BuildRefuses : public ::testing::TestWithParam<InputErrorCase> {};
 
 TEST_P(BuildRefuses, WithOneClearLineAndNothingOnDisk) {
   const TemporaryFolder folder;
@@ -42,31 +42,32 @@ TEST_P(BuildRefuses, WithOneClearLineAndNothingOnDisk) {
 INSTANTIATE_TEST_SUITE_P(
     Cases, BuildRefuses,
     ::testing::Values(
-        BadInputCase{"Empty", "a.tsv", "", {}, "empty"},
-        BadInputCase{"NoTab", "a.tsv", "a\tb\nc\n", {}, "line 2"},
-        BadInputCase{"Duplicate", "a.tsv", "a\tb\nc\td\na\te\n", {}, "the key \"a\" comes twice: "},
-        BadInputCase{"BadUtf8", "a.tsv", "a\t\xff\n", {}, "line 1"},
-        BadInputCase{"BadHex", "a.tsv", "a\t0g\n", {"--value-encoding", "hex"}, "line 1"},
-        BadInputCase{"BadBase64", "a.tsv", "a\tZ\n", {"--value-encoding", "base64"}, "line 1"},
-        BadInputCase{"TooLong", "a.tsv", "a\tbcd\n", {"--value-bytes-max", "2"}, "3 bytes"},
-        BadInputCase{"EmptyValues", "a.tsv", "\n\n", {"--index"}, "every value is empty"},
-        BadInputCase{"NoColumn", "a.csv", "key,text\na,b\n", {}, "value"},
-        BadInputCase{"BrokenRow", "a.csv", "key,value\na,b\nc\n", {}, "line 3"},
-        BadInputCase{"NotJson", "a.ndjson", "{\"key\":\"a\",\"value\":\"b\"}\n{\n", {}, "line 2"},
-        BadInputCase{"NotSqlite",
-                     "a.sqlite",
-                     "hello, this is a text, not a database",
-                     {"--sqlite-query", "select k, v from t"},
-                     "a.sqlite"},
-        BadInputCase{"NoFormat", "a.txt", "a\tb\n", {}, "--format"},
-        BadInputCase{"NoSuchPair",
-                     "a.tsv",
-                     "a\tb\n",
-                     {"--mode", "packed", "--params", "lwe-1774"},
-                     "--mode packed takes ring-2048",
-                     2},
-        BadInputCase{"NoEngine", "a.tsv", "a\tb\n", {"--engine", "warp"}, "warp", 2},
-        BadInputCase{"NoKernel", "a.tsv", "a\tb\n", {"--engine", "cpu:warp"}, "portable", 2}),
+        InputErrorCase{"Empty", "a.tsv", "", {}, "empty"},
+        InputErrorCase{"NoTab", "a.tsv", "a\tb\nc\n", {}, "line 2"},
+        InputErrorCase{
+            "Duplicate", "a.tsv", "a\tb\nc\td\na\te\n", {}, "the key \"a\" comes twice: "},
+        InputErrorCase{"BadUtf8", "a.tsv", "a\t\xff\n", {}, "line 1"},
+        InputErrorCase{"BadHex", "a.tsv", "a\t0g\n", {"--value-encoding", "hex"}, "line 1"},
+        InputErrorCase{"BadBase64", "a.tsv", "a\tZ\n", {"--value-encoding", "base64"}, "line 1"},
+        InputErrorCase{"TooLong", "a.tsv", "a\tbcd\n", {"--value-bytes-max", "2"}, "3 bytes"},
+        InputErrorCase{"EmptyValues", "a.tsv", "\n\n", {"--index"}, "every value is empty"},
+        InputErrorCase{"NoColumn", "a.csv", "key,text\na,b\n", {}, "value"},
+        InputErrorCase{"BrokenRow", "a.csv", "key,value\na,b\nc\n", {}, "line 3"},
+        InputErrorCase{"NotJson", "a.ndjson", "{\"key\":\"a\",\"value\":\"b\"}\n{\n", {}, "line 2"},
+        InputErrorCase{"NotSqlite",
+                       "a.sqlite",
+                       "hello, this is a text, not a database",
+                       {"--sqlite-query", "select k, v from t"},
+                       "a.sqlite"},
+        InputErrorCase{"NoFormat", "a.txt", "a\tb\n", {}, "--format"},
+        InputErrorCase{"NoSuchPair",
+                       "a.tsv",
+                       "a\tb\n",
+                       {"--mode", "packed", "--params", "lwe-1774"},
+                       "--mode packed takes ring-2048",
+                       2},
+        InputErrorCase{"NoEngine", "a.tsv", "a\tb\n", {"--engine", "warp"}, "warp", 2},
+        InputErrorCase{"NoKernel", "a.tsv", "a\tb\n", {"--engine", "cpu:warp"}, "portable", 2}),
     [](const auto& test) { return test.param.name; });
 
 TEST(BuildProgram, ReadsEveryFormat) {

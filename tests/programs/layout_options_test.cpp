@@ -49,12 +49,12 @@ TEST(LayoutOptions, TakeASetForItsMode) {
 
 TEST(LayoutOptions, RefuseASetOfTheOtherMode) {
   const LayoutOptions lattice = parsed("--mode packed --params lwe-1774");
-  EXPECT_THROW(lattice.mode(), Misuse);
-  EXPECT_THAT(support::bad_input_of([&] { lattice.mode(); }),
+  EXPECT_THROW(lattice.mode(), UsageError);
+  EXPECT_THAT(support::input_error_of([&] { lattice.mode(); }),
               AllOf(HasSubstr("--mode packed and --params lwe-1774"),
                     HasSubstr("lwe-1774 is for --mode hint"), HasSubstr("takes ring-2048")));
   const LayoutOptions ring = parsed("--mode hint --params ring-2048");
-  EXPECT_THAT(support::bad_input_of([&] { ring.mode(); }),
+  EXPECT_THAT(support::input_error_of([&] { ring.mode(); }),
               AllOf(HasSubstr("ring-2048 is for --mode packed"),
                     HasSubstr("takes lwe-1774, lwe-1572, lwe-1288")));
 }

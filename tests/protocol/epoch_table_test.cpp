@@ -85,7 +85,7 @@ TEST(EpochTable, RefusesEveryOtherLength) {
   for (const Layout* layout : {&kPacked, &kHint}) {
     const size_t right = layout == &kPacked ? 352 : 224;
     for (size_t length = 0; length <= bytes.size(); ++length) {
-      const std::string message = support::bad_input_of(
+      const std::string message = support::input_error_of(
           [&] { parse_epoch_table(std::span(bytes).first(length), *layout); });
       ASSERT_EQ(message.empty(), length == right) << length;
       if (length == right) continue;

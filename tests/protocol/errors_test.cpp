@@ -9,14 +9,14 @@ namespace blindfuse {
 namespace {
 
 // A caller that handles one kind must not swallow the other.
-static_assert(!std::is_base_of_v<BadInput, EngineTrouble>);
-static_assert(!std::is_base_of_v<EngineTrouble, BadInput>);
-static_assert(std::is_base_of_v<std::runtime_error, BadInput>);
-static_assert(std::is_base_of_v<std::runtime_error, EngineTrouble>);
+static_assert(!std::is_base_of_v<InputError, ResourceError>);
+static_assert(!std::is_base_of_v<ResourceError, InputError>);
+static_assert(std::is_base_of_v<std::runtime_error, InputError>);
+static_assert(std::is_base_of_v<std::runtime_error, ResourceError>);
 
 TEST(Errors, CarryTheirMessage) {
-  EXPECT_STREQ(BadInput("line 3: no tab").what(), "line 3: no tab");
-  EXPECT_STREQ(EngineTrouble("the disk is full").what(), "the disk is full");
+  EXPECT_STREQ(InputError("line 3: no tab").what(), "line 3: no tab");
+  EXPECT_STREQ(ResourceError("the disk is full").what(), "the disk is full");
 }
 
 TEST(Errors, AnInvariantThatHoldsIsSilent) { invariant(true, "one is one"); }

@@ -183,11 +183,11 @@ TEST(FuseShape, RefusesMoreRowsThanThereMayBe) {
   EXPECT_EQ(fuse_shape(1'908'874'354, 3).row_count, 1u << 31);
   EXPECT_EQ(fuse_shape(1'908'874'354, 3).segment_length, kSegmentLengthMax);
   for (const uint64_t keys : {uint64_t{1'908'874'355}, uint64_t{1} << 32}) {
-    const std::string message = support::bad_input_of([&] { fuse_shape(keys, 3); });
+    const std::string message = support::input_error_of([&] { fuse_shape(keys, 3); });
     EXPECT_NE(message.find(std::to_string(keys)), std::string::npos) << message;
     EXPECT_NE(message.find("more shards"), std::string::npos) << message;
   }
-  EXPECT_NE(support::bad_input_of([] { fuse_shape(uint64_t{1} << 32, 4); }), "");
+  EXPECT_NE(support::input_error_of([] { fuse_shape(uint64_t{1} << 32, 4); }), "");
 }
 
 }  // namespace

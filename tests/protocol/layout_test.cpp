@@ -16,7 +16,7 @@
 namespace blindfuse {
 namespace {
 
-using support::bad_input_of;
+using support::input_error_of;
 using vectors::json;
 
 Layout layout_of(const json& m) {
@@ -114,7 +114,7 @@ Layout good_packed() {
 
 TEST(PackedLayout, HasItsSizes) {
   const Layout layout = good_packed();
-  EXPECT_EQ(bad_input_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
   EXPECT_EQ(layout.mode(), Mode::kPacked);
   EXPECT_EQ(layout.pack_count(), 2u);
   EXPECT_EQ(layout.query_words_bytes(), 13'312u);     // 4096 * 26 / 8
@@ -233,7 +233,7 @@ TEST(PackedLayout, HasRowsInWholeBlocksOnly) {
     layout.row_count = row_count;
     layout.segment_length = segment_length;
     layout.query_bits = layout.response_bits = layout.hint_bits = 32;
-    return bad_input_of([&] { check_layout(layout); });
+    return input_error_of([&] { check_layout(layout); });
   };
   for (const uint32_t rows : {2048u, 3u * 2048, 1u << 23, 1u << 24}) {
     EXPECT_EQ(message_of(rows, 64), "") << rows;
@@ -273,7 +273,7 @@ TEST(CheckLayout, TakesEachNumberInItsRangeOnly) {
         SCOPED_TRACE(range.member + " = " + std::to_string(value));
         Layout layout = good_keyword();
         layout.*range.number = value;
-        const std::string message = bad_input_of([&] { check_layout(layout); });
+        const std::string message = input_error_of([&] { check_layout(layout); });
         EXPECT_EQ(message.empty(), is_good) << message;
         if (!is_good) {
           EXPECT_NE(message.find(range.member), std::string::npos) << message;
@@ -288,7 +288,7 @@ TEST(CheckLayout, TakesKeyCountsInTheirRangeOnly) {
     Layout layout = good_keyword();
     layout.key_count = count;
     const bool is_good = count >= 1 && count <= kKeyCountMax;
-    const std::string message = bad_input_of([&] { check_layout(layout); });
+    const std::string message = input_error_of([&] { check_layout(layout); });
     EXPECT_EQ(message.empty(), is_good) << message;
     if (!is_good) {
       EXPECT_NE(message.find("key_count"), std::string::npos) << message;
@@ -299,7 +299,7 @@ TEST(CheckLayout, TakesKeyCountsInTheirRangeOnly) {
 TEST(CheckLayout, TakesRecordFormatsThatTheProtocolAllows) {
   const auto message_of = [](Layout layout, RecordFormat record) {
     layout.record = record;
-    return bad_input_of([&] { check_layout(layout); });
+    return input_error_of([&] { check_layout(layout); });
   };
   const std::vector<std::pair<RecordFormat, bool>> keyword = {
       {{1, 0, 0}, true},        {{16, 4, 131'072}, true}, {{0, 0, 5}, false},
@@ -327,21 +327,22 @@ TEST(CheckLayout, WantsRoomForEveryIndex) {
   layout.shard_count = 3;
   for (const uint64_t count : {3u * 768u, 3u * 768u - 1, 1u}) {
     layout.key_count = count;
-    EXPECT_EQ(bad_input_of([&] { check_layout(layout); }), "");
+    EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
   }
   for (const uint64_t count : {uint64_t{3 * 768 + 1}, kKeyCountMax}) {
     layout.key_count = count;
-    EXPECT_NE(bad_input_of([&] { check_layout(layout); }).find("key_count"), std::string::npos);
+    EXPECT_NE(input_error_of([&] { check_layout(layout); }).find("key_count"), std::string::npos);
   }
 }
 
 TEST(CheckLayout, WantsAnIndexWithoutAFilter) {
   Layout layout = good_index();
   layout.arity = 3;
-  EXPECT_NE(bad_input_of([&] { check_layout(layout); }).find("arity"), std::string::npos);
+  EXPECT_NE(input_error_of([&] { check_layout(layout); }).find("arity"), std::string::npos);
   layout = good_index();
   layout.segment_length = 64;
-  EXPECT_NE(bad_input_of([&] { check_layout(layout); }).find("segment_length"), std::string::npos);
+  EXPECT_NE(input_error_of([&] { check_layout(layout); }).find("segment_length"),
+            std::string::npos);
 }
 
 // At 1,179,648 rows and these bits the bound is 2^-53.8; with 27 query bits it is 2^-7.9.
@@ -353,9 +354,9 @@ TEST(CheckLayout, RefusesABoundAbove40Bits) {
   layout.query_bits = 28;
   layout.response_bits = 10;
   layout.hint_bits = 18;
-  EXPECT_EQ(bad_input_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
   layout.query_bits = 27;
-  const std::string message = bad_input_of([&] { check_layout(layout); });
+  const std::string message = input_error_of([&] { check_layout(layout); });
   for (const char* part :
        {"2^-40", "1179648 rows", "query_bits 27", "response_bits 10", "hint_bits 18"}) {
     EXPECT_NE(message.find(part), std::string::npos) << message;

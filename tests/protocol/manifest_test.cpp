@@ -14,7 +14,7 @@ namespace blindfuse {
 namespace {
 
 using namespace std::string_literals;
-using support::bad_input_of;
+using support::input_error_of;
 using vectors::array_from_hex;
 using vectors::json;
 
@@ -138,7 +138,7 @@ TEST(Manifest, KnowsPackedResponses) {
 
 TEST(Manifest, RefusesModesThatItDoesNotKnowOrThatContradictTheSet) {
   const auto message_of = [](const json& change) {
-    return bad_input_of([&] { parse_manifest(altered_text(change)); });
+    return input_error_of([&] { parse_manifest(altered_text(change)); });
   };
   EXPECT_EQ(message_of({{"mode", "magic"}}),
             R"(manifest's "mode" is "magic"; this program knows "hint" and "packed")");
@@ -158,7 +158,7 @@ TEST(Manifest, RefusesModesThatItDoesNotKnowOrThatContradictTheSet) {
 
 TEST(Manifest, RefusesPackedRowsThatAreNotWholeBlocks) {
   for (const uint32_t rows : {221'184u + 64, 221'184u + 1024, 192u, (1u << 24) + 4096}) {
-    const std::string message = bad_input_of([&] {
+    const std::string message = input_error_of([&] {
       parse_manifest(altered_text(
           {{"mode", "packed"}, {"lwe", "ring-2048"}, {"row_count", rows}, {"segment_length", 64}}));
     });
@@ -200,7 +200,7 @@ TEST(Manifest, RefusesTheInvalidVectorsAndNamesWhatIsWrong) {
     for (const json& c : file.at(list)) {
       SCOPED_TRACE(c.at("change").get<std::string>() + ": " + c.at("reason").get<std::string>());
       const std::string text = c.at("text");
-      const std::string message = bad_input_of([&] { parse_manifest(text); });
+      const std::string message = input_error_of([&] { parse_manifest(text); });
       EXPECT_NE(message, "") << "accepted";
       refused += !message.empty();
       const auto words = words_that_name(c);
@@ -222,7 +222,7 @@ TEST(Manifest, RefusesNumbersThatWrap) {
     for (const json& value : {json(wrapped_32), json(UINT64_MAX), json(INT64_MAX), json(INT64_MIN),
                               json(-0.0), json(1e300), json(3.0)}) {
       if (std::string_view(member) == "failure_log2" && value == json(INT64_MIN)) continue;
-      EXPECT_NE(bad_input_of([&] {
+      EXPECT_NE(input_error_of([&] {
                   parse_manifest(altered_text({{member, value}}));
                 }),
                 "")
@@ -242,7 +242,7 @@ TEST(Manifest, IgnoresUnknownMembersButCountsThemInTheEpoch) {
     EXPECT_NE(parsed.epoch, plain.epoch);
     json other = json::parse(text);
     other["an_unknown_member"] = 8;
-    EXPECT_NE(bad_input_of([&] { parse_manifest(other.dump()); }).find("altered"),
+    EXPECT_NE(input_error_of([&] { parse_manifest(other.dump()); }).find("altered"),
               std::string::npos);
   }
 }
@@ -250,7 +250,7 @@ TEST(Manifest, IgnoresUnknownMembersButCountsThemInTheEpoch) {
 TEST(Manifest, RefusesNestedMembersHoweverDeep) {
   for (const json& value : {json::array(), json::object(), json::array({1}), json({{"a", 1}})}) {
     for (const char* member : {"an_unknown_member", "arity", "format"}) {
-      EXPECT_NE(bad_input_of([&] {
+      EXPECT_NE(input_error_of([&] {
                   parse_manifest(altered_text({{member, value}}));
                 }),
                 "")
@@ -264,7 +264,7 @@ TEST(Manifest, RefusesNestedMembersHoweverDeep) {
     for (const std::string& text :
          {arrays, arrays + std::string(depth, ']'), objects.substr(0, kManifestBytesMax),
           "{\"a\":" + arrays, "[{\"a\":" + arrays}) {
-      EXPECT_NE(bad_input_of([&] { parse_manifest(text); }), "") << depth;
+      EXPECT_NE(input_error_of([&] { parse_manifest(text); }), "") << depth;
     }
   }
 }
@@ -276,20 +276,20 @@ TEST(Manifest, RefusesMoreThan64KiB) {
   ASSERT_EQ(text.size(), 65'536u);
   EXPECT_EQ(parse_manifest(text).manifest, plain.manifest);
   text.insert(1, " ");
-  EXPECT_NE(bad_input_of([&] { parse_manifest(text); }).find("65536"), std::string::npos);
-  EXPECT_NE(bad_input_of([] { parse_manifest(std::string(10'000'000, '[')); }), "");
+  EXPECT_NE(input_error_of([&] { parse_manifest(text); }).find("65536"), std::string::npos);
+  EXPECT_NE(input_error_of([] { parse_manifest(std::string(10'000'000, '[')); }), "");
 }
 
 // A message is shown on a terminal: nothing that a server wrote may end its line or run away.
 TEST(Manifest, RefusesInOneLineWhateverItHolds) {
   const std::string wild = "line\nfeed \x1b[2J \x7f \xc3\xa9 " + std::string(50'000, 'x');
   for (const char* member : {"format", "mode", "kind", "lwe", "salt", "arity"}) {
-    EXPECT_NE(bad_input_of([&] { parse_manifest(altered_text({{member, wild}})); }), "");
+    EXPECT_NE(input_error_of([&] { parse_manifest(altered_text({{member, wild}})); }), "");
   }
   for (const std::string& text :
        {wild, "\"" + wild, "{\"" + wild, "{\"" + wild + "\" 1}", "{\"a\": " + wild + "}",
         std::string(60'000, '1'), "{\"a\": \"\xff\"}"s, std::string(100, '\0'), "1e999"s}) {
-    EXPECT_NE(bad_input_of([&] { parse_manifest(text); }), "");
+    EXPECT_NE(input_error_of([&] { parse_manifest(text); }), "");
   }
 }
 
@@ -309,7 +309,7 @@ TEST(Manifest, SurvivesNoAlterationOfOneCharacter) {
         ASSERT_EQ(parsed.manifest, original.manifest) << altered;
         ASSERT_EQ(parsed.epoch, original.epoch) << altered;
         ++identical;
-      } catch (const BadInput&) {
+      } catch (const InputError&) {
         ++refused;
       }
     };

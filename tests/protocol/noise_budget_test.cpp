@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "tests/support.h"
 
 namespace blindfuse {

@@ -121,8 +121,8 @@ def read_manifest(data: bytes) -> SimpleNamespace:
     m.column_count = m.shard_count * m.record_bytes
     m.pack_count = -(-m.column_count // 2048) if packed else 0
     m.query_bytes = m.row_count * m.query_bits // 8 + (49_152 if packed else 0)
-    m.response_bytes = packed_bytes(m.column_count, m.response_bits)
-    m.hint_bytes = packed_bytes(2048 if packed else m.record_bytes * m.dimension, m.hint_bits)
+    m.response_bytes = bit_sequence_bytes(m.column_count, m.response_bits)
+    m.hint_bytes = bit_sequence_bytes(2048 if packed else m.record_bytes * m.dimension, m.hint_bits)
     require(m.epoch == epoch_id(members), "the epoch id is not that of the manifest")
     return m
 
@@ -244,7 +244,7 @@ def public_matrix(seed: bytes, n: int, row_count: int) -> Words:
 # ---- Rounded words [7]
 
 
-def packed_bytes(count: int, bits: int) -> int:
+def bit_sequence_bytes(count: int, bits: int) -> int:
     return (count * bits + 7) // 8
 
 
@@ -268,7 +268,7 @@ def pack(numbers: Words, bits: int) -> bytes:
 
 
 def unpack(data: bytes, count: int, bits: int) -> Words:
-    require(len(data) == packed_bytes(count, bits), "packed numbers have another size")
+    require(len(data) == bit_sequence_bytes(count, bits), "packed numbers have another size")
     all_bits = numpy.unpackbits(numpy.frombuffer(data, dtype=numpy.uint8), bitorder="little")
     require(not all_bits[count * bits:].any(), "unused bits are set")
     padded = numpy.zeros((count, 32), dtype=numpy.uint8)

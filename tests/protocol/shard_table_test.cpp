@@ -58,7 +58,7 @@ TEST(ShardTable, RefusesEveryOtherLength) {
        {size_t{0}, kShardEntryBytes - 1, kShardEntryBytes + 1, 2 * kShardEntryBytes - 1,
         2 * kShardEntryBytes + 1, 3 * kShardEntryBytes, 4 * kShardEntryBytes}) {
     const std::string message =
-        support::bad_input_of([&] { parse_shard_table(std::span(bytes).first(length), 2); });
+        support::input_error_of([&] { parse_shard_table(std::span(bytes).first(length), 2); });
     EXPECT_NE(message.find(std::to_string(length)), std::string::npos) << message;
     EXPECT_NE(message.find("224"), std::string::npos) << message;
   }

@@ -107,7 +107,7 @@ TEST_F(Journal, NamesNothingElsewhere) {
 std::string refusal_of(const OpenFolder& root) {
   try {
     BuildJournal journal(root);
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     return error.what();
   }
   return "nothing was thrown";

@@ -10,7 +10,7 @@
 #include "host/database/directory.h"
 #include "host/engines/engine_factory.h"
 #include "host/hint/hint.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/base/errors.h"
 #include "src/system/file.h"
 #include "tests/publish/builder_testing.h"
@@ -46,7 +46,7 @@ template <typename Work>
 std::string message_of(const Work& work) {
   try {
     work();
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     return error.what();
   }
   return "nothing was thrown";
@@ -119,7 +119,7 @@ TEST(DatabaseBuilder, MakesTheHintsOfLongRecordsInParts) {
   compute_hint(PublicMatrix(database.manifest.seed, layout.lwe->dimension), *engine, threads, words,
                [](uint64_t) {});
   std::vector<uint8_t> packed(layout.hint_bytes());
-  pack_rounded(words, layout.hint_bits, packed);
+  write_bit_sequence(words, layout.hint_bits, packed);
   EXPECT_TRUE(packed == *database.hints.at(0));
 }
 
@@ -323,7 +323,7 @@ class BrokenSource final : public KeyValueSource {
  public:
   bool next(KeyValuePair& pair) override {
     pair.key = pair.value = "x";
-    if (++pairs_ == 2) throw BadInput("broken, line 2: no tab");
+    if (++pairs_ == 2) throw InputError("broken, line 2: no tab");
     return true;
   }
   const std::string& name() const override { return name_; }
@@ -342,7 +342,7 @@ TEST(DatabaseBuilder, ChangesNothingWhenItFails) {
   const auto before = snapshot(folder / "db");
   std::vector<std::unique_ptr<KeyValueSource>> sources;
   sources.push_back(std::make_unique<BrokenSource>());
-  EXPECT_THROW(build_database(sources, folder / "db", {}), BadInput);
+  EXPECT_THROW(build_database(sources, folder / "db", {}), InputError);
   EXPECT_EQ(snapshot(folder / "db"), before);
   BuildOptions options;
   options.fresh = true;
@@ -370,9 +370,9 @@ TEST(DatabaseBuilder, DeletesNothingOfAnEpochThatItDidNotKeep) {
     std::filesystem::copy(folder / "newer", folder / "db",
                           std::filesystem::copy_options::recursive |
                               std::filesystem::copy_options::overwrite_existing);
-    throw EngineTrouble("the folder cannot be synced");
+    throw ResourceError("the folder cannot be synced");
   };
-  EXPECT_THROW(build(pairs, folder / "db", options), EngineTrouble);
+  EXPECT_THROW(build(pairs, folder / "db", options), ResourceError);
   EXPECT_EQ(look_up(load(folder / "db"), "key 1"), "newer");
 }
 

@@ -14,7 +14,7 @@
 namespace blindfuse::builder_testing {
 namespace {
 
-using support::bad_input_of;
+using support::input_error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -26,7 +26,7 @@ TEST(DuplicateKeys, NamesBothPlacesOfADuplicate) {
   pairs.emplace_back("key 4711", "again");
   pairs.emplace_back("key 17", "again");
   EXPECT_THAT(
-      bad_input_of([&] { build(pairs, folder / "db"); }),
+      input_error_of([&] { build(pairs, folder / "db"); }),
       AllOf(HasSubstr("the key \"key 4711\" comes twice: memory, line 4712 and memory, line "
                       "5001 (and 1 more)"),
             HasSubstr("--on-duplicate")));
@@ -94,7 +94,7 @@ TEST(DuplicateKeys, InputsComeInTheirOrder) {
     options.input.on_duplicate = policy;
     return build_database(sources, folder / "db", options);
   };
-  EXPECT_THAT(bad_input_of([&] { build_with(DuplicatePolicy::kError); }),
+  EXPECT_THAT(input_error_of([&] { build_with(DuplicatePolicy::kError); }),
               HasSubstr("the key \"a\" comes twice: one, line 4 and two, line 1;"));
   build_with(DuplicatePolicy::kFirst);
   EXPECT_EQ(look_up(load(folder / "db"), "a"), "early");
@@ -109,7 +109,7 @@ TEST(DuplicateKeys, NamesTheDuplicateOfTheEarlierInput) {
   sources.push_back(
       std::make_unique<MemorySource>(Pairs{{"a", ""}, {"b", ""}, {"x", ""}, {"a", ""}}, "one"));
   sources.push_back(std::make_unique<MemorySource>(Pairs{{"b", ""}, {"c", ""}}, "two"));
-  EXPECT_THAT(bad_input_of([&] { build_database(sources, folder / "db", {}); }),
+  EXPECT_THAT(input_error_of([&] { build_database(sources, folder / "db", {}); }),
               HasSubstr("the key \"a\" comes twice: one, line 1 and one, line 4 (and 1 more);"));
 }
 
@@ -121,7 +121,7 @@ TEST(DuplicateKeys, NamesTheFirstDuplicateOfManyWithoutReadingOn) {
   std::vector<std::unique_ptr<KeyValueSource>> sources;
   sources.push_back(std::make_unique<MemorySource>(pairs));
   EXPECT_THAT(
-      bad_input_of([&] { build_database(sources, folder / "db", {}); }),
+      input_error_of([&] { build_database(sources, folder / "db", {}); }),
       AllOf(HasSubstr("the key \"early\" comes twice: memory, line 1 and memory, line 3 (and at "
                       "least "),
             HasSubstr(" more)")));
@@ -131,7 +131,7 @@ TEST(DuplicateKeys, NamesTheFirstDuplicateOfManyWithoutReadingOn) {
 TEST(DuplicateKeys, ShowsAKeyThatComesTwiceOnOneLine) {
   const TemporaryFolder folder;
   const std::string key = "\x1b[31m\n" + std::string(60'000, 'k');
-  EXPECT_THAT(bad_input_of([&] {
+  EXPECT_THAT(input_error_of([&] {
                 build({{key, "1"}, {key, "2"}}, folder / "db");
               }),
               AllOf(StartsWith("the key \"\\x1b[31m\\x0akkk"), HasSubstr("kkk...\" comes twice")));

@@ -16,7 +16,7 @@
 namespace blindfuse {
 namespace {
 
-using support::bad_input_of;
+using support::input_error_of;
 using support::SeededRandom;
 
 std::vector<uint64_t> random_hashes(SeededRandom& random, size_t count) {
@@ -182,7 +182,7 @@ TEST(Filter, TriesManySeedsForATightShape) {
 TEST(Filter, RefusesAShapeThatNoSeedFits) {
   SeededRandom random(207);
   const FuseShape shape{3, 64, 192};
-  const std::string message = bad_input_of([&] {
+  const std::string message = input_error_of([&] {
     build_filter(shape, random_hashes(random, 193),
                  counted_seeds());  // one key more than there are rows
   });
@@ -224,7 +224,7 @@ TEST(Filter, IsMadeOfKeysChosenAgainstEverySeedButThoseThatItDraws) {
     hashes.push_back(unmix64(one) - seed);
     hashes.push_back(unmix64(other) - seed);
   }
-  const std::string message = bad_input_of([&] { build_filter(shape, hashes, counted_seeds()); });
+  const std::string message = input_error_of([&] { build_filter(shape, hashes, counted_seeds()); });
   EXPECT_NE(message.find("chosen to collide"), std::string::npos) << message;
   const Filter filter = build_filter(shape, hashes, [&] { return random.u64(); });
   expect_filter_holds(shape, hashes, filter);
@@ -237,7 +237,7 @@ TEST(Filter, RefusesEqualHashesAndNamesTheCure) {
     hashes[random.between(1, keys - 1)] = hashes[0];
     for (const uint32_t arity : {3u, 4u}) {
       const std::string message =
-          bad_input_of([&] { build_filter(fuse_shape(keys, arity), hashes, counted_seeds()); });
+          input_error_of([&] { build_filter(fuse_shape(keys, arity), hashes, counted_seeds()); });
       EXPECT_NE(message.find("same slot hash"), std::string::npos) << message;
       EXPECT_NE(message.find("--fresh"), std::string::npos) << message;
     }

@@ -116,7 +116,7 @@ TEST_P(HintByEngine, AgreesWithTheReferenceForEveryParameterSet) {
 TEST(Hint, RefusesAnEngineThatIsNotThere) {
   SeededRandom random(303);
   const HintCase hint_case(random, 64, 1, 1);
-  EXPECT_NE(support::bad_input_of([&] { hint_case.computed("abacus", 1); }), "");
+  EXPECT_NE(support::input_error_of([&] { hint_case.computed("abacus", 1); }), "");
 }
 
 }  // namespace

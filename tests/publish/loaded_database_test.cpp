@@ -122,7 +122,7 @@ TEST(LoadedDatabase, AsksForAllMemoryBeforeItReadsAnything) {
   try {
     load_database(folder.path(), *make_engine_maker("cpu", 1));
     ADD_FAILURE() << "nothing was thrown";
-  } catch (const EngineTrouble& error) {
+  } catch (const ResourceError& error) {
     EXPECT_THAT(error.what(), HasSubstr("the database needs "));
   }
 }
@@ -179,7 +179,7 @@ TEST_F(ReloadedDatabase, TakesWhatHasNotChangedFromTheEpochBefore) {
     std::filesystem::remove(matrix_file(shard));
     std::filesystem::remove(hint_file(shard));
   }
-  EXPECT_THROW(load(root_), BadInput);
+  EXPECT_THROW(load(root_), InputError);
   LoadedDatabase database = load_database(root_, support::kPlainEngines, &old_);
   const Layout& layout = database.manifest.layout;
   EXPECT_EQ(database.epoch, fresh.epoch);
@@ -203,7 +203,7 @@ TEST_F(ReloadedDatabase, ChecksWhatHasChanged) {
     try {
       load_database(root_, support::kPlainEngines, &old_);
       ADD_FAILURE() << path;
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       EXPECT_THAT(error.what(), HasSubstr(path.filename().string()));
     }
     std::ofstream(path, std::ios::binary) << content;
@@ -223,7 +223,7 @@ TEST_F(ReloadedDatabase, IsTheSameOnTheProcessor) {
   LoadedDatabase again = load_database(root_, *engines, &same);
   expect_same_products(*again.engine, *same.engine);
   // Engines of different kinds have nothing to share, but hints are hints.
-  EXPECT_THROW(load_database(root_, *engines, &old_), BadInput);
+  EXPECT_THROW(load_database(root_, *engines, &old_), InputError);
 }
 
 TEST_F(ReloadedDatabase, ReadsWhatAnEngineDoesNotShare) {

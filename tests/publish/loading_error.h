@@ -12,7 +12,7 @@ namespace blindfuse::builder_testing {
 inline std::string error_of_loading(const std::filesystem::path& root) {
   try {
     load(root);
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     return error.what();
   }
   return "nothing was thrown";

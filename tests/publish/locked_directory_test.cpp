@@ -17,7 +17,7 @@ std::string refusal_of(const Pairs& pairs, const std::filesystem::path& root,
                        const BuildOptions& options = {}) {
   try {
     build(pairs, root, options);
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     return error.what();
   }
   return "nothing was thrown";
@@ -40,7 +40,7 @@ TEST(LockedDirectory, LeavesFilesAloneThatOnlyLookLikeItsOwn) {
   BuildOptions options;
   options.fresh = true;
   build(pairs, folder / "db", options);
-  EXPECT_THROW(build({}, folder / "db"), BadInput);
+  EXPECT_THROW(build({}, folder / "db"), InputError);
   for (const std::string& name : names) {
     EXPECT_EQ(read_whole(folder / "db" / name), "dear") << name;
   }

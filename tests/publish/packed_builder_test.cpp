@@ -224,9 +224,9 @@ TEST(PackedBuilder, LeavesNothingBehindWhenAFirstBuildFails) {
   BuildOptions options = two_pack_options();
   options.on_planned = [](const BuildReport& report) {
     EXPECT_EQ(report.layout.mode(), Mode::kPacked);
-    throw BadInput("the test wants a failure");
+    throw InputError("the test wants a failure");
   };
-  EXPECT_THROW(build({{"a", "1"}, {"b", "2"}}, root, options), BadInput);
+  EXPECT_THROW(build({{"a", "1"}, {"b", "2"}}, root, options), InputError);
   EXPECT_FALSE(std::filesystem::exists(root));
 }
 

@@ -106,7 +106,7 @@ TEST_F(ReloadedPacks, ChecksWhatHasChanged) {
   try {
     load_database(root_, support::kPlainEngines, &old_);
     ADD_FAILURE() << "it was not seen";
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr(fs::relative(pack, root_).string()));
   }
 }

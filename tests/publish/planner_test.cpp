@@ -13,7 +13,7 @@
 namespace blindfuse {
 namespace {
 
-using support::bad_input_of;
+using support::input_error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -182,7 +182,7 @@ TEST(PlanModes, LargeTablesAreNotMadeForAModeThatWasOnlyKept) {
   PlanRequest request = with_set(keywords(1000, 100'000), "ring-2048");
   EXPECT_FALSE(plan_modes(request).at(0).empty());
   request.is_unasked = true;
-  EXPECT_THAT(bad_input_of([&] { plan_modes(request); }),
+  EXPECT_THAT(input_error_of([&] { plan_modes(request); }),
               AllOf(HasSubstr("--mode packed"), HasSubstr("--mode hint")));
   EXPECT_EQ(plan_modes([&] {
               PlanRequest small = with_set(keywords(3000, 8), "ring-2048");
@@ -247,7 +247,8 @@ TEST(PlanModes, AModeWithoutALayoutIsLeftOut) {
   request.hint_bits = 16;
   EXPECT_EQ(sets_of(plan_modes(request)), Sets{"lwe-1774"});
   const auto plan_packed = [&] { plan_modes(in_mode(request, Mode::kPacked)); };
-  EXPECT_THAT(bad_input_of(plan_packed), HasSubstr("(2048 rows, query_bits 24, response_bits 10"));
+  EXPECT_THAT(input_error_of(plan_packed),
+              HasSubstr("(2048 rows, query_bits 24, response_bits 10"));
 }
 
 TEST(PlanModes, WithoutAnyLayoutTheHintModeSaysWhy) {
@@ -256,7 +257,7 @@ TEST(PlanModes, WithoutAnyLayoutTheHintModeSaysWhy) {
   request.query_bits = 24;
   request.response_bits = 9;
   request.hint_bits = 16;
-  const std::string message = bad_input_of([&] { plan_modes(request); });
+  const std::string message = input_error_of([&] { plan_modes(request); });
   EXPECT_THAT(message, HasSubstr("2^-40"));
   EXPECT_THAT(message, HasSubstr("(192 rows, query_bits 24, response_bits 9, hint_bits 16)"));
 }
@@ -266,10 +267,10 @@ TEST(Planner, PackedResponsesHaveAtMost2To24Rows) {
   request.shard_count = 1;
   EXPECT_EQ(plan_layouts(request).at(0).layout.row_count, 1u << 24);
   ++request.key_count;
-  EXPECT_THAT(bad_input_of([&] { plan_layouts(request); }), HasSubstr("more than 2^24 rows"));
+  EXPECT_THAT(input_error_of([&] { plan_layouts(request); }), HasSubstr("more than 2^24 rows"));
   // 1.125 rows a key.
   request = with_set(with_shards(keywords(1 << 24, 1), 1), "ring-2048");
-  EXPECT_THAT(bad_input_of([&] { plan_layouts(request); }), HasSubstr("more than 2^24 rows"));
+  EXPECT_THAT(input_error_of([&] { plan_layouts(request); }), HasSubstr("more than 2^24 rows"));
   request.lwe = nullptr;
   EXPECT_EQ(sets_of(plan_modes(request)), Sets{"lwe-1774"});
   // Where the number of shards is open, there are only more of them.
@@ -314,7 +315,7 @@ double log2_failure_packed(const Layout& layout) {
 
 void expect_sound(const Plan& plan, uint64_t lookups, uint32_t hint_rows) {
   const Layout& layout = plan.layout;
-  EXPECT_EQ(bad_input_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
   EXPECT_LE(layout.noise().log2_failure, -40.0);
   EXPECT_LE(log2_failure_packed(layout), -40.0 + 1e-6);
   EXPECT_EQ(layout.row_count % 2048, 0u);

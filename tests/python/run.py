@@ -25,7 +25,7 @@ with tempfile.TemporaryDirectory() as folder:
 try:
     blindfuse.connect(server.url, progress=True)
     sys.exit("a progress bar without tqdm")
-except blindfuse.BadInputError as error:
+except blindfuse.InputError as error:
     assert "pip install" in str(error)
 """
 

@@ -91,7 +91,7 @@ def test_closing_stops_what_runs(held: Held) -> None:
         start = time.monotonic()
         words.close()
         for future in running:
-            with pytest.raises(blindfuse.StoppedError):
+            with pytest.raises(blindfuse.CancelledError):
                 future.result(5)
         assert time.monotonic() - start < 3
 
@@ -106,8 +106,8 @@ def test_closing_stops_what_is_awaited_and_what_waits_for_a_thread(held: Held) -
         await asyncio.to_thread(proxy.asked.wait, 10)
         words.close()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-        assert {type(outcome) for outcome in outcomes} == {blindfuse.StoppedError}
-        with pytest.raises(blindfuse.BadInputError, match="closed; connect again"):
+        assert {type(outcome) for outcome in outcomes} == {blindfuse.CancelledError}
+        with pytest.raises(blindfuse.InputError, match="closed; connect again"):
             await words.aget("word 1")
 
     start = time.monotonic()
@@ -125,7 +125,7 @@ def test_closing_in_another_thread_while_tasks_begin(server: blindfuse.Server, c
         closing.join()
         return outcomes
 
-    kinds = (TypeError, blindfuse.StoppedError, blindfuse.BadInputError)
+    kinds = (TypeError, blindfuse.CancelledError, blindfuse.InputError)
     for i in range(20):
         with server.connect(cache=cache) as words:
             words.sync()
@@ -191,7 +191,7 @@ def test_a_client_is_not_for_a_forked_child(words: blindfuse.Client) -> None:
         status = 1
         try:
             words.get("word 1")
-        except blindfuse.BadInputError as error:
+        except blindfuse.InputError as error:
             status = 0 if "connect again" in str(error) else 2
         words.close()
         os._exit(status)

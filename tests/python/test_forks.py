@@ -61,7 +61,7 @@ def refuses(words: blindfuse.Client) -> bool:
         try:
             call()
             return False
-        except blindfuse.BadInputError as error:
+        except blindfuse.InputError as error:
             if str(error) != "this client was made before a fork; connect again in the new process":
                 return False
     return True
@@ -139,7 +139,7 @@ def connect():
 def refuses(words):
     try:
         words.get("word 9")
-    except blindfuse.BadInputError as error:
+    except blindfuse.InputError as error:
         return "connect again" in str(error)
     return False
 

@@ -100,8 +100,8 @@ except Exception as error:
 @pytest.mark.parametrize(
     ("count", "then", "words"),
     [
-        (100, "ends", "MachineError cannot write to {}, .* make room there"),
-        (10000, "ends", "MachineError cannot write to {}, .* make room there"),
+        (100, "ends", "ResourceError cannot write to {}, .* make room there"),
+        (10000, "ends", "ResourceError cannot write to {}, .* make room there"),
         (100, "raises", "FileNotFoundError of the caller"),
     ],
 )
@@ -124,17 +124,17 @@ def test_stop(database: blindfuse.Database) -> None:
     server.stop()
     server.stop()
     assert not server.running and server.log == "" and "stopped" in repr(server)
-    with pytest.raises(blindfuse.ConnectionTroubleError):
+    with pytest.raises(blindfuse.ConnectionError):
         server.connect()
 
 
 def test_the_program_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BLINDFUSE_PROGRAM", str(tmp_path / "none"))
-    with pytest.raises(blindfuse.MachineError, match="BLINDFUSE_PROGRAM"):
+    with pytest.raises(blindfuse.ResourceError, match="BLINDFUSE_PROGRAM"):
         blindfuse.serve(tmp_path)
     monkeypatch.delenv("BLINDFUSE_PROGRAM")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(blindfuse.MachineError, match="install it"):
+    with pytest.raises(blindfuse.ResourceError, match="install it"):
         blindfuse.Database.build({"a": "1"}, tmp_path / "db")
 
 

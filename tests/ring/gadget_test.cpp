@@ -17,7 +17,7 @@ TEST(Gadget, DigitsAreCloseAndSmall) {
   std::mt19937_64 generator(1);
   const auto check = [&](uint32_t x) {
     int64_t sum = 0;
-    const auto found = digits(x, field);
+    const auto found = decompose(x, field);
     for (size_t k = 0; k < kDigits; ++k) {
       EXPECT_GE(found[k], -128) << x;
       EXPECT_LE(found[k], k + 1 < kDigits ? 127 : 128) << x;
@@ -38,29 +38,29 @@ TEST(Gadget, DigitsAreCloseAndSmall) {
 TEST(Gadget, OfNumbersWorkedByHand) {
   const PrimeField field(kPackingModulus);
   using Digits = std::array<int32_t, kDigits>;
-  EXPECT_EQ(digits(0, field), (Digits{0, 0, 0}));
-  EXPECT_EQ(digits(0x100, field), (Digits{1, 0, 0}));
-  EXPECT_EQ(digits(0x17f, field), (Digits{1, 0, 0}));
-  EXPECT_EQ(digits(0x180, field), (Digits{2, 0, 0}));
+  EXPECT_EQ(decompose(0, field), (Digits{0, 0, 0}));
+  EXPECT_EQ(decompose(0x100, field), (Digits{1, 0, 0}));
+  EXPECT_EQ(decompose(0x17f, field), (Digits{1, 0, 0}));
+  EXPECT_EQ(decompose(0x180, field), (Digits{2, 0, 0}));
   // 0x80 = 128 is -128 and a carry.
-  EXPECT_EQ(digits(0x8000, field), (Digits{-128, 1, 0}));
-  EXPECT_EQ(digits(kPackingModulus - 0x010203 * 0x100, field), (Digits{-3, -2, -1}));
+  EXPECT_EQ(decompose(0x8000, field), (Digits{-128, 1, 0}));
+  EXPECT_EQ(decompose(kPackingModulus - 0x010203 * 0x100, field), (Digits{-3, -2, -1}));
 }
 
 TEST(ModulusSwitch, GoesToTheNearest) {
-  EXPECT_EQ(lift(0), 0u);
-  EXPECT_EQ(lift(1), 1u);
+  EXPECT_EQ(switch_to_q(0), 0u);
+  EXPECT_EQ(switch_to_q(1), 1u);
   // 2^31 Q / 2^32 = 2147477504.5, rounded up.
-  EXPECT_EQ(lift(0x80000000u), 2147477505u);
-  EXPECT_EQ(lift(0xffffffffu), kPackingModulus - 1);
-  EXPECT_EQ(lower(0, 8), 0u);
-  EXPECT_EQ(lower(kPackingModulus - 1, 8), 0u);
+  EXPECT_EQ(switch_to_q(0x80000000u), 2147477505u);
+  EXPECT_EQ(switch_to_q(0xffffffffu), kPackingModulus - 1);
+  EXPECT_EQ(switch_from_q(0, 8), 0u);
+  EXPECT_EQ(switch_from_q(kPackingModulus - 1, 8), 0u);
   // Q / 256 = 16777168.0039.
-  EXPECT_EQ(lower(16777168, 8), 1u);
-  EXPECT_EQ(lower(8388584, 8), 0u);
-  EXPECT_EQ(lower(8388585, 8), 1u);
-  EXPECT_EQ(raise(1, 8), 16777168u);
-  EXPECT_EQ(raise(128, 8), 2147477505u);
+  EXPECT_EQ(switch_from_q(16777168, 8), 1u);
+  EXPECT_EQ(switch_from_q(8388584, 8), 0u);
+  EXPECT_EQ(switch_from_q(8388585, 8), 1u);
+  EXPECT_EQ(switch_to_q(1, 8), 16777168u);
+  EXPECT_EQ(switch_to_q(128, 8), 2147477505u);
 }
 
 TEST(ModulusSwitch, NearestByteIsLowerToEightBits) {
@@ -69,13 +69,13 @@ TEST(ModulusSwitch, NearestByteIsLowerToEightBits) {
     for (int64_t x = middle - 300; x < middle + 300; ++x) {
       if (x < 0 || x >= kModulus) continue;
       const auto number = static_cast<uint32_t>(x);
-      EXPECT_EQ(nearest_byte(number), lower(number, 8)) << x;
+      EXPECT_EQ(nearest_byte(number), switch_from_q(number, 8)) << x;
     }
   }
   std::mt19937_64 generator(3);
   for (int i = 0; i < 1'000'000; ++i) {
     const auto x = static_cast<uint32_t>(generator() % kPackingModulus);
-    ASSERT_EQ(nearest_byte(x), lower(x, 8)) << x;
+    ASSERT_EQ(nearest_byte(x), switch_from_q(x, 8)) << x;
   }
 }
 
@@ -85,13 +85,13 @@ TEST(ModulusSwitch, ThereAndBackIsNear) {
   for (int i = 0; i < 10'000; ++i) {
     const auto x = static_cast<uint32_t>(generator() % kPackingModulus);
     for (const unsigned bits : {1u, 9u, 10u, 18u, 31u, 32u}) {
-      const uint32_t lowered = lower(x, bits);
+      const uint32_t lowered = switch_from_q(x, bits);
       EXPECT_LT(lowered, uint64_t{1} << bits);
-      const int64_t apart = field.centered(field.subtract(raise(lowered, bits), x));
+      const int64_t apart = field.centered(field.subtract(switch_to_q(lowered, bits), x));
       EXPECT_LE(std::abs(apart), (int64_t{1} << (32 - bits)) / 2 + 1) << x << " " << bits;
     }
     const auto word = static_cast<uint32_t>(generator());
-    const int64_t apart = static_cast<int32_t>(lower(lift(word), 32) - word);
+    const int64_t apart = static_cast<int32_t>(switch_from_q(switch_to_q(word), 32) - word);
     EXPECT_LE(std::abs(apart), 1) << word;
   }
 }

@@ -40,7 +40,7 @@ TEST(PrimeField, ComputesAsIntegersDo) {
       EXPECT_EQ(field.add(x, y), (a + b) % modulus);
       EXPECT_EQ(field.subtract(x, y), (a + modulus - b) % modulus);
       EXPECT_EQ(field.multiply(x, y), a * b % modulus);
-      EXPECT_EQ(Factor::of(y, field).times(x, field), a * b % modulus);
+      EXPECT_EQ(MontgomeryConstant::of(y, field).times(x, field), a * b % modulus);
     };
     for (const uint64_t a : edges) {
       for (const uint64_t b : edges) check(a, b);
@@ -54,7 +54,8 @@ TEST(PrimeField, FactorsTakeAnyWord) {
     const PrimeField field(modulus);
     for (const uint32_t x : {modulus, modulus + 1, 0xffffffffu}) {
       for (const uint32_t w : {0u, 1u, 12345u, modulus - 1}) {
-        EXPECT_EQ(Factor::of(w, field).times(x, field), static_cast<uint64_t>(x) * w % modulus);
+        EXPECT_EQ(MontgomeryConstant::of(w, field).times(x, field),
+                  static_cast<uint64_t>(x) * w % modulus);
       }
     }
   }

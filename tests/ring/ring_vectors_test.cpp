@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "src/arithmetic/ring/butterflies.h"
 #include "src/arithmetic/ring/gadget.h"
 #include "src/arithmetic/ring/modulus_switch.h"
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
+#include "src/arithmetic/ring/twiddles.h"
 #include "src/protocol/public_polynomials.h"
 #include "src/protocol/sha256.h"
 #include "tests/vectors.h"
@@ -37,7 +37,7 @@ void expect_polynomial(const Coefficients& found, const json& expected) {
 TEST_F(RingVectors, ConstantsAreThoseOfTheFile) {
   EXPECT_EQ(file_.at("dimension"), kDimension);
   EXPECT_EQ(file_.at("modulus"), kPackingModulus);
-  EXPECT_EQ(file_.at("root"), root_of_one(field_));
+  EXPECT_EQ(file_.at("root"), root_of_unity(field_));
 }
 
 TEST_F(RingVectors, PublicPolynomialsAreThoseOfTheFile) {
@@ -58,32 +58,33 @@ TEST_F(RingVectors, ValuesAreThoseOfTheFile) {
   Coefficients polynomial;
   polynomials_.fill_block(0, polynomial);
   for (uint32_t& word : polynomial) word = field_.reduce(word);
-  portable_transform(kPackingModulus)->forward(polynomial);
+  portable_ntt(kPackingModulus)->forward(polynomial);
   for (const json& each : file_.at("values_of_block_0")) {
     EXPECT_EQ(polynomial[each.at("point").get<size_t>()], each.at("value"));
   }
   Coefficients x{};
   x[1] = 1;
-  portable_transform(kPackingModulus)->forward(x);
+  portable_ntt(kPackingModulus)->forward(x);
   for (const json& each : file_.at("points")) {
     EXPECT_EQ(x[each.at("point").get<size_t>()], each.at("value"));
-    EXPECT_EQ(field_.power(root_of_one(field_), each.at("exponent").get<uint64_t>()),
+    EXPECT_EQ(field_.power(root_of_unity(field_), each.at("exponent").get<uint64_t>()),
               each.at("value"));
   }
 }
 
 TEST_F(RingVectors, DigitsAndModuliAreThoseOfTheFile) {
   for (const json& each : file_.at("digits")) {
-    const auto found = digits(each.at("x"), field_);
+    const auto found = decompose(each.at("x"), field_);
     EXPECT_EQ(std::vector<int>(found.begin(), found.end()),
               each.at("digits").get<std::vector<int>>());
   }
-  for (const json& each : file_.at("lift")) EXPECT_EQ(lift(each.at("word")), each.at("lifted"));
+  for (const json& each : file_.at("lift"))
+    EXPECT_EQ(switch_to_q(each.at("word")), each.at("lifted"));
   for (const json& each : file_.at("lower")) {
-    EXPECT_EQ(lower(each.at("x"), each.at("bits")), each.at("lowered"));
+    EXPECT_EQ(switch_from_q(each.at("x"), each.at("bits")), each.at("lowered"));
   }
   for (const json& each : file_.at("raise")) {
-    EXPECT_EQ(raise(each.at("number"), each.at("bits")), each.at("raised"));
+    EXPECT_EQ(switch_to_q(each.at("number"), each.at("bits")), each.at("raised"));
   }
 }
 

@@ -31,7 +31,7 @@ class ApiKeysTest : public ::testing::Test {
     write(lines);
     try {
       const ApiKeys keys(file());
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       return error.what();
     }
     return "";
@@ -144,8 +144,8 @@ TEST_F(ApiKeysTest, RefusesLinesThatAreNone) {
 TEST_F(ApiKeysTest, RefusesAFileOfNobody) {
   EXPECT_THAT(refusal_of(""), HasSubstr(file()));
   EXPECT_THAT(refusal_of("# nobody\n\n"), HasSubstr("api-key"));
-  EXPECT_THROW(ApiKeys(folder_ / "nowhere"), BadInput);
-  EXPECT_THROW(ApiKeys(folder_.path()), BadInput);
+  EXPECT_THROW(ApiKeys(folder_ / "nowhere"), InputError);
+  EXPECT_THROW(ApiKeys(folder_.path()), InputError);
 }
 
 TEST_F(ApiKeysTest, ReadsItsFileAgain) {
@@ -163,13 +163,13 @@ TEST_F(ApiKeysTest, KeepsWhatItHasWhenTheFileIsBad) {
   ApiKeys keys(file());
   for (const std::string& lines : {std::string("nonsense\n"), kBob + "nonsense\n"}) {
     write(lines);
-    EXPECT_THROW(keys.reload(), BadInput);
+    EXPECT_THROW(keys.reload(), InputError);
     EXPECT_EQ(keys.count(), 1u);
     EXPECT_EQ(keys.find("Bearer secret-of-alice"), "alice");
     EXPECT_EQ(keys.find("Bearer secret-of-bob"), std::nullopt);
   }
   std::filesystem::remove(file());
-  EXPECT_THROW(keys.reload(), BadInput);
+  EXPECT_THROW(keys.reload(), InputError);
   EXPECT_EQ(keys.find("Bearer secret-of-alice"), "alice");
 }
 
@@ -187,9 +187,9 @@ TEST_F(ApiKeysTest, LetsNobodyInWhenNoKeyIsLeft) {
 TEST_F(ApiKeysTest, WritesTheLineThatItReads) {
   EXPECT_EQ(api_key_line("alice", "secret-of-alice") + "\n", kAlice);
   for (const char* name : {"", "a b", "a/b", "a\nb", "\xc3\xa4"}) {
-    EXPECT_THROW(api_key_line(name, "key"), BadInput) << name;
+    EXPECT_THROW(api_key_line(name, "key"), InputError) << name;
   }
-  EXPECT_THROW(api_key_line(std::string(65, 'a'), "key"), BadInput);
+  EXPECT_THROW(api_key_line(std::string(65, 'a'), "key"), InputError);
   const std::string longest(64, 'a');
   write(api_key_line(longest, "key") + "\n");
   EXPECT_EQ(ApiKeys(file()).find("Bearer key"), longest);

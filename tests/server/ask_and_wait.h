@@ -13,7 +13,7 @@
 namespace blindfuse::server_testing {
 
 // Queues queries as they are sent; when this returns they are where the engine takes them from. The
-// future waits for their responses; it throws what the scheduler throws, and EngineTrouble when the
+// future waits for their responses; it throws what the scheduler throws, and ResourceError when the
 // engine failed.
 inline std::future<std::string> ask_later(BatchScheduler& scheduler,
                                           std::span<const uint8_t> queries) {
@@ -29,7 +29,7 @@ inline std::future<std::string> ask_later(BatchScheduler& scheduler,
   return std::async(std::launch::deferred, [done, answer, refused] {
     if (refused) std::rethrow_exception(refused);
     done->get_future().wait();
-    if (answer->outcome() != PendingAnswer::Outcome::kAnswered) throw EngineTrouble("failed");
+    if (answer->outcome() != PendingAnswer::Outcome::kAnswered) throw ResourceError("failed");
     return std::move(answer->responses());
   });
 }

@@ -237,7 +237,7 @@ TEST_F(BatchSchedulerTest, TellsThoseWhoseTimeIsOver) {
 TEST_F(BatchSchedulerTest, AFailureConcernsItsBatchAlone) {
   const auto scheduler = this->scheduler(4, 8);
   control_->fail(true);
-  EXPECT_THROW(ask(*scheduler, 0).get(), EngineTrouble);
+  EXPECT_THROW(ask(*scheduler, 0).get(), ResourceError);
   control_->fail(false);
   EXPECT_EQ(ask(*scheduler, 1).get(), expected_response(random_query(1)));
 }
@@ -252,7 +252,7 @@ TEST_F(BatchSchedulerTest, ACallFailsWhenOneOfItsBatchesDoes) {
   control_->wait_for_batches(1);
   control_->fail(true);
   control_->release();
-  EXPECT_THROW(answer.get(), EngineTrouble);
+  EXPECT_THROW(answer.get(), ResourceError);
   EXPECT_EQ(control_->batches.size(), 3u) << "its other queries are not left behind in the ring";
 }
 
@@ -261,7 +261,7 @@ TEST_F(BatchSchedulerTest, ACallFailsWhicheverOfItsBatchesDoes) {
   for (size_t failing = 0; failing < 3; ++failing) {
     control_->fail_batch(control_->batches.size() + failing);
     const auto scheduler = this->scheduler(1, 8);
-    EXPECT_THROW(ask_and_wait(*scheduler, bytes_of(query + query + query)), EngineTrouble)
+    EXPECT_THROW(ask_and_wait(*scheduler, bytes_of(query + query + query)), ResourceError)
         << "batch " << failing;
   }
 }
@@ -316,7 +316,7 @@ class TwoDeepEngine final : public support::PlainEngine {
     bool held = true;            // nothing ends
     bool is_waited_for = false;  // by whoever began a batch and has nothing else to do
     std::string begin_failure;   // not empty: what begin() throws
-    bool lost = false;           // finish() throws EngineLost
+    bool lost = false;           // finish() throws DeviceLostError
 
     void note(std::string event) {
       const std::lock_guard lock(mutex);
@@ -356,7 +356,7 @@ class TwoDeepEngine final : public support::PlainEngine {
     void begin(size_t first, size_t count) override {
       const std::string failure = control_->begin_failure;
       control_->note("begin " + std::to_string(count));
-      if (!failure.empty()) throw EngineTrouble(failure);
+      if (!failure.empty()) throw ResourceError(failure);
       begun_.emplace_back(first, count);
     }
     std::span<const uint8_t> finish() override {
@@ -369,7 +369,7 @@ class TwoDeepEngine final : public support::PlainEngine {
       const auto [first, count] = begun_.front();
       begun_.pop_front();
       control_->note("finish " + std::to_string(count));
-      if (control_->lost) throw EngineLost("the test's device is gone");
+      if (control_->lost) throw DeviceLostError("the test's device is gone");
       host_->begin(first, count);
       return host_->finish();
     }
@@ -409,7 +409,7 @@ class TwoDeepTest : public testing::Test {
       batches.push_back(query_count);
     }
     void on_failure(const std::exception& error) override {
-      const bool lost = dynamic_cast<const EngineLost*>(&error) != nullptr;
+      const bool lost = dynamic_cast<const DeviceLostError*>(&error) != nullptr;
       failures.push_back((lost ? "lost: " : "") + std::string(error.what()));
     }
   };
@@ -461,7 +461,7 @@ TEST_F(TwoDeepTest, ABatchThatCannotBeginFailsAlone) {
   control_->begin_failure = "no device memory";
   control_->release();
   auto failing = ask(300);
-  EXPECT_THROW(failing.get(), EngineTrouble);
+  EXPECT_THROW(failing.get(), ResourceError);
   control_->begin_failure.clear();
   EXPECT_EQ(ask(301).get(), expected_response(random_query(301)));
   scheduler_.stop();
@@ -471,7 +471,7 @@ TEST_F(TwoDeepTest, ABatchThatCannotBeginFailsAlone) {
 TEST_F(TwoDeepTest, SaysThatTheEngineIsLost) {
   control_->lost = true;
   control_->release();
-  EXPECT_THROW(ask(400).get(), EngineTrouble);
+  EXPECT_THROW(ask(400).get(), ResourceError);
   scheduler_.stop();
   EXPECT_EQ(observer_.failures, std::vector<std::string>{"lost: the test's device is gone"});
 }

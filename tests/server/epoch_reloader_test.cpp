@@ -103,7 +103,8 @@ class Reloader : public ::testing::Test {
         std::make_shared<const ServingEpoch>(builder_testing::load(root()), limits, &metrics_));
     ServerOptions options;
     options.http.threads = 2;
-    server_ = std::make_unique<DatabaseServer>(*epochs_, metrics_, http::ListeningSocket({}), options);
+    server_ =
+        std::make_unique<DatabaseServer>(*epochs_, metrics_, http::ListeningSocket({}), options);
     reloader_ = std::make_unique<EpochReloader>(
         *epochs_, metrics_, limits,
         [this](const LoadedDatabase&, const std::function<void()>&) {
@@ -391,7 +392,7 @@ TEST_F(Reloader, TriesABadEpochOnce) {
 TEST_F(Reloader, TriesAnEpochAgainThatTheMachineHadNoRoomFor) {
   const std::vector<std::pair<const char*, std::function<void()>>> troubles = {
       {"memory", [] { throw std::bad_alloc(); }},
-      {"memory of the engine", [] { throw EngineTrouble("no room"); }},
+      {"memory of the engine", [] { throw ResourceError("no room"); }},
       {"descriptors",
        [&] {
          const NoDescriptors none;

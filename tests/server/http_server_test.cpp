@@ -438,7 +438,7 @@ TEST_F(HttpServerTest, HoldsAnEpochNoLongerThanARequestNeedsIt) {
 
 TEST_F(HttpServerTest, RefusesAPortInUse) {
   start();
-  EXPECT_THROW(http::ListeningSocket(http::parse_listen_address(url().substr(7))), BadInput);
+  EXPECT_THROW(http::ListeningSocket(http::parse_listen_address(url().substr(7))), InputError);
   expect_healthy();
 }
 
@@ -448,7 +448,7 @@ TEST_F(HttpServerTest, RefusesAPortThatAnotherTookMeanwhile) {
   http::ListeningSocket one(address);
   http::ListeningSocket other(address);
   one.listen();
-  EXPECT_THROW(other.listen(), BadInput);
+  EXPECT_THROW(other.listen(), InputError);
 }
 
 TEST_F(HttpServerTest, RefusesClientsUntilItListens) {
@@ -468,7 +468,7 @@ TEST_F(HttpServerTest, RestartsOnItsPort) {
 TEST_F(HttpServerTest, ListensOnIpv6) {
   try {
     start(default_options(), {}, {"::1", 0});
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     GTEST_SKIP() << "this machine has no IPv6: " << error.what();
   }
   EXPECT_EQ(url().substr(0, 13), "http://[::1]:");
@@ -478,12 +478,12 @@ TEST_F(HttpServerTest, ListensOnIpv6) {
 TEST_F(HttpServerTest, ChecksItsOptions) {
   ServerOptions options = default_options();
   options.api.queries_per_request_max = 9;
-  EXPECT_THROW(start(options, {.batch_max = 4, .queue_max = 8}), BadInput);
+  EXPECT_THROW(start(options, {.batch_max = 4, .queue_max = 8}), InputError);
   options.api.queries_per_request_max = 0;
-  EXPECT_THROW(start(options), BadInput);
+  EXPECT_THROW(start(options), InputError);
   options = default_options();
   options.http.threads = 0;
-  EXPECT_THROW(start(options), BadInput);
+  EXPECT_THROW(start(options), InputError);
 }
 
 }  // namespace

@@ -120,8 +120,9 @@ TEST_F(HttpService, AnswersRequestAfterRequest) {
   client.send(post("/c", "one") + get_request("/d"));
   EXPECT_EQ(client.receive().body, "POST /c one");
   EXPECT_EQ(client.receive().body, "GET /d ");
-  EXPECT_EQ(client.ask("POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-                       "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
+  EXPECT_EQ(client
+                .ask("POST /e HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                     "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")
                 .body,
             "POST /e abcde");
 }
@@ -161,8 +162,8 @@ TEST_F(HttpService, LetsTheServiceSayWhatIsWrong) {
   EXPECT_FALSE(bad.body.empty());
   EXPECT_TRUE(broken.is_closed());
   LoopbackClient chunks(server_.url());
-  const HttpResponse cut = chunks.ask(
-      "POST /i HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n");
+  const HttpResponse cut =
+      chunks.ask("POST /i HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n");
   EXPECT_EQ(cut.status, 400);
   EXPECT_EQ(cut.body, "3 bytes came");
   EXPECT_TRUE(chunks.is_closed());
@@ -183,7 +184,7 @@ TEST_F(HttpService, TellsTheServiceOfItsConnections) {
 }
 
 TEST_F(HttpService, NeedsAThread) {
-  EXPECT_THROW(Server(handler_, ListeningSocket({}), Options{.threads = 0}), Misuse);
+  EXPECT_THROW(Server(handler_, ListeningSocket({}), Options{.threads = 0}), UsageError);
 }
 
 }  // namespace

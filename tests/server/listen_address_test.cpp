@@ -21,7 +21,7 @@ TEST(ListenAddress, RefusesAnythingElse) {
   for (const char* text : {"", ":", "8080", "localhost", ":8080", "localhost:", "localhost:x",
                            "localhost:-1", "localhost:65536", "localhost: 80", "::1:8080", "[::1]",
                            "[]:80", "[localhost]:80", "[::1:80", "localhost:80/"}) {
-    EXPECT_THROW(http::parse_listen_address(text), BadInput) << text;
+    EXPECT_THROW(http::parse_listen_address(text), InputError) << text;
   }
 }
 
@@ -32,7 +32,7 @@ TEST(ListeningSocket, GetsAFreePortAndHoldsIt) {
   try {
     const http::ListeningSocket second(first.address());
     ADD_FAILURE() << "two sockets listen on one port";
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     EXPECT_EQ(std::string(error.what()),
               "cannot listen on 127.0.0.1:" + std::to_string(first.address().port) +
                   ": Address already in use");
@@ -40,8 +40,8 @@ TEST(ListeningSocket, GetsAFreePortAndHoldsIt) {
 }
 
 TEST(ListeningSocket, RefusesAddressesThatAreNotOurs) {
-  EXPECT_THROW(http::ListeningSocket({"192.0.2.1", 0}), BadInput);
-  EXPECT_THROW(http::ListeningSocket({"no-such-host.invalid", 0}), BadInput);
+  EXPECT_THROW(http::ListeningSocket({"192.0.2.1", 0}), InputError);
+  EXPECT_THROW(http::ListeningSocket({"no-such-host.invalid", 0}), InputError);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class UnixSocket : public RunningServer {
     try {
       http::ListeningSocket socket(address);
       socket.listen();
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       return error.what();
     }
     return "";
@@ -110,7 +110,7 @@ TEST_F(UnixSocket, LeavesALiveOneAlone) {
 TEST_F(UnixSocket, LeavesOneThatWasFasterAlone) {
   http::ListeningSocket slow(address());
   serve();
-  EXPECT_THROW(slow.listen(), BadInput);
+  EXPECT_THROW(slow.listen(), InputError);
   EXPECT_TRUE(exists());
   expect_healthy();
 }
@@ -149,7 +149,7 @@ TEST_F(UnixSocket, IsRemovedOnlyByItsOwner) {
   EXPECT_FALSE(exists());
   // One that never listened has nothing to remove.
   std::ofstream(path()) << "precious";
-  EXPECT_THROW(http::ListeningSocket{address()}, BadInput);
+  EXPECT_THROW(http::ListeningSocket{address()}, InputError);
   EXPECT_TRUE(exists());
 }
 

@@ -173,7 +173,7 @@ TEST_F(PackedScheduler, LeavesOutWhomNobodyWaitsFor) {
 TEST_F(PackedScheduler, AFailureConcernsItsBatchAlone) {
   const auto scheduler = this->scheduler({.batch_max = 2, .queue_max = 2});
   control_->fail(true);
-  EXPECT_THROW(ask(*scheduler, 0).get(), EngineTrouble);
+  EXPECT_THROW(ask(*scheduler, 0).get(), ResourceError);
   control_->fail(false);
   EXPECT_TRUE(ask(*scheduler, 1).get() == packed_response(1));
 }

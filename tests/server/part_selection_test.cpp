@@ -33,18 +33,18 @@ TEST(PartSelection, RefusesWhatIsNoList) {
     try {
       parse_part_selection(text, 8, "shard");
       ADD_FAILURE() << "accepted: " << text;
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("is not a shard or a range of shards")) << text;
     }
   }
-  EXPECT_THROW(parse_part_selection(std::string_view("0\0", 2), 8, "shard"), BadInput);
+  EXPECT_THROW(parse_part_selection(std::string_view("0\0", 2), 8, "shard"), InputError);
 }
 
 TEST(PartSelection, NamesThePartThatIsWrong) {
   const auto error_of = [](const char* text) -> std::string {
     try {
       parse_part_selection(text, 8, "shard");
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       return error.what();
     }
     return "accepted";
@@ -62,7 +62,7 @@ TEST(PartSelection, SpeaksOfPacksWhereTheseAreMeant) {
   const auto error_of = [](const char* text) -> std::string {
     try {
       parse_part_selection(text, 8, "pack");
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       return error.what();
     }
     return "accepted";

@@ -22,7 +22,7 @@ std::string parse_json(const std::string& body) { return parse(BodyFormat::kJson
 std::string json_error(const std::string& body) {
   try {
     parse_json(body);
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     return error.what();
   }
   ADD_FAILURE() << body << " was accepted";
@@ -90,11 +90,11 @@ TEST(QueryBody, ReadsBinary) {
   EXPECT_EQ(parse(BodyFormat::kBinary, "ABCD"), "ABCD");
   EXPECT_EQ(parse(BodyFormat::kBinary, "ABCDEFGHABCD"), "ABCDEFGHABCD");
   for (const size_t size : {0u, 1u, 3u, 5u, 11u, 13u, 16u}) {
-    EXPECT_THROW(parse(BodyFormat::kBinary, std::string(size, 'x')), BadInput) << size;
+    EXPECT_THROW(parse(BodyFormat::kBinary, std::string(size, 'x')), InputError) << size;
   }
   try {
     check_binary_length(5, kLimits);
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     EXPECT_STREQ(error.what(), "the body has 5 bytes; expected 1 to 3 queries of 4 bytes each");
   }
 }

@@ -18,7 +18,7 @@ class LostEngine final : public support::PlainEngine {
  public:
   LostEngine() : PlainEngine(kRows, kColumns) {}
   void multiply(QueryBatch, RowRange, ProductBatch) override {
-    throw EngineLost("cuda/file.cpp:12: cudaCall() failed: cudaErrorX");
+    throw DeviceLostError("cuda/file.cpp:12: cudaCall() failed: cudaErrorX");
   }
 };
 
@@ -54,7 +54,7 @@ TEST(Service, EndsWhenItsEngineIsLost) {
       post_request(path, "application/octet-stream", pack(random_query(1), kQueryBits)));
   EXPECT_EQ(response.status, 503);
   EXPECT_EQ(response.problem(), "engine-failed");
-  EXPECT_THROW(service.get(), EngineLost);
+  EXPECT_THROW(service.get(), DeviceLostError);
   EXPECT_FALSE(std::filesystem::exists(ready));
 }
 

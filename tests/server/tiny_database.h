@@ -165,7 +165,7 @@ class TestEngine final : public support::PlainEngine {
       control_->changed.notify_all();
       control_->changed.wait(lock, [&] { return !control_->held; });
       if (control_->failing || control_->failing_batch == number)
-        throw EngineTrouble("the test wants a failure");
+        throw ResourceError("the test wants a failure");
     }
     PlainEngine::multiply(queries, rows, products);
   }

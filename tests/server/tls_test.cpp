@@ -48,7 +48,7 @@ class Tls : public RunningServer {
   std::string refusal() const {
     try {
       load();
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       return error.what();
     }
     return "";
@@ -234,7 +234,7 @@ TEST_F(Tls, KeepsItsCertificateWhenTheNextIsBad) {
   for (const auto& trouble : troubles) {
     write_pair(7);
     trouble();
-    EXPECT_THROW(tls_->reload(), BadInput);
+    EXPECT_THROW(tls_->reload(), InputError);
     EXPECT_EQ(TlsClient(url()).serial(), 1);
   }
   write_pair(8);
@@ -269,7 +269,7 @@ TEST_F(Tls, RefusesFilesThatAreNoPem) {
   EXPECT_THAT(refusal(), HasSubstr("No such file"));
   // The two in the wrong order.
   write_pair(1);
-  EXPECT_THROW(http::TlsCertificate(key(), certificate()), BadInput);
+  EXPECT_THROW(http::TlsCertificate(key(), certificate()), InputError);
 }
 
 // Nobody is asked for it on a terminal.

@@ -20,7 +20,7 @@ class Folder : public ::testing::Test {
   std::string refusal_of(const std::string& name) const {
     try {
       open_.find_folder(name);
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       return error.what();
     }
     return "nothing was thrown";
@@ -47,8 +47,8 @@ TEST_F(Folder, FollowsNoLink) {
   EXPECT_THAT(open_.names(), ElementsAre("file", "link", "loop", "real"));
   write(folder_ / "real" / "inside", "x");
   fs::create_symlink("real/inside", folder_ / "shortcut");
-  EXPECT_THROW(open_.open_file("shortcut", O_RDONLY), BadInput);
-  EXPECT_THROW(open_.create_file("shortcut"), EngineTrouble);
+  EXPECT_THROW(open_.open_file("shortcut", O_RDONLY), InputError);
+  EXPECT_THROW(open_.create_file("shortcut"), ResourceError);
 }
 
 TEST_F(Folder, StaysTheSameWhenItsPathIsAnothers) {

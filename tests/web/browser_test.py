@@ -227,7 +227,7 @@ class ClientAlone(PageTest):
           return [values.map((value) => new TextDecoder().decode(value)), await failed(() => client.prepare(1000).then(() =>
             client.prepare(1)))];""")
         self.assertEqual(values, [f"v{i}" + "." * 300 for i in range(150)])
-        self.assertEqual(left["code"], "bad-input")
+        self.assertEqual(left["code"], "input")
 
     def test_looks_up_packed_responses(self):
         lines = [b"k%d\tv%d" % (i, i) + b"." * 100 for i in range(500)]
@@ -245,7 +245,7 @@ class ClientAlone(PageTest):
         self.assertEqual(values, [f"v{7 * i}" + "." * 100 for i in range(70)] + [None])
         refused = self.run_in(self.visit(), """
           return failed(async () => (await connect('/', {mode: 'hint'})).sync());""")
-        self.assertEqual(refused["code"], "bad-input")
+        self.assertEqual(refused["code"], "input")
         self.assertIn("(connect's mode)", refused["message"])
 
     def test_asks_for_all_keys_before_it_says_that_an_answer_cannot_be_decoded(self):
@@ -264,7 +264,7 @@ class ClientAlone(PageTest):
           const client = await connect('/', {prepareAhead: 0});
           await client.get('k0');
           return failed(() => client.getMany(Array.from({length: 150}, (_, i) => 'k' + i)));""")
-        self.assertEqual(error["code"], "storage")
+        self.assertEqual(error["code"], "cache")
         self.assertEqual(len(asked), 1 + 10)  # of 16 keys at most: 4 of each chunk of 64, and 2 of the last
 
     def test_finds_a_damaged_hint_before_it_asks(self):
@@ -282,7 +282,7 @@ class ClientAlone(PageTest):
           const errors = [];
           for (let i = 0; i < 8; ++i) errors.push(await failed(() => client.get('k' + i)));
           return errors;""")
-        self.assertEqual([error["code"] for error in errors], ["storage"] * 8)
+        self.assertEqual([error["code"] for error in errors], ["cache"] * 8)
         self.assertEqual(asked, [])
 
     def test_does_not_copy_an_answer_that_is_too_long(self):
@@ -352,7 +352,7 @@ class ClientAlone(PageTest):
           await client.prepare(1);
           const error = await failed(() => client.get('!'));
           return [error, client.preparedCount, await client.getText('k7')];""")
-        self.assertEqual((error["code"], ready, value[:2]), ("machine", 0, "v7"))
+        self.assertEqual((error["code"], ready, value[:2]), ("resource", 0, "v7"))
         self.assertIn("overflow", error["message"])
 
     def test_starts_over_after_a_preparation_that_failed(self):
@@ -362,12 +362,12 @@ class ClientAlone(PageTest):
         page = self.visit({"core_module.js": text.replace(done, """
           if (request.op === 'prepareHere' && !self.failedOnce) {
             self.failedOnce = true;
-            throw {code: 'machine', message: 'once'};
+            throw {code: 'resource', message: 'once'};
           }""" + done)})
         error, value = self.run_in(page, """
           const client = await connect('/', {prepareAhead: 0});
           return [await failed(() => client.prepare(3)), await client.getText('k9')];""")
-        self.assertEqual((error["code"], error["message"], value[:2]), ("machine", "once", "v9"))
+        self.assertEqual((error["code"], error["message"], value[:2]), ("resource", "once", "v9"))
 
     def test_does_not_work_with_files_of_another_build(self):
         text = self.file("worker.js")
@@ -512,7 +512,7 @@ class StandIn(PageTest):
 
     def test_says_what_is_wrong(self):
         for code, title in (("busy", "The server is busy"), ("connection", "The server does not answer"),
-                            ("storage", "What this browser kept of the database is damaged"), ("machine", "This browser cannot do it"),
+                            ("cache", "What this browser kept of the database is damaged"), ("resource", "This browser cannot do it"),
                             ("protocol", "That did not work")):
             page = self.show(lookUp=[{"code": code, "message": "so it is"}])
             self.await_ready(page)

@@ -81,7 +81,7 @@ class FakeClient {
 export async function connect(url, { onProgress, apiKey }) {
   fake.connected = url;
   if (fake.wants !== null && apiKey !== fake.wants) {
-    throw new BlindfuseError({ code: 'refused', status: 401, message: 'the server wants an API key' });
+    throw new BlindfuseError({ code: 'server', status: 401, message: 'the server wants an API key' });
   }
   return new FakeClient(onProgress);
 }

@@ -15,7 +15,7 @@ export async function use(signal: AbortSignal): Promise<void> {
   try {
     await words.sync({verify: true});
   } catch (error) {
-    if (error instanceof BlindfuseError) console.log(error.code === 'storage', error.message);
+    if (error instanceof BlindfuseError) console.log(error.code === 'cache', error.message);
   }
   console.log(bytes, text, many, answer.query?.length, words.preparedCount, words.storageReason);
   words.close();

@@ -33,18 +33,18 @@ class SharedSession;
 // longer serves the epoch of those that there are; sync asks for the current epoch at once.
 //
 // A forked child has a copy of the queries made ahead, which must not be sent twice: there every
-// call but prepared_count() of a client made before throws BadInput, and destroying it leaves the
+// call but prepared_count() of a client made before throws InputError, and destroying it leaves the
 // parent's connection as it is. This holds for children of fork(), _Fork() and clone() in any PID
 // namespace; where the kernel has no MADV_WIPEONFORK (before Linux 4.14), for those of fork().
 //
-// Every call may be stopped, from another thread, through its stop token: it throws Cancelled
+// Every call may be stopped, from another thread, through its stop token: it throws CancelledError
 // within a fraction of a second (except while the system's name service looks for the server), and
 // the client can be used again, as after any error (blindfuse/errors.h). What other threads asked
 // for in the same request is asked for anew. By itself a call ends at its deadline
-// (HttpOptions::timeout), with ConnectionTrouble.
+// (HttpOptions::timeout), with ConnectionError.
 class BLINDFUSE_API Client {
  public:
-  // Checks that the server answers with a manifest. Throws BadInput for a malformed URL, and what
+  // Checks that the server answers with a manifest. Throws InputError for a malformed URL, and what
   // blindfuse/errors.h tells for what the server does.
   static Client connect(std::string_view url, ClientOptions options = {},
                         std::stop_token stop = {});
@@ -65,7 +65,7 @@ class BLINDFUSE_API Client {
   // The value of a key, or nothing when it is not there. A key is a byte string; in an index
   // database, a decimal number.
   std::optional<std::string> get(std::string_view key, std::stop_token stop = {});
-  // The value of entry i of an index database. BadInput for a keyword database.
+  // The value of entry i of an index database. InputError for a keyword database.
   std::optional<std::string> get(uint64_t i, std::stop_token stop = {});
 
   // Several keys, in their order. Every key is checked before any is asked for.
@@ -73,7 +73,7 @@ class BLINDFUSE_API Client {
                                                    std::stop_token stop = {});
   // The same, with what each look-up took.
   std::vector<Answer> look_up(std::span<const std::string> keys, std::stop_token stop = {});
-  // Entries of an index database. BadInput for a keyword database.
+  // Entries of an index database. InputError for a keyword database.
   std::vector<Answer> look_up(std::span<const uint64_t> entries, std::stop_token stop = {});
 
   // What is known of the database: of the epoch whose hints are there, which are fetched when there

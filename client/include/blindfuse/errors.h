@@ -1,13 +1,13 @@
 // What a client can fail with. Every message is one line that names the cure.
 //
-//   BadInput               a key, an option, or a URL is wrong
-//     ProtocolViolation    what answers is no blindfuse server, or breaks the protocol
-//     AlteredCache         a downloaded hint is missing or altered
-//   EngineTrouble          memory, a disk
-//     ConnectionTrouble    no server answers, the connection broke, or the call took too long
-//     ServerRefusal        the server answers with an error
-//       EpochGone, ServerBusy
-//   Cancelled              as the caller asked
+//   InputError             a key, an option, or a URL is wrong
+//     ProtocolError        what answers is not a blindfuse server, or breaks the protocol
+//     CacheError           a downloaded hint is missing or altered
+//   ResourceError          memory or a disk failed
+//     ConnectionError      no server answers, the connection broke, or the call took too long
+//     ServerError          the server answers with an error
+//       EpochGoneError, ServerBusyError
+//   CancelledError         the caller stopped the call
 #pragma once
 
 #include <blindfuse/error_kinds.h>
@@ -20,22 +20,22 @@
 namespace blindfuse {
 
 // No server answered, the connection broke, or the deadline of the call has passed.
-class BLINDFUSE_API ConnectionTrouble : public EngineTrouble {
+class BLINDFUSE_API ConnectionError : public ResourceError {
  public:
-  using EngineTrouble::EngineTrouble;
+  using ResourceError::ResourceError;
 };
 
 // What answered is no blindfuse server, or one that breaks the protocol: its answer was thrown
 // away.
-class BLINDFUSE_API ProtocolViolation : public BadInput {
+class BLINDFUSE_API ProtocolError : public InputError {
  public:
-  using BadInput::BadInput;
+  using InputError::InputError;
 };
 
 // The server answered with an error. what() holds its own words.
-class BLINDFUSE_API ServerRefusal : public EngineTrouble {
+class BLINDFUSE_API ServerError : public ResourceError {
  public:
-  ServerRefusal(int status, const std::string& message) : EngineTrouble(message), status_(status) {}
+  ServerError(int status, const std::string& message) : ResourceError(message), status_(status) {}
   int status() const { return status_; }
 
  private:
@@ -43,16 +43,16 @@ class BLINDFUSE_API ServerRefusal : public EngineTrouble {
 };
 
 // 404 or 410: the server does not serve this epoch, any more or yet.
-class BLINDFUSE_API EpochGone : public ServerRefusal {
+class BLINDFUSE_API EpochGoneError : public ServerError {
  public:
-  using ServerRefusal::ServerRefusal;
+  using ServerError::ServerError;
 };
 
 // 503: its queue is full.
-class BLINDFUSE_API ServerBusy : public ServerRefusal {
+class BLINDFUSE_API ServerBusyError : public ServerError {
  public:
-  ServerBusy(const std::string& message, std::optional<uint64_t> retry_after_s)
-      : ServerRefusal(503, message), retry_after_s_(retry_after_s) {}
+  ServerBusyError(const std::string& message, std::optional<uint64_t> retry_after_s)
+      : ServerError(503, message), retry_after_s_(retry_after_s) {}
   std::optional<uint64_t> retry_after_s() const { return retry_after_s_; }
 
  private:
@@ -60,15 +60,15 @@ class BLINDFUSE_API ServerBusy : public ServerRefusal {
 };
 
 // A file of the cache is missing or is not what was downloaded.
-class BLINDFUSE_API AlteredCache : public BadInput {
+class BLINDFUSE_API CacheError : public InputError {
  public:
-  using BadInput::BadInput;
+  using InputError::InputError;
 };
 
 // A stop token or the progress callback said stop.
-class BLINDFUSE_API Cancelled : public std::runtime_error {
+class BLINDFUSE_API CancelledError : public std::runtime_error {
  public:
-  Cancelled() : std::runtime_error("cancelled") {}
+  CancelledError() : std::runtime_error("cancelled") {}
 };
 
 }  // namespace blindfuse

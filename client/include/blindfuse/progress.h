@@ -24,8 +24,8 @@ struct ClientProgress {
   uint64_t total = 0;
 };
 
-// Returns whether to go on: false makes the call in progress throw Cancelled. Called on a thread
-// that made a call, many times a second. May be empty.
+// Returns whether to go on: false makes the call in progress throw CancelledError. Called on a
+// thread that made a call, many times a second. May be empty.
 using ProgressCallback = std::function<bool(const ClientProgress&)>;
 
 }  // namespace blindfuse

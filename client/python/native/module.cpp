@@ -35,26 +35,26 @@ void raise(const char* kind, const char* message, nb::object status = nb::none()
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
-  } catch (const ProtocolViolation& error) {
+  } catch (const ProtocolError& error) {
     raise("protocol", error.what());
-  } catch (const AlteredCache& error) {
-    raise("altered_cache", error.what());
-  } catch (const BadInput& error) {
-    raise("bad_input", error.what());
-  } catch (const ConnectionTrouble& error) {
+  } catch (const CacheError& error) {
+    raise("cache", error.what());
+  } catch (const InputError& error) {
+    raise("input", error.what());
+  } catch (const ConnectionError& error) {
     raise("connection", error.what());
-  } catch (const ServerBusy& error) {
+  } catch (const ServerBusyError& error) {
     const auto after = error.retry_after_s();
     raise("busy", error.what(), nb::int_(error.status()),
           after ? nb::object(nb::int_(*after)) : nb::object(nb::none()));
-  } catch (const ServerRefusal& error) {
-    raise("refused", error.what(), nb::int_(error.status()));
-  } catch (const EngineTrouble& error) {
-    raise("machine", error.what());
-  } catch (const Cancelled& error) {
-    raise("stopped", error.what());
+  } catch (const ServerError& error) {
+    raise("server", error.what(), nb::int_(error.status()));
+  } catch (const ResourceError& error) {
+    raise("resource", error.what());
+  } catch (const CancelledError& error) {
+    raise("cancelled", error.what());
   } catch (const std::system_error& error) {
-    raise("machine", error.what());
+    raise("resource", error.what());
   }
 }
 

@@ -68,9 +68,9 @@ void Session::close() {
 
 template <typename Work>
 auto Session::call(nb::handle progress, const Stop* stop, Work&& work) {
-  if (!client_) throw BadInput("this client is closed; connect again");
+  if (!client_) throw InputError("this client is closed; connect again");
   if (RunningCall::is_within(this)) {
-    throw BadInput(
+    throw InputError(
         "a progress callback or a signal handler must not use the client that called it;"
         " connect another one");
   }

@@ -41,7 +41,7 @@ json report(const char* code, const std::exception& error) {
   return {{"code", code}, {"message", in_our_words(error.what())}};
 }
 
-json refusal(const char* code, const ServerRefusal& error) {
+json refusal(const char* code, const ServerError& error) {
   json result = report(code, error);
   result["status"] = error.status();
   return result;
@@ -52,31 +52,31 @@ json refusal(const char* code, const ServerRefusal& error) {
 json error_report(std::exception_ptr error) {
   try {
     std::rethrow_exception(error);
-  } catch (const EpochGone& e) {
+  } catch (const EpochGoneError& e) {
     return refusal("epoch-gone", e);
-  } catch (const ServerBusy& e) {
+  } catch (const ServerBusyError& e) {
     json result = refusal("busy", e);
     if (e.retry_after_s()) result["retryAfterS"] = *e.retry_after_s();
     return result;
-  } catch (const ServerRefusal& e) {
-    return refusal("refused", e);
-  } catch (const ConnectionTrouble& e) {
+  } catch (const ServerError& e) {
+    return refusal("server", e);
+  } catch (const ConnectionError& e) {
     return report("connection", e);
-  } catch (const ProtocolViolation& e) {
+  } catch (const ProtocolError& e) {
     return report("protocol", e);
-  } catch (const AlteredCache& e) {
-    return report("storage", e);
-  } catch (const Cancelled& e) {
+  } catch (const CacheError& e) {
+    return report("cache", e);
+  } catch (const CancelledError& e) {
     return report("cancelled", e);
-  } catch (const BadInput& e) {
-    return report("bad-input", e);
+  } catch (const InputError& e) {
+    return report("input", e);
   } catch (const std::bad_alloc&) {
-    return {{"code", "machine"},
+    return {{"code", "resource"},
             {"message",
              "the browser gives no more memory; close other pages, or ask a database "
              "with a smaller hint"}};
   } catch (const std::exception& e) {
-    return report("machine", e);
+    return report("resource", e);
   }
 }
 

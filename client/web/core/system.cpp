@@ -51,7 +51,7 @@ void fill_from_system(std::span<uint8_t> bytes) {
   while (!bytes.empty()) {
     const size_t count = std::min(bytes.size(), kBytesMax);
     if (blindfuse_system_random(bytes.data(), count) == 0) {
-      throw EngineTrouble("the browser gives no random bytes (crypto.getRandomValues)");
+      throw ResourceError("the browser gives no random bytes (crypto.getRandomValues)");
     }
     bytes = bytes.subspan(count);
   }

@@ -54,16 +54,16 @@ ExchangeReply WebTransport::send(ExchangeRequest request, const BodyReceiver& re
   ExchangeReply reply = exchange(request);
   if (reply.status != 0) return reply;
   if (reply.error == "TimeoutError") {
-    if (is_last) throw ConnectionTrouble(deadline()->trouble(base_));
-    throw ConnectionTrouble(base_ + " took longer than " +
-                            std::to_string(request.timeout.count() / 1000) +
-                            " s for one of its answers; try again later, or allow more with "
-                            "--timeout");
+    if (is_last) throw ConnectionError(deadline()->trouble(base_));
+    throw ConnectionError(base_ + " took longer than " +
+                          std::to_string(request.timeout.count() / 1000) +
+                          " s for one of its answers; try again later, or allow more with "
+                          "--timeout");
   }
-  throw ConnectionTrouble("no answer from " + base_ + " (" + reply.error +
-                          "): check the address, that this device is online, that the server runs,"
-                          " and that it lets pages of this origin ask (blindfuse serve"
-                          " --cors-origin)");
+  throw ConnectionError("no answer from " + base_ + " (" + reply.error +
+                        "): check the address, that this device is online, that the server runs,"
+                        " and that it lets pages of this origin ask (blindfuse serve"
+                        " --cors-origin)");
 }
 
 // The length is that of what came: a header's may be of a compressed form of it.
@@ -77,9 +77,8 @@ HttpReply WebTransport::hand_over(const ExchangeReply& reply, BodyReceiver& rece
 
 void WebTransport::receive(const ExchangeReply& reply, BodyReceiver& receiver) const {
   if (reply.body.size() < reply.body_bytes) {
-    throw ProtocolViolation(base_ + " sent " + std::to_string(reply.body_bytes) +
-                            " bytes; at most " + std::to_string(reply.body.size()) +
-                            " were to come");
+    throw ProtocolError(base_ + " sent " + std::to_string(reply.body_bytes) + " bytes; at most " +
+                        std::to_string(reply.body.size()) + " were to come");
   }
   receiver.receive(reply.body);
 }
@@ -110,7 +109,7 @@ HttpReply WebTransport::get_in_pieces(const std::string& path, uint64_t first_by
       // A server that knows no ranges sends all at once.
       if (is_first) return hand_over(reply, receiver);
       if (reply.status != 200) return head_of(reply);
-      throw ProtocolViolation(base_ + " answers with ranges at first, and then without");
+      throw ProtocolError(base_ + " answers with ranges at first, and then without");
     }
     const std::optional<uint64_t> total = total_in(reply.content_range);
     if (is_first) {

@@ -151,7 +151,7 @@ async function getReady(mine) {
 
 function wantsKey(error) {
   // The client refuses what cannot be a key before it asks.
-  return error.status === 401 || (error.code === 'bad-input' && apiKey !== undefined && !client);
+  return error.status === 401 || (error.code === 'input' && apiKey !== undefined && !client);
 }
 
 /** Says what went wrong, and offers to try `again`; with an API key, or for a new epoch, all from the start. */
@@ -169,13 +169,13 @@ function report(error, again) {
   const texts = {
     connection: ['The server does not answer', 'It may have stopped, or the network is down.'],
     busy: ['The server is busy', 'It has more look-ups waiting than it takes. Yours was not answered.'],
-    storage: ['What this browser kept of the database is damaged', 'They are fetched again, as far as they need to be.'],
-    machine: ['This browser cannot do it', error.message],
+    cache: ['What this browser kept of the database is damaged', 'They are fetched again, as far as they need to be.'],
+    resource: ['This browser cannot do it', error.message],
     'epoch-gone': [NEW_VERSION, 'Fetch it, and look up again.'],
   };
   const [title, text] = error.isOutdated ? ['This page was updated', 'Load the new one to go on.'] :
     texts[error.code] ?? ['That did not work', error.message];
-  verify ||= error.code === 'storage';
+  verify ||= error.code === 'cache';
   const fromStart = verify || error.code === 'epoch-gone';
   const act = error.needsReload || error.isOutdated ? () => location.reload() : fromStart ? start : again;
   setup.trouble(title, text, error.isOutdated ? 'Reload' : 'Try again', act);

@@ -1,5 +1,5 @@
 // Cuts packing keys into bytes, in planes of which any window can be read
-// (cuda/packing/kernels/packing_tasks.h).
+// (cuda/packing/kernels/packing_args.h).
 //
 // Roofline: 24,576 bytes of a query in, 110,592 out, which stay in the second-level cache; beside
 // 50.3 MB a pack nothing.
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "cuda/device/transpose_bytes.cuh"
-#include "cuda/packing/kernels/packing_tasks.h"
+#include "cuda/packing/kernels/packing_args.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
@@ -19,7 +19,7 @@ constexpr uint32_t kCutKeysThreads = kPlaneBytes / 4;
 static_assert(kCutKeysThreads % 32 == 0, "whole warps");
 
 // Grid: (digits and halves, queries).
-__global__ void __launch_bounds__(kCutKeysThreads) cut_keys(KeyCut cut) {
+__global__ void __launch_bounds__(kCutKeysThreads) cut_keys(CutKeysArgs cut) {
   const uint32_t digit = blockIdx.x / 2, half = blockIdx.x % 2;
   const uint32_t first = threadIdx.x * 4;
   const uint32_t* keys = cut.keys + blockIdx.y * cut.key_pitch + blockIdx.x * kSegmentPowers;

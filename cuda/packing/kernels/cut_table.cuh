@@ -1,5 +1,5 @@
 // Cuts packing tables into bytes, in the order in which the tensor cores take them
-// (cuda/packing/kernels/packing_tasks.h). Once for every table, when it arrives.
+// (cuda/packing/kernels/packing_args.h). Once for every table, when it arrives.
 //
 // Roofline: 50.3 MB of a table in and as many out; 20 us a table on an H200 (4.8 TB/s), where the
 // way from the host takes 0.8 ms (63 GB/s). Unmeasured.
@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "cuda/device/transpose_bytes.cuh"
-#include "cuda/packing/kernels/packing_tasks.h"
+#include "cuda/packing/kernels/packing_args.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
@@ -21,7 +21,7 @@ constexpr uint32_t kCutTableThreads = 256;
 constexpr uint32_t kStepsInBlock = kCutTableThreads / kStepThreads;
 
 // Grid: (kSumSteps / kStepsInBlock, groups).
-__global__ void __launch_bounds__(kCutTableThreads) cut_table(TableCut cut) {
+__global__ void __launch_bounds__(kCutTableThreads) cut_table(CutTableArgs cut) {
   constexpr uint32_t kGroup = kPointsTogether;
   const uint32_t of_group = threadIdx.x % kGroup;
   const uint32_t t = threadIdx.x / kGroup % 4;
@@ -39,9 +39,9 @@ __global__ void __launch_bounds__(kCutTableThreads) cut_table(TableCut cut) {
 #pragma unroll
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t power = step % kSegmentSteps * kStepPowers + half * 16 + t * 4 + i;
-      words[i] = power < kChainSwitches
-                     ? word(switch_number(segment_chain(segment), power), segment_digit(segment))
-                     : 0;
+      words[i] = power < kChainKeySwitches ? word(key_switch_number(segment_chain(segment), power),
+                                                  segment_digit(segment))
+                                           : 0;
     }
     transpose_bytes(words, limbs[half]);
   }
@@ -54,7 +54,8 @@ __global__ void __launch_bounds__(kCutTableThreads) cut_table(TableCut cut) {
   }
   if (blockIdx.x == 0 && threadIdx.x < ring::kDigits * kGroup) {
     const uint32_t digit = threadIdx.x / kGroup;
-    cut.last_switch[last_switch_place(cut.pack, digit) + point] = word(kSwitches - 1, digit);
+    cut.last_key_switch[last_key_switch_place(cut.pack, digit) + point] =
+        word(kKeySwitches - 1, digit);
   }
 }
 

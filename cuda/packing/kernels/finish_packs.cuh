@@ -11,8 +11,8 @@
 #include <cstdint>
 
 #include "cuda/device/intrinsics.cuh"
-#include "cuda/packing/kernels/packing_tasks.h"
-#include "cuda/packing/kernels/ring_transform.cuh"
+#include "cuda/packing/kernels/ntt.cuh"
+#include "cuda/packing/kernels/packing_args.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 
 namespace blindfuse {
@@ -22,8 +22,8 @@ namespace {
 constexpr uint32_t kFinishSharedBytes = 4 * kRingWords;
 
 // 32 bits, from bit 32 w on, of numbers below 2^bits that lie one behind the other.
-__device__ __forceinline__ uint32_t packed_word(const uint32_t* numbers, uint32_t bits,
-                                                uint32_t w) {
+__device__ __forceinline__ uint32_t sequence_word(const uint32_t* numbers, uint32_t bits,
+                                                  uint32_t w) {
   const uint32_t* next = numbers + 32 * w / bits;
   const uint32_t passed = 32 * w % bits;  // of the first number
   uint32_t word = *next++ >> passed;
@@ -32,38 +32,39 @@ __device__ __forceinline__ uint32_t packed_word(const uint32_t* numbers, uint32_
 }
 
 // Grid: (packs, queries).
-__global__ void __launch_bounds__(kRingThreads) finish_packs(FinishTask task) {
+__global__ void __launch_bounds__(kNttThreads) finish_packs(FinishArgs args) {
   constexpr ring::PrimeField kField(ring::kPackingModulus);
   const uint32_t pack = blockIdx.x, query = blockIdx.y;
   auto* const polynomial = reinterpret_cast<uint32_t*>(dynamic_shared_memory());
-  const uint32_t* sums = task.sums + (uint64_t{query} * task.pack_count + pack) * kRingWords;
-  const uint32_t* last_switch = task.last_switch + last_switch_place(pack, 0);
-  const uint32_t* keys = task.keys + query * task.key_pitch + ring::kDigits * kRingWords;
+  const uint32_t* sums = args.sums + (uint64_t{query} * args.pack_count + pack) * kRingWords;
+  const uint32_t* last_key_switch = args.last_key_switch + last_key_switch_place(pack, 0);
+  const uint32_t* keys = args.keys + query * args.key_pitch + ring::kDigits * kRingWords;
 #pragma unroll 2
-  for (uint32_t point = threadIdx.x; point < kRingWords; point += kRingThreads) {
+  for (uint32_t point = threadIdx.x; point < kRingWords; point += kNttThreads) {
     uint32_t sum = sums[point];
 #pragma unroll
     for (uint32_t digit = 0; digit < ring::kDigits; ++digit) {
       const uint32_t at = digit * kRingWords + point;
-      sum = kField.add(sum, kField.multiply(last_switch[at], keys[at]));
+      sum = kField.add(sum, kField.multiply(last_key_switch[at], keys[at]));
     }
     polynomial[point] = sum;
   }
-  ring_inverse(task.ring, polynomial);
-  const uint32_t* products = task.products + query * task.product_pitch;
+  ntt_inverse(args.ring, polynomial);
+  const uint32_t* products = args.products + query * args.product_pitch;
 #pragma unroll 2
-  for (uint32_t c = threadIdx.x; c < kRingWords; c += kRingThreads) {
+  for (uint32_t c = threadIdx.x; c < kRingWords; c += kNttThreads) {
     const uint32_t column = pack * kRingWords + c;
     polynomial[c] =
-        column < task.column_count
-            ? ring::lower(kField.subtract(ring::lift(products[column]), polynomial[c]), task.bits)
+        column < args.column_count
+            ? ring::switch_from_q(
+                  kField.subtract(ring::switch_to_q(products[column]), polynomial[c]), args.bits)
             : 0;
   }
   __syncthreads();
-  const uint32_t words = kRingWords / 32 * task.bits;
-  uint32_t* packed = task.packed + query * task.packed_pitch + uint64_t{pack} * words;
-  for (uint32_t w = threadIdx.x; w < words; w += kRingThreads) {
-    packed[w] = packed_word(polynomial, task.bits, w);
+  const uint32_t words = kRingWords / 32 * args.bits;
+  uint32_t* response = args.responses + query * args.response_pitch + uint64_t{pack} * words;
+  for (uint32_t w = threadIdx.x; w < words; w += kNttThreads) {
+    response[w] = sequence_word(polynomial, args.bits, w);
   }
 }
 

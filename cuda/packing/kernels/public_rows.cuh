@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "cuda/packing/kernels/table_tasks.h"
+#include "cuda/packing/kernels/table_args.h"
 #include "cuda/scan/kernels/limbs.cuh"
 
 namespace blindfuse {

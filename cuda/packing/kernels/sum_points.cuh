@@ -1,5 +1,5 @@
 // The sums over packing tables for all packs and queries, on the tensor cores: mma.sync m16n8k32 of
-// unsigned bytes. cuda/packing/kernels/packing_tasks.h has the sums and the orders.
+// unsigned bytes. cuda/packing/kernels/packing_args.h has the sums and the orders.
 //
 // The sixteen products of a table word's limbs with a key word's are added up by what they count
 // for, 2^(8 s) with s = 0 .. 6: at most four products of bytes at each of 6141 places, 1.6e9, so
@@ -17,7 +17,7 @@
 //
 // Napkin, on an H200 (132 multiprocessors, 1.75 GHz, 4.8 TB/s: 21 bytes a clock each): the tables'
 // 50.3 MB a pack (of whole eights) take 10.5 us. For 1 KB of them, 49 clocks, a tile of 16 queries
-// takes 16 instructions of 4096 multiply-adds, 26 clocks at 0.62 of the dense peak (scan_many.cuh):
+// takes 16 instructions of 4096 multiply-adds, 26 clocks at 0.62 of the dense peak (scan_mma.cuh):
 // memory is the limit up to some 30 queries. Keys come from the second-level cache: for every 1 KB
 // of tables 320 bytes a tile of queries, 160 with two tiles of packs. Of shared memory 1 KB of
 // tables takes 8 passes to get there and 8 to be read, and fragments of keys 16 a tile of queries,
@@ -29,7 +29,7 @@
 #include <cstdint>
 
 #include "cuda/device/intrinsics.cuh"
-#include "cuda/packing/kernels/packing_tasks.h"
+#include "cuda/packing/kernels/packing_args.h"
 #include "src/arithmetic/ring/prime_field.h"
 
 namespace blindfuse {
@@ -86,10 +86,10 @@ constexpr uint32_t sum_shared_bytes() {
 template <uint32_t kQueryTiles>
 class KeyWindows {
  public:
-  __device__ __forceinline__ KeyWindows(const SumTask& task, uint32_t first_query, uint32_t point,
+  __device__ __forceinline__ KeyWindows(const SumArgs& args, uint32_t first_query, uint32_t point,
                                         uint8_t* shared)
-      : planes_(task.planes),
-        last_query_(task.query_count - 1),
+      : planes_(args.planes),
+        last_query_(args.query_count - 1),
         first_query_(first_query),
         half_(point / kSegmentPowers),
         base_(point % kSegmentPowers / 32 * 32),
@@ -232,7 +232,7 @@ struct PointSums {
     }
   }
 
-  __device__ __forceinline__ void write(const SumTask& task, uint32_t first_query,
+  __device__ __forceinline__ void write(const SumArgs& args, uint32_t first_query,
                                         uint32_t first_tile, uint32_t point) const {
     const uint32_t lane = threadIdx.x % 32;
 #pragma unroll
@@ -243,8 +243,8 @@ struct PointSums {
         for (uint32_t i = 0; i < 4; ++i) {
           const uint32_t query = first_query + tile * kQueriesInTile + i / 2 * 8 + lane / 4;
           const uint32_t pack = (first_tile + n) * kPacksInTile + lane % 4 * 2 + i % 2;
-          if (query < task.query_count && pack < task.pack_count) {
-            task.sums[(uint64_t{query} * task.pack_count + pack) * kRingWords + point] =
+          if (query < args.query_count && pack < args.pack_count) {
+            args.sums[(uint64_t{query} * args.pack_count + pack) * kRingWords + point] =
                 put_together(sums[tile][n], i);
           }
         }
@@ -265,18 +265,18 @@ struct PointSums {
 // is not waited for in the end are groups with nothing in them.
 template <uint32_t kQueryTiles, uint32_t kPackTiles>
 __global__ void __launch_bounds__(kSumThreads, sum_blocks(kQueryTiles, kPackTiles))
-    sum_points(SumTask task) {
+    sum_points(SumArgs args) {
   constexpr uint32_t kAhead = kStepsAhead<kPackTiles>;
   static_assert(kAhead <= kChunkSteps, "windows are waited for with their first step's tables");
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
   const uint32_t first_query = blockIdx.x * (kQueryTiles * kQueriesInTile);
-  const uint32_t first_tile = task.first_tile + blockIdx.y * kPackTiles;
-  const uint32_t point = first_point(task.first_set + blockIdx.z) + 4 * warp;
+  const uint32_t first_tile = args.first_tile + blockIdx.y * kPackTiles;
+  const uint32_t point = first_point(args.first_set + blockIdx.z) + 4 * warp;
   uint8_t* const shared = dynamic_shared_memory();
-  const KeyWindows<kQueryTiles> windows(task, first_query, point, shared);
+  const KeyWindows<kQueryTiles> windows(args, first_query, point, shared);
   TableQueue<kPackTiles> queue(
-      task.tables + tile_place(point, first_tile, task.pack_count) + lane * 16,
+      args.tables + tile_place(point, first_tile, args.pack_count) + lane * 16,
       shared + kSumStages * sum_stage_bytes<kQueryTiles>());
 
   windows.fetch(0, 0);
@@ -309,7 +309,7 @@ __global__ void __launch_bounds__(kSumThreads, sum_blocks(kQueryTiles, kPackTile
       slot = slot + 1 == kAhead ? 0 : slot + 1;
     }
   }
-  sums.write(task, first_query, first_tile, point);
+  sums.write(args, first_query, first_tile, point);
 }
 
 }  // namespace

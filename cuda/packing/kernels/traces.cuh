@@ -13,8 +13,8 @@
 
 #include <cstdint>
 
-#include "cuda/packing/kernels/ring_transform.cuh"
-#include "cuda/packing/kernels/table_tasks.h"
+#include "cuda/packing/kernels/ntt.cuh"
+#include "cuda/packing/kernels/table_args.h"
 #include "src/arithmetic/ring/automorphism.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 
@@ -25,7 +25,7 @@ namespace {
 constexpr uint32_t kRowSharedBytes = kRingWords * sizeof(uint32_t);
 
 // The value of g's result at a point is that of its argument at another (ring::apply).
-__device__ __forceinline__ uint32_t turned_point(const ring::Automorphism& g, uint32_t point) {
+__device__ __forceinline__ uint32_t rotated_point(const ring::Automorphism& g, uint32_t point) {
   constexpr auto kOrbit = static_cast<uint32_t>(ring::kOrbit);
   const uint32_t half = (point ^ (g.negative ? kOrbit : 0)) & kOrbit;
   return half + (point + static_cast<uint32_t>(g.power)) % kOrbit;
@@ -41,42 +41,42 @@ __device__ __forceinline__ uint32_t* square_row(uint32_t* squares, uint32_t pack
 
 // Row i of a square: the values of 1/2048 sum over the pack's columns c of h_c[i] X^c, lifted to
 // the packing modulus. Grid: (2048 coefficients, packs); kRowSharedBytes.
-__global__ void __launch_bounds__(kRingThreads) transform_columns(TraceTask task) {
+__global__ void __launch_bounds__(kNttThreads) ntt_columns(TraceArgs args) {
   uint32_t* const polynomial = shared_polynomials();
   const uint64_t first_column = uint64_t{blockIdx.y} * kRingWords;
-  const uint32_t* hints = task.hints + blockIdx.x * task.column_count;
+  const uint32_t* hints = args.hints + blockIdx.x * args.column_count;
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    const uint32_t place = threadIdx.x + kRingThreads * i;
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    const uint32_t place = threadIdx.x + kNttThreads * i;
     const uint64_t column = first_column + place;
-    const uint32_t word = column < task.column_count ? hints[column] : 0;
-    polynomial[place] = task.ring.scale.times(ring::lift(word), task.ring.field);
+    const uint32_t word = column < args.column_count ? hints[column] : 0;
+    polynomial[place] = args.ring.scale.times(ring::switch_to_q(word), args.ring.field);
   }
-  ring_forward(task.ring, polynomial);
-  uint32_t* const row = square_row(task.squares, blockIdx.y, blockIdx.x);
+  ntt_forward(args.ring, polynomial);
+  uint32_t* const row = square_row(args.squares, blockIdx.y, blockIdx.x);
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    const uint32_t point = threadIdx.x + kRingThreads * i;
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    const uint32_t point = threadIdx.x + kNttThreads * i;
     row[point] = polynomial[point];
   }
 }
 
 // Row m of a square, coefficients: its values at the points m g, in the order of g. Grid: (2048
 // points, packs); kRowSharedBytes.
-__global__ void __launch_bounds__(kRingThreads) transform_and_turn_rows(TraceTask task) {
+__global__ void __launch_bounds__(kNttThreads) ntt_and_rotate_rows(TraceArgs args) {
   uint32_t* const polynomial = shared_polynomials();
-  uint32_t* const row = square_row(task.squares, blockIdx.y, blockIdx.x);
+  uint32_t* const row = square_row(args.squares, blockIdx.y, blockIdx.x);
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    const uint32_t place = threadIdx.x + kRingThreads * i;
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    const uint32_t place = threadIdx.x + kNttThreads * i;
     polynomial[place] = row[place];
   }
-  ring_forward(task.ring, polynomial);
+  ntt_forward(args.ring, polynomial);
   const ring::Automorphism m{blockIdx.x % ring::kOrbit, blockIdx.x >= ring::kOrbit};
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    const uint32_t place = threadIdx.x + kRingThreads * i;
-    row[place] = polynomial[turned_point(m, place)];
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    const uint32_t place = threadIdx.x + kNttThreads * i;
+    row[place] = polynomial[rotated_point(m, place)];
   }
 }
 

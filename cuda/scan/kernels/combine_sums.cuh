@@ -12,15 +12,15 @@ namespace blindfuse {
 namespace {
 
 // Grid: (columns, queries).
-__global__ void combine_sums(CombineTask task) {
+__global__ void combine_sums(CombineArgs args) {
   const uint32_t column = blockIdx.x * blockDim.x + threadIdx.x;
-  if (column >= task.column_count) return;
+  if (column >= args.column_count) return;
   int32_t sums[4];
 #pragma unroll
   for (uint32_t l = 0; l < 4; ++l) {
-    sums[l] = task.sums[limb_row(blockIdx.y, l) * task.sum_pitch + column];
+    sums[l] = args.sums[limb_row(blockIdx.y, l) * args.sum_pitch + column];
   }
-  task.products[blockIdx.y * task.product_pitch + column] +=
+  args.products[blockIdx.y * args.product_pitch + column] +=
       combine_limbs(sums[0], sums[1], sums[2], sums[3]);
 }
 

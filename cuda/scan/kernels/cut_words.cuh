@@ -1,4 +1,4 @@
-// Cuts query words into limbs (cuda/scan/kernels/scan_tasks.h).
+// Cuts query words into limbs (cuda/scan/kernels/scan_args.h).
 //
 // Roofline: reads query_bits / 8 and writes 4 bytes a word; at the memory's rate,
 // batch * 8 / C of a scan's time.
@@ -24,15 +24,15 @@ __global__ void cut_plain_words(PlainWords from, Limbs limbs) {
 }
 
 // Grid: (limbs.pitch / 16 threads, queries).
-__global__ void cut_packed_words(PackedWords from, Limbs limbs) {
+__global__ void cut_bit_sequences(BitSequences from, Limbs limbs) {
   const uint64_t row = (uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kRowsPerThread;
   if (row >= limbs.pitch) return;
-  const uint32_t* packed = from.words + blockIdx.y * from.stride;
+  const uint32_t* sequence = from.words + blockIdx.y * from.stride;
   cut_sixteen(limbs, blockIdx.y, row, [&](int i) {
     const uint64_t r = row + static_cast<uint32_t>(i);
     if (r >= from.row_count) return 0u;
     const uint64_t bit = r * from.bits;
-    const uint32_t low = packed[bit / 32], high = packed[bit / 32 + 1];
+    const uint32_t low = sequence[bit / 32], high = sequence[bit / 32 + 1];
     // What lies above the number is shifted out.
     return __funnelshift_r(low, high, static_cast<uint32_t>(bit % 32)) << (32 - from.bits);
   });

@@ -1,4 +1,4 @@
-// How query words are cut into limbs (cuda/scan/kernels/scan_tasks.h), and how sums of limbs are
+// How query words are cut into limbs (cuda/scan/kernels/scan_args.h), and how sums of limbs are
 // put together.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/device/transpose_bytes.cuh"
-#include "cuda/scan/kernels/scan_tasks.h"
+#include "cuda/scan/kernels/scan_args.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.

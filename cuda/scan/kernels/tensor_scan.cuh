@@ -1,4 +1,4 @@
-// What the kernels on tensor cores have in common (scan_many.cuh, scan_hopper.cuh): how columns and
+// What the kernels on tensor cores have in common (scan_mma.cuh, scan_wgmma.cuh): how columns and
 // queries are shared out among blocks and warps, and how sums get to the products.
 //
 // In both, a lane has the bytes of the columns g, g + 8, ... of its warp (g = lane / 4), and after
@@ -34,21 +34,21 @@ constexpr uint32_t limb_shared_bytes() {
   return kStages * kLimbRows * kStepRows;
 }
 
-// Makes the task that of the block's tile of queries, kLimbRows / 4 of them.
+// Restricts args to the block's tile of queries, kLimbRows / 4 of them.
 template <int kLimbRows>
-__device__ __forceinline__ void take_query_tile(ScanTask& task) {
+__device__ __forceinline__ void take_query_tile(ScanArgs& args) {
   const uint32_t first_query = blockIdx.y * (kLimbRows / 4);
-  task.limbs += static_cast<uint64_t>(blockIdx.y) * kLimbRows * task.limb_pitch;
-  task.products += first_query * task.product_pitch;
-  task.query_count -= first_query;
+  args.limbs += static_cast<uint64_t>(blockIdx.y) * kLimbRows * args.limb_pitch;
+  args.products += first_query * args.product_pitch;
+  args.query_count -= first_query;
 }
 
 // The k-th column of a lane whose warp has `columns` columns from `first` on. After the last column
 // the last one is read again, and not used.
-__device__ __forceinline__ uint32_t column_to_read(const ScanTask& task, uint32_t first,
+__device__ __forceinline__ uint32_t column_to_read(const ScanArgs& args, uint32_t first,
                                                    uint32_t columns, uint32_t k, uint32_t lane) {
   const uint32_t of_warp = min(k * 8 + lane / 4, columns - 1);
-  return min(first + of_warp, task.column_count - 1);
+  return min(first + of_warp, args.column_count - 1);
 }
 
 __device__ __forceinline__ uint32_t word_of(const uint4& v, int i) {
@@ -57,14 +57,14 @@ __device__ __forceinline__ uint32_t word_of(const uint4& v, int i) {
 
 // Adds the sums of query lane % 4 of a four to the product of the lane's k-th column: low and high
 // are its lower and its upper two limbs.
-__device__ __forceinline__ void add_product(const ScanTask& task, int four, uint32_t first,
+__device__ __forceinline__ void add_product(const ScanArgs& args, int four, uint32_t first,
                                             uint32_t columns, uint32_t k, uint32_t lane,
                                             const int32_t* low, const int32_t* high) {
   const uint32_t q = static_cast<uint32_t>(four) * kQueriesInFour + lane % 4;
   const uint32_t of_warp = k * 8 + lane / 4;
   const uint32_t column = first + of_warp;
-  if (q < task.query_count && of_warp < columns && column < task.column_count) {
-    atomicAdd(task.products + q * task.product_pitch + column,
+  if (q < args.query_count && of_warp < columns && column < args.column_count) {
+    atomicAdd(args.products + q * args.product_pitch + column,
               combine_limbs(low[0], low[1], high[0], high[1]));
   }
 }

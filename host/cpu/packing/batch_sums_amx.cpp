@@ -26,8 +26,8 @@ constexpr size_t kBytes = 4;      // of a word
 constexpr size_t kTogether = 16;  // queries
 constexpr size_t kLine = 64;      // bytes of a row of a tile: so many switches
 constexpr size_t kBlocks = 4;     // lines of one digit at a time
-constexpr size_t kSwitchesAtOnce = kBlocks * kLine;
-constexpr size_t kRounds = kOrbit / kSwitchesAtOnce;  // a chain; the last is one switch short
+constexpr size_t kKeySwitchesAtOnce = kBlocks * kLine;
+constexpr size_t kRounds = kOrbit / kKeySwitchesAtOnce;  // a chain; the last is one switch short
 constexpr size_t kSteps = kDigits * kBlocks;
 
 // Two passes, as there are eight tile registers: the lower two bytes of table words with all of
@@ -40,7 +40,7 @@ constexpr size_t kSums = 5;
 // of a tile have four of each query and begin at any w, so there are four arrangements, w modulo 4
 // apart.
 constexpr size_t kShifts = 4;
-constexpr size_t kKeyRows = (kOrbit + kSwitchesAtOnce) / 4;
+constexpr size_t kKeyRows = (kOrbit + kKeySwitchesAtOnce) / 4;
 constexpr size_t kPlaneBytes = kKeyRows * kLine;
 constexpr size_t kHalves = 2;
 constexpr size_t kPartBytes = kShifts * kBytes * kPlaneBytes;
@@ -73,10 +73,10 @@ void arrange_keys(const uint32_t* const* query_keys, size_t query_count, size_t 
 // One group of points, and where the parts of its scratch memory are.
 class Group {
  public:
-  explicit Group(const BatchTask& task)
-      : task_(task),
-        tile_bytes_(task.table_count * kLine),
-        sums_(task.scratch + kPointsTogether * kBytes * kSteps * tile_bytes_) {}
+  explicit Group(const BatchSumArgs& args)
+      : task_(args),
+        tile_bytes_(args.table_count * kLine),
+        sums_(args.scratch + kPointsTogether * kBytes * kSteps * tile_bytes_) {}
 
   static size_t scratch_bytes(size_t table_count, size_t query_count) {
     const size_t batches = (query_count + kTogether - 1) / kTogether;
@@ -111,9 +111,9 @@ class Group {
   void cut_tables(size_t chain, size_t round) const {
     for (size_t t = 0; t < task_.table_count; ++t) {
       for (size_t block = 0; block < kBlocks; ++block) {
-        const size_t step = round * kSwitchesAtOnce + block * kLine;
-        const size_t count = kChainSwitches - step < kLine ? kChainSwitches - step : kLine;
-        const size_t number = chain * kChainSwitches + step;
+        const size_t step = round * kKeySwitchesAtOnce + block * kLine;
+        const size_t count = kChainKeySwitches - step < kLine ? kChainKeySwitches - step : kLine;
+        const size_t number = chain * kChainKeySwitches + step;
         for (size_t k = 0; k < kDigits; ++k) {
           cut_block(task_.tables[t] + table_place(0, number, k), count, t, k * kBlocks + block);
         }
@@ -184,7 +184,7 @@ class Group {
     const size_t half = (task_.point / kOrbit) ^ chain;
     const size_t p = (task_.point + point) % kOrbit;
     const size_t w =
-        (round * kSwitchesAtOnce + kOrbit - (kChainSwitches - 1) + kOrbit - p) % kOrbit;
+        (round * kKeySwitchesAtOnce + kOrbit - (kChainKeySwitches - 1) + kOrbit - p) % kOrbit;
     const uint8_t* keys = task_.arranged_keys + batch * kHalves * kDigits * kPartBytes +
                           part_of(half, digit) * kPartBytes + w % 4 * kBytes * kPlaneBytes +
                           w / 4 * kLine;
@@ -263,7 +263,7 @@ class Group {
     uint64_t low =
         found[0] + (found[1] << 8) + ((found[2] + found[5]) << 16) + ((found[3] + found[6]) << 24);
     uint64_t high = found[4] + found[7] + (found[8] << 8) + (found[9] << 16);
-    const uint32_t* words = task_.tables[table] + table_place(0, 2 * kChainSwitches, 0) + point;
+    const uint32_t* words = task_.tables[table] + table_place(0, 2 * kChainKeySwitches, 0) + point;
     const uint32_t* key = task_.query_keys[query] + (2 * kDigits + task_.point / kOrbit) * kHalf +
                           task_.point % kOrbit + point;
     for (size_t k = 0; k < kDigits; ++k) {
@@ -275,12 +275,12 @@ class Group {
     return static_cast<uint32_t>((low + high % kPackingModulus * kTwo32) % kPackingModulus);
   }
 
-  const BatchTask& task_;
+  const BatchSumArgs& task_;
   const size_t tile_bytes_;
   uint8_t* const sums_;
 };
 
-void sum(const BatchTask& task) { Group(task).add_up(); }
+void sum(const BatchSumArgs& args) { Group(args).add_up(); }
 
 }  // namespace
 

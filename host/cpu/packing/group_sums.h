@@ -21,7 +21,7 @@ inline void for_each_line(const uint32_t* line, size_t point, const Add& add, co
   constexpr size_t kHalf = PackingKeys::kHalfWords;
   for (size_t chain = 0; chain < 2; ++chain) {
     const size_t half = (point / ring::kOrbit) ^ chain;
-    for (size_t power = kChainSwitches; power-- > 0;) {
+    for (size_t power = kChainKeySwitches; power-- > 0;) {
       const size_t place = half * kHalf + (point + power) % ring::kOrbit;
 #pragma GCC unroll 3
       for (size_t k = 0; k < ring::kDigits; ++k) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/cpu/packing/ring_kernels.h"
-#include "src/arithmetic/ring/exact_products.h"
+#include "src/arithmetic/ring/crt_ntt.h"
 
 namespace blindfuse {
 
@@ -27,8 +27,8 @@ class HintPolynomials {
   void compute(std::span<const int8_t> column, ring::MutablePolynomial hint) const;
 
  private:
-  ring::ExactProducts products_;
-  std::vector<ring::PairOfValues> blocks_;
+  ring::CrtNtt products_;
+  std::vector<ring::CrtResidues> blocks_;
 };
 
 }  // namespace blindfuse

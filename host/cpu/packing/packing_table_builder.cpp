@@ -46,13 +46,14 @@ void transpose(std::vector<uint32_t>& square) {
 struct PackingTableBuilder::Traces {
   std::vector<uint32_t> square;
 
-  Traces(const ring::RingTransform& transform, std::span<const uint32_t> hints)
+  Traces(const ring::Ntt& transform, std::span<const uint32_t> hints)
       : square(kDimension * kDimension) {
     const ring::PrimeField& field = transform.field();
-    const ring::Factor scale = ring::Factor::of(field.inverse(kDimension), field);
+    const ring::MontgomeryConstant scale =
+        ring::MontgomeryConstant::of(field.inverse(kDimension), field);
     for (size_t c = 0; c < kDimension; ++c) {
       for (size_t i = 0; i < kDimension; ++i) {
-        square[at(c, i)] = scale.times(ring::lift(hints[at(c, i)]), field);
+        square[at(c, i)] = scale.times(ring::switch_to_q(hints[at(c, i)]), field);
       }
       transform.forward(row(c));
     }
@@ -80,43 +81,44 @@ struct PackingTableBuilder::Traces {
 };
 
 PackingTableBuilder::PackingTableBuilder(std::vector<uint32_t> key_masks, const RingKernel& kernel)
-    : transform_(make_transform(kernel, ring::kPackingModulus)), key_masks_(std::move(key_masks)) {}
+    : transform_(make_ntt(kernel, ring::kPackingModulus)), key_masks_(std::move(key_masks)) {}
 
 void PackingTableBuilder::build(std::span<const uint32_t> hints, MutablePackingTable table,
                                 MutablePolynomial mask) const {
   invariant(hints.size() == kDimension * kDimension, "hint polynomials of 2048 columns");
   const Traces traces(*transform_, hints);
   Coefficients minus_one;
-  switch_down(traces, false, table, mask);
-  switch_down(traces, true, table, minus_one);
-  add_switched(minus_one, 2 * kChainSwitches, table, mask);
+  key_switch_down(traces, false, table, mask);
+  key_switch_down(traces, true, table, minus_one);
+  add_key_switched(minus_one, 2 * kChainKeySwitches, table, mask);
   transform_->inverse(mask);
 }
 
-void PackingTableBuilder::switch_down(const Traces& traces, bool negative,
-                                      MutablePackingTable table, MutablePolynomial mask) const {
+void PackingTableBuilder::key_switch_down(const Traces& traces, bool negative,
+                                          MutablePackingTable table, MutablePolynomial mask) const {
   const Polynomial highest = traces.trace({kOrbit - 1, negative});
   std::copy(highest.begin(), highest.end(), mask.begin());
   Coefficients next;
-  const size_t first = negative ? kChainSwitches : 0;
-  for (size_t number = first; number < first + kChainSwitches; ++number) {
-    const Polynomial trace = traces.trace(Switch::number(number).to);
+  const size_t first = negative ? kChainKeySwitches : 0;
+  for (size_t number = first; number < first + kChainKeySwitches; ++number) {
+    const Polynomial trace = traces.trace(KeySwitch::number(number).to);
     std::copy(trace.begin(), trace.end(), next.begin());
-    add_switched(mask, number, table, next);
+    add_key_switched(mask, number, table, next);
     std::copy(next.begin(), next.end(), mask.begin());
   }
 }
 
-void PackingTableBuilder::add_switched(Polynomial mask, size_t number, MutablePackingTable table,
-                                       MutablePolynomial next) const {
+void PackingTableBuilder::add_key_switched(Polynomial mask, size_t number,
+                                           MutablePackingTable table,
+                                           MutablePolynomial next) const {
   const ring::PrimeField& field = transform_->field();
-  const Switch now = Switch::number(number);
+  const KeySwitch now = KeySwitch::number(number);
   Coefficients coefficients;
   std::copy(mask.begin(), mask.end(), coefficients.begin());
   transform_->inverse(coefficients);
   std::array<Coefficients, kDigits> digits;
   for (size_t i = 0; i < kDimension; ++i) {
-    const auto found = ring::digits(coefficients[i], field);
+    const auto found = ring::decompose(coefficients[i], field);
     for (size_t k = 0; k < kDigits; ++k) digits[k][i] = field.reduce_signed(found[k]);
   }
   for (size_t k = 0; k < kDigits; ++k) {

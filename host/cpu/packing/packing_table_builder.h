@@ -8,7 +8,7 @@
 #include "host/cpu/packing/ring_kernels.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/key_masks.h"
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
 
 namespace blindfuse {
 
@@ -31,14 +31,14 @@ class PackingTableBuilder {
   struct Traces;
   // The mask under the chain's first automorphism, g = 1 or -1, at the points; its switches' digits
   // go to the table.
-  void switch_down(const Traces& traces, bool negative, MutablePackingTable table,
-                   ring::MutablePolynomial mask) const;
+  void key_switch_down(const Traces& traces, bool negative, MutablePackingTable table,
+                       ring::MutablePolynomial mask) const;
   // Writes the digits of a mask as switch `number`, and adds what they make of the key's masks to
   // `next`.
-  void add_switched(ring::Polynomial mask, size_t number, MutablePackingTable table,
-                    ring::MutablePolynomial next) const;
+  void add_key_switched(ring::Polynomial mask, size_t number, MutablePackingTable table,
+                        ring::MutablePolynomial next) const;
 
-  std::unique_ptr<const ring::RingTransform> transform_;
+  std::unique_ptr<const ring::Ntt> transform_;
   ring::KeyMasks key_masks_;
 };
 

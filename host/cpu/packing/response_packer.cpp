@@ -34,7 +34,7 @@ void ResponsePacker::finish(const Task& task) const {
   const ring::PrimeField& field = transform_->field();
   transform_->inverse(task.body);
   for (size_t c = 0; c < ring::kDimension; ++c) {
-    const uint32_t word = c < task.words.size() ? ring::lift(task.words[c]) : 0;
+    const uint32_t word = c < task.words.size() ? ring::switch_to_q(task.words[c]) : 0;
     task.body[c] = field.subtract(word, task.body[c]);
   }
 }

@@ -8,14 +8,14 @@
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/ring_kernels.h"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
 
 namespace blindfuse {
 
 class ResponsePacker {
  public:
   explicit ResponsePacker(const RingKernel& kernel = ring_kernels().front())
-      : kernel_(kernel), transform_(make_transform(kernel, ring::kPackingModulus)) {}
+      : kernel_(kernel), transform_(make_ntt(kernel, ring::kPackingModulus)) {}
 
   struct Task {
     const uint32_t* keys;  // PackingKeys::words()
@@ -37,7 +37,7 @@ class ResponsePacker {
 
  private:
   const RingKernel kernel_;
-  std::unique_ptr<const ring::RingTransform> transform_;
+  std::unique_ptr<const ring::Ntt> transform_;
 };
 
 }  // namespace blindfuse

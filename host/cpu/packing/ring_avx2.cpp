@@ -2,7 +2,7 @@
 #include <immintrin.h>
 
 #include "host/cpu/packing/group_sums.h"
-#include "host/cpu/packing/transform_lanes.h"
+#include "host/cpu/packing/vector_ntt.h"
 
 namespace blindfuse {
 namespace {
@@ -95,12 +95,12 @@ struct Sums {
   }
 };
 
-void sum_group(const GroupTask& task) {
-  for (size_t query = 0; query < task.query_count; ++query) {
-    const uint32_t* keys = task.keys[query];
+void sum_group(const GroupSumArgs& args) {
+  for (size_t query = 0; query < args.query_count; ++query) {
+    const uint32_t* keys = args.keys[query];
     Sums sums[2];
     for_each_line(
-        task.table, task.point,
+        args.table, args.point,
         [&](const uint32_t* line, size_t place) {
 #pragma GCC unroll 2
           for (size_t i = 0; i < 2; ++i) {
@@ -108,12 +108,12 @@ void sum_group(const GroupTask& task) {
           }
         },
         [] {});
-    for (size_t i = 0; i < 2; ++i) sums[i].write(task.sums + query * kPointsTogether + 8 * i);
+    for (size_t i = 0; i < 2; ++i) sums[i].write(args.sums + query * kPointsTogether + 8 * i);
   }
 }
 
 }  // namespace
 
-const RingKernel kAvx2RingKernel = LanesTransform<Avx2>::kernel("avx2", sum_group);
+const RingKernel kAvx2RingKernel = VectorNtt<Avx2>::kernel("avx2", sum_group);
 
 }  // namespace blindfuse

@@ -2,7 +2,7 @@
 #include <immintrin.h>
 
 #include "host/cpu/packing/group_sums.h"
-#include "host/cpu/packing/transform_lanes.h"
+#include "host/cpu/packing/vector_ntt.h"
 
 namespace blindfuse {
 namespace {
@@ -102,12 +102,12 @@ struct Sums {
 constexpr size_t kAheadWords = 32 * kPointsTogether;
 
 template <size_t kQueries>
-void sum_queries(const GroupTask& task, size_t first) {
+void sum_queries(const GroupSumArgs& args, size_t first) {
   Sums sums[kQueries];
   const uint32_t* keys[kQueries];
-  for (size_t q = 0; q < kQueries; ++q) keys[q] = task.keys[first + q];
+  for (size_t q = 0; q < kQueries; ++q) keys[q] = args.keys[first + q];
   for_each_line(
-      task.table, task.point,
+      args.table, args.point,
       [&](const uint32_t* words, size_t place) {
         _mm_prefetch(reinterpret_cast<const char*>(words + kAheadWords), _MM_HINT_T0);
         const __m512i line = _mm512_loadu_si512(words);
@@ -120,20 +120,20 @@ void sum_queries(const GroupTask& task, size_t first) {
       },
       [&] {
         for (size_t q = 0; q < kQueries; ++q) {
-          sums[q].fold(task.sums + (first + q) * kPointsTogether);
+          sums[q].fold(args.sums + (first + q) * kPointsTogether);
         }
       });
 }
 
-void sum_group(const GroupTask& task) {
-  for (size_t i = 0; i < task.query_count * kPointsTogether; ++i) task.sums[i] = 0;
+void sum_group(const GroupSumArgs& args) {
+  for (size_t i = 0; i < args.query_count * kPointsTogether; ++i) args.sums[i] = 0;
   size_t query = 0;
-  for (; query + 4 <= task.query_count; query += 4) sum_queries<4>(task, query);
-  for (; query < task.query_count; ++query) sum_queries<1>(task, query);
+  for (; query + 4 <= args.query_count; query += 4) sum_queries<4>(args, query);
+  for (; query < args.query_count; ++query) sum_queries<1>(args, query);
 }
 
 }  // namespace
 
-const RingKernel kAvx512RingKernel = LanesTransform<Avx512>::kernel("avx512", sum_group);
+const RingKernel kAvx512RingKernel = VectorNtt<Avx512>::kernel("avx512", sum_group);
 
 }  // namespace blindfuse

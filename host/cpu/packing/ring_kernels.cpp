@@ -5,10 +5,10 @@
 namespace blindfuse {
 namespace {
 
-class KernelTransform final : public ring::RingTransform {
+class KernelNtt final : public ring::Ntt {
  public:
-  KernelTransform(const RingKernel& kernel, uint32_t modulus)
-      : RingTransform(modulus), kernel_(kernel), tables_(field_, kernel.lanes) {}
+  KernelNtt(const RingKernel& kernel, uint32_t modulus)
+      : Ntt(modulus), kernel_(kernel), tables_(field_, kernel.lanes) {}
 
   void forward(ring::MutablePolynomial polynomial) const override {
     kernel_.forward(tables_.view(), polynomial.data());
@@ -23,7 +23,7 @@ class KernelTransform final : public ring::RingTransform {
 
  private:
   const RingKernel kernel_;
-  const TransformTables tables_;
+  const VectorNttTables tables_;
 };
 
 std::vector<RingKernel> runnable() {
@@ -52,10 +52,9 @@ const std::vector<RingKernel>& ring_kernels() {
   return all;
 }
 
-std::unique_ptr<const ring::RingTransform> make_transform(const RingKernel& kernel,
-                                                          uint32_t modulus) {
-  if (kernel.lanes == 0) return ring::portable_transform(modulus);
-  return std::make_unique<const KernelTransform>(kernel, modulus);
+std::unique_ptr<const ring::Ntt> make_ntt(const RingKernel& kernel, uint32_t modulus) {
+  if (kernel.lanes == 0) return ring::portable_ntt(modulus);
+  return std::make_unique<const KernelNtt>(kernel, modulus);
 }
 
 }  // namespace blindfuse

@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "host/cpu/packing/transform_tables.h"
-#include "src/arithmetic/ring/ring_transform.h"
+#include "host/cpu/packing/vector_ntt_tables.h"
+#include "src/arithmetic/ring/ntt.h"
 
 namespace blindfuse {
 
 // Sums of 16 points of a packing table for several queries.
-struct GroupTask {
+struct GroupSumArgs {
   const uint32_t* table;        // the group's words
   const uint32_t* const* keys;  // PackingKeys::words() of each query
   size_t query_count;
@@ -21,7 +21,7 @@ struct GroupTask {
 };
 
 // Sums of 16 points of the tables of some packs, for a batch of queries at a time.
-struct BatchTask {
+struct BatchSumArgs {
   const uint32_t* const* tables;      // the group's words of each
   const uint32_t* const* query_keys;  // PackingKeys::words() of each query
   const uint8_t* arranged_keys;       // what arrange_keys made of them
@@ -46,7 +46,7 @@ struct BatchSums {
   void (*arrange_keys)(const uint32_t* const* query_keys, size_t query_count, size_t part,
                        uint8_t* arranged);
   size_t (*scratch_bytes)(size_t table_count, size_t query_count);
-  void (*sum)(const BatchTask& task);
+  void (*sum)(const BatchSumArgs& args);
 
   // All parts of the first queries together, then those of the next.
   size_t arranged_bytes(size_t query_count) const {
@@ -59,20 +59,19 @@ struct BatchSums {
 
 struct RingKernel {
   std::string_view name;
-  size_t lanes;  // 0: the transforms are ring::portable_transform's
-  void (*forward)(const TransformView& view, uint32_t* polynomial);
-  void (*inverse)(const TransformView& view, uint32_t* polynomial);
-  void (*add_products)(const TransformView& view, const uint32_t* a, const uint32_t* b,
+  size_t lanes;  // 0: the transforms are ring::portable_ntt's
+  void (*forward)(const VectorNttView& view, uint32_t* polynomial);
+  void (*inverse)(const VectorNttView& view, uint32_t* polynomial);
+  void (*add_products)(const VectorNttView& view, const uint32_t* a, const uint32_t* b,
                        uint32_t* sum);
-  void (*sum_group)(const GroupTask& task);
+  void (*sum_group)(const GroupSumArgs& args);
   const BatchSums* batch = nullptr;  // none
 };
 
 // Those that this processor can run, the best first; the last is "portable".
 const std::vector<RingKernel>& ring_kernels();
 
-std::unique_ptr<const ring::RingTransform> make_transform(const RingKernel& kernel,
-                                                          uint32_t modulus);
+std::unique_ptr<const ring::Ntt> make_ntt(const RingKernel& kernel, uint32_t modulus);
 extern const RingKernel kPortableRingKernel;
 #if defined(__x86_64__)
 extern const RingKernel kAvx2RingKernel;

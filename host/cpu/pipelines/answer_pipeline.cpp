@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "host/cpu/pipelines/slot_words.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 
 namespace blindfuse {
 namespace {
@@ -20,7 +20,7 @@ class CpuAnswerPipeline final : public AnswerPipeline {
   size_t depth() const override { return 1; }
 
   void put(size_t slot, std::span<const uint8_t> query) override {
-    unpack_restored(query, bits_.query, 0, words_[slot]);
+    read_bit_sequence(query, bits_.query, 0, words_[slot]);
   }
 
   void move(size_t from, size_t to) override {
@@ -38,11 +38,11 @@ class CpuAnswerPipeline final : public AnswerPipeline {
     std::fill_n(products_[0].data(), count_ * columns, 0u);
     engine_.multiply({words_[first_].data(), count_, rows}, {0, rows},
                      {products_[0].data(), count_, columns});
-    const uint64_t response_bytes = packed_bytes(columns, bits_.response);
+    const uint64_t response_bytes = bit_sequence_bytes(columns, bits_.response);
     responses_.resize(count_ * response_bytes);
     for (size_t i = 0; i < count_; ++i) {
-      pack_rounded(products_[i], bits_.response,
-                   std::span(responses_).subspan(i * response_bytes, response_bytes));
+      write_bit_sequence(products_[i], bits_.response,
+                         std::span(responses_).subspan(i * response_bytes, response_bytes));
     }
     return responses_;
   }

@@ -1,4 +1,4 @@
-// Queries to responses, both bit-packed, for engines that read the host's memory: whoever puts a
+// Queries to responses, both bit sequences, for engines that read the host's memory: whoever puts a
 // query unpacks it, and one batch is computed at a time.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace blindfuse {
 
 // By the engine's multiply(). Takes slot_count * R + batch_max * C words of address space, which
 // cost memory only as far as they are used, and the responses of a batch. The engine outlives it.
-// Throws EngineTrouble when there is not even that.
+// Throws ResourceError when there is not even that.
 std::unique_ptr<AnswerPipeline> make_cpu_answer_pipeline(Engine& engine, WireBits bits,
                                                          size_t slot_count, size_t batch_max);
 

@@ -7,7 +7,7 @@
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/pipelines/slot_words.h"
 #include "host/system/worker_threads.h"
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/base/errors.h"
 
@@ -22,7 +22,7 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
                           size_t slot_count, size_t batch_max, WorkerThreads& threads)
       : engine_(engine),
         bits_(bits),
-        words_bytes_(packed_bytes(engine.row_count(), bits.query)),
+        words_bytes_(bit_sequence_bytes(engine.row_count(), bits.query)),
         pack_count_(tables.size()),
         threads_(threads),
         packer_({tables.begin(), tables.end()}, threads),
@@ -37,7 +37,7 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
   size_t depth() const override { return 1; }
 
   void put(size_t slot, std::span<const uint8_t> query) override {
-    unpack_restored(query.first(words_bytes_), bits_.query, 0, words_[slot]);
+    read_bit_sequence(query.first(words_bytes_), bits_.query, 0, words_[slot]);
     PackingKeys::unpack(query.subspan(words_bytes_), keys_[slot].first<PackingKeys::kWords>());
   }
 
@@ -58,11 +58,11 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
     engine_.multiply({words_[first_].data(), count_, rows}, {0, rows},
                      {products_[0].data(), count_, columns});
     pack();
-    const uint64_t response_bytes = packed_bytes(columns, bits_.response);
+    const uint64_t response_bytes = bit_sequence_bytes(columns, bits_.response);
     responses_.resize(count_ * response_bytes);
     threads_.run_each(count_, [&](unsigned, size_t i) {
-      pack_rounded(products_[i], bits_.response,
-                   std::span(responses_).subspan(i * response_bytes, response_bytes));
+      write_bit_sequence(products_[i], bits_.response,
+                         std::span(responses_).subspan(i * response_bytes, response_bytes));
     });
     return responses_;
   }
@@ -80,7 +80,8 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
       const uint64_t first = one / count_ * kDimension;
       const uint64_t last = std::min(first + kDimension, engine_.column_count());
       for (uint64_t c = first; c < last; ++c) {
-        products_[i][c] = restore_word(ring::lower(bodies_[i][c], bits_.response), bits_.response);
+        products_[i][c] =
+            restore_word(ring::switch_from_q(bodies_[i][c], bits_.response), bits_.response);
       }
     });
   }

@@ -1,4 +1,4 @@
-// From bit-packed queries with packing keys to responses that are packed under the clients'
+// From queries, bit sequences with packing keys, to responses that are packed under the clients'
 // secrets, for engines that read the host's memory: one product, then the packs.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace blindfuse {
 // of address space, P the number of packs, which cost memory only as far as they are used, and the
 // responses of a batch; where the processor has AMX, from the first large batch on, also 2 MB for
 // every 16 queries of a batch and, for each thread, 0.8 MB and 0.16 MB for every 16 queries. Throws
-// EngineTrouble when there is not even that.
+// ResourceError when there is not even that.
 std::unique_ptr<AnswerPipeline> make_cpu_packed_answer_pipeline(
     Engine& engine, WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
     size_t batch_max, WorkerThreads& threads);

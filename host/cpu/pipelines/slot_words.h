@@ -13,13 +13,13 @@ namespace blindfuse {
 
 class SlotWords {
  public:
-  // Not cleared: what is never used never becomes memory. Throws EngineTrouble, naming `what`, when
+  // Not cleared: what is never used never becomes memory. Throws ResourceError, naming `what`, when
   // there are not even addresses for it.
   SlotWords(const char* what, uint64_t count, uint64_t words_each) try
       : words_(std::make_unique_for_overwrite<uint32_t[]>(count * words_each)),
         words_each_(words_each) {
   } catch (const std::bad_alloc&) {
-    throw EngineTrouble("no memory for the " + std::string(what) + " of " + std::to_string(count) +
+    throw ResourceError("no memory for the " + std::string(what) + " of " + std::to_string(count) +
                         " queries, " + std::to_string(count * words_each * sizeof(uint32_t)) +
                         " bytes; lower --queue-max or --batch-max");
   }

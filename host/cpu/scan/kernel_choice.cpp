@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "host/cpu/scan/packed_queries.h"
+#include "host/cpu/scan/query_limbs.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -22,19 +22,19 @@ double measure_seconds(const MultiplyKernel& kernel) {
   }();
   const std::vector<uint32_t> words(kRows * kQueries, 0x89abcdef);
   std::vector<uint32_t> products(kQueries * kColumns);
-  PackedQueries queries(kernel);
-  queries.pack({words.data(), kQueries, kRows}, {0, kRows}, 0);
-  KernelTask task = queries.task();
-  task.tiles = matrix.tile(0, 0);
-  task.next = task.tiles;
-  task.tile_stride = kTileColumns * kRows;
-  task.column_count = kColumns;
-  task.products = products.data();
-  task.product_stride = kColumns;
+  QueryLimbs queries(kernel);
+  queries.cut({words.data(), kQueries, kRows}, {0, kRows}, 0);
+  MultiplyArgs args = queries.args();
+  args.tiles = matrix.tile(0, 0);
+  args.next = args.tiles;
+  args.tile_stride = kTileColumns * kRows;
+  args.column_count = kColumns;
+  args.products = products.data();
+  args.product_stride = kColumns;
   double least = 1e9;
   for (int i = 0; i < 4; ++i) {  // the first warms up; others may be disturbed
     const auto start = std::chrono::steady_clock::now();
-    kernel.multiply(task);
+    kernel.multiply(args);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     least = std::min(least, seconds.count());
   }
@@ -69,8 +69,8 @@ const MultiplyKernel& choose_kernel(std::string_view name) {
     if (name == kernel->name) return *kernel;
     known += (known.empty() ? "" : ", ") + std::string(kernel->name);
   }
-  throw Misuse("there is no CPU kernel \"" + std::string(name) +
-               "\" that this machine runs; it runs " + known);
+  throw UsageError("there is no CPU kernel \"" + std::string(name) +
+                   "\" that this machine runs; it runs " + known);
 }
 
 }  // namespace blindfuse

@@ -12,7 +12,7 @@ namespace blindfuse {
 std::vector<const MultiplyKernel*> usable_kernels();
 
 // By name, or, for "", the one that is fastest here: the first time, each is timed for less than a
-// millisecond. Throws Misuse for a name that is not usable.
+// millisecond. Throws UsageError for a name that is not usable.
 const MultiplyKernel& choose_kernel(std::string_view name);
 
 }  // namespace blindfuse

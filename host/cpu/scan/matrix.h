@@ -57,7 +57,7 @@ class Matrix {
   // when the two are not cut alike.
   bool share_columns(uint64_t first, uint64_t count, const Matrix& other);
 
-  // Memory for all columns that were neither set nor shared; they are zero. Throws EngineTrouble,
+  // Memory for all columns that were neither set nor shared; they are zero. Throws ResourceError,
   // with the bytes needed and those available, when the machine's memory cannot hold them.
   void take_memory();
 

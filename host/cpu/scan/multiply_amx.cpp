@@ -36,29 +36,29 @@ constexpr size_t kScratchBytes = kQueriesBytes + kStripBytes;
 size_t at_most(size_t count, size_t most) { return count < most ? count : most; }
 
 // Within each four words: their first bytes, then their second, and so on.
-void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed) {
+void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   const __m512i by_limb =
       _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   for (size_t g = 0; g < group_count; ++g) {
     for (size_t i = 0; i < 4; ++i) {
       const __m512i sixteen = _mm512_loadu_si512(words + g * group_stride + 16 * i);
-      _mm512_store_si512(packed + g * kGroupBytes + 64 * i, _mm512_shuffle_epi8(sixteen, by_limb));
+      _mm512_store_si512(limbs + g * kGroupBytes + 64 * i, _mm512_shuffle_epi8(sixteen, by_limb));
     }
   }
 }
 
 // Tiles of four queries, group after group: row k has the bytes of words 4 k .. 4 k + 3, 16 of each
 // query. Queries that there are not are zero.
-void interleave_queries(const KernelTask& task) {
+void interleave_queries(const MultiplyArgs& args) {
   const __m512i zero = _mm512_setzero_si512();
-  for (size_t b = 0; b < task.query_count; b += kTileQueries) {
-    uint8_t* tiles = task.scratch + b / kTileQueries * task.group_count * kTileBytes;
-    for (size_t part = 0; part < task.group_count * kGroupBytes; part += 64) {
+  for (size_t b = 0; b < args.query_count; b += kTileQueries) {
+    uint8_t* tiles = args.scratch + b / kTileQueries * args.group_count * kTileBytes;
+    for (size_t part = 0; part < args.group_count * kGroupBytes; part += 64) {
       __m512i queries[kTileQueries];
       __m512i rows[4];
       for (size_t i = 0; i < kTileQueries; ++i) {
-        queries[i] = b + i < task.query_count
-                         ? _mm512_load_si512(task.queries + (b + i) * task.query_stride + part)
+        queries[i] = b + i < args.query_count
+                         ? _mm512_load_si512(args.queries + (b + i) * args.query_stride + part)
                          : zero;
       }
       transpose_lanes(queries, rows);
@@ -73,22 +73,22 @@ struct Strip {
   size_t strides[kStripColumns];
   size_t width;
 
-  Strip(const KernelTask& task, size_t first) {
-    const size_t left = task.column_count - first;
+  Strip(const MultiplyArgs& args, size_t first) {
+    const size_t left = args.column_count - first;
     width = left < kStripColumns ? left : kStripColumns;
     for (size_t i = 0; i < width; ++i) {
       const size_t tile = (first + i) / kTileColumns * kTileColumns;
-      const size_t tile_left = task.column_count - tile;
+      const size_t tile_left = args.column_count - tile;
       strides[i] = (tile_left < kTileColumns ? tile_left : kTileColumns) * kGroupRows;
-      columns[i] = task.tiles + tile / kTileColumns * task.tile_stride +
-                   task.first_group * strides[i] + (first + i - tile) * kGroupRows;
+      columns[i] = args.tiles + tile / kTileColumns * args.tile_stride +
+                   args.first_group * strides[i] + (first + i - tile) * kGroupRows;
     }
   }
   // Of what comes behind the last strip; it lies as this does, but for its last columns.
-  explicit Strip(const KernelTask& task) : width(at_most(task.column_count, kStripColumns)) {
+  explicit Strip(const MultiplyArgs& args) : width(at_most(args.column_count, kStripColumns)) {
     for (size_t i = 0; i < width; ++i) {
       strides[i] = kTileColumns * kGroupRows;
-      columns[i] = task.next + i / kTileColumns * task.tile_stride + i % kTileColumns * kGroupRows;
+      columns[i] = args.next + i / kTileColumns * args.tile_stride + i % kTileColumns * kGroupRows;
     }
   }
 
@@ -147,16 +147,16 @@ void add_sums(const uint32_t* sums, size_t queries, size_t columns, uint32_t* pr
 
 // Columns c .. c + width - 1, which are at `strip`, with up to eight queries from b on.
 template <bool kBoth>
-void multiply_strip(const KernelTask& task, const uint8_t* strip, size_t width, size_t c, size_t b,
-                    const Ahead& ahead) {
-  const uint8_t* queries = task.scratch + b / kTileQueries * task.group_count * kTileBytes;
-  const uint8_t* more = queries + task.group_count * kTileBytes;
+void multiply_strip(const MultiplyArgs& args, const uint8_t* strip, size_t width, size_t c,
+                    size_t b, const Ahead& ahead) {
+  const uint8_t* queries = args.scratch + b / kTileQueries * args.group_count * kTileBytes;
+  const uint8_t* more = queries + args.group_count * kTileBytes;
   tiles_use_memory();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
-  for (size_t g = 0; g < task.group_count; ++g) {
+  for (size_t g = 0; g < args.group_count; ++g) {
     ahead.fetch(g);
     _tile_loadd(4, strip + g * kStripGroupBytes, 64);
     _tile_loadd(6, queries + g * kTileBytes, 64);
@@ -178,47 +178,47 @@ void multiply_strip(const KernelTask& task, const uint8_t* strip, size_t width, 
   for (size_t i = 0; i < 4; ++i) {
     const size_t column = i % 2 * kTileRows;
     const size_t query = b + i / 2 * kTileQueries;
-    if (column >= width || query >= task.query_count) continue;
-    add_sums(sums[i], at_most(task.query_count - query, kTileQueries),
+    if (column >= width || query >= args.query_count) continue;
+    add_sums(sums[i], at_most(args.query_count - query, kTileQueries),
              at_most(width - column, kTileRows),
-             task.products + query * task.product_stride + c + column, task.product_stride);
+             args.products + query * args.product_stride + c + column, args.product_stride);
   }
 }
 
-void multiply_many(const KernelTask& task) {
+void multiply_many(const MultiplyArgs& args) {
   configure_tiles(TileRows{});
-  interleave_queries(task);
-  uint8_t* strip = task.scratch + kQueriesBytes;
-  const size_t passes = (task.query_count + 2 * kTileQueries - 1) / (2 * kTileQueries);
+  interleave_queries(args);
+  uint8_t* strip = args.scratch + kQueriesBytes;
+  const size_t passes = (args.query_count + 2 * kTileQueries - 1) / (2 * kTileQueries);
   const size_t lines = (kStripColumns + passes - 1) / passes;
-  for (size_t c = 0; c < task.column_count; c += kStripColumns) {
-    const Strip here(task, c);
-    here.copy(task.group_count, strip);
-    const bool is_last = c + kStripColumns >= task.column_count;
-    const Strip next = is_last ? Strip(task) : Strip(task, c + kStripColumns);
+  for (size_t c = 0; c < args.column_count; c += kStripColumns) {
+    const Strip here(args, c);
+    here.copy(args.group_count, strip);
+    const bool is_last = c + kStripColumns >= args.column_count;
+    const Strip next = is_last ? Strip(args) : Strip(args, c + kStripColumns);
     for (size_t pass = 0; pass < passes; ++pass) {
       const size_t b = pass * 2 * kTileQueries;
       const Ahead ahead{next, at_most(pass * lines, next.width),
                         at_most((pass + 1) * lines, next.width)};
-      if (task.query_count - b > kTileQueries) {
-        multiply_strip<true>(task, strip, here.width, c, b, ahead);
+      if (args.query_count - b > kTileQueries) {
+        multiply_strip<true>(args, strip, here.width, c, b, ahead);
       } else {
-        multiply_strip<false>(task, strip, here.width, c, b, ahead);
+        multiply_strip<false>(args, strip, here.width, c, b, ahead);
       }
     }
   }
   _tile_release();
 }
 
-// As kMultiplyAvx512Vnni packs them: the first bytes of 64 words, then the second, and so on.
-void multiply_as_vnni(const KernelTask& task) {
-  KernelTask few = task;
-  few.queries = task.scratch;
-  for (size_t b = 0; b < task.query_count; ++b) {
-    for (size_t g = 0; g < task.group_count; ++g) {
-      const size_t group = b * task.query_stride + g * kGroupBytes;
+// As kMultiplyAvx512Vnni cuts them: the first bytes of 64 words, then the second, and so on.
+void multiply_as_vnni(const MultiplyArgs& args) {
+  MultiplyArgs few = args;
+  few.queries = args.scratch;
+  for (size_t b = 0; b < args.query_count; ++b) {
+    for (size_t g = 0; g < args.group_count; ++g) {
+      const size_t group = b * args.query_stride + g * kGroupBytes;
       __m512i v[4];
-      for (size_t i = 0; i < 4; ++i) v[i] = _mm512_load_si512(task.queries + group + 64 * i);
+      for (size_t i = 0; i < 4; ++i) v[i] = _mm512_load_si512(args.queries + group + 64 * i);
       const __m512i low01 = _mm512_unpacklo_epi32(v[0], v[1]);
       const __m512i low23 = _mm512_unpacklo_epi32(v[2], v[3]);
       const __m512i high01 = _mm512_unpackhi_epi32(v[0], v[1]);
@@ -230,7 +230,7 @@ void multiply_as_vnni(const KernelTask& task) {
       const __m512i in_order =
           _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
       for (size_t l = 0; l < 4; ++l) {
-        _mm512_store_si512(task.scratch + group + 64 * l,
+        _mm512_store_si512(args.scratch + group + 64 * l,
                            _mm512_permutexvar_epi32(in_order, limbs[l]));
       }
     }
@@ -239,20 +239,20 @@ void multiply_as_vnni(const KernelTask& task) {
 }
 
 // Strips and tiles that are mostly empty take as long as full ones.
-bool is_narrow(const KernelTask& task) {
-  return task.column_count < (task.query_count <= kNarrowQueries ? 48u : 24u);
+bool is_narrow(const MultiplyArgs& args) {
+  return args.column_count < (args.query_count <= kNarrowQueries ? 48u : 24u);
 }
 
-void multiply(const KernelTask& task) {
-  if (task.query_count <= kFewQueries || is_narrow(task)) return multiply_as_vnni(task);
-  multiply_many(task);
+void multiply(const MultiplyArgs& args) {
+  if (args.query_count <= kFewQueries || is_narrow(args)) return multiply_as_vnni(args);
+  multiply_many(args);
 }
 
 bool runs_here() { return kMultiplyAvx512Vnni.runs_here() && amx_runs_here(); }
 
 }  // namespace
 
-constinit const MultiplyKernel kMultiplyAmx{"amx",    runs_here,      pack,
+constinit const MultiplyKernel kMultiplyAmx{"amx",    runs_here,      cut,
                                             multiply, kQueriesAtOnce, kScratchBytes};
 
 }  // namespace blindfuse

@@ -65,10 +65,10 @@ struct Unit {
 };
 
 // 64 low halves, then 64 high ones.
-void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed) {
+void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   for (size_t g = 0; g < group_count; ++g) {
     const uint32_t* from = words + g * group_stride;
-    auto* to = reinterpret_cast<int16_t*>(packed + g * kGroupBytes);
+    auto* to = reinterpret_cast<int16_t*>(limbs + g * kGroupBytes);
     for (size_t r = 0; r < kGroupRows; ++r) {
       to[r] = static_cast<int16_t>(from[r]);
       // What the low half lacks for being signed, the high one has more.
@@ -82,6 +82,6 @@ bool runs_here() { return __builtin_cpu_supports("avx2") != 0; }
 }  // namespace
 
 constinit const MultiplyKernel kMultiplyAvx2{
-    "avx2", runs_here, pack, [](const KernelTask& task) { multiply_tiles<Unit>(task); }};
+    "avx2", runs_here, cut, [](const MultiplyArgs& args) { multiply_tiles<Unit>(args); }};
 
 }  // namespace blindfuse

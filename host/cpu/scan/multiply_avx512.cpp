@@ -66,10 +66,10 @@ struct Unit {
   };
 };
 
-void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed) {
+void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   for (size_t g = 0; g < group_count; ++g) {
     for (size_t i = 0; i < 4; ++i) {
-      _mm512_store_si512(packed + g * kGroupBytes + 64 * i,
+      _mm512_store_si512(limbs + g * kGroupBytes + 64 * i,
                          _mm512_loadu_si512(words + g * group_stride + 16 * i));
     }
   }
@@ -82,6 +82,6 @@ bool runs_here() {
 }  // namespace
 
 constinit const MultiplyKernel kMultiplyAvx512{
-    "avx512", runs_here, pack, [](const KernelTask& task) { multiply_tiles<Unit>(task); }};
+    "avx512", runs_here, cut, [](const MultiplyArgs& args) { multiply_tiles<Unit>(args); }};
 
 }  // namespace blindfuse

@@ -80,7 +80,7 @@ struct Unit {
 };
 
 // The k-th bytes of 64 words become the k-th 64 bytes.
-void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed) {
+void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   // Within each four words: their first bytes, then their second, and so on.
   const __m512i by_limb =
       _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
@@ -96,12 +96,12 @@ void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_
     const __m512i low23 = _mm512_unpacklo_epi32(v[2], v[3]);
     const __m512i high01 = _mm512_unpackhi_epi32(v[0], v[1]);
     const __m512i high23 = _mm512_unpackhi_epi32(v[2], v[3]);
-    const __m512i limbs[4] = {
+    const __m512i rows[4] = {
         _mm512_unpacklo_epi64(low01, low23), _mm512_unpackhi_epi64(low01, low23),
         _mm512_unpacklo_epi64(high01, high23), _mm512_unpackhi_epi64(high01, high23)};
     for (size_t l = 0; l < 4; ++l) {
-      _mm512_store_si512(packed + g * kGroupBytes + 64 * l,
-                         _mm512_permutexvar_epi32(in_order, limbs[l]));
+      _mm512_store_si512(limbs + g * kGroupBytes + 64 * l,
+                         _mm512_permutexvar_epi32(in_order, rows[l]));
     }
   }
 }
@@ -114,6 +114,6 @@ bool runs_here() {
 }  // namespace
 
 constinit const MultiplyKernel kMultiplyAvx512Vnni{
-    "avx512vnni", runs_here, pack, [](const KernelTask& task) { multiply_tiles<Unit>(task); }};
+    "avx512vnni", runs_here, cut, [](const MultiplyArgs& args) { multiply_tiles<Unit>(args); }};
 
 }  // namespace blindfuse

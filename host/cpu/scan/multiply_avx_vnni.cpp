@@ -60,10 +60,10 @@ struct Unit {
 };
 
 // The k-th bytes of 64 words become the k-th 64 bytes.
-void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed) {
+void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   for (size_t g = 0; g < group_count; ++g) {
     const uint32_t* from = words + g * group_stride;
-    uint8_t* to = packed + g * kGroupBytes;
+    uint8_t* to = limbs + g * kGroupBytes;
     for (size_t l = 0; l < 4; ++l) {
       for (size_t r = 0; r < kGroupRows; ++r) {
         to[kGroupRows * l + r] = static_cast<uint8_t>(from[r] >> (8 * l));
@@ -82,6 +82,6 @@ bool runs_here() {
 }  // namespace
 
 constinit const MultiplyKernel kMultiplyAvxVnni{
-    "avxvnni", runs_here, pack, [](const KernelTask& task) { multiply_tiles<Unit>(task); }};
+    "avxvnni", runs_here, cut, [](const MultiplyArgs& args) { multiply_tiles<Unit>(args); }};
 
 }  // namespace blindfuse

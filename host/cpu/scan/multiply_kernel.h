@@ -1,6 +1,6 @@
 // The innermost product, one implementation an instruction set, all bit for bit equal.
 //
-// A kernel first packs the queries, cutting their words into what its instructions multiply
+// A kernel first cuts the words of the queries into limbs, which is what its instructions multiply
 // (bytes, 16-bit numbers, or whole words), then multiplies them with a block of the matrix.
 #pragma once
 
@@ -15,19 +15,19 @@ namespace blindfuse {
 
 inline constexpr size_t kGroupRows = Matrix::kGroupRows;
 inline constexpr size_t kTileColumns = Matrix::kTileColumns;
-inline constexpr size_t kGroupBytes = 4 * kGroupRows;  // of a packed group of query words
+inline constexpr size_t kGroupBytes = 4 * kGroupRows;  // of the limbs of a group of query words
 
 // products[b * product_stride + c] += sum over the rows r of group_count groups of query b's word r
 // times the matrix's byte in row r and column c, modulo 2^32, for b < query_count and
 // c < column_count.
 //
-// Query b is the packed groups at queries + b * query_stride, aligned to 64 bytes. The columns are
+// Query b is the limb groups at queries + b * query_stride, aligned to 64 bytes. The columns are
 // tiles of a matrix's block (host/cpu/scan/matrix.h): tile t, of width w = min(6, column_count - 6
 // t), begins at tiles + t * tile_stride, and of it the groups from first_group on are multiplied.
 // There is at least one group, and at most those of a block: sums of parts of words then stay below
 // 2^31. Towards the end the kernel fetches tiles from `next` on, of as many rows, which may be
 // anywhere.
-struct KernelTask {
+struct MultiplyArgs {
   const uint8_t* queries;
   size_t query_stride;  // bytes
   size_t query_count;
@@ -45,11 +45,11 @@ struct KernelTask {
 struct MultiplyKernel {
   std::string_view name;
   bool (*runs_here)();  // whether this processor and system can run it
-  // Packs group_count groups of 64 words each, group g at words + g * group_stride, into
+  // Cuts group_count groups of 64 words each, group g at words + g * group_stride, into
   // group_count * kGroupBytes bytes, aligned to 64.
-  void (*pack)(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed);
-  void (*multiply)(const KernelTask& task);
-  // At most so many in a task: their packed groups of a block (12 KiB a query) stay in the
+  void (*cut)(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs);
+  void (*multiply)(const MultiplyArgs& args);
+  // At most so many in a call: their limbs of a block (12 KiB a query) stay in the
   // second-level cache while the block passes.
   size_t queries_at_once = 32;
   size_t scratch_bytes = 0;

@@ -57,10 +57,10 @@ struct Unit {
 };
 
 // The k-th signed bytes of 64 words become the k-th 64 bytes.
-void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed) {
+void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
   for (size_t g = 0; g < group_count; ++g) {
     const uint32_t* from = words + g * group_stride;
-    uint8_t* to = packed + g * kGroupBytes;
+    uint8_t* to = limbs + g * kGroupBytes;
     for (size_t r = 0; r < kGroupRows; ++r) {
       uint32_t left = from[r];
       for (size_t l = 0; l < 4; ++l) {
@@ -77,6 +77,6 @@ bool runs_here() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
 }  // namespace
 
 constinit const MultiplyKernel kMultiplyNeonDotprod{
-    "neondot", runs_here, pack, [](const KernelTask& task) { multiply_tiles<Unit>(task); }};
+    "neondot", runs_here, cut, [](const MultiplyArgs& args) { multiply_tiles<Unit>(args); }};
 
 }  // namespace blindfuse

@@ -24,8 +24,8 @@ struct Unit {
   };
 };
 
-void pack(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* packed) {
-  auto* to = reinterpret_cast<uint32_t*>(packed);
+void cut(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs) {
+  auto* to = reinterpret_cast<uint32_t*>(limbs);
   for (size_t g = 0; g < group_count; ++g) {
     for (size_t r = 0; r < kGroupRows; ++r) to[g * kGroupRows + r] = words[g * group_stride + r];
   }
@@ -36,6 +36,6 @@ bool runs_here() { return true; }
 }  // namespace
 
 constinit const MultiplyKernel kMultiplyPortable{
-    "portable", runs_here, pack, [](const KernelTask& task) { multiply_tiles<Unit>(task); }};
+    "portable", runs_here, cut, [](const MultiplyArgs& args) { multiply_tiles<Unit>(args); }};
 
 }  // namespace blindfuse

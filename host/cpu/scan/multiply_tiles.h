@@ -74,13 +74,13 @@ class Ahead {
 };
 
 template <typename Unit, size_t kQueries, size_t kColumns, size_t kLines>
-inline void multiply_step(const KernelTask& task, const TilePass& pass, size_t b, size_t c,
+inline void multiply_step(const MultiplyArgs& args, const TilePass& pass, size_t b, size_t c,
                           size_t tile_column, const int8_t* ahead) {
   const uint8_t* queries[kQueries];
   uint32_t* products[kQueries];
   for (size_t i = 0; i < kQueries; ++i) {
-    queries[i] = task.queries + (b + i) * task.query_stride + pass.first_query_group * kGroupBytes;
-    products[i] = task.products + (b + i) * task.product_stride + c + tile_column;
+    queries[i] = args.queries + (b + i) * args.query_stride + pass.first_query_group * kGroupBytes;
+    products[i] = args.products + (b + i) * args.product_stride + c + tile_column;
     __builtin_prefetch(products[i], 1);  // may be far away by the time that they are added to
   }
   const int8_t* bytes = pass.bytes + tile_column * kGroupRows;
@@ -97,114 +97,114 @@ inline void multiply_step(const KernelTask& task, const TilePass& pass, size_t b
 
 // All queries with kColumns of a tile's columns.
 template <typename Unit, size_t kColumns, size_t kLines>
-inline void multiply_queries(const KernelTask& task, const TilePass& pass, size_t c,
+inline void multiply_queries(const MultiplyArgs& args, const TilePass& pass, size_t c,
                              size_t tile_column, Ahead<Unit>& ahead) {
   size_t b = 0;
-  for (; b + Unit::kQueries <= task.query_count; b += Unit::kQueries) {
-    multiply_step<Unit, Unit::kQueries, kColumns, kLines>(task, pass, b, c, tile_column,
+  for (; b + Unit::kQueries <= args.query_count; b += Unit::kQueries) {
+    multiply_step<Unit, Unit::kQueries, kColumns, kLines>(args, pass, b, c, tile_column,
                                                           ahead.next());
   }
-  for (; b < task.query_count; ++b) {
-    multiply_step<Unit, 1, kColumns, kLines>(task, pass, b, c, tile_column, ahead.next());
+  for (; b < args.query_count; ++b) {
+    multiply_step<Unit, 1, kColumns, kLines>(args, pass, b, c, tile_column, ahead.next());
   }
 }
 
 // A pass over a tile of six columns.
 template <typename Unit, size_t kLines>
-inline void multiply_whole_tile(const KernelTask& task, const TilePass& pass, size_t c,
+inline void multiply_whole_tile(const MultiplyArgs& args, const TilePass& pass, size_t c,
                                 Ahead<Unit>& ahead) {
   for (size_t j = 0; j < kTileColumns; j += Unit::kColumns) {
-    multiply_queries<Unit, Unit::kColumns, kLines>(task, pass, c, j, ahead);
+    multiply_queries<Unit, Unit::kColumns, kLines>(args, pass, c, j, ahead);
   }
 }
 
 // A pass over a tile of fewer columns, which at most one is.
 template <typename Unit>
-inline void multiply_narrow_tile(const KernelTask& task, const TilePass& pass, size_t c,
+inline void multiply_narrow_tile(const MultiplyArgs& args, const TilePass& pass, size_t c,
                                  Ahead<Unit>& ahead) {
   const size_t width = pass.group_stride / kGroupRows;
   size_t j = 0;
   if constexpr (Unit::kColumns > 2) {
-    for (; j + 2 <= width; j += 2) multiply_queries<Unit, 2, 1>(task, pass, c, j, ahead);
+    for (; j + 2 <= width; j += 2) multiply_queries<Unit, 2, 1>(args, pass, c, j, ahead);
   }
-  for (; j < width; ++j) multiply_queries<Unit, 1, 1>(task, pass, c, j, ahead);
+  for (; j < width; ++j) multiply_queries<Unit, 1, 1>(args, pass, c, j, ahead);
 }
 
 template <typename Unit>
-inline void multiply_tile(const KernelTask& task, const TilePass& pass, size_t c) {
-  const size_t steps = task.query_count / Unit::kQueries + task.query_count % Unit::kQueries;
+inline void multiply_tile(const MultiplyArgs& args, const TilePass& pass, size_t c) {
+  const size_t steps = args.query_count / Unit::kQueries + args.query_count % Unit::kQueries;
   Ahead<Unit> ahead(pass, steps * (kTileColumns / Unit::kColumns));
   if (pass.group_stride != kTileColumns * kGroupRows) {
-    return multiply_narrow_tile<Unit>(task, pass, c, ahead);
+    return multiply_narrow_tile<Unit>(args, pass, c, ahead);
   }
-  if (ahead.lines() == 1) return multiply_whole_tile<Unit, 1>(task, pass, c, ahead);
-  if (ahead.lines() == 2) return multiply_whole_tile<Unit, 2>(task, pass, c, ahead);
-  if (ahead.lines() == 3) return multiply_whole_tile<Unit, 3>(task, pass, c, ahead);
-  multiply_whole_tile<Unit, 6>(task, pass, c, ahead);
+  if (ahead.lines() == 1) return multiply_whole_tile<Unit, 1>(args, pass, c, ahead);
+  if (ahead.lines() == 2) return multiply_whole_tile<Unit, 2>(args, pass, c, ahead);
+  if (ahead.lines() == 3) return multiply_whole_tile<Unit, 3>(args, pass, c, ahead);
+  multiply_whole_tile<Unit, 6>(args, pass, c, ahead);
 }
 
-// Where group g of the task begins in the tile whose first column is c.
+// Where group g of args begins in the tile whose first column is c.
 template <typename Unit>
-inline const int8_t* group_in_tile(const KernelTask& task, size_t c, size_t g) {
-  const size_t left = task.column_count - c;
+inline const int8_t* group_in_tile(const MultiplyArgs& args, size_t c, size_t g) {
+  const size_t left = args.column_count - c;
   const size_t width = left < kTileColumns ? left : kTileColumns;
-  return task.tiles + c / kTileColumns * task.tile_stride +
-         (task.first_group + g) * width * kGroupRows;
+  return args.tiles + c / kTileColumns * args.tile_stride +
+         (args.first_group + g) * width * kGroupRows;
 }
 
 // The groups from g on, at most `run`, with the tile whose first column is c.
 template <typename Unit>
-inline void multiply_run(const KernelTask& task, size_t c, size_t g, size_t run,
+inline void multiply_run(const MultiplyArgs& args, size_t c, size_t g, size_t run,
                          const int8_t* ahead) {
-  const size_t left = task.column_count - c;
+  const size_t left = args.column_count - c;
   const size_t width = left < kTileColumns ? left : kTileColumns;
-  const size_t groups = task.group_count - g;
+  const size_t groups = args.group_count - g;
   multiply_tile<Unit>(
-      task,
-      {group_in_tile<Unit>(task, c, g), ahead, width * kGroupRows, g, groups < run ? groups : run},
+      args,
+      {group_in_tile<Unit>(args, c, g), ahead, width * kGroupRows, g, groups < run ? groups : run},
       c);
 }
 
-// What to fetch while the groups from g on pass, in a task that is read from its beginning to its
+// What to fetch while the groups from g on pass, in a call that is read from its beginning to its
 // end: what lies further on, and what will be read next behind the end.
 template <typename Unit>
-inline const int8_t* ahead_of(const KernelTask& task, size_t c, size_t g) {
-  const int8_t* here = group_in_tile<Unit>(task, c, g);
-  const int8_t* end = task.tiles + task.column_count * (task.tile_stride / kTileColumns);
+inline const int8_t* ahead_of(const MultiplyArgs& args, size_t c, size_t g) {
+  const int8_t* here = group_in_tile<Unit>(args, c, g);
+  const int8_t* end = args.tiles + args.column_count * (args.tile_stride / kTileColumns);
   const auto left = static_cast<size_t>(end - here);
-  return left > kAheadBytes ? here + kAheadBytes : task.next + (kAheadBytes - left);
+  return left > kAheadBytes ? here + kAheadBytes : args.next + (kAheadBytes - left);
 }
 
 // All tiles for a run of groups before the next run; as many tiles ahead as have kAheadBytes in one
 // run.
 template <typename Unit>
-inline void multiply_run_by_run(const KernelTask& task) {
+inline void multiply_run_by_run(const MultiplyArgs& args) {
   constexpr size_t kRun = kFewQueriesGroups;
   constexpr size_t kColumnsAhead = kAheadBytes / (kRun * kGroupRows);
-  for (size_t g = 0; g < task.group_count; g += kRun) {
-    for (size_t c = 0; c < task.column_count; c += kTileColumns) {
+  for (size_t g = 0; g < args.group_count; g += kRun) {
+    for (size_t c = 0; c < args.column_count; c += kTileColumns) {
       // Behind the last tile come the first ones of the next run, and behind the last run those
       // that are next.
-      const bool here = c + kColumnsAhead < task.column_count;
+      const bool here = c + kColumnsAhead < args.column_count;
       const size_t column = here ? c + kColumnsAhead : c % kColumnsAhead;
       const size_t group = here ? g : g + kRun;
-      const int8_t* ahead = group < task.group_count
-                                ? group_in_tile<Unit>(task, column, group)
-                                : task.next + column / kTileColumns * task.tile_stride;
-      multiply_run<Unit>(task, c, g, kRun, ahead);
+      const int8_t* ahead = group < args.group_count
+                                ? group_in_tile<Unit>(args, column, group)
+                                : args.next + column / kTileColumns * args.tile_stride;
+      multiply_run<Unit>(args, c, g, kRun, ahead);
     }
   }
 }
 
 template <typename Unit>
-inline void multiply_tiles(const KernelTask& task) {
-  if (task.query_count == 0) return;
-  const bool few = task.query_count <= kFewQueries;
-  if (few && task.query_count > kVeryFewQueries) return multiply_run_by_run<Unit>(task);
+inline void multiply_tiles(const MultiplyArgs& args) {
+  if (args.query_count == 0) return;
+  const bool few = args.query_count <= kFewQueries;
+  if (few && args.query_count > kVeryFewQueries) return multiply_run_by_run<Unit>(args);
   const size_t run = few ? kFewQueriesGroups : Matrix::kBlockRows / kGroupRows;
-  for (size_t c = 0; c < task.column_count; c += kTileColumns) {
-    for (size_t g = 0; g < task.group_count; g += run) {
-      multiply_run<Unit>(task, c, g, run, ahead_of<Unit>(task, c, g));
+  for (size_t c = 0; c < args.column_count; c += kTileColumns) {
+    for (size_t g = 0; g < args.group_count; g += run) {
+      multiply_run<Unit>(args, c, g, run, ahead_of<Unit>(args, c, g));
     }
   }
 }

@@ -12,9 +12,10 @@ constexpr std::string_view kUnix = "unix:";
 }  // namespace
 
 ListenAddress parse_listen_address(std::string_view text) {
-  const Misuse wrong("cannot listen on " + std::string(text) +
-                     ": HOST:PORT is wanted, as in 127.0.0.1:8080 or [::1]:8080, with port 0 for "
-                     "any that is free, or unix:PATH");
+  const UsageError wrong(
+      "cannot listen on " + std::string(text) +
+      ": HOST:PORT is wanted, as in 127.0.0.1:8080 or [::1]:8080, with port 0 for "
+      "any that is free, or unix:PATH");
   if (text.starts_with(kUnix)) {
     if (text == kUnix) throw wrong;
     return {"", 0, std::string(text.substr(kUnix.size()))};

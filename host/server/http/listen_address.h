@@ -17,7 +17,7 @@ struct ListenAddress {
   bool operator==(const ListenAddress&) const = default;
 };
 
-// Throws Misuse for anything but unix:PATH and HOST:PORT, with brackets around an IPv6 address.
+// Throws UsageError for anything but unix:PATH and HOST:PORT, with brackets around an IPv6 address.
 ListenAddress parse_listen_address(std::string_view text);
 
 // The text again.

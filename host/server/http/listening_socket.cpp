@@ -20,8 +20,8 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-BadInput cannot_listen(const ListenAddress& address, const std::string& why) {
-  return BadInput("cannot listen on " + format_listen_address(address) + ": " + why);
+InputError cannot_listen(const ListenAddress& address, const std::string& why) {
+  return InputError("cannot listen on " + format_listen_address(address) + ": " + why);
 }
 
 Addresses resolve(const ListenAddress& address) {

@@ -10,7 +10,7 @@ namespace blindfuse::http {
 
 class ListeningSocket {
  public:
-  // Takes the address; clients are refused until listen(). Throws BadInput, with the address and
+  // Takes the address; clients are refused until listen(). Throws InputError, with the address and
   // what the system says, when that cannot be: no such host, a port in use or not allowed. A UNIX
   // socket that nobody listens on any more is replaced; one that somebody does, or another kind of
   // file, is not.
@@ -20,7 +20,7 @@ class ListeningSocket {
   ListeningSocket(ListeningSocket&&) noexcept = default;
   ListeningSocket& operator=(ListeningSocket&&) = delete;
 
-  // Clients can connect from now on. Throws BadInput when another program was faster.
+  // Clients can connect from now on. Throws InputError when another program was faster.
   void listen();
 
   // The address as given, with the port that it got.

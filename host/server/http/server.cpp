@@ -35,7 +35,7 @@ std::string url_of(const ListeningSocket& listener, bool tls) {
 }
 
 const Options& checked(const Options& options) {
-  if (options.threads < 1) throw Misuse("a server has at least one HTTP thread");
+  if (options.threads < 1) throw UsageError("a server has at least one HTTP thread");
   return options;
 }
 
@@ -51,14 +51,15 @@ class Server::Loop {
         url_(url_of(listener_, tls_ != nullptr)) {
     listener_.listen();
     waiter_.assign(listener_.fd());
-    asio::co_spawn(accepting_, [this] { return accept_clients(); }, asio::detached);
+    asio::co_spawn(
+        accepting_, [this] { return accept_clients(); }, asio::detached);
     try {
       for (unsigned i = 0; i < options.threads; ++i) {
         threads_.emplace_back([this] { io_.run(); });
       }
     } catch (const std::system_error& error) {
       stop();
-      throw EngineTrouble("cannot start " + std::to_string(options.threads) +
+      throw ResourceError("cannot start " + std::to_string(options.threads) +
                           " HTTP threads: " + error.what());
     }
   }

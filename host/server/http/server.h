@@ -15,8 +15,8 @@ namespace blindfuse::http {
 class Server {
  public:
   // Clients can connect from here on. The handler outlives the server. Without a certificate
-  // clients speak plain HTTP. Throws BadInput when the socket's address cannot be listened on any
-  // more, Misuse for no thread at all, EngineTrouble when threads cannot be started.
+  // clients speak plain HTTP. Throws InputError when the socket's address cannot be listened on any
+  // more, UsageError for no thread at all, ResourceError when threads cannot be started.
   Server(Handler& handler, ListeningSocket socket, const Options& options,
          std::shared_ptr<const TlsCertificate> tls = nullptr);
   ~Server();

@@ -18,7 +18,7 @@ namespace {
 [[noreturn]] void refuse(const std::filesystem::path& file, const char* what) {
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();
-  throw BadInput(file.string() + ": " + what + (reason ? std::string(": ") + reason : ""));
+  throw InputError(file.string() + ": " + what + (reason ? std::string(": ") + reason : ""));
 }
 
 // No password is asked for on a terminal that may not be there.

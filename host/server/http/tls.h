@@ -16,11 +16,11 @@ namespace blindfuse::http {
 class TlsCertificate {
  public:
   // PEM files: the certificate with the chain up to a root, leaf first; its private key. Throws
-  // BadInput, naming the file and what OpenSSL says, when they cannot be read or do not belong
+  // InputError, naming the file and what OpenSSL says, when they cannot be read or do not belong
   // together.
   TlsCertificate(std::filesystem::path certificate, std::filesystem::path key);
 
-  // Reads both files again, for connections from now on. Throws BadInput; what was there stays
+  // Reads both files again, for connections from now on. Throws InputError; what was there stays
   // then. Any thread, also for the next.
   void reload();
   // `socket` is non-blocking. The handshake happens in the first reads and writes.

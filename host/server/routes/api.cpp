@@ -66,9 +66,9 @@ std::string check_authorization(const http::RequestHead& head, Route route,
 const ApiOptions& checked(const ApiOptions& options, const ServedEpochs& epochs) {
   const size_t queue_max = epochs.current()->scheduler().limits().queue_max;
   if (options.queries_per_request_max < 1 || options.queries_per_request_max > queue_max) {
-    throw Misuse("a request may have 1 to " + std::to_string(queue_max) +
-                 " queries, as many as may wait in the queue; " +
-                 std::to_string(options.queries_per_request_max) + " was asked for");
+    throw UsageError("a request may have 1 to " + std::to_string(queue_max) +
+                     " queries, as many as may wait in the queue; " +
+                     std::to_string(options.queries_per_request_max) + " was asked for");
   }
   return options;
 }

@@ -13,7 +13,7 @@ namespace blindfuse {
 
 class Api final : public http::Handler {
  public:
-  // What is given by reference outlives this. Throws Misuse when an option is out of range.
+  // What is given by reference outlives this. Throws UsageError when an option is out of range.
   Api(const ServedEpochs& epochs, ServerMetrics& metrics, const Readiness& readiness,
       ApiOptions options);
 

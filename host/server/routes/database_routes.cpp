@@ -39,7 +39,7 @@ PartSelection selection_of(const http::RequestHead& request, const Layout& layou
   if (parameters.size() > 1) throw Refusal(ProblemKind::kMalformedShards, name + " is given twice");
   try {
     return parse_part_selection(parameters.front().second, layout.hint_part_count(), part);
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     throw Refusal(ProblemKind::kMalformedShards, error.what());
   }
 }

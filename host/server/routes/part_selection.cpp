@@ -24,12 +24,13 @@ HintParts parse_part(std::string_view part, const std::string& name, uint32_t pa
                           : parse_number(part.substr(0, dash), range.first) &&
                                 parse_number(part.substr(dash + 1), range.last);
   if (!parsed) {
-    throw BadInput(name + " is not a " + what + " or a range of " + what + "s, as in 0-3,17");
+    throw InputError(name + " is not a " + what + " or a range of " + what + "s, as in 0-3,17");
   }
   if (dash == std::string_view::npos) range.last = range.first;
-  if (range.first > range.last) throw BadInput(name + " ends before it begins");
+  if (range.first > range.last) throw InputError(name + " ends before it begins");
   if (range.last >= part_count) {
-    throw BadInput(name + " goes beyond the last " + what + ", " + std::to_string(part_count - 1));
+    throw InputError(name + " goes beyond the last " + what + ", " +
+                     std::to_string(part_count - 1));
   }
   return range;
 }
@@ -38,7 +39,7 @@ void check_distinct(PartSelection selection, const std::string& what) {
   std::ranges::sort(selection, {}, &HintParts::first);
   for (size_t i = 1; i < selection.size(); ++i) {
     if (selection[i].first <= selection[i - 1].last) {
-      throw BadInput(what + " " + std::to_string(selection[i].first) + " is named twice");
+      throw InputError(what + " " + std::to_string(selection[i].first) + " is named twice");
     }
   }
 }

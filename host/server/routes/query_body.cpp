@@ -26,9 +26,9 @@ void append_query(std::string_view text, uint64_t number, const QueryBodyLimits&
   queries.resize(at + limits.query_bytes);
   if (!decode_base64_into(text,
                           {reinterpret_cast<uint8_t*>(queries.data()) + at, limits.query_bytes})) {
-    throw BadInput("query " + std::to_string(number) + " is not base64 of " +
-                   std::to_string(limits.query_bytes) +
-                   " bytes (RFC 4648 section 4, with padding)");
+    throw InputError("query " + std::to_string(number) + " is not base64 of " +
+                     std::to_string(limits.query_bytes) +
+                     " bytes (RFC 4648 section 4, with padding)");
   }
 }
 
@@ -43,9 +43,9 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
 
   bool key(std::string& name) override {
     if (state_ == State::kAfterArray && name == "queries") {
-      throw BadInput("\"queries\" is there twice");
+      throw InputError("\"queries\" is there twice");
     }
-    if (name != "queries") throw BadInput(std::string("unknown member; ") + kExpectedJson);
+    if (name != "queries") throw InputError(std::string("unknown member; ") + kExpectedJson);
     return expect(State::kObject, State::kKey);
   }
 
@@ -55,15 +55,15 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
     expect(State::kArray, State::kArray);
     ++query_count_;
     if (query_count_ > limits_.query_count_max) {
-      throw BadInput("more than " + std::to_string(limits_.query_count_max) +
-                     " queries in one request");
+      throw InputError("more than " + std::to_string(limits_.query_count_max) +
+                       " queries in one request");
     }
     const uint64_t expected = base64_length(limits_.query_bytes);
     if (text.size() != expected) {
-      throw BadInput("query " + std::to_string(query_count_) + " has " +
-                     std::to_string(text.size()) + " base64 characters; expected " +
-                     std::to_string(expected) + " for " + std::to_string(limits_.query_bytes) +
-                     " bytes");
+      throw InputError("query " + std::to_string(query_count_) + " has " +
+                       std::to_string(text.size()) + " base64 characters; expected " +
+                       std::to_string(expected) + " for " + std::to_string(limits_.query_bytes) +
+                       " bytes");
     }
     append_query(text, query_count_, limits_, queries_);
     return true;
@@ -73,7 +73,7 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
 
   bool end_object() override {
     expect(State::kAfterArray, State::kEnd);
-    if (query_count_ == 0) throw BadInput("there is no query in the request");
+    if (query_count_ == 0) throw InputError("there is no query in the request");
     return true;
   }
 
@@ -87,7 +87,7 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
   // The parser's own message quotes the body, so only the place is taken from it.
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
-    throw BadInput("not JSON at byte " + std::to_string(position) + "; " + kExpectedJson);
+    throw InputError("not JSON at byte " + std::to_string(position) + "; " + kExpectedJson);
   }
 
  private:
@@ -99,7 +99,7 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
     return true;
   }
 
-  [[noreturn]] bool unexpected() const { throw BadInput(kExpectedJson); }
+  [[noreturn]] bool unexpected() const { throw InputError(kExpectedJson); }
 
   const QueryBodyLimits& limits_;
   State state_ = State::kStart;
@@ -168,9 +168,9 @@ uint64_t QueryBodyLimits::query_count(BodyFormat format, uint64_t body_bytes) co
 void check_binary_length(uint64_t body_bytes, const QueryBodyLimits& limits) {
   const uint64_t count = body_bytes / limits.query_bytes;
   if (body_bytes % limits.query_bytes != 0 || count < 1 || count > limits.query_count_max) {
-    throw BadInput("the body has " + std::to_string(body_bytes) + " bytes; expected 1 to " +
-                   std::to_string(limits.query_count_max) + " queries of " +
-                   std::to_string(limits.query_bytes) + " bytes each");
+    throw InputError("the body has " + std::to_string(body_bytes) + " bytes; expected 1 to " +
+                     std::to_string(limits.query_count_max) + " queries of " +
+                     std::to_string(limits.query_bytes) + " bytes each");
   }
 }
 

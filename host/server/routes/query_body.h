@@ -31,11 +31,11 @@ struct QueryBodyLimits {
 };
 
 // Whether a binary body of this length can be right: 1 .. query_count_max whole queries. Throws
-// BadInput otherwise.
+// InputError otherwise.
 void check_binary_length(uint64_t body_bytes, const QueryBodyLimits& limits);
 
 // The queries of a body, one after another: within the body itself, or decoded into
-// `decoded`. Throws BadInput, naming the query (the first is query 1) and what would be right;
+// `decoded`. Throws InputError, naming the query (the first is query 1) and what would be right;
 // never quotes the body.
 std::span<const uint8_t> read_query_body(BodyFormat format, std::string_view body,
                                          const QueryBodyLimits& limits, std::string& decoded);

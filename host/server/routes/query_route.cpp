@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "src/arithmetic/ring/packing_keys.h"
 #include "host/server/routes/problem.h"
+#include "src/arithmetic/ring/packing_keys.h"
 #include "src/base/ascii.h"
 #include "src/base/errors.h"
 
@@ -37,15 +37,15 @@ BodyFormat format_of(const http::RequestHead& head) {
                 "queries are application/octet-stream or application/json");
 }
 
-// Throws BadInput, naming the query.
+// Throws InputError, naming the query.
 void check_keys_of(std::span<const uint8_t> queries, const Layout& layout) {
   const uint64_t words_bytes = layout.query_words_bytes();
   for (size_t at = 0; at < queries.size(); at += layout.query_bytes()) {
     try {
       check_packing_keys(queries.subspan(at, layout.query_bytes()).subspan(words_bytes));
-    } catch (const BadInput& error) {
-      throw BadInput("query " + std::to_string(at / layout.query_bytes() + 1) + ": " +
-                     error.what());
+    } catch (const InputError& error) {
+      throw InputError("query " + std::to_string(at / layout.query_bytes() + 1) + ": " +
+                       error.what());
     }
   }
 }
@@ -61,8 +61,8 @@ QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_req
   return {epoch.layout().query_bytes(), queries_per_request_max};
 }
 
-QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch, const http::RequestHead& head,
-                              uint64_t queries_per_request_max) {
+QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch,
+                              const http::RequestHead& head, uint64_t queries_per_request_max) {
   QueryRequest query{std::move(epoch), format_of(head), {}};
   query.limits = query_limits(*query.epoch, queries_per_request_max);
   if (head.chunked) return query;
@@ -80,7 +80,7 @@ QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch, const h
   if (query.format == BodyFormat::kBinary) {
     try {
       check_binary_length(*head.content_length, query.limits);
-    } catch (const BadInput& error) {
+    } catch (const InputError& error) {
       throw Refusal(ProblemKind::kMalformedQueries, error.what());
     }
   }
@@ -97,7 +97,7 @@ std::shared_ptr<PendingAnswer> ask_queries(const QueryRequest& query, std::strin
     const Layout& layout = query.epoch->layout();
     if (layout.mode() == Mode::kPacked) check_keys_of(queries, layout);
     return query.epoch->scheduler().ask(queries, deadline, std::move(on_done));
-  } catch (const BadInput& error) {
+  } catch (const InputError& error) {
     throw Refusal(ProblemKind::kMalformedQueries, error.what());
   } catch (const QueueFull& error) {
     throw refusal_for_now(ProblemKind::kBusy, error.what());
@@ -116,9 +116,8 @@ http::Response answer_queries(const QueryRequest& query, PendingAnswer& answer) 
     case PendingAnswer::Outcome::kExpired:
       throw timed_out_in_queue();
   }
-  http::Response response{
-      .text = write_response_body(query.format, std::move(answer.responses()),
-                                  query.epoch->layout().response_bytes())};
+  http::Response response{.text = write_response_body(query.format, std::move(answer.responses()),
+                                                      query.epoch->layout().response_bytes())};
   response.set_header("Content-Type", std::string(content_type_of(query.format)));
   response.set_header("Cache-Control", "no-store");
   return response;

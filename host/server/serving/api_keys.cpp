@@ -43,8 +43,8 @@ std::string_view bearer_key(std::string_view authorization) {
 ApiKeys::ApiKeys(std::filesystem::path file)
     : file_(std::move(file)), entries_(std::make_shared<const std::vector<Entry>>(read(file_))) {
   if (!entries_->empty()) return;
-  throw BadInput(file_.string() +
-                 " has no keys, so that nobody could ask; make one with `blindfuse api-key`");
+  throw InputError(file_.string() +
+                   " has no keys, so that nobody could ask; make one with `blindfuse api-key`");
 }
 
 std::vector<ApiKeys::Entry> ApiKeys::read(const std::filesystem::path& file) {
@@ -62,8 +62,8 @@ std::vector<ApiKeys::Entry> ApiKeys::read(const std::filesystem::path& file) {
     if (!is_name(entry.name) || !hash.starts_with(kPrefix) || !digest ||
         digest->size() != entry.hash.size()) {
       // The line is not quoted: someone may have put a key there.
-      throw BadInput(file.string() + ", line " + std::to_string(number) +
-                     ": expected NAME sha256:HEX, as `blindfuse api-key` writes it");
+      throw InputError(file.string() + ", line " + std::to_string(number) +
+                       ": expected NAME sha256:HEX, as `blindfuse api-key` writes it");
     }
     std::ranges::copy(*digest, entry.hash.begin());
     entries.push_back(std::move(entry));
@@ -109,7 +109,7 @@ std::string make_api_key(const RandomSource& random) {
 
 std::string api_key_line(std::string_view name, std::string_view key) {
   if (!is_name(name)) {
-    throw BadInput("a key's name has 1 to 64 letters, digits, dots, underscores and dashes");
+    throw InputError("a key's name has 1 to 64 letters, digits, dots, underscores and dashes");
   }
   return std::string(name) + " " + std::string(kPrefix) + encode_hex(hash_of(key));
 }

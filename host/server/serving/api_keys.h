@@ -20,11 +20,11 @@ namespace blindfuse {
 
 class ApiKeys {
  public:
-  // Throws BadInput, naming the line, when the file cannot be read, a line is none of these, or
+  // Throws InputError, naming the line, when the file cannot be read, a line is none of these, or
   // there is no key.
   explicit ApiKeys(std::filesystem::path file);
 
-  // Reads the file again; without any key left, nobody may ask. Throws BadInput; the keys stay as
+  // Reads the file again; without any key left, nobody may ask. Throws InputError; the keys stay as
   // they were then. Any thread.
   void reload();
 
@@ -48,7 +48,7 @@ class ApiKeys {
 };
 
 // A new key of 256 random bits, and its line for the file. A name has letters, digits, '.', '_' and
-// '-', up to 64 of them; BadInput otherwise.
+// '-', up to 64 of them; InputError otherwise.
 std::string make_api_key(const RandomSource& random);
 std::string api_key_line(std::string_view name, std::string_view key);
 

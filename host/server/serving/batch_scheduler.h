@@ -64,7 +64,7 @@ class BatchScheduler {
   // The engine holds the matrix of this layout and is used by the worker alone. Takes (queue_max +
   // 2 batch_max) times a query's room where the engine wants it (src/engine/engine.h). The
   // observer, if any, outlives the scheduler. tables: of every pack, where responses are packed.
-  // Throws EngineTrouble when there is no such room.
+  // Throws ResourceError when there is no such room.
   BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                  BatchObserver* observer = nullptr,
                  const std::vector<SharedPackingTable>& tables = {});

@@ -108,7 +108,7 @@ void EpochReloader::load() {
     log_info("serving epoch {}; the one before for {} s more", id, options_.grace.count());
   } catch (const Stopped&) {
   } catch (const std::exception& error) {
-    if (dynamic_cast<const BadInput*>(&error) == nullptr) {
+    if (dynamic_cast<const InputError*>(&error) == nullptr) {
       retry_at_ = options_.clock() + kRetryAfter;
     }
     metrics_.on_epoch_load(false);

@@ -13,8 +13,8 @@ struct Automorphism {
   bool negative = false;  // g = -5^i
 };
 
-// Of values at the points of RingTransform: the value at w^h becomes that at w^(g h), which lies
-// `power` places further along its half, or along the other one. `out` is other memory than
+// Of values in the evaluation domain of Ntt: the value at w^h becomes that at w^(g h), which lies
+// `power` points further along its half, or along the other one. `out` is other memory than
 // `values`.
 inline void apply(const Automorphism& automorphism, Polynomial values, MutablePolynomial out) {
   const size_t turn = automorphism.power;

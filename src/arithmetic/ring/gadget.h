@@ -1,4 +1,4 @@
-// Numbers modulo the packing modulus in signed digits, for key switching.
+// Gadget decomposition: numbers modulo the packing modulus in signed digits, for key switching.
 //
 // Three digits of eight bits hold the upper 24 bits; the lower eight are rounded away. The noise is
 // that of all four digits, since the rounding adds what the fourth would, and a key, a packing
@@ -22,7 +22,7 @@ constexpr uint32_t gadget(size_t k) { return uint32_t{1} << (kDroppedBits + kDig
 
 // Digits with |sum of digit k * gadget(k) - x| at most 2^(kDroppedBits - 1), modulo the modulus.
 // All but the last are in -128 .. 127; the last is in -128 .. 128.
-constexpr std::array<int32_t, kDigits> digits(uint32_t x, const PrimeField& field) {
+constexpr std::array<int32_t, kDigits> decompose(uint32_t x, const PrimeField& field) {
   // Halves are rounded up; shifts of signed numbers round down.
   int64_t rest = (field.centered(x) + (int64_t{1} << (kDroppedBits - 1))) >> kDroppedBits;
   std::array<int32_t, kDigits> found{};

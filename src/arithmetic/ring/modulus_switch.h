@@ -1,4 +1,5 @@
-// From one modulus to another, to the nearest number; halves are rounded up.
+// Modulus switching to and from the packing modulus Q, to the nearest number; halves are rounded up
+// (docs/PROTOCOL.md, section 9).
 #pragma once
 
 #include <cstdint>
@@ -7,27 +8,22 @@
 
 namespace blindfuse::ring {
 
-// From 2^32 to the packing modulus: x Q / 2^32, modulo Q.
-constexpr uint32_t lift(uint32_t x) {
-  const uint64_t scaled = static_cast<uint64_t>(x) * kPackingModulus + (uint64_t{1} << 31);
-  return static_cast<uint32_t>(scaled >> 32);
-}
-
-// From the packing modulus to 2^bits, 1 .. 32 of them: x 2^bits / Q, modulo 2^bits.
-constexpr uint32_t lower(uint32_t x, unsigned bits) {
-  const uint64_t scaled = (static_cast<uint64_t>(x) << bits) + kPackingModulus / 2;
-  const uint64_t lowered = scaled / kPackingModulus;
-  return static_cast<uint32_t>(bits == 32 ? lowered : lowered & ((uint64_t{1} << bits) - 1));
-}
-
-// Back, of a number below 2^bits.
-constexpr uint32_t raise(uint32_t x, unsigned bits) {
+// From 2^bits to Q, of x below 2^bits, 1 .. 32 bits: x Q / 2^bits.
+constexpr uint32_t switch_to_q(uint32_t x, unsigned bits = 32) {
   const uint64_t half = (uint64_t{1} << bits) >> 1;
   return static_cast<uint32_t>((static_cast<uint64_t>(x) * kPackingModulus + half) >> bits);
 }
 
-// lower(x, 8) without a division, whose time would tell of x. 2^32 / Q is 1 + e / Q with e = 12287,
-// and x e / Q is x e (1 + e / 2^32) / 2^32 but for less than matters.
+// From Q to 2^bits, of x below Q, 1 .. 32 bits: x 2^bits / Q, modulo 2^bits.
+constexpr uint32_t switch_from_q(uint32_t x, unsigned bits) {
+  const uint64_t scaled = (static_cast<uint64_t>(x) << bits) + kPackingModulus / 2;
+  const uint64_t switched = scaled / kPackingModulus;
+  return static_cast<uint32_t>(bits == 32 ? switched : switched & ((uint64_t{1} << bits) - 1));
+}
+
+// switch_from_q(x, 8) without a division, whose time would depend on x. 2^32 / Q is 1 + e / Q with
+// e = 12287, and x e / Q is x e (1 + e / 2^32) / 2^32 up to an error that does not change the
+// result.
 constexpr uint8_t nearest_byte(uint32_t x) {
   constexpr uint64_t kMissing = (uint64_t{1} << 32) - kPackingModulus;
   const uint64_t more = x * kMissing;

@@ -16,7 +16,7 @@ enum class KeyIndex : uint8_t { kFive, kMinusOne };
 inline constexpr size_t kKeys = 2;
 
 // Packing keys of one query in words: for X -> X^5 and X -> X^-1, the three digits' bodies each,
-// values at the points of RingTransform; lowest byte first where they are sent.
+// values in the evaluation domain of Ntt; lowest byte first where they are sent.
 inline constexpr size_t kKeyWords = kKeys * kDigits * kDimension;
 inline constexpr size_t kKeyBytes = 4 * kKeyWords;  // 49,152
 
@@ -24,8 +24,8 @@ inline constexpr size_t kKeyBytes = 4 * kKeyWords;  // 49,152
 
 namespace blindfuse {
 
-// Throws BadInput when there are not kKeyBytes bytes, and for a word that is not below the packing
-// modulus.
+// Throws InputError when there are not kKeyBytes bytes, and for a word that is not below the
+// packing modulus.
 void check_packing_keys(std::span<const uint8_t> bytes);
 
 }  // namespace blindfuse

@@ -71,13 +71,14 @@ class PrimeField {
   uint32_t two64_;  // 2^64 modulo the modulus
 };
 
-// A constant to multiply with: its multiple of 2^32, which redc takes away, split so that both of
-// its products begin at once (Seiler, ePrint 2018/039, section 2.2).
-struct Factor {
+// A constant to multiply with, in Montgomery form: redc takes the factor of 2^32 away again. Its
+// quotient by the modulus is made beforehand, so that both products of a multiplication begin at
+// once (Seiler, ePrint 2018/039, section 2.2).
+struct MontgomeryConstant {
   uint32_t value;   // w * 2^32 modulo the modulus
   uint32_t scaled;  // value / modulus modulo 2^32
 
-  static constexpr Factor of(uint32_t w, const PrimeField& field) {
+  static constexpr MontgomeryConstant of(uint32_t w, const PrimeField& field) {
     const uint32_t value = field.reduce(static_cast<uint64_t>(w) << 32);
     return {value, value * field.inverse_of_modulus()};
   }

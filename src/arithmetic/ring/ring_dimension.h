@@ -15,7 +15,7 @@ inline constexpr size_t kDimension = 2048;
 inline constexpr uint32_t kOrder = 2 * kDimension;
 inline constexpr size_t kOrbit = kDimension / 2;  // distinct powers of 5
 
-// Coefficients, lowest first, or values at the points of RingTransform.
+// Coefficients, lowest first, or values in the evaluation domain of Ntt.
 using Polynomial = std::span<const uint32_t, kDimension>;
 using MutablePolynomial = std::span<uint32_t, kDimension>;
 

@@ -8,15 +8,15 @@
 
 namespace blindfuse {
 
-// What a person or a peer gave us is wrong. The message is one line: what is wrong, where, and what
+// What a person or a peer gave is wrong. The message is one line: what is wrong, where, and what
 // would be right.
-class BLINDFUSE_API BadInput : public std::runtime_error {
+class BLINDFUSE_API InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The machine failed us, or the network: memory, a disk, a connection.
-class BLINDFUSE_API EngineTrouble : public std::runtime_error {
+// What the program needs failed: memory, a disk, a device, a connection.
+class BLINDFUSE_API ResourceError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

@@ -11,15 +11,15 @@ import atexit
 from ._blindfuse import QUERIES_PER_REQUEST, __version__, note_interpreter_ends
 from ._client import Client, aconnect, connect
 from ._errors import (
-    AlteredCacheError,
-    BadInputError,
+    CacheError,
+    InputError,
     BlindfuseError,
-    ConnectionTroubleError,
-    MachineError,
+    ConnectionError,
+    ResourceError,
     ProtocolError,
     ServerBusyError,
-    ServerRefusedError,
-    StoppedError,
+    ServerError,
+    CancelledError,
 )
 from ._progress import Progress
 from ._results import Answer, DatabaseInfo, SyncResult
@@ -31,22 +31,22 @@ del atexit, note_interpreter_ends
 
 __all__ = [
     "QUERIES_PER_REQUEST",
-    "AlteredCacheError",
+    "CacheError",
     "Answer",
-    "BadInputError",
+    "InputError",
     "BlindfuseError",
     "BuildReport",
     "Client",
-    "ConnectionTroubleError",
+    "ConnectionError",
     "Database",
     "DatabaseInfo",
-    "MachineError",
+    "ResourceError",
     "Progress",
     "ProtocolError",
     "Server",
     "ServerBusyError",
-    "ServerRefusedError",
-    "StoppedError",
+    "ServerError",
+    "CancelledError",
     "SyncResult",
     "__version__",
     "aconnect",

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Awaitable, Callable, ClassVar, Iterable, NoReturn, Sequence, TypeVar
 
 from . import _blindfuse
-from ._errors import BadInputError, StoppedError
+from ._errors import InputError, CancelledError
 from ._keys import AnyKey, Key, native_key, native_keys
 from ._progress import ProgressCallback, Report, TerminalBar, report_to
 from ._results import Answer, DatabaseInfo, SyncResult
@@ -134,7 +134,7 @@ class Client:
     # Its end
 
     def close(self) -> None:
-        """Lets go of everything. Calls that run in other threads are stopped, with StoppedError."""
+        """Lets go of everything. Calls that run in other threads are stopped, with CancelledError."""
         self._closed = True
         if not self._process.is_current():
             return
@@ -177,9 +177,9 @@ class Client:
 
     def _alive(self) -> _blindfuse.Session:
         if not self._process.is_current():
-            raise BadInputError("this client was made before a fork; connect again in the new process")
+            raise InputError("this client was made before a fork; connect again in the new process")
         if self._closed:
-            raise BadInputError("this client is closed; connect again")
+            raise InputError("this client is closed; connect again")
         return self._session
 
     def _done(self) -> None:
@@ -227,10 +227,10 @@ class Client:
         def work_or_stopped(stop: _Stop) -> _Result:
             try:
                 return work(stop)
-            except BadInputError:
+            except InputError:
                 # It was open when this call was made.
                 if self._closed:
-                    raise StoppedError("the client was closed before the call was done") from None
+                    raise CancelledError("the client was closed before the call was done") from None
                 raise
 
         # In a forked child, where nobody lets go of the lock any more, this raises.
@@ -349,7 +349,7 @@ def _number(name: str, value: object, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name}= takes an int, not {type(value).__name__}")
     if not least <= value <= most:
-        raise BadInputError(f"{name}={value} is out of range; it takes {least} to {most}")
+        raise InputError(f"{name}={value} is out of range; it takes {least} to {most}")
     return value
 
 
@@ -357,7 +357,7 @@ def _seconds(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"timeout= takes a number of seconds, not {type(value).__name__}")
     if not 0 < value <= _TIMEOUT_MAX_S:
-        raise BadInputError(f"timeout={value} is out of range; it takes seconds, above 0 and up to {_TIMEOUT_MAX_S}")
+        raise InputError(f"timeout={value} is out of range; it takes seconds, above 0 and up to {_TIMEOUT_MAX_S}")
     return math.ceil(value)
 
 
@@ -370,7 +370,7 @@ def _path(name: str, value: object) -> str:
     if not isinstance(path, str):
         raise TypeError(f"{name}= takes a path that is text; os.fsdecode() makes it so")
     if not path or "\0" in path:
-        raise BadInputError(f"{name}= is no path; leave it out for the default")
+        raise InputError(f"{name}= is no path; leave it out for the default")
     return os.path.expanduser(path)
 
 
@@ -380,7 +380,7 @@ def _mode(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"mode= takes a str, not {type(value).__name__}")
     if value not in ("hint", "packed"):
-        raise BadInputError(f"mode={value!r} is none; it takes 'hint', 'packed', or None for either")
+        raise InputError(f"mode={value!r} is none; it takes 'hint', 'packed', or None for either")
     return value
 
 
@@ -390,5 +390,5 @@ def _api_key(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"api_key= takes a str, not {type(value).__name__}")
     if not value:
-        raise BadInputError("api_key= is empty; leave it out where the server asks for none")
+        raise InputError("api_key= is empty; leave it out where the server asks for none")
     return value

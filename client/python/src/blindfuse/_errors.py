@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
+
 
 class BlindfuseError(Exception):
     """All errors of this package are of this class."""
 
 
-class BadInputError(BlindfuseError, ValueError):
+class InputError(BlindfuseError, ValueError):
     """A key, an option or a URL is wrong; or the client is closed, or was made before a fork."""
 
 
@@ -15,19 +17,19 @@ class ProtocolError(BlindfuseError):
     """What answers is no blindfuse server, or one that this client does not understand: its answer was thrown away."""
 
 
-class AlteredCacheError(BlindfuseError):
+class CacheError(BlindfuseError):
     """A hint on disk is missing, or is not what was downloaded."""
 
 
-class MachineError(BlindfuseError):
-    """This machine failed: memory, or a disk."""
+class ResourceError(BlindfuseError):
+    """This machine lacks memory, or its disk failed."""
 
 
-class ConnectionTroubleError(BlindfuseError, ConnectionError):
+class ConnectionError(BlindfuseError, builtins.ConnectionError):
     """No server answers, the connection broke, or the call took too long."""
 
 
-class ServerRefusedError(BlindfuseError):
+class ServerError(BlindfuseError):
     """The server answered with an error; the message holds its own words."""
 
     def __init__(self, message: str, status: int = 0) -> None:
@@ -35,7 +37,7 @@ class ServerRefusedError(BlindfuseError):
         self.status = status
 
 
-class ServerBusyError(ServerRefusedError):
+class ServerBusyError(ServerError):
     """Status 503, again and again: the server's queue is full. `retry_after` seconds is what it asks for."""
 
     def __init__(self, message: str, status: int = 503, retry_after: int | None = None) -> None:
@@ -43,16 +45,16 @@ class ServerBusyError(ServerRefusedError):
         self.retry_after = retry_after
 
 
-class StoppedError(BlindfuseError):
+class CancelledError(BlindfuseError):
     """The call was stopped before it was done, as when its client was closed by another thread."""
 
 
 _KINDS: dict[str, type[BlindfuseError]] = {
-    "bad_input": BadInputError,
+    "input": InputError,
     "protocol": ProtocolError,
-    "altered_cache": AlteredCacheError,
-    "machine": MachineError,
-    "connection": ConnectionTroubleError,
+    "cache": CacheError,
+    "resource": ResourceError,
+    "connection": ConnectionError,
 }
 
 # Messages of the library that tell a person at the command line what helps.
@@ -81,8 +83,8 @@ def from_native(kind: str, message: str, status: int | None, retry_after: int | 
         message = message.replace(words, cure)
     if kind == "busy":
         return ServerBusyError(message, status or 503, retry_after)
-    if kind == "refused":
-        return ServerRefusedError(message, status or 0)
-    if kind == "stopped":
-        return StoppedError("the call was stopped before it was done")
+    if kind == "server":
+        return ServerError(message, status or 0)
+    if kind == "cancelled":
+        return CancelledError("the call was stopped before it was done")
     return _KINDS[kind](message)

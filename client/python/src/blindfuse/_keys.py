@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Sequence, SupportsIndex, TypeVar, Union
 
-from ._errors import BadInputError
+from ._errors import InputError
 
 Key = Union[str, bytes, SupportsIndex]
 AnyKey = TypeVar("AnyKey", bound=Key)
@@ -41,7 +41,7 @@ def _bytes(key: Key) -> bytes:
         try:
             return key.encode()
         except UnicodeEncodeError:
-            raise BadInputError("a key is not text that UTF-8 can hold; give its bytes") from None
+            raise InputError("a key is not text that UTF-8 can hold; give its bytes") from None
     raise _wrong_type(key)
 
 
@@ -52,7 +52,7 @@ def _number(key: Key) -> int:
         raise _wrong_type(key)
     number = operator.index(key)
     if number < 0:
-        raise BadInputError("a database is asked by number as 0, 1, 2, ...; negative ones do not count from its end")
+        raise InputError("a database is asked by number as 0, 1, 2, ...; negative ones do not count from its end")
     return min(number, _INDEX_MAX)
 
 

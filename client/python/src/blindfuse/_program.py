@@ -10,7 +10,7 @@ import sysconfig
 from pathlib import Path
 from typing import IO
 
-from ._errors import BlindfuseError, MachineError
+from ._errors import BlindfuseError, ResourceError
 
 # Becomes the program, and leaves behind who waits for the end of this process, which closes the pipe: then the program
 # is told to finish. (A signal at the parent's death would come with the death of the thread that started it.) A line
@@ -30,11 +30,11 @@ def find_program() -> str:
     if named:
         if os.access(named, os.X_OK) and os.path.isfile(named):
             return named
-        raise MachineError(f"BLINDFUSE_PROGRAM is {named}, which is no program; let it name the program `blindfuse`")
+        raise ResourceError(f"BLINDFUSE_PROGRAM is {named}, which is no program; let it name the program `blindfuse`")
     beside = Path(sysconfig.get_path("scripts")) / "blindfuse"
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("blindfuse")
     if found is None:
-        raise MachineError(
+        raise ResourceError(
             "the program `blindfuse`, which builds and serves databases, is not to be found; install it (Debian: the "
             "package blindfuse, or `make build`), and put it on the PATH or name it in BLINDFUSE_PROGRAM"
         )
@@ -47,7 +47,7 @@ def run(arguments: list[str], given: IO[bytes]) -> subprocess.CompletedProcess[b
     try:
         return subprocess.run([program, *arguments], stdin=given, capture_output=True)
     except OSError as error:
-        raise MachineError(f"cannot start {program}: {error.strerror}") from error
+        raise ResourceError(f"cannot start {program}: {error.strerror}") from error
 
 
 def start_with_this_process(arguments: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:

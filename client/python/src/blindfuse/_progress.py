@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ._errors import BadInputError
+from ._errors import InputError
 
 # In the order of the library's stages: its name, what a person reads, and the unit of its amounts.
 _STAGES = (
@@ -115,5 +115,5 @@ def report_to(progress: object) -> Report | None:
         return None
     bar = _tqdm()
     if bar is None and progress is True:
-        raise BadInputError("progress=True needs tqdm: pip install 'blindfuse[progress]'")
+        raise InputError("progress=True needs tqdm: pip install 'blindfuse[progress]'")
     return None if bar is None else TerminalBar(bar)

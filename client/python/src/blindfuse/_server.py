@@ -17,7 +17,7 @@ from typing import Any, Iterable, Iterator, Mapping, NoReturn, Union
 
 from . import _blindfuse, _program
 from ._client import Client, connect
-from ._errors import BlindfuseError, MachineError
+from ._errors import BlindfuseError, ResourceError
 
 Text = Union[str, bytes]
 # The keys of a Mapping are invariant: one of str is none of str or bytes.
@@ -289,7 +289,7 @@ class _Writing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, OSError):
-            raise MachineError(
+            raise ResourceError(
                 f"cannot write to {self._folder}, which takes a copy of the items while they are read: "
                 f"{error.strerror}; make room there, or build elsewhere"
             ) from error

@@ -1,4 +1,4 @@
-// RingTransform on vectors of N lanes, for the files that know the instructions. Instructions gives
+// Ntt on vectors of N lanes, for the files that know the instructions. Instructions gives
 // these, of 32 bits in each lane:
 //   kLanes, Vector; load, store, broadcast; gather(memory, places); transpose(Vector[kLanes]);
 //   difference(a, b) and lower_product(a, b) modulo 2^32, upper_product(a, b);
@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "host/cpu/packing/ring_kernels.h"
-#include "host/cpu/packing/transform_tables.h"
+#include "host/cpu/packing/vector_ntt_tables.h"
 
 namespace blindfuse {
 
@@ -23,7 +23,7 @@ class LanesModulo : public Instructions {
  public:
   using Vector = typename Instructions::Vector;
 
-  explicit LanesModulo(const TransformView& view)
+  explicit LanesModulo(const VectorNttView& view)
       : modulus_(Instructions::broadcast(view.modulus)),
         inverse_(Instructions::broadcast(view.inverse_of_modulus)) {}
 
@@ -33,7 +33,7 @@ class LanesModulo : public Instructions {
   Vector add(Vector a, Vector b) const {
     return subtract(a, Instructions::difference(modulus_, b));
   }
-  // x times the factor, as ring::Factor does it.
+  // x times the factor, as ring::MontgomeryConstant does it.
   Vector multiply(Vector x, Vector value, Vector scaled) const {
     return subtract(Instructions::upper_product(x, value),
                     Instructions::upper_product(Instructions::lower_product(x, scaled), modulus_));
@@ -51,7 +51,7 @@ class LanesModulo : public Instructions {
 };
 
 template <class Instructions>
-struct LanesTransform {
+struct VectorNtt {
   using Lanes = LanesModulo<Instructions>;
   using Vector = typename Lanes::Vector;
   static constexpr size_t kLanes = Lanes::kLanes;
@@ -59,16 +59,16 @@ struct LanesTransform {
   static constexpr size_t kTileWords = kLanes * kLanes;
   static constexpr size_t kTailWords = 2 * kLanes * (kLanes - 1);  // of a tile
 
-  static void forward(const TransformView& view, uint32_t* polynomial) {
+  static void forward(const VectorNttView& view, uint32_t* polynomial) {
     const Lanes lanes(view);
     alignas(64) uint32_t x[kWords];
     alignas(64) uint32_t tiles[kWords];
     const uint32_t* from = polynomial;
     for (size_t blocks = 1, gap = kWords / 2; gap >= kLanes; blocks *= 2, gap /= 2) {
       for (size_t block = 0; block < blocks; ++block) {
-        const ring::Factor factor = view.forward[blocks + block];
-        const Vector value = Lanes::broadcast(factor.value);
-        const Vector scaled = Lanes::broadcast(factor.scaled);
+        const ring::MontgomeryConstant twiddle = view.forward[blocks + block];
+        const Vector value = Lanes::broadcast(twiddle.value);
+        const Vector scaled = Lanes::broadcast(twiddle.scaled);
         for (size_t i = 2 * block * gap; i < (2 * block + 1) * gap; i += kLanes) {
           const Vector low = Lanes::load(from + i);
           const Vector turned = lanes.multiply(Lanes::load(from + i + gap), value, scaled);
@@ -90,7 +90,7 @@ struct LanesTransform {
     }
   }
 
-  static void inverse(const TransformView& view, uint32_t* polynomial) {
+  static void inverse(const VectorNttView& view, uint32_t* polynomial) {
     const Lanes lanes(view);
     alignas(64) uint32_t x[kWords];
     for (size_t tile = 0; tile < kWords / kTileWords; ++tile) {
@@ -105,9 +105,9 @@ struct LanesTransform {
     }
     for (size_t blocks = kWords / 2 / kLanes, gap = kLanes; blocks > 0; blocks /= 2, gap *= 2) {
       for (size_t block = 0; block < blocks; ++block) {
-        const ring::Factor factor = view.inverse[blocks + block];
-        const Vector value = Lanes::broadcast(factor.value);
-        const Vector scaled = Lanes::broadcast(factor.scaled);
+        const ring::MontgomeryConstant twiddle = view.inverse[blocks + block];
+        const Vector value = Lanes::broadcast(twiddle.value);
+        const Vector scaled = Lanes::broadcast(twiddle.scaled);
         for (size_t i = 2 * block * gap; i < (2 * block + 1) * gap; i += kLanes) {
           const Vector low = Lanes::load(x + i);
           const Vector high = Lanes::load(x + i + gap);
@@ -123,7 +123,7 @@ struct LanesTransform {
     }
   }
 
-  static void add_products(const TransformView& view, const uint32_t* a, const uint32_t* b,
+  static void add_products(const VectorNttView& view, const uint32_t* a, const uint32_t* b,
                            uint32_t* sum) {
     const Lanes lanes(view);
     const Vector value = Lanes::broadcast(view.two32.value);
@@ -135,7 +135,8 @@ struct LanesTransform {
     }
   }
 
-  static constexpr RingKernel kernel(std::string_view name, void (*sum_group)(const GroupTask&)) {
+  static constexpr RingKernel kernel(std::string_view name,
+                                     void (*sum_group)(const GroupSumArgs&)) {
     return {name, kLanes, forward, inverse, add_products, sum_group};
   }
 

@@ -8,16 +8,16 @@
 #include <span>
 #include <vector>
 
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 
 namespace {
 
+using blindfuse::bit_sequence_bytes;
 using blindfuse::is_packed;
-using blindfuse::pack_rounded;
-using blindfuse::packed_bytes;
+using blindfuse::read_bit_sequence;
 using blindfuse::restore_word;
 using blindfuse::round_word;
-using blindfuse::unpack_restored;
+using blindfuse::write_bit_sequence;
 
 using Bytes = std::vector<uint8_t>;
 using Words = std::vector<uint32_t>;
@@ -27,16 +27,16 @@ void require(bool holds) {
 }
 
 Bytes pack(const Words& words, uint32_t bits) {
-  Bytes packed(packed_bytes(words.size(), bits), 0xaa);
-  pack_rounded(words, bits, packed);
-  require(is_packed(packed, words.size(), bits));
+  Bytes packed(bit_sequence_bytes(words.size(), bits), 0xaa);
+  write_bit_sequence(words, bits, packed);
+  require(is_bit_sequence(packed, words.size(), bits));
   return packed;
 }
 
 // Words first .. count-1.
 Words unpack(std::span<const uint8_t> packed, uint32_t bits, size_t first, size_t count) {
   Words words(count - first, 0xaaaaaaaa);
-  unpack_restored(packed, bits, first, words);
+  read_bit_sequence(packed, bits, first, words);
   return words;
 }
 
@@ -53,7 +53,7 @@ void try_words(const Words& words, uint32_t bits, size_t first) {
 void try_packed(std::span<const uint8_t> bytes, uint32_t bits, size_t first) {
   const size_t count = bytes.size() * 8 / bits;
   for (size_t some = count < 2 ? 0 : count - 2; some <= count + 1; ++some) {
-    if (!is_packed(bytes, some, bits)) continue;
+    if (!is_bit_sequence(bytes, some, bits)) continue;
     const Words words = unpack(bytes, bits, 0, some);
     require(std::ranges::equal(pack(words, bits), bytes));
     const size_t from = std::min(first, some);

@@ -1,4 +1,4 @@
-#include "src/arithmetic/ring/exact_products.h"
+#include "src/arithmetic/ring/crt_ntt.h"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ Small random_small(uint64_t seed, int least, int most) {
 class Products : public ::testing::Test {
  protected:
   void add(const Coefficients& a, const Small& b) {
-    PairOfValues x, y;
+    CrtResidues x, y;
     exact_.forward_words(Polynomial(a), x);
     exact_.forward_small(std::span<const int8_t, kDimension>(b), y);
     exact_.add_product(x, y, sum_);
@@ -44,8 +44,8 @@ class Products : public ::testing::Test {
     return made;
   }
 
-  const ExactProducts exact_;
-  PairOfValues sum_{};
+  const CrtNtt exact_;
+  CrtResidues sum_{};
 };
 
 TEST_F(Products, OfATernarySecret) {
@@ -74,7 +74,7 @@ TEST_F(Products, AreExactAtTheBound) {
   a.fill(0x80000000u);
   Small b;
   b.fill(-128);
-  PairOfValues x, y, one{};
+  CrtResidues x, y, one{};
   exact_.forward_words(Polynomial(a), x);
   exact_.forward_small(std::span<const int8_t, kDimension>(b), y);
   exact_.add_product(x, y, one);

@@ -49,7 +49,7 @@ struct PlainWords {
 };
 
 // Words as they cross the network: `bits` upper bits of each, the lowest first, query after query.
-struct PackedWords {
+struct BitSequences {
   const uint32_t* words;  // 4-byte aligned
   uint64_t stride;        // words of 32 bits from one query to the next, one more than it fills
   uint32_t bits;
@@ -62,7 +62,7 @@ struct PackedWords {
 // Rows come in steps of 128. The limbs are zero where a step has rows that do not count, so that
 // any byte may stand there in the matrix. products are added to by many blocks at the same time;
 // addition modulo 2^32 is exact in any order.
-struct ScanTask {
+struct ScanArgs {
   const int8_t* columns;  // byte c * column_pitch + r; 16-byte aligned, as the pitch
   uint64_t column_pitch;
   uint32_t column_count;  // at least 1
@@ -76,7 +76,7 @@ struct ScanTask {
 
 // products[q * product_pitch + c] += query q's four sums for column c; limb row n has
 // sums[n * sum_pitch + c].
-struct CombineTask {
+struct CombineArgs {
   const int32_t* sums;
   uint64_t sum_pitch;
   uint32_t column_count;
@@ -84,15 +84,15 @@ struct CombineTask {
   uint64_t product_pitch;
 };
 
-// Products to packed responses: each rounded to its upper bits (src/arithmetic/bit_packing.h), the
-// lowest bit first.
-struct RoundTask {
+// Products to responses: each product rounded to its upper bits (src/arithmetic/bit_sequence.h),
+// the lowest bit first.
+struct RoundArgs {
   const uint32_t* products;
   uint64_t product_pitch;
   uint32_t column_count;
   uint32_t bits;
-  uint32_t* packed;
-  uint64_t packed_pitch;  // words of 32 bits: `bits` for every 32 columns or part of them
+  uint32_t* responses;
+  uint64_t response_pitch;  // words of 32 bits: `bits` for every 32 columns or part of them
 };
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-#include "src/arithmetic/ring/butterflies.h"
+#include "src/arithmetic/ring/twiddles.h"
 
 #include <bit>
 
@@ -17,17 +17,17 @@ constexpr uint32_t reversed(uint32_t i) {
 }
 
 // Factor i is root^(reversed i).
-std::vector<Factor> factors(const PrimeField& field, uint32_t root) {
-  std::vector<Factor> made(kDimension);
+std::vector<MontgomeryConstant> factors(const PrimeField& field, uint32_t root) {
+  std::vector<MontgomeryConstant> made(kDimension);
   uint32_t power = 1;
   for (uint32_t i = 0; i < kDimension; ++i) {
-    made[reversed(i)] = Factor::of(power, field);
+    made[reversed(i)] = MontgomeryConstant::of(power, field);
     power = field.multiply(power, root);
   }
   return made;
 }
 
-std::array<uint16_t, kDimension> make_places() {
+std::array<uint16_t, kDimension> make_orbit_order() {
   std::array<uint16_t, kDimension> made{};
   uint32_t exponent = 1;
   for (size_t k = 0; k < kOrbit; ++k) {
@@ -41,7 +41,7 @@ std::array<uint16_t, kDimension> make_places() {
 
 }  // namespace
 
-uint32_t root_of_one(const PrimeField& field) {
+uint32_t root_of_unity(const PrimeField& field) {
   const uint32_t modulus = field.modulus();
   invariant(modulus % kOrder == 1, "the modulus is 1 modulo 4096");
   for (uint32_t g = 2; g < 1000; ++g) {
@@ -52,13 +52,13 @@ uint32_t root_of_one(const PrimeField& field) {
   abort_broken_invariant("the modulus is prime", __FILE__, __LINE__);
 }
 
-Butterflies::Butterflies(const PrimeField& field)
-    : forward(factors(field, root_of_one(field))),
-      inverse(factors(field, field.inverse(root_of_one(field)))),
-      scale(Factor::of(field.inverse(kDimension), field)) {}
+Twiddles::Twiddles(const PrimeField& field)
+    : forward(factors(field, root_of_unity(field))),
+      inverse(factors(field, field.inverse(root_of_unity(field)))),
+      scale(MontgomeryConstant::of(field.inverse(kDimension), field)) {}
 
-const std::array<uint16_t, kDimension>& Butterflies::places() {
-  static const std::array<uint16_t, kDimension> all = make_places();
+const std::array<uint16_t, kDimension>& Twiddles::orbit_order() {
+  static const std::array<uint16_t, kDimension> all = make_orbit_order();
   return all;
 }
 

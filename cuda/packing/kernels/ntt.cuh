@@ -1,5 +1,5 @@
-// The transforms of src/arithmetic/ring/ring_transform.h by a block of threads, in shared memory:
-// bit for bit those of ring::portable_transform.
+// The transforms of src/arithmetic/ring/ntt.h by a block of threads, in shared memory:
+// bit for bit those of ring::portable_ntt.
 //
 // A thread has 8 of the 2048 values in registers and does three levels of butterflies with them
 // (the last time two) before they are shared out anew: four passes for eleven levels. Seen as 64
@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "cuda/device/intrinsics.cuh"
-#include "cuda/packing/kernels/ring_tasks.h"
+#include "cuda/packing/kernels/ntt_args.h"
 #include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse {
@@ -26,34 +26,35 @@ namespace blindfuse {
 namespace {
 
 // Of a block that transforms.
-constexpr uint32_t kRingThreads = 256;
-// Values of a thread; its coefficients are those at threadIdx.x + kRingThreads * i.
-constexpr uint32_t kRingValues = kRingWords / kRingThreads;
+constexpr uint32_t kNttThreads = 256;
+// Values of a thread; its coefficients are those at threadIdx.x + kNttThreads * i.
+constexpr uint32_t kNttValues = kRingWords / kNttThreads;
 
 constexpr uint32_t swizzled_word(uint32_t row, uint32_t column) {
   return row * 32 + (column ^ row % 32);
 }
 
-__device__ __forceinline__ ring::Factor load_factor(const ring::Factor* factor) {
-  const uint2 words = __ldg(reinterpret_cast<const uint2*>(factor));
+__device__ __forceinline__ ring::MontgomeryConstant load_twiddle(
+    const ring::MontgomeryConstant* twiddle) {
+  const uint2 words = __ldg(reinterpret_cast<const uint2*>(twiddle));
   return {words.x, words.y};
 }
 
 // The levels of a transform that bring `kCount` values together. Factor n is for the first of them,
 // 2 n and 2 n + 1 for the halves of the second, and so on.
 template <uint32_t kCount>
-__device__ __forceinline__ void forward_levels(const RingView& ring, uint32_t n, uint32_t* x) {
+__device__ __forceinline__ void forward_levels(const NttView& ring, uint32_t n, uint32_t* x) {
 #pragma unroll
   for (uint32_t blocks = 1; blocks < kCount; blocks *= 2) {
     const uint32_t gap = kCount / 2 / blocks;
 #pragma unroll
     for (uint32_t block = 0; block < blocks; ++block) {
-      const ring::Factor factor = load_factor(ring.forward + n * blocks + block);
+      const ring::MontgomeryConstant twiddle = load_twiddle(ring.forward + n * blocks + block);
 #pragma unroll
       for (uint32_t i = 0; i < gap; ++i) {
         uint32_t& low = x[2 * block * gap + i];
         uint32_t& high = x[2 * block * gap + i + gap];
-        const uint32_t turned = factor.times(high, ring.field);
+        const uint32_t turned = twiddle.times(high, ring.field);
         high = ring.field.subtract(low, turned);
         low = ring.field.add(low, turned);
       }
@@ -63,27 +64,27 @@ __device__ __forceinline__ void forward_levels(const RingView& ring, uint32_t n,
 
 // The same levels back.
 template <uint32_t kCount>
-__device__ __forceinline__ void inverse_levels(const RingView& ring, uint32_t n, uint32_t* x) {
+__device__ __forceinline__ void inverse_levels(const NttView& ring, uint32_t n, uint32_t* x) {
 #pragma unroll
   for (uint32_t gap = 1; gap < kCount; gap *= 2) {
     const uint32_t blocks = kCount / 2 / gap;
 #pragma unroll
     for (uint32_t block = 0; block < blocks; ++block) {
-      const ring::Factor factor = load_factor(ring.inverse + n * blocks + block);
+      const ring::MontgomeryConstant twiddle = load_twiddle(ring.inverse + n * blocks + block);
 #pragma unroll
       for (uint32_t i = 0; i < gap; ++i) {
         uint32_t& low = x[2 * block * gap + i];
         uint32_t& high = x[2 * block * gap + i + gap];
         const uint32_t difference = ring.field.subtract(low, high);
         low = ring.field.add(low, high);
-        high = factor.times(difference, ring.field);
+        high = twiddle.times(difference, ring.field);
       }
     }
   }
 }
 
 // Which values a thread has in each pass.
-struct RingPlaces {
+struct NttPlaces {
   uint32_t thread = threadIdx.x;
   uint32_t lane = threadIdx.x % 32;
   uint32_t warp = threadIdx.x / 32;
@@ -92,7 +93,7 @@ struct RingPlaces {
   uint32_t part = warp % 4;
 
   // Gaps of 1024, 512, 256 words.
-  __device__ __forceinline__ uint32_t first(uint32_t i) const { return thread + kRingThreads * i; }
+  __device__ __forceinline__ uint32_t first(uint32_t i) const { return thread + kNttThreads * i; }
   // 128, 64, 32.
   __device__ __forceinline__ uint32_t second(uint32_t i) const {
     return (warp * 8 + i) * 32 + lane;
@@ -109,87 +110,87 @@ struct RingPlaces {
     return swizzled_word(row, part * 8 + i);
   }
   // The points of the fourth's values.
-  __device__ __forceinline__ void load_points(const RingView& ring,
-                                              uint32_t (&points)[kRingValues]) const {
+  __device__ __forceinline__ void load_points(const NttView& ring,
+                                              uint32_t (&points)[kNttValues]) const {
     const uint4 pairs = __ldg(reinterpret_cast<const uint4*>(ring.points + row * 32 + part * 8));
     const uint32_t words[4] = {pairs.x, pairs.y, pairs.z, pairs.w};
 #pragma unroll
-    for (uint32_t i = 0; i < kRingValues; ++i) points[i] = words[i / 2] >> (i % 2 * 16) & 0xffff;
+    for (uint32_t i = 0; i < kNttValues; ++i) points[i] = words[i / 2] >> (i % 2 * 16) & 0xffff;
   }
 };
 
 // From coefficients to values, and back, in place: 2048 words in shared memory, in the order of
-// RingTransform. All threads of a block of kRingThreads. Each begins with a barrier, behind which
+// Ntt. All threads of a block of kNttThreads. Each begins with a barrier, behind which
 // it reads, and ends with one, behind which all threads may read and write.
-__device__ __forceinline__ void ring_forward(const RingView& ring, uint32_t* polynomial) {
-  const RingPlaces at;
-  uint32_t x[kRingValues];
+__device__ __forceinline__ void ntt_forward(const NttView& ring, uint32_t* polynomial) {
+  const NttPlaces at;
+  uint32_t x[kNttValues];
   __syncthreads();
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.first(i)];
-  forward_levels<kRingValues>(ring, 1, x);
+  for (uint32_t i = 0; i < kNttValues; ++i) x[i] = polynomial[at.first(i)];
+  forward_levels<kNttValues>(ring, 1, x);
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.first(i)] = x[i];
+  for (uint32_t i = 0; i < kNttValues; ++i) polynomial[at.first(i)] = x[i];
   __syncthreads();
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.second(i)];
-  forward_levels<kRingValues>(ring, 8 + at.warp, x);
+  for (uint32_t i = 0; i < kNttValues; ++i) x[i] = polynomial[at.second(i)];
+  forward_levels<kNttValues>(ring, 8 + at.warp, x);
   __syncwarp();  // the warp's rows have been read
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.second_swizzled(i)] = x[i];
+  for (uint32_t i = 0; i < kNttValues; ++i) polynomial[at.second_swizzled(i)] = x[i];
   __syncthreads();
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.third(i)];
-  forward_levels<kRingValues>(ring, 64 + at.row, x);
+  for (uint32_t i = 0; i < kNttValues; ++i) x[i] = polynomial[at.third(i)];
+  forward_levels<kNttValues>(ring, 64 + at.row, x);
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.third(i)] = x[i];
+  for (uint32_t i = 0; i < kNttValues; ++i) polynomial[at.third(i)] = x[i];
   __syncthreads();
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.fourth(i)];
+  for (uint32_t i = 0; i < kNttValues; ++i) x[i] = polynomial[at.fourth(i)];
   const uint32_t n = 512 + at.row * 8 + at.part * 2;
   forward_levels<4>(ring, n, x);
   forward_levels<4>(ring, n + 1, x + 4);
-  uint32_t points[kRingValues];
+  uint32_t points[kNttValues];
   at.load_points(ring, points);
   __syncthreads();  // all has been read
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[points[i]] = x[i];
+  for (uint32_t i = 0; i < kNttValues; ++i) polynomial[points[i]] = x[i];
   __syncthreads();
 }
 
-__device__ __forceinline__ void ring_inverse(const RingView& ring, uint32_t* polynomial) {
-  const RingPlaces at;
-  uint32_t x[kRingValues];
-  uint32_t points[kRingValues];
+__device__ __forceinline__ void ntt_inverse(const NttView& ring, uint32_t* polynomial) {
+  const NttPlaces at;
+  uint32_t x[kNttValues];
+  uint32_t points[kNttValues];
   at.load_points(ring, points);
   __syncthreads();
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[points[i]];
+  for (uint32_t i = 0; i < kNttValues; ++i) x[i] = polynomial[points[i]];
   const uint32_t n = 512 + at.row * 8 + at.part * 2;
   inverse_levels<4>(ring, n, x);
   inverse_levels<4>(ring, n + 1, x + 4);
   __syncthreads();  // all has been read
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.fourth(i)] = x[i];
+  for (uint32_t i = 0; i < kNttValues; ++i) polynomial[at.fourth(i)] = x[i];
   __syncthreads();
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.third(i)];
-  inverse_levels<kRingValues>(ring, 64 + at.row, x);
+  for (uint32_t i = 0; i < kNttValues; ++i) x[i] = polynomial[at.third(i)];
+  inverse_levels<kNttValues>(ring, 64 + at.row, x);
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.third(i)] = x[i];
+  for (uint32_t i = 0; i < kNttValues; ++i) polynomial[at.third(i)] = x[i];
   __syncthreads();
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.second_swizzled(i)];
-  inverse_levels<kRingValues>(ring, 8 + at.warp, x);
+  for (uint32_t i = 0; i < kNttValues; ++i) x[i] = polynomial[at.second_swizzled(i)];
+  inverse_levels<kNttValues>(ring, 8 + at.warp, x);
   __syncwarp();  // the warp's rows have been read
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) polynomial[at.second(i)] = x[i];
+  for (uint32_t i = 0; i < kNttValues; ++i) polynomial[at.second(i)] = x[i];
   __syncthreads();
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) x[i] = polynomial[at.first(i)];
-  inverse_levels<kRingValues>(ring, 1, x);
+  for (uint32_t i = 0; i < kNttValues; ++i) x[i] = polynomial[at.first(i)];
+  inverse_levels<kNttValues>(ring, 1, x);
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
+  for (uint32_t i = 0; i < kNttValues; ++i) {
     polynomial[at.first(i)] = ring.scale.times(x[i], ring.field);
   }
   __syncthreads();

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "cuda/packing/kernels/ring_tasks.h"
+#include "cuda/packing/kernels/ntt_args.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/gadget.h"
 #include "src/arithmetic/ring/packing_keys.h"
@@ -34,9 +34,9 @@ constexpr uint32_t kSumSteps = kSegments * kSegmentSteps;
 
 constexpr uint32_t segment_chain(uint32_t segment) { return segment / ring::kDigits; }
 constexpr uint32_t segment_digit(uint32_t segment) { return segment % ring::kDigits; }
-// Of the switch that a power below kChainSwitches stands for.
-constexpr uint32_t switch_number(uint32_t chain, uint32_t power) {
-  return static_cast<uint32_t>((chain + 1) * kChainSwitches - 1) - power;
+// Of the switch that a power below kChainKeySwitches stands for.
+constexpr uint32_t key_switch_number(uint32_t chain, uint32_t power) {
+  return static_cast<uint32_t>((chain + 1) * kChainKeySwitches - 1) - power;
 }
 
 // Tables as the tensor cores take them: for every point the tiles of packs, for every tile its
@@ -59,18 +59,18 @@ constexpr uint64_t tables_bytes(uint32_t pack_count) {
 }
 
 // Of the last switch the words themselves: kRingWords of them for every digit of every pack.
-constexpr uint64_t last_switch_place(uint32_t pack, uint32_t digit) {
+constexpr uint64_t last_key_switch_place(uint32_t pack, uint32_t digit) {
   return (uint64_t{pack} * ring::kDigits + digit) * kRingWords;
 }
 
 // Brings groups of points of one pack's table into that order. Only bytes of this pack are written.
-struct TableCut {
+struct CutTableArgs {
   const uint32_t* words;  // groups as src/arithmetic/packing_table.h has them, one after another
   uint32_t first_group;
   uint32_t pack;
   uint32_t pack_count;
-  uint8_t* tables;        // tables_bytes(pack_count), 16-byte aligned
-  uint32_t* last_switch;  // last_switch_place(pack_count, 0) words
+  uint8_t* tables;            // tables_bytes(pack_count), 16-byte aligned
+  uint32_t* last_key_switch;  // last_key_switch_place(pack_count, 0) words
 };
 
 // Bodies of the first key as bytes, so that any window of any half can be read four bytes at a
@@ -90,7 +90,7 @@ constexpr uint32_t plane_place(uint32_t digit, uint32_t half, uint32_t limb, uin
 }
 constexpr uint32_t kQueryPlaneBytes = plane_place(ring::kDigits, 0, 0, 0);
 
-struct KeyCut {
+struct CutKeysArgs {
   const uint32_t* keys;  // ring::kKeyWords of each query
   uint64_t key_pitch;    // words from one query's to the next one's
   uint8_t* planes;       // kQueryPlaneBytes for each query, 16-byte aligned
@@ -104,7 +104,7 @@ constexpr uint32_t first_point(uint32_t set) { return set / 4 * 32 + set % 4; }
 
 // sums[(q * pack_count + p) * kRingWords + m] = the sum at point m of query q and pack p, without
 // the last switch, modulo the packing modulus.
-struct SumTask {
+struct SumArgs {
   const uint8_t* tables;
   const uint8_t* planes;
   uint32_t pack_count;
@@ -115,19 +115,19 @@ struct SumTask {
 };
 
 // From sums and products to packed responses.
-struct FinishTask {
-  RingView ring;
+struct FinishArgs {
+  NttView ring;
   const uint32_t* sums;
-  const uint32_t* last_switch;
-  const uint32_t* keys;  // as KeyCut has them
+  const uint32_t* last_key_switch;
+  const uint32_t* keys;  // as CutKeysArgs has them
   uint64_t key_pitch;
   const uint32_t* products;  // those of query q from q * product_pitch on
   uint64_t product_pitch;
   uint32_t column_count;
   uint32_t pack_count;
   uint32_t bits;
-  uint32_t* packed;  // pack p of query q begins at word q * packed_pitch + p * 64 * bits
-  uint64_t packed_pitch;
+  uint32_t* responses;  // pack p of query q begins at word q * response_pitch + p * 64 * bits
+  uint64_t response_pitch;
 };
 
 }  // namespace blindfuse

@@ -24,35 +24,35 @@ namespace blindfuse {
 namespace {
 
 constexpr auto kDigitCount = static_cast<uint32_t>(ring::kDigits);
-constexpr uint32_t kSwitchSharedBytes = kDigitCount * kRowSharedBytes;
+constexpr uint32_t kKeySwitchSharedBytes = kDigitCount * kRowSharedBytes;
 
 // Takes the mask that lies at the points in the first of kDigits polynomials of shared memory, one
-// of whose values each thread wrote at threadIdx.x + kRingThreads * i, to the next one, which is in
+// of whose values each thread wrote at threadIdx.x + kNttThreads * i, to the next one, which is in
 // its place then, written by the same threads: `next` and what the digits make of the key's masks.
 // The digits go to the pack's table.
-__device__ __forceinline__ void apply_switch(const TableTask& task, uint32_t number,
-                                             const uint32_t* next, uint32_t* table,
-                                             uint32_t* polynomials) {
-  const ring::PrimeField& field = task.ring.field;
-  ring_inverse(task.ring, polynomials);
+__device__ __forceinline__ void apply_key_switch(const TableArgs& args, uint32_t number,
+                                                 const uint32_t* next, uint32_t* table,
+                                                 uint32_t* polynomials) {
+  const ring::PrimeField& field = args.ring.field;
+  ntt_inverse(args.ring, polynomials);
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    uint32_t* const place = polynomials + threadIdx.x + kRingThreads * i;
-    const auto found = ring::digits(*place, field);
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    uint32_t* const place = polynomials + threadIdx.x + kNttThreads * i;
+    const auto found = ring::decompose(*place, field);
 #pragma unroll
     for (uint32_t k = 0; k < kDigitCount; ++k) {
       place[k * kRingWords] = field.reduce_signed(found[k]);
     }
   }
 #pragma unroll 1
-  for (uint32_t k = 0; k < kDigitCount; ++k) ring_forward(task.ring, polynomials + k * kRingWords);
-  const Switch now = Switch::number(number);
+  for (uint32_t k = 0; k < kDigitCount; ++k) ntt_forward(args.ring, polynomials + k * kRingWords);
+  const KeySwitch now = KeySwitch::number(number);
   const uint32_t* const key_masks =
-      task.key_masks + static_cast<uint32_t>(now.key) * kDigitCount * kRingWords;
+      args.key_masks + static_cast<uint32_t>(now.key) * kDigitCount * kRingWords;
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    const uint32_t point = threadIdx.x + kRingThreads * i;
-    const uint32_t from = turned_point(now.to, point);
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    const uint32_t point = threadIdx.x + kNttThreads * i;
+    const uint32_t from = rotated_point(now.to, point);
     uint32_t* const to =
         table + table_place(point / kPointsTogether, number, 0) + point % kPointsTogether;
     uint32_t sum = next[point];
@@ -66,49 +66,49 @@ __device__ __forceinline__ void apply_switch(const TableTask& task, uint32_t num
   }
 }
 
-// The chains, both of every pack. Grid: (2, packs); kSwitchSharedBytes.
-__global__ void __launch_bounds__(kRingThreads) switch_down(TableTask task) {
+// The chains, both of every pack. Grid: (2, packs); kKeySwitchSharedBytes.
+__global__ void __launch_bounds__(kNttThreads) key_switch_down(TableArgs args) {
   constexpr auto kOrbit = static_cast<uint32_t>(ring::kOrbit);
-  constexpr auto kChain = static_cast<uint32_t>(kChainSwitches);
+  constexpr auto kChain = static_cast<uint32_t>(kChainKeySwitches);
   uint32_t* const polynomials = shared_polynomials();
   const uint32_t chain = blockIdx.x, pack = blockIdx.y;
   const uint32_t* trace =
-      task.squares + (uint64_t{pack} * kRingWords + chain * kOrbit + kOrbit - 1) * kRingWords;
-  uint32_t* const table = task.tables + pack * kTableWords;
+      args.squares + (uint64_t{pack} * kRingWords + chain * kOrbit + kOrbit - 1) * kRingWords;
+  uint32_t* const table = args.tables + pack * kTableWords;
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    const uint32_t point = threadIdx.x + kRingThreads * i;
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    const uint32_t point = threadIdx.x + kNttThreads * i;
     polynomials[point] = trace[point];
   }
-  for (uint32_t step = 0; step < task.switch_count; ++step) {
+  for (uint32_t step = 0; step < args.key_switch_count; ++step) {
     trace -= kRingWords;
-    apply_switch(task, chain * kChain + step, trace, table, polynomials);
+    apply_key_switch(args, chain * kChain + step, trace, table, polynomials);
   }
-  uint32_t* const end = task.ends + (2 * pack + chain) * kRingWords;
+  uint32_t* const end = args.ends + (2 * pack + chain) * kRingWords;
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    const uint32_t point = threadIdx.x + kRingThreads * i;
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    const uint32_t point = threadIdx.x + kNttThreads * i;
     end[point] = polynomials[point];
   }
 }
 
-// From -1 to 1, and the mask's coefficients. Grid: (packs); kSwitchSharedBytes.
-__global__ void __launch_bounds__(kRingThreads) switch_last(TableTask task) {
+// From -1 to 1, and the mask's coefficients. Grid: (packs); kKeySwitchSharedBytes.
+__global__ void __launch_bounds__(kNttThreads) key_switch_last(TableArgs args) {
   uint32_t* const polynomials = shared_polynomials();
   const uint32_t pack = blockIdx.x;
-  const uint32_t* const ends = task.ends + 2 * pack * kRingWords;
+  const uint32_t* const ends = args.ends + 2 * pack * kRingWords;
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    const uint32_t point = threadIdx.x + kRingThreads * i;
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    const uint32_t point = threadIdx.x + kNttThreads * i;
     polynomials[point] = ends[kRingWords + point];
   }
-  apply_switch(task, static_cast<uint32_t>(2 * kChainSwitches), ends,
-               task.tables + pack * kTableWords, polynomials);
-  ring_inverse(task.ring, polynomials);
+  apply_key_switch(args, static_cast<uint32_t>(2 * kChainKeySwitches), ends,
+                   args.tables + pack * kTableWords, polynomials);
+  ntt_inverse(args.ring, polynomials);
 #pragma unroll
-  for (uint32_t i = 0; i < kRingValues; ++i) {
-    const uint32_t place = threadIdx.x + kRingThreads * i;
-    task.masks[pack * kRingWords + place] = polynomials[place];
+  for (uint32_t i = 0; i < kNttValues; ++i) {
+    const uint32_t place = threadIdx.x + kNttThreads * i;
+    args.masks[pack * kRingWords + place] = polynomials[place];
   }
 }
 

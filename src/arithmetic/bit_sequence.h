@@ -1,5 +1,5 @@
-// Rounding words to their upper bits, and packing those lowest bit first (docs/PROTOCOL.md, section
-// 7).
+// Bit sequences: words rounded to their upper bits, one after another, the lowest bit first
+// (docs/PROTOCOL.md, section 7).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,9 @@
 
 namespace blindfuse {
 
-constexpr uint64_t packed_bytes(uint64_t count, uint32_t bits) { return (count * bits + 7) / 8; }
+constexpr uint64_t bit_sequence_bytes(uint64_t count, uint32_t bits) {
+  return (count * bits + 7) / 8;
+}
 
 // The nearest integer to word / 2^(32-bits), ties to even, modulo 2^bits; bits in 1..32.
 //
@@ -24,16 +26,16 @@ constexpr uint32_t round_word(uint32_t word, uint32_t bits) {
 
 constexpr uint32_t restore_word(uint32_t number, uint32_t bits) { return number << (32 - bits); }
 
-// Rounds and packs; out has packed_bytes(words.size(), bits) bytes.
-void pack_rounded(std::span<const uint32_t> words, uint32_t bits, std::span<uint8_t> out);
+// Rounds words and writes them; out has bit_sequence_bytes(words.size(), bits) bytes.
+void write_bit_sequence(std::span<const uint32_t> words, uint32_t bits, std::span<uint8_t> out);
 
-// Unpacks and restores the words first .. first + words.size() - 1 of a packed sequence, all of
-// which must lie in it.
-void unpack_restored(std::span<const uint8_t> packed, uint32_t bits, uint64_t first,
-                     std::span<uint32_t> words);
+// Reads and restores the words first .. first + words.size() - 1 of a sequence, all of which
+// must lie in it.
+void read_bit_sequence(std::span<const uint8_t> sequence, uint32_t bits, uint64_t first,
+                       std::span<uint32_t> words);
 
-// Whether packed is what pack_rounded makes of `count` words: its length, and zeros in the unused
-// bits of its last byte.
-bool is_packed(std::span<const uint8_t> packed, uint64_t count, uint32_t bits);
+// Whether sequence is what write_bit_sequence makes of `count` words: its length, and zeros in the
+// unused bits of its last byte.
+bool is_bit_sequence(std::span<const uint8_t> sequence, uint64_t count, uint32_t bits);
 
 }  // namespace blindfuse

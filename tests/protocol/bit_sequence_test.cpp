@@ -1,4 +1,4 @@
-#include "src/arithmetic/bit_packing.h"
+#include "src/arithmetic/bit_sequence.h"
 
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ using Bytes = std::vector<uint8_t>;
 using Words = std::vector<uint32_t>;
 
 Bytes pack(const Words& words, uint32_t bits) {
-  Bytes packed(packed_bytes(words.size(), bits), 0xaa);
-  pack_rounded(words, bits, packed);
+  Bytes packed(bit_sequence_bytes(words.size(), bits), 0xaa);
+  write_bit_sequence(words, bits, packed);
   return packed;
 }
 
@@ -34,11 +34,11 @@ Words unpack(const Bytes& packed, uint32_t bits, uint64_t first, size_t count) {
   const auto exact = std::make_unique<uint8_t[]>(packed.size());
   std::copy(packed.begin(), packed.end(), exact.get());
   Words words(count, 0xaaaaaaaa);
-  unpack_restored({exact.get(), packed.size()}, bits, first, words);
+  read_bit_sequence({exact.get(), packed.size()}, bits, first, words);
   return words;
 }
 
-TEST(BitPacking, AgreesWithTheVectors) {
+TEST(BitSequence, AgreesWithTheVectors) {
   const json file = vectors::read_vectors("bit_packing.json");
   std::set<uint32_t> all_bits;
   for (const json& c : file.at("cases")) {
@@ -51,12 +51,13 @@ TEST(BitPacking, AgreesWithTheVectors) {
     EXPECT_EQ(json(numbers), c.at("numbers"));
     const Bytes packed = pack(words, bits);
     EXPECT_EQ(vectors::to_hex(packed), c.at("packed"));
-    EXPECT_TRUE(is_packed(packed, words.size(), bits));
+    EXPECT_TRUE(is_bit_sequence(packed, words.size(), bits));
     EXPECT_EQ(json(unpack(packed, bits, 0, words.size())), c.at("restored"));
   }
   EXPECT_EQ(all_bits.size(), 32u);
   for (const json& bad : file.at("bad")) {
-    EXPECT_FALSE(is_packed(from_hex(bad.at("packed")), bad.at("count"), bad.at("bits"))) << bad;
+    EXPECT_FALSE(is_bit_sequence(from_hex(bad.at("packed")), bad.at("count"), bad.at("bits")))
+        << bad;
   }
 }
 
@@ -110,7 +111,7 @@ TEST(RoundWord, IsNearestAndIdempotent) {
   }
 }
 
-TEST(BitPacking, AgreesWithTheReferenceForEveryCount) {
+TEST(BitSequence, AgreesWithTheReferenceForEveryCount) {
   SeededRandom random(17);
   for (uint32_t bits = 1; bits <= 32; ++bits) {
     for (size_t count = 0; count <= 70; ++count) {
@@ -118,14 +119,14 @@ TEST(BitPacking, AgreesWithTheReferenceForEveryCount) {
       const Bytes packed = pack(words, bits);
       ASSERT_EQ(packed.size(), (count * bits + 7) / 8);
       ASSERT_EQ(packed, reference_pir::round_and_pack(words, bits)) << count << " of " << bits;
-      ASSERT_TRUE(is_packed(packed, count, bits));
+      ASSERT_TRUE(is_bit_sequence(packed, count, bits));
       ASSERT_EQ(unpack(packed, bits, 0, count),
                 reference_pir::unpack_and_restore(packed, bits, count));
     }
   }
 }
 
-TEST(BitPacking, UnpacksFromAnyWordOn) {
+TEST(BitSequence, UnpacksFromAnyWordOn) {
   SeededRandom random(18);
   for (uint32_t bits = 1; bits <= 32; ++bits) {
     constexpr size_t kCount = 67;
@@ -143,10 +144,10 @@ TEST(BitPacking, UnpacksFromAnyWordOn) {
 }
 
 // Beyond 2^32 bits, where 32-bit arithmetic would wrap.
-TEST(BitPacking, CountsBitsWith64) {
-  EXPECT_EQ(packed_bytes(uint64_t{1} << 31, 28), uint64_t{7} << 30);
-  EXPECT_EQ(packed_bytes((uint64_t{1} << 32) + 1, 9), ((uint64_t{9} << 32) + 9 + 7) / 8);
-  EXPECT_FALSE(is_packed(Bytes(4), (uint64_t{1} << 32) + 1, 32));
+TEST(BitSequence, CountsBitsWith64) {
+  EXPECT_EQ(bit_sequence_bytes(uint64_t{1} << 31, 28), uint64_t{7} << 30);
+  EXPECT_EQ(bit_sequence_bytes((uint64_t{1} << 32) + 1, 9), ((uint64_t{9} << 32) + 9 + 7) / 8);
+  EXPECT_FALSE(is_bit_sequence(Bytes(4), (uint64_t{1} << 32) + 1, 32));
 }
 
 TEST(IsPacked, WantsTheExactLengthAndZerosInUnusedBits) {
@@ -157,18 +158,18 @@ TEST(IsPacked, WantsTheExactLengthAndZerosInUnusedBits) {
       const size_t used = count * bits % 8;
       for (size_t bit = used; used != 0 && bit < 8; ++bit) {
         packed.back() ^= static_cast<uint8_t>(1u << bit);
-        EXPECT_FALSE(is_packed(packed, count, bits)) << count << " of " << bits;
+        EXPECT_FALSE(is_bit_sequence(packed, count, bits)) << count << " of " << bits;
         packed.back() ^= static_cast<uint8_t>(1u << bit);
       }
       for (size_t bit = 0; bit < (used == 0 ? 8 : used) && !packed.empty(); ++bit) {
         packed.back() ^= static_cast<uint8_t>(1u << bit);
-        EXPECT_TRUE(is_packed(packed, count, bits)) << "a used bit counts as unused";
+        EXPECT_TRUE(is_bit_sequence(packed, count, bits)) << "a used bit counts as unused";
       }
       Bytes longer = packed;
       longer.push_back(0);
-      EXPECT_FALSE(is_packed(longer, count, bits));
+      EXPECT_FALSE(is_bit_sequence(longer, count, bits));
       if (packed.empty()) continue;
-      EXPECT_FALSE(is_packed(std::span(packed).first(packed.size() - 1), count, bits));
+      EXPECT_FALSE(is_bit_sequence(std::span(packed).first(packed.size() - 1), count, bits));
     }
   }
 }

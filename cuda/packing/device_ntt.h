@@ -4,22 +4,22 @@
 #include <cstdint>
 
 #include "cuda/device/memory.h"
-#include "cuda/packing/kernels/ring_tasks.h"
+#include "cuda/packing/kernels/ntt_args.h"
 
 namespace blindfuse {
 
-class DeviceRing {
+class DeviceNtt {
  public:
-  // On the device that is current. Returns when all has arrived. Throws EngineTrouble.
-  DeviceRing();
+  // On the device that is current. Returns when all has arrived. Throws ResourceError.
+  DeviceNtt();
 
   // For kernels on that device, as long as this lives.
-  RingView view() const;
+  NttView view() const;
 
  private:
-  DeviceMemory<ring::Factor> forward_, inverse_;
+  DeviceMemory<ring::MontgomeryConstant> forward_, inverse_;
   DeviceMemory<uint16_t> points_;
-  ring::Factor scale_{};
+  ring::MontgomeryConstant scale_{};
 };
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// What transforms on vectors of N lanes read besides a polynomial: the factors of RingTransform's
+// What transforms on vectors of N lanes read besides a polynomial: the factors of Ntt's
 // butterflies, in the order in which such a transform takes them.
 //
 // The levels whose butterflies are N or more apart multiply a whole vector with one factor. For the
@@ -16,12 +16,12 @@
 namespace blindfuse {
 
 // For kernels, which are compiled for other processors and so use nothing but plain memory.
-struct TransformView {
+struct VectorNttView {
   uint32_t modulus, inverse_of_modulus;
-  ring::Factor two32;           // 2^32 as a factor: takes a division by 2^32 back
-  ring::Factor scale;           // 1 / 2048
-  const ring::Factor* forward;  // 2048 / N, the first is not used
-  const ring::Factor* inverse;
+  ring::MontgomeryConstant two32;           // 2^32 as a factor: takes a division by 2^32 back
+  ring::MontgomeryConstant scale;           // 1 / 2048
+  const ring::MontgomeryConstant* forward;  // 2048 / N, the first is not used
+  const ring::MontgomeryConstant* inverse;
   // For each tile N - 1 pairs of vectors, values and scaled: one pair for the level N / 2 apart,
   // two for the next, and so on.
   const uint32_t* forward_tail;
@@ -30,16 +30,16 @@ struct TransformView {
   const int32_t* point_of_place;
 };
 
-class TransformTables {
+class VectorNttTables {
  public:
-  TransformTables(const ring::PrimeField& field, size_t lanes);
-  const TransformView& view() const { return view_; }
+  VectorNttTables(const ring::PrimeField& field, size_t lanes);
+  const VectorNttView& view() const { return view_; }
 
  private:
-  std::vector<ring::Factor> forward_, inverse_;
+  std::vector<ring::MontgomeryConstant> forward_, inverse_;
   std::vector<uint32_t> forward_tail_, inverse_tail_;
   std::vector<int32_t> place_of_point_, point_of_place_;
-  TransformView view_;
+  VectorNttView view_;
 };
 
 }  // namespace blindfuse

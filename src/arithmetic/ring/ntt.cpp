@@ -1,52 +1,52 @@
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
 
 #include <algorithm>
 #include <array>
 
-#include "src/arithmetic/ring/butterflies.h"
+#include "src/arithmetic/ring/twiddles.h"
 
 namespace blindfuse::ring {
 namespace {
 
-class PortableTransform final : public RingTransform {
+class PortableNtt final : public Ntt {
  public:
-  explicit PortableTransform(uint32_t modulus) : RingTransform(modulus), butterflies_(field_) {}
+  explicit PortableNtt(uint32_t modulus) : Ntt(modulus), twiddles_(field_) {}
 
   void forward(MutablePolynomial polynomial) const override {
     std::array<uint32_t, kDimension> x;
     std::copy(polynomial.begin(), polynomial.end(), x.begin());
     for (size_t blocks = 1, gap = kDimension / 2; gap > 0; blocks *= 2, gap /= 2) {
       for (size_t block = 0; block < blocks; ++block) {
-        const Factor factor = butterflies_.forward[blocks + block];
+        const MontgomeryConstant twiddle = twiddles_.forward[blocks + block];
         uint32_t* low = x.data() + 2 * block * gap;
         for (size_t i = 0; i < gap; ++i) {
-          const uint32_t turned = factor.times(low[i + gap], field_);
+          const uint32_t turned = twiddle.times(low[i + gap], field_);
           low[i + gap] = field_.subtract(low[i], turned);
           low[i] = field_.add(low[i], turned);
         }
       }
     }
-    const auto& places = Butterflies::places();
-    for (size_t k = 0; k < kDimension; ++k) polynomial[k] = x[places[k]];
+    const auto& orbit_order = Twiddles::orbit_order();
+    for (size_t k = 0; k < kDimension; ++k) polynomial[k] = x[orbit_order[k]];
     clear(x);
   }
 
   void inverse(MutablePolynomial polynomial) const override {
     std::array<uint32_t, kDimension> x;
-    const auto& places = Butterflies::places();
-    for (size_t k = 0; k < kDimension; ++k) x[places[k]] = polynomial[k];
+    const auto& orbit_order = Twiddles::orbit_order();
+    for (size_t k = 0; k < kDimension; ++k) x[orbit_order[k]] = polynomial[k];
     for (size_t blocks = kDimension / 2, gap = 1; blocks > 0; blocks /= 2, gap *= 2) {
       for (size_t block = 0; block < blocks; ++block) {
-        const Factor factor = butterflies_.inverse[blocks + block];
+        const MontgomeryConstant twiddle = twiddles_.inverse[blocks + block];
         uint32_t* low = x.data() + 2 * block * gap;
         for (size_t i = 0; i < gap; ++i) {
           const uint32_t difference = field_.subtract(low[i], low[i + gap]);
           low[i] = field_.add(low[i], low[i + gap]);
-          low[i + gap] = factor.times(difference, field_);
+          low[i + gap] = twiddle.times(difference, field_);
         }
       }
     }
-    for (size_t i = 0; i < kDimension; ++i) polynomial[i] = butterflies_.scale.times(x[i], field_);
+    for (size_t i = 0; i < kDimension; ++i) polynomial[i] = twiddles_.scale.times(x[i], field_);
     clear(x);
   }
 
@@ -63,13 +63,13 @@ class PortableTransform final : public RingTransform {
     asm volatile("" : : "r"(x.data()) : "memory");
   }
 
-  const Butterflies butterflies_;
+  const Twiddles twiddles_;
 };
 
 }  // namespace
 
-std::unique_ptr<const RingTransform> portable_transform(uint32_t modulus) {
-  return std::make_unique<const PortableTransform>(modulus);
+std::unique_ptr<const Ntt> portable_ntt(uint32_t modulus) {
+  return std::make_unique<const PortableNtt>(modulus);
 }
 
 }  // namespace blindfuse::ring

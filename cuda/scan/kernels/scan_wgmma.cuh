@@ -1,6 +1,6 @@
 // The product for four queries and more on Hopper: wgmma m64nNk32 of signed bytes.
 //
-// As scan_many.cuh, with twice its queries: columns are M, limbs N, rows K; the matrix goes from
+// As scan_mma.cuh, with twice its queries: columns are M, limbs N, rows K; the matrix goes from
 // memory into registers. But limbs are read from shared memory by the tensor cores themselves, and
 // only once for 64 columns. A block has two warpgroups of 64 columns, and up to 64 queries.
 //
@@ -14,15 +14,15 @@
 
 #include <cstdint>
 
-#include "cuda/scan/kernels/hopper.cuh"
 #include "cuda/scan/kernels/tensor_scan.cuh"
+#include "cuda/scan/kernels/wgmma.cuh"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
 
-constexpr uint32_t kHopperThreads = 256;
-using HopperTiles = ColumnTiles<kHopperThreads, 16>;
+constexpr uint32_t kWgmmaThreads = 256;
+using WgmmaTiles = ColumnTiles<kWgmmaThreads, 16>;
 
 // The 128-byte swizzle of a stage's limbs.
 __device__ __forceinline__ uint32_t swizzled_chunk(uint32_t limb_row, uint32_t chunk) {
@@ -31,28 +31,28 @@ __device__ __forceinline__ uint32_t swizzled_chunk(uint32_t limb_row, uint32_t c
 
 // A thread's bytes of half a step: 16 of each of the columns g and g + 8 of its warp (g = lane /
 // 4).
-struct HopperBytes {
+struct WgmmaBytes {
   uint4 columns[2];
 };
 
 // Adds the sums, of kLimbRows / 4 queries, to the products of `columns` columns from first_column
 // on.
 template <int kLimbRows>
-__device__ __forceinline__ void add_sums(const int32_t (&sums)[kLimbRows / 2], const ScanTask& task,
+__device__ __forceinline__ void add_sums(const int32_t (&sums)[kLimbRows / 2], const ScanArgs& args,
                                          uint32_t first_column, uint32_t columns, uint32_t lane) {
 #pragma unroll
   for (int four = 0; four < kLimbRows / 16; ++four) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int low = 8 * four + 2 * i;
-      add_product(task, four, first_column, columns, static_cast<uint32_t>(i), lane, &sums[low],
+      add_product(args, four, first_column, columns, static_cast<uint32_t>(i), lane, &sums[low],
                   &sums[low + 4]);
     }
   }
 }
 
 // A step of a tile; steps are counted on from tile to tile.
-struct HopperPlace {
+struct WgmmaPlace {
   uint32_t tile;
   uint32_t step;
 
@@ -66,67 +66,66 @@ struct HopperPlace {
 // The limbs are in LimbOrder::kWgmma. kLimbRows: 4 for each query of a tile, a multiple of 32.
 // Grid: (blocks that share the walk over tiles of columns and steps evenly, tiles of queries).
 template <int kLimbRows, int kStages>
-__global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 32    ? 3
-                                                  : kLimbRows <= 128 ? 2
-                                                                     : 1)
-    scan_hopper(ScanTask task) {
+__global__ void __launch_bounds__(kWgmmaThreads, kLimbRows <= 32    ? 3
+                                                 : kLimbRows <= 128 ? 2
+                                                                    : 1) scan_wgmma(ScanArgs args) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
-  take_query_tile<kLimbRows>(task);
+  take_query_tile<kLimbRows>(args);
 
-  const uint32_t columns = HopperTiles::warp_columns(task.column_count);
+  const uint32_t columns = WgmmaTiles::warp_columns(args.column_count);
   const auto first_column = [&](uint32_t tile) {
-    return (tile * HopperTiles::kWarps + warp) * columns;
+    return (tile * WgmmaTiles::kWarps + warp) * columns;
   };
-  const uint64_t all = uint64_t{HopperTiles::count(task.column_count)} * task.step_count;
+  const uint64_t all = uint64_t{WgmmaTiles::count(args.column_count)} * args.step_count;
   const uint64_t begin = all * blockIdx.x / gridDim.x;
   uint64_t left = all * (blockIdx.x + 1) / gridDim.x - begin;  // steps
   if (left == 0) return;
-  HopperPlace place{static_cast<uint32_t>(begin / task.step_count),
-                    static_cast<uint32_t>(begin % task.step_count)};
+  WgmmaPlace place{static_cast<uint32_t>(begin / args.step_count),
+                   static_cast<uint32_t>(begin % args.step_count)};
   uint8_t* const shared = dynamic_shared_memory();
 
-  // As in scan_many.cuh. The block's threads copy 32 rows at a time.
-  HopperPlace limbs_ahead = place;
+  // As in scan_mma.cuh. The block's threads copy 32 rows at a time.
+  WgmmaPlace limbs_ahead = place;
   uint64_t limbs_left = left;
   uint32_t stage_to_fill = 0;
   const auto fetch_limbs = [&] {
     if (limbs_left > 0) {
       const uint32_t first_row = threadIdx.x / 8, chunk = threadIdx.x % 8;
       uint8_t* to = shared + stage_to_fill * (kLimbRows * kStepRows);
-      const int8_t* from = task.limbs + first_row * task.limb_pitch +
+      const int8_t* from = args.limbs + first_row * args.limb_pitch +
                            uint64_t{limbs_ahead.step} * kStepRows + chunk * 16;
 #pragma unroll
-      for (uint32_t row = 0; row < kLimbRows; row += kHopperThreads / 8) {
-        copy_16_async(to + swizzled_chunk(first_row + row, chunk), from + row * task.limb_pitch);
+      for (uint32_t row = 0; row < kLimbRows; row += kWgmmaThreads / 8) {
+        copy_16_async(to + swizzled_chunk(first_row + row, chunk), from + row * args.limb_pitch);
       }
-      limbs_ahead.advance(task.step_count);
+      limbs_ahead.advance(args.step_count);
       --limbs_left;
     }
     commit_copies();
     stage_to_fill = stage_to_fill + 1 == kStages ? 0 : stage_to_fill + 1;
   };
 
-  const auto load_step = [&](const HopperPlace& from_place, HopperBytes(&bytes)[2]) {
+  const auto load_step = [&](const WgmmaPlace& from_place, WgmmaBytes(&bytes)[2]) {
     const uint32_t first = first_column(from_place.tile);
-    const int8_t* from = task.columns + uint64_t{from_place.step} * kStepRows + lane % 4 * 16;
+    const int8_t* from = args.columns + uint64_t{from_place.step} * kStepRows + lane % 4 * 16;
 #pragma unroll
     for (uint32_t k = 0; k < 2; ++k) {
-      const uint32_t column = column_to_read(task, first, columns, k, lane);
+      const uint32_t column = column_to_read(args, first, columns, k, lane);
 #pragma unroll
       for (uint32_t h = 0; h < 2; ++h) {
-        bytes[h].columns[k] = load_once_16(from + column * task.column_pitch + h * 64);
+        bytes[h].columns[k] = load_once_16(from + column * args.column_pitch + h * 64);
       }
     }
   };
-  const auto pin_bytes = [](HopperBytes(&bytes)[2]) {
+  const auto pin_bytes = [](WgmmaBytes(&bytes)[2]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) pin(bytes[i / 2].columns[i % 2]);
   };
 
 #pragma unroll
   for (int i = 0; i < kStages - 1; ++i) fetch_limbs();
-  HopperBytes bytes[2];
+  WgmmaBytes bytes[2];
   load_step(place, bytes);
   int32_t sums[kLimbRows / 2] = {};
   uint32_t stage = 0;
@@ -152,8 +151,8 @@ __global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 32    ? 3
     wgmma_commit();
     // While the tensor cores work: everything that the next step needs.
     const uint32_t tile = place.tile;
-    place.advance(task.step_count);
-    HopperBytes next[2];
+    place.advance(args.step_count);
+    WgmmaBytes next[2];
     if (--left > 0) load_step(place, next);
     fetch_limbs();
     stage = stage + 1 == kStages ? 0 : stage + 1;
@@ -161,7 +160,7 @@ __global__ void __launch_bounds__(kHopperThreads, kLimbRows <= 32    ? 3
     pin(sums);
     pin_bytes(bytes);
     if (left == 0 || place.tile != tile) {
-      add_sums<kLimbRows>(sums, task, first_column(tile), columns, lane);
+      add_sums<kLimbRows>(sums, args, first_column(tile), columns, lane);
       if (left == 0) break;
 #pragma unroll
       for (int i = 0; i < kLimbRows / 2; ++i) sums[i] = 0;

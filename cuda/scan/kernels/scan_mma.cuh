@@ -25,8 +25,8 @@ namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
 
-constexpr uint32_t kManyThreads = 256;
-using ManyTiles = ColumnTiles<kManyThreads, 32>;
+constexpr uint32_t kMmaThreads = 256;
+using MmaTiles = ColumnTiles<kMmaThreads, 32>;
 
 // The limbs of a step in shared memory: kLimbRows rows of 128 bytes. Eight threads read 64 bytes of
 // two neighbouring rows at a time, so every other row has its halves exchanged: no two of them use
@@ -56,7 +56,7 @@ struct Walk {
 };
 
 template <int kLimbRows>
-struct ManySums {
+struct MmaSums {
   int32_t sums[2][kLimbRows / 8][4];
 
   __device__ __forceinline__ void clear() {
@@ -93,7 +93,7 @@ struct ManySums {
   }
 
   // Adds the products to those of the warp's columns, from first_column on.
-  __device__ __forceinline__ void add_to(const ScanTask& task, uint32_t first_column,
+  __device__ __forceinline__ void add_to(const ScanArgs& args, uint32_t first_column,
                                          uint32_t column_count, uint32_t lane) {
 #pragma unroll
     for (int four = 0; four < kLimbRows / 16; ++four) {
@@ -101,7 +101,7 @@ struct ManySums {
       for (int m = 0; m < 2; ++m) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          add_product(task, four, first_column, column_count, static_cast<uint32_t>(2 * m + i),
+          add_product(args, four, first_column, column_count, static_cast<uint32_t>(2 * m + i),
                       lane, &sums[m][2 * four][2 * i], &sums[m][2 * four + 1][2 * i]);
         }
       }
@@ -112,17 +112,17 @@ struct ManySums {
 // kLimbRows: 4 for each query of a tile, a multiple of 16. Grid: (blocks that share the walk
 // evenly, tiles of queries).
 template <int kLimbRows, int kStages>
-__global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
+__global__ void __launch_bounds__(kMmaThreads, 1) scan_mma(ScanArgs args) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
-  take_query_tile<kLimbRows>(task);
+  take_query_tile<kLimbRows>(args);
 
-  const uint32_t columns = ManyTiles::warp_columns(task.column_count);
+  const uint32_t columns = MmaTiles::warp_columns(args.column_count);
   const auto first_column = [&](uint32_t tile) {
-    return (tile * ManyTiles::kWarps + warp) * columns;
+    return (tile * MmaTiles::kWarps + warp) * columns;
   };
-  const uint64_t all = uint64_t{ManyTiles::count(task.column_count)} * task.step_count;
-  Walk walk{all * blockIdx.x / gridDim.x, all * (blockIdx.x + 1) / gridDim.x, task.step_count};
+  const uint64_t all = uint64_t{MmaTiles::count(args.column_count)} * args.step_count;
+  Walk walk{all * blockIdx.x / gridDim.x, all * (blockIdx.x + 1) / gridDim.x, args.step_count};
   if (walk.at == walk.end) return;
   Walk limbs_ahead = walk;
   uint8_t* const shared = dynamic_shared_memory();
@@ -133,10 +133,10 @@ __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
   const auto fetch_limbs = [&] {
     if (limbs_ahead.at < limbs_ahead.end) {
       uint8_t* to = shared + stage_to_fill * (kLimbRows * kStepRows);
-      const int8_t* from = task.limbs + uint64_t{limbs_ahead.step()} * kStepRows;
+      const int8_t* from = args.limbs + uint64_t{limbs_ahead.step()} * kStepRows;
 #pragma unroll
-      for (uint32_t i = threadIdx.x; i < kLimbRows * 8; i += kManyThreads) {
-        copy_16_async(to + staged_chunk(i / 8, i % 8), from + i / 8 * task.limb_pitch + i % 8 * 16);
+      for (uint32_t i = threadIdx.x; i < kLimbRows * 8; i += kMmaThreads) {
+        copy_16_async(to + staged_chunk(i / 8, i % 8), from + i / 8 * args.limb_pitch + i % 8 * 16);
       }
       ++limbs_ahead.at;
     }
@@ -146,11 +146,11 @@ __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
 
   const auto load_half = [&](const Walk& at, uint32_t h, HalfStep& bytes) {
     const uint32_t first = first_column(at.tile());
-    const int8_t* from = task.columns + uint64_t{at.step()} * kStepRows + h * 64 + lane % 4 * 16;
+    const int8_t* from = args.columns + uint64_t{at.step()} * kStepRows + h * 64 + lane % 4 * 16;
 #pragma unroll
     for (uint32_t k = 0; k < 4; ++k) {
-      const uint32_t column = column_to_read(task, first, columns, k, lane);
-      bytes.columns[k] = load_once_16(from + column * task.column_pitch);
+      const uint32_t column = column_to_read(args, first, columns, k, lane);
+      bytes.columns[k] = load_once_16(from + column * args.column_pitch);
     }
   };
 
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
   HalfStep bytes[2];
 #pragma unroll
   for (uint32_t h = 0; h < 2; ++h) load_half(walk, h, bytes[h]);
-  ManySums<kLimbRows> sums;
+  MmaSums<kLimbRows> sums;
   sums.clear();
   uint32_t stage = 0;
   while (true) {
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(kManyThreads, 1) scan_many(ScanTask task) {
     stage = stage + 1 == kStages ? 0 : stage + 1;
     walk = next;
     if (!more || walk.tile() != tile) {
-      sums.add_to(task, first_column(tile), columns, lane);
+      sums.add_to(args, first_column(tile), columns, lane);
       if (!more) break;
       sums.clear();
     }

@@ -1,9 +1,9 @@
-#include "src/arithmetic/ring/ring_transform.h"
+#include "src/arithmetic/ring/ntt.h"
 
 #include <gtest/gtest.h>
 
 #include "src/arithmetic/ring/automorphism.h"
-#include "src/arithmetic/ring/butterflies.h"
+#include "src/arithmetic/ring/twiddles.h"
 #include "tests/ring/plain_ring.h"
 
 namespace blindfuse::ring {
@@ -27,11 +27,11 @@ class Transforms : public ::testing::TestWithParam<uint32_t> {
     return made;
   }
 
-  const std::unique_ptr<const RingTransform> transform_ = portable_transform(GetParam());
+  const std::unique_ptr<const Ntt> transform_ = portable_ntt(GetParam());
 };
 
 TEST_P(Transforms, RootHasOrder4096) {
-  EXPECT_EQ(plain::power(root_of_one(transform_->field()), kDimension, modulus()), modulus() - 1);
+  EXPECT_EQ(plain::power(root_of_unity(transform_->field()), kDimension, modulus()), modulus() - 1);
 }
 
 TEST_P(Transforms, GivesValuesAtThePoints) {
@@ -39,7 +39,7 @@ TEST_P(Transforms, GivesValuesAtThePoints) {
   const Coefficients values = forward(a);
   const std::vector<uint32_t> powers = exponents();
   for (size_t k = 0; k < kDimension; k += 13) {
-    const uint64_t point = plain::power(root_of_one(transform_->field()), powers[k], modulus());
+    const uint64_t point = plain::power(root_of_unity(transform_->field()), powers[k], modulus());
     EXPECT_EQ(values[k], plain::value_at(a, point, modulus())) << k;
   }
 }

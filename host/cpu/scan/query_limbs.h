@@ -10,17 +10,17 @@
 namespace blindfuse {
 
 // One thread's own; as large as the cache that it is to stay in.
-class PackedQueries {
+class QueryLimbs {
  public:
   // For queries of as many rows as a block has, as many of them as the kernel takes at once.
-  explicit PackedQueries(const MultiplyKernel& kernel);
+  explicit QueryLimbs(const MultiplyKernel& kernel);
 
-  // Packs the words `words`.first .. `words`.last-1 of all queries, behind `lead` (below 64) zeros
+  // Cuts the words `words`.first .. `words`.last-1 of all queries, behind `lead` (below 64) zeros
   // and before as many as fill the last group.
-  void pack(const QueryBatch& queries, RowRange words, size_t lead);
+  void cut(const QueryBatch& queries, RowRange words, size_t lead);
 
-  // The groups that were packed last; the caller adds the matrix and the products.
-  KernelTask task() const;
+  // The groups that were cut last; the caller adds the matrix and the products.
+  MultiplyArgs args() const;
 
  private:
   struct Deleter {

@@ -1,4 +1,4 @@
-#include "src/arithmetic/ring/exact_products.h"
+#include "src/arithmetic/ring/crt_ntt.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@ namespace blindfuse::ring {
 namespace {
 
 template <typename Number>
-void forward(const RingTransform& transform, std::span<const Number, kDimension> numbers,
+void forward(const Ntt& transform, std::span<const Number, kDimension> numbers,
              MutablePolynomial out) {
   for (size_t i = 0; i < kDimension; ++i) {
     out[i] = transform.field().reduce_signed(static_cast<int32_t>(numbers[i]));
@@ -16,30 +16,28 @@ void forward(const RingTransform& transform, std::span<const Number, kDimension>
 
 }  // namespace
 
-void ExactProducts::forward_words(Polynomial words, PairOfValues& out) const {
+void CrtNtt::forward_words(Polynomial words, CrtResidues& out) const {
   forward(*first_, words, MutablePolynomial(out.first));
   forward(*second_, words, MutablePolynomial(out.second));
 }
 
-void ExactProducts::forward_small(std::span<const int8_t, kDimension> numbers,
-                                  PairOfValues& out) const {
+void CrtNtt::forward_small(std::span<const int8_t, kDimension> numbers, CrtResidues& out) const {
   forward(*first_, numbers, MutablePolynomial(out.first));
   forward(*second_, numbers, MutablePolynomial(out.second));
 }
 
-void ExactProducts::add_product(const PairOfValues& a, const PairOfValues& b,
-                                PairOfValues& sum) const {
+void CrtNtt::add_product(const CrtResidues& a, const CrtResidues& b, CrtResidues& sum) const {
   first_->add_products(a.first, b.first, sum.first);
   second_->add_products(a.second, b.second, sum.second);
 }
 
-void ExactProducts::conjugate(PairOfValues& values) {
+void CrtNtt::conjugate(CrtResidues& values) {
   for (auto* each : {&values.first, &values.second}) {
     std::rotate(each->begin(), each->begin() + kOrbit, each->end());
   }
 }
 
-void ExactProducts::to_words(PairOfValues& sum, MutablePolynomial words) const {
+void CrtNtt::to_words(CrtResidues& sum, MutablePolynomial words) const {
   first_->inverse(sum.first);
   second_->inverse(sum.second);
   constexpr uint64_t kBoth = static_cast<uint64_t>(kPackingModulus) * kSecondModulus;

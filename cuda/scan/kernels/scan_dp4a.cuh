@@ -18,19 +18,19 @@ namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
 
-constexpr uint32_t kFewThreads = 256;
-constexpr uint32_t kFewBlockRows = kFewThreads * kRowsPerThread;
+constexpr uint32_t kDp4aThreads = 256;
+constexpr uint32_t kDp4aBlockRows = kDp4aThreads * kRowsPerThread;
 // A warp adds up this many columns before it writes: one a lane.
-constexpr uint32_t kFewColumnGrain = 32;
+constexpr uint32_t kDp4aColumnGrain = 32;
 
-// The queries first_query .. first_query + kQueries - 1 of the task. Grid: (columns /
+// The queries first_query .. first_query + kQueries - 1 of args. Grid: (columns /
 // columns_per_block, rows / 4096); columns_per_block is a multiple of 32.
 template <int kQueries>
-__global__ void __launch_bounds__(kFewThreads)
-    scan_few(ScanTask task, uint32_t first_query, uint32_t columns_per_block) {
+__global__ void __launch_bounds__(kDp4aThreads)
+    scan_dp4a(ScanArgs args, uint32_t first_query, uint32_t columns_per_block) {
   constexpr int kColumnsAhead = 8;  // 16 bytes each on their way to every thread
-  const uint64_t row = uint64_t{blockIdx.y} * kFewBlockRows + threadIdx.x * kRowsPerThread;
-  const bool counts = row < uint64_t{task.step_count} * kStepRows;
+  const uint64_t row = uint64_t{blockIdx.y} * kDp4aBlockRows + threadIdx.x * kRowsPerThread;
+  const bool counts = row < uint64_t{args.step_count} * kStepRows;
   uint4 limbs[kQueries][4];
 #pragma unroll
   for (int q = 0; q < kQueries; ++q) {
@@ -38,25 +38,25 @@ __global__ void __launch_bounds__(kFewThreads)
     for (int l = 0; l < 4; ++l) {
       const uint64_t at =
           limb_row(first_query + static_cast<uint32_t>(q), static_cast<uint32_t>(l)) *
-              task.limb_pitch +
+              args.limb_pitch +
           row;
       limbs[q][l] =
-          counts ? *reinterpret_cast<const uint4*>(task.limbs + at) : make_uint4(0, 0, 0, 0);
+          counts ? *reinterpret_cast<const uint4*>(args.limbs + at) : make_uint4(0, 0, 0, 0);
     }
   }
-  const int8_t* bytes = task.columns + (counts ? row : 0);
+  const int8_t* bytes = args.columns + (counts ? row : 0);
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t first = blockIdx.x * columns_per_block;
-  for (uint32_t c = first; c < first + columns_per_block && c < task.column_count;
-       c += kFewColumnGrain) {
+  for (uint32_t c = first; c < first + columns_per_block && c < args.column_count;
+       c += kDp4aColumnGrain) {
     uint32_t mine[kQueries] = {};  // the products of column c + lane
-    for (uint32_t j = 0; j < kFewColumnGrain; j += kColumnsAhead) {
+    for (uint32_t j = 0; j < kDp4aColumnGrain; j += kColumnsAhead) {
       uint4 v[kColumnsAhead];
 #pragma unroll
       for (uint32_t k = 0; k < kColumnsAhead; ++k) {
         // Behind the last column the last one is read again, and not used.
-        const uint32_t column = min(c + j + k, task.column_count - 1);
-        v[k] = load_once_16(bytes + column * task.column_pitch);
+        const uint32_t column = min(c + j + k, args.column_count - 1);
+        v[k] = load_once_16(bytes + column * args.column_pitch);
       }
 #pragma unroll
       for (uint32_t k = 0; k < kColumnsAhead; ++k) {
@@ -76,11 +76,11 @@ __global__ void __launch_bounds__(kFewThreads)
         }
       }
     }
-    if (c + lane >= task.column_count) continue;
+    if (c + lane >= args.column_count) continue;
 #pragma unroll
     for (int q = 0; q < kQueries; ++q) {
       atomicAdd(
-          task.products + (first_query + static_cast<uint32_t>(q)) * task.product_pitch + c + lane,
+          args.products + (first_query + static_cast<uint32_t>(q)) * args.product_pitch + c + lane,
           mine[q]);
     }
   }

@@ -1,0 +1,43 @@
+// The number-theoretic transform (NTT) of polynomials of ring_dimension.h modulo a prime: their
+// values at the 2048 roots of X^2048 + 1, the points. In this evaluation domain, products of
+// polynomials are products of values.
+//
+// The points are in the order of the orbit of 5: with w a primitive 4096-th root of unity, point k
+// is w^(5^k), and point 1024 + k is w^(-5^k), for k = 0 .. 1023. An automorphism then rotates both
+// halves by the same number of points, and exchanges them or not (automorphism.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "src/arithmetic/ring/prime_field.h"
+#include "src/arithmetic/ring/ring_dimension.h"
+
+namespace blindfuse::ring {
+
+// Implementations agree bit for bit; any thread may use one.
+class Ntt {
+ public:
+  virtual ~Ntt() = default;
+
+  const PrimeField& field() const { return field_; }
+
+  // From coefficients to the evaluation domain, and back; in place.
+  virtual void forward(MutablePolynomial polynomial) const = 0;
+  virtual void inverse(MutablePolynomial polynomial) const = 0;
+  // sum += a * b, point by point.
+  virtual void add_products(Polynomial a, Polynomial b, MutablePolynomial sum) const = 0;
+
+ protected:
+  explicit Ntt(uint32_t modulus) : field_(modulus) {}
+  Ntt(const Ntt&) = delete;
+  Ntt& operator=(const Ntt&) = delete;
+
+  const PrimeField field_;
+};
+
+// For any processor; host/cpu/packing has faster ones (VectorNtt). The modulus is a prime in 2^31
+// .. 2^32 - 1 that is 1 modulo 4096; aborts where there are not 2048 points.
+std::unique_ptr<const Ntt> portable_ntt(uint32_t modulus);
+
+}  // namespace blindfuse::ring
