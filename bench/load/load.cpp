@@ -70,6 +70,7 @@ Window Load::take_window() {
 CheckResult Load::stop() {
   end_threads();
   if (change_.valid()) change_.get();
+  if (failed_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) failed_.get();
   checks_.merge(answers_.check(served_));
   return checks_;
 }
@@ -107,9 +108,12 @@ void Load::change_epoch() {
   const auto begun = Clock::now();
   // The old answers first: their hints go when the new ones come.
   const CheckResult checks = answers_.check(served_);
+  {
+    const std::lock_guard lock(mutex_);
+    checks_.merge(checks);
+  }
   const Pool pool = make_pool();
   const std::lock_guard lock(mutex_);
-  checks_.merge(checks);
   pool_ = pool;
   for (const auto& thread : threads_) thread->send_from(pool);
   ++changes_.epoch_changes;

@@ -71,6 +71,7 @@ void run_serve(ServeOptions& options) {
       {.database = std::move(*database),
        .socket = std::move(socket),
        .admin_socket = std::move(admin_socket),
+       .admin_changes = options.admin_changes,
        .tls = std::move(tls),
        .api_keys = std::move(api_keys),
        .loader =

@@ -149,8 +149,11 @@ void ServeOptions::finish() {
       throw UsageError(
           "--metrics-listen is the former name of --admin-listen; give the latter alone");
     }
-    log_warning("--metrics-listen is now --admin-listen; the next release has the new name alone");
+    log_warning(
+        "--metrics-listen has metrics and health alone, and goes with the next release; "
+        "--admin-listen takes its place");
     admin_listen = metrics_listen_;
+    admin_changes = false;
   }
   for (const std::string& origin : service.server.api.cors_origins) check_origin(origin);
   // The default gives way to a short queue; what was asked for does not.

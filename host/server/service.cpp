@@ -70,7 +70,9 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   DatabaseServer server(epochs, metrics, std::move(parts.socket), server_options, parts.tls);
   std::optional<AdminServer> admin;
   if (parts.admin_socket) {
-    admin.emplace(epochs, metrics, server.readiness(), std::move(*parts.admin_socket));
+    const AdminAccess access =
+        parts.admin_changes ? access_at(*parts.admin_socket) : AdminAccess::kMetricsAndHealth;
+    admin.emplace(epochs, metrics, server.readiness(), std::move(*parts.admin_socket), access);
   }
   std::optional<EpochReloader> reloader;
   if (parts.loader) {

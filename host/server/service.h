@@ -25,9 +25,10 @@ struct ServiceParts {
   LoadedDatabase database;
   http::ListeningSocket socket;
   std::optional<http::ListeningSocket> admin_socket;  // without one, there is no admin listener
-  std::shared_ptr<http::TlsCertificate> tls;          // may be none
-  std::shared_ptr<ApiKeys> api_keys;                  // may be none
-  EpochReloader::Loader loader;                       // none: one epoch for ever
+  bool admin_changes = true;  // false: it has metrics and health alone, wherever it is
+  std::shared_ptr<http::TlsCertificate> tls;  // may be none
+  std::shared_ptr<ApiKeys> api_keys;          // may be none
+  EpochReloader::Loader loader;               // none: one epoch for ever
 };
 
 // Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate

@@ -64,14 +64,14 @@ std::string as_text(const nlohmann::ordered_json& value) {
 
 }  // namespace
 
-std::vector<std::string> log_level_names() { return {"debug", "info", "warning", "error", "off"}; }
+std::vector<std::string> log_level_names() { return {"info", "warning", "error", "off"}; }
 
 void configure_log(LogFormat format, std::string_view level) {
   as_json = format == LogFormat::kJson;
   if (as_json) spdlog::set_formatter(std::make_unique<JsonFormatter>());
   set_log_level(level);
   // For whoever reads the log through a pipe.
-  spdlog::flush_on(spdlog::level::debug);
+  spdlog::flush_on(spdlog::level::info);
 }
 
 std::string log_level() {

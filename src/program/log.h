@@ -21,7 +21,7 @@ enum class LogFormat {
 
 enum class LogLevel { kInfo, kWarning, kError };
 
-// The names of the levels, from the most to the least: debug, info, warning, error, off.
+// The names of the levels, from the most to the least: info, warning, error, off.
 std::vector<std::string> log_level_names();
 
 // For everything that is logged from now on. `level` is one of the names.

@@ -8,7 +8,7 @@
 
 namespace blindfuse {
 
-// What std::thread threw, as an ResourceError that names the limits and the cure. `what` could not
+// What std::thread threw, as a ResourceError that names the limits and the cure. `what` could not
 // be started: "a thread", "8 threads".
 [[noreturn]] void fail_starting(const std::string& what, const std::system_error& error);
 

@@ -22,8 +22,10 @@ class AdminListener : public RunningServer {
   void start_admin(const http::ListenAddress& address = {}) {
     admin_.reset();
     start();
+    http::ListeningSocket socket(address);
+    const AdminAccess access = access_at(socket);
     admin_ = std::make_unique<AdminServer>(*epochs_, *metrics_, server_->readiness(),
-                                           http::ListeningSocket(address));
+                                           std::move(socket), access);
   }
   void TearDown() override {
     admin_.reset();
@@ -42,8 +44,9 @@ class AdminListener : public RunningServer {
   }
   static std::string put(const std::string& path, const std::string& body,
                          const std::string& headers = "") {
-    return "PUT " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: " +
-           std::to_string(body.size()) + "\r\n" + headers + "\r\n" + body;
+    return "PUT " + path +
+           " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n" + headers + "\r\n" + body;
   }
 
   std::unique_ptr<AdminServer> admin_;
@@ -81,15 +84,14 @@ TEST_F(AdminListener, AnswersHealthChecksAsThePublicListenerDoes) {
 TEST_F(AdminListener, ShowsTheEpochsInMemory) {
   start_admin();
   const Layout layout = epoch_->layout();
-  EXPECT_EQ(admin_json("/epochs"),
-            (json{{"epochs",
-                   {{{"epoch", database_.epoch},
-                     {"state", "current"},
-                     {"keys", 200},
-                     {"matrix_bytes", layout.matrix_bytes()},
-                     {"hint_bytes", layout.hint_bytes()},
-                     {"packing_table_bytes", 0},
-                     {"queries_waiting", 0}}}}}));
+  EXPECT_EQ(admin_json("/epochs"), (json{{"epochs",
+                                          {{{"epoch", database_.epoch},
+                                            {"state", "current"},
+                                            {"keys", 200},
+                                            {"matrix_bytes", layout.matrix_bytes()},
+                                            {"hint_bytes", layout.hint_bytes()},
+                                            {"packing_table_bytes", 0},
+                                            {"queries_waiting", 0}}}}}));
   LoadedDatabase next = tiny_database();
   next.epoch = EpochId(64, 'e');
   epochs_->replace(std::make_shared<const ServingEpoch>(std::move(next), BatchLimits{}),
@@ -187,6 +189,25 @@ TEST_F(AdminListener, LetsNoWebPageChangeAnything) {
   }
   EXPECT_FALSE(server_->readiness().is_draining());
   EXPECT_EQ(log_level(), "info");
+}
+
+// A page whose own name leads to this machine is of the listener's origin for its browser.
+TEST_F(AdminListener, IsAskedByNoNameThatOthersGive) {
+  start_admin();
+  const auto asked_as = [&](const std::string& host) {
+    return ask_admin("GET /metrics HTTP/1.1\r\nHost: " + host + "\r\n\r\n").status;
+  };
+  for (const char* host :
+       {"localhost", "LocalHost:9108", "127.0.0.1", "127.0.0.1:9108", "[::1]", "[::1]:9108", ""}) {
+    EXPECT_EQ(asked_as(host), 200) << host;
+  }
+  for (const char* host : {"page.example", "page.example:9108", "localhost.page.example",
+                           "127.0.0.1.page.example", "[page.example]", "["}) {
+    EXPECT_EQ(asked_as(host), 403) << host;
+  }
+  const builder_testing::TemporaryFolder folder;
+  start_admin({.host = "", .unix_path = (folder / "admin").string()});
+  EXPECT_EQ(asked_as("page.example"), 200) << "no page gets at a UNIX socket";
 }
 
 TEST_F(AdminListener, HasMetricsAndHealthAloneWhereOtherMachinesReachIt) {

@@ -177,16 +177,6 @@ TEST(BodyReader, RefusesChunksThatAreLongerThanTheySay) {
   expect_refusal("5\r\nhello\r\r\n0\r\n\r\n", 400);
 }
 
-TEST(BodyReader, LetsGoOfItsBytes) {
-  BodyReader reader(length_head(5), kBytesMax);
-  reader.take("hello");
-  reader.let_go();
-  EXPECT_TRUE(reader.is_whole());
-  EXPECT_TRUE(reader.bytes().empty());
-  EXPECT_EQ(reader.byte_count(), 5u);
-  EXPECT_EQ(reader.take("x"), 0u);
-}
-
 // Nobody makes it keep an endless line, nor read framing for ever.
 TEST(BodyReader, BoundsItsFraming) {
   const std::string long_extension = "5;" + std::string(10'000, 'x');

@@ -252,13 +252,13 @@ TEST_F(Reloader, LooksWhenItIsAskedTo) {
 
 TEST_F(Reloader, LoadsNothingThatItHas) {
   build(1);
-  serve(kOften);
+  serve(kWheneverTheClockMoves, std::chrono::hours(1), clock_.clock());
   for (int i = 0; i < 5; ++i) reloader_->request();
   // The same manifest, written once more.
   const std::string text = read_whole(root() / "manifest.json");
   std::ofstream(root() / "new") << text;
   std::filesystem::rename(root() / "new", root() / "manifest.json");
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  clock_.advance(std::chrono::seconds(1));
   EXPECT_EQ(load_count_, 0);
   EXPECT_EQ(loads("success"), 0);
   EXPECT_EQ(loads("failure"), 0);

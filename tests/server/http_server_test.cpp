@@ -81,7 +81,6 @@ TEST_F(HttpServerTest, RefusesBrokenRequests) {
         "\x16\x03\x01\x02\x05"}) {
     expect_refused(request, 400, "malformed-request");
   }
-  // Left to the library, which answers in our words all the same.
   const HttpResponse twice = ask(get_request("/v1/database?a?b"));
   EXPECT_EQ(twice.status, 400);
   EXPECT_EQ(twice.problem(), "malformed-request");
@@ -334,6 +333,22 @@ TEST_F(HttpServerTest, MakesRoomForNewClients) {
   }
   EXPECT_TRUE(clients.front()->is_closed());
   EXPECT_EQ(clients.back()->ask(get_request("/health/live")).status, 200);
+}
+
+// Nor do those keep their places who never end what they have begun to ask.
+TEST_F(HttpServerTest, MakesRoomAmongHeadsThatDoNotEnd) {
+  ServerOptions options = default_options();
+  options.http.connections_max = 4;
+  options.http.threads = 1;
+  start(options);
+  std::vector<std::unique_ptr<LoopbackClient>> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(std::make_unique<LoopbackClient>(url()));
+    EXPECT_EQ(clients.back()->ask(get_request("/health/live")).status, 200);
+    clients.back()->send("G");
+    // The thread has read that byte by now.
+    EXPECT_EQ(ask(get_request("/health/live")).status, 200);
+  }
 }
 
 size_t open_descriptors() {

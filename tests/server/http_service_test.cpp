@@ -49,6 +49,8 @@ class EchoHandler final : public Handler {
     changed_.wait(lock, [&] { return begun_ == count; });
   }
   int open() const { return open_; }
+  // How often connections have looked for their answers.
+  int looks() const { return looks_; }
   uint64_t sent() const { return sent_; }
 
  private:
@@ -77,7 +79,10 @@ class EchoHandler final : public Handler {
           });
       return Clock::now() + std::chrono::hours(1);
     }
-    bool is_done() const override { return *done_; }
+    bool is_done() const override {
+      ++handler_.looks_;
+      return *done_;
+    }
     Response respond() override {
       if (head_.path == "/empty") return {.status = 204};
       if (head_.path == "/same") return {.status = 304, .headers = {{"ETag", "\"x\""}}};
@@ -100,6 +105,7 @@ class EchoHandler final : public Handler {
   int begun_ = 0;
   std::vector<std::thread> threads_;
   std::atomic<int> open_ = 0;
+  std::atomic<int> looks_ = 0;
   std::atomic<uint64_t> sent_ = 0;
 };
 
@@ -132,6 +138,19 @@ TEST_F(HttpService, WaitsForAnAnswerThatComesFromAnotherThread) {
   later.send(post("/later", "x"));
   handler_.wait_for_begun(1);
   EXPECT_EQ(LoopbackClient(server_.url()).ask(get_request("/now")).body, "GET /now ");
+  handler_.let_go();
+  EXPECT_EQ(later.receive().body, "POST /later x");
+}
+
+// Bytes that no request has do not keep a thread awake.
+TEST_F(HttpService, WaitsQuietlyNextToUrgentData) {
+  LoopbackClient later(server_.url());
+  later.send(post("/later", "x"));
+  handler_.wait_for_begun(1);
+  later.send("G");
+  later.send_urgent_byte();
+  for (int i = 0; i < 1000; ++i) LoopbackClient(server_.url()).ask(get_request("/now"));
+  EXPECT_LT(handler_.looks(), 20);
   handler_.let_go();
   EXPECT_EQ(later.receive().body, "POST /later x");
 }

@@ -153,5 +153,24 @@ TEST_F(UnixSocket, IsRemovedOnlyByItsOwner) {
   EXPECT_TRUE(exists());
 }
 
+TEST_F(UnixSocket, IsNotRemovedWhereAnotherHasItsPlace) {
+  http::ListeningSocket former(address());
+  former.listen();
+  std::filesystem::remove(path());
+  http::ListeningSocket next(address());
+  next.listen();
+  former.close();
+  EXPECT_TRUE(exists());
+  EXPECT_TRUE(LoopbackClient("unix:" + path()).send("x"));
+}
+
+TEST_F(UnixSocket, DoesNotTakeThePlaceOfOneThatCameMeanwhile) {
+  http::ListeningSocket slower(address());
+  http::ListeningSocket faster(address());
+  faster.listen();
+  EXPECT_THROW(slower.listen(), InputError);
+  EXPECT_TRUE(LoopbackClient("unix:" + path()).send("x"));
+}
+
 }  // namespace
 }  // namespace blindfuse::server_testing

@@ -99,6 +99,9 @@ class LoopbackClient {
     return true;
   }
 
+  // TCP's urgent data, which no request has.
+  void send_urgent_byte() { ::send(fd_, "!", 1, MSG_OOB | MSG_NOSIGNAL); }
+
   // The next response. Throws when the connection ends before it does.
   HttpResponse receive(bool to_head_request = false) {
     size_t end = 0;
@@ -194,12 +197,12 @@ class LoopbackClient {
 
 inline std::string get_request(const std::string& target, const std::string& headers = "",
                                const std::string& method = "GET") {
-  return method + " " + target + " HTTP/1.1\r\nHost: test\r\n" + headers + "\r\n";
+  return method + " " + target + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n";
 }
 
 inline std::string post_head(const std::string& target, const std::string& content_type,
                              const std::string& length) {
-  return "POST " + target + " HTTP/1.1\r\nHost: test\r\nContent-Type: " + content_type +
+  return "POST " + target + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: " + content_type +
          "\r\nContent-Length: " + length + "\r\n\r\n";
 }
 

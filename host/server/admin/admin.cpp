@@ -1,5 +1,8 @@
 #include "host/server/admin/admin.h"
 
+#include <arpa/inet.h>
+#include <strings.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -58,8 +61,8 @@ bool has(std::string_view methods, std::string_view method) {
   for (size_t at = methods.find(method); at != std::string_view::npos;
        at = methods.find(method, at + 1)) {
     const size_t end = at + method.size();
-    const bool is_whole = (at == 0 || methods[at - 1] == ' ') &&
-                          (end == methods.size() || methods[end] == ',');
+    const bool is_whole =
+        (at == 0 || methods[at - 1] == ' ') && (end == methods.size() || methods[end] == ',');
     if (is_whole) return true;
   }
   return false;
@@ -70,6 +73,20 @@ std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+// Whether a header Host has no name that the name service could lead elsewhere: localhost or an
+// address, and perhaps a port; or nothing.
+bool is_local_name(std::string_view host) {
+  if (host.starts_with('[')) {
+    in6_addr address{};
+    return inet_pton(AF_INET6, std::string(host.substr(1, host.find(']') - 1)).c_str(), &address) ==
+           1;
+  }
+  const std::string name(host.substr(0, host.find(':')));
+  in_addr address{};
+  return name.empty() || strcasecmp(name.c_str(), "localhost") == 0 ||
+         inet_pton(AF_INET, name.c_str(), &address) == 1;
 }
 
 std::string level_in(std::string_view body) {
@@ -177,8 +194,14 @@ http::Response Admin::answer(const Request& request) {
   }
   if (access_ != AdminAccess::kEverything && address->access == AdminAccess::kEverything) {
     throw Refusal(ProblemKind::kForbidden,
-                  "this admin listener has metrics and health alone, since other machines reach "
-                  "it; give --admin-listen a loopback address or a UNIX socket for the rest");
+                  "this admin listener has metrics and health alone; give --admin-listen a "
+                  "loopback address or a UNIX socket for the rest");
+  }
+  // A web page whose name leads to this machine could read otherwise what is here.
+  if (access_ == AdminAccess::kEverything && request.peer != "unix" &&
+      !is_local_name(head.header("Host"))) {
+    throw Refusal(ProblemKind::kForbidden,
+                  "this admin listener is asked as localhost, or by its address");
   }
   if (!has(address->methods, head.method)) {
     const std::string methods(address->methods);

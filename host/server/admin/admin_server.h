@@ -9,15 +9,18 @@
 
 namespace blindfuse {
 
+// What a listener may be used for: everything where only this machine's users can connect.
+inline AdminAccess access_at(const http::ListeningSocket& socket) {
+  return socket.is_local() ? AdminAccess::kEverything : AdminAccess::kMetricsAndHealth;
+}
+
 class AdminServer {
  public:
   // Answers from here on. What is given by reference outlives the server. Throws what http::Server
   // throws.
   AdminServer(const ServedEpochs& epochs, ServerMetrics& metrics, Readiness& readiness,
-              http::ListeningSocket socket)
-      : admin_(epochs, metrics, readiness,
-               socket.is_local() ? AdminAccess::kEverything : AdminAccess::kMetricsAndHealth),
-        server_(admin_, std::move(socket), options()) {}
+              http::ListeningSocket socket, AdminAccess access)
+      : admin_(epochs, metrics, readiness, access), server_(admin_, std::move(socket), options()) {}
 
   const std::string& url() const { return server_.url(); }
   // As http::Server::stop().

@@ -28,11 +28,8 @@ class BodyReader {
 
   bool is_whole() const { return state_ == State::kWhole; }
   // What has arrived of the body, without its framing.
-  std::span<char> bytes() const { return {bytes_.get(), bytes_ ? size_ : 0}; }
-  // How much that was, also once it has been let go.
+  std::span<char> bytes() const { return {bytes_.get(), size_}; }
   size_t byte_count() const { return size_; }
-  // The body is whole, and nobody needs its bytes any more.
-  void let_go() { bytes_.reset(); }
 
  private:
   enum class State { kLength, kSizeLine, kData, kDataEnd, kTrailer, kWhole };

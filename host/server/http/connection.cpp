@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -42,10 +43,11 @@ Connection::~Connection() {
 }
 
 void Connection::spawn(std::shared_ptr<Connection> connection) {
-  connection->place_.emplace(connection->context_.connections, [weak = std::weak_ptr(connection)](auto notice) {
-    const auto self = weak.lock();
-    if (self) asio::post(self->strand_, [self, notice] { self->on_notice(notice); });
-  });
+  connection->place_.emplace(
+      connection->context_.connections, [weak = std::weak_ptr(connection)](auto notice) {
+        const auto self = weak.lock();
+        if (self) asio::post(self->strand_, [self, notice] { self->on_notice(notice); });
+      });
   asio::co_spawn(
       connection->strand_, [connection] { return connection->serve(); }, asio::detached);
 }
@@ -107,6 +109,7 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
     if (!input_.is_empty()) {
       if (auto head = parse_request_head(input_.bytes())) {
         input_.consume(head->byte_count);
+        place_->enter(Connections::Stage::kBusy);
         co_return head;
       }
       if (!head_ends) head_ends = Clock::now() + timeouts.head;
@@ -116,7 +119,6 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
     }
     const Channel::Status status = input_.receive(*channel_);
     if (status == Channel::Status::kDone) {
-      place_->enter(Connections::Stage::kBusy);
       // One whose bytes keep it awake is never found waiting when its time is up.
       if (head_ends && Clock::now() >= *head_ends) co_return std::nullopt;
       continue;
@@ -125,8 +127,11 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
     if (input_.is_empty()) {
       if (context_.stopping) co_return std::nullopt;
       input_.release();
+    } else {
+      place_->enter(Connections::Stage::kHead);
     }
-    if (!co_await waiter_->wait_for(status, head_ends.value_or(silence_ends))) co_return std::nullopt;
+    if (!co_await waiter_->wait_for(status, head_ends.value_or(silence_ends)))
+      co_return std::nullopt;
   }
 }
 
@@ -209,8 +214,12 @@ Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange,
     switch (co_await waiter_->wait(what, deadline)) {
       case Woken::kReady:
         if (has_hung_up()) co_return false;
-        // Without bytes to read, the wait was ended by bytes that were read before it began.
-        if (has_unread_bytes()) what = Descriptor::wait_error;
+        if (what == Descriptor::wait_error) {
+          discard_urgent_byte();
+        } else if (has_unread_bytes()) {
+          // Otherwise the wait was ended by bytes that were read before it began.
+          what = Descriptor::wait_error;
+        }
         break;
       case Woken::kOverdue:
         if (exchange.give_up()) co_return true;
@@ -271,6 +280,12 @@ Connection::Awaitable<bool> Connection::write(Output output) {
   co_return true;
 }
 
+// TCP's urgent data, which no request has, ends a wait for errors as long as it is not read.
+void Connection::discard_urgent_byte() const {
+  char byte = 0;
+  recv(channel_->fd(), &byte, 1, MSG_OOB | MSG_DONTWAIT);
+}
+
 // Not in a coroutine, which may go on in another thread with the address of this thread's bytes.
 Channel::Result Connection::write_some(const Output& output) {
   static thread_local std::array<char, 16'384> gathered;
@@ -283,12 +298,16 @@ Connection::Awaitable<void> Connection::linger() {
   channel_->finish_writing();
   place_->enter(Connections::Stage::kQuiet);
   const auto deadline = Clock::now() + context_.options.timeouts.linger;
-  for (;;) {
+  while (!waiter_->has_ended() && Clock::now() < deadline) {
     input_.clear();
     const Channel::Status status = input_.receive(*channel_);
-    if (status == Channel::Status::kClosed || Clock::now() >= deadline) co_return;
-    if (status == Channel::Status::kDone) continue;
-    if (!co_await waiter_->wait_for(status, deadline)) co_return;
+    if (status == Channel::Status::kClosed) co_return;
+    if (status == Channel::Status::kDone) {
+      // A client may send as fast as this reads.
+      co_await waiter_->yield();
+    } else if (!co_await waiter_->wait_for(status, deadline)) {
+      co_return;
+    }
   }
 }
 
@@ -313,10 +332,12 @@ void Connection::bound_bodies() {
   if (all.body_bytes() == 0) return;
   const uint64_t bytes_max = context_.handler.all_bodies_bytes_max();
   while (all.body_bytes() > bytes_max && all.end_oldest_body()) {
-    log_warning(
-        "bodies that are arriving hold more than {} bytes; the one that has taken longest "
-        "is given up",
-        bytes_max);
+    if (const auto count = context_.given_up_bodies.count()) {
+      log_warning(
+          "bodies that are arriving hold more than {} bytes: {} that took longest were given up "
+          "since this was said",
+          bytes_max, *count);
+    }
   }
 }
 

@@ -15,6 +15,7 @@
 #include "host/server/http/options.h"
 #include "host/server/http/output.h"
 #include "host/server/http/socket_waiter.h"
+#include "src/program/log_limit.h"
 
 namespace blindfuse::http {
 
@@ -23,6 +24,7 @@ struct Context {
   Handler& handler;
   const Options options;
   Connections connections = {};
+  LogLimit given_up_bodies{};
   std::atomic<bool> stopping = false;
 };
 
@@ -54,6 +56,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<void> linger();
 
   Channel::Result write_some(const Output& output);
+  void discard_urgent_byte() const;
   bool may_be_sending() const;
   bool has_unread_bytes() const;
   bool has_hung_up() const;

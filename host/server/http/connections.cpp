@@ -5,8 +5,7 @@
 
 namespace blindfuse::http {
 
-Connections::Place::Place(Connections& all, Tell tell)
-    : all_(all), tell_(std::move(tell)) {
+Connections::Place::Place(Connections& all, Tell tell) : all_(all), tell_(std::move(tell)) {
   const std::lock_guard lock(all_.mutex_);
   auto& busy = all_.stages_[static_cast<size_t>(Stage::kBusy)];
   at_ = busy.insert(busy.end(), this);
@@ -66,7 +65,7 @@ bool Connections::end_oldest() {
   Tell tell;
   {
     const std::lock_guard lock(mutex_);
-    for (const Stage stage : {Stage::kQuiet, Stage::kBody, Stage::kSending}) {
+    for (const Stage stage : {Stage::kQuiet, Stage::kHead, Stage::kBody, Stage::kSending}) {
       if (!tell) tell = take_oldest(stage);
     }
   }

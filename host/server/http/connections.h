@@ -17,6 +17,7 @@ class Connections {
  public:
   enum class Stage {
     kQuiet,    // between requests, or after the last response
+    kHead,     // some of a head has arrived
     kBody,     // a body is arriving
     kSending,  // a response is being sent
     kBusy,     // anything else; never chosen to go
@@ -56,8 +57,8 @@ class Connections {
   size_t count() const;
   uint64_t body_bytes() const;
 
-  // Ends the one that has been quiet longest, or else the one whose body has been arriving longest,
-  // or else the one that has been sent to longest. False when there is none of these.
+  // Ends the one that has been quiet longest, or else the one whose head or body has been arriving
+  // longest, or else the one that has been sent to longest. False when there is none of these.
   bool end_oldest();
   // Ends the one whose body has been arriving longest, and false when there is none.
   bool end_oldest_body();
@@ -72,7 +73,7 @@ class Connections {
 
   mutable std::mutex mutex_;
   std::condition_variable emptied_;
-  std::array<std::list<Place*>, 4> stages_;  // in each, who has been there longest first
+  std::array<std::list<Place*>, 5> stages_;  // in each, who has been there longest first
   size_t count_ = 0;
   size_t place_count_ = 0;  // with those that were chosen to go
   uint64_t body_bytes_ = 0;

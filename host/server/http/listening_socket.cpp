@@ -89,6 +89,13 @@ bool exists(const sockaddr_un& name) {
   return lstat(name.sun_path, &status) == 0;
 }
 
+// The device and the number of a file; nothing where there is none.
+std::optional<std::pair<dev_t, ino_t>> file_identity(const std::string& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return std::nullopt;
+  return std::pair(status.st_dev, status.st_ino);
+}
+
 void refuse_taken(const ListenAddress& address, const sockaddr_un& name) {
   if (exists(name) && !is_abandoned(name)) throw cannot_listen(address, std::strerror(EADDRINUSE));
 }
@@ -97,9 +104,9 @@ void refuse_taken(const ListenAddress& address, const sockaddr_un& name) {
 // listen looks like one that was left behind: so it comes into being when it listens.
 FileDescriptor bind_unix(const ListenAddress& address) {
   const sockaddr_un name = unix_name(address);
-  refuse_taken(address, name);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) throw cannot_listen(address, std::strerror(errno));
+  refuse_taken(address, name);
   unlink(name.sun_path);
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {
     throw cannot_listen(address, std::strerror(errno));
@@ -151,12 +158,18 @@ ListeningSocket::~ListeningSocket() { close(); }
 void ListeningSocket::close() {
   // Moved from, or closed before.
   if (!socket_.is_open()) return;
-  if (address_.is_unix()) unlink(address_.unix_path.c_str());
+  // Another server's socket may have its place by now.
+  if (address_.is_unix() && file_identity(address_.unix_path) == file_) {
+    unlink(address_.unix_path.c_str());
+  }
   socket_ = FileDescriptor();
 }
 
 void ListeningSocket::listen() {
-  if (address_.is_unix()) socket_ = bind_unix(address_);
+  if (address_.is_unix()) {
+    socket_ = bind_unix(address_);
+    file_ = file_identity(address_.unix_path);
+  }
   if (::listen(socket_.get(), SOMAXCONN) != 0) throw cannot_listen(address_, std::strerror(errno));
 }
 

@@ -1,7 +1,11 @@
 // A socket that clients connect to: TCP, or a UNIX socket in the file system.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "host/server/http/listen_address.h"
 #include "src/system/file.h"
@@ -15,7 +19,7 @@ class ListeningSocket {
   // socket that nobody listens on any more is replaced; one that somebody does, or another kind of
   // file, is not.
   explicit ListeningSocket(const ListenAddress& address);
-  // Removes the file of a UNIX socket.
+  // Removes the file of a UNIX socket, if it is still this one's.
   ~ListeningSocket();
   ListeningSocket(ListeningSocket&&) noexcept = default;
   ListeningSocket& operator=(ListeningSocket&&) = delete;
@@ -43,6 +47,7 @@ class ListeningSocket {
  private:
   ListenAddress address_;
   FileDescriptor socket_;
+  std::optional<std::pair<dev_t, ino_t>> file_;  // of a UNIX socket that listens
 };
 
 }  // namespace blindfuse::http

@@ -21,6 +21,7 @@
 #include "host/server/http/connection.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
+#include "src/program/log_limit.h"
 
 namespace blindfuse::http {
 namespace {
@@ -117,7 +118,10 @@ class Server::Loop {
       // What went wrong with one client is no reason to turn away the next.
       if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        log_warning("cannot accept a client: {}", std::strerror(errno));
+        const char* why = std::strerror(errno);
+        if (const auto count = refused_.count()) {
+          log_warning("cannot accept a client: {} ({} times since this was said)", why, *count);
+        }
         context_.connections.end_oldest();
         return false;
       }
@@ -161,6 +165,7 @@ class Server::Loop {
   const std::string url_;
   Descriptor waiter_{accepting_};  // the listener's, for waiting
   asio::steady_timer pause_{accepting_};
+  LogLimit refused_;
   asio::steady_timer drain_{accepting_};
   std::mutex stop_mutex_;
   bool stopped_ = false;

@@ -52,8 +52,6 @@ const KindText& text_of(ProblemKind kind) {
 
 int Problem::status() const { return text_of(kind).status; }
 
-std::string_view Problem::title() const { return text_of(kind).title; }
-
 std::string serialize_problem(const Problem& problem) {
   const KindText& text = text_of(problem.kind);
   nlohmann::ordered_json object;

@@ -51,7 +51,6 @@ struct Problem {
   std::vector<std::pair<std::string, std::string>> headers = {};  // of its response, besides
 
   int status() const;
-  std::string_view title() const;
 };
 
 // A JSON object: type (urn:blindfuse:problem:<slug>), title, status, detail, and epoch if there is

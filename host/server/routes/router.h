@@ -1,5 +1,4 @@
-// Which request is for what. Written out by hand: the library's routes are regular expressions,
-// which recurse once for every byte of a path.
+// Which route a request is for.
 #pragma once
 
 #include <string>

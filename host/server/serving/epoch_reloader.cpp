@@ -11,6 +11,7 @@
 #include "host/database/directory.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
+#include "src/system/threads.h"
 
 namespace blindfuse {
 namespace {
@@ -32,7 +33,7 @@ EpochReloader::EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics,
       seen_(manifest_identity()),
       // What was built while the first epoch was loaded is found by a first look.
       requested_(true),
-      watcher_([this] { watch(); }) {}
+      watcher_(start_thread([this] { watch(); })) {}
 
 EpochReloader::~EpochReloader() {
   {

@@ -16,8 +16,6 @@ class Readiness {
   void set_draining(bool is_draining) { is_draining_ = is_draining; }
   bool is_draining() const { return is_draining_; }
 
-  bool is_ready() const { return !is_stopping_ && !is_draining_; }
-
  private:
   std::atomic<bool> is_stopping_ = false;
   std::atomic<bool> is_draining_ = false;

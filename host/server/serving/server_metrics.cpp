@@ -129,12 +129,12 @@ ServerMetrics::ServerMetrics()
                        .Name("blindfuse_epoch_loads_total")
                        .Help("Epochs that were loaded, or refused, while serving.")
                        .Register(registry_)),
-      epochs_(
-          BuildGauge()
-              .Name("blindfuse_epochs")
-              .Help("Epochs in memory: the current one and those before it in their grace period.")
-              .Register(registry_)
-              .Add({})),
+      epochs_(BuildGauge()
+                  .Name("blindfuse_epochs")
+                  .Help("Epochs in memory: the current one, those in their grace period, and those "
+                        "that requests still hold.")
+                  .Register(registry_)
+                  .Add({})),
       keys_(BuildGauge()
                 .Name("blindfuse_keys")
                 .Help("Keys of the current epoch.")

@@ -27,7 +27,7 @@ enum class QueryOutcome {
   kAnswered,
   kQueueFull,
   kTimedOut,
-  kAbandoned,  // its client went away before the engine had it
+  kAbandoned,  // its client left without the response
   kEngineFailed,
   kStopping,
 };
