@@ -50,7 +50,7 @@ std::optional<std::string> library_of(const std::string& header) {
       {"httplib.h", "httplib"},
       {"cuda_runtime_api.h", "cuda"},
       {"cublas_v2.h", "cuda"},
-      {"cub/", "cuda"},
+      {"thrust/", "cuda"},
       {"nanobind/", "nanobind"},
       {"emscripten.h", "emscripten"},
       {"emscripten/", "emscripten"},

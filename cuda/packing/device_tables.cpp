@@ -1,13 +1,12 @@
 #include "cuda/packing/device_tables.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "cuda/device/stream.h"
 #include "cuda/packing/packing_kernels.h"
 #include "cuda/scan/checksum.h"
-#include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -16,46 +15,36 @@ namespace {
 // Groups of points that are sent at once: 12.6 MB.
 constexpr size_t kGroupsAtOnce = 32;
 constexpr size_t kWordsAtOnce = kGroupsAtOnce * kGroupWords;
-constexpr size_t kGroupBytes = kGroupWords * sizeof(uint32_t);
 static_assert(kPointGroups % kGroupsAtOnce == 0, "tables are sent in whole parts");
 
 uint64_t bytes_needed(size_t pack_count) {
   const auto packs = static_cast<uint32_t>(pack_count);
-  return tables_bytes(packs) + sizeof(uint32_t) * (last_key_switch_place(packs, 0) + kWordsAtOnce) +
-         sizeof(uint64_t) * kPointGroups * packs;
+  return tables_bytes(packs) + sizeof(uint32_t) * (last_key_switch_place(packs, 0) + kWordsAtOnce);
 }
 
 }  // namespace
 
-// Sends tables by way of two buffers, one filled while the other one is on its way.
+// Sends tables by way of two buffers, one filled while the other one is on its way, and cuts up
+// what has arrived when its checksum is right.
 class DeviceTables::Upload {
  public:
-  explicit Upload(DeviceTables& tables)
-      : tables_(tables),
-        arrived_(kWordsAtOnce),
-        sums_(uint64_t{tables.pack_count_} * kPointGroups) {
+  explicit Upload(DeviceTables& tables) : tables_(tables), arrived_(kWordsAtOnce) {
     for (Staging& staging : staging_) staging.words = PinnedMemory<uint32_t>(kWordsAtOnce);
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
 
+  // Throws ResourceError when the one before has arrived altered.
   void send(uint32_t pack, PackingTable table) {
     for (uint32_t group = 0; group < kPointGroups; group += kGroupsAtOnce) {
       send(pack, group, table.subspan(table_place(group, 0, 0), kWordsAtOnce));
     }
   }
 
-  // Throws ResourceError, naming the first group that differs from what was sent.
-  void check() {
-    std::vector<uint64_t> arrived(sent_.size());
-    BLINDFUSE_CUDA(cudaMemcpyAsync(arrived.data(), sums_.data(), arrived.size() * sizeof(uint64_t),
-                                   cudaMemcpyDeviceToHost, stream_.get()));
+  // Waits for the last one. Throws ResourceError when it has arrived altered.
+  void finish() {
+    if (on_its_way_) take(*on_its_way_);
+    on_its_way_.reset();
     stream_.wait();
-    const auto [at, sent] = std::ranges::mismatch(arrived, sent_);
-    if (at == arrived.end()) return;
-    const auto place = static_cast<size_t>(at - arrived.begin());
-    throw ResourceError("group " + std::to_string(place % kPointGroups) +
-                        " of the packing table of pack " + std::to_string(place / kPointGroups) +
-                        " arrived altered in the device's memory");
   }
 
  private:
@@ -63,32 +52,46 @@ class DeviceTables::Upload {
     PinnedMemory<uint32_t> words;
     Event sent;
   };
+  // Groups of points, in arrived_.
+  struct Part {
+    uint32_t pack, first_group;
+    uint64_t checksum;
+  };
 
   void send(uint32_t pack, uint32_t first_group, std::span<const uint32_t> words) {
     Staging& staging = staging_[next_];
     next_ = 1 - next_;
     staging.sent.wait();
     std::ranges::copy(words, staging.words.data());
-    for (size_t group = 0; group < kGroupsAtOnce; ++group) {
-      const uint32_t* of_group = words.data() + group * kGroupWords;
-      sent_.push_back(checksum({reinterpret_cast<const uint8_t*>(of_group), kGroupBytes}));
-    }
+    const Part part{
+        pack, first_group,
+        PartialChecksum({reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()})
+            .weighted_sum};
+    if (on_its_way_) take(*on_its_way_);
     BLINDFUSE_CUDA(cudaMemcpyAsync(arrived_.data(), staging.words.data(), words.size_bytes(),
                                    cudaMemcpyHostToDevice, stream_.get()));
     staging.sent.record(stream_);
-    start_checksums(reinterpret_cast<const int8_t*>(arrived_.data()), kGroupBytes, kGroupsAtOnce,
-                    sums_.data() + pack * kPointGroups + first_group, stream_.get());
-    start_cut_table({arrived_.data(), first_group, pack, tables_.pack_count_, tables_.bytes_.data(),
-                     tables_.last_key_switch_.data()},
+    on_its_way_ = part;
+  }
+
+  void take(const Part& part) {
+    const uint64_t checksum =
+        device_checksum(reinterpret_cast<const uint64_t*>(arrived_.data()),
+                        kWordsAtOnce * sizeof(uint32_t) / sizeof(uint64_t), stream_.get());
+    if (checksum != part.checksum) {
+      throw ResourceError("the packing table of pack " + std::to_string(part.pack) +
+                          " arrived altered in the device's memory");
+    }
+    start_cut_table({arrived_.data(), part.first_group, part.pack, tables_.pack_count_,
+                     tables_.bytes_.data(), tables_.last_key_switch_.data()},
                     kGroupsAtOnce, stream_.get());
   }
 
   DeviceTables& tables_;
   DeviceMemory<uint32_t> arrived_;
-  DeviceMemory<unsigned long long> sums_;  // of every group of every table
-  std::vector<uint64_t> sent_;
   Staging staging_[2];
   unsigned next_ = 0;
+  std::optional<Part> on_its_way_;
   Stream stream_;  // last: through before the memory goes
 };
 
@@ -102,7 +105,7 @@ DeviceTables::DeviceTables(std::span<const SharedPackingTable> tables, uint64_t 
   for (uint32_t pack = 0; pack < pack_count_; ++pack) {
     upload.send(pack, PackingTable(tables[pack].get(), kTableWords));
   }
-  upload.check();
+  upload.finish();
 }
 
 }  // namespace blindfuse

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "cuda/scan/checksum.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 
@@ -31,7 +30,7 @@ DeviceMatrix::DeviceMatrix(int device, uint64_t row_count, uint64_t column_count
       pitch_(round_up(row_count, kStepRows)),
       bytes_(check_room(pitch_ * round_up(column_count, kColumnGrain) + bytes_beside) -
              bytes_beside),
-      checksums_(column_count) {
+      sent_(column_count) {
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // cleared before another stream writes there
 }
 
@@ -42,7 +41,7 @@ void DeviceMatrix::set_columns(uint64_t first, std::span<const uint8_t> bytes) {
   invariant(count * row_count_ == bytes.size() && first + count <= column_count_,
             "whole columns that lie in the matrix");
   for (uint64_t c = 0; c < count; ++c) {
-    checksums_[first + c] = checksum(bytes.subspan(c * row_count_, row_count_));
+    sent_[first + c] = PartialChecksum(bytes.subspan(c * row_count_, row_count_));
   }
   const std::lock_guard lock(mutex_);
   const uint64_t step = std::max<uint64_t>(1, kStagingBytes / row_count_);
@@ -60,8 +59,8 @@ bool DeviceMatrix::share_columns(uint64_t first, uint64_t count, const DeviceMat
   invariant(first + count <= column_count_, "the columns lie in the matrix");
   if (count * pitch_ == 0) return true;
   use_device();
-  std::copy_n(other.checksums_.begin() + static_cast<ptrdiff_t>(first), count,
-              checksums_.begin() + static_cast<ptrdiff_t>(first));
+  std::copy_n(other.sent_.begin() + static_cast<ptrdiff_t>(first), count,
+              sent_.begin() + static_cast<ptrdiff_t>(first));
   // Not behind what set_columns() sends; and done before the other matrix may go.
   const Stream stream;
   BLINDFUSE_CUDA(cudaMemcpyAsync(bytes_.data() + first * pitch_, other.data() + first * pitch_,
@@ -88,17 +87,13 @@ void DeviceMatrix::check() {
   const std::lock_guard lock(mutex_);
   if (bytes_.size() == 0) return;
   use_device();
-  const DeviceMemory<unsigned long long> sums(column_count_);
-  BLINDFUSE_CUDA(cudaDeviceSynchronize());
-  start_checksums(bytes_.data(), pitch_, column_count_, sums.data(), stream_.get());
-  std::vector<uint64_t> arrived(column_count_);
-  BLINDFUSE_CUDA(cudaMemcpyAsync(arrived.data(), sums.data(), column_count_ * sizeof(uint64_t),
-                                 cudaMemcpyDeviceToHost, stream_.get()));
-  stream_.wait();
-  const auto [at, sent] = std::ranges::mismatch(arrived, checksums_);
-  if (at != arrived.end()) {
-    throw ResourceError("column " + std::to_string(at - arrived.begin()) +
-                        " of the matrix arrived altered in the device's memory");
+  const uint64_t column_words = pitch_ / sizeof(uint64_t);
+  uint64_t sent = 0;
+  for (uint64_t c = 0; c < column_count_; ++c) sent += sent_[c].from(c * column_words);
+  const uint64_t arrived = device_checksum(reinterpret_cast<const uint64_t*>(bytes_.data()),
+                                           column_count_ * column_words, stream_.get());
+  if (arrived != sent) {
+    throw ResourceError("the matrix arrived altered in the device's memory");
   }
   for (Staging& staging : staging_) staging.bytes = {};
 }

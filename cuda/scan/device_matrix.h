@@ -8,6 +8,7 @@
 
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
+#include "cuda/scan/checksum.h"
 
 namespace blindfuse {
 
@@ -34,8 +35,8 @@ class DeviceMatrix {
   // when the two are not alike.
   bool share_columns(uint64_t first, uint64_t count, const DeviceMatrix& other);
 
-  // Waits until all has arrived, and compares checksums that the device computes with those of what
-  // was sent. Throws ResourceError, naming the first column that differs.
+  // Waits until all has arrived, and compares the checksum that the device computes with that of
+  // what was sent. Throws ResourceError when they differ.
   void check();
 
  private:
@@ -46,7 +47,7 @@ class DeviceMatrix {
   uint64_t column_count_;
   uint64_t pitch_;
   DeviceMemory<int8_t> bytes_;
-  std::vector<uint64_t> checksums_;  // of what was sent
+  std::vector<PartialChecksum> sent_;  // of each column
 
   // Two buffers, one filled while the other one is on its way.
   static constexpr uint64_t kStagingBytes = 16 << 20;

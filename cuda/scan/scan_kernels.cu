@@ -4,7 +4,6 @@
 
 #include "cuda/device/check.h"
 #include "cuda/device/launch.cuh"
-#include "cuda/scan/kernels/checksum.cuh"
 #include "cuda/scan/kernels/combine_sums.cuh"
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
@@ -136,12 +135,6 @@ void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t strea
   if (args.column_count == 0 || query_count == 0) return;
   const uint32_t groups = blocks_for(args.column_count, 32);
   launch_kernel(round_products, dim3(blocks_for(groups), query_count), kThreads, 0, stream, args);
-}
-
-void start_checksums(const int8_t* columns, uint64_t pitch, uint64_t column_count,
-                     unsigned long long* sums, cudaStream_t stream) {
-  launch_kernel(checksum_columns, static_cast<uint32_t>(column_count), kChecksumThreads, 0, stream,
-                reinterpret_cast<const uint64_t*>(columns), pitch / 8, pitch / 8, sums);
 }
 
 }  // namespace blindfuse

@@ -30,7 +30,5 @@ void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
 bool has_wgmma();
 void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream);
 void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t stream);
-void start_checksums(const int8_t* columns, uint64_t pitch, uint64_t column_count,
-                     unsigned long long* sums, cudaStream_t stream);
 
 }  // namespace blindfuse

@@ -22,7 +22,6 @@ KERNELS = {
     "cut_plain_words": (1, [r"STG\.E\.128"]),
     "round_products": (1, []),
     "combine_sums": (1, []),
-    "checksum_columns": (1, []),
     "sum_points": (4, [r"IMMA\.16832\.U8\.U8", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
     "cut_table": (1, [r"STG\.E\.128"]),
     "cut_keys": (1, []),

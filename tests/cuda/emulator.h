@@ -20,7 +20,7 @@
 // What cuda/device/intrinsics.cuh guards itself with, which makes that file an empty one from here
 // on.
 #define BLINDFUSE_CUDA_INTRINSICS_CUH
-#define BLINDFUSE_CUDA_HOPPER_CUH
+#define BLINDFUSE_CUDA_WGMMA_CUH
 
 #include <bit>
 #include <cstddef>

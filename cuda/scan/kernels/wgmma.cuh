@@ -3,8 +3,8 @@
 // here stops.
 //
 // tests/cuda/emulator.h has the same for the CPU, and stands in for this file there.
-#ifndef BLINDFUSE_CUDA_HOPPER_CUH
-#define BLINDFUSE_CUDA_HOPPER_CUH
+#ifndef BLINDFUSE_CUDA_WGMMA_CUH
+#define BLINDFUSE_CUDA_WGMMA_CUH
 
 #include <cstdint>
 

@@ -1,14 +1,12 @@
 #include "host/server/admin/admin.h"
 
-#include <arpa/inet.h>
-#include <strings.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "host/server/http/local_name.h"
 #include "host/server/routes/health.h"
 #include "host/server/routes/problem.h"
 #include "host/server/serving/server_state.h"
@@ -73,20 +71,6 @@ std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
-}
-
-// Whether a header Host has no name that the name service could lead elsewhere: localhost or an
-// address, and perhaps a port; or nothing.
-bool is_local_name(std::string_view host) {
-  if (host.starts_with('[')) {
-    in6_addr address{};
-    return inet_pton(AF_INET6, std::string(host.substr(1, host.find(']') - 1)).c_str(), &address) ==
-           1;
-  }
-  const std::string name(host.substr(0, host.find(':')));
-  in_addr address{};
-  return name.empty() || strcasecmp(name.c_str(), "localhost") == 0 ||
-         inet_pton(AF_INET, name.c_str(), &address) == 1;
 }
 
 std::string level_in(std::string_view body) {
@@ -199,7 +183,7 @@ http::Response Admin::answer(const Request& request) {
   }
   // A web page whose name leads to this machine could read otherwise what is here.
   if (access_ == AdminAccess::kEverything && request.peer != "unix" &&
-      !is_local_name(head.header("Host"))) {
+      !http::is_local_name(head.header("Host"))) {
     throw Refusal(ProblemKind::kForbidden,
                   "this admin listener is asked as localhost, or by its address");
   }

@@ -15,7 +15,7 @@
 #include "host/server/http/options.h"
 #include "host/server/http/output.h"
 #include "host/server/http/socket_waiter.h"
-#include "src/program/log_limit.h"
+#include "host/server/http/log_limit.h"
 
 namespace blindfuse::http {
 

@@ -21,7 +21,7 @@
 #include "host/server/http/connection.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
-#include "src/program/log_limit.h"
+#include "host/server/http/log_limit.h"
 
 namespace blindfuse::http {
 namespace {

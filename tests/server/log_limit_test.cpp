@@ -1,8 +1,8 @@
-#include "src/program/log_limit.h"
+#include "host/server/http/log_limit.h"
 
 #include <gtest/gtest.h>
 
-namespace blindfuse {
+namespace blindfuse::http {
 namespace {
 
 TEST(LogLimit, CountsWhatIsLeftOut) {
@@ -18,4 +18,4 @@ TEST(LogLimit, CountsWhatIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace blindfuse
+}  // namespace blindfuse::http

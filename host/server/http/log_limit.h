@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-namespace blindfuse {
+namespace blindfuse::http {
 
 // Any thread.
 class LogLimit {
@@ -33,4 +33,4 @@ class LogLimit {
   std::optional<Clock::time_point> logged_;
 };
 
-}  // namespace blindfuse
+}  // namespace blindfuse::http
