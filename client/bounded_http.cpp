@@ -280,6 +280,8 @@ bool HeadLimits::accept(char byte) {
     if (line_start_.size() == kContinueBytes && is_continue(line_start_)) status_lines_ += 2;
   } else if (line_start_ == "\r\n") {
     in_head_ = false;
+  } else if (++line_count_ > kHeaderLinesMax) {
+    return false;
   }
   line_bytes_ = 0;
   line_start_.clear();

@@ -20,6 +20,7 @@ namespace blindfuse {
 
 inline constexpr size_t kStatusLineBytesMax = 512;
 inline constexpr size_t kHeaderLineBytesMax = 8192;
+inline constexpr size_t kHeaderLinesMax = 64;  // later versions of the library take 100
 inline constexpr size_t kHeadBytesMax = 65'536;
 
 // For connecting to one address and for its TLS handshake, each.
@@ -44,6 +45,7 @@ class HeadLimits {
   bool in_head_ = true;
   int status_lines_ = 1;  // still to come
   size_t line_bytes_ = 0;
+  size_t line_count_ = 0;  // of the header
   size_t head_bytes_ = 0;
   std::string line_start_;
 };

@@ -22,7 +22,8 @@ TEST(DatabaseDescription, PlacesEveryKeyOfTheFrozenDatabase) {
     const KeyPlace place = database.place(*decode_hex(entry["key"].get<std::string>()));
     EXPECT_EQ(place.shard, entry["shard"]);
     EXPECT_EQ(place.row_count, 3u);
-    EXPECT_EQ(std::vector(place.rows.begin(), place.rows.begin() + 3), entry["rows"]);
+    EXPECT_EQ(nlohmann::json(std::vector(place.rows.begin(), place.rows.begin() + 3)),
+              entry["rows"]);
     EXPECT_EQ(database.value_in(bytes_of_hex(entry["record"]), place),
               decode_hex(entry["value"].get<std::string>()));
   }

@@ -44,7 +44,8 @@ TEST_P(DecoderVectors, QueriesAndRecordsAreTheFrozenOnes) {
                                 : std::string(*decode_hex(query["key"].get<std::string>()));
     const KeyPlace place = database.place(key);
     EXPECT_EQ(place.shard, query["shard"]);
-    EXPECT_EQ(std::vector(place.rows.begin(), place.rows.begin() + place.row_count), query["rows"]);
+    EXPECT_EQ(nlohmann::json(std::vector(place.rows.begin(), place.rows.begin() + place.row_count)),
+              query["rows"]);
 
     std::vector<uint8_t> packed(layout.query_bytes());
     DecodingSecret decoding =

@@ -54,8 +54,9 @@ class ServedDatabase {
   }
 
   // From tests/vectors: "database_keyword.json" or "database_index.json".
-  static const ServedDatabase& from_vectors(const std::string& name) {
+  static const ServedDatabase& from_vectors(std::string_view file) {
     static std::map<std::string, ServedDatabase> databases;
+    const std::string name(file);
     auto found = databases.find(name);
     if (found == databases.end()) found = databases.emplace(name, ServedDatabase(name)).first;
     return found->second;

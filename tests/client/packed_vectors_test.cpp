@@ -53,7 +53,7 @@ TEST(PackedVectors, QueriesAndRecordsAreTheFrozenOnes) {
     SCOPED_TRACE(query.at("name"));
     const KeyPlace place = database.place(*decode_hex(query.at("key").get<std::string>()));
     EXPECT_EQ(place.shard, query.at("shard"));
-    EXPECT_EQ(std::vector(place.rows.begin(), place.rows.begin() + place.row_count),
+    EXPECT_EQ(nlohmann::json(std::vector(place.rows.begin(), place.rows.begin() + place.row_count)),
               query.at("rows"));
 
     auto prepared = prepare_queries_for(database.manifest(), 1, 1, scripted(secrets_of(query)));
