@@ -43,12 +43,12 @@ void report_bytes(State& state, double bytes_each) {
 }
 
 void Transform(State& state, const RingKernel& kernel) {
-  const auto transform = make_ntt(kernel, ring::kPackingModulus);
+  const auto ntt = make_ntt(kernel, ring::kPackingModulus);
   Coefficients polynomial{};
   polynomial[1] = 1;
   for (auto _ : state) {
-    transform->forward(polynomial);
-    transform->inverse(polynomial);
+    ntt->forward(polynomial);
+    ntt->inverse(polynomial);
   }
 }
 

@@ -1,4 +1,4 @@
-// The tables of transforms modulo the packing modulus, in the device's memory.
+// The tables of NTTs modulo the packing modulus, in the device's memory.
 #pragma once
 
 #include <cstdint>

@@ -167,7 +167,7 @@ TEST(PackingKernels, SumTheLargestWords) {
 // What the host's ResponsePacker and write_bit_sequence() make of the same.
 std::vector<uint8_t> finished(const FinishArgs& args, uint32_t query) {
   const ring::PrimeField field(ring::kPackingModulus);
-  const auto transform = ring::portable_ntt(ring::kPackingModulus);
+  const auto ntt = ring::portable_ntt(ring::kPackingModulus);
   std::vector<uint32_t> lowered;
   for (uint32_t pack = 0; pack < args.pack_count; ++pack) {
     std::vector<uint32_t> body(2048);
@@ -179,7 +179,7 @@ std::vector<uint8_t> finished(const FinishArgs& args, uint32_t query) {
                                            args.keys[query * args.key_pitch + (3 + k) * 2048 + m]));
       }
     }
-    transform->inverse(ring::MutablePolynomial(body.data(), 2048));
+    ntt->inverse(ring::MutablePolynomial(body.data(), 2048));
     for (uint32_t c = 0; c < 2048 && pack * 2048 + c < args.column_count; ++c) {
       const uint32_t product = args.products[query * args.product_pitch + pack * 2048 + c];
       const uint32_t word = field.subtract(ring::switch_to_q(product), body[c]);

@@ -165,7 +165,7 @@ class Chains {
                 : i % 3 == 1 ? kPackingModulus / 2 + 1
                              : 0x7f7f7f80;
     }
-    transform_->forward(mask);
+    ntt_->forward(mask);
     std::ranges::copy(mask, squares_.begin() + (kOrbit - 1) * kDimension);
   }
 
@@ -186,13 +186,13 @@ class Chains {
   Coefficients expect_switched(size_t pack, size_t number, Coefficients mask,
                                Coefficients next) const {
     const KeySwitch now = KeySwitch::number(number);
-    transform_->inverse(mask);
+    ntt_->inverse(mask);
     for (size_t k = 0; k < kDigits; ++k) {
       Coefficients digits, key_mask;
       for (size_t i = 0; i < kDimension; ++i) {
         digits[i] = kField.reduce_signed(ring::decompose(mask[i], kField)[k]);
       }
-      transform_->forward(digits);
+      ntt_->forward(digits);
       for (size_t point = 0; point < kDimension; ++point) {
         const size_t place =
             table_place(point / kPointsTogether, number, k) + point % kPointsTogether;
@@ -200,12 +200,12 @@ class Chains {
       }
       const size_t key = static_cast<size_t>(now.key) * kDigits + k;
       ring::apply(now.to, row(key_masks_.data() + key * kDimension), key_mask);
-      transform_->add_products(digits, key_mask, next);
+      ntt_->add_products(digits, key_mask, next);
     }
     return next;
   }
   Coefficients coefficients(Coefficients values) const {
-    transform_->inverse(values);
+    ntt_->inverse(values);
     return values;
   }
 
@@ -217,7 +217,7 @@ class Chains {
   }
 
   const HostRing ring_;
-  const std::unique_ptr<const ring::Ntt> transform_ = ring::portable_ntt(kPackingModulus);
+  const std::unique_ptr<const ring::Ntt> ntt_ = ring::portable_ntt(kPackingModulus);
   const Memory<uint32_t> squares_{2 * uint64_t{kSquareWords}}, key_masks_{ring::kKeyWords};
   const Memory<uint32_t> ends_{4 * kDimension}, tables_{2 * kTableWords}, masks_{2 * kDimension};
 };

@@ -52,14 +52,14 @@ std::vector<RingKernel> ring_kernels_for_batches() {
 TEST_P(RingKernelTest, TransformAsThePortableOneDoes) {
   for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
     const auto portable = ring::portable_ntt(modulus);
-    const auto transform = make_ntt(GetParam(), modulus);
+    const auto ntt = make_ntt(GetParam(), modulus);
     for (const Coefficients& each : polynomials(modulus)) {
       Coefficients expected = each;
       portable->forward(expected);
       Coefficients found = each;
-      transform->forward(found);
+      ntt->forward(found);
       EXPECT_EQ(found, expected);
-      transform->inverse(found);
+      ntt->inverse(found);
       EXPECT_EQ(found, each);
     }
   }
@@ -68,14 +68,14 @@ TEST_P(RingKernelTest, TransformAsThePortableOneDoes) {
 TEST_P(RingKernelTest, AddProductsAsThePortableOneDoes) {
   for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
     const auto portable = ring::portable_ntt(modulus);
-    const auto transform = make_ntt(GetParam(), modulus);
+    const auto ntt = make_ntt(GetParam(), modulus);
     const std::vector<Coefficients> all = polynomials(modulus);
     for (size_t i = 0; i < all.size(); ++i) {
       Coefficients expected = all[i];
       Coefficients found = all[i];
       for (const Coefficients& other : all) {
         portable->add_products(all[i], other, expected);
-        transform->add_products(all[i], other, found);
+        ntt->add_products(all[i], other, found);
         EXPECT_EQ(found, expected);
       }
     }

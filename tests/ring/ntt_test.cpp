@@ -16,7 +16,7 @@ class Transforms : public ::testing::TestWithParam<uint32_t> {
   uint32_t modulus() const { return GetParam(); }
   Coefficients random(uint64_t seed) const { return plain::random_coefficients(seed, modulus()); }
   Coefficients forward(Coefficients a) const {
-    transform_->forward(a);
+    ntt_->forward(a);
     return a;
   }
   // The exponents of w at the points: the orbit of 5, and its negatives.
@@ -27,11 +27,11 @@ class Transforms : public ::testing::TestWithParam<uint32_t> {
     return made;
   }
 
-  const std::unique_ptr<const Ntt> transform_ = portable_ntt(GetParam());
+  const std::unique_ptr<const Ntt> ntt_ = portable_ntt(GetParam());
 };
 
 TEST_P(Transforms, RootHasOrder4096) {
-  EXPECT_EQ(plain::power(root_of_unity(transform_->field()), kDimension, modulus()), modulus() - 1);
+  EXPECT_EQ(plain::power(root_of_unity(ntt_->field()), kDimension, modulus()), modulus() - 1);
 }
 
 TEST_P(Transforms, GivesValuesAtThePoints) {
@@ -39,7 +39,7 @@ TEST_P(Transforms, GivesValuesAtThePoints) {
   const Coefficients values = forward(a);
   const std::vector<uint32_t> powers = exponents();
   for (size_t k = 0; k < kDimension; k += 13) {
-    const uint64_t point = plain::power(root_of_unity(transform_->field()), powers[k], modulus());
+    const uint64_t point = plain::power(root_of_unity(ntt_->field()), powers[k], modulus());
     EXPECT_EQ(values[k], plain::value_at(a, point, modulus())) << k;
   }
 }
@@ -48,13 +48,13 @@ TEST_P(Transforms, GoesThereAndBack) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     const Coefficients a = random(seed);
     Coefficients b = forward(a);
-    transform_->inverse(b);
+    ntt_->inverse(b);
     EXPECT_EQ(a, b);
   }
   Coefficients largest;
   largest.fill(modulus() - 1);
   Coefficients b = forward(largest);
-  transform_->inverse(b);
+  ntt_->inverse(b);
   EXPECT_EQ(b, largest);
 }
 
@@ -64,8 +64,8 @@ TEST_P(Transforms, MultipliesPointByPoint) {
   const Coefficients x = forward(a);
   const Coefficients y = forward(b);
   Coefficients z;
-  for (size_t i = 0; i < kDimension; ++i) z[i] = transform_->field().multiply(x[i], y[i]);
-  transform_->inverse(z);
+  for (size_t i = 0; i < kDimension; ++i) z[i] = ntt_->field().multiply(x[i], y[i]);
+  ntt_->inverse(z);
   EXPECT_EQ(z, plain::product(a, b, modulus()));
 }
 

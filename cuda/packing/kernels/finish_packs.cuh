@@ -1,5 +1,6 @@
-// From sums at the points, and the products of a scan, to packed responses: the last switch, the
-// transform back to coefficients, which are taken from the lifted products, and the rounding.
+// From sums at the points, and the products of a scan, to packed responses: the last key
+// switch, the inverse NTT to coefficients, which are taken from the products modulo Q, and the
+// rounding.
 //
 // Roofline: 24 KB of a query's key, 8 KB of sums and as much of products in for a pack and query,
 // 256 bytes for each bit of a response word out. That is 10 ns of an H200's memory (4.8 TB/s), and

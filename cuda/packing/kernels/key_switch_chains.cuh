@@ -1,9 +1,9 @@
-// A pack's table and mask from its traces: the two chains of switches down the powers of 5, one
+// A pack's table and mask from its traces: the two chains of key switches down the powers of 5, one
 // after another in each, and the last switch, which brings both together. Word for word what
 // PackingTableBuilder (host/cpu/packing) makes.
 //
 // A block has a chain: its mask and the three polynomials of digits stay in shared memory, and a
-// switch is a transform back, digits, three transforms, and products with the turned key masks. The
+// key switch is an inverse NTT, digits, three NTTs, and products with the turned key masks. The
 // table is written in its own order, 16 points (64 bytes) at a time.
 //
 // Napkin: a switch is 4 * 3520 instructions of a warp for transforms and some 6000 for digits and

@@ -40,8 +40,8 @@ __device__ __forceinline__ ring::MontgomeryConstant load_twiddle(
   return {words.x, words.y};
 }
 
-// The levels of a transform that bring `kCount` values together. Factor n is for the first of them,
-// 2 n and 2 n + 1 for the halves of the second, and so on.
+// The levels of an NTT that bring `kCount` values together. Twiddle factor n is for the first of
+// them, 2 n and 2 n + 1 for the halves of the second, and so on.
 template <uint32_t kCount>
 __device__ __forceinline__ void forward_levels(const NttView& ring, uint32_t n, uint32_t* x) {
 #pragma unroll

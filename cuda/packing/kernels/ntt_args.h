@@ -18,7 +18,7 @@ struct NttView {
   // 2048 each, aligned to 8 bytes.
   const ring::MontgomeryConstant* forward;
   const ring::MontgomeryConstant* inverse;
-  // The point whose value the last level of the forward transform leaves in each place: the
+  // The point whose value the last level of the forward NTT leaves in each place: the
   // opposite of Twiddles::orbit_order(). 2048 of them, aligned to 16 bytes.
   const uint16_t* points;
   ring::MontgomeryConstant scale;  // 1 / 2048

@@ -2,8 +2,8 @@
 // those of PackingTableBuilder::Traces (host/cpu/packing).
 //
 // R_g(w^m) = 1/2048 F[m][m g] with F[m][m'] = sum over columns c of w^(m c) h_c(w^m'), a
-// two-dimensional transform. Hints lie coefficient by coefficient here, columns side by side, so
-// the transform over columns comes first: then rows, exchanged with columns, are transformed over
+// two-dimensional NTT. Hints lie coefficient by coefficient here, columns side by side, so
+// the NTT over columns comes first: then rows, exchanged with columns, are transformed over
 // coefficients, turned from the order of m' into that of g, and exchanged once more.
 //
 // Napkin, a pack: 4096 transforms of 3520 instructions of a warp are 27,000 clocks of the 528

@@ -17,7 +17,7 @@ namespace blindfuse {
 class HintPolynomials {
  public:
   // blocks: the words of the public polynomials of all blocks of rows, one a row: a multiple of
-  // 2048, at most 2^24. Keeps the blocks' transforms: 8 bytes a row.
+  // 2048, at most 2^24. Keeps the blocks' NTTs: 8 bytes a row.
   explicit HintPolynomials(std::span<const uint32_t> blocks,
                            const RingKernel& kernel = ring_kernels().front());
 

@@ -42,23 +42,22 @@ void transpose(std::vector<uint32_t>& square) {
 // the constant term of f.
 //
 // At the point w^m, R_g is 1/d F[m][m g] with F[m][m'] = sum over c of w^(m c) h_c(w^m'): one
-// two-dimensional transform gives them all.
+// two-dimensional NTT gives them all.
 struct PackingTableBuilder::Traces {
   std::vector<uint32_t> square;
 
-  Traces(const ring::Ntt& transform, std::span<const uint32_t> hints)
-      : square(kDimension * kDimension) {
-    const ring::PrimeField& field = transform.field();
+  Traces(const ring::Ntt& ntt, std::span<const uint32_t> hints) : square(kDimension * kDimension) {
+    const ring::PrimeField& field = ntt.field();
     const ring::MontgomeryConstant scale =
         ring::MontgomeryConstant::of(field.inverse(kDimension), field);
     for (size_t c = 0; c < kDimension; ++c) {
       for (size_t i = 0; i < kDimension; ++i) {
         square[at(c, i)] = scale.times(ring::switch_to_q(hints[at(c, i)]), field);
       }
-      transform.forward(row(c));
+      ntt.forward(row(c));
     }
     transpose(square);  // [m'][c]
-    for (size_t point = 0; point < kDimension; ++point) transform.forward(row(point));
+    for (size_t point = 0; point < kDimension; ++point) ntt.forward(row(point));
     transpose(square);  // [m][m']
     // m' = m g: turned by m, a row is in the order of g.
     Coefficients turned;
@@ -81,17 +80,17 @@ struct PackingTableBuilder::Traces {
 };
 
 PackingTableBuilder::PackingTableBuilder(std::vector<uint32_t> key_masks, const RingKernel& kernel)
-    : transform_(make_ntt(kernel, ring::kPackingModulus)), key_masks_(std::move(key_masks)) {}
+    : ntt_(make_ntt(kernel, ring::kPackingModulus)), key_masks_(std::move(key_masks)) {}
 
 void PackingTableBuilder::build(std::span<const uint32_t> hints, MutablePackingTable table,
                                 MutablePolynomial mask) const {
   invariant(hints.size() == kDimension * kDimension, "hint polynomials of 2048 columns");
-  const Traces traces(*transform_, hints);
+  const Traces traces(*ntt_, hints);
   Coefficients minus_one;
   key_switch_down(traces, false, table, mask);
   key_switch_down(traces, true, table, minus_one);
   add_key_switched(minus_one, 2 * kChainKeySwitches, table, mask);
-  transform_->inverse(mask);
+  ntt_->inverse(mask);
 }
 
 void PackingTableBuilder::key_switch_down(const Traces& traces, bool negative,
@@ -111,21 +110,21 @@ void PackingTableBuilder::key_switch_down(const Traces& traces, bool negative,
 void PackingTableBuilder::add_key_switched(Polynomial mask, size_t number,
                                            MutablePackingTable table,
                                            MutablePolynomial next) const {
-  const ring::PrimeField& field = transform_->field();
+  const ring::PrimeField& field = ntt_->field();
   const KeySwitch now = KeySwitch::number(number);
   Coefficients coefficients;
   std::copy(mask.begin(), mask.end(), coefficients.begin());
-  transform_->inverse(coefficients);
+  ntt_->inverse(coefficients);
   std::array<Coefficients, kDigits> digits;
   for (size_t i = 0; i < kDimension; ++i) {
     const auto found = ring::decompose(coefficients[i], field);
     for (size_t k = 0; k < kDigits; ++k) digits[k][i] = field.reduce_signed(found[k]);
   }
   for (size_t k = 0; k < kDigits; ++k) {
-    transform_->forward(digits[k]);
+    ntt_->forward(digits[k]);
     Coefficients key_mask;
     ring::apply(now.to, key_masks_.mask(now.key, k), key_mask);
-    transform_->add_products(digits[k], key_mask, next);
+    ntt_->add_products(digits[k], key_mask, next);
     for (size_t group = 0; group < kPointGroups; ++group) {
       std::copy_n(digits[k].begin() + static_cast<std::ptrdiff_t>(group * kPointsTogether),
                   kPointsTogether,

@@ -38,7 +38,7 @@ class PackingTableBuilder {
   void add_key_switched(ring::Polynomial mask, size_t number, MutablePackingTable table,
                         ring::MutablePolynomial next) const;
 
-  std::unique_ptr<const ring::Ntt> transform_;
+  std::unique_ptr<const ring::Ntt> ntt_;
   ring::KeyMasks key_masks_;
 };
 

@@ -31,8 +31,8 @@ void ResponsePacker::sum_groups(PackingTable table, std::span<const Task> tasks,
 
 void ResponsePacker::finish(const Task& task) const {
   invariant(task.words.size() <= ring::kDimension, "a pack has at most 2048 columns");
-  const ring::PrimeField& field = transform_->field();
-  transform_->inverse(task.body);
+  const ring::PrimeField& field = ntt_->field();
+  ntt_->inverse(task.body);
   for (size_t c = 0; c < ring::kDimension; ++c) {
     const uint32_t word = c < task.words.size() ? ring::switch_to_q(task.words[c]) : 0;
     task.body[c] = field.subtract(word, task.body[c]);

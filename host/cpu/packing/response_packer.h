@@ -15,7 +15,7 @@ namespace blindfuse {
 class ResponsePacker {
  public:
   explicit ResponsePacker(const RingKernel& kernel = ring_kernels().front())
-      : kernel_(kernel), transform_(make_ntt(kernel, ring::kPackingModulus)) {}
+      : kernel_(kernel), ntt_(make_ntt(kernel, ring::kPackingModulus)) {}
 
   struct Task {
     const uint32_t* keys;  // PackingKeys::words()
@@ -37,7 +37,7 @@ class ResponsePacker {
 
  private:
   const RingKernel kernel_;
-  std::unique_ptr<const ring::Ntt> transform_;
+  std::unique_ptr<const ring::Ntt> ntt_;
 };
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// The instruction sets that packing has code for: transforms, and the sums over a packing table.
+// The instruction sets that packing has code for: NTTs, and the sums over a packing table.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ struct BatchSums {
 
 struct RingKernel {
   std::string_view name;
-  size_t lanes;  // 0: the transforms are ring::portable_ntt's
+  size_t lanes;  // 0: the NTT is ring::portable_ntt's
   void (*forward)(const VectorNttView& view, uint32_t* polynomial);
   void (*inverse)(const VectorNttView& view, uint32_t* polynomial);
   void (*add_products)(const VectorNttView& view, const uint32_t* a, const uint32_t* b,

@@ -17,7 +17,7 @@
 
 namespace blindfuse {
 
-// Arithmetic modulo the transform's modulus, with all numbers below it.
+// Arithmetic modulo the NTT's modulus, with all numbers below it.
 template <class Instructions>
 class LanesModulo : public Instructions {
  public:

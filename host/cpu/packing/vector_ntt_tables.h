@@ -1,5 +1,5 @@
-// What transforms on vectors of N lanes read besides a polynomial: the factors of Ntt's
-// butterflies, in the order in which such a transform takes them.
+// What an NTT on vectors of N lanes reads in addition to a polynomial: the twiddle factors, in the
+// order in which it takes them.
 //
 // The levels whose butterflies are N or more apart multiply a whole vector with one factor. For the
 // last log2 N levels, tiles of N x N coefficients are transposed, so that these, too, go from

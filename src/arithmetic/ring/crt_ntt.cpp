@@ -6,12 +6,11 @@ namespace blindfuse::ring {
 namespace {
 
 template <typename Number>
-void forward(const Ntt& transform, std::span<const Number, kDimension> numbers,
-             MutablePolynomial out) {
+void forward(const Ntt& ntt, std::span<const Number, kDimension> numbers, MutablePolynomial out) {
   for (size_t i = 0; i < kDimension; ++i) {
-    out[i] = transform.field().reduce_signed(static_cast<int32_t>(numbers[i]));
+    out[i] = ntt.field().reduce_signed(static_cast<int32_t>(numbers[i]));
   }
-  transform.forward(out);
+  ntt.forward(out);
 }
 
 }  // namespace
