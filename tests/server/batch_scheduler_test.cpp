@@ -7,6 +7,7 @@
 #include <deque>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "host/cpu/pipelines/answer_pipeline.h"
@@ -313,10 +314,11 @@ class TwoDeepEngine final : public support::PlainEngine {
     std::mutex mutex;
     std::condition_variable changed;
     std::vector<std::string> events;
-    bool held = true;            // nothing ends
-    bool is_waited_for = false;  // by whoever began a batch and has nothing else to do
-    std::string begin_failure;   // not empty: what begin() throws
-    bool lost = false;           // finish() throws DeviceLostError
+    bool held = true;              // nothing ends
+    bool is_waited_for = false;    // by whoever began a batch and has nothing else to do
+    std::string begin_failure;     // not empty: what begin() throws
+    bool lost = false;             // finish() throws DeviceLostError
+    std::optional<int> puts_left;  // put() throws when there are none left
 
     void note(std::string event) {
       const std::lock_guard lock(mutex);
@@ -351,7 +353,10 @@ class TwoDeepEngine final : public support::PlainEngine {
     Pipeline(std::unique_ptr<AnswerPipeline> host, std::shared_ptr<Control> control)
         : host_(std::move(host)), control_(std::move(control)) {}
     size_t depth() const override { return 2; }
-    void put(size_t slot, std::span<const uint8_t> query) override { host_->put(slot, query); }
+    void put(size_t slot, std::span<const uint8_t> query) override {
+      if (control_->puts_left && (*control_->puts_left)-- == 0) throw ResourceError("no more");
+      host_->put(slot, query);
+    }
     void move(size_t from, size_t to) override { host_->move(from, to); }
     void begin(size_t first, size_t count) override {
       const std::string failure = control_->begin_failure;
@@ -455,6 +460,24 @@ TEST_F(TwoDeepTest, WhatHasExpiredFillsNoBatch) {
   EXPECT_EQ(late->outcome(), PendingAnswer::Outcome::kExpired);
   scheduler_.stop();
   EXPECT_EQ(observer_.batches, (std::vector<size_t>{1, 3}));
+}
+
+// Those who come after it are answered, and its slots are free again.
+TEST_F(TwoDeepTest, AQueryThatCannotBePutLeavesNoHole) {
+  auto first = ask(100);
+  control_->wait_until_waited_for();
+  std::string queries;
+  for (uint64_t i = 0; i < 3; ++i) queries += pack(random_query(i), kQueryBits);
+  control_->puts_left = 1;
+  EXPECT_THROW(scheduler_.ask(bytes_of(queries)), ResourceError);
+  control_->puts_left.reset();
+  auto after = ask(200);
+  control_->release();
+  EXPECT_EQ(first.get(), expected_response(random_query(100)));
+  EXPECT_EQ(after.get(), expected_response(random_query(200)));
+  scheduler_.stop();
+  EXPECT_EQ(scheduler_.waiting_count(), 0u);
+  EXPECT_EQ(observer_.batches, (std::vector<size_t>{1, 1}));
 }
 
 TEST_F(TwoDeepTest, ABatchThatCannotBeginFailsAlone) {

@@ -67,14 +67,26 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
   auto answer = std::make_shared<PendingAnswer>(count, deadline, std::move(on_done));
   answer->responses_.resize(count * layout_.response_bytes());
   const size_t first = claim_slots(answer, count);
-  for (size_t i = 0; i < count; ++i) {
-    const size_t slot = slot_after(first, i);
-    pipeline_->put(slot, queries.subspan(i * query_bytes, query_bytes));
-    const std::lock_guard lock(mutex_);
-    slots_[slot].filled = true;
-    changed_.notify_one();
+  size_t done = 0;
+  try {
+    for (; done < count; ++done) {
+      const size_t slot = slot_after(first, done);
+      pipeline_->put(slot, queries.subspan(done * query_bytes, query_bytes));
+      mark_filled(slot);
+    }
+  } catch (...) {
+    // Others wait behind these slots, which the worker passes over once they count as filled.
+    answer->drop();
+    for (; done < count; ++done) mark_filled(slot_after(first, done));
+    throw;
   }
   return answer;
+}
+
+void BatchScheduler::mark_filled(size_t slot) {
+  const std::lock_guard lock(mutex_);
+  slots_[slot].filled = true;
+  changed_.notify_one();
 }
 
 // Under the lock.

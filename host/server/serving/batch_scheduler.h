@@ -104,6 +104,7 @@ class BatchScheduler {
 
   void check_room(size_t count) const;
   size_t claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count);
+  void mark_filled(size_t slot);
   size_t slot_after(size_t slot, size_t count) const { return (slot + count) % slots_.size(); }
   void work();
   // What could go to the engine now: slots behind those that it has, and how many of them hold
