@@ -11,6 +11,7 @@
 #include "host/cpu/scan/kernel_choice.h"
 #include "host/cpu/scan/query_limbs.h"
 #include "host/system/worker_threads.h"
+#include "host/system/zeroed_words.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -116,7 +117,7 @@ class CpuEngine final : public Engine {
       // The calling thread adds to the products themselves.
       ProductBatch sums = products;
       if (index != 0) {
-        partial[index].assign(queries.count * columns, 0);
+        partial[index] = zeroed_words("partial sums of a batch", queries.count * columns);
         sums = {partial[index].data(), queries.count, columns};
       }
       multiply_part(index, queries, rows, {rows.first + share.first, rows.first + share.last},

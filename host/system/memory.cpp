@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "host/system/control_groups.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -25,27 +26,37 @@ uint64_t available_memory_bytes() {
   return kibibytes * 1024;
 }
 
-[[noreturn]] void throw_too_large(std::string_view what, uint64_t bytes) {
-  const uint64_t available = available_memory_bytes();
-  const std::string cure =
-      bytes <= available ? ", but this process gets no more: raise its limit (ulimit -v)" : "";
-  throw ResourceError(std::string(what) + " needs " + std::to_string(bytes) +
-                      " bytes of memory; this machine has " + std::to_string(available) +
-                      " available" + cure);
+[[noreturn]] void throw_too_large(std::string_view what, uint64_t bytes, const char* who,
+                                  uint64_t available, const char* cure) {
+  throw ResourceError(std::string(what) + " needs " + std::to_string(bytes) + " bytes of memory; " +
+                      who + " has " + std::to_string(available) + " available" + cure);
 }
 
 }  // namespace
 
 void check_memory(std::string_view what, uint64_t bytes) {
-  // The kernel hands out addresses for more than it has and kills us later; ask first.
+  // The kernel hands out addresses for more than it has and kills the process later; ask first.
   const uint64_t available = available_memory_bytes();
-  if (available != 0 && bytes > available) throw_too_large(what, bytes);
+  if (available != 0 && bytes > available) {
+    throw_too_large(what, bytes, "this machine", available, "");
+  }
+  const auto of_group = ControlGroups().available_memory_bytes();
+  if (of_group && bytes > *of_group) {
+    throw_too_large(what, bytes, "the control group of this process", *of_group,
+                    ": raise its limit (MemoryMax= of a systemd unit, --memory of a container)");
+  }
 }
 
 std::shared_ptr<void> map_memory(std::string_view what, uint64_t bytes) {
   const uint64_t size = std::max<uint64_t>(1, bytes);
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) throw_too_large(what, size);
+  if (data == MAP_FAILED) {
+    const uint64_t available = available_memory_bytes();
+    const bool is_limited = size <= available;
+    throw_too_large(
+        what, size, "this machine", available,
+        is_limited ? ", but this process gets no more: raise its limit (ulimit -v)" : "");
+  }
   madvise(data, size, MADV_HUGEPAGE);  // fewer TLB misses in a scan; merely slower without
   return {data, [size](void* memory) { munmap(memory, size); }};
 }

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "host/system/control_groups.h"
 #include "src/system/threads.h"
 
 namespace blindfuse {
@@ -14,8 +15,11 @@ namespace {
 
 unsigned usable_processors() {
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
+  const unsigned count = sched_getaffinity(0, sizeof set, &set) == 0
+                             ? static_cast<unsigned>(CPU_COUNT(&set))
+                             : std::max(1u, std::thread::hardware_concurrency());
+  // More threads than the group has time for would all be stopped until its next period.
+  return std::min(count, ControlGroups().processor_count().value_or(count));
 }
 
 }  // namespace

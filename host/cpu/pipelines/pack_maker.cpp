@@ -4,6 +4,7 @@
 
 #include "host/cpu/packing/hint_polynomials.h"
 #include "host/cpu/packing/packing_table_builder.h"
+#include "host/system/zeroed_words.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -20,7 +21,8 @@ class CpuPackMaker final : public PackMaker {
       : column_count_(column_count),
         polynomials_(blocks),
         builder_({key_masks.begin(), key_masks.end()}),
-        hints_((column_count + kDimension - 1) / kDimension * kPackWords) {}
+        hints_(zeroed_words("hint polynomials",
+                            (column_count + kDimension - 1) / kDimension * kPackWords)) {}
 
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
     const uint64_t rows = polynomials_.row_count();

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "host/system/zeroed_words.h"
+
 namespace blindfuse {
 namespace {
 
@@ -10,8 +12,8 @@ class CpuPanelProducts final : public PanelProducts {
   CpuPanelProducts(Engine& engine, size_t count, uint64_t rows_max)
       : engine_(engine),
         count_(count),
-        panels_(count * rows_max),
-        products_(count * engine.column_count()) {}
+        panels_(zeroed_words("panels of vectors", count * rows_max)),
+        products_(zeroed_words("hint", count * engine.column_count())) {}
 
   std::span<uint32_t> buffer() override { return panels_; }
   void add(QueryBatch queries, RowRange rows) override {
