@@ -60,7 +60,7 @@ void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engi
   file.check_hash();
 }
 
-SharedHintPart read_hint(CheckedFile file, uint64_t size) {
+SharedBytes read_hint(CheckedFile file, uint64_t size) {
   std::vector<uint8_t> bytes(size);
   file.read(bytes);
   file.check_hash();
@@ -191,8 +191,9 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   database.manifest = parsed.manifest;
   database.epoch = parsed.epoch;
   const Layout& layout = database.manifest.layout;
-  database.table_bytes = directory.read_table(database.manifest);
-  database.table = parse_epoch_table(database.table_bytes, layout);
+  database.table_bytes =
+      std::make_shared<const std::vector<uint8_t>>(directory.read_table(database.manifest));
+  database.table = parse_epoch_table(*database.table_bytes, layout);
   database.retired = directory.read_retired(database.epoch);
   database.engine = engines.make_engine(layout.row_count, layout.column_count());
   database.hints.resize(layout.hint_part_count());

@@ -15,18 +15,20 @@
 
 namespace blindfuse {
 
-// A part of the hint, a bit sequence: of a shard, or a pack's mask; epochs with the same one share it.
-using SharedHintPart = std::shared_ptr<const std::vector<uint8_t>>;
+// Bytes that clients get. Whoever sends them may keep them for longer than the epoch.
+using SharedBytes = std::shared_ptr<const std::vector<uint8_t>>;
 
 struct LoadedDatabase {
   Manifest manifest;
   EpochId epoch;
   std::string manifest_text;         // as it is on disk, and as clients get it
-  std::vector<uint8_t> table_bytes;  // as clients get it
+  SharedBytes table_bytes;
   EpochTable table;
   // Holds the matrix, sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
   std::unique_ptr<Engine> engine;
-  std::vector<SharedHintPart> hints;               // all parts
+  // All parts of the hint, each a bit sequence: of a shard, or a pack's mask. Epochs with the same
+  // one share it.
+  std::vector<SharedBytes> hints;
   std::vector<SharedPackingTable> packing_tables;  // one a pack, where responses are packed
   std::vector<EpochId> retired;  // earlier epochs of this directory, the newest last
   uint64_t reused_bytes = 0;     // of matrix, hints and tables, taken from the previous epoch

@@ -121,6 +121,34 @@ TEST_F(Attacks, ReadersThatTakeNothingAreGivenUp) {
   expect_good_clients_served();
 }
 
+// An epoch's matrix goes when the epoch does, however slow its clients are.
+TEST_F(Attacks, SlowClientsHoldNoEpoch) {
+  ServerOptions options = few_threads();
+  options.http.threads = 1;  // what comes first is done first
+  start(options);
+  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                   ServedEpochs::Clock::now() + std::chrono::hours(1));
+  const std::weak_ptr<const ServingEpoch> large = epochs_->current();
+  const EpochId id = large.lock()->database().epoch;
+  const std::string body(large.lock()->layout().query_bytes(), 'q');
+  LoopbackClient reader(url());
+  reader.send(get_request("/v1/epochs/" + id + "/hint"));
+  LoopbackClient sender(url());
+  const std::string request =
+      post_request("/v1/epochs/" + id + "/queries", "application/octet-stream", body);
+  sender.send(request.substr(0, request.size() - 10));
+  ask(get_request("/health/live"));
+  const SharedBytes hint = large.lock()->database().hints.front();
+  epochs_->replace(epoch_, ServedEpochs::Clock::now());
+  epochs_->retire(ServedEpochs::Clock::now());
+  EXPECT_TRUE(large.expired());
+  // The download goes on; the queries have come too late.
+  EXPECT_EQ(reader.receive().body.substr(0, hint->size()),
+            std::string(hint->begin(), hint->end()));
+  sender.send(request.substr(request.size() - 10));
+  EXPECT_EQ(sender.receive().problem(), "retired-epoch");
+}
+
 TEST_F(Attacks, BodiesThatArriveHaveABound) {
   ServerOptions options = few_threads();
   options.http.threads = 1;  // what comes first is done first

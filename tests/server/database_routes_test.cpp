@@ -36,7 +36,7 @@ TEST_F(DatabaseRoutes, GivesTheManifest) {
 TEST_F(DatabaseRoutes, GivesTheShardTable) {
   const HttpResponse response = get(epoch_path("/shards"));
   EXPECT_EQ(response.status, 200);
-  EXPECT_EQ(response.body, std::string(database_.table_bytes.begin(), database_.table_bytes.end()));
+  EXPECT_EQ(response.body, std::string(database_.table_bytes->begin(), database_.table_bytes->end()));
   EXPECT_EQ(response.body.size(), 112u * kShards);
   EXPECT_EQ(response.header("content-type"), "application/octet-stream");
   EXPECT_EQ(response.header("cache-control"), "public, max-age=31536000, immutable");

@@ -101,8 +101,9 @@ inline LoadedDatabase packed_database() {
     database.hints.push_back(mask);
     database.table.packs.push_back({{}, sha256(*mask)});
   }
-  database.table_bytes = serialize_epoch_table(database.table);
-  database.manifest.table = sha256(database.table_bytes);
+  database.table_bytes =
+      std::make_shared<const std::vector<uint8_t>>(serialize_epoch_table(database.table));
+  database.manifest.table = sha256(*database.table_bytes);
   database.epoch = epoch_id(database.manifest);
   database.manifest_text = serialize_manifest(database.manifest);
   return database;

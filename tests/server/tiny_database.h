@@ -58,8 +58,9 @@ inline LoadedDatabase tiny_database(
     database.hints.push_back(std::make_shared<const std::vector<uint8_t>>(std::move(hint)));
   }
   database.table.shards.resize(kShards);
-  database.table_bytes = serialize_epoch_table(database.table);
-  database.manifest.table = sha256(database.table_bytes);
+  database.table_bytes =
+      std::make_shared<const std::vector<uint8_t>>(serialize_epoch_table(database.table));
+  database.manifest.table = sha256(*database.table_bytes);
   database.epoch = epoch_id(database.manifest);
   database.manifest_text = serialize_manifest(database.manifest);
   database.retired = {kOldEpoch};

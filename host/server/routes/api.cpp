@@ -6,6 +6,7 @@
 #include "host/server/http/resource.h"
 #include "host/server/routes/access_log.h"
 #include "host/server/routes/database_routes.h"
+#include "host/server/routes/epoch_lookup.h"
 #include "host/server/routes/health.h"
 #include "host/server/routes/openapi.h"
 #include "host/server/routes/page_route.h"
@@ -25,17 +26,6 @@ bool needs_api_key(Route route) {
     default:
       return true;
   }
-}
-
-std::shared_ptr<const ServingEpoch> find_epoch(const ServedEpochs& epochs, const std::string& id) {
-  ServedEpochs::Found found = epochs.find(id);
-  if (found.epoch) return std::move(found.epoch);
-  throw Refusal(Problem{
-      .kind = found.is_retired ? ProblemKind::kRetiredEpoch : ProblemKind::kUnknownEpoch,
-      .detail = found.is_retired ? "this epoch has been replaced; fetch /v1/database again"
-                                 : "this database has no such epoch; fetch /v1/database",
-      .epoch = found.current,
-  });
 }
 
 // A browser's question whether a page may ask; it carries no key.
@@ -113,7 +103,7 @@ std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::st
       exchange->set_match(std::move(match));
       return exchange;
     }
-    QueryRequest query = check_query_head(find_epoch(context_.epochs, match.epoch), head,
+    QueryRequest query = check_query_head(*find_epoch(context_.epochs, match.epoch), head,
                                           options.queries_per_request_max);
     auto queries = std::make_unique<QueryExchange>(context_, std::move(head), peer);
     queries->set_route(match.route);

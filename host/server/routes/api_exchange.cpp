@@ -47,7 +47,8 @@ http::Response ApiExchange::finish(http::Response response) {
 
 void ApiExchange::allow_origin(http::Response& response) const {
   const auto& origins = context_.options.cors_origins;
-  response.set_header("Vary", response.header("Vary").empty() ? "Origin" : "Accept-Encoding, Origin");
+  response.set_header("Vary",
+                      response.header("Vary").empty() ? "Origin" : "Accept-Encoding, Origin");
   const std::string_view origin = head_.header("Origin");
   if (origin.empty()) return;
   const bool all = std::ranges::find(origins, "*") != origins.end();

@@ -13,8 +13,9 @@
 namespace blindfuse {
 
 struct ApiOptions {
-  uint64_t queries_per_request_max = 16;            // 1 .. the queue's limit
-  std::chrono::milliseconds answer_timeout{30'000};  // from the end of a body until the engine begins
+  uint64_t queries_per_request_max = 16;  // 1 .. the queue's limit
+  std::chrono::milliseconds answer_timeout{
+      30'000};  // from the end of a body until the engine begins
   // What all bodies that are arriving may hold; 0: 64 of the longest there can be.
   uint64_t body_bytes_max = 0;
   std::shared_ptr<const ApiKeys> api_keys = {};  // none: anyone may ask

@@ -51,14 +51,14 @@ std::string cache_control(bool private_only) {
 }  // namespace
 
 http::Resource database_resource(const std::shared_ptr<const ServingEpoch>& epoch) {
-  const std::string& text = epoch->database().manifest_text;
+  const auto text = std::make_shared<const std::string>(epoch->database().manifest_text);
   return {
       .content_type = "application/json",
       .entity_tag = tag_of(epoch->database().epoch),
       .cache_control = "no-cache",
       // As short as it is, it is sent whole.
-      .parts = {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}},
-      .owner = epoch,
+      .parts = {{reinterpret_cast<const uint8_t*>(text->data()), text->size()}},
+      .owner = text,
   };
 }
 
@@ -69,8 +69,8 @@ http::Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch,
       .entity_tag = tag_of(encode_hex(epoch->database().manifest.table)),
       .cache_control = cache_control(private_only),
       .has_ranges = true,
-      .parts = {epoch->database().table_bytes},
-      .owner = epoch,
+      .parts = {*epoch->database().table_bytes},
+      .owner = epoch->database().table_bytes,
   };
 }
 
@@ -87,13 +87,16 @@ http::Resource hint_resource(const std::shared_ptr<const ServingEpoch>& epoch,
       .cache_control = cache_control(private_only),
       .has_ranges = true,
       .parts = {},
-      .owner = epoch,
   };
+  auto hints = std::make_shared<std::vector<SharedBytes>>();
   for (const HintParts& parts : selection) {
     for (uint64_t i = parts.first; i <= parts.last; ++i) {
-      resource.parts.push_back(*epoch->database().hints[i]);
+      hints->push_back(epoch->database().hints[i]);
+      resource.parts.push_back(*hints->back());
     }
   }
+  // A download may last longer than its epoch, whose matrix is gone then.
+  resource.owner = std::move(hints);
   return resource;
 }
 

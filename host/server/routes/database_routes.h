@@ -13,8 +13,7 @@ namespace blindfuse {
 
 http::Resource database_resource(const std::shared_ptr<const ServingEpoch>& epoch);
 
-http::Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch,
-                               bool private_only);
+http::Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch, bool private_only);
 
 // The hints of the shards that the request's parameter `shards` names, or the masks of the packs
 // that `packs` names where responses are packed, in that order; all without it. Throws Refusal.

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "host/server/routes/epoch_lookup.h"
+
 namespace blindfuse {
 namespace {
 
@@ -44,7 +46,11 @@ std::optional<http::Clock::time_point> QueryExchange::start(std::span<char> body
   // A guess, in case that they are refused.
   query_count_ = query_->limits.query_count(query_->format, body.size());
   try {
-    answer_ = ask_queries(*query_, {body.data(), body.size()}, deadline, std::move(on_done));
+    // It may have been retired while the body arrived.
+    auto epoch = find_epoch(context().epochs, query_->epoch);
+    answer_ =
+        ask_queries(*epoch, *query_, {body.data(), body.size()}, deadline, std::move(on_done));
+    epoch_ = std::move(epoch);
   } catch (const Refusal& refusal) {
     set_problem(refusal.problem());
     return std::nullopt;
@@ -55,11 +61,16 @@ std::optional<http::Clock::time_point> QueryExchange::start(std::span<char> body
 
 bool QueryExchange::give_up() {
   if (!answer_->drop()) return false;
+  epoch_.reset();
   set_problem(timed_out_in_queue().problem());
   return true;
 }
 
-http::Response QueryExchange::answer() { return answer_queries(*query_, *answer_); }
+http::Response QueryExchange::answer() {
+  // Gone before the response is sent, which may take long.
+  const auto epoch = std::move(epoch_);
+  return answer_queries(*epoch, *query_, *answer_);
+}
 
 void QueryExchange::count_queries(const Problem* problem) {
   is_answered_ = true;

@@ -28,6 +28,7 @@ class QueryExchange final : public ApiExchange {
   void count_queries(const Problem* problem) override;
 
   std::optional<QueryRequest> query_;
+  std::shared_ptr<const ServingEpoch> epoch_;  // while the answer is in its queue, or computed
   std::shared_ptr<PendingAnswer> answer_;
   size_t query_count_ = 0;
   bool is_answered_ = false;

@@ -61,10 +61,10 @@ QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_req
   return {epoch.layout().query_bytes(), queries_per_request_max};
 }
 
-QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch,
-                              const http::RequestHead& head, uint64_t queries_per_request_max) {
-  QueryRequest query{std::move(epoch), format_of(head), {}};
-  query.limits = query_limits(*query.epoch, queries_per_request_max);
+QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead& head,
+                              uint64_t queries_per_request_max) {
+  const QueryRequest query{epoch.database().epoch, format_of(head),
+                           query_limits(epoch, queries_per_request_max)};
   if (head.chunked) return query;
   if (!head.content_length) {
     throw Refusal(ProblemKind::kLengthRequired,
@@ -87,16 +87,17 @@ QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch,
   return query;
 }
 
-std::shared_ptr<PendingAnswer> ask_queries(const QueryRequest& query, std::string_view body,
+std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch, const QueryRequest& query,
+                                           std::string_view body,
                                            PendingAnswer::Clock::time_point deadline,
                                            std::function<void()> on_done) {
   // Kept for the next request of this thread: taking and clearing memory costs as much as decoding.
   thread_local std::string decoded;
   try {
     const auto queries = read_query_body(query.format, body, query.limits, decoded);
-    const Layout& layout = query.epoch->layout();
+    const Layout& layout = epoch.layout();
     if (layout.mode() == Mode::kPacked) check_keys_of(queries, layout);
-    return query.epoch->scheduler().ask(queries, deadline, std::move(on_done));
+    return epoch.scheduler().ask(queries, deadline, std::move(on_done));
   } catch (const InputError& error) {
     throw Refusal(ProblemKind::kMalformedQueries, error.what());
   } catch (const QueueFull& error) {
@@ -106,7 +107,8 @@ std::shared_ptr<PendingAnswer> ask_queries(const QueryRequest& query, std::strin
   }
 }
 
-http::Response answer_queries(const QueryRequest& query, PendingAnswer& answer) {
+http::Response answer_queries(const ServingEpoch& epoch, const QueryRequest& query,
+                              PendingAnswer& answer) {
   switch (answer.outcome()) {
     case PendingAnswer::Outcome::kAnswered:
       break;
@@ -117,7 +119,7 @@ http::Response answer_queries(const QueryRequest& query, PendingAnswer& answer) 
       throw timed_out_in_queue();
   }
   http::Response response{.text = write_response_body(query.format, std::move(answer.responses()),
-                                                      query.epoch->layout().response_bytes())};
+                                                      epoch.layout().response_bytes())};
   response.set_header("Content-Type", std::string(content_type_of(query.format)));
   response.set_header("Cache-Control", "no-store");
   return response;

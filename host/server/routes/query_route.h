@@ -8,16 +8,16 @@
 
 #include "host/server/http/request_head.h"
 #include "host/server/http/response.h"
-#include "host/server/serving/batch_scheduler.h"
-#include "host/server/serving/serving_epoch.h"
 #include "host/server/routes/problem.h"
 #include "host/server/routes/query_body.h"
+#include "host/server/serving/batch_scheduler.h"
+#include "host/server/serving/serving_epoch.h"
 
 namespace blindfuse {
 
-// A request whose head is right.
+// A request whose head is right. It does not hold its epoch: a body may arrive for a long time.
 struct QueryRequest {
-  std::shared_ptr<const ServingEpoch> epoch;
+  EpochId epoch;
   BodyFormat format = BodyFormat::kBinary;
   QueryBodyLimits limits;
 };
@@ -26,16 +26,19 @@ struct QueryRequest {
 QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_request_max);
 
 // Everything that can be known before the body is read or memory is taken for it. Throws Refusal.
-QueryRequest check_query_head(std::shared_ptr<const ServingEpoch> epoch, const http::RequestHead& head,
+QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead& head,
                               uint64_t queries_per_request_max);
 
-// Queues the queries of a whole body, which may go as soon as this returns. Throws Refusal.
-std::shared_ptr<PendingAnswer> ask_queries(const QueryRequest& query, std::string_view body,
+// Queues the queries of a whole body, which may go as soon as this returns; the epoch, that of the
+// request, stays until the answer is done. Throws Refusal.
+std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch, const QueryRequest& query,
+                                           std::string_view body,
                                            PendingAnswer::Clock::time_point deadline,
                                            std::function<void()> on_done);
 
-// The response for an answer that is done, whose bytes it takes. Throws Refusal.
-http::Response answer_queries(const QueryRequest& query, PendingAnswer& answer);
+// The response for an answer of the epoch that is done, whose bytes it takes. Throws Refusal.
+http::Response answer_queries(const ServingEpoch& epoch, const QueryRequest& query,
+                              PendingAnswer& answer);
 
 // For queries that the engine did not begin with in time.
 Refusal timed_out_in_queue();
