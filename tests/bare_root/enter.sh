@@ -3,6 +3,9 @@
 # what a machine has mounted, and goes on there with inside.sh.
 #
 #   enter.sh SUITE ROOT LOGS SOURCE COMMIT JOBS TARGET...
+#
+# With BARE_ROOT_CCACHE=FOLDER the compiler's cache is that folder of this machine, for whoever has no time to compile the
+# same with the same compiler twice. What a compiler cannot do without a package that is missing, its cache cannot, either.
 set -euo pipefail
 
 # All network settings come from this machine's configuration.
@@ -102,9 +105,13 @@ main() { # SUITE ROOT LOGS SOURCE COMMIT JOBS TARGET...
   git -C "$root/root/blindfuse" checkout --quiet --detach "$commit"
   cp "$source/tests/bare_root/inside.sh" "$root/root/inside.sh"
   mount_machine "$root"
-  # The one folder of this machine that can be written to in the root: logs outlive a run that is killed.
+  # What can be written to in the root: logs, which outlive a run that is killed, and the cache.
   mkdir "$root/root/logs"
   mount --bind "$logs" "$root/root/logs"
+  if [ -n "${BARE_ROOT_CCACHE:-}" ]; then
+    mkdir -p "$root/root/.cache/ccache"
+    mount --bind "$BARE_ROOT_CCACHE" "$root/root/.cache/ccache"
+  fi
 
   # Where this is chroot alone, namespaces of users are refused. From here on nothing else of this machine can be reached.
   mkdir "$root/outside"

@@ -1,5 +1,5 @@
-// Packed words. The first byte chooses the number of bits, the second where to begin unpacking, and
-// the rest is taken once as words to pack and once as bytes that a peer sent.
+// Bit sequences. The first byte chooses the number of bits, the second where to begin unpacking,
+// and the rest is taken once as words to write and once as bytes that a peer sent.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace {
 
 using blindfuse::bit_sequence_bytes;
-using blindfuse::is_packed;
+using blindfuse::is_bit_sequence;
 using blindfuse::read_bit_sequence;
 using blindfuse::restore_word;
 using blindfuse::round_word;
@@ -49,7 +49,8 @@ void try_words(const Words& words, uint32_t bits, size_t first) {
   require(unpack(packed, bits, first, words.size()) == expected);
 }
 
-// A byte string that is_packed takes is what packing its own words gives: no other passes for it.
+// A byte string that is_bit_sequence takes is what packing its own words gives: no other passes for
+// it.
 void try_packed(std::span<const uint8_t> bytes, uint32_t bits, size_t first) {
   const size_t count = bytes.size() * 8 / bits;
   for (size_t some = count < 2 ? 0 : count - 2; some <= count + 1; ++some) {

@@ -21,6 +21,8 @@ stage 'every file by itself: build' build_separate
 stage '64-bit Arm in QEMU: engine and packing' build_and_test aarch64
 stage "fuzzing: ${FUZZ_SECONDS:=300} s a target" make fuzz JOBS="$JOBS" FUZZ_SECONDS="$FUZZ_SECONDS"
 stage 'Debian package' make package JOBS="$JOBS"
+BARE_ROOT_CCACHE=$(ccache --get-config cache_dir 2>/dev/null) || BARE_ROOT_CCACHE=
+export BARE_ROOT_CCACHE
 stage 'bare Debian 12: make demo, make test' make bare-root JOBS="$JOBS"
 stage 'bare Debian 13: make demo, make unit-tests' make bare-root-trixie JOBS="$JOBS"
 stage "soak of ${SOAK_SECONDS:=600} s" make soak JOBS="$JOBS" SOAK_SECONDS="$SOAK_SECONDS" SOAK_EVERY="${SOAK_EVERY:-20}"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <ranges>
 
 namespace blindfuse {
 
@@ -20,13 +19,13 @@ std::vector<std::shared_ptr<const ServingEpoch>> ServedEpochs::all() const {
 
 std::vector<EpochInMemory> ServedEpochs::in_memory() const {
   const std::lock_guard lock(mutex_);
-  std::vector<EpochInMemory> epochs = {{current_, EpochState::kCurrent}};
-  for (const Graced& graced : std::views::reverse(graced_)) {
+  std::vector<EpochInMemory> epochs;
+  for (const auto& epoch : leaving_) epochs.push_back({epoch, EpochState::kLeaving});
+  for (const Graced& graced : graced_) {
     epochs.push_back({graced.epoch, EpochState::kGrace, graced.ends});
   }
-  for (const auto& epoch : std::views::reverse(leaving_)) {
-    epochs.push_back({epoch, EpochState::kLeaving});
-  }
+  epochs.push_back({current_, EpochState::kCurrent});
+  std::ranges::reverse(epochs);
   return epochs;
 }
 
