@@ -55,6 +55,7 @@ void ServeOptions::add_to(CLI::App& command) {
                      "at exit");
   add_engine_options(command);
   add_queue_options(command);
+  add_memory_options(command);
   add_access_options(command);
   add_log_options(command);
 }
@@ -73,6 +74,12 @@ void ServeOptions::add_engine_options(CLI::App& command) {
       .add_option("--grace-seconds", grace_seconds_,
                   "For how long an epoch is served after a new one has replaced it")
       ->check(CLI::Range(uint64_t{0}, kDaySeconds))
+      ->capture_default_str();
+  command
+      .add_option("--epochs-max", service.reload.epochs_max,
+                  "Epochs in memory, one that is being loaded included; the oldest makes room, and "
+                  "downloads of it end")
+      ->check(CLI::Range(2u, 1000u))
       ->capture_default_str();
   command
       .add_option("--watch-seconds", watch_seconds_,
@@ -113,6 +120,23 @@ void ServeOptions::add_queue_options(CLI::App& command) {
       .add_option("--connections-max", service.server.http.connections_max,
                   "Connections; beyond that, the one that has been silent longest is closed")
       ->check(CLI::Range(1u, 100'000u))
+      ->capture_default_str();
+}
+
+void ServeOptions::add_memory_options(CLI::App& command) {
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  command
+      .add_option("--request-bytes-max", service.server.api.request_bytes_max,
+                  "Memory for the bodies of requests while they arrive; when there are more, the "
+                  "one that has been arriving longest is given up")
+      ->check(CLI::Range(uint64_t{1}, kMost))
+      ->capture_default_str();
+  command
+      .add_option("--response-bytes-max", service.server.api.response_bytes_max,
+                  "Memory for responses to queries, from the queue until they are sent; when there "
+                  "are more, the client that has been taking its response longest is cut off, and "
+                  "where none is, a query gets status 503")
+      ->check(CLI::Range(uint64_t{1}, kMost))
       ->capture_default_str();
 }
 

@@ -35,6 +35,7 @@ struct ServeOptions {
  private:
   void add_engine_options(CLI::App& command);
   void add_queue_options(CLI::App& command);
+  void add_memory_options(CLI::App& command);
   void add_access_options(CLI::App& command);
   void add_log_options(CLI::App& command);
 

@@ -24,8 +24,10 @@ std::vector<uint8_t> read_named(const fs::path& path, const Sha256Digest& conten
 bool is_there(const fs::path& path) {
   std::error_code error;
   const bool is_there = fs::exists(path, error);
-  if (error) throw InputError("cannot read " + path.string() + ": " + error.message());
-  return is_there;
+  if (!error) return is_there;
+  const std::string message = "cannot read " + path.string() + ": " + error.message();
+  if (is_passing_error(error.value())) throw ResourceError(message);
+  throw InputError(message);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engi
   file.check_hash();
 }
 
-SharedBytes read_hint(CheckedFile file, uint64_t size) {
+SharedHintPart read_hint(CheckedFile file, uint64_t size) {
   std::vector<uint8_t> bytes(size);
   file.read(bytes);
   file.check_hash();
@@ -83,7 +83,8 @@ bool same_sizes(const Layout& one, const Layout& other) {
 
 // Takes what has not changed from the previous epoch, run after run of shards; says which shards'
 // matrices are there now. Hints that are not stay null.
-std::vector<bool> reuse(LoadedDatabase& database, const LoadedDatabase& previous) {
+std::vector<bool> reuse(LoadedDatabase& database, EpochDownloads& downloads,
+                        const LoadedDatabase& previous) {
   const Layout& layout = database.manifest.layout;
   std::vector<bool> is_there(layout.shard_count);
   if (!same_sizes(layout, previous.manifest.layout)) return is_there;
@@ -103,7 +104,7 @@ std::vector<bool> reuse(LoadedDatabase& database, const LoadedDatabase& previous
   }
   for (uint32_t i = 0; i < layout.hint_part_count(); ++i) {
     if (database.table.hint_hash(i) != previous.table.hint_hash(i)) continue;
-    database.hints[i] = previous.hints[i];
+    downloads.hints[i] = previous.downloads->hints[i];
     database.reused_bytes += layout.hint_part_bytes();
   }
   for (uint32_t i = 0; i < layout.pack_count(); ++i) {
@@ -118,9 +119,10 @@ std::vector<bool> reuse(LoadedDatabase& database, const LoadedDatabase& previous
 class EpochFiles {
  public:
   EpochFiles(const DatabaseDirectory& directory, LoadedDatabase& database,
-             const std::function<void()>& on_step)
+             EpochDownloads& downloads, const std::function<void()>& on_step)
       : directory_(directory),
         database_(database),
+        downloads_(downloads),
         layout_(database.manifest.layout),
         on_step_(on_step),
         missing_bytes_(layout_.matrix_bytes() + layout_.hint_bytes() +
@@ -152,12 +154,12 @@ class EpochFiles {
 
   void load_hints() {
     for (uint32_t i = 0; i < layout_.hint_part_count(); ++i) {
-      if (database_.hints[i]) continue;
+      if (downloads_.hints[i]) continue;
       on_step_();
       const Sha256Digest& hash = database_.table.hint_hash(i);
-      database_.hints[i] = read_hint({directory_.hints() / DatabaseDirectory::hint_name(hash),
-                                      layout_.hint_part_bytes(), hash},
-                                     layout_.hint_part_bytes());
+      downloads_.hints[i] = read_hint({directory_.hints() / DatabaseDirectory::hint_name(hash),
+                                       layout_.hint_part_bytes(), hash},
+                                      layout_.hint_part_bytes());
       progress_.advance(layout_.hint_part_bytes());
     }
   }
@@ -176,6 +178,7 @@ class EpochFiles {
  private:
   const DatabaseDirectory& directory_;
   LoadedDatabase& database_;
+  EpochDownloads& downloads_;
   const Layout& layout_;
   const std::function<void()>& on_step_;
   const uint64_t missing_bytes_;
@@ -186,26 +189,27 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
                           const EngineMaker& engines, const LoadedDatabase* previous,
                           const std::function<void()>& on_step) {
   LoadedDatabase database;
-  database.manifest_text = std::move(manifest_text);
-  ParsedManifest parsed = parse_manifest(database.manifest_text);
+  const auto downloads = std::make_shared<EpochDownloads>();
+  downloads->manifest_text = std::move(manifest_text);
+  ParsedManifest parsed = parse_manifest(downloads->manifest_text);
   database.manifest = parsed.manifest;
   database.epoch = parsed.epoch;
   const Layout& layout = database.manifest.layout;
-  database.table_bytes =
-      std::make_shared<const std::vector<uint8_t>>(directory.read_table(database.manifest));
-  database.table = parse_epoch_table(*database.table_bytes, layout);
+  downloads->table = directory.read_table(database.manifest);
+  database.table = parse_epoch_table(downloads->table, layout);
   database.retired = directory.read_retired(database.epoch);
   database.engine = engines.make_engine(layout.row_count, layout.column_count());
-  database.hints.resize(layout.hint_part_count());
+  downloads->hints.resize(layout.hint_part_count());
   database.packing_tables.resize(layout.pack_count());
-  const std::vector<bool> is_there =
-      previous != nullptr ? reuse(database, *previous) : std::vector<bool>(layout.shard_count);
-  EpochFiles files(directory, database, on_step);
+  const std::vector<bool> is_there = previous != nullptr ? reuse(database, *downloads, *previous)
+                                                         : std::vector<bool>(layout.shard_count);
+  EpochFiles files(directory, database, *downloads, on_step);
   files.check_memory(is_there);
   files.load_packing_tables();
   files.load_hints();
   files.load_matrices(is_there);
   database.engine->seal();
+  database.downloads = downloads;
   return database;
 }
 

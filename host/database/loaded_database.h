@@ -15,20 +15,26 @@
 
 namespace blindfuse {
 
-// Bytes that clients get. Whoever sends them may keep them for longer than the epoch.
-using SharedBytes = std::shared_ptr<const std::vector<uint8_t>>;
+// A part of the hint, a bit sequence: of a shard, or a pack's mask. Epochs with the same one share
+// it.
+using SharedHintPart = std::shared_ptr<const std::vector<uint8_t>>;
+
+// What clients download. A download keeps it in memory, also after the rest of the epoch has gone.
+struct EpochDownloads {
+  std::string manifest_text;  // as it is on disk
+  std::vector<uint8_t> table;
+  std::vector<SharedHintPart> hints;  // all parts, of hint_part_bytes() each
+
+  uint64_t hint_bytes() const { return hints.empty() ? 0 : hints.size() * hints.front()->size(); }
+};
 
 struct LoadedDatabase {
   Manifest manifest;
   EpochId epoch;
-  std::string manifest_text;         // as it is on disk, and as clients get it
-  SharedBytes table_bytes;
   EpochTable table;
+  std::shared_ptr<const EpochDownloads> downloads;
   // Holds the matrix, sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
   std::unique_ptr<Engine> engine;
-  // All parts of the hint, each a bit sequence: of a shard, or a pack's mask. Epochs with the same
-  // one share it.
-  std::vector<SharedBytes> hints;
   std::vector<SharedPackingTable> packing_tables;  // one a pack, where responses are packed
   std::vector<EpochId> retired;  // earlier epochs of this directory, the newest last
   uint64_t reused_bytes = 0;     // of matrix, hints and tables, taken from the previous epoch

@@ -21,11 +21,21 @@ class DatabaseServer {
   DatabaseServer(const ServedEpochs& epochs, ServerMetrics& metrics, http::ListeningSocket socket,
                  const ServerOptions& options,
                  std::shared_ptr<const http::TlsCertificate> tls = nullptr)
-      : api_(epochs, metrics, readiness_, options.api),
-        server_(api_, std::move(socket), options.http, std::move(tls)) {}
+      : metrics_(metrics),
+        api_(epochs, metrics, readiness_, options.api),
+        server_(api_, std::move(socket), options.http, std::move(tls)) {
+    metrics_.set_http_memory([this] {
+      const http::Server::Memory memory = server_.memory();
+      return HttpMemory{memory.bodies, api_.all_bodies_bytes_max(), memory.responses,
+                        api_.all_responses_bytes_max()};
+    });
+  }
+  ~DatabaseServer() { metrics_.set_http_memory(nullptr); }
 
   const std::string& url() const { return server_.url(); }
   Readiness& readiness() { return readiness_; }
+  // Ends downloads of an epoch that is to leave memory. Any thread.
+  void end_downloads(const EpochDownloads& downloads) { server_.end_responses_of(&downloads); }
   // As http::Server::stop().
   void stop() {
     readiness_.set_stopping();
@@ -33,6 +43,7 @@ class DatabaseServer {
   }
 
  private:
+  ServerMetrics& metrics_;
   Readiness readiness_;
   Api api_;
   http::Server server_;

@@ -76,7 +76,9 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   }
   std::optional<EpochReloader> reloader;
   if (parts.loader) {
-    reloader.emplace(epochs, metrics, options.batches, std::move(parts.loader), options.reload);
+    ReloadOptions reload = options.reload;
+    reload.end_downloads = [&](const EpochDownloads& downloads) { server.end_downloads(downloads); };
+    reloader.emplace(epochs, metrics, options.batches, std::move(parts.loader), std::move(reload));
   }
   std::optional<ReadyFile> ready;
   if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());

@@ -16,7 +16,8 @@ std::string encode_base64(std::span<const uint8_t> bytes);
 std::optional<std::string> decode_base64(std::string_view text);
 
 // The same into memory that is already there: false, with anything in that memory, for bad text, or
-// when it does not decode to out.size() bytes.
+// when it does not decode to out.size() bytes. `out` may lie over `text`, beginning where that does or
+// before.
 bool decode_base64_into(std::string_view text, std::span<uint8_t> out);
 
 constexpr uint64_t base64_length(uint64_t byte_count) { return (byte_count + 2) / 3 * 4; }

@@ -31,6 +31,11 @@ constexpr size_t kTemporaryRandomBytes = 12;
   throw ResourceError(failure(what, path));
 }
 
+[[noreturn]] void fail_to_read(const char* what, const std::filesystem::path& path) {
+  if (is_passing_error(errno)) fail(what, path);
+  throw InputError(failure(what, path));
+}
+
 void write_out(const FileDescriptor& file, std::span<const uint8_t> bytes,
                const std::filesystem::path& path) {
   while (!bytes.empty()) {
@@ -81,19 +86,32 @@ FileDescriptor create_temporary_file(const std::filesystem::path& folder,
   return file;
 }
 
+bool is_passing_error(int error) {
+  switch (error) {
+    case EAGAIN:
+    case EIO:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOTCONN:  // of a file system whose server has gone
+    case ESTALE:
+    case ETIMEDOUT:
+      return true;
+    default:
+      return false;
+  }
+}
+
 FileDescriptor open_for_reading(const std::filesystem::path& path) {
   // Without waiting for another program to open the other end of a pipe.
   FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.is_open()) return file;
-  // What the machine lacks now it may have later; a file that is missing or forbidden is the
-  // caller's.
-  if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) fail("open", path);
-  throw InputError(failure("open", path));
+  if (!file.is_open()) fail_to_read("open", path);
+  return file;
 }
 
 uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path) {
   struct stat status {};
-  if (fstat(file.get(), &status) != 0) throw InputError(failure("read", path));
+  if (fstat(file.get(), &status) != 0) fail_to_read("read", path);
   if (!S_ISREG(status.st_mode)) throw InputError("cannot read " + path.string() + ": not a file");
   return static_cast<uint64_t>(status.st_size);
 }
@@ -103,7 +121,7 @@ void read_exactly(const FileDescriptor& file, uint64_t offset, std::span<uint8_t
   while (!bytes.empty()) {
     const ssize_t got = pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw InputError(failure("read", path));
+    if (got < 0) fail_to_read("read", path);
     if (got == 0) throw InputError(path.string() + " is truncated");
     offset += static_cast<uint64_t>(got);
     bytes = bytes.subspan(static_cast<size_t>(got));

@@ -38,10 +38,16 @@ bool is_temporary_name(std::string_view name);
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
                                      std::filesystem::path& path);
 
-// Opens for reading, without waiting. InputError when that fails; ResourceError when it does for
-// lack of descriptors or memory.
+// Whether what a call failed with (errno) may be otherwise in a moment, whatever the path is: a
+// lack of descriptors or memory, a disk or a network file system that does not answer.
+bool is_passing_error(int error);
+
+// Reading: InputError when it fails; ResourceError when it does for a passing reason.
+
+// Opens without waiting, which a pipe would.
 FileDescriptor open_for_reading(const std::filesystem::path& path);
 
+// InputError also for what is not a regular file.
 uint64_t file_size(const FileDescriptor& file, const std::filesystem::path& path);
 
 // Reads exactly bytes.size() bytes at `offset`. InputError when the file ends before.

@@ -49,7 +49,9 @@ FileIdentity identity_of(const FileDescriptor& file, const fs::path& path) {
 
 OpenFolder::OpenFolder(const fs::path& path)
     : path_(path), folder_(open(path.c_str(), kFolderFlags)) {
-  if (!folder_.is_open()) throw InputError(folder_failure("open", path));
+  if (folder_.is_open()) return;
+  if (is_passing_error(errno)) throw ResourceError(folder_failure("open", path));
+  throw InputError(folder_failure("open", path));
 }
 
 std::string OpenFolder::identity() const {
@@ -68,6 +70,7 @@ std::optional<EntryStatus> OpenFolder::status(const std::string& name) const {
   struct stat status {};
   if (fstatat(folder_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::nullopt;
+    if (is_passing_error(errno)) throw ResourceError(folder_failure("read", path_ / name));
     throw InputError(folder_failure("read", path_ / name));
   }
   return EntryStatus{kind_of(status.st_mode), identity_in(status)};

@@ -14,9 +14,8 @@ using namespace blindfuse;
 
 constexpr QueryBodyLimits kLimits{.query_bytes = 7, .query_count_max = 3};
 
-std::string parse(BodyFormat format, const std::string& body) {
-  std::string decoded;
-  const auto queries = read_query_body(format, body, kLimits, decoded);
+std::string parse(BodyFormat format, std::string body) {
+  const auto queries = read_query_body(format, body, kLimits);
   return {reinterpret_cast<const char*>(queries.data()), queries.size()};
 }
 

@@ -120,7 +120,7 @@ TEST(DatabaseBuilder, MakesTheHintsOfLongRecordsInParts) {
                [](uint64_t) {});
   std::vector<uint8_t> packed(layout.hint_bytes());
   write_bit_sequence(words, layout.hint_bits, packed);
-  EXPECT_TRUE(packed == *database.hints.at(0));
+  EXPECT_TRUE(packed == *database.downloads->hints.at(0));
 }
 
 TEST(DatabaseBuilder, DoesNotDependOnTheOrderOfTheInput) {

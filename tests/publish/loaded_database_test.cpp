@@ -186,8 +186,10 @@ TEST_F(ReloadedDatabase, TakesWhatHasNotChangedFromTheEpochBefore) {
   EXPECT_EQ(database.reused_bytes, 3 * (layout.shard_matrix_bytes() + layout.hint_part_bytes()));
   EXPECT_TRUE(support::PlainEngine::in(database).is_sealed());
   for (uint32_t shard = 0; shard < 4; ++shard) {
-    EXPECT_EQ(*database.hints[shard], *fresh.hints[shard]);
-    EXPECT_EQ(database.hints[shard] == old_.hints[shard], shard != changed_[0]) << shard;
+    EXPECT_EQ(*database.downloads->hints[shard], *fresh.downloads->hints[shard]);
+    EXPECT_EQ(database.downloads->hints[shard] == old_.downloads->hints[shard],
+              shard != changed_[0])
+        << shard;
   }
   expect_same_products(*database.engine, *fresh.engine);
   old_ = {};

@@ -43,7 +43,7 @@ TEST(PackedBuilder, AnswersEveryKeyAndNoOther) {
   ASSERT_EQ(layout.record_bytes(), kTwoPackRecordBytes);
   ASSERT_EQ(layout.row_count, kTwoPackRows);
   ASSERT_EQ(database.packing_tables.size(), 2u);
-  ASSERT_EQ(database.hints.size(), 2u);
+  ASSERT_EQ(database.downloads->hints.size(), 2u);
   for (const auto& [key, value] : pairs) ASSERT_EQ(look_up(database, key), value) << key;
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(look_up(database, "absent " + std::to_string(i)), std::nullopt);

@@ -81,15 +81,15 @@ TEST_F(ReloadedPacks, TakesWhatHasNotChangedFromTheEpochBefore) {
   LoadedDatabase database = load_database(root_, support::kPlainEngines, &old_);
   EXPECT_EQ(database.packing_tables[0].get(), old_.packing_tables[0].get()) << "the same memory";
   EXPECT_NE(database.packing_tables[1].get(), old_.packing_tables[1].get());
-  EXPECT_EQ(database.hints[0].get(), old_.hints[0].get());
-  EXPECT_NE(database.hints[1].get(), old_.hints[1].get());
+  EXPECT_EQ(database.downloads->hints[0].get(), old_.downloads->hints[0].get());
+  EXPECT_NE(database.downloads->hints[1].get(), old_.downloads->hints[1].get());
   EXPECT_EQ(database.reused_bytes, 4 * uint64_t{kTwoPackRows} * kTwoPackRecordBytes +
-                                       database.hints[0]->size() + kPackFileBytes);
+                                       database.downloads->hints[0]->size() + kPackFileBytes);
   for (size_t pack = 0; pack < 2; ++pack) {
     const SharedPackingTable& table = database.packing_tables[pack];
     EXPECT_EQ(reinterpret_cast<uintptr_t>(table.get()) % 64, 0u);
     EXPECT_EQ(hash_of_table(table), epoch_.table.packs[pack].table);
-    EXPECT_EQ(sha256(*database.hints[pack]), epoch_.table.packs[pack].mask);
+    EXPECT_EQ(sha256(*database.downloads->hints[pack]), epoch_.table.packs[pack].mask);
   }
   // Nor does it need the epoch before to answer.
   old_ = {};

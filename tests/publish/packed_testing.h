@@ -137,7 +137,7 @@ inline std::vector<uint8_t> ask_for_record(const LoadedDatabase& database,
   const HintParts parts = layout.hint_parts_of(shard);
   std::vector<uint8_t> masks;
   for (uint32_t pack = parts.first; pack <= parts.last; ++pack) {
-    const std::vector<uint8_t>& mask = *database.hints.at(pack);
+    const std::vector<uint8_t>& mask = *database.downloads->hints.at(pack);
     masks.insert(masks.end(), mask.begin(), mask.end());
   }
   return decode(std::move(secret), layout, shard, words.span(), masks);

@@ -25,5 +25,6 @@ BARE_ROOT_CCACHE=$(ccache --get-config cache_dir 2>/dev/null) || BARE_ROOT_CCACH
 export BARE_ROOT_CCACHE
 stage 'bare Debian 12: make demo, make test' make bare-root JOBS="$JOBS"
 stage 'bare Debian 13: make demo, make unit-tests' make bare-root-trixie JOBS="$JOBS"
+stage 'slow readers of every kind of response' tests/programs/slow_readers.py --bin build/bin
 stage "soak of ${SOAK_SECONDS:=600} s" make soak JOBS="$JOBS" SOAK_SECONDS="$SOAK_SECONDS" SOAK_EVERY="${SOAK_EVERY:-20}"
 finish

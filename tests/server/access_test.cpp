@@ -50,7 +50,7 @@ TEST_F(Access, NeedsAKeyForWhatIsPrivate) {
     }
     EXPECT_NE(ask(get_request(path, kKey)).status, 401) << path;
   }
-  EXPECT_EQ(ask(get_request("/v1/database", kKey)).body, database_.manifest_text);
+  EXPECT_EQ(ask(get_request("/v1/database", kKey)).body, database_.downloads->manifest_text);
 }
 
 // A cache between client and server must not give to others what took a key.

@@ -62,6 +62,16 @@ class Attacks : public RunningServer {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   }
+  // The kernel takes a response of any length off the server's hands; this leaves it room for a few
+  // KB.
+  void start_with_small_buffers(const ServerOptions& options) {
+    start(options);
+    server_.reset();
+    http::ListeningSocket socket({});
+    const int bytes = 4'096;
+    ASSERT_EQ(setsockopt(socket.fd(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
+    server_ = std::make_unique<DatabaseServer>(*epochs_, *metrics_, std::move(socket), options);
+  }
   LoopbackClient& add(Clients& clients) const {
     return *clients.emplace_back(std::make_unique<LoopbackClient>(url()));
   }
@@ -74,8 +84,10 @@ class Attacks : public RunningServer {
     layout.record.value_bytes = kLargeRecord - layout.record.digest_bytes;
     database.engine = support::PlainEngine::make(kRows, kShards * kLargeRecord);
     database.engine->seal();
-    database.hints.assign(kShards, std::make_shared<const std::vector<uint8_t>>(
-                                       layout.hint_part_bytes(), uint8_t{'h'}));
+    EpochDownloads downloads = *database.downloads;
+    downloads.hints.assign(kShards, std::make_shared<const std::vector<uint8_t>>(
+                                        layout.hint_part_bytes(), uint8_t{'h'}));
+    database.downloads = std::make_shared<const EpochDownloads>(std::move(downloads));
     database.epoch = EpochId(64, 'a');
     return database;
   }

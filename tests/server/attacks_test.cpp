@@ -138,27 +138,29 @@ TEST_F(Attacks, SlowClientsHoldNoEpoch) {
       post_request("/v1/epochs/" + id + "/queries", "application/octet-stream", body);
   sender.send(request.substr(0, request.size() - 10));
   ask(get_request("/health/live"));
-  const SharedBytes hint = large.lock()->database().hints.front();
+  const SharedHintPart hint = large.lock()->database().downloads->hints.front();
   epochs_->replace(epoch_, ServedEpochs::Clock::now());
   epochs_->retire(ServedEpochs::Clock::now());
   EXPECT_TRUE(large.expired());
   // The download goes on; the queries have come too late.
-  EXPECT_EQ(reader.receive().body.substr(0, hint->size()),
-            std::string(hint->begin(), hint->end()));
+  EXPECT_EQ(reader.receive().body.substr(0, hint->size()), std::string(hint->begin(), hint->end()));
   sender.send(request.substr(request.size() - 10));
   EXPECT_EQ(sender.receive().problem(), "retired-epoch");
 }
 
 TEST_F(Attacks, BodiesThatArriveHaveABound) {
   ServerOptions options = few_threads();
-  options.http.threads = 1;  // what comes first is done first
-  options.api.body_bytes_max = 1000;
+  options.http.threads = 1;           // what comes first is done first
+  options.api.request_bytes_max = 1;  // so that it is what the longest, in JSON, has: 3,016 bytes
   start(options);
-  const std::string body = pack(random_query(5), kQueryBits) + pack(random_query(6), kQueryBits);
-  const std::string responses =
-      expected_response(random_query(5)) + expected_response(random_query(6));
+  std::string body;
+  std::string responses;
+  for (const uint64_t seed : {5, 6, 7}) {
+    body += pack(random_query(seed), kQueryBits);
+    responses += expected_response(random_query(seed));
+  }
   const std::string request = binary_request(body);
-  const size_t most = request.size() - body.size() + 400;
+  const size_t most = request.size() - body.size() + 1'200;
   Clients clients;
   LoopbackClient witness(url());
   const auto settle = [&] { EXPECT_EQ(witness.ask(get_request("/health/live")).status, 200); };
@@ -167,7 +169,7 @@ TEST_F(Attacks, BodiesThatArriveHaveABound) {
     clients.back()->send(request.substr(0, most));
     settle();
   }
-  // Three times 400 bytes are too much by one.
+  // Three times 1,200 bytes are too much by one.
   EXPECT_TRUE(clients[0]->is_closed());
   for (size_t i = 1; i < 3; ++i) {
     clients[i]->send(request.substr(most));
@@ -184,6 +186,7 @@ TEST_F(Attacks, TheBoundOfBodiesFollowsTheEpoch) {
   constexpr uint32_t kTimes = 200;
   ServerOptions options = few_threads();
   options.http.threads = 1;  // what comes first is done first
+  options.api.request_bytes_max = 1;
   start(options);
   LoopbackClient witness(url());
   EXPECT_EQ(witness.ask(get_request("/health/live")).status, 200);
@@ -206,6 +209,63 @@ TEST_F(Attacks, TheBoundOfBodiesFollowsTheEpoch) {
   const HttpResponse response = client.receive();
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body.size(), 3 * kResponseBytes);
+}
+
+// Before the engine works for them.
+TEST_F(Attacks, ResponsesInTheQueueHaveABound) {
+  ServerOptions options = few_threads();
+  options.api.response_bytes_max = 1;  // so that it is what the largest response takes
+  start(options);
+  const std::string queries = pack(random_query(1), kQueryBits) +
+                              pack(random_query(2), kQueryBits) + pack(random_query(3), kQueryBits);
+  const std::string responses = expected_response(random_query(1)) +
+                                expected_response(random_query(2)) +
+                                expected_response(random_query(3));
+  const std::string request = binary_request(queries);
+  EXPECT_EQ(metric("blindfuse_http_memory_max_bytes{of=\"responses\"}"),
+            3 * kResponseBytes + 17 + 3 * (base64_of(std::string(kResponseBytes, 'r')).size() + 3));
+  control_->hold();
+  Clients clients;
+  for (int i = 0; i < 2; ++i) {
+    add(clients).send(request);
+    wait_for([&] {
+      return metric("blindfuse_http_memory_bytes{of=\"responses\"}") ==
+             static_cast<double>(clients.size() * 3 * kResponseBytes);
+    });
+  }
+  const HttpResponse refused = ask(request);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.problem(), "busy");
+  EXPECT_EQ(refused.header("retry-after"), "1");
+  EXPECT_NE(refused.detail().find("memory"), std::string::npos) << refused.detail();
+  control_->release();
+  for (const auto& client : clients) EXPECT_EQ(client->receive().body, responses);
+  wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"responses\"}") == 0; });
+  expect_good_clients_served();
+}
+
+// Who takes a response slowly makes room for who comes.
+TEST_F(Attacks, ResponsesThatAreSentHaveABound) {
+  ServerOptions options = few_threads();
+  options.api.response_bytes_max = 1;
+  start_with_small_buffers(options);
+  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                   ServedEpochs::Clock::now());
+  const Layout layout = epochs_->current()->layout();
+  const std::string request =
+      post_request("/v1/epochs/" + epochs_->current()->database().epoch + "/queries",
+                   "application/octet-stream", std::string(3 * layout.query_bytes(), 'q'));
+  Clients clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<LoopbackClient>(url(), 4'096));
+    clients.back()->send(request);
+    clients.back()->wait_until_readable();
+  }
+  EXPECT_EQ(metric("blindfuse_http_connections_cut_total{why=\"response_memory\"}"), 1);
+  EXPECT_TRUE(clients[0]->is_cut_off());
+  for (int i : {1, 2}) EXPECT_EQ(clients[i]->receive().body.size(), 3 * layout.response_bytes());
+  wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"responses\"}") == 0; });
+  expect_good_clients_served();
 }
 
 TEST_F(Attacks, AThousandIdleConnectionsAreNobodysTrouble) {

@@ -27,7 +27,7 @@ class DatabaseRoutes : public RunningServer {
 TEST_F(DatabaseRoutes, GivesTheManifest) {
   const HttpResponse response = get("/v1/database");
   EXPECT_EQ(response.status, 200);
-  EXPECT_EQ(response.body, database_.manifest_text);
+  EXPECT_EQ(response.body, database_.downloads->manifest_text);
   EXPECT_EQ(response.header("content-type"), "application/json");
   EXPECT_EQ(response.header("cache-control"), "no-cache");
   EXPECT_EQ(response.header("etag"), "\"" + database_.epoch + "\"");
@@ -36,7 +36,8 @@ TEST_F(DatabaseRoutes, GivesTheManifest) {
 TEST_F(DatabaseRoutes, GivesTheShardTable) {
   const HttpResponse response = get(epoch_path("/shards"));
   EXPECT_EQ(response.status, 200);
-  EXPECT_EQ(response.body, std::string(database_.table_bytes->begin(), database_.table_bytes->end()));
+  EXPECT_EQ(response.body,
+            std::string(database_.downloads->table.begin(), database_.downloads->table.end()));
   EXPECT_EQ(response.body.size(), 112u * kShards);
   EXPECT_EQ(response.header("content-type"), "application/octet-stream");
   EXPECT_EQ(response.header("cache-control"), "public, max-age=31536000, immutable");
@@ -172,7 +173,7 @@ TEST_F(DatabaseRoutes, AnswersHeadWithoutABody) {
 
 TEST_F(DatabaseRoutes, CompressesNothing) {
   const HttpResponse response = get("/v1/database", "Accept-Encoding: br, gzip, deflate\r\n");
-  EXPECT_EQ(response.body, database_.manifest_text);
+  EXPECT_EQ(response.body, database_.downloads->manifest_text);
   EXPECT_FALSE(response.has("content-encoding"));
 }
 

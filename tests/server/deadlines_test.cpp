@@ -2,7 +2,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "tests/server/running_server.h"
+#include "tests/server/attacks.h"
 
 namespace blindfuse::server_testing {
 namespace {
@@ -43,17 +43,12 @@ class SippingClient final : public LoopbackClient {
   }
 };
 
-class Deadlines : public RunningServer {
+class Deadlines : public Attacks {
  protected:
-  // The kernel takes a response of any length off the server's hands; this leaves it room for a few
-  // KB.
-  void start_with_small_buffers(const ServerOptions& options) {
-    start(options);
-    server_.reset();
-    http::ListeningSocket socket({});
-    const int bytes = 4'096;
-    ASSERT_EQ(setsockopt(socket.fd(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
-    server_ = std::make_unique<DatabaseServer>(*epochs_, *metrics_, std::move(socket), options);
+  static ServerOptions short_write() {
+    ServerOptions options = default_options();
+    options.http.timeouts.write = std::chrono::seconds(1);
+    return options;
   }
 
   static ServerOptions short_deadlines() {
@@ -100,13 +95,26 @@ TEST_F(Deadlines, OfAChunkedBodyIsNotPutOffByItsChunks) {
 // for longer than it may take.
 TEST_F(Deadlines, OfAResponseIsNotPutOffByTakingALittleOfIt) {
   constexpr size_t kBytes = 32'000;
-  ServerOptions options = default_options();
-  options.http.timeouts.write = std::chrono::seconds(1);
-  start_with_small_buffers(options);
+  start_with_small_buffers(short_write());
   SippingClient client(url(), 4'096);
   client.send(
       get_request(epoch_path("/hint"), "Range: bytes=0-" + std::to_string(kBytes - 1) + "\r\n"));
   EXPECT_LT(client.sip(100, 10, kBytes), kBytes) << "all of it came";
+  expect_healthy();
+}
+
+// However long the response is: a client has to keep the pace for what it has taken, too. Otherwise
+// this one had 20 minutes.
+TEST_F(Deadlines, OfALongResponseEndWhenItIsTakenTooSlowly) {
+  constexpr size_t kBytes = 1'000'000;
+  start_with_small_buffers(short_write());
+  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                   ServedEpochs::Clock::now());
+  SippingClient client(url(), 4'096);
+  client.send(get_request("/v1/epochs/" + epochs_->current()->database().epoch + "/hint"));
+  EXPECT_LT(client.sip(100, 10, kBytes), kBytes);
+  wait_for(
+      [&] { return metric("blindfuse_http_connections_cut_total{why=\"slow_reader\"}") == 1; });
   expect_healthy();
 }
 

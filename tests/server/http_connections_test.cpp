@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +11,7 @@ namespace blindfuse::http {
 namespace {
 
 using Stage = Connections::Stage;
+using Room = Connections::Room;
 using Notice = Connections::Notice;
 
 class ConnectionsTest : public ::testing::Test {
@@ -72,6 +72,91 @@ TEST_F(ConnectionsTest, CountsOnlyThoseThatWereNotChosenToGo) {
   EXPECT_EQ(all_.count(), 0u);
   EXPECT_EQ(all_.body_bytes(), 0u);
   EXPECT_FALSE(all_.end_oldest()) << "nobody is told twice";
+}
+
+TEST_F(ConnectionsTest, WhoHasBeenTakingAResponseLongestMakesRoomForTheNext) {
+  constexpr uint64_t kMost = 100;
+  const auto a = place('a', Stage::kBusy);
+  auto b = place('b', Stage::kBusy);
+  const auto lent = place('l', Stage::kSending);
+  EXPECT_EQ(a->reserve_response(50, kMost).room, Room::kTaken);
+  EXPECT_EQ(b->reserve_response(50, kMost).room, Room::kTaken);
+  EXPECT_EQ(all_.response_bytes(), 100u);
+  b->enter(Stage::kSending);
+  a->enter(Stage::kSending);
+  const auto c = place('c', Stage::kBusy);
+  const auto first = c->reserve_response(30, kMost);
+  EXPECT_EQ(first.room, Room::kSoon) << "its memory is there until it has gone";
+  EXPECT_EQ(first.ended, 1u);
+  EXPECT_EQ(told_, "b") << "whoever holds nothing stays";
+  const auto second = c->reserve_response(30, kMost);
+  EXPECT_EQ(second.room, Room::kSoon);
+  EXPECT_EQ(second.ended, 0u) << "enough are to go";
+  EXPECT_EQ(all_.response_bytes(), 100u);
+  b.reset();
+  EXPECT_EQ(all_.response_bytes(), 50u);
+  EXPECT_EQ(c->reserve_response(30, kMost).room, Room::kTaken);
+  EXPECT_EQ(all_.response_bytes(), 80u);
+  const auto d = place('d', Stage::kBusy);
+  EXPECT_EQ(d->reserve_response(20, kMost).room, Room::kTaken);
+  EXPECT_EQ(told_, "b");
+}
+
+TEST_F(ConnectionsTest, NobodyGoesForAResponseThatHasNoRoomNevertheless) {
+  constexpr uint64_t kMost = 100;
+  const auto making = place('m', Stage::kBusy);
+  const auto sending = place('s', Stage::kBusy);
+  EXPECT_EQ(making->reserve_response(60, kMost).room, Room::kTaken);
+  EXPECT_EQ(sending->reserve_response(40, kMost).room, Room::kTaken);
+  sending->enter(Stage::kSending);
+  const auto next = place('n', Stage::kBusy);
+  EXPECT_EQ(next->reserve_response(41, kMost).room, Room::kNone);
+  EXPECT_EQ(told_, "");
+  EXPECT_EQ(all_.response_bytes(), 100u);
+  making->release_response();
+  EXPECT_EQ(all_.response_bytes(), 40u);
+  EXPECT_EQ(next->reserve_response(41, kMost).room, Room::kTaken);
+}
+
+TEST_F(ConnectionsTest, AResponseHoldsMemoryUntilItsConnectionHasGone) {
+  auto a = place('a', Stage::kBusy);
+  EXPECT_EQ(a->reserve_response(50, 100).room, Room::kTaken);
+  a->enter(Stage::kSending);
+  EXPECT_TRUE(all_.end_oldest());
+  EXPECT_EQ(all_.response_bytes(), 50u);
+  a->release_response();
+  EXPECT_EQ(all_.response_bytes(), 0u);
+  a.reset();
+  EXPECT_EQ(all_.response_bytes(), 0u) << "once";
+  // Stages come and go, and the sums with them.
+  const auto b = place('b', Stage::kSending);
+  b->enter(Stage::kBusy);
+  EXPECT_EQ(b->reserve_response(100, 100).room, Room::kTaken);
+  b->enter(Stage::kSending);
+  b->enter(Stage::kBusy);
+  const auto c = place('c', Stage::kBusy);
+  EXPECT_EQ(c->reserve_response(1, 100).room, Room::kNone) << "nobody is sending";
+  b->enter(Stage::kSending);
+  b->release_response();
+  EXPECT_EQ(c->reserve_response(100, 100).room, Room::kTaken);
+}
+
+TEST_F(ConnectionsTest, EndsThoseThatAreSentMemoryWhichIsWantedBack) {
+  const int memory = 0;
+  const int other = 0;
+  const auto a = place('a', Stage::kBusy);
+  const auto b = place('b', Stage::kBusy);
+  const auto c = place('c', Stage::kBusy);
+  a->enter(Stage::kSending, &memory);
+  b->enter(Stage::kSending, &other);
+  c->enter(Stage::kSending, &memory);
+  const auto d = place('d', Stage::kSending);
+  EXPECT_EQ(all_.end_senders_of(&memory), 2u);
+  EXPECT_EQ(told_, "ac");
+  EXPECT_EQ(all_.end_senders_of(&memory), 0u);
+  b->enter(Stage::kBusy);
+  b->enter(Stage::kSending);
+  EXPECT_EQ(all_.end_senders_of(&other), 0u) << "that response has gone";
 }
 
 TEST_F(ConnectionsTest, TellsAllThatTheServerStops) {

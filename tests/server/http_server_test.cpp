@@ -122,7 +122,7 @@ TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
   EXPECT_EQ(client.receive().status, 404);
   EXPECT_EQ(client.receive().body, expected_response(random_query(2)));
   EXPECT_EQ(client.receive(true).status, 200);
-  EXPECT_EQ(client.receive().body, database_.manifest_text);
+  EXPECT_EQ(client.receive().body, database_.downloads->manifest_text);
 }
 
 TEST_F(HttpServerTest, NeverTakesTheBodyOfARefusedRequestForAnother) {
@@ -186,7 +186,7 @@ TEST_F(HttpServerTest, AnswersAClientThatHasFinishedSending) {
   LoopbackClient client(url());
   client.send(get_request("/v1/database"));
   client.finish_sending();
-  EXPECT_EQ(client.receive().body, database_.manifest_text);
+  EXPECT_EQ(client.receive().body, database_.downloads->manifest_text);
   EXPECT_TRUE(client.is_closed());
 }
 

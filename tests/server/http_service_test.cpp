@@ -35,6 +35,7 @@ class EchoHandler final : public Handler {
     return {.status = error.status(), .text = error.what()};
   }
   uint64_t all_bodies_bytes_max() const override { return 1 << 20; }
+  uint64_t all_responses_bytes_max() const override { return 1 << 20; }
   void on_connection_opened() override { ++open_; }
   void on_connection_closed() override { --open_; }
   void on_sent(uint64_t bytes) override { sent_ += bytes; }

@@ -53,7 +53,7 @@ TEST_F(UnixSocket, IsServedLikeAPort) {
   EXPECT_EQ(url(), "unix:" + path());
   expect_healthy();
   LoopbackClient client(url());
-  EXPECT_EQ(client.ask(get_request("/v1/database")).body, database_.manifest_text);
+  EXPECT_EQ(client.ask(get_request("/v1/database")).body, database_.downloads->manifest_text);
   EXPECT_EQ(client.ask(get_request(epoch_path("/hint"))).body, hints_of(database_, 0, kShards - 1));
   expect_refused(post_request("/nowhere", "text/plain", std::string(10'000, 'x')), 404,
                  "unknown-route");

@@ -48,6 +48,11 @@ struct HttpResponse {
   std::string epoch() const { return nlohmann::json::parse(body).value("epoch", ""); }
 };
 
+class EndedEarly : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class LoopbackClient {
  public:
   // "http://127.0.0.1:PORT", or "unix:PATH". With buffer_bytes, the system takes about as many in
@@ -121,6 +126,22 @@ class LoopbackClient {
     return receive();
   }
 
+  // Something has come, and is left for receive().
+  void wait_until_readable() {
+    pollfd waiting{fd_, POLLIN, 0};
+    EXPECT_EQ(poll(&waiting, 1, 60'000), 1);
+  }
+
+  // Whether the response that is coming ends before it is whole; takes what comes of it.
+  bool is_cut_off() {
+    try {
+      receive();
+      return false;
+    } catch (const EndedEarly&) {
+      return true;
+    }
+  }
+
   // Whether the server has closed, with nothing more to read; waits for it.
   bool is_closed() {
     if (!pending_.empty()) return false;
@@ -167,7 +188,7 @@ class LoopbackClient {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       throw std::runtime_error("the server has sent nothing for a minute");
     }
-    if (got <= 0) throw std::runtime_error("the connection ended within a response");
+    if (got <= 0) throw EndedEarly("the connection ended within a response");
     pending_.append(bytes, static_cast<size_t>(got));
   }
 

@@ -87,10 +87,9 @@ TEST_F(OpenApi, NamesTheRoutesOfTheServer) {
   std::vector<std::string> paths;
   const json all = document();
   for (const auto& [path, operations] : all.at("paths").items()) paths.push_back(path);
-  EXPECT_THAT(paths,
-              UnorderedElementsAre("/v1/database", "/v1/epochs/{epoch}/shards",
-                                   "/v1/epochs/{epoch}/hint", "/v1/epochs/{epoch}/queries",
-                                   "/health/live", "/health/ready", "/openapi.json"));
+  EXPECT_THAT(paths, UnorderedElementsAre("/v1/database", "/v1/epochs/{epoch}/shards",
+                                          "/v1/epochs/{epoch}/hint", "/v1/epochs/{epoch}/queries",
+                                          "/health/live", "/health/ready", "/openapi.json"));
   for (const auto& [path, operations] : all.at("paths").items()) {
     std::string allowed;
     for (const auto& [method, operation] : operations.items()) {

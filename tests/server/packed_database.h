@@ -95,17 +95,18 @@ inline LoadedDatabase packed_database() {
   database.engine = packed_engine();
   database.packing_tables = random_packing_tables();
   database.table.shards.resize(kPackedShards);
+  EpochDownloads downloads;
   for (uint32_t p = 0; p < kPacks; ++p) {
     // A mask: 2048 numbers of 18 bits.
     const auto mask = std::make_shared<const std::vector<uint8_t>>(quick_bytes(3 + p, 4608));
-    database.hints.push_back(mask);
+    downloads.hints.push_back(mask);
     database.table.packs.push_back({{}, sha256(*mask)});
   }
-  database.table_bytes =
-      std::make_shared<const std::vector<uint8_t>>(serialize_epoch_table(database.table));
-  database.manifest.table = sha256(*database.table_bytes);
+  downloads.table = serialize_epoch_table(database.table);
+  database.manifest.table = sha256(downloads.table);
   database.epoch = epoch_id(database.manifest);
-  database.manifest_text = serialize_manifest(database.manifest);
+  downloads.manifest_text = serialize_manifest(database.manifest);
+  database.downloads = std::make_shared<const EpochDownloads>(std::move(downloads));
   return database;
 }
 

@@ -37,8 +37,8 @@ class PackedRoutes : public ::testing::Test {
     ServerOptions options;
     options.http.threads = 2;
     options.api.queries_per_request_max = 3;
-    server_ =
-        std::make_unique<DatabaseServer>(*epochs_, metrics_, http::ListeningSocket(http::ListenAddress{}), options);
+    server_ = std::make_unique<DatabaseServer>(
+        *epochs_, metrics_, http::ListeningSocket(http::ListenAddress{}), options);
   }
 
   const LoadedDatabase& database() const { return epochs_->current()->database(); }

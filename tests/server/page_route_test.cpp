@@ -162,7 +162,8 @@ TEST_F(PageRoute, IsNotThereWhenItIsNotWanted) {
     const HttpResponse response = ask(get_request(path));
     EXPECT_EQ(response.status, 404) << path;
     EXPECT_EQ(response.problem(), "unknown-route");
-    EXPECT_THAT(response.detail(), Page::built_in() ? HasSubstr("--no-page") : HasSubstr("make web"));
+    EXPECT_THAT(response.detail(),
+                Page::built_in() ? HasSubstr("--no-page") : HasSubstr("make web"));
   }
 }
 

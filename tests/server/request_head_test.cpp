@@ -77,8 +77,8 @@ TEST(RequestHead, TakesTheTargetApart) {
 }
 
 TEST(RequestHead, RefusesTwoOfWhatThereCanBeOne) {
-  for (const char* name : {"Range", "Content-Type", "Content-Encoding", "Authorization", "Origin",
-                           "Expect", "Host"}) {
+  for (const char* name :
+       {"Range", "Content-Type", "Content-Encoding", "Authorization", "Origin", "Expect", "Host"}) {
     const std::string line = std::string(name) + ": x\r\n";
     EXPECT_EQ(status_of(get(line + line)), 400) << name;
   }

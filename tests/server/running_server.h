@@ -27,15 +27,16 @@ class RunningServer : public ::testing::Test {
 
   void start(const ServerOptions& options = default_options(),
              const BatchLimits& limits = {.batch_max = 4, .queue_max = 8},
-             const http::ListenAddress& address = {}, std::shared_ptr<http::TlsCertificate> tls = nullptr) {
+             const http::ListenAddress& address = {},
+             std::shared_ptr<http::TlsCertificate> tls = nullptr) {
     server_.reset();
     epochs_.reset();
     epoch_.reset();
     metrics_ = std::make_unique<ServerMetrics>();
     epoch_ = tiny_epoch(control_, limits, metrics_.get());
     epochs_ = std::make_unique<ServedEpochs>(epoch_);
-    server_ = std::make_unique<DatabaseServer>(*epochs_, *metrics_, http::ListeningSocket(address), options,
-                                           std::move(tls));
+    server_ = std::make_unique<DatabaseServer>(*epochs_, *metrics_, http::ListeningSocket(address),
+                                               options, std::move(tls));
   }
 
   std::string metrics_text() { return metrics_->text(state_of(*epochs_)); }

@@ -108,7 +108,8 @@ TEST_F(Metrics, CountRequestsAndTheirBytes) {
   send(get_request(epoch_path("/shards")), 200);
   // What was sent: bodies, and headers of a size that is not known here. The client may have the
   // last of it before the server has counted it.
-  sent = 2 * database_.manifest_text.size() + 2 * kResponseBytes + database_.table_bytes->size();
+  sent = 2 * database_.downloads->manifest_text.size() + 2 * kResponseBytes +
+         database_.downloads->table.size();
   while (metric("blindfuse_http_sent_bytes_total") <= static_cast<double>(sent)) {
     std::this_thread::yield();
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/server/tiny_database.h"
 
 namespace blindfuse::server_testing {
@@ -25,6 +27,20 @@ std::string found(const ServedEpochs& epochs, const std::string& id) {
   const ServedEpochs::Found found = epochs.find(id);
   if (found.epoch) return found.epoch->database().epoch.substr(0, 1);
   return (found.is_retired ? "retired, now " : "unknown, now ") + found.current.substr(0, 1);
+}
+
+// What is in memory, in its order.
+std::string states(const ServedEpochs& epochs) {
+  std::string text;
+  for (const EpochInMemory& held : epochs.in_memory()) {
+    static const std::map<EpochState, std::string> kNames = {
+        {EpochState::kCurrent, " current"},
+        {EpochState::kGrace, " grace"},
+        {EpochState::kLeaving, " leaving"},
+        {EpochState::kDownloads, " downloads"}};
+    text += (text.empty() ? "" : ", ") + held.id.substr(0, 1) + kNames.at(held.state);
+  }
+  return text;
 }
 
 TEST(ServedEpochs, KnowsItsEpoch) {
@@ -123,12 +139,41 @@ TEST(ServedEpochs, FreesAnEpochWhenItIsToldTo) {
   EXPECT_TRUE(watched.expired());
 }
 
-TEST(ServedEpochs, KeepsTheNewestBeforeTheCurrentOne) {
+// What they hold is known, and no more than that stays.
+TEST(ServedEpochs, LeavesDownloadsToThoseWhoHoldThem) {
+  ServedEpochs epochs(make_epoch('a'));
+  const std::weak_ptr<const ServingEpoch> watched = epochs.current();
+  auto downloads = epochs.current()->database().downloads;
+  epochs.replace(make_epoch('b'), Clock::now());
+  EXPECT_EQ(epochs.retire(Clock::now()), 0u) << "not all of it has gone";
+  EXPECT_TRUE(watched.expired());
+  ASSERT_EQ(states(epochs), "b current, a downloads");
+  EXPECT_EQ(epochs.in_memory()[1].downloads, downloads);
+  EXPECT_EQ(epochs.in_memory()[1].epoch, nullptr);
+  downloads.reset();
+  EXPECT_EQ(states(epochs), "b current");
+  EXPECT_EQ(epochs.retire(Clock::now()), 1u);
+}
+
+TEST(ServedEpochs, KnowsAllThatHoldMemory) {
+  ServedEpochs epochs(make_epoch('a'));
+  const auto a = epochs.current()->database().downloads;
+  epochs.replace(make_epoch('b'), Clock::now());
+  epochs.retire(Clock::now());
+  const auto b = epochs.current();
+  epochs.replace(make_epoch('c'), Clock::now());
+  epochs.retire(Clock::now());
+  epochs.replace(make_epoch('d'), Clock::now() + seconds(60));
+  EXPECT_EQ(states(epochs), "d current, c grace, b leaving, a downloads");
+}
+
+TEST(ServedEpochs, EndsTheGraceOfTheOldest) {
   const auto grace = Clock::now() + seconds(1000);
   ServedEpochs epochs(make_epoch('a'));
+  epochs.end_oldest_grace();
   epochs.replace(make_epoch('b'), grace);
   epochs.replace(make_epoch('c'), grace);
-  epochs.shorten_grace();
+  epochs.end_oldest_grace();
   EXPECT_EQ(epochs.retire(Clock::now()), 1u);
   EXPECT_EQ(found(epochs, id_of('a')), "retired, now c");
   EXPECT_EQ(found(epochs, id_of('b')), "b");

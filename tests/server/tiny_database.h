@@ -52,17 +52,18 @@ inline LoadedDatabase tiny_database(
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
   database.engine->set_columns(0, bytes);
   database.engine->seal();
+  EpochDownloads downloads;
   for (uint32_t shard = 0; shard < kShards; ++shard) {
     std::vector<uint8_t> hint(layout.hint_part_bytes());
     for (uint8_t& byte : hint) byte = static_cast<uint8_t>(random());
-    database.hints.push_back(std::make_shared<const std::vector<uint8_t>>(std::move(hint)));
+    downloads.hints.push_back(std::make_shared<const std::vector<uint8_t>>(std::move(hint)));
   }
   database.table.shards.resize(kShards);
-  database.table_bytes =
-      std::make_shared<const std::vector<uint8_t>>(serialize_epoch_table(database.table));
-  database.manifest.table = sha256(*database.table_bytes);
+  downloads.table = serialize_epoch_table(database.table);
+  database.manifest.table = sha256(downloads.table);
   database.epoch = epoch_id(database.manifest);
-  database.manifest_text = serialize_manifest(database.manifest);
+  downloads.manifest_text = serialize_manifest(database.manifest);
+  database.downloads = std::make_shared<const EpochDownloads>(std::move(downloads));
   database.retired = {kOldEpoch};
   return database;
 }
@@ -71,7 +72,8 @@ inline LoadedDatabase tiny_database(
 inline std::string hints_of(const LoadedDatabase& database, uint32_t first, uint32_t last) {
   std::string hints;
   for (uint32_t i = first; i <= last; ++i) {
-    hints.append(database.hints[i]->begin(), database.hints[i]->end());
+    const auto& part = *database.downloads->hints[i];
+    hints.append(part.begin(), part.end());
   }
   return hints;
 }

@@ -63,7 +63,7 @@ TEST_F(Tls, AnswersLookUps) {
   EXPECT_EQ(url().substr(0, 18), "https://127.0.0.1:");
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     TlsClient client(url(), version);
-    EXPECT_EQ(client.ask(get_request("/v1/database")).body, database_.manifest_text);
+    EXPECT_EQ(client.ask(get_request("/v1/database")).body, database_.downloads->manifest_text);
     const Numbers query = random_query(1);
     EXPECT_EQ(client.ask(binary_request(pack(query, kQueryBits))).body, expected_response(query));
     // Many records, and more than a socket takes at once.
@@ -108,7 +108,7 @@ TEST_F(Tls, AnswersPipelinedRequests) {
     EXPECT_EQ(client->receive().status, 200);
     EXPECT_EQ(client->receive().body, expected_response(query));
     EXPECT_EQ(client->receive().status, 404);
-    EXPECT_EQ(client->receive().body, database_.manifest_text);
+    EXPECT_EQ(client->receive().body, database_.downloads->manifest_text);
   }
 }
 
@@ -123,7 +123,7 @@ TEST_F(Tls, GoesOnAfterAnAnswerThatTookLong) {
   control_->release();
   EXPECT_EQ(client.receive().body, expected_response(random_query(1)));
   EXPECT_EQ(client.receive().body, expected_response(random_query(2)));
-  EXPECT_EQ(client.receive().body, database_.manifest_text);
+  EXPECT_EQ(client.receive().body, database_.downloads->manifest_text);
 }
 
 TEST_F(Tls, SaysWhenItHasFinished) {
@@ -218,7 +218,7 @@ TEST_F(Tls, TakesANewCertificateForNewConnections) {
   TlsClient after(url());
   EXPECT_EQ(after.serial(), 2);
   for (TlsClient* client : {&before, &after}) {
-    EXPECT_EQ(client->ask(get_request("/v1/database")).body, database_.manifest_text);
+    EXPECT_EQ(client->ask(get_request("/v1/database")).body, database_.downloads->manifest_text);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -34,19 +35,23 @@ std::string_view name_of(EpochState state) {
       return "grace";
     case EpochState::kLeaving:
       return "leaving";
+    case EpochState::kDownloads:
+      return "downloads";
   }
   return "";
 }
 
 ordered_json description_of(const EpochInMemory& held) {
-  const Layout& layout = held.epoch->layout();
-  ordered_json object{{"epoch", held.epoch->database().epoch},
+  ordered_json object{{"epoch", held.id},
                       {"state", name_of(held.state)},
-                      {"keys", layout.key_count},
-                      {"matrix_bytes", layout.matrix_bytes()},
-                      {"hint_bytes", layout.hint_bytes()},
-                      {"packing_table_bytes", layout.packing_table_bytes()},
-                      {"queries_waiting", held.epoch->scheduler().waiting_count()}};
+                      {"hint_bytes", held.downloads->hint_bytes()}};
+  if (held.epoch) {
+    const Layout& layout = held.epoch->layout();
+    object["keys"] = layout.key_count;
+    object["matrix_bytes"] = layout.matrix_bytes();
+    object["packing_table_bytes"] = layout.packing_table_bytes();
+    object["queries_waiting"] = held.epoch->scheduler().waiting_count();
+  }
   if (held.state == EpochState::kGrace) {
     const std::chrono::duration<double> left = held.grace_ends - ServedEpochs::Clock::now();
     object["grace_seconds_left"] = std::ceil(std::max(0.0, left.count()));
@@ -166,6 +171,9 @@ http::Response Admin::refuse(const http::Error& error, const std::string& /*peer
 }
 
 uint64_t Admin::all_bodies_bytes_max() const { return 64 * kBodyBytesMax; }
+
+// They are a few kilobytes each.
+uint64_t Admin::all_responses_bytes_max() const { return std::numeric_limits<uint64_t>::max(); }
 
 // Throws Refusal.
 http::Response Admin::answer(const Request& request) {

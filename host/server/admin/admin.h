@@ -14,8 +14,8 @@ namespace blindfuse {
 
 // Who may use an admin listener follows from its address, since requests carry no credentials.
 enum class AdminAccess {
-  kEverything,         // a loopback address or a UNIX socket: only this machine's users can connect
-  kMetricsAndHealth,   // any other address
+  kEverything,        // a loopback address or a UNIX socket: only this machine's users can connect
+  kMetricsAndHealth,  // any other address
 };
 
 class Admin final : public http::Handler {
@@ -27,6 +27,7 @@ class Admin final : public http::Handler {
   std::unique_ptr<http::Exchange> begin(http::RequestHead head, const std::string& peer) override;
   http::Response refuse(const http::Error& error, const std::string& peer) override;
   uint64_t all_bodies_bytes_max() const override;
+  uint64_t all_responses_bytes_max() const override;
 
  private:
   class Exchange;

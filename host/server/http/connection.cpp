@@ -114,7 +114,7 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
       }
       if (!head_ends) head_ends = Clock::now() + timeouts.head;
     } else {
-      input_.release();
+      input_.release_if_empty();
       place_->enter(Connections::Stage::kQuiet);
     }
     const Channel::Status status = input_.receive(*channel_);
@@ -126,7 +126,7 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
     if (status == Channel::Status::kClosed) co_return std::nullopt;
     if (input_.is_empty()) {
       if (context_.stopping) co_return std::nullopt;
-      input_.release();
+      input_.release_if_empty();
     } else {
       place_->enter(Connections::Stage::kHead);
     }
@@ -161,6 +161,12 @@ Connection::Awaitable<bool> Connection::ask(Exchange& exchange, const RequestHea
     place_->set_body_bytes(0);
     if (error) co_return true;
     unread_ = false;
+    if (!co_await reserve_response(exchange.response_bytes_max(body->byte_count()))) {
+      error = Error(503, "responses that clients are taking, or wait for, fill the memory for them",
+                    {{"Retry-After", "1"}});
+      body_bytes = body->byte_count();
+      co_return true;
+    }
     deadline = exchange.start(body->bytes(), [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (self) asio::post(self->strand_, [self] { self->waiter_->wake(); });
@@ -196,6 +202,7 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
     } else {
       place_->set_body_bytes(body.byte_count());
       bound_bodies();
+      input_.release_if_empty();
       if (co_await waiter_->wait_for(status, deadline)) continue;
       if (waiter_->has_ended()) co_return false;
     }
@@ -205,11 +212,31 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
   co_return true;
 }
 
+// False when there is no room.
+Connection::Awaitable<bool> Connection::reserve_response(uint64_t bytes) {
+  const uint64_t bytes_max = context_.handler.all_responses_bytes_max();
+  for (;;) {
+    const auto [room, ended] = place_->reserve_response(bytes, bytes_max);
+    for (size_t i = 0; i < ended; ++i) {
+      context_.handler.on_cut(Cut::kResponseMemory, 1);
+      if (const auto count = context_.cut_responses.count()) {
+        log_warning(
+            "responses that clients are taking hold {} bytes: {} that took longest were cut since "
+            "this was said",
+            bytes_max, *count);
+      }
+    }
+    if (room != Connections::Room::kSoon) co_return room == Connections::Room::kTaken;
+    co_await waiter_->yield();
+  }
+}
+
 // False when the client has gone meanwhile.
 Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange,
                                                      Clock::time_point deadline) {
   // A client that has sent the next request already is there; its leaving goes unnoticed.
   auto what = Descriptor::wait_read;
+  input_.release_if_empty();
   while (!exchange.is_done()) {
     switch (co_await waiter_->wait(what, deadline)) {
       case Woken::kReady:
@@ -254,17 +281,21 @@ Connection::Awaitable<bool> Connection::write(Output output) {
   // Not all of a large download at once, while others wait for this thread.
   constexpr uint64_t kBytesAtOnce = 4 << 20;
   const Timeouts& timeouts = context_.options.timeouts;
-  auto progress = Clock::now();
-  const auto end = progress + timeouts.write + time_for(output.bytes_left());
+  const auto begun = Clock::now();
+  auto progress = begun;
   uint64_t at_once = 0;
-  place_->enter(Connections::Stage::kSending);
+  place_->enter(Connections::Stage::kSending, output.memory());
   while (!output.is_empty()) {
     const auto [status, count] = write_some(output);
     if (status == Channel::Status::kClosed) co_return false;
     if (status != Channel::Status::kDone) {
-      const auto deadline = std::min(progress + timeouts.write, end);
-      if (!co_await waiter_->wait_for(status, deadline)) co_return false;
-      continue;
+      // Neither at a standstill, nor slower on the whole than it may be.
+      input_.release_if_empty();
+      const auto deadline =
+          std::min(progress, begun + time_for(output.bytes_sent())) + timeouts.write;
+      if (co_await waiter_->wait_for(status, deadline)) continue;
+      if (!waiter_->has_ended()) context_.handler.on_cut(Cut::kSlowReader, 1);
+      co_return false;
     }
     output.advance(count);
     context_.handler.on_sent(count);
@@ -277,6 +308,7 @@ Connection::Awaitable<bool> Connection::write(Output output) {
     }
   }
   place_->enter(Connections::Stage::kBusy);
+  place_->release_response();
   co_return true;
 }
 
@@ -332,6 +364,7 @@ void Connection::bound_bodies() {
   if (all.body_bytes() == 0) return;
   const uint64_t bytes_max = context_.handler.all_bodies_bytes_max();
   while (all.body_bytes() > bytes_max && all.end_oldest_body()) {
+    context_.handler.on_cut(Cut::kRequestMemory, 1);
     if (const auto count = context_.given_up_bodies.count()) {
       log_warning(
           "bodies that are arriving hold more than {} bytes: {} that took longest were given up "

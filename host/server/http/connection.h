@@ -12,10 +12,10 @@
 #include "host/server/http/connections.h"
 #include "host/server/http/handler.h"
 #include "host/server/http/input.h"
+#include "host/server/http/log_limit.h"
 #include "host/server/http/options.h"
 #include "host/server/http/output.h"
 #include "host/server/http/socket_waiter.h"
-#include "host/server/http/log_limit.h"
 
 namespace blindfuse::http {
 
@@ -25,6 +25,7 @@ struct Context {
   const Options options;
   Connections connections = {};
   LogLimit given_up_bodies{};
+  LogLimit cut_responses{};
   std::atomic<bool> stopping = false;
 };
 
@@ -50,6 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<bool> read_body(BodyReader& body);
   Awaitable<bool> ask(Exchange& exchange, const RequestHead& head, std::optional<Error>& error,
                       uint64_t& body_bytes);
+  Awaitable<bool> reserve_response(uint64_t bytes);
   Awaitable<bool> await_answer(Exchange& exchange, Clock::time_point deadline);
   Awaitable<bool> send(const RequestHead* head, Response response, bool last);
   Awaitable<bool> write(Output output);

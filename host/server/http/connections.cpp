@@ -1,31 +1,33 @@
 #include "host/server/http/connections.h"
 
 #include <utility>
-#include <vector>
 
 namespace blindfuse::http {
 
 Connections::Place::Place(Connections& all, Tell tell) : all_(all), tell_(std::move(tell)) {
   const std::lock_guard lock(all_.mutex_);
-  auto& busy = all_.stages_[static_cast<size_t>(Stage::kBusy)];
+  auto& busy = all_.in(Stage::kBusy);
   at_ = busy.insert(busy.end(), this);
   ++all_.count_;
   ++all_.place_count_;
 }
 
 Connections::Place::~Place() {
+  release_response();
   const std::lock_guard lock(all_.mutex_);
   leave();
   if (--all_.place_count_ == 0) all_.emptied_.notify_all();
 }
 
-void Connections::Place::enter(Stage stage) {
+void Connections::Place::enter(Stage stage, const void* memory) {
   const std::lock_guard lock(all_.mutex_);
   if (left_ || stage == stage_) return;
-  auto& from = all_.stages_[static_cast<size_t>(stage_)];
-  auto& to = all_.stages_[static_cast<size_t>(stage)];
-  to.splice(to.end(), from, at_);
+  auto& to = all_.in(stage);
+  to.splice(to.end(), all_.in(stage_), at_);
+  if (stage_ == Stage::kSending) all_.sending_response_bytes_ -= response_bytes_;
+  if (stage == Stage::kSending) all_.sending_response_bytes_ += response_bytes_;
   stage_ = stage;
+  memory_ = memory;
 }
 
 void Connections::Place::set_body_bytes(uint64_t bytes) {
@@ -35,12 +37,46 @@ void Connections::Place::set_body_bytes(uint64_t bytes) {
   body_bytes_ = bytes;
 }
 
+Connections::Reservation Connections::Place::reserve_response(uint64_t bytes, uint64_t all_max) {
+  std::vector<Tell> ended;
+  {
+    const std::lock_guard lock(all_.mutex_);
+    if (left_) return {};  // it is told to end, and gets no response
+    if (all_.response_bytes_ + bytes <= all_max) {
+      response_bytes_ = bytes;
+      all_.response_bytes_ += bytes;
+      return {};
+    }
+    const auto left = [&] { return all_.response_bytes_ - all_.leaving_response_bytes_; };
+    // Nobody goes for what will have no room nevertheless.
+    if (left() - all_.sending_response_bytes_ + bytes > all_max) return {Room::kNone};
+    ended = all_.take_senders([](const Place& place) { return place.response_bytes_ > 0; },
+                              [&] { return left() + bytes <= all_max; });
+  }
+  for (const Tell& tell : ended) tell(Notice::kEnd);
+  return {Room::kSoon, ended.size()};
+}
+
+void Connections::Place::release_response() {
+  const std::lock_guard lock(all_.mutex_);
+  const uint64_t bytes = std::exchange(response_bytes_, 0);
+  all_.response_bytes_ -= bytes;
+  if (left_) {
+    all_.leaving_response_bytes_ -= bytes;
+  } else if (stage_ == Stage::kSending) {
+    all_.sending_response_bytes_ -= bytes;
+  }
+}
+
+// Its response holds memory until it has gone.
 void Connections::Place::leave() {
   if (left_) return;
   left_ = true;
-  all_.stages_[static_cast<size_t>(stage_)].erase(at_);
+  all_.in(stage_).erase(at_);
   --all_.count_;
   all_.body_bytes_ -= body_bytes_;
+  if (stage_ == Stage::kSending) all_.sending_response_bytes_ -= response_bytes_;
+  all_.leaving_response_bytes_ += response_bytes_;
 }
 
 size_t Connections::count() const {
@@ -53,8 +89,27 @@ uint64_t Connections::body_bytes() const {
   return body_bytes_;
 }
 
+uint64_t Connections::response_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return response_bytes_;
+}
+
+template <typename IsMeant, typename IsEnough>
+std::vector<Connections::Tell> Connections::take_senders(const IsMeant& is_meant,
+                                                         const IsEnough& is_enough) {
+  std::vector<Tell> taken;
+  auto& sending = in(Stage::kSending);
+  for (auto at = sending.begin(); at != sending.end() && !is_enough();) {
+    Place& place = **at++;
+    if (!is_meant(place)) continue;
+    place.leave();
+    taken.push_back(place.tell_);
+  }
+  return taken;
+}
+
 Connections::Tell Connections::take_oldest(Stage stage) {
-  auto& all = stages_[static_cast<size_t>(stage)];
+  auto& all = in(stage);
   if (all.empty()) return nullptr;
   Place* oldest = all.front();
   oldest->leave();
@@ -81,6 +136,17 @@ bool Connections::end_oldest_body() {
   }
   if (tell) tell(Notice::kEnd);
   return tell != nullptr;
+}
+
+size_t Connections::end_senders_of(const void* memory) {
+  std::vector<Tell> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = take_senders([&](const Place& place) { return place.memory_ == memory; },
+                         [] { return false; });
+  }
+  for (const Tell& tell : ended) tell(Notice::kEnd);
+  return ended.size();
 }
 
 void Connections::tell_all(Notice notice) const {

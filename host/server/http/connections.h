@@ -1,5 +1,5 @@
 // All connections of a server, by what they wait for: whose turn it is to go when there are too
-// many, or too much memory in the bodies that arrive.
+// many, or when bodies or responses take too much memory.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace blindfuse::http {
 
@@ -29,6 +30,16 @@ class Connections {
   };
   using Tell = std::function<void(Notice)>;
 
+  enum class Room {
+    kTaken,
+    kSoon,  // once those that are to go have gone: try again in a moment
+    kNone,  // the others' responses are still being made
+  };
+  struct Reservation {
+    Room room = Room::kTaken;
+    size_t ended = 0;  // connections, to make room
+  };
+
   // A connection's place in this list, which it leaves with its end.
   class Place {
    public:
@@ -37,9 +48,15 @@ class Connections {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    void enter(Stage stage);
+    // memory: for kSending, what the response lends (Body::memory()), if anything.
+    void enter(Stage stage, const void* memory = nullptr);
     // As many bytes has its body now. 0 when there is none.
     void set_body_bytes(uint64_t bytes);
+    // Takes room for a response of so many bytes of memory, where all may have `all_max`. Those
+    // that have been taking theirs longest are ended to make room.
+    Reservation reserve_response(uint64_t bytes, uint64_t all_max);
+    // The response has gone, or there will be none.
+    void release_response();
 
    private:
     friend class Connections;
@@ -49,19 +66,25 @@ class Connections {
     const Tell tell_;
     Stage stage_ = Stage::kBusy;
     uint64_t body_bytes_ = 0;
-    bool left_ = false;  // chosen to go: it counts no more
+    uint64_t response_bytes_ = 0;
+    const void* memory_ = nullptr;  // in the stage kSending
+    bool left_ = false;             // chosen to go: it counts no more
     std::list<Place*>::iterator at_;
   };
 
   // Those that have not been chosen to go.
   size_t count() const;
   uint64_t body_bytes() const;
+  // Of all that have not gone.
+  uint64_t response_bytes() const;
 
   // Ends the one that has been quiet longest, or else the one whose head or body has been arriving
   // longest, or else the one that has been sent to longest. False when there is none of these.
   bool end_oldest();
   // Ends the one whose body has been arriving longest, and false when there is none.
   bool end_oldest_body();
+  // Ends all that are sending a response from this memory; says how many.
+  size_t end_senders_of(const void* memory);
   void tell_all(Notice notice) const;
 
   // Waits until there is none left, also of those that were chosen to go.
@@ -69,7 +92,12 @@ class Connections {
 
  private:
   friend class Place;
+  std::list<Place*>& in(Stage stage) { return stages_[static_cast<size_t>(stage)]; }
   Tell take_oldest(Stage stage);
+  // Takes those out of the stage kSending that `is_meant` is true for, the oldest first, as long as
+  // `is_enough` is not.
+  template <typename IsMeant, typename IsEnough>
+  std::vector<Tell> take_senders(const IsMeant& is_meant, const IsEnough& is_enough);
 
   mutable std::mutex mutex_;
   std::condition_variable emptied_;
@@ -77,6 +105,9 @@ class Connections {
   size_t count_ = 0;
   size_t place_count_ = 0;  // with those that were chosen to go
   uint64_t body_bytes_ = 0;
+  uint64_t response_bytes_ = 0;
+  uint64_t sending_response_bytes_ = 0;  // of these, of those in the stage kSending
+  uint64_t leaving_response_bytes_ = 0;  // of these, of those that were chosen to go
 };
 
 }  // namespace blindfuse::http

@@ -27,6 +27,10 @@ class Exchange {
   // longer body is refused with 413.
   virtual std::optional<uint64_t> body_bytes_max() const { return std::nullopt; }
 
+  // The most memory that its response will take, from start() until it is sent, when its body has
+  // so many bytes. Not what a response lends (http::Body).
+  virtual uint64_t response_bytes_max(uint64_t /*body_bytes*/) const { return 0; }
+
   // The body is whole; the span may be written to and is gone after the call. Nothing: respond()
   // has all that it needs. Otherwise work goes on elsewhere: `on_done` is called once, from any
   // thread, when is_done() has become true, and the time returned is when to give up.
@@ -44,6 +48,15 @@ class Exchange {
   virtual Response refuse(const Error& error, uint64_t body_bytes) = 0;
 };
 
+// Why a connection was ended before its time.
+enum class Cut {
+  kSlowReader,      // it took its response too slowly
+  kRequestMemory,   // bodies that were arriving held too much
+  kResponseMemory,  // responses that were being sent did
+  kLentMemory,      // the service wanted back what it was sent from
+  kConnections,     // there were too many
+};
+
 // Any thread, several at a time.
 class Handler {
  public:
@@ -57,11 +70,16 @@ class Handler {
   // The most that all bodies may hold while they arrive. When there is more, the one that has been
   // arriving longest is given up.
   virtual uint64_t all_bodies_bytes_max() const = 0;
+  // The most that all responses may hold, from Exchange::start() until they are sent. When there is
+  // more, those go that have been taking theirs longest, and where none is, who comes is refused
+  // with 503.
+  virtual uint64_t all_responses_bytes_max() const = 0;
 
   // For whoever counts.
   virtual void on_connection_opened() {}
   virtual void on_connection_closed() {}
   virtual void on_sent(uint64_t /*bytes*/) {}
+  virtual void on_cut(Cut /*why*/, size_t /*count*/) {}
 };
 
 }  // namespace blindfuse::http

@@ -17,7 +17,8 @@ Channel::Status Input::receive(Channel& channel) {
   return status;
 }
 
-void Input::release() {
+void Input::release_if_empty() {
+  if (!is_empty()) return;
   memory_.reset();
   clear();
 }

@@ -9,8 +9,8 @@
 
 namespace blindfuse::http {
 
-// Holds memory only between receive() and release(): silent clients hold none for what they might
-// send.
+// Holds memory only between receive() and release_if_empty(): clients that send nothing hold none
+// for what they might send.
 class Input {
  public:
   bool is_empty() const { return begin_ == end_; }
@@ -21,7 +21,7 @@ class Input {
   Channel::Status receive(Channel& channel);
   // Drops what there is.
   void clear() { begin_ = end_ = 0; }
-  void release();
+  void release_if_empty();
 
  private:
   std::unique_ptr<char[]> memory_;

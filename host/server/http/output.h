@@ -15,25 +15,25 @@ class Output {
   // The head as it is sent; the response's body follows unless `head_only`.
   Output(std::string head, Response response, bool head_only);
 
-  bool is_empty() const { return piece_ == piece_count(); }
-  uint64_t bytes_left() const { return bytes_left_; }
+  bool is_empty() const { return sent_ == size_; }
+  uint64_t bytes_sent() const { return sent_; }
   // What to write next: one piece as it lies in memory, or several small ones together in
   // `gathered`.
   std::string_view next(std::span<char> gathered) const;
   // So much of it has been written.
-  void advance(size_t count);
+  void advance(uint64_t count) { sent_ += count; }
+  // What it keeps in memory that others may want back (Body::memory()); nullptr: nothing.
+  const void* memory() const { return response_.range.memory(); }
 
  private:
-  // The head, the text, then the parts.
-  size_t piece_count() const { return head_only_ ? 1 : 2 + response_.parts.size(); }
-  std::string_view piece(size_t i) const;
+  // The head, the text, then the range. What lies together from `position` of them all.
+  std::string_view at(uint64_t position) const;
 
-  const std::string head_;
-  const Response response_;
-  const bool head_only_;
-  size_t piece_ = 0;  // the next
-  size_t at_ = 0;     // bytes of it that are through
-  uint64_t bytes_left_;
+  // Not const, so that moving this copies no body.
+  std::string head_;
+  Response response_;
+  uint64_t size_;
+  uint64_t sent_ = 0;
 };
 
 }  // namespace blindfuse::http

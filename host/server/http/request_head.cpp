@@ -22,8 +22,8 @@ using Fields = beast::http::fields;
 
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
-constexpr std::array<std::string_view, 9> kMethods = {
-    "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "QUERY"};
+constexpr std::array<std::string_view, 9> kMethods = {"GET",   "HEAD",    "POST",  "PUT",  "DELETE",
+                                                      "PATCH", "OPTIONS", "TRACE", "QUERY"};
 // Of two of these, one program would take the first and another the second.
 constexpr std::array<std::string_view, 9> kSingleHeaders = {
     "Host",         "Content-Length",   "Transfer-Encoding", "Expect", "Range",
@@ -49,8 +49,7 @@ void check_characters(std::string_view bytes) {
 }
 
 [[noreturn]] void refuse_target() {
-  throw Error(414,
-              "a request target has at most " + std::to_string(kTargetBytesMax) + " bytes");
+  throw Error(414, "a request target has at most " + std::to_string(kTargetBytesMax) + " bytes");
 }
 
 void check_sizes(std::string_view bytes, bool whole) {
@@ -208,8 +207,9 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view qu
     const std::string_view item = query.substr(begin, end - begin);
     const size_t equals = std::min(item.find('='), item.size());
     if (!item.empty()) {
-      parameters.emplace_back(undo_percent_encoding(item.substr(0, equals)),
-                              undo_percent_encoding(item.substr(std::min(equals + 1, item.size()))));
+      parameters.emplace_back(
+          undo_percent_encoding(item.substr(0, equals)),
+          undo_percent_encoding(item.substr(std::min(equals + 1, item.size()))));
     }
     begin = end + 1;
   }

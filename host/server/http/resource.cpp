@@ -9,25 +9,6 @@
 namespace blindfuse::http {
 namespace {
 
-uint64_t size_of(const Resource& resource) {
-  uint64_t size = 0;
-  for (const auto part : resource.parts) size += part.size();
-  return size;
-}
-
-// The bytes of `range` alone.
-std::vector<std::span<const uint8_t>> cut(const Resource& resource, const ByteRange& range) {
-  std::vector<std::span<const uint8_t>> parts;
-  uint64_t offset = 0;
-  for (const auto part : resource.parts) {
-    const uint64_t first = std::max(offset, range.first);
-    const uint64_t end = std::min(offset + part.size(), range.last + 1);
-    if (first < end) parts.push_back(part.subspan(first - offset, end - first));
-    offset += part.size();
-  }
-  return parts;
-}
-
 // Whether a list of entity tags, or *, has this one, weak or not. Our tags hold no commas.
 bool lists_tag(std::string_view list, std::string_view tag) {
   for (size_t begin = 0; begin <= list.size();) {
@@ -50,7 +31,7 @@ Response respond_with(const RequestHead& request, Resource resource) {
   const std::string_view same_as = request.header("If-Range");
   const bool may_cut = resource.has_ranges && request.method == "GET" && !known &&
                        (same_as.empty() || same_as == resource.entity_tag);
-  const uint64_t size = size_of(resource);
+  const uint64_t size = resource.body->size();
   std::optional<ByteRange> range;
   if (may_cut) range = parse_byte_range(request.header("Range"), size);
   Response response{.status = known ? 304 : range ? 206 : 200};
@@ -63,10 +44,10 @@ Response respond_with(const RequestHead& request, Resource resource) {
     response.set_header("Content-Range", "bytes " + std::to_string(range->first) + "-" +
                                              std::to_string(range->last) + "/" +
                                              std::to_string(size));
-    resource.parts = cut(resource, *range);
   }
-  response.parts = std::move(resource.parts);
-  response.owner = std::move(resource.owner);
+  response.range.first = range ? range->first : 0;
+  response.range.size = range ? range->size() : size;
+  response.range.body = std::move(resource.body);
   return response;
 }
 

@@ -4,11 +4,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "host/server/http/body.h"
 #include "host/server/http/request_head.h"
 #include "host/server/http/response.h"
 
@@ -18,9 +17,8 @@ struct Resource {
   std::string content_type = {};
   std::string entity_tag = {};  // strong, with its quotes
   std::string cache_control = {};
-  bool has_ranges = false;  // whether a client may ask for a part
-  std::vector<std::span<const uint8_t>> parts = {};  // one after another; at least one byte in all
-  std::shared_ptr<const void> owner = {};            // keeps the parts in memory
+  bool has_ranges = false;                // whether a client may ask for a part
+  std::shared_ptr<const Body> body = {};  // at least one byte
 };
 
 // The response to a GET or HEAD: 200, 206 for a range, 304 for what the client has already. Throws

@@ -7,12 +7,6 @@
 
 namespace blindfuse::http {
 
-uint64_t Response::body_bytes() const {
-  uint64_t bytes = text.size();
-  for (const auto part : parts) bytes += part.size();
-  return bytes;
-}
-
 void Response::set_header(std::string_view name, std::string value) {
   for (auto& [known, old] : headers) {
     if (!equal_ignoring_case(known, name)) continue;
@@ -30,8 +24,8 @@ std::string_view Response::header(std::string_view name) const {
 
 std::string serialize_head(const Response& response, std::string_view connection) {
   namespace beast_http = boost::beast::http;
-  const auto reason = beast_http::obsolete_reason(beast_http::int_to_status(
-      static_cast<unsigned>(response.status)));
+  const auto reason = beast_http::obsolete_reason(
+      beast_http::int_to_status(static_cast<unsigned>(response.status)));
   std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
   head.append(reason.data(), reason.size());
   head += "\r\n";

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "host/server/http/body.h"
 
 namespace blindfuse::http {
 
@@ -16,14 +16,13 @@ struct Response {
   // Without Content-Length, Connection and Keep-Alive, which the server adds.
   std::vector<std::pair<std::string, std::string>> headers = {};
 
-  // The body is `text`, or else `parts`, one after another. Parts are not copied.
+  // The body is one of these.
   std::string text = {};
-  std::vector<std::span<const uint8_t>> parts = {};
-  std::shared_ptr<const void> owner = {};  // keeps the parts in memory until they are sent
+  BodyRange range = {};
 
   bool closes_connection = false;  // after it, though the client may want to ask more
 
-  uint64_t body_bytes() const;
+  uint64_t body_bytes() const { return text.size() + range.size; }
   // Replaces the header of this name if there is one.
   void set_header(std::string_view name, std::string value);
   // Empty when there is none.

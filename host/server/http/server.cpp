@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "host/server/http/connection.h"
+#include "host/server/http/log_limit.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
-#include "host/server/http/log_limit.h"
 
 namespace blindfuse::http {
 namespace {
@@ -69,6 +69,14 @@ class Server::Loop {
   Loop& operator=(const Loop&) = delete;
 
   const std::string& url() const { return url_; }
+
+  void end_responses_of(const void* memory) {
+    const size_t count = context_.connections.end_senders_of(memory);
+    if (count > 0) context_.handler.on_cut(Cut::kLentMemory, count);
+  }
+  Memory memory() const {
+    return {context_.connections.body_bytes(), context_.connections.response_bytes()};
+  }
 
   void stop() {
     const std::lock_guard lock(stop_mutex_);
@@ -122,7 +130,7 @@ class Server::Loop {
         if (const auto count = refused_.count()) {
           log_warning("cannot accept a client: {} ({} times since this was said)", why, *count);
         }
-        context_.connections.end_oldest();
+        end_oldest();
         return false;
       }
       break;
@@ -130,12 +138,17 @@ class Server::Loop {
     return true;
   }
 
+  bool end_oldest() {
+    const bool has_ended = context_.connections.end_oldest();
+    if (has_ended) context_.handler.on_cut(Cut::kConnections, 1);
+    return has_ended;
+  }
+
   void admit(ListeningSocket::Client client) {
     auto channel = tls_ ? tls_->make_channel(std::move(client.socket))
                         : make_plain_channel(std::move(client.socket));
     // Whoever has waited longest without a word goes; when nobody waits, the newcomer does.
-    if (context_.connections.count() >= context_.options.connections_max &&
-        !context_.connections.end_oldest()) {
+    if (context_.connections.count() >= context_.options.connections_max && !end_oldest()) {
       return;
     }
     Connection::spawn(std::make_shared<Connection>(asio::make_strand(io_), std::move(channel),
@@ -179,6 +192,10 @@ Server::Server(Handler& handler, ListeningSocket socket, const Options& options,
 Server::~Server() = default;
 
 const std::string& Server::url() const { return loop_->url(); }
+
+void Server::end_responses_of(const void* memory) { loop_->end_responses_of(memory); }
+
+Server::Memory Server::memory() const { return loop_->memory(); }
 
 void Server::stop() { loop_->stop(); }
 

@@ -2,6 +2,7 @@
 // service that it serves.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,17 @@ class Server {
 
   // "http://127.0.0.1:8080", with the port that it got; "unix:/path" for a UNIX socket.
   const std::string& url() const;
+
+  // Ends the connections that are being sent a response from this memory (Body::memory()). Any
+  // thread.
+  void end_responses_of(const void* memory);
+
+  // What requests and responses hold at the moment, in bytes. Any thread.
+  struct Memory {
+    uint64_t bodies = 0;     // of requests that are arriving
+    uint64_t responses = 0;  // reserved for them, until they are sent
+  };
+  Memory memory() const;
 
   // Accepts nobody any more, answers the requests that have begun, closes all connections, and
   // returns when that is done. Again: returns at once.

@@ -10,6 +10,7 @@
 #include "host/server/routes/health.h"
 #include "host/server/routes/openapi.h"
 #include "host/server/routes/page_route.h"
+#include "host/server/routes/query_body.h"
 #include "host/server/routes/query_exchange.h"
 #include "src/base/errors.h"
 
@@ -51,6 +52,23 @@ std::string check_authorization(const http::RequestHead& head, Route route,
   throw Refusal(Problem{.kind = ProblemKind::kUnauthorized,
                         .detail = "this server wants an API key: Authorization: Bearer KEY",
                         .headers = {{"WWW-Authenticate", "Bearer"}}});
+}
+
+// As metrics have it.
+std::string_view name_of(http::Cut why) {
+  switch (why) {
+    case http::Cut::kSlowReader:
+      return "slow_reader";
+    case http::Cut::kRequestMemory:
+      return "request_memory";
+    case http::Cut::kResponseMemory:
+      return "response_memory";
+    case http::Cut::kLentMemory:
+      return "epochs";
+    case http::Cut::kConnections:
+      return "connections";
+  }
+  return "";
 }
 
 const ApiOptions& checked(const ApiOptions& options, const ServedEpochs& epochs) {
@@ -124,19 +142,29 @@ http::Response Api::refuse(const http::Error& error, const std::string& peer) {
   return problem_response(problem_of(error));
 }
 
-// Of the epochs of the moment: the next may have queries of another size.
+// Of the epochs of the moment: the next may have queries and responses of another size.
 uint64_t Api::all_bodies_bytes_max() const {
-  constexpr uint64_t kBodies = 64;
-  if (context_.options.body_bytes_max > 0) return context_.options.body_bytes_max;
-  uint64_t longest = 0;
+  uint64_t bytes = context_.options.request_bytes_max;
   for (const auto& epoch : context_.epochs.all()) {
     const QueryBodyLimits limits = query_limits(*epoch, context_.options.queries_per_request_max);
-    longest = std::max(longest, limits.body_bytes_max(BodyFormat::kJson));
+    bytes = std::max(bytes, limits.body_bytes_max(BodyFormat::kJson));
   }
-  return kBodies * longest;
+  return bytes;
+}
+
+uint64_t Api::all_responses_bytes_max() const {
+  uint64_t bytes = context_.options.response_bytes_max;
+  for (const auto& epoch : context_.epochs.all()) {
+    bytes = std::max(
+        bytes, response_memory_bytes(BodyFormat::kJson, context_.options.queries_per_request_max,
+                                     epoch->layout().response_bytes()));
+  }
+  return bytes;
 }
 
 void Api::on_connection_opened() { ++context_.metrics.open_connections(); }
+
+void Api::on_cut(http::Cut why, size_t count) { context_.metrics.on_cut(name_of(why), count); }
 
 void Api::on_connection_closed() { --context_.metrics.open_connections(); }
 
@@ -145,13 +173,13 @@ http::Response Api::answer(const http::RequestHead& request, const RouteMatch& m
   const bool private_only = context_.options.api_keys != nullptr;
   switch (match.route) {
     case Route::kDatabase:
-      return http::respond_with(request, database_resource(context_.epochs.current()));
+      return http::respond_with(request, database_resource(*context_.epochs.current()));
     case Route::kShards:
       return http::respond_with(
-          request, shards_resource(find_epoch(context_.epochs, match.epoch), private_only));
+          request, shards_resource(*find_epoch(context_.epochs, match.epoch), private_only));
     case Route::kHint:
       return http::respond_with(
-          request, hint_resource(find_epoch(context_.epochs, match.epoch), request, private_only));
+          request, hint_resource(*find_epoch(context_.epochs, match.epoch), request, private_only));
     case Route::kReady:
       return ready_response(context_.readiness);
     case Route::kLive:

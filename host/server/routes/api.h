@@ -20,8 +20,10 @@ class Api final : public http::Handler {
   std::unique_ptr<http::Exchange> begin(http::RequestHead head, const std::string& peer) override;
   http::Response refuse(const http::Error& error, const std::string& peer) override;
   uint64_t all_bodies_bytes_max() const override;
+  uint64_t all_responses_bytes_max() const override;
   void on_connection_opened() override;
   void on_connection_closed() override;
+  void on_cut(http::Cut why, size_t count) override;
   void on_sent(uint64_t bytes) override { context_.metrics.on_sent(bytes); }
 
  private:

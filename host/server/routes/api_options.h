@@ -16,8 +16,10 @@ struct ApiOptions {
   uint64_t queries_per_request_max = 16;  // 1 .. the queue's limit
   std::chrono::milliseconds answer_timeout{
       30'000};  // from the end of a body until the engine begins
-  // What all bodies that are arriving may hold; 0: 64 of the longest there can be.
-  uint64_t body_bytes_max = 0;
+  // What all bodies that are arriving may hold, and all responses from the queue until they are
+  // sent; but one of the largest is always possible.
+  uint64_t request_bytes_max = uint64_t{256} << 20;
+  uint64_t response_bytes_max = uint64_t{256} << 20;
   std::shared_ptr<const ApiKeys> api_keys = {};  // none: anyone may ask
   std::vector<std::string> cors_origins = {};    // whose pages may ask; "*": all
   std::shared_ptr<const Page> page = {};         // none: browsers get no page

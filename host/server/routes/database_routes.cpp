@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "host/server/routes/hint_body.h"
 #include "host/server/routes/part_selection.h"
 #include "host/server/routes/problem.h"
 #include "src/base/errors.h"
@@ -44,60 +45,52 @@ PartSelection selection_of(const http::RequestHead& request, const Layout& layou
   }
 }
 
+std::shared_ptr<const http::Body> body_of(const ServingEpoch& epoch,
+                                          std::span<const uint8_t> downloaded) {
+  return std::make_shared<http::MemoryBody>(downloaded, epoch.database().downloads);
+}
+
 std::string cache_control(bool private_only) {
   return std::string(private_only ? kImmutableForOne : kImmutable);
 }
 
 }  // namespace
 
-http::Resource database_resource(const std::shared_ptr<const ServingEpoch>& epoch) {
-  const auto text = std::make_shared<const std::string>(epoch->database().manifest_text);
+http::Resource database_resource(const ServingEpoch& epoch) {
+  const std::string& text = epoch.database().downloads->manifest_text;
   return {
       .content_type = "application/json",
-      .entity_tag = tag_of(epoch->database().epoch),
+      .entity_tag = tag_of(epoch.database().epoch),
       .cache_control = "no-cache",
       // As short as it is, it is sent whole.
-      .parts = {{reinterpret_cast<const uint8_t*>(text->data()), text->size()}},
-      .owner = text,
+      .body = body_of(epoch, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}),
   };
 }
 
-http::Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch,
-                               bool private_only) {
+http::Resource shards_resource(const ServingEpoch& epoch, bool private_only) {
   return {
       .content_type = std::string(kBinary),
-      .entity_tag = tag_of(encode_hex(epoch->database().manifest.table)),
+      .entity_tag = tag_of(encode_hex(epoch.database().manifest.table)),
       .cache_control = cache_control(private_only),
       .has_ranges = true,
-      .parts = {*epoch->database().table_bytes},
-      .owner = epoch->database().table_bytes,
+      .body = body_of(epoch, epoch.database().downloads->table),
   };
 }
 
-http::Resource hint_resource(const std::shared_ptr<const ServingEpoch>& epoch,
-                             const http::RequestHead& request, bool private_only) {
-  const PartSelection selection = selection_of(request, epoch->layout());
+http::Resource hint_resource(const ServingEpoch& epoch, const http::RequestHead& request,
+                             bool private_only) {
+  PartSelection selection = selection_of(request, epoch.layout());
   // The same parts of the same epoch are the same bytes, however they were asked for.
-  const std::string identity = epoch->database().epoch + "/" + format_part_selection(selection);
+  const std::string identity = epoch.database().epoch + "/" + format_part_selection(selection);
   const Sha256Digest tag =
       sha256({reinterpret_cast<const uint8_t*>(identity.data()), identity.size()});
-  http::Resource resource{
+  return {
       .content_type = std::string(kBinary),
       .entity_tag = tag_of(encode_hex(tag)),
       .cache_control = cache_control(private_only),
       .has_ranges = true,
-      .parts = {},
+      .body = std::make_shared<HintBody>(epoch.database().downloads, std::move(selection)),
   };
-  auto hints = std::make_shared<std::vector<SharedBytes>>();
-  for (const HintParts& parts : selection) {
-    for (uint64_t i = parts.first; i <= parts.last; ++i) {
-      hints->push_back(epoch->database().hints[i]);
-      resource.parts.push_back(*hints->back());
-    }
-  }
-  // A download may last longer than its epoch, whose matrix is gone then.
-  resource.owner = std::move(hints);
-  return resource;
 }
 
 }  // namespace blindfuse

@@ -1,23 +1,21 @@
 // What clients download: the manifest, the table of shards and packs, and hints or masks.
 #pragma once
 
-#include <memory>
-
 #include "host/server/http/request_head.h"
 #include "host/server/http/resource.h"
 #include "host/server/serving/serving_epoch.h"
 
 namespace blindfuse {
 
-// Each holds on to its epoch. private_only: shared caches must not keep it.
+// Each keeps the epoch's downloads in memory. private_only: shared caches must not keep it.
 
-http::Resource database_resource(const std::shared_ptr<const ServingEpoch>& epoch);
+http::Resource database_resource(const ServingEpoch& epoch);
 
-http::Resource shards_resource(const std::shared_ptr<const ServingEpoch>& epoch, bool private_only);
+http::Resource shards_resource(const ServingEpoch& epoch, bool private_only);
 
 // The hints of the shards that the request's parameter `shards` names, or the masks of the packs
 // that `packs` names where responses are packed, in that order; all without it. Throws Refusal.
-http::Resource hint_resource(const std::shared_ptr<const ServingEpoch>& epoch,
-                             const http::RequestHead& request, bool private_only);
+http::Resource hint_resource(const ServingEpoch& epoch, const http::RequestHead& request,
+                             bool private_only);
 
 }  // namespace blindfuse

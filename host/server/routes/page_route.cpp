@@ -69,8 +69,8 @@ http::Response answer_page(const std::shared_ptr<const Page>& page,
                    // Another build has other files of the same names, and a page of two builds
                    // would not work.
                    .cache_control = "no-cache",
-                   .parts = {compressed ? file->content.gzip_bytes : file->content.bytes},
-                   .owner = page,
+                   .body = std::make_shared<http::MemoryBody>(
+                       compressed ? file->content.gzip_bytes : file->content.bytes, page),
                });
   response.set_header("Content-Security-Policy", kContentSecurityPolicy);
   response.set_header("X-Content-Type-Options", "nosniff");

@@ -18,25 +18,43 @@ using nlohmann::json;
 constexpr uint64_t kJsonFrameBytes = 1024;
 constexpr uint64_t kJsonQueryFrameBytes = 64;
 
+// {"responses":[]} and a line's end; around every response, quotes and a comma.
+constexpr uint64_t kResponsesFrameBytes = 17;
+constexpr uint64_t kResponseFrameBytes = 3;
+
 constexpr const char* kExpectedJson = "the body must be {\"queries\": [\"<base64>\", ...]}";
 
-void append_query(std::string_view text, uint64_t number, const QueryBodyLimits& limits,
-                  std::string& queries) {
-  const size_t at = queries.size();
-  queries.resize(at + limits.query_bytes);
-  if (!decode_base64_into(text,
-                          {reinterpret_cast<uint8_t*>(queries.data()) + at, limits.query_bytes})) {
-    throw InputError("query " + std::to_string(number) + " is not base64 of " +
-                     std::to_string(limits.query_bytes) +
+// Puts the queries of a body in JSON over it, from its beginning: each is shorter than its text, so
+// that none reaches a text that is still to be read.
+class QueriesInPlace {
+ public:
+  QueriesInPlace(std::span<char> body, const QueryBodyLimits& limits)
+      : bytes_(reinterpret_cast<uint8_t*>(body.data()), body.size()), limits_(limits) {}
+
+  uint64_t count() const { return count_; }
+  std::span<const uint8_t> queries() const { return bytes_.first(count_ * limits_.query_bytes); }
+
+  // The base64 of the next query. Throws InputError.
+  void append(std::string_view text) {
+    const auto query = bytes_.subspan(count_ * limits_.query_bytes, limits_.query_bytes);
+    ++count_;
+    if (decode_base64_into(text, query)) return;
+    throw InputError("query " + std::to_string(count_) + " is not base64 of " +
+                     std::to_string(limits_.query_bytes) +
                      " bytes (RFC 4648 section 4, with padding)");
   }
-}
+
+ private:
+  const std::span<uint8_t> bytes_;
+  const QueryBodyLimits& limits_;
+  uint64_t count_ = 0;
+};
 
 // Takes the parser's events one by one, so that nothing is built for what is not asked for, however
 // deep or long.
 class QueryBodyReader : public nlohmann::json_sax<json> {
  public:
-  QueryBodyReader(const QueryBodyLimits& limits, std::string& queries)
+  QueryBodyReader(const QueryBodyLimits& limits, QueriesInPlace& queries)
       : limits_(limits), queries_(queries) {}
 
   bool start_object(size_t) override { return expect(State::kStart, State::kObject); }
@@ -53,19 +71,18 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
 
   bool string(std::string& text) override {
     expect(State::kArray, State::kArray);
-    ++query_count_;
-    if (query_count_ > limits_.query_count_max) {
+    if (queries_.count() == limits_.query_count_max) {
       throw InputError("more than " + std::to_string(limits_.query_count_max) +
                        " queries in one request");
     }
     const uint64_t expected = base64_length(limits_.query_bytes);
     if (text.size() != expected) {
-      throw InputError("query " + std::to_string(query_count_) + " has " +
+      throw InputError("query " + std::to_string(queries_.count() + 1) + " has " +
                        std::to_string(text.size()) + " base64 characters; expected " +
                        std::to_string(expected) + " for " + std::to_string(limits_.query_bytes) +
                        " bytes");
     }
-    append_query(text, query_count_, limits_, queries_);
+    queries_.append(text);
     return true;
   }
 
@@ -73,7 +90,7 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
 
   bool end_object() override {
     expect(State::kAfterArray, State::kEnd);
-    if (query_count_ == 0) throw InputError("there is no query in the request");
+    if (queries_.count() == 0) throw InputError("there is no query in the request");
     return true;
   }
 
@@ -103,8 +120,7 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
 
   const QueryBodyLimits& limits_;
   State state_ = State::kStart;
-  uint64_t query_count_ = 0;
-  std::string& queries_;
+  QueriesInPlace& queries_;
 };
 
 // A body as nearly every client writes it, whose strings hold base64 and no escapes, is taken apart
@@ -174,33 +190,38 @@ void check_binary_length(uint64_t body_bytes, const QueryBodyLimits& limits) {
   }
 }
 
-std::span<const uint8_t> read_query_body(BodyFormat format, std::string_view body,
-                                         const QueryBodyLimits& limits, std::string& decoded) {
+std::span<const uint8_t> read_query_body(BodyFormat format, std::span<char> body,
+                                         const QueryBodyLimits& limits) {
   if (format == BodyFormat::kBinary) {
     check_binary_length(body.size(), limits);
     return {reinterpret_cast<const uint8_t*>(body.data()), body.size()};
   }
-  decoded.clear();
-  if (const auto texts = PlainBody(body, limits).split()) {
-    decoded.reserve(texts->size() * limits.query_bytes);
-    for (const std::string_view text : *texts) {
-      append_query(text, decoded.size() / limits.query_bytes + 1, limits, decoded);
-    }
+  const std::string_view text(body.data(), body.size());
+  QueriesInPlace queries(body, limits);
+  if (const auto texts = PlainBody(text, limits).split()) {
+    for (const std::string_view query : *texts) queries.append(query);
   } else {
-    QueryBodyReader reader(limits, decoded);
+    QueryBodyReader reader(limits, queries);
     // Whatever is wrong is thrown; the parser keeps its own stack of open brackets on the heap, not
     // ours.
-    json::sax_parse(body, &reader);
+    json::sax_parse(text, &reader);
   }
-  return {reinterpret_cast<const uint8_t*>(decoded.data()), decoded.size()};
+  return queries.queries();
+}
+
+uint64_t response_memory_bytes(BodyFormat format, uint64_t count, uint64_t response_bytes) {
+  const uint64_t binary = count * response_bytes;
+  if (format == BodyFormat::kBinary) return binary;
+  return binary + kResponsesFrameBytes +
+         count * (base64_length(response_bytes) + kResponseFrameBytes);
 }
 
 std::string write_response_body(BodyFormat format, std::string responses, uint64_t response_bytes) {
   if (format == BodyFormat::kBinary) return responses;
   const std::span bytes(reinterpret_cast<const uint8_t*>(responses.data()), responses.size());
   std::string text = "{\"responses\":[";
-  text.reserve(text.size() + bytes.size() / response_bytes * (base64_length(response_bytes) + 3) +
-               3);
+  text.reserve(kResponsesFrameBytes + bytes.size() / response_bytes *
+                                          (base64_length(response_bytes) + kResponseFrameBytes));
   for (size_t at = 0; at < bytes.size(); at += response_bytes) {
     if (at > 0) text += ',';
     text += '"';

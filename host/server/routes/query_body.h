@@ -34,11 +34,14 @@ struct QueryBodyLimits {
 // InputError otherwise.
 void check_binary_length(uint64_t body_bytes, const QueryBodyLimits& limits);
 
-// The queries of a body, one after another: within the body itself, or decoded into
-// `decoded`. Throws InputError, naming the query (the first is query 1) and what would be right;
-// never quotes the body.
-std::span<const uint8_t> read_query_body(BodyFormat format, std::string_view body,
-                                         const QueryBodyLimits& limits, std::string& decoded);
+// The queries of a body, one after another, within the body: those in JSON are decoded over it.
+// Throws InputError, naming the query (the first is query 1) and what would be right; never quotes
+// the body.
+std::span<const uint8_t> read_query_body(BodyFormat format, std::span<char> body,
+                                         const QueryBodyLimits& limits);
+
+// The memory that write_response_body takes for so many responses, those that it is given included.
+uint64_t response_memory_bytes(BodyFormat format, uint64_t count, uint64_t response_bytes);
 
 // The body for responses of response_bytes each, one after another.
 std::string write_response_body(BodyFormat format, std::string responses, uint64_t response_bytes);

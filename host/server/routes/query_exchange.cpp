@@ -38,6 +38,11 @@ std::optional<uint64_t> QueryExchange::body_bytes_max() const {
   return query_->limits.body_bytes_max(query_->format);
 }
 
+uint64_t QueryExchange::response_bytes_max(uint64_t body_bytes) const {
+  const uint64_t count = query_->limits.query_count(query_->format, body_bytes);
+  return response_memory_bytes(query_->format, count, query_->response_bytes);
+}
+
 // The queries take their place in the queue.
 std::optional<http::Clock::time_point> QueryExchange::start(std::span<char> body,
                                                             std::function<void()> on_done) {
@@ -48,8 +53,7 @@ std::optional<http::Clock::time_point> QueryExchange::start(std::span<char> body
   try {
     // It may have been retired while the body arrived.
     auto epoch = find_epoch(context().epochs, query_->epoch);
-    answer_ =
-        ask_queries(*epoch, *query_, {body.data(), body.size()}, deadline, std::move(on_done));
+    answer_ = ask_queries(*epoch, *query_, body, deadline, std::move(on_done));
     epoch_ = std::move(epoch);
   } catch (const Refusal& refusal) {
     set_problem(refusal.problem());

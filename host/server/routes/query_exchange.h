@@ -18,6 +18,7 @@ class QueryExchange final : public ApiExchange {
   void set_query(QueryRequest query) { query_ = std::move(query); }
 
   std::optional<uint64_t> body_bytes_max() const override;
+  uint64_t response_bytes_max(uint64_t body_bytes) const override;
   std::optional<http::Clock::time_point> start(std::span<char> body,
                                                std::function<void()> on_done) override;
   bool is_done() const override { return answer_->is_done(); }

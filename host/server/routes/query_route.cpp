@@ -64,7 +64,8 @@ QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_req
 QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead& head,
                               uint64_t queries_per_request_max) {
   const QueryRequest query{epoch.database().epoch, format_of(head),
-                           query_limits(epoch, queries_per_request_max)};
+                           query_limits(epoch, queries_per_request_max),
+                           epoch.layout().response_bytes()};
   if (head.chunked) return query;
   if (!head.content_length) {
     throw Refusal(ProblemKind::kLengthRequired,
@@ -88,13 +89,11 @@ QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead
 }
 
 std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch, const QueryRequest& query,
-                                           std::string_view body,
+                                           std::span<char> body,
                                            PendingAnswer::Clock::time_point deadline,
                                            std::function<void()> on_done) {
-  // Kept for the next request of this thread: taking and clearing memory costs as much as decoding.
-  thread_local std::string decoded;
   try {
-    const auto queries = read_query_body(query.format, body, query.limits, decoded);
+    const auto queries = read_query_body(query.format, body, query.limits);
     const Layout& layout = epoch.layout();
     if (layout.mode() == Mode::kPacked) check_keys_of(queries, layout);
     return epoch.scheduler().ask(queries, deadline, std::move(on_done));

@@ -20,6 +20,7 @@ struct QueryRequest {
   EpochId epoch;
   BodyFormat format = BodyFormat::kBinary;
   QueryBodyLimits limits;
+  uint64_t response_bytes = 0;  // of one query
 };
 
 // What an epoch's layout allows in one request.
@@ -29,10 +30,10 @@ QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_req
 QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead& head,
                               uint64_t queries_per_request_max);
 
-// Queues the queries of a whole body, which may go as soon as this returns; the epoch, that of the
-// request, stays until the answer is done. Throws Refusal.
+// Queues the queries of a whole body, which is written over, and may go as soon as this returns;
+// the epoch, that of the request, stays until the answer is done. Throws Refusal.
 std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch, const QueryRequest& query,
-                                           std::string_view body,
+                                           std::span<char> body,
                                            PendingAnswer::Clock::time_point deadline,
                                            std::function<void()> on_done);
 

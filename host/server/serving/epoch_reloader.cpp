@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "host/database/directory.h"
 #include "src/base/errors.h"
@@ -86,6 +87,26 @@ std::string EpochReloader::manifest_identity() const {
          ":" + std::to_string(status.st_size);
 }
 
+// Returns once one more epoch may be in memory. The oldest one goes, whoever is downloading it.
+void EpochReloader::make_room() {
+  constexpr std::chrono::milliseconds kLook{10};
+  for (;;) {
+    if (epochs_.retire(options_.clock()) > 0) malloc_trim(0);
+    const std::vector<EpochInMemory> held = epochs_.in_memory();
+    if (held.size() < options_.epochs_max) return;
+    const EpochInMemory& oldest = held.back();
+    if (oldest.state == EpochState::kGrace) {
+      epochs_.end_oldest_grace();
+      continue;
+    }
+    // Again and again: a download may have begun a moment ago.
+    options_.end_downloads(*oldest.downloads);
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kLook, [this] { return stopping_.load(); });
+    if (stopping_) throw Stopped();
+  }
+}
+
 void EpochReloader::load() {
   // What the machine lacked may be there later; a bad epoch stays one.
   constexpr std::chrono::seconds kRetryAfter{30};
@@ -98,9 +119,7 @@ void EpochReloader::load() {
     const ParsedManifest manifest = DatabaseDirectory(options_.directory).read_manifest();
     if (manifest.epoch == current->database().epoch) return;
     log_info("loading epoch {}", manifest.epoch);
-    // However often there is a new one, no more than three are in memory.
-    epochs_.shorten_grace();
-    epochs_.retire(options_.clock());
+    make_room();
     auto next = std::make_shared<const ServingEpoch>(loader_(current->database(), on_step), limits_,
                                                      &metrics_);
     const EpochId id = next->database().epoch;

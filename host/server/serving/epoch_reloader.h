@@ -12,8 +12,8 @@
 
 #include "host/database/loaded_database.h"
 #include "host/server/serving/batch_scheduler.h"
-#include "host/server/serving/serving_epoch.h"
 #include "host/server/serving/server_metrics.h"
+#include "host/server/serving/serving_epoch.h"
 
 namespace blindfuse {
 
@@ -23,6 +23,9 @@ struct ReloadOptions {
   std::filesystem::path directory;
   std::chrono::seconds grace{60};  // for which an epoch is served after it has been replaced
   std::chrono::milliseconds watch_interval{2'000};  // of looking at the manifest; 0: never
+  size_t epochs_max = 3;  // in memory, one that is being loaded included; at least 2
+  // Ends the downloads of an epoch that is to make room.
+  std::function<void(const EpochDownloads&)> end_downloads = [](const EpochDownloads&) {};
   Clock clock = std::chrono::steady_clock::now;
 };
 
@@ -48,6 +51,7 @@ class EpochReloader {
   void watch();
   std::string manifest_identity() const;
   void load();
+  void make_room();
 
   ServedEpochs& epochs_;
   ServerMetrics& metrics_;

@@ -36,7 +36,11 @@ class PendingAnswer {
   std::string& responses() { return responses_; }
 
   // Any thread: nobody wants it any more. false when the engine has begun with it, or it is done.
-  bool drop() { return leave_waiting(State::kDropped); }
+  bool drop() {
+    if (!leave_waiting(State::kDropped)) return false;
+    responses_ = {};  // its slots may keep the rest for a while
+    return true;
+  }
 
  private:
   friend class BatchScheduler;

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "src/program/program.h"
 
@@ -42,6 +43,9 @@ const char* name_of(QueryOutcome outcome) {
 constexpr QueryOutcome kOutcomes[] = {QueryOutcome::kAnswered,     QueryOutcome::kQueueFull,
                                       QueryOutcome::kTimedOut,     QueryOutcome::kAbandoned,
                                       QueryOutcome::kEngineFailed, QueryOutcome::kStopping};
+
+constexpr std::string_view kCuts[] = {"slow_reader", "request_memory", "response_memory", "epochs",
+                                      "connections"};
 
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
@@ -91,6 +95,19 @@ ServerMetrics::ServerMetrics()
                        .Help("Open connections.")
                        .Register(registry_)
                        .Add({})),
+      cut_connections_(BuildCounter()
+                           .Name("blindfuse_http_connections_cut_total")
+                           .Help("Connections that were ended before their time, by why.")
+                           .Register(registry_)),
+      http_memory_(BuildGauge()
+                       .Name("blindfuse_http_memory_bytes")
+                       .Help("Memory of request bodies that arrive, and of responses until they "
+                             "are sent.")
+                       .Register(registry_)),
+      http_memory_max_(BuildGauge()
+                           .Name("blindfuse_http_memory_max_bytes")
+                           .Help("What they may have.")
+                           .Register(registry_)),
       queries_(BuildCounter()
                    .Name("blindfuse_queries_total")
                    .Help("Queries by what became of them.")
@@ -175,6 +192,7 @@ ServerMetrics::ServerMetrics()
   for (const QueryOutcome outcome : kOutcomes) queries_.Add({{"outcome", name_of(outcome)}});
   epoch_loads_.Add({{"result", "success"}});
   epoch_loads_.Add({{"result", "failure"}});
+  for (const std::string_view why : kCuts) cut_connections_.Add({{"why", std::string(why)}});
   BuildGauge()
       .Name("blindfuse_build_info")
       .Help("1, with the program's version.")
@@ -190,6 +208,15 @@ void ServerMetrics::on_request(std::string_view route, int status, uint64_t rece
   requests_.Add({{"route", name}, {"status", std::to_string(status)}}).Increment();
   request_seconds_.Add({{"route", name}}, kSeconds).Observe(time.count());
   received_bytes_.Increment(static_cast<double>(received_bytes));
+}
+
+void ServerMetrics::on_cut(std::string_view why, size_t count) {
+  cut_connections_.Add({{"why", std::string(why)}}).Increment(static_cast<double>(count));
+}
+
+void ServerMetrics::set_http_memory(std::function<HttpMemory()> ask) {
+  const std::lock_guard lock(text_mutex_);
+  ask_http_memory_ = std::move(ask);
 }
 
 void ServerMetrics::on_queries(QueryOutcome outcome, size_t count) {
@@ -223,6 +250,16 @@ void ServerMetrics::set_state(const ServerState& state) {
   database_bytes_.Add({{"part", "hint"}}).Set(static_cast<double>(state.hint_bytes));
   database_bytes_.Add({{"part", "packing_tables"}})
       .Set(static_cast<double>(state.packing_table_bytes));
+  if (ask_http_memory_) {
+    const HttpMemory memory = ask_http_memory_();
+    const auto set = [](auto& family, const char* of, uint64_t bytes) {
+      family.Add({{"of", of}}).Set(static_cast<double>(bytes));
+    };
+    set(http_memory_, "requests", memory.request_bytes);
+    set(http_memory_, "responses", memory.response_bytes);
+    set(http_memory_max_, "requests", memory.request_bytes_max);
+    set(http_memory_max_, "responses", memory.response_bytes_max);
+  }
   if (epoch_now_ == state.epoch) return;
   if (epoch_info_ != nullptr) epoch_.Remove(epoch_info_);
   epoch_info_ = &epoch_.Add({{"epoch", state.epoch}, {"engine", state.engine}});

@@ -32,6 +32,14 @@ enum class QueryOutcome {
   kStopping,
 };
 
+// What requests that arrive, and responses from the queue until they are sent, hold; and may hold.
+struct HttpMemory {
+  uint64_t request_bytes = 0;
+  uint64_t request_bytes_max = 0;
+  uint64_t response_bytes = 0;
+  uint64_t response_bytes_max = 0;
+};
+
 // What is true at the moment of asking.
 struct ServerState {
   size_t queue_length = 0;
@@ -52,6 +60,7 @@ class ServerMetrics final : public BatchObserver {
   // `route` and `status` are of a few values each; a request's own words are never a label.
   void on_request(std::string_view route, int status, uint64_t received_bytes,
                   std::chrono::duration<double> time);
+  void on_cut(std::string_view why, size_t count);
   void on_sent(uint64_t bytes) { sent_bytes_.Increment(static_cast<double>(bytes)); }
   void on_queries(QueryOutcome outcome, size_t count);
   void on_epoch_load(bool success);
@@ -69,6 +78,9 @@ class ServerMetrics final : public BatchObserver {
   // For a server to count its connections in.
   std::atomic<size_t>& open_connections() { return open_connections_; }
 
+  // Asked at every text(); nullptr: nobody to ask.
+  void set_http_memory(std::function<HttpMemory()> ask);
+
   // Everything in Prometheus's text format.
   std::string text(const ServerState& state);
 
@@ -83,6 +95,9 @@ class ServerMetrics final : public BatchObserver {
   prometheus::Counter& received_bytes_;
   prometheus::Counter& sent_bytes_;
   prometheus::Gauge& connections_;
+  prometheus::Family<prometheus::Counter>& cut_connections_;
+  prometheus::Family<prometheus::Gauge>& http_memory_;
+  prometheus::Family<prometheus::Gauge>& http_memory_max_;
   prometheus::Family<prometheus::Counter>& queries_;
   prometheus::Gauge& queue_length_;
   prometheus::Histogram& queue_wait_;
@@ -105,6 +120,7 @@ class ServerMetrics final : public BatchObserver {
   prometheus::Gauge* epoch_info_ = nullptr;
   std::string epoch_now_;
   std::function<void(const std::exception&)> on_failure_;
+  std::function<HttpMemory()> ask_http_memory_;
 };
 
 }  // namespace blindfuse

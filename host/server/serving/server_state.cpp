@@ -7,9 +7,10 @@ ServerState state_of(const ServedEpochs& epochs) {
   for (const EpochInMemory& held : epochs.in_memory()) {
     const auto& epoch = held.epoch;
     ++state.epochs;
+    state.hint_bytes += held.downloads->hint_bytes();
+    if (!epoch) continue;
     state.queue_length += epoch->scheduler().waiting_count();
     state.matrix_bytes += epoch->layout().matrix_bytes();
-    state.hint_bytes += epoch->layout().hint_bytes();
     state.packing_table_bytes += epoch->layout().packing_table_bytes();
   }
   const auto current = epochs.current();

@@ -1,8 +1,8 @@
 // What metrics say of the present moment.
 #pragma once
 
-#include "host/server/serving/serving_epoch.h"
 #include "host/server/serving/server_metrics.h"
+#include "host/server/serving/serving_epoch.h"
 
 namespace blindfuse {
 

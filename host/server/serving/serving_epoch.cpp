@@ -18,13 +18,23 @@ std::vector<std::shared_ptr<const ServingEpoch>> ServedEpochs::all() const {
 }
 
 std::vector<EpochInMemory> ServedEpochs::in_memory() const {
+  const auto held = [](const std::shared_ptr<const ServingEpoch>& epoch, EpochState state,
+                       Clock::time_point grace_ends = {}) {
+    return EpochInMemory{epoch->database().epoch, state, epoch, epoch->database().downloads,
+                         grace_ends};
+  };
   const std::lock_guard lock(mutex_);
   std::vector<EpochInMemory> epochs;
-  for (const auto& epoch : leaving_) epochs.push_back({epoch, EpochState::kLeaving});
-  for (const Graced& graced : graced_) {
-    epochs.push_back({graced.epoch, EpochState::kGrace, graced.ends});
+  for (const Downloaded& downloaded : downloaded_) {
+    if (auto downloads = downloaded.downloads.lock()) {
+      epochs.push_back({downloaded.id, EpochState::kDownloads, nullptr, std::move(downloads)});
+    }
   }
-  epochs.push_back({current_, EpochState::kCurrent});
+  for (const auto& epoch : leaving_) epochs.push_back(held(epoch, EpochState::kLeaving));
+  for (const Graced& graced : graced_) {
+    epochs.push_back(held(graced.epoch, EpochState::kGrace, graced.ends));
+  }
+  epochs.push_back(held(current_, EpochState::kCurrent));
   std::ranges::reverse(epochs);
   return epochs;
 }
@@ -55,24 +65,33 @@ void ServedEpochs::replace(std::shared_ptr<const ServingEpoch> next, Clock::time
   graced_.push_back({std::move(next), grace_ends});
 }
 
-void ServedEpochs::shorten_grace() {
+void ServedEpochs::end_oldest_grace() {
   const std::lock_guard lock(mutex_);
-  for (size_t i = 0; i + 1 < graced_.size(); ++i) graced_[i].ends = {};
+  if (!graced_.empty()) graced_.front().ends = {};
 }
 
 size_t ServedEpochs::retire(Clock::time_point now) {
-  std::vector<std::shared_ptr<const ServingEpoch>> gone;  // freed after the lock is
+  std::vector<std::shared_ptr<const ServingEpoch>> freed;  // after the lock is
   const std::lock_guard lock(mutex_);
   for (Graced& graced : graced_) {
     if (graced.ends <= now) leaving_.push_back(std::move(graced.epoch));
   }
   std::erase_if(graced_, [](const Graced& graced) { return graced.epoch == nullptr; });
+  size_t gone = std::erase_if(
+      downloaded_, [](const Downloaded& downloaded) { return downloaded.downloads.expired(); });
   // Nobody can get at one of these any more, so that a count of one stays one.
   for (auto& epoch : leaving_) {
-    if (epoch.use_count() == 1) gone.push_back(std::move(epoch));
+    if (epoch.use_count() > 1) continue;
+    const LoadedDatabase& database = epoch->database();
+    if (database.downloads.use_count() > 1) {
+      downloaded_.push_back({database.epoch, database.downloads});
+    } else {
+      ++gone;
+    }
+    freed.push_back(std::move(epoch));
   }
   std::erase(leaving_, nullptr);
-  return gone.size();
+  return gone;
 }
 
 }  // namespace blindfuse

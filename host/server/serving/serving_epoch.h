@@ -39,18 +39,23 @@ class ServingEpoch {
 
 enum class EpochState {
   kCurrent,
-  kGrace,    // replaced; clients still get it
-  kLeaving,  // clients do not get it any more; requests that have begun hold it
+  kGrace,      // replaced; clients still get it
+  kLeaving,    // clients do not get it any more; queries that have begun hold it
+  kDownloads,  // all of it has gone except what clients download, which downloads that have begun
+               // hold
 };
 
 struct EpochInMemory {
-  std::shared_ptr<const ServingEpoch> epoch;
+  EpochId id;
   EpochState state = EpochState::kCurrent;
+  std::shared_ptr<const ServingEpoch> epoch;  // none in the state kDownloads
+  std::shared_ptr<const EpochDownloads> downloads;
   std::chrono::steady_clock::time_point grace_ends = {};  // in the state kGrace
 };
 
-// Which epochs clients get: the current one, and earlier ones during their period of grace. A
-// request holds on to the one it started with until it is answered. Any thread.
+// Which epochs clients get: the current one, and earlier ones during their period of grace. Queries
+// hold on to the one they started with until they are answered, a download to what it sends. Any
+// thread.
 class ServedEpochs {
  public:
   using Clock = std::chrono::steady_clock;
@@ -73,10 +78,10 @@ class ServedEpochs {
 
   // Makes `next` the current epoch; the one before is served until `grace_ends`.
   void replace(std::shared_ptr<const ServingEpoch> next, Clock::time_point grace_ends);
-  // Ends the grace of all but the newest of those before the current one.
-  void shorten_grace();
-  // Frees, on this thread, the epochs whose grace has ended and which no request holds any more;
-  // says how many. That waits for their engines.
+  // Ends the grace of the oldest epoch that has any.
+  void end_oldest_grace();
+  // Frees, on this thread, the epochs whose grace has ended and which no query holds any more; says
+  // how many have gone from memory, all of them. That waits for their engines.
   size_t retire(Clock::time_point now);
 
  private:
@@ -91,7 +96,12 @@ class ServedEpochs {
   // Whose grace has ended. Held, so that none goes with the last request for it, on whatever thread
   // that is.
   std::vector<std::shared_ptr<const ServingEpoch>> leaving_;
-  std::vector<EpochId> retired_;  // of those served here
+  struct Downloaded {
+    EpochId id;
+    std::weak_ptr<const EpochDownloads> downloads;
+  };
+  std::vector<Downloaded> downloaded_;  // the newest last
+  std::vector<EpochId> retired_;        // of those served here
 };
 
 }  // namespace blindfuse
