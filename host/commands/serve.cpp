@@ -15,6 +15,7 @@
 #include "host/engines/engine_factory.h"
 #include "host/server/service.h"
 #include "host/server/signals.h"
+#include "host/system/descriptors.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"
@@ -49,9 +50,23 @@ std::shared_ptr<http::TlsCertificate> load_certificate(const ServeOptions& optio
   return std::make_shared<http::TlsCertificate>(options.tls_certificate, options.tls_key);
 }
 
+// One for each client, and what the rest of the program has open.
+void check_descriptors(const ServeOptions& options) {
+  constexpr uint64_t kOthers = 64;
+  const uint64_t clients = options.service.server.http.connections_max;
+  const uint64_t limit = raise_descriptor_limit(clients + kOthers);
+  if (limit >= clients + kOthers) return;
+  log_warning(
+      "this process may have {} files open, too few for --connections-max {}: raise its limit to "
+      "{} "
+      "(LimitNOFILE of a systemd unit, ulimit -n), or allow fewer connections",
+      limit, clients, clients + kOthers);
+}
+
 void run_serve(ServeOptions& options) {
   configure_log(options.log_format, options.log_level);
   options.finish();
+  check_descriptors(options);
   // What is wrong with the command line, and a port in use, is said before minutes of loading.
   http::ListeningSocket socket(http::parse_listen_address(options.listen));
   std::optional<http::ListeningSocket> admin_socket;

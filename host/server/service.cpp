@@ -77,7 +77,9 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   std::optional<EpochReloader> reloader;
   if (parts.loader) {
     ReloadOptions reload = options.reload;
-    reload.end_downloads = [&](const EpochDownloads& downloads) { server.end_downloads(downloads); };
+    reload.end_downloads = [&](const EpochDownloads& downloads) {
+      server.end_downloads(downloads);
+    };
     reloader.emplace(epochs, metrics, options.batches, std::move(parts.loader), std::move(reload));
   }
   std::optional<ReadyFile> ready;

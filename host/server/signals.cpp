@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "src/base/errors.h"
@@ -24,7 +25,7 @@ namespace {
 
 }  // namespace
 
-Signals::Signals() : requests_(eventfd(0, EFD_CLOEXEC)) {
+Signals::Signals() : requests_(eventfd(0, EFD_CLOEXEC)), finished_(eventfd(0, EFD_CLOEXEC)) {
   sigset_t stops;
   sigemptyset(&stops);
   sigaddset(&stops, SIGTERM);
@@ -34,7 +35,9 @@ Signals::Signals() : requests_(eventfd(0, EFD_CLOEXEC)) {
   sigemptyset(&hangups);
   sigaddset(&hangups, SIGHUP);
   hangups_ = FileDescriptor(signalfd(-1, &hangups, SFD_CLOEXEC));
-  if (!stops_.is_open() || !hangups_.is_open() || !requests_.is_open()) fail();
+  if (!stops_.is_open() || !hangups_.is_open() || !requests_.is_open() || !finished_.is_open()) {
+    fail();
+  }
   sigset_t all = stops;
   sigaddset(&all, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &all, &before_);
@@ -81,26 +84,45 @@ void Signals::request_stop() {
   (void)!::write(requests_.get(), &once, sizeof once);
 }
 
+// A process that has neither descriptors nor threads left must be able to end: nothing but the
+// thread is taken here, and that can be done without.
 void Signals::run_until_next(const std::function<void()>& work,
                              const std::function<void(int)>& on_signal) {
-  const FileDescriptor finished(eventfd(0, EFD_CLOEXEC));
-  if (!finished.is_open()) fail();
-  std::thread watcher([&] {
-    pollfd events[2] = {{stops_.get(), POLLIN, 0}, {finished.get(), POLLIN, 0}};
-    while (poll(events, 2, -1) < 0) {
-    }
-    if ((events[0].revents & POLLIN) != 0) on_signal(next(stops_));
-  });
+  std::thread watcher;
+  try {
+    watcher = std::thread([&] {
+      pollfd events[2] = {{stops_.get(), POLLIN, 0}, {finished_.get(), POLLIN, 0}};
+      while (poll(events, 2, -1) < 0) {
+        if (errno != EINTR) return;
+      }
+      if ((events[0].revents & POLLIN) != 0) on_signal(next(stops_));
+    });
+  } catch (const std::system_error&) {
+    run_unwatched(work);
+    return;
+  }
   std::exception_ptr failure;
   try {
     work();
   } catch (...) {
     failure = std::current_exception();
   }
-  const uint64_t once = 1;
-  (void)!::write(finished.get(), &once, sizeof once);  // an eventfd at 0 takes it
+  uint64_t once = 1;
+  (void)!::write(finished_.get(), &once, sizeof once);  // an eventfd at 0 takes it
   watcher.join();
+  (void)!::read(finished_.get(), &once, sizeof once);
   if (failure) std::rethrow_exception(failure);
+}
+
+// A signal to stop ends the process as it does other programs.
+void Signals::run_unwatched(const std::function<void()>& work) {
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGTERM);
+  sigaddset(&stops, SIGINT);
+  pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
+  work();
+  pthread_sigmask(SIG_BLOCK, &stops, nullptr);
 }
 
 }  // namespace blindfuse

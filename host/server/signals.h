@@ -27,18 +27,20 @@ class Signals {
   void request_stop();
 
   // Runs `work`; a signal to stop meanwhile is given to `on_signal`, on another thread, which ends
-  // the process.
+  // the process. Where no thread can be started, such a signal ends it as it does by default.
   void run_until_next(const std::function<void()>& work, const std::function<void(int)>& on_signal);
   // Ends the process as this signal would have.
   [[noreturn]] static void die_of(int signal);
 
  private:
   static int next(const FileDescriptor& signals);
+  static void run_unwatched(const std::function<void()>& work);
 
   sigset_t before_;
   FileDescriptor stops_;
   FileDescriptor hangups_;
   FileDescriptor requests_;
+  FileDescriptor finished_;  // the work of run_until_next
 };
 
 }  // namespace blindfuse

@@ -22,7 +22,7 @@ void fail_starting(const std::string& what, const std::system_error& error) {
       "cannot start " + what + ": " + error.code().message() +
       "; raise the limit on a user's threads (ulimit -u, now " + process_limit() +
       "), on those of a systemd unit (TasksMax) or a container (pids), or on memory "
-      "(ulimit -v), or ask for fewer with --threads");
+      "(ulimit -v), or ask for fewer (--threads, --http-threads)");
 }
 
 std::thread start_thread(std::function<void()> work) {

@@ -53,6 +53,22 @@ TEST(ResourceLimits, NamesTheCureWhenThereAreNoMoreThreads) {
   EXPECT_FALSE(std::filesystem::exists(folder / "db"));
 }
 
+// Before it takes long to load anything.
+TEST(ResourceLimits, SaysWhereFilesAreTooFewForTheConnections) {
+  const TemporaryFolder folder;
+  const auto serve = [&](const char* limit, const char* connections) {
+    return run(folder,
+               {"sh", "-c", "ulimit -S -n 100; ulimit -H -n \"$1\"; shift; exec \"$@\"", "sh",
+                limit, kBlindfuse, "serve", folder / "nowhere", "--connections-max", connections})
+        .err;
+  };
+  EXPECT_THAT(serve("500", "1000"),
+              HasSubstr("may have 500 files open, too few for --connections-max 1000: raise its "
+                        "limit to 1064 (LimitNOFILE of a systemd unit, ulimit -n)"));
+  EXPECT_THAT(serve("500", "400"), ::testing::Not(HasSubstr("files open")))
+      << "it takes what the hard limit leaves it";
+}
+
 // Of each call that opens a file, one limit lets it be the one that fails.
 TEST(ResourceLimits, LeavesNothingWhereFilesAreTooFew) {
   const TemporaryFolder folder;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -41,6 +42,35 @@ TEST(Signals, AHangupWaitsUntilItIsAskedFor) {
   Signals signals;
   signals.run_until_next([] { kill(getpid(), SIGHUP); }, [](int) { FAIL(); });
   EXPECT_EQ(signals.wait(), Signals::Event::kReload);
+}
+
+TEST(Signals, WorkIsDoneWhereThereAreNoDescriptors) {
+  Signals signals;
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  // As many as are open already; poll() waits for no more than the limit.
+  const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  int worked = 0;
+  for (int i = 0; i < 2; ++i) signals.run_until_next([&] { ++worked; }, [](int) { FAIL(); });
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(worked, 2);
+}
+
+// A stack takes addresses, of which there are none.
+TEST(Signals, WorkIsDoneWhereNoThreadCanBeStarted) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers reserve terabytes of addresses";
+#endif
+  EXPECT_EXIT(
+      {
+        Signals signals;
+        rlimit none{};
+        none.rlim_max = RLIM_INFINITY;
+        setrlimit(RLIMIT_AS, &none);
+        signals.run_until_next([] { _exit(42); }, [](int) {});
+      },
+      testing::ExitedWithCode(42), "");
 }
 
 TEST(Signals, ASignalMeanwhileEndsTheProcessAsItWouldHave) {

@@ -22,6 +22,7 @@
 #include "host/server/http/log_limit.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
+#include "src/system/threads.h"
 
 namespace blindfuse::http {
 namespace {
@@ -60,8 +61,7 @@ class Server::Loop {
       }
     } catch (const std::system_error& error) {
       stop();
-      throw ResourceError("cannot start " + std::to_string(options.threads) +
-                          " HTTP threads: " + error.what());
+      fail_starting(std::to_string(options.threads) + " HTTP threads", error);
     }
   }
   ~Loop() { stop(); }
