@@ -5,12 +5,12 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-web deps-demo deps-package deps-test in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test unit-tests nightly bare-root bare-root-trixie soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
+.PHONY: help deps deps-web deps-demo deps-package deps-test deps-soak in-place cuda-tools api-tools web-tools python-tools deps-fuzz deps-aarch64 deps-format configure configure-tests build web test unit-tests nightly bare-root bare-root-trixie soak package demo asan tsan aarch64 fuzz bench report report-tables deps-report format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 3600
-SOAK_EVERY ?= 60
+SOAK_EVERY ?= 20
 CTEST := ctest --output-on-failure --parallel $(JOBS)
 
 # What the project needs, by its names in Debian 12: to build the programs, the page, to try them, to test everything.
@@ -21,6 +21,7 @@ DEMO_PACKAGES := python3 wordnet-base
 PACKAGING_PACKAGES := dpkg-dev file
 TEST_PACKAGES := $(WEB_PACKAGES) $(DEMO_PACKAGES) $(PACKAGING_PACKAGES) libgtest-dev libgmock-dev libbenchmark-dev \
   ca-certificates chromium curl node-typescript python3-dev python3-numpy python3-venv sqlite3 unicode-data
+SOAK_PACKAGES := libfuse2 python3 python3-fusepy
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev llvm-14
 AARCH64_PACKAGES := g++-aarch64-linux-gnu googletest qemu-user
 REPORT_PACKAGES := git python3-matplotlib
@@ -78,6 +79,9 @@ deps-package: deps
 
 deps-test: deps ## install the packages that the tests need
 	$(call install,$(TEST_PACKAGES))
+
+deps-soak: deps-test
+	$(call install,$(SOAK_PACKAGES))
 
 deps-fuzz: deps-test
 	$(call install,$(FUZZ_PACKAGES))
@@ -146,10 +150,10 @@ web: deps-web configure ## build the programs with the page for browsers, which 
 	@grep -q '^BLINDFUSE_EMXX:FILEPATH=/' build/CMakeCache.txt || cmake --preset release -DBLINDFUSE_WEB=ON
 	cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse_client_shared blindfuse_web
 
-test: cuda-tools api-tools web-tools python-tools configure-tests ## build everything and run every test, those in C++ also with AddressSanitizer
+test: cuda-tools api-tools web-tools python-tools configure-tests ## build everything and run every test, those of what others send also with AddressSanitizer
 	@tests/run/gate.sh $(JOBS)
 
-nightly: deps-fuzz deps-aarch64 ## run what `make test` has no time for, in hours
+nightly: deps-soak deps-fuzz deps-aarch64 ## run what `make test` has no time for, in hours
 	@tests/run/nightly.sh $(JOBS)
 
 unit-tests: configure-tests ## build and run the tests in C++ alone, without sanitizers
@@ -161,9 +165,9 @@ bare-root: ## run demo and test on a fresh Debian 12 made by debootstrap, in bui
 bare-root-trixie: ## run demo and the unit tests on a fresh Debian 13, likewise
 	@tests/bare_root/run.sh trixie $(JOBS) demo unit-tests
 
-soak: configure-tests ## serve under mixed load for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
+soak: deps-soak configure-tests ## serve good and hostile clients for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
 	@cmake --build build --parallel $(JOBS) --target blindfuse blindfuse-client blindfuse-bench-load
-	tests/programs/soak.py --seconds $(SOAK_SECONDS) --every $(SOAK_EVERY)
+	tests/soak/soak.py --seconds $(SOAK_SECONDS) --every $(SOAK_EVERY)
 
 package: web deps-package ## the Debian package of what was built, into build
 	@cpack --config build/CPackConfig.cmake -B build

@@ -50,17 +50,14 @@ std::shared_ptr<http::TlsCertificate> load_certificate(const ServeOptions& optio
   return std::make_shared<http::TlsCertificate>(options.tls_certificate, options.tls_key);
 }
 
-// One for each client, and what the rest of the program has open.
 void check_descriptors(const ServeOptions& options) {
-  constexpr uint64_t kOthers = 64;
-  const uint64_t clients = options.service.server.http.connections_max;
-  const uint64_t limit = raise_descriptor_limit(clients + kOthers);
-  if (limit >= clients + kOthers) return;
+  const uint64_t wanted = service_descriptors(options.service);
+  const uint64_t limit = raise_descriptor_limit(wanted);
+  if (limit >= wanted) return;
   log_warning(
       "this process may have {} files open, too few for --connections-max {}: raise its limit to "
-      "{} "
-      "(LimitNOFILE of a systemd unit, ulimit -n), or allow fewer connections",
-      limit, clients, clients + kOthers);
+      "{} (LimitNOFILE of a systemd unit, ulimit -n), or allow fewer connections",
+      limit, options.service.server.http.connections_max, wanted);
 }
 
 void run_serve(ServeOptions& options) {

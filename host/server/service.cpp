@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
 #include "host/server/admin/admin_server.h"
+#include "host/server/file_reloader.h"
 #include "host/server/ready_file.h"
 #include "host/server/routes/query_route.h"
 #include "host/server/service_manager.h"
@@ -26,6 +28,9 @@ std::string reloading_state() {
   const int64_t microseconds = int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
   return "RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds);
 }
+
+// For which a server that stops waits for files that it is reading.
+constexpr std::chrono::seconds kFilesPatience{5};
 
 // A file that cannot be read is no reason to stop: what was read before goes on.
 template <typename Files>
@@ -48,6 +53,11 @@ void log_sizes(const ServingEpoch& epoch, const ApiOptions& options) {
 }
 
 }  // namespace
+
+uint64_t service_descriptors(const ServiceOptions& options) {
+  constexpr uint64_t kFiles = 64;  // of a database that is being loaded, the log, and threads
+  return options.server.http.connections_max + AdminServer::kConnectionsMax + kFiles;
+}
 
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals) {
   ServerMetrics metrics;
@@ -78,10 +88,17 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   if (parts.loader) {
     ReloadOptions reload = options.reload;
     reload.end_downloads = [&](const EpochDownloads& downloads) {
-      server.end_downloads(downloads);
+      return server.end_downloads(downloads);
     };
     reloader.emplace(epochs, metrics, options.batches, std::move(parts.loader), std::move(reload));
   }
+  FileReloader files([&] {
+    notify_service_manager(reloading_state());
+    reload(parts.tls.get(), "certificate and key");
+    reload(parts.api_keys.get(), "API keys");
+    if (reloader) reloader->request();
+    notify_service_manager("READY=1");
+  });
   std::optional<ReadyFile> ready;
   if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());
   log_info("listening on {}", server.url());
@@ -98,24 +115,27 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
       if (event == Signals::Event::kStop) log_info("told to stop; finishing what has begun");
       break;
     }
-    notify_service_manager(reloading_state());
-    reload(parts.tls.get(), "certificate and key");
-    reload(parts.api_keys.get(), "API keys");
-    if (reloader) reloader->request();
-    notify_service_manager("READY=1");
+    files.request();
   }
   server.readiness().set_stopping();
   notify_service_manager("STOPPING=1");
+  bool files_answer = true;
   signals.run_until_next(
       [&] {
         server.stop();
         if (admin) admin->stop();
-        reloader.reset();
+        files_answer = files.stop(kFilesPatience) && (!reloader || reloader->stop(kFilesPatience));
       },
       [&](int) {
         ready.reset();
         _exit(kExitFailed);
       });
+  if (!files_answer) {
+    log_warning("a file system does not answer; ending in the middle of a read from it");
+    ready.reset();
+    // What the stuck thread uses cannot be taken away from it, and ends with it.
+    std::_Exit(engine_lost ? kExitFailed : EXIT_SUCCESS);
+  }
   if (engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
   log_info("stopped");
 }

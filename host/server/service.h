@@ -1,6 +1,7 @@
 // A database served from beginning to end: what `blindfuse serve` does once it is loaded.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -30,6 +31,9 @@ struct ServiceParts {
   std::shared_ptr<ApiKeys> api_keys;          // may be none
   EpochReloader::Loader loader;               // none: one epoch for ever
 };
+
+// How many files the process may have to have open: one for each client, and what else it uses.
+uint64_t service_descriptors(const ServiceOptions& options);
 
 // Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate
 // and keys again, and looks for a new epoch. Throws DeviceLostError, likewise after an orderly end,

@@ -43,7 +43,16 @@ Signals::Signals() : requests_(eventfd(0, EFD_CLOEXEC)), finished_(eventfd(0, EF
   pthread_sigmask(SIG_BLOCK, &all, &before_);
 }
 
-Signals::~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+// What has come meanwhile was for what has ended, and would end the process now.
+Signals::~Signals() {
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ours, signal);
+  const timespec at_once{};
+  while (sigtimedwait(&ours, nullptr, &at_once) > 0) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 // The number of a signal that has arrived.
 int Signals::next(const FileDescriptor& signals) {
@@ -97,7 +106,7 @@ void Signals::run_until_next(const std::function<void()>& work,
       }
       if ((events[0].revents & POLLIN) != 0) on_signal(next(stops_));
     });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     run_unwatched(work);
     return;
   }

@@ -33,4 +33,16 @@ std::thread start_thread(std::function<void()> work) {
   }
 }
 
+WaitableThread::WaitableThread(std::function<void()> work)
+    : ended_(promise_.get_future()), thread_(start_thread([this, work = std::move(work)] {
+        work();
+        promise_.set_value();
+      })) {}
+
+WaitableThread::~WaitableThread() { thread_.join(); }
+
+bool WaitableThread::ends_within(std::chrono::milliseconds patience) const {
+  return std::shared_future<void>(ended_).wait_for(patience) == std::future_status::ready;
+}
+
 }  // namespace blindfuse

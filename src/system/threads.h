@@ -1,7 +1,9 @@
 // Threads of the operating system, which may have no more of them to give.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <future>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -14,5 +16,25 @@ namespace blindfuse {
 
 // A thread that runs `work`. Throws as fail_starting() does.
 std::thread start_thread(std::function<void()> work);
+
+// A thread whose work may be stuck in the operating system, as in a read from a file system that
+// hangs. Its owner can then tell, instead of waiting for ever.
+class WaitableThread {
+ public:
+  // Runs `work`, which throws nothing. Throws as fail_starting() does.
+  explicit WaitableThread(std::function<void()> work);
+  // Waits for the end of the work.
+  ~WaitableThread();
+  WaitableThread(const WaitableThread&) = delete;
+  WaitableThread& operator=(const WaitableThread&) = delete;
+
+  // Whether the work has ended, after that long at most. Any thread.
+  bool ends_within(std::chrono::milliseconds patience) const;
+
+ private:
+  std::promise<void> promise_;
+  const std::shared_future<void> ended_;
+  std::thread thread_;
+};
 
 }  // namespace blindfuse

@@ -22,8 +22,8 @@ namespace {
 using ring::kDimension;
 using Coefficients = std::array<uint32_t, kDimension>;
 
-constexpr uint32_t kRows = 3 * kDimension;
-constexpr size_t kPackColumns = 1500;  // a pack that is not full
+constexpr uint32_t kPackedRows = 3 * kDimension;
+constexpr size_t kPackedColumns = 1500;  // a pack that is not full
 constexpr uint32_t kQueryBits = 28;
 
 // How much of a response and of a mask is sent.
@@ -42,9 +42,9 @@ struct Pack {
 
   Pack() {
     std::mt19937_64 generator(1);
-    const HintPolynomials hint(polynomials.blocks(kRows));
-    for (size_t c = 0; c < kPackColumns; ++c) {
-      std::vector<int8_t>& column = columns.emplace_back(kRows);
+    const HintPolynomials hint(polynomials.blocks(kPackedRows));
+    for (size_t c = 0; c < kPackedColumns; ++c) {
+      std::vector<int8_t>& column = columns.emplace_back(kPackedRows);
       // Some columns as bad for the noise as can be.
       for (int8_t& byte : column) byte = c % 50 == 0 ? -128 : static_cast<int8_t>(generator());
       hint.compute(column, ring::MutablePolynomial(hints.data() + c * kDimension, kDimension));
@@ -62,7 +62,7 @@ std::vector<uint32_t> responses(std::span<const uint32_t> query) {
   std::vector<uint32_t> made;
   for (const std::vector<int8_t>& column : pack().columns) {
     uint32_t sum = 0;
-    for (size_t i = 0; i < kRows; ++i) sum += query[i] * static_cast<uint32_t>(column[i]);
+    for (size_t i = 0; i < kPackedRows; ++i) sum += query[i] * static_cast<uint32_t>(column[i]);
     made.push_back(sum);
   }
   return made;
@@ -72,12 +72,13 @@ std::vector<uint32_t> responses(std::span<const uint32_t> query) {
 class LookUp {
  public:
   LookUp(std::vector<uint32_t> rows, uint64_t seed) : rows_(std::move(rows)) {
-    PreparedQuery prepared = prepare_ring_query(pack().polynomials, kRows, seeded_random(seed));
-    constexpr size_t kWordsBytes = bit_sequence_bytes(kRows, kQueryBits);
+    PreparedQuery prepared =
+        prepare_ring_query(pack().polynomials, kPackedRows, seeded_random(seed));
+    constexpr size_t kWordsBytes = bit_sequence_bytes(kPackedRows, kQueryBits);
     std::vector<uint8_t> sent(kWordsBytes + ring::kKeyBytes);
     decoder_.emplace(std::move(prepared).encrypt(rows_, kQueryBits, sent));
     keys_.emplace(PackingKeys::read(std::span(sent).subspan(kWordsBytes)));
-    std::vector<uint32_t> query(kRows);
+    std::vector<uint32_t> query(kPackedRows);
     read_bit_sequence(std::span(sent).first(kWordsBytes), kQueryBits, 0, query);
     words_ = responses(query);
   }
@@ -98,7 +99,7 @@ class LookUp {
     std::vector<uint8_t> found(kDimension);
     decoder_->decode(rounded(pack().mask, bits.mask), rounded(body_, bits.response),
                      std::span<uint8_t, kDimension>(found));
-    found.resize(kPackColumns);
+    found.resize(kPackedColumns);
     return found;
   }
   // The deviation from the exact bytes, in units of which 2^32 are one turn.
@@ -108,11 +109,11 @@ class LookUp {
     const std::vector<uint8_t> exact = expected();
     const ring::PrimeField field(ring::kPackingModulus);
     double sum = 0;
-    for (size_t c = 0; c < kPackColumns; ++c) {
+    for (size_t c = 0; c < kPackedColumns; ++c) {
       const uint32_t apart = field.subtract(phases[c], ring::switch_to_q(exact[c], 8));
       sum += std::pow(static_cast<double>(field.centered(apart)), 2);
     }
-    return std::sqrt(sum / kPackColumns);
+    return std::sqrt(sum / kPackedColumns);
   }
 
  private:
@@ -135,7 +136,7 @@ TEST(Packing, GivesTheBytesOfTheRows) {
   std::vector<ResponsePacker::Task> tasks;
   for (uint32_t seed = 0; seed < 5; ++seed) {
     clients.push_back(
-        std::make_unique<LookUp>(std::vector<uint32_t>{seed, 2047 + seed, kRows - 1}, seed));
+        std::make_unique<LookUp>(std::vector<uint32_t>{seed, 2047 + seed, kPackedRows - 1}, seed));
     tasks.push_back(clients.back()->task());
   }
   ResponsePacker().pack(PackingTable(pack().table), tasks);
@@ -146,7 +147,7 @@ TEST(Packing, GivesZerosForNoRows) {
   LookUp client({}, 7);
   const ResponsePacker::Task task = client.task();
   ResponsePacker().pack(PackingTable(pack().table), {&task, 1});
-  EXPECT_EQ(client.bytes(), std::vector<uint8_t>(kPackColumns));
+  EXPECT_EQ(client.bytes(), std::vector<uint8_t>(kPackedColumns));
 }
 
 TEST(Packing, OfNoQueriesIsNothing) { ResponsePacker().pack(PackingTable(pack().table), {}); }
@@ -160,7 +161,8 @@ TEST(Packing, HasTheNoiseThatIsExpected) {
   const double secret = kDimension * 2.0 / 3;
   const double digits = 2047 * 3 * secret * std::ldexp(1, 16) * uniform;
   const double dropped = 2047 * secret * std::ldexp(1, 16) * uniform;
-  const double query = kRows * (2.0 / 3 + std::ldexp(1, 8) * uniform) * std::ldexp(1, 16) * uniform;
+  const double query =
+      kPackedRows * (2.0 / 3 + std::ldexp(1, 8) * uniform) * std::ldexp(1, 16) * uniform;
   const double mask = secret * std::ldexp(1, 28) * uniform;
   const double response = std::ldexp(1, 44) * uniform;
 

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "host/database/directory.h"
+#include "host/server/serving/api_keys.h"
 #include "tests/programs/program_testing.h"
 #include "tests/server/loopback_client.h"
 
@@ -306,6 +307,34 @@ TEST_F(Faults, TermFinishesWhatHasBegunAndASecondOneEnds) {
       EXPECT_EQ(slow.receive().problem(), "malformed-queries");
       EXPECT_EQ(server.program().wait(), 0);
     }
+  }
+}
+
+// A read that never returns, as of a file system over a network that has lost its server: clients
+// are answered, signals are heard, and the server ends.
+TEST_F(Faults, AFileSystemThatHangsHoldsUpNobody) {
+  build(1);
+  const std::string keys = folder_ / "keys.txt", hang = folder_ / "hang";
+  write_file(keys, api_key_line("alice", "key") + "\n");
+  for (const char* file : {"keys.txt", "manifest.json"}) {
+    SCOPED_TRACE(file);
+    RunningServer server(folder_, database_, "127.0.0.1:0",
+                         {"--api-keys", keys, "--watch-seconds", "0"}, [&](const auto& command) {
+                           return with_module(command, "blindfuse-hang-at-open",
+                                              {std::string("BLINDFUSE_HANG_AT=") + file,
+                                               "BLINDFUSE_HANG_IF=" + hang});
+                         });
+    ASSERT_NE(server.url(), "") << server.program().err();
+    write_file(hang, "");
+    server.program().send(SIGHUP);
+    wait_for([&] { return !std::filesystem::exists(hang); });
+    server.program().send(SIGHUP);
+    LoopbackClient client(server.url());
+    EXPECT_EQ(client.ask(get_request("/v1/database", "Authorization: Bearer key\r\n")).status, 200);
+    EXPECT_EQ(server.stop(), 0);
+    const std::string err = server.program().err();
+    EXPECT_NE(err.find("a file system does not answer"), std::string::npos) << err;
+    EXPECT_FALSE(std::filesystem::exists(server.ready_file()));
   }
 }
 

@@ -11,17 +11,7 @@ namespace blindfuse::program_testing {
 
 inline std::vector<std::string> with_counted_calls(const std::vector<std::string>& command,
                                                    const std::string& variable) {
-  const char* sanitizer = std::getenv("ASAN_OPTIONS");
-  std::vector<std::string> all = {
-      "env",
-      "LD_PRELOAD=" + paths::program_folder() + "/../tests/blindfuse-kill-at-call.so",
-      // What is loaded here comes before the sanitizer.
-      "ASAN_OPTIONS=" + (sanitizer != nullptr ? std::string(sanitizer) + ":" : std::string()) +
-          "verify_asan_link_order=0",
-      variable,
-  };
-  all.insert(all.end(), command.begin(), command.end());
-  return all;
+  return with_module(command, "blindfuse-kill-at-call", {variable});
 }
 
 // Before its call of this number that changes files, from 1, or in the middle of that call.

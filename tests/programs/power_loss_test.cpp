@@ -57,16 +57,8 @@ class PowerLoss : public ::testing::Test {
     CrashedDisk crashed(disk_);
     const std::string journal = folder_ / "journal";
     std::filesystem::remove(journal);
-    const char* sanitizer = std::getenv("ASAN_OPTIONS");
-    std::vector<std::string> all = {
-        "env",
-        "LD_PRELOAD=" + paths::program_folder() + "/../tests/blindfuse-disk-journal.so",
-        "BLINDFUSE_DISK_JOURNAL=" + journal,
-        "ASAN_OPTIONS=" + (sanitizer != nullptr ? std::string(sanitizer) + ":" : std::string()) +
-            "verify_asan_link_order=0",
-    };
-    all.insert(all.end(), command.begin(), command.end());
-    const ProgramResult result = run(folder_, all);
+    const ProgramResult result = run(folder_, with_module(command, "blindfuse-disk-journal",
+                                                          {"BLINDFUSE_DISK_JOURNAL=" + journal}));
     EXPECT_EQ(result.status, 0) << result.err;
     crashed.read_journal(journal);
     EXPECT_GT(crashed.record_count(), 1u);

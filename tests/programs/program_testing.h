@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +28,23 @@ using namespace builder_testing;
 
 inline const std::string kBlindfuse = paths::program_folder() + "/blindfuse";
 inline const std::string kBlindfuseClient = paths::program_folder() + "/blindfuse-client";
+
+// A command with one of the tests' modules loaded, and variables for that.
+inline std::vector<std::string> with_module(const std::vector<std::string>& command,
+                                            const std::string& module,
+                                            const std::vector<std::string>& variables) {
+  const char* sanitizer = std::getenv("ASAN_OPTIONS");
+  std::vector<std::string> all = {
+      "env",
+      "LD_PRELOAD=" + paths::program_folder() + "/../tests/" + module + ".so",
+      // What is loaded here comes before the sanitizer.
+      "ASAN_OPTIONS=" + (sanitizer != nullptr ? std::string(sanitizer) + ":" : std::string()) +
+          "verify_asan_link_order=0",
+  };
+  all.insert(all.end(), variables.begin(), variables.end());
+  all.insert(all.end(), command.begin(), command.end());
+  return all;
+}
 
 // A program that is running, with its output going into files of `folder`.
 class RunningProgram {
@@ -104,12 +122,16 @@ inline ProgramResult run(const TemporaryFolder& folder, const std::vector<std::s
 // `blindfuse serve` on a free port of loopback.
 class RunningServer {
  public:
+  // Makes another command of a command: one that runs it.
+  using Wrapper = std::function<std::vector<std::string>(const std::vector<std::string>&)>;
+
   RunningServer(const TemporaryFolder& folder, const std::filesystem::path& database,
                 const std::string& listen = "127.0.0.1:0",
-                const std::vector<std::string>& more = {})
+                const std::vector<std::string>& more = {}, const Wrapper& wrapper = {})
       : ready_file_(folder.path() / ("ready" + std::to_string(number_++))),
         admin_socket_(folder.path() / ("admin" + std::to_string(number_++))),
-        program_(folder, command(database, listen, ready_file_, admin_socket_, more)) {
+        program_(folder,
+                 wrapped(command(database, listen, ready_file_, admin_socket_, more), wrapper)) {
     // A server that does not come up within a minute, even under a sanitizer on a busy machine,
     // never will.
     for (int i = 0; i < 6000 && !std::filesystem::exists(ready_file_) && !program_.has_ended();
@@ -123,6 +145,7 @@ class RunningServer {
   const std::string& url() const { return url_; }
   // Of its admin listener.
   std::string admin_url() const { return "unix:" + admin_socket_.string(); }
+  const std::filesystem::path& ready_file() const { return ready_file_; }
   RunningProgram& program() { return program_; }
 
   // Asks it to finish, and returns its exit status.
@@ -132,6 +155,10 @@ class RunningServer {
   }
 
  private:
+  static std::vector<std::string> wrapped(const std::vector<std::string>& command,
+                                          const Wrapper& wrapper) {
+    return wrapper ? wrapper(command) : command;
+  }
   static std::vector<std::string> command(const std::filesystem::path& database,
                                           const std::string& listen,
                                           const std::filesystem::path& ready_file,

@@ -13,9 +13,10 @@ build_and_test() {
 }
 
 # What a run before left would be counted as this one's, should it end before its tests.
-rm -rf build/test-results build-asan/test-results
+rm -rf build/test-results
 stage 'make test' make test JOBS="$JOBS"
-stages_result_folders+=(build/test-results build-asan/test-results)
+stages_result_folders+=(build/test-results)
+stage 'AddressSanitizer, UndefinedBehaviorSanitizer: all tests' build_and_test asan
 stage 'ThreadSanitizer: all tests' build_and_test tsan
 stage 'every file by itself: build' build_separate
 stage '64-bit Arm in QEMU: engine and packing' build_and_test aarch64
@@ -25,6 +26,6 @@ BARE_ROOT_CCACHE=$(ccache --get-config cache_dir 2>/dev/null) || BARE_ROOT_CCACH
 export BARE_ROOT_CCACHE
 stage 'bare Debian 12: make demo, make test' make bare-root JOBS="$JOBS"
 stage 'bare Debian 13: make demo, make unit-tests' make bare-root-trixie JOBS="$JOBS"
-stage 'slow readers of every kind of response' tests/programs/slow_readers.py --bin build/bin
-stage "soak of ${SOAK_SECONDS:=600} s" make soak JOBS="$JOBS" SOAK_SECONDS="$SOAK_SECONDS" SOAK_EVERY="${SOAK_EVERY:-20}"
+stage 'slow readers of every kind of response' tests/soak/slow_readers.py --bin build/bin
+stage "soak of ${SOAK_SECONDS:=600} s" make soak JOBS="$JOBS" SOAK_SECONDS="$SOAK_SECONDS"
 finish

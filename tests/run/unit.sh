@@ -6,6 +6,7 @@ exec </dev/null
 export JOBS=${1:-$(nproc)}
 . tests/run/stages.sh
 
-stage 'unit tests: build' cmake --build build --parallel "$JOBS" --target blindfuse-tests
-stage 'unit tests' run_tests build --tests-regex '^blindfuse_tests'
+stage 'unit tests: build' cmake --build build --parallel "$JOBS" \
+  --target blindfuse-tests blindfuse-scheme-tests
+stage 'unit tests' run_tests build --tests-regex '^blindfuse_(scheme_)?tests'
 finish

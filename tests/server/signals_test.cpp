@@ -44,6 +44,14 @@ TEST(Signals, AHangupWaitsUntilItIsAskedFor) {
   EXPECT_EQ(signals.wait(), Signals::Event::kReload);
 }
 
+// Reading files again has no point any more.
+TEST(Signals, WhatComesWhileTheProgramStopsDoesNotEndIt) {
+  for (const int signal : {SIGHUP, SIGTERM}) {
+    const Signals signals;
+    kill(getpid(), signal);
+  }
+}
+
 TEST(Signals, WorkIsDoneWhereThereAreNoDescriptors) {
   Signals signals;
   rlimit before{};

@@ -22,13 +22,15 @@ class AdminServer {
               http::ListeningSocket socket, AdminAccess access)
       : admin_(epochs, metrics, readiness, access), server_(admin_, std::move(socket), options()) {}
 
+  // A few requests a minute, from a few programs.
+  static constexpr size_t kConnectionsMax = 100;
+
   const std::string& url() const { return server_.url(); }
   // As http::Server::stop().
   void stop() { server_.stop(); }
 
  private:
-  // A few requests a minute, from a few programs.
-  static http::Options options() { return {.threads = 1, .connections_max = 100}; }
+  static http::Options options() { return {.threads = 1, .connections_max = kConnectionsMax}; }
 
   Admin admin_;
   http::Server server_;

@@ -1,0 +1,40 @@
+#include "host/server/file_reloader.h"
+
+#include <utility>
+
+namespace blindfuse {
+
+FileReloader::FileReloader(std::function<void()> reload)
+    : reload_(std::move(reload)), worker_([this] { work(); }) {}
+
+FileReloader::~FileReloader() { tell_to_stop(); }
+
+void FileReloader::request() {
+  const std::lock_guard lock(mutex_);
+  requested_ = true;
+  changed_.notify_all();
+}
+
+bool FileReloader::stop(std::chrono::milliseconds patience) {
+  tell_to_stop();
+  return worker_.ends_within(patience);
+}
+
+void FileReloader::tell_to_stop() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+}
+
+void FileReloader::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return requested_ || stopping_; });
+    if (!std::exchange(requested_, false)) return;
+    lock.unlock();
+    reload_();
+    lock.lock();
+  }
+}
+
+}  // namespace blindfuse
