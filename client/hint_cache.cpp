@@ -83,8 +83,8 @@ std::optional<DatabaseDescription> HintCache::described() const {
     const std::vector<uint8_t> table =
         read_file_bytes(folder_ / kTableName, epoch_table_bytes(layout));
     return DatabaseDescription(std::move(manifest), table);
-  } catch (const InputError&) {
-    // Nothing there yet, or something that is not ours: the next sync writes it.
+  } catch (const std::runtime_error&) {
+    // Nothing there yet, or something that cannot be read or is not ours: the next sync writes it.
     return std::nullopt;
   }
 }
@@ -139,7 +139,7 @@ void HintCache::read_part(const DatabaseDescription& database, uint32_t part,
   try {
     const FileDescriptor file = open_for_reading(path);
     if (file_size(file, path) == bytes.size() && read_and_hash(file, bytes, path) == hash) return;
-  } catch (const InputError&) {
+  } catch (const std::runtime_error&) {
     // Missing or unreadable: the same trouble with the same cure.
   }
   const bool packed = database.layout().mode() == Mode::kPacked;
@@ -154,8 +154,8 @@ std::vector<uint8_t> HintCache::table_for(RemoteDatabase& remote, const ParsedMa
   try {
     std::vector<uint8_t> table = read_file_bytes(folder_ / kTableName, bytes);
     if (sha256(table) == wanted.manifest.table) return table;
-  } catch (const InputError&) {
-    // No table yet.
+  } catch (const std::runtime_error&) {
+    // No table yet, or none that can be read.
   }
   std::vector<uint8_t> table = remote.fetch_table(wanted.epoch, bytes);
   if (sha256(table) != wanted.manifest.table) {

@@ -117,8 +117,10 @@ void ServeOptions::add_queue_options(CLI::App& command) {
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   command
-      .add_option("--connections-max", service.server.http.connections_max,
-                  "Connections; beyond that, the one that has been silent longest is closed")
+      .add_option(
+          "--connections-max", service.server.http.connections_max,
+          "Connections; beyond that, the one that has been silent longest is closed, or one "
+          "that is sending or taking something slowly")
       ->check(CLI::Range(1u, 100'000u))
       ->capture_default_str();
 }
@@ -134,8 +136,8 @@ void ServeOptions::add_memory_options(CLI::App& command) {
   command
       .add_option("--response-bytes-max", service.server.api.response_bytes_max,
                   "Memory for responses to queries, from the queue until they are sent; when there "
-                  "are more, the client that has been taking its response longest is cut off, and "
-                  "where none is, a query gets status 503")
+                  "are more, the client that has stood still longest while it is sent its response "
+                  "is cut off, and where none is sent to, a query gets status 503")
       ->check(CLI::Range(uint64_t{1}, kMost))
       ->capture_default_str();
 }

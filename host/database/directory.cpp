@@ -51,9 +51,13 @@ std::string DatabaseDirectory::samples_name(const Sha256Digest& content) {
 bool DatabaseDirectory::has_manifest() const { return is_there(manifest_file()); }
 
 std::string DatabaseDirectory::read_manifest_text() const {
-  std::error_code ignored;
   if (!is_there(root_)) throw InputError(root_.string() + " does not exist");
-  if (!fs::is_directory(root_, ignored)) throw InputError(root_.string() + " is not a directory");
+  std::error_code error;
+  if (!fs::is_directory(root_, error)) {
+    errno = error.value();
+    if (error) fail_to_read("read", root_);
+    throw InputError(root_.string() + " is not a directory");
+  }
   if (!has_manifest()) {
     throw InputError(root_.string() +
                      " is not a database: it has no manifest.json; `blindfuse build` makes one");
@@ -82,9 +86,8 @@ std::string DatabaseDirectory::read_samples(const Manifest& manifest, uint64_t b
 }
 
 std::vector<EpochId> DatabaseDirectory::read_retired(const EpochId& current) const {
-  std::error_code ignored;
   const fs::path path = root_ / kRetiredFile;
-  if (!fs::exists(path, ignored)) return {};
+  if (!is_there(path)) return {};
   std::istringstream lines(read_file(path, 1 << 20));
   std::vector<EpochId> retired;
   size_t number = 0;

@@ -220,14 +220,18 @@ LoadedDatabase load_database(const std::filesystem::path& root, const EngineMake
   const DatabaseDirectory directory(root);
   for (;;) {
     const std::string manifest_text = directory.read_manifest_text();
+    // A build may replace the epoch, and delete its files, while we are reading them.
     try {
       return load_epoch(directory, manifest_text, engines, previous, on_step);
     } catch (const UsageError&) {
       throw;  // of the engine, whatever the directory holds
     } catch (const InputError& error) {
-      // A build may have replaced the epoch and deleted its files while we were reading them.
       if (directory.read_manifest_text() != manifest_text) continue;
       throw InputError(root.string() + ": " + error.what());
+    } catch (const ResourceError&) {
+      // A network file system says of a file that was deleted that its handle is stale.
+      if (directory.read_manifest_text() != manifest_text) continue;
+      throw;
     }
   }
 }

@@ -67,6 +67,8 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, bool fresh) 
       throw InputError(directory.root().string() + " holds a damaged database: " + error.what() +
                        "; build with --fresh to replace it");
     }
+  } catch (const ResourceError&) {
+    if (!fresh) throw;
   }
   return previous;
 }

@@ -86,7 +86,7 @@ LockedDirectory::LockedDirectory(const fs::path& root)
       writer_(root_, journal_, published_) {
   try {
     check(journal_);
-  } catch (const InputError&) {
+  } catch (const std::exception&) {
     undo_lock();
     throw;
   }
@@ -165,7 +165,7 @@ std::vector<std::string> LockedDirectory::unclaimed_files() const try {
     return !is_content_name(name) && !is_temporary_name(split_entry(name).file);
   });
   return files;
-} catch (const InputError&) {
+} catch (const std::runtime_error&) {
   return {};  // what cannot be looked at is no reason to fail: the epoch is published
 }
 
@@ -218,7 +218,7 @@ bool LockedDirectory::clear() {
 bool LockedDirectory::is_first_manifest() const try {
   const auto status = root_.status(DatabaseDirectory::kManifestFile);
   return status && first_manifest_ && status->identity == first_manifest_->identity;
-} catch (const InputError&) {
+} catch (const std::runtime_error&) {
   return false;
 }
 
@@ -237,7 +237,7 @@ bool LockedDirectory::clear_entry(const std::string& name,
   if (!status || status->kind != EntryKind::kFile) return true;
   if (identities != nullptr && std::ranges::count(*identities, status->identity) == 0) return true;
   return at.remove_file(file);
-} catch (const InputError&) {
+} catch (const std::runtime_error&) {
   return false;
 }
 

@@ -34,8 +34,10 @@ class DatabaseServer {
 
   const std::string& url() const { return server_.url(); }
   Readiness& readiness() { return readiness_; }
-  // Ends downloads of an epoch that is to leave memory. Any thread.
-  void end_downloads(const EpochDownloads& downloads) { server_.end_responses_of(&downloads); }
+  // Ends downloads of an epoch that is to leave memory, and says how many. Any thread.
+  size_t end_downloads(const EpochDownloads& downloads) {
+    return server_.end_responses_of(&downloads);
+  }
   // As http::Server::stop().
   void stop() {
     readiness_.set_stopping();

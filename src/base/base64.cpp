@@ -53,9 +53,16 @@ bool decode_rest(std::string_view digits, uint8_t* out) {
 }  // namespace
 
 std::string encode_base64(std::span<const uint8_t> bytes) {
-  std::string text(base64_length(bytes.size()), '=');
+  std::string text;
+  append_base64(bytes, text);
+  return text;
+}
+
+void append_base64(std::span<const uint8_t> bytes, std::string& text) {
+  const size_t begin = text.size();
+  text.resize(begin + base64_length(bytes.size()), '=');
   const uint8_t* in = bytes.data();
-  char* out = text.data();
+  char* out = text.data() + begin;
   const size_t rest = bytes.size() % 3;
   for (const uint8_t* const end = in + (bytes.size() - rest); in != end; in += 3, out += 4) {
     out[0] = kAlphabet[in[0] >> 2];
@@ -63,12 +70,11 @@ std::string encode_base64(std::span<const uint8_t> bytes) {
     out[2] = kAlphabet[(in[1] << 2 | in[2] >> 6) & 63];
     out[3] = kAlphabet[in[2] & 63];
   }
-  if (rest == 0) return text;
+  if (rest == 0) return;
   const int second = rest == 2 ? in[1] : 0;
   out[0] = kAlphabet[in[0] >> 2];
   out[1] = kAlphabet[(in[0] << 4 | second >> 4) & 63];
   if (rest == 2) out[2] = kAlphabet[second << 2 & 63];
-  return text;
 }
 
 bool decode_base64_into(std::string_view text, std::span<uint8_t> out) {

@@ -31,11 +31,6 @@ constexpr size_t kTemporaryRandomBytes = 12;
   throw ResourceError(failure(what, path));
 }
 
-[[noreturn]] void fail_to_read(const char* what, const std::filesystem::path& path) {
-  if (is_passing_error(errno)) fail(what, path);
-  throw InputError(failure(what, path));
-}
-
 void write_out(const FileDescriptor& file, std::span<const uint8_t> bytes,
                const std::filesystem::path& path) {
   while (!bytes.empty()) {
@@ -92,6 +87,7 @@ bool is_passing_error(int error) {
     case EIO:
     case EMFILE:
     case ENFILE:
+    case EHOSTDOWN:
     case ENOMEM:
     case ENOTCONN:  // of a file system whose server has gone
     case ESTALE:
@@ -100,6 +96,11 @@ bool is_passing_error(int error) {
     default:
       return false;
   }
+}
+
+void fail_to_read(const char* what, const std::filesystem::path& path) {
+  if (is_passing_error(errno)) fail(what, path);
+  throw InputError(failure(what, path));
 }
 
 FileDescriptor open_for_reading(const std::filesystem::path& path) {

@@ -42,7 +42,11 @@ FileDescriptor create_temporary_file(const std::filesystem::path& folder,
 // lack of descriptors or memory, a disk or a network file system that does not answer.
 bool is_passing_error(int error);
 
-// Reading: InputError when it fails; ResourceError when it does for a passing reason.
+// Throws what a call that reads failed with (errno): ResourceError for a passing reason, otherwise
+// InputError. what: "open", "read".
+[[noreturn]] void fail_to_read(const char* what, const std::filesystem::path& path);
+
+// Reading throws as fail_to_read().
 
 // Opens without waiting, which a pipe would.
 FileDescriptor open_for_reading(const std::filesystem::path& path);

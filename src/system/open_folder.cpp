@@ -50,8 +50,7 @@ FileIdentity identity_of(const FileDescriptor& file, const fs::path& path) {
 OpenFolder::OpenFolder(const fs::path& path)
     : path_(path), folder_(open(path.c_str(), kFolderFlags)) {
   if (folder_.is_open()) return;
-  if (is_passing_error(errno)) throw ResourceError(folder_failure("open", path));
-  throw InputError(folder_failure("open", path));
+  fail_to_read("open", path);
 }
 
 std::string OpenFolder::identity() const {
@@ -70,8 +69,7 @@ std::optional<EntryStatus> OpenFolder::status(const std::string& name) const {
   struct stat status {};
   if (fstatat(folder_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    if (is_passing_error(errno)) throw ResourceError(folder_failure("read", path_ / name));
-    throw InputError(folder_failure("read", path_ / name));
+    fail_to_read("read", path_ / name);
   }
   return EntryStatus{kind_of(status.st_mode), identity_in(status)};
 }
@@ -82,9 +80,10 @@ std::vector<std::string> OpenFolder::names() const {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(again < 0 ? nullptr : fdopendir(again),
                                                     closedir);
   if (!entries) {
-    const std::string what = folder_failure("read", path_);
+    const int error = errno;
     if (again >= 0) close(again);
-    throw InputError(what);
+    errno = error;
+    fail_to_read("read", path_);
   }
   std::vector<std::string> names;
   errno = 0;
@@ -92,7 +91,7 @@ std::vector<std::string> OpenFolder::names() const {
     const std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(name);
   }
-  if (errno != 0) throw InputError(folder_failure("read", path_));
+  if (errno != 0) fail_to_read("read", path_);
   std::ranges::sort(names);
   return names;
 }
@@ -101,7 +100,7 @@ std::optional<OpenFolder> OpenFolder::find_folder(const std::string& name) const
   FileDescriptor folder(openat(folder_.get(), name.c_str(), kFolderFlags | O_NOFOLLOW));
   if (folder.is_open()) return OpenFolder(path_ / name, std::move(folder));
   if (errno == ENOENT) return std::nullopt;
-  const std::string what = folder_failure("open", path_ / name);
+  const int error = errno;
   const auto found = status(name);
   if (!found) return std::nullopt;
   if (found->kind == EntryKind::kLink) {
@@ -111,7 +110,8 @@ std::optional<OpenFolder> OpenFolder::find_folder(const std::string& name) const
   if (found->kind != EntryKind::kFolder) {
     throw InputError((path_ / name).string() + " is not a folder: move it away");
   }
-  throw InputError(what);
+  errno = error;
+  fail_to_read("open", path_ / name);
 }
 
 OpenFolder OpenFolder::make_folder(const std::string& name) const {
@@ -135,7 +135,7 @@ FileDescriptor OpenFolder::create_file(const std::string& name) const {
 FileDescriptor OpenFolder::open_file(const std::string& name, int flags) const {
   FileDescriptor file(
       openat(folder_.get(), name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!file.is_open()) throw InputError(folder_failure("open", path_ / name));
+  if (!file.is_open()) fail_to_read("open", path_ / name);
   return file;
 }
 

@@ -64,13 +64,15 @@ class Attacks : public RunningServer {
   }
   // The kernel takes a response of any length off the server's hands; this leaves it room for a few
   // KB.
-  void start_with_small_buffers(const ServerOptions& options) {
+  void start_with_small_buffers(const ServerOptions& options,
+                                std::shared_ptr<const http::TlsCertificate> tls = nullptr) {
     start(options);
     server_.reset();
     http::ListeningSocket socket({});
     const int bytes = 4'096;
     ASSERT_EQ(setsockopt(socket.fd(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
-    server_ = std::make_unique<DatabaseServer>(*epochs_, *metrics_, std::move(socket), options);
+    server_ = std::make_unique<DatabaseServer>(*epochs_, *metrics_, std::move(socket), options,
+                                               std::move(tls));
   }
   LoopbackClient& add(Clients& clients) const {
     return *clients.emplace_back(std::make_unique<LoopbackClient>(url()));

@@ -238,6 +238,7 @@ TEST_F(Attacks, ResponsesInTheQueueHaveABound) {
   EXPECT_EQ(refused.problem(), "busy");
   EXPECT_EQ(refused.header("retry-after"), "1");
   EXPECT_NE(refused.detail().find("memory"), std::string::npos) << refused.detail();
+  EXPECT_EQ(metric("blindfuse_queries_total{outcome=\"memory_full\"}"), 3);
   control_->release();
   for (const auto& client : clients) EXPECT_EQ(client->receive().body, responses);
   wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"responses\"}") == 0; });
@@ -266,6 +267,50 @@ TEST_F(Attacks, ResponsesThatAreSentHaveABound) {
   for (int i : {1, 2}) EXPECT_EQ(clients[i]->receive().body.size(), 3 * layout.response_bytes());
   wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"responses\"}") == 0; });
   expect_good_clients_served();
+}
+
+// What is refused anyway makes nobody go.
+TEST_F(Attacks, NobodysResponseIsCutOffForARequestThatIsRefused) {
+  ServerOptions options = few_threads();
+  options.api.response_bytes_max = 1;
+  start_with_small_buffers(options);
+  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                   ServedEpochs::Clock::now());
+  const Layout layout = epochs_->current()->layout();
+  const std::string path = "/v1/epochs/" + epochs_->current()->database().epoch + "/queries";
+  Clients clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.push_back(std::make_unique<LoopbackClient>(url(), 4'096));
+    clients.back()->send(
+        post_request(path, "application/octet-stream", std::string(3 * layout.query_bytes(), 'q')));
+    clients.back()->wait_until_readable();
+  }
+  const std::string nonsense(3 * base64_of(std::string(layout.query_bytes(), 'q')).size(), '?');
+  EXPECT_EQ(ask(post_request(path, "application/json", nonsense)).problem(), "malformed-queries");
+  EXPECT_EQ(metric("blindfuse_http_connections_cut_total{why=\"response_memory\"}"), 0);
+  for (const auto& client : clients) {
+    EXPECT_EQ(client->receive().body.size(), 3 * layout.response_bytes());
+  }
+}
+
+// A connection that lingers, since its client has sent more, holds no memory for a response.
+TEST_F(Attacks, AResponseThatIsCutOffHoldsNoMemory) {
+  ServerOptions options = few_threads();
+  options.http.timeouts.write = milliseconds(100);
+  options.http.timeouts.linger = std::chrono::hours(1);
+  options.http.timeouts.drain = milliseconds(100);
+  start_with_small_buffers(options);
+  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                   ServedEpochs::Clock::now());
+  LoopbackClient client(url(), 4'096);
+  client.send(post_request("/v1/epochs/" + epochs_->current()->database().epoch + "/queries",
+                           "application/octet-stream",
+                           std::string(3 * epochs_->current()->layout().query_bytes(), 'q')) +
+              "G");
+  wait_for(
+      [&] { return metric("blindfuse_http_connections_cut_total{why=\"slow_reader\"}") == 1; });
+  wait_for([&] { return metric("blindfuse_http_memory_bytes{of=\"responses\"}") == 0; });
+  EXPECT_EQ(metric("blindfuse_http_connections"), 1) << "it lingers";
 }
 
 TEST_F(Attacks, AThousandIdleConnectionsAreNobodysTrouble) {

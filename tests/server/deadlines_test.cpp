@@ -2,7 +2,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <csignal>
+#include <thread>
+
+#include "tests/publish/builder_testing.h"
 #include "tests/server/attacks.h"
+#include "tests/server/tls_testing.h"
 
 namespace blindfuse::server_testing {
 namespace {
@@ -24,9 +29,10 @@ class TricklingClient final : public LoopbackClient {
 };
 
 // Takes its response a little at a time.
-class SippingClient final : public LoopbackClient {
+template <typename Client>
+class SippingClient final : public Client {
  public:
-  using LoopbackClient::LoopbackClient;
+  using Client::Client;
 
   // Takes up to `bytes` bytes every `pause_ms` until the connection ends, or `enough` have come;
   // says how many have.
@@ -34,7 +40,7 @@ class SippingClient final : public LoopbackClient {
     size_t taken = 0;
     std::string some(bytes, '\0');
     while (taken < enough) {
-      const ssize_t got = read_some(some.data(), std::min(bytes, enough - taken));
+      const ssize_t got = this->read_some(some.data(), std::min(bytes, enough - taken));
       if (got <= 0) break;
       taken += static_cast<size_t>(got);
       poll(nullptr, 0, pause_ms);
@@ -49,6 +55,16 @@ class Deadlines : public Attacks {
     ServerOptions options = default_options();
     options.http.timeouts.write = std::chrono::seconds(1);
     return options;
+  }
+
+  void start_with_large_database(const ServerOptions& options,
+                                 std::shared_ptr<const http::TlsCertificate> tls = nullptr) {
+    start_with_small_buffers(options, std::move(tls));
+    epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                     ServedEpochs::Clock::now());
+  }
+  std::string hint_request() const {
+    return get_request("/v1/epochs/" + epochs_->current()->database().epoch + "/hint");
   }
 
   static ServerOptions short_deadlines() {
@@ -96,7 +112,7 @@ TEST_F(Deadlines, OfAChunkedBodyIsNotPutOffByItsChunks) {
 TEST_F(Deadlines, OfAResponseIsNotPutOffByTakingALittleOfIt) {
   constexpr size_t kBytes = 32'000;
   start_with_small_buffers(short_write());
-  SippingClient client(url(), 4'096);
+  SippingClient<LoopbackClient> client(url(), 4'096);
   client.send(
       get_request(epoch_path("/hint"), "Range: bytes=0-" + std::to_string(kBytes - 1) + "\r\n"));
   EXPECT_LT(client.sip(100, 10, kBytes), kBytes) << "all of it came";
@@ -107,15 +123,53 @@ TEST_F(Deadlines, OfAResponseIsNotPutOffByTakingALittleOfIt) {
 // this one had 20 minutes.
 TEST_F(Deadlines, OfALongResponseEndWhenItIsTakenTooSlowly) {
   constexpr size_t kBytes = 1'000'000;
-  start_with_small_buffers(short_write());
-  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
-                   ServedEpochs::Clock::now());
-  SippingClient client(url(), 4'096);
-  client.send(get_request("/v1/epochs/" + epochs_->current()->database().epoch + "/hint"));
+  start_with_large_database(short_write());
+  SippingClient<LoopbackClient> client(url(), 4'096);
+  client.send(hint_request());
   EXPECT_LT(client.sip(100, 10, kBytes), kBytes);
   wait_for(
       [&] { return metric("blindfuse_http_connections_cut_total{why=\"slow_reader\"}") == 1; });
   expect_healthy();
+}
+
+TEST_F(Deadlines, OfALongResponseOverTlsEndWhenItIsTakenTooSlowly) {
+  constexpr size_t kBytes = 1'000'000;
+  std::signal(SIGPIPE, SIG_IGN);
+  const builder_testing::TemporaryFolder folder;
+  const std::string certificate = folder / "cert.pem", key = folder / "key.pem";
+  write_certificate_and_key(certificate, key, 1);
+  start_with_large_database(short_write(),
+                            std::make_shared<http::TlsCertificate>(certificate, key));
+  SippingClient<TlsClient> client(url(), TLS1_3_VERSION, 4'096);
+  client.send(hint_request());
+  EXPECT_LT(client.sip(100, 10, kBytes), kBytes);
+  EXPECT_EQ(metric("blindfuse_http_connections_cut_total{why=\"slow_reader\"}"), 1);
+}
+
+// A window opens in large steps: whoever is ahead of the pace may stand still for longer than it
+// may take for nothing at all.
+TEST_F(Deadlines, OfAResponseAreNotThoseOfAClientThatIsAhead) {
+  ServerOptions options = default_options();
+  options.http.timeouts.write = std::chrono::milliseconds(200);
+  start_with_large_database(options);
+  SippingClient<LoopbackClient> client(url(), 4'096);
+  client.send(hint_request());
+  constexpr size_t kAhead = 2'000'000, kRest = 1'000'000;
+  EXPECT_EQ(client.sip(100'000, 0, kAhead), kAhead);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  EXPECT_EQ(client.sip(100'000, 0, kRest), kRest);
+}
+
+TEST_F(Deadlines, OfAResponseEndAStandstill) {
+  ServerOptions options = default_options();
+  options.http.timeouts.write = std::chrono::hours(1);
+  options.http.timeouts.standstill = std::chrono::milliseconds(200);
+  start_with_large_database(options);
+  LoopbackClient client(url(), 4'096);
+  client.send(hint_request());
+  wait_for(
+      [&] { return metric("blindfuse_http_connections_cut_total{why=\"slow_reader\"}") == 1; });
+  EXPECT_TRUE(client.is_cut_off());
 }
 
 }  // namespace

@@ -116,13 +116,14 @@ class Reloader : public ::testing::Test {
           if (before_load_) before_load_();
           return builder_testing::load(root());
         },
-        ReloadOptions{
-            .directory = root(),
-            .grace = grace,
-            .watch_interval = watch,
-            .end_downloads =
-                [this](const EpochDownloads& downloads) { server_->end_downloads(downloads); },
-            .clock = std::move(clock)});
+        ReloadOptions{.directory = root(),
+                      .grace = grace,
+                      .watch_interval = watch,
+                      .end_downloads =
+                          [this](const EpochDownloads& downloads) {
+                            return server_->end_downloads(downloads);
+                          },
+                      .clock = std::move(clock)});
   }
 
   HttpResponse ask(const std::string& request) const {
@@ -271,6 +272,23 @@ TEST_F(Reloader, LoadsNothingThatItHas) {
   EXPECT_EQ(load_count_, 0);
   EXPECT_EQ(loads("success"), 0);
   EXPECT_EQ(loads("failure"), 0);
+}
+
+TEST_F(Reloader, TellsThatAReadDoesNotReturn) {
+  build(1);
+  std::promise<void> begun, go_on;
+  before_load_ = [&] {
+    begun.set_value();
+    go_on.get_future().wait();
+  };
+  serve(kNever);
+  build(2);
+  reloader_->request();
+  begun.get_future().wait();
+  EXPECT_FALSE(reloader_->stop(std::chrono::milliseconds(0)));
+  go_on.set_value();
+  EXPECT_TRUE(reloader_->stop(std::chrono::minutes(1)));
+  EXPECT_EQ(load_count_, 1);
 }
 
 // What was built after the first epoch was loaded and before anyone looked.

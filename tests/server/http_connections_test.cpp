@@ -102,6 +102,23 @@ TEST_F(ConnectionsTest, WhoHasBeenTakingAResponseLongestMakesRoomForTheNext) {
   EXPECT_EQ(told_, "b");
 }
 
+TEST_F(ConnectionsTest, WhoTakesSomeMoreOfAResponseGoesAfterWhoDoesNot) {
+  const auto a = place('a', Stage::kBusy), b = place('b', Stage::kBusy);
+  EXPECT_EQ(a->reserve_response(50, 100).room, Room::kTaken);
+  EXPECT_EQ(b->reserve_response(50, 100).room, Room::kTaken);
+  a->enter(Stage::kSending);
+  b->enter(Stage::kSending);
+  a->note_progress();
+  const auto c = place('c', Stage::kBusy);
+  c->note_progress();  // of nothing
+  EXPECT_EQ(c->reserve_response(10, 100).room, Room::kSoon);
+  EXPECT_EQ(told_, "b");
+  b->note_progress();  // too late
+  EXPECT_EQ(c->reserve_response(60, 100).ended, 1u);
+  EXPECT_EQ(told_, "ba");
+  EXPECT_EQ(a->reserve_response(1, 100).room, Room::kGone);
+}
+
 TEST_F(ConnectionsTest, NobodyGoesForAResponseThatHasNoRoomNevertheless) {
   constexpr uint64_t kMost = 100;
   const auto making = place('m', Stage::kBusy);

@@ -63,9 +63,11 @@ class EchoHandler final : public Handler {
       if (head_.method != "POST" || head_.path == "/refuse") return std::nullopt;
       return 1000;
     }
-    std::optional<Clock::time_point> start(std::span<char> body,
-                                           std::function<void()> on_done) override {
+    uint64_t take_body(std::span<char> body) override {
       text_->assign(body.begin(), body.end());
+      return text_->size();
+    }
+    std::optional<Clock::time_point> start(std::function<void()> on_done) override {
       if (head_.path != "/later") return std::nullopt;
       const std::lock_guard lock(handler_.mutex_);
       handler_.threads_.emplace_back(

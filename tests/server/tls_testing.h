@@ -57,10 +57,11 @@ inline void write_certificate_and_key(const std::filesystem::path& certificate,
   write_certificate(certificate, *key, serial);
 }
 
-class TlsClient final : public LoopbackClient {
+class TlsClient : public LoopbackClient {
  public:
-  explicit TlsClient(const std::string& url, int version = TLS1_3_VERSION)
-      : LoopbackClient(url),
+  // receive_bytes: as LoopbackClient's.
+  explicit TlsClient(const std::string& url, int version = TLS1_3_VERSION, int receive_bytes = 0)
+      : LoopbackClient(url, receive_bytes),
         context_(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free),
         ssl_(nullptr, &SSL_free) {
     SSL_CTX_set_max_proto_version(context_.get(), version);

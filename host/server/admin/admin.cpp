@@ -130,10 +130,9 @@ class Admin::Exchange final : public http::Exchange {
     return kBodyBytesMax;
   }
 
-  std::optional<http::Clock::time_point> start(std::span<char> body,
-                                               std::function<void()> /*on_done*/) override {
+  uint64_t take_body(std::span<char> body) override {
     body_.assign(body.begin(), body.end());
-    return std::nullopt;
+    return 0;  // a few kilobytes, of at most as many as there are connections
   }
 
   http::Response respond() override {

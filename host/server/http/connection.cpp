@@ -9,6 +9,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+#include <utility>
 
 #include "src/program/log.h"
 
@@ -57,8 +58,12 @@ Connection::Awaitable<void> Connection::serve() {
   constexpr unsigned kRequestsAtOnce = 16;
   const auto self = shared_from_this();
   try {
-    while (co_await serve_request()) {
-      if (request_count_ % kRequestsAtOnce == 0) co_await waiter_->yield();
+    for (bool more = true; more;) {
+      more = co_await serve_request();
+      // What it held has gone by now.
+      place_->release_response();
+      place_->enter(Connections::Stage::kBusy);
+      if (more && request_count_ % kRequestsAtOnce == 0) co_await waiter_->yield();
     }
     if (!waiter_->has_ended() && may_be_sending()) co_await linger();
   } catch (const std::exception& error) {
@@ -140,40 +145,53 @@ Connection::Awaitable<std::optional<RequestHead>> Connection::read_head() {
 Connection::Awaitable<bool> Connection::ask(Exchange& exchange, const RequestHead& head,
                                             std::optional<Error>& error, uint64_t& body_bytes) {
   std::optional<Clock::time_point> deadline;
-  {
-    std::optional<BodyReader> body;
-    try {
-      body.emplace(head, *exchange.body_bytes_max());
-    } catch (const Error& thrown) {
-      error = thrown;
-    }
-    if (error) co_return true;
-    if (head.wants_continue && !head.is_http_1_0 && input_.is_empty()) {
-      Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
-      if (!co_await write(std::move(go_on))) co_return false;
-    }
-    try {
-      if (!co_await read_body(*body)) co_return false;
-    } catch (const Error& thrown) {
-      error = thrown;
-      body_bytes = body->byte_count();
-    }
-    place_->set_body_bytes(0);
-    if (error) co_return true;
-    unread_ = false;
-    if (!co_await reserve_response(exchange.response_bytes_max(body->byte_count()))) {
+  const bool stays = co_await hand_over_body(exchange, head, error, body_bytes, deadline);
+  place_->set_body_bytes(0);  // which has gone by now
+  if (!stays || error || !deadline) co_return stays;
+  co_return co_await await_answer(exchange, *deadline);
+}
+
+// Reads the body, and starts the exchange's work with it. As ask(); without a deadline there is
+// nothing to wait for.
+Connection::Awaitable<bool> Connection::hand_over_body(Exchange& exchange, const RequestHead& head,
+                                                       std::optional<Error>& error,
+                                                       uint64_t& body_bytes,
+                                                       std::optional<Clock::time_point>& deadline) {
+  std::optional<BodyReader> body;
+  try {
+    body.emplace(head, *exchange.body_bytes_max());
+  } catch (const Error& thrown) {
+    error = thrown;
+  }
+  if (error) co_return true;
+  if (head.wants_continue && !head.is_http_1_0 && input_.is_empty()) {
+    Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
+    if (!co_await write(std::move(go_on))) co_return false;
+  }
+  try {
+    if (!co_await read_body(*body)) co_return false;
+  } catch (const Error& thrown) {
+    error = thrown;
+  }
+  body_bytes = body->byte_count();
+  if (error) co_return true;
+  unread_ = false;
+  // Nobody goes for a request that is refused anyway.
+  switch (co_await reserve_response(exchange.take_body(body->bytes()))) {
+    case Connections::Room::kTaken:
+      break;
+    case Connections::Room::kGone:
+      co_return false;
+    default:
       error = Error(503, "responses that clients are taking, or wait for, fill the memory for them",
                     {{"Retry-After", "1"}});
-      body_bytes = body->byte_count();
       co_return true;
-    }
-    deadline = exchange.start(body->bytes(), [weak = weak_from_this()] {
-      const auto self = weak.lock();
-      if (self) asio::post(self->strand_, [self] { self->waiter_->wake(); });
-    });
   }
-  if (!deadline) co_return true;
-  co_return co_await await_answer(exchange, *deadline);
+  deadline = exchange.start([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self) asio::post(self->strand_, [self] { self->waiter_->wake(); });
+  });
+  co_return true;
 }
 
 // False when the client is not to be answered. Throws Error.
@@ -209,11 +227,12 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
     throw Error(408, "the body did not arrive in time");
   }
   place_->enter(Connections::Stage::kBusy);
+  place_->set_body_bytes(body.byte_count());
   co_return true;
 }
 
-// False when there is no room.
-Connection::Awaitable<bool> Connection::reserve_response(uint64_t bytes) {
+Connection::Awaitable<Connections::Room> Connection::reserve_response(uint64_t bytes) {
+  if (bytes == 0) co_return Connections::Room::kTaken;
   const uint64_t bytes_max = context_.handler.all_responses_bytes_max();
   for (;;) {
     const auto [room, ended] = place_->reserve_response(bytes, bytes_max);
@@ -221,13 +240,14 @@ Connection::Awaitable<bool> Connection::reserve_response(uint64_t bytes) {
       context_.handler.on_cut(Cut::kResponseMemory, 1);
       if (const auto count = context_.cut_responses.count()) {
         log_warning(
-            "responses that clients are taking hold {} bytes: {} that took longest were cut since "
-            "this was said",
+            "responses fill the {} bytes that they may hold: {} clients that stood still longest "
+            "were cut off since this was said",
             bytes_max, *count);
       }
     }
-    if (room != Connections::Room::kSoon) co_return room == Connections::Room::kTaken;
+    if (room != Connections::Room::kSoon) co_return room;
     co_await waiter_->yield();
+    if (waiter_->has_ended()) co_return Connections::Room::kGone;
   }
 }
 
@@ -283,16 +303,19 @@ Connection::Awaitable<bool> Connection::write(Output output) {
   const Timeouts& timeouts = context_.options.timeouts;
   const auto begun = Clock::now();
   auto progress = begun;
+  bool stood_still = false;
   uint64_t at_once = 0;
   place_->enter(Connections::Stage::kSending, output.memory());
   while (!output.is_empty()) {
     const auto [status, count] = write_some(output);
     if (status == Channel::Status::kClosed) co_return false;
     if (status != Channel::Status::kDone) {
-      // Neither at a standstill, nor slower on the whole than it may be.
+      // Slower on the whole than it may be; or ahead, and at a standstill: a client that takes its
+      // response steadily opens its window in large steps.
       input_.release_if_empty();
-      const auto deadline =
-          std::min(progress, begun + time_for(output.bytes_sent())) + timeouts.write;
+      const auto deadline = std::min(begun + time_for(output.bytes_sent()) + timeouts.write,
+                                     progress + timeouts.standstill);
+      stood_still = true;
       if (co_await waiter_->wait_for(status, deadline)) continue;
       if (!waiter_->has_ended()) context_.handler.on_cut(Cut::kSlowReader, 1);
       co_return false;
@@ -300,6 +323,7 @@ Connection::Awaitable<bool> Connection::write(Output output) {
     output.advance(count);
     context_.handler.on_sent(count);
     progress = Clock::now();
+    if (std::exchange(stood_still, false)) place_->note_progress();
     at_once += count;
     if (at_once >= kBytesAtOnce) {
       at_once = 0;
@@ -307,8 +331,6 @@ Connection::Awaitable<bool> Connection::write(Output output) {
       if (waiter_->has_ended()) co_return false;
     }
   }
-  place_->enter(Connections::Stage::kBusy);
-  place_->release_response();
   co_return true;
 }
 

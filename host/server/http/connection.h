@@ -51,7 +51,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<bool> read_body(BodyReader& body);
   Awaitable<bool> ask(Exchange& exchange, const RequestHead& head, std::optional<Error>& error,
                       uint64_t& body_bytes);
-  Awaitable<bool> reserve_response(uint64_t bytes);
+  Awaitable<bool> hand_over_body(Exchange& exchange, const RequestHead& head,
+                                 std::optional<Error>& error, uint64_t& body_bytes,
+                                 std::optional<Clock::time_point>& deadline);
+  Awaitable<Connections::Room> reserve_response(uint64_t bytes);
   Awaitable<bool> await_answer(Exchange& exchange, Clock::time_point deadline);
   Awaitable<bool> send(const RequestHead* head, Response response, bool last);
   Awaitable<bool> write(Output output);

@@ -41,7 +41,7 @@ Connections::Reservation Connections::Place::reserve_response(uint64_t bytes, ui
   std::vector<Tell> ended;
   {
     const std::lock_guard lock(all_.mutex_);
-    if (left_) return {};  // it is told to end, and gets no response
+    if (left_) return {Room::kGone};
     if (all_.response_bytes_ + bytes <= all_max) {
       response_bytes_ = bytes;
       all_.response_bytes_ += bytes;
@@ -55,6 +55,13 @@ Connections::Reservation Connections::Place::reserve_response(uint64_t bytes, ui
   }
   for (const Tell& tell : ended) tell(Notice::kEnd);
   return {Room::kSoon, ended.size()};
+}
+
+void Connections::Place::note_progress() {
+  const std::lock_guard lock(all_.mutex_);
+  if (left_ || stage_ != Stage::kSending) return;
+  auto& sending = all_.in(Stage::kSending);
+  sending.splice(sending.end(), sending, at_);
 }
 
 void Connections::Place::release_response() {
@@ -102,8 +109,8 @@ std::vector<Connections::Tell> Connections::take_senders(const IsMeant& is_meant
   for (auto at = sending.begin(); at != sending.end() && !is_enough();) {
     Place& place = **at++;
     if (!is_meant(place)) continue;
-    place.leave();
     taken.push_back(place.tell_);
+    place.leave();
   }
   return taken;
 }
@@ -112,8 +119,9 @@ Connections::Tell Connections::take_oldest(Stage stage) {
   auto& all = in(stage);
   if (all.empty()) return nullptr;
   Place* oldest = all.front();
+  Tell tell = oldest->tell_;
   oldest->leave();
-  return oldest->tell_;
+  return tell;
 }
 
 bool Connections::end_oldest() {

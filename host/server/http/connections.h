@@ -34,6 +34,7 @@ class Connections {
     kTaken,
     kSoon,  // once those that are to go have gone: try again in a moment
     kNone,  // the others' responses are still being made
+    kGone,  // for a connection that was chosen to go
   };
   struct Reservation {
     Room room = Room::kTaken;
@@ -53,8 +54,10 @@ class Connections {
     // As many bytes has its body now. 0 when there is none.
     void set_body_bytes(uint64_t bytes);
     // Takes room for a response of so many bytes of memory, where all may have `all_max`. Those
-    // that have been taking theirs longest are ended to make room.
+    // that have stood still longest while theirs is sent are ended to make room.
     Reservation reserve_response(uint64_t bytes, uint64_t all_max);
+    // The client has taken some more of its response.
+    void note_progress();
     // The response has gone, or there will be none.
     void release_response();
 
@@ -79,7 +82,8 @@ class Connections {
   uint64_t response_bytes() const;
 
   // Ends the one that has been quiet longest, or else the one whose head or body has been arriving
-  // longest, or else the one that has been sent to longest. False when there is none of these.
+  // longest, or else the one that has stood still longest while it is sent to. False when there is
+  // none of these.
   bool end_oldest();
   // Ends the one whose body has been arriving longest, and false when there is none.
   bool end_oldest_body();
@@ -94,14 +98,15 @@ class Connections {
   friend class Place;
   std::list<Place*>& in(Stage stage) { return stages_[static_cast<size_t>(stage)]; }
   Tell take_oldest(Stage stage);
-  // Takes those out of the stage kSending that `is_meant` is true for, the oldest first, as long as
-  // `is_enough` is not.
+  // Takes those out of the stage kSending that `is_meant` is true for, as long as `is_enough` is
+  // not.
   template <typename IsMeant, typename IsEnough>
   std::vector<Tell> take_senders(const IsMeant& is_meant, const IsEnough& is_enough);
 
   mutable std::mutex mutex_;
   std::condition_variable emptied_;
-  std::array<std::list<Place*>, 5> stages_;  // in each, who has been there longest first
+  // In each, who has been there longest first; in kSending, who has stood still longest.
+  std::array<std::list<Place*>, 5> stages_;
   size_t count_ = 0;
   size_t place_count_ = 0;  // with those that were chosen to go
   uint64_t body_bytes_ = 0;

@@ -27,15 +27,15 @@ class Exchange {
   // longer body is refused with 413.
   virtual std::optional<uint64_t> body_bytes_max() const { return std::nullopt; }
 
-  // The most memory that its response will take, from start() until it is sent, when its body has
-  // so many bytes. Not what a response lends (http::Body).
-  virtual uint64_t response_bytes_max(uint64_t /*body_bytes*/) const { return 0; }
+  // The body is whole. The span may be written to, and lies there until start() has returned. Says
+  // the most memory that the response will take, from start() until it is sent; 0 when the request
+  // is refused. Not what a response lends (http::Body). Does not throw.
+  virtual uint64_t take_body(std::span<char> /*body*/) { return 0; }
 
-  // The body is whole; the span may be written to and is gone after the call. Nothing: respond()
-  // has all that it needs. Otherwise work goes on elsewhere: `on_done` is called once, from any
-  // thread, when is_done() has become true, and the time returned is when to give up.
-  virtual std::optional<Clock::time_point> start(std::span<char> /*body*/,
-                                                 std::function<void()> /*on_done*/) {
+  // There is room for the response. Nothing: respond() has all that it needs. Otherwise work goes
+  // on elsewhere: `on_done` is called once, from any thread, when is_done() has become true, and
+  // the time returned is when to give up. Does not throw.
+  virtual std::optional<Clock::time_point> start(std::function<void()> /*on_done*/) {
     return std::nullopt;
   }
   virtual bool is_done() const { return true; }
@@ -71,8 +71,8 @@ class Handler {
   // arriving longest is given up.
   virtual uint64_t all_bodies_bytes_max() const = 0;
   // The most that all responses may hold, from Exchange::start() until they are sent. When there is
-  // more, those go that have been taking theirs longest, and where none is, who comes is refused
-  // with 503.
+  // more, those go that have stood still longest while theirs is sent, and where none is sent, who
+  // comes is refused with 503.
   virtual uint64_t all_responses_bytes_max() const = 0;
 
   // For whoever counts.

@@ -70,9 +70,10 @@ class Server::Loop {
 
   const std::string& url() const { return url_; }
 
-  void end_responses_of(const void* memory) {
+  size_t end_responses_of(const void* memory) {
     const size_t count = context_.connections.end_senders_of(memory);
     if (count > 0) context_.handler.on_cut(Cut::kLentMemory, count);
+    return count;
   }
   Memory memory() const {
     return {context_.connections.body_bytes(), context_.connections.response_bytes()};
@@ -193,7 +194,7 @@ Server::~Server() = default;
 
 const std::string& Server::url() const { return loop_->url(); }
 
-void Server::end_responses_of(const void* memory) { loop_->end_responses_of(memory); }
+size_t Server::end_responses_of(const void* memory) { return loop_->end_responses_of(memory); }
 
 Server::Memory Server::memory() const { return loop_->memory(); }
 

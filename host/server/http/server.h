@@ -29,7 +29,7 @@ class Server {
 
   // Ends the connections that are being sent a response from this memory (Body::memory()). Any
   // thread.
-  void end_responses_of(const void* memory);
+  size_t end_responses_of(const void* memory);
 
   // What requests and responses hold at the moment, in bytes. Any thread.
   struct Memory {

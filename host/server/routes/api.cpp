@@ -54,6 +54,10 @@ std::string check_authorization(const http::RequestHead& head, Route route,
                         .headers = {{"WWW-Authenticate", "Bearer"}}});
 }
 
+constexpr http::Cut kCuts[] = {http::Cut::kSlowReader, http::Cut::kRequestMemory,
+                               http::Cut::kResponseMemory, http::Cut::kLentMemory,
+                               http::Cut::kConnections};
+
 // As metrics have it.
 std::string_view name_of(http::Cut why) {
   switch (why) {
@@ -102,7 +106,10 @@ class Api::PlainExchange final : public ApiExchange {
 
 Api::Api(const ServedEpochs& epochs, ServerMetrics& metrics, const Readiness& readiness,
          ApiOptions options)
-    : context_{epochs, metrics, readiness, checked(options, epochs)} {}
+    : context_{epochs, metrics, readiness, checked(options, epochs)} {
+  // Each is there from the beginning, so that its first one is seen as an increase.
+  for (const http::Cut why : kCuts) on_cut(why, 0);
+}
 
 // Everything that a head decides.
 std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::string& peer) {
@@ -198,10 +205,13 @@ http::Response Api::answer_openapi() {
   const auto epoch = context_.epochs.current();
   const std::lock_guard lock(openapi_mutex_);
   if (openapi_epoch_ != epoch->database().epoch) {
-    openapi_text_ = openapi_document(*epoch, context_.options);
+    openapi_text_ = std::make_shared<const std::string>(openapi_document(*epoch, context_.options));
     openapi_epoch_ = epoch->database().epoch;
   }
-  http::Response response{.text = openapi_text_};
+  const std::span bytes(reinterpret_cast<const uint8_t*>(openapi_text_->data()),
+                        openapi_text_->size());
+  http::Response response;
+  response.range = {std::make_shared<http::MemoryBody>(bytes, openapi_text_), 0, bytes.size()};
   response.set_header("Content-Type", "application/json");
   response.set_header("Cache-Control", "no-cache");
   return response;

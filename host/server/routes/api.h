@@ -37,7 +37,7 @@ class Api final : public http::Handler {
   // The description of the epoch that was asked for last.
   std::mutex openapi_mutex_;
   std::string openapi_epoch_;
-  std::string openapi_text_;
+  std::shared_ptr<const std::string> openapi_text_;
 };
 
 }  // namespace blindfuse

@@ -225,7 +225,7 @@ std::string write_response_body(BodyFormat format, std::string responses, uint64
   for (size_t at = 0; at < bytes.size(); at += response_bytes) {
     if (at > 0) text += ',';
     text += '"';
-    text += encode_base64(bytes.subspan(at, response_bytes));
+    append_base64(bytes.subspan(at, response_bytes), text);
     text += '"';
   }
   text += "]}\n";

@@ -3,27 +3,9 @@
 #include <utility>
 
 #include "host/server/routes/epoch_lookup.h"
+#include "src/program/log.h"
 
 namespace blindfuse {
-namespace {
-
-std::optional<QueryOutcome> outcome_of(const Problem* problem) {
-  if (problem == nullptr) return QueryOutcome::kAnswered;
-  switch (problem->kind) {
-    case ProblemKind::kBusy:
-      return QueryOutcome::kQueueFull;
-    case ProblemKind::kTimedOut:
-      return QueryOutcome::kTimedOut;
-    case ProblemKind::kEngineFailed:
-      return QueryOutcome::kEngineFailed;
-    case ProblemKind::kStopping:
-      return QueryOutcome::kStopping;
-    default:
-      return std::nullopt;  // refused before it had any
-  }
-}
-
-}  // namespace
 
 // Without a response, its client has left. What the engine has begun with it finishes, for nobody.
 QueryExchange::~QueryExchange() {
@@ -38,29 +20,44 @@ std::optional<uint64_t> QueryExchange::body_bytes_max() const {
   return query_->limits.body_bytes_max(query_->format);
 }
 
-uint64_t QueryExchange::response_bytes_max(uint64_t body_bytes) const {
-  const uint64_t count = query_->limits.query_count(query_->format, body_bytes);
-  return response_memory_bytes(query_->format, count, query_->response_bytes);
-}
-
-// The queries take their place in the queue.
-std::optional<http::Clock::time_point> QueryExchange::start(std::span<char> body,
-                                                            std::function<void()> on_done) {
-  const auto deadline = http::Clock::now() + context().options.answer_timeout;
+// Everything that can be wrong with queries is found before others make room for their responses.
+uint64_t QueryExchange::take_body(std::span<char> body) {
   set_body_bytes(body.size());
   // A guess, in case that they are refused.
   query_count_ = query_->limits.query_count(query_->format, body.size());
   try {
     // It may have been retired while the body arrived.
     auto epoch = find_epoch(context().epochs, query_->epoch);
-    answer_ = ask_queries(*epoch, *query_, body, deadline, std::move(on_done));
+    const auto queries = read_queries(*epoch, *query_, body);
+    query_count_ = queries.size() / query_->limits.query_bytes;
+    check_queue(*epoch, query_count_);
+    queries_ = queries;
     epoch_ = std::move(epoch);
+    return response_memory_bytes(query_->format, query_count_, query_->response_bytes);
   } catch (const Refusal& refusal) {
     set_problem(refusal.problem());
-    return std::nullopt;
+  } catch (const std::exception& error) {
+    log_error("queries cannot be read: {}", error.what());
+    set_problem(queries_failed().problem());
   }
-  query_count_ = answer_->query_count();
-  return deadline;
+  return 0;
+}
+
+// The queries take their place in the queue.
+std::optional<http::Clock::time_point> QueryExchange::start(std::function<void()> on_done) {
+  if (queries_.empty()) return std::nullopt;  // refused
+  has_started_ = true;
+  const auto deadline = http::Clock::now() + context().options.answer_timeout;
+  try {
+    answer_ = ask_queries(*epoch_, queries_, deadline, std::move(on_done));
+    return deadline;
+  } catch (const Refusal& refusal) {
+    set_problem(refusal.problem());
+  } catch (const std::exception& error) {
+    log_error("queries cannot be put into the queue: {}", error.what());
+    set_problem(queries_failed().problem());
+  }
+  return std::nullopt;
 }
 
 bool QueryExchange::give_up() {
@@ -80,6 +77,25 @@ void QueryExchange::count_queries(const Problem* problem) {
   is_answered_ = true;
   if (const auto outcome = outcome_of(problem)) {
     context().metrics.on_queries(*outcome, query_count_);
+  }
+  epoch_.reset();
+}
+
+// Nothing where the request was refused before it had any queries.
+std::optional<QueryOutcome> QueryExchange::outcome_of(const Problem* problem) const {
+  if (problem == nullptr) return QueryOutcome::kAnswered;
+  switch (problem->kind) {
+    case ProblemKind::kBusy:
+      return queries_.empty() || has_started_ ? QueryOutcome::kQueueFull
+                                              : QueryOutcome::kMemoryFull;
+    case ProblemKind::kTimedOut:
+      return QueryOutcome::kTimedOut;
+    case ProblemKind::kEngineFailed:
+      return QueryOutcome::kEngineFailed;
+    case ProblemKind::kStopping:
+      return QueryOutcome::kStopping;
+    default:
+      return std::nullopt;
   }
 }
 

@@ -18,9 +18,8 @@ class QueryExchange final : public ApiExchange {
   void set_query(QueryRequest query) { query_ = std::move(query); }
 
   std::optional<uint64_t> body_bytes_max() const override;
-  uint64_t response_bytes_max(uint64_t body_bytes) const override;
-  std::optional<http::Clock::time_point> start(std::span<char> body,
-                                               std::function<void()> on_done) override;
+  uint64_t take_body(std::span<char> body) override;
+  std::optional<http::Clock::time_point> start(std::function<void()> on_done) override;
   bool is_done() const override { return answer_->is_done(); }
   bool give_up() override;
 
@@ -28,10 +27,15 @@ class QueryExchange final : public ApiExchange {
   http::Response answer() override;
   void count_queries(const Problem* problem) override;
 
+  std::optional<QueryOutcome> outcome_of(const Problem* problem) const;
+
   std::optional<QueryRequest> query_;
-  std::shared_ptr<const ServingEpoch> epoch_;  // while the answer is in its queue, or computed
+  // From the body's arrival until the answer has been computed, or there will be none.
+  std::shared_ptr<const ServingEpoch> epoch_;
+  std::span<const uint8_t> queries_;  // in the body, until start() has returned
   std::shared_ptr<PendingAnswer> answer_;
   size_t query_count_ = 0;
+  bool has_started_ = false;
   bool is_answered_ = false;
 };
 

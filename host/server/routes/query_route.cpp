@@ -55,6 +55,18 @@ Refusal refusal_for_now(ProblemKind kind, const char* detail) {
       Problem{.kind = kind, .detail = detail, .headers = {{"Retry-After", kRetryAfterSeconds}}});
 }
 
+// What `ask` gives, a scheduler's errors as refusals.
+template <typename Ask>
+auto with_refusals(const Ask& ask) {
+  try {
+    return ask();
+  } catch (const QueueFull& error) {
+    throw refusal_for_now(ProblemKind::kBusy, error.what());
+  } catch (const SchedulerStopped& error) {
+    throw refusal_for_now(ProblemKind::kStopping, error.what());
+  }
+}
+
 }  // namespace
 
 QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_request_max) {
@@ -88,22 +100,28 @@ QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead
   return query;
 }
 
-std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch, const QueryRequest& query,
-                                           std::span<char> body,
-                                           PendingAnswer::Clock::time_point deadline,
-                                           std::function<void()> on_done) {
+std::span<const uint8_t> read_queries(const ServingEpoch& epoch, const QueryRequest& query,
+                                      std::span<char> body) {
   try {
     const auto queries = read_query_body(query.format, body, query.limits);
     const Layout& layout = epoch.layout();
     if (layout.mode() == Mode::kPacked) check_keys_of(queries, layout);
-    return epoch.scheduler().ask(queries, deadline, std::move(on_done));
+    return queries;
   } catch (const InputError& error) {
     throw Refusal(ProblemKind::kMalformedQueries, error.what());
-  } catch (const QueueFull& error) {
-    throw refusal_for_now(ProblemKind::kBusy, error.what());
-  } catch (const SchedulerStopped& error) {
-    throw refusal_for_now(ProblemKind::kStopping, error.what());
   }
+}
+
+void check_queue(const ServingEpoch& epoch, size_t query_count) {
+  with_refusals([&] { epoch.scheduler().check_room(query_count); });
+}
+
+std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch,
+                                           std::span<const uint8_t> queries,
+                                           PendingAnswer::Clock::time_point deadline,
+                                           std::function<void()> on_done) {
+  return with_refusals(
+      [&] { return epoch.scheduler().ask(queries, deadline, std::move(on_done)); });
 }
 
 http::Response answer_queries(const ServingEpoch& epoch, const QueryRequest& query,
@@ -126,6 +144,11 @@ http::Response answer_queries(const ServingEpoch& epoch, const QueryRequest& que
 
 Refusal timed_out_in_queue() {
   return refusal_for_now(ProblemKind::kTimedOut, "the engine was busy for too long");
+}
+
+Refusal queries_failed() {
+  return refusal_for_now(ProblemKind::kEngineFailed,
+                         "this server failed to take the queries, as it does for lack of memory");
 }
 
 }  // namespace blindfuse

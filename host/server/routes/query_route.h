@@ -30,10 +30,18 @@ QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_req
 QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead& head,
                               uint64_t queries_per_request_max);
 
-// Queues the queries of a whole body, which is written over, and may go as soon as this returns;
-// the epoch, that of the request, stays until the answer is done. Throws Refusal.
-std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch, const QueryRequest& query,
-                                           std::span<char> body,
+// The queries of a whole body, within the body, which is written over; `epoch` is that of the
+// request. Throws Refusal.
+std::span<const uint8_t> read_queries(const ServingEpoch& epoch, const QueryRequest& query,
+                                      std::span<char> body);
+
+// Throws Refusal when the queue has no room for so many queries now.
+void check_queue(const ServingEpoch& epoch, size_t query_count);
+
+// Queues what read_queries() gave, which may go as soon as this returns; the epoch stays until the
+// answer is done. Throws Refusal, and ResourceError.
+std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch,
+                                           std::span<const uint8_t> queries,
                                            PendingAnswer::Clock::time_point deadline,
                                            std::function<void()> on_done);
 
@@ -43,5 +51,7 @@ http::Response answer_queries(const ServingEpoch& epoch, const QueryRequest& que
 
 // For queries that the engine did not begin with in time.
 Refusal timed_out_in_queue();
+// For queries that this machine failed to take, as for lack of memory.
+Refusal queries_failed();
 
 }  // namespace blindfuse

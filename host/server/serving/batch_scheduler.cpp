@@ -59,11 +59,7 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
   const uint64_t query_bytes = layout_.query_bytes();
   const size_t count = queries.size() / query_bytes;
   invariant(count >= 1 && queries.size() == count * query_bytes, "whole queries, at least one");
-  {
-    // What is refused costs no memory for responses.
-    const std::lock_guard lock(mutex_);
-    check_room(count);
-  }
+  check_room(count);  // what is refused costs no memory for responses
   auto answer = std::make_shared<PendingAnswer>(count, deadline, std::move(on_done));
   answer->responses_.resize(count * layout_.response_bytes());
   const size_t first = claim_slots(answer, count);
@@ -75,7 +71,8 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
       mark_filled(slot);
     }
   } catch (...) {
-    // Others wait behind these slots, which the worker passes over once they count as filled.
+    // Others wait behind these slots, which the worker passes over once they count as filled, or
+    // computes for nobody where it has begun with the first ones.
     answer->drop();
     for (; done < count; ++done) mark_filled(slot_after(first, done));
     throw;
@@ -89,8 +86,13 @@ void BatchScheduler::mark_filled(size_t slot) {
   changed_.notify_one();
 }
 
-// Under the lock.
 void BatchScheduler::check_room(size_t count) const {
+  const std::lock_guard lock(mutex_);
+  require_room(count);
+}
+
+// Under the lock.
+void BatchScheduler::require_room(size_t count) const {
   if (stopping_) throw SchedulerStopped("this server takes no more queries");
   if (claimed_ - running_ + count > limits_.queue_max) {
     throw QueueFull("the queue is full: " + std::to_string(limits_.queue_max) +
@@ -102,7 +104,7 @@ void BatchScheduler::check_room(size_t count) const {
 size_t BatchScheduler::claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count) {
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
-  check_room(count);
+  require_room(count);
   const size_t first = slot_after(head_, claimed_);
   for (size_t i = 0; i < count; ++i) slots_[slot_after(first, i)] = {answer, i, false, now};
   claimed_ += count;

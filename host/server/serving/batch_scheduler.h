@@ -80,6 +80,9 @@ class BatchScheduler {
                                      Clock::time_point deadline = Clock::time_point::max(),
                                      std::function<void()> on_done = {});
 
+  // Whether so many queries would find room now. Throws as ask() does when they would not.
+  void check_room(size_t count) const;
+
   const BatchLimits& limits() const { return limits_; }
   // Queries in the queue now, without those in the engine.
   size_t waiting_count() const;
@@ -102,7 +105,7 @@ class BatchScheduler {
     bool failed = false;
   };
 
-  void check_room(size_t count) const;
+  void require_room(size_t count) const;
   size_t claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count);
   void mark_filled(size_t slot);
   size_t slot_after(size_t slot, size_t count) const { return (slot + count) % slots_.size(); }

@@ -12,7 +12,6 @@
 #include "host/database/directory.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
-#include "src/system/threads.h"
 
 namespace blindfuse {
 namespace {
@@ -34,15 +33,19 @@ EpochReloader::EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics,
       seen_(manifest_identity()),
       // What was built while the first epoch was loaded is found by a first look.
       requested_(true),
-      watcher_(start_thread([this] { watch(); })) {}
+      watcher_([this] { watch(); }) {}
 
-EpochReloader::~EpochReloader() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    changed_.notify_all();
-  }
-  watcher_.join();
+EpochReloader::~EpochReloader() { tell_to_stop(); }
+
+void EpochReloader::tell_to_stop() {
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+}
+
+bool EpochReloader::stop(std::chrono::milliseconds patience) {
+  tell_to_stop();
+  return watcher_.ends_within(patience);
 }
 
 void EpochReloader::request() {
@@ -91,6 +94,7 @@ std::string EpochReloader::manifest_identity() const {
 void EpochReloader::make_room() {
   constexpr std::chrono::milliseconds kLook{10};
   for (;;) {
+    if (stopping_) throw Stopped();
     if (epochs_.retire(options_.clock()) > 0) malloc_trim(0);
     const std::vector<EpochInMemory> held = epochs_.in_memory();
     if (held.size() < options_.epochs_max) return;
@@ -100,10 +104,13 @@ void EpochReloader::make_room() {
       continue;
     }
     // Again and again: a download may have begun a moment ago.
-    options_.end_downloads(*oldest.downloads);
+    const size_t cut = options_.end_downloads(*oldest.downloads);
+    if (cut > 0) {
+      log_warning("{} downloads of epoch {} were cut off: no more than {} epochs may be in memory",
+                  cut, oldest.id, options_.epochs_max);
+    }
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kLook, [this] { return stopping_.load(); });
-    if (stopping_) throw Stopped();
   }
 }
 
@@ -127,12 +134,15 @@ void EpochReloader::load() {
     metrics_.on_epoch_load(true);
     log_info("serving epoch {}; the one before for {} s more", id, options_.grace.count());
   } catch (const Stopped&) {
-  } catch (const std::exception& error) {
-    if (dynamic_cast<const InputError*>(&error) == nullptr) {
-      retry_at_ = options_.clock() + kRetryAfter;
-    }
+  } catch (const InputError& error) {
     metrics_.on_epoch_load(false);
     log_error("the new epoch is refused, and the one before goes on: {}", error.what());
+  } catch (const std::exception& error) {
+    retry_at_ = options_.clock() + kRetryAfter;
+    metrics_.on_epoch_load(false);
+    log_error(
+        "the new epoch cannot be loaded now, and the one before goes on; trying again in {} s: {}",
+        kRetryAfter.count(), error.what());
   }
 }
 

@@ -8,12 +8,12 @@
 #include <functional>
 #include <mutex>
 #include <string>
-#include <thread>
 
 #include "host/database/loaded_database.h"
 #include "host/server/serving/batch_scheduler.h"
 #include "host/server/serving/server_metrics.h"
 #include "host/server/serving/serving_epoch.h"
+#include "src/system/threads.h"
 
 namespace blindfuse {
 
@@ -24,8 +24,10 @@ struct ReloadOptions {
   std::chrono::seconds grace{60};  // for which an epoch is served after it has been replaced
   std::chrono::milliseconds watch_interval{2'000};  // of looking at the manifest; 0: never
   size_t epochs_max = 3;  // in memory, one that is being loaded included; at least 2
-  // Ends the downloads of an epoch that is to make room.
-  std::function<void(const EpochDownloads&)> end_downloads = [](const EpochDownloads&) {};
+  // Ends the downloads of an epoch that is to make room, and says how many.
+  std::function<size_t(const EpochDownloads&)> end_downloads = [](const EpochDownloads&) {
+    return size_t{0};
+  };
   Clock clock = std::chrono::steady_clock::now;
 };
 
@@ -39,15 +41,19 @@ class EpochReloader {
   // Everything given by reference outlives this.
   EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics, const BatchLimits& limits,
                 Loader loader, ReloadOptions options);
-  // Gives up a load that is under way.
+  // As stop(), and waits for the end of it.
   ~EpochReloader();
   EpochReloader(const EpochReloader&) = delete;
   EpochReloader& operator=(const EpochReloader&) = delete;
 
   // Any thread: look now, whatever the manifest's file looks like.
   void request();
+  // Gives up a load that is under way, and begins no other. False if it has not ended after that
+  // long: a file of the database cannot be read, and what was given by reference stays in use.
+  bool stop(std::chrono::milliseconds patience);
 
  private:
+  void tell_to_stop();
   void watch();
   std::string manifest_identity() const;
   void load();
@@ -65,7 +71,7 @@ class EpochReloader {
   bool requested_ = false;
   std::atomic<bool> stopping_ = false;
   std::chrono::steady_clock::time_point retry_at_ = std::chrono::steady_clock::time_point::max();
-  std::thread watcher_;
+  WaitableThread watcher_;
 };
 
 }  // namespace blindfuse

@@ -28,6 +28,8 @@ const char* name_of(QueryOutcome outcome) {
       return "answered";
     case QueryOutcome::kQueueFull:
       return "queue_full";
+    case QueryOutcome::kMemoryFull:
+      return "memory_full";
     case QueryOutcome::kTimedOut:
       return "timed_out";
     case QueryOutcome::kAbandoned:
@@ -40,12 +42,10 @@ const char* name_of(QueryOutcome outcome) {
   return "";
 }
 
-constexpr QueryOutcome kOutcomes[] = {QueryOutcome::kAnswered,     QueryOutcome::kQueueFull,
-                                      QueryOutcome::kTimedOut,     QueryOutcome::kAbandoned,
-                                      QueryOutcome::kEngineFailed, QueryOutcome::kStopping};
-
-constexpr std::string_view kCuts[] = {"slow_reader", "request_memory", "response_memory", "epochs",
-                                      "connections"};
+constexpr QueryOutcome kOutcomes[] = {QueryOutcome::kAnswered,   QueryOutcome::kQueueFull,
+                                      QueryOutcome::kMemoryFull, QueryOutcome::kTimedOut,
+                                      QueryOutcome::kAbandoned,  QueryOutcome::kEngineFailed,
+                                      QueryOutcome::kStopping};
 
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
@@ -192,7 +192,6 @@ ServerMetrics::ServerMetrics()
   for (const QueryOutcome outcome : kOutcomes) queries_.Add({{"outcome", name_of(outcome)}});
   epoch_loads_.Add({{"result", "success"}});
   epoch_loads_.Add({{"result", "failure"}});
-  for (const std::string_view why : kCuts) cut_connections_.Add({{"why", std::string(why)}});
   BuildGauge()
       .Name("blindfuse_build_info")
       .Help("1, with the program's version.")

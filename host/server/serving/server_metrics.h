@@ -26,6 +26,7 @@ inline constexpr std::string_view kMetricsContentType = "text/plain; version=0.0
 enum class QueryOutcome {
   kAnswered,
   kQueueFull,
+  kMemoryFull,  // that of responses
   kTimedOut,
   kAbandoned,  // its client left without the response
   kEngineFailed,
