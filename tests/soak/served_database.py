@@ -110,7 +110,8 @@ class Server:
 
     def stop(self):
         """The exit status."""
-        self.process.terminate()
+        if self.process.poll() is None:
+            self.process.terminate()
         try:
             return self.process.wait(timeout=STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
