@@ -316,14 +316,17 @@ TEST_F(Faults, AFileSystemThatHangsHoldsUpNobody) {
   build(1);
   const std::string keys = folder_ / "keys.txt", hang = folder_ / "hang";
   write_file(keys, api_key_line("alice", "key") + "\n");
+  std::vector<std::unique_ptr<RunningServer>> servers;
   for (const char* file : {"keys.txt", "manifest.json"}) {
     SCOPED_TRACE(file);
-    RunningServer server(folder_, database_, "127.0.0.1:0",
-                         {"--api-keys", keys, "--watch-seconds", "0"}, [&](const auto& command) {
-                           return with_module(command, "blindfuse-hang-at-open",
-                                              {std::string("BLINDFUSE_HANG_AT=") + file,
-                                               "BLINDFUSE_HANG_IF=" + hang});
-                         });
+    auto& server = *servers.emplace_back(std::make_unique<RunningServer>(
+        folder_, database_, "127.0.0.1:0",
+        std::vector<std::string>{"--api-keys", keys, "--watch-seconds", "0"},
+        [&](const auto& command) {
+          return with_module(
+              command, "blindfuse-hang-at-open",
+              {std::string("BLINDFUSE_HANG_AT=") + file, "BLINDFUSE_HANG_IF=" + hang});
+        }));
     ASSERT_NE(server.url(), "") << server.program().err();
     write_file(hang, "");
     server.program().send(SIGHUP);
@@ -331,10 +334,13 @@ TEST_F(Faults, AFileSystemThatHangsHoldsUpNobody) {
     server.program().send(SIGHUP);
     LoopbackClient client(server.url());
     EXPECT_EQ(client.ask(get_request("/v1/database", "Authorization: Bearer key\r\n")).status, 200);
-    EXPECT_EQ(server.stop(), 0);
-    const std::string err = server.program().err();
+    server.program().send(SIGTERM);
+  }
+  for (const auto& server : servers) {
+    EXPECT_EQ(server->program().wait(), 0);
+    const std::string err = server->program().err();
     EXPECT_NE(err.find("a file system does not answer"), std::string::npos) << err;
-    EXPECT_FALSE(std::filesystem::exists(server.ready_file()));
+    EXPECT_FALSE(std::filesystem::exists(server->ready_file()));
   }
 }
 

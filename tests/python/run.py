@@ -42,6 +42,9 @@ def check_source_package(python, work):
     with tarfile.open(next((work / "dist").glob("*.tar.gz"))) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
     compiled = {pathlib.Path(entry["file"]) for entry in json.loads((work / "build/compile_commands.json").read_text())}
+    for several in [path for path in compiled if path.parent.name == "Unity"]:
+        compiled |= {pathlib.Path(line.split('"')[1]) for line in several.read_text().splitlines()
+                     if line.startswith("#include")}
     # Not what was installed into a build folder.
     sources = [path.relative_to(ROOT) for path in compiled if path.is_relative_to(ROOT)]
     ours = {f"tree/{path}" for path in sources if not path.parts[0].startswith("build")}
@@ -74,7 +77,8 @@ def main():
     with tempfile.TemporaryDirectory(dir=work) as fresh:
         fresh = pathlib.Path(fresh)
         run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", fresh / "dist",
-            f"-Cbuild-dir={work / 'build'}", PACKAGE, env=environment, stdout=subprocess.DEVNULL)
+            f"-Cbuild-dir={work / 'build'}", "-Ccmake.define.CMAKE_UNITY_BUILD=ON",
+            "-Ccmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=12", PACKAGE, env=environment, stdout=subprocess.DEVNULL)
         (wheel,) = (fresh / "dist").glob("*.whl")
         print(wheel.name)
         (fresh / "build").symlink_to(work / "build")

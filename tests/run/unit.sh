@@ -7,6 +7,6 @@ export JOBS=${1:-$(nproc)}
 . tests/run/stages.sh
 
 stage 'unit tests: build' cmake --build build --parallel "$JOBS" \
-  --target blindfuse-tests blindfuse-scheme-tests
-stage 'unit tests' run_tests build --tests-regex '^blindfuse_(scheme_)?tests'
+  --target blindfuse-tests blindfuse-load-tests blindfuse-scheme-tests
+stage 'unit tests' run_tests build --tests-regex '^blindfuse_(load_|scheme_)?tests'
 finish

@@ -102,6 +102,7 @@ TEST_F(Attacks, ClientsMayLeaveWhileTheyDownload) {
 TEST_F(Attacks, ReadersThatTakeNothingAreGivenUp) {
   ServerOptions options = few_threads();
   options.http.timeouts.write = milliseconds(500);
+  options.http.timeouts.standstill = milliseconds(500);
   start(options);
   epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
                    ServedEpochs::Clock::now() + std::chrono::hours(1));
@@ -382,6 +383,7 @@ TEST_F(Attacks, StopsInTheMiddleOfAllThat) {
     options.http.timeouts.body = milliseconds(500);
     options.http.timeouts.head = milliseconds(500);
     options.http.timeouts.write = milliseconds(500);
+    options.http.timeouts.standstill = milliseconds(500);
     options.http.timeouts.linger = milliseconds(200);
     start(options);
     epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),

@@ -20,7 +20,7 @@ VALUES = [b"tea\thot leaf juice", b"coffee\thot bean juice", b"cocoa\thot chocol
           b"markup\t<b>bold</b><script>document.title='broken'</script>", b'menu\t{"drinks":["tea","coffee"],"open":true}']
 PHONE = {"width": 320, "height": 640}
 DESKTOP = {"width": 1280, "height": 900}
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = 120_000
 
 options = None  # of the command line
 
