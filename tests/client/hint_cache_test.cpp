@@ -14,13 +14,13 @@
 namespace blindfuse {
 namespace {
 
-constexpr uint32_t kShards = 9;
+constexpr uint32_t kCachedShards = 9;
 
 class HintCacheTest : public testing::Test {
  protected:
   ScratchFolder scratch_;
   const std::filesystem::path folder_ = scratch_.path() / "database";
-  FakeServer server_{ServedDatabase::with_noise(kShards, 2, 0)};
+  FakeServer server_{ServedDatabase::with_noise(kCachedShards, 2, 0)};
   RemoteDatabase remote_{std::make_unique<FakeTransport>(server_), "http://test"};
   const uint64_t hint_bytes_ = server_.database.layout().hint_part_bytes();
 
@@ -40,7 +40,7 @@ class HintCacheTest : public testing::Test {
 
   void expect_all_hints(const HintCache& cache) const {
     const DatabaseDescription database = description();
-    for (uint32_t shard = 0; shard < kShards; ++shard) {
+    for (uint32_t shard = 0; shard < kCachedShards; ++shard) {
       EXPECT_EQ(cache.read_hint(database, shard), server_.database.hints()[shard]);
     }
   }
@@ -67,10 +67,10 @@ TEST_F(HintCacheTest, FetchesAllHintsOnce) {
   EXPECT_FALSE(cache.stored());
   const SyncResult first = sync(cache);
   EXPECT_EQ(first.epoch, server_.database.epoch());
-  EXPECT_EQ(first.shard_count, kShards);
-  EXPECT_EQ(first.shards_fetched, kShards);
-  EXPECT_EQ(first.bytes_fetched, kShards * hint_bytes_ + kShards * kShardEntryBytes);
-  EXPECT_EQ(first.hint_bytes, kShards * hint_bytes_);
+  EXPECT_EQ(first.shard_count, kCachedShards);
+  EXPECT_EQ(first.shards_fetched, kCachedShards);
+  EXPECT_EQ(first.bytes_fetched, kCachedShards * hint_bytes_ + kCachedShards * kShardEntryBytes);
+  EXPECT_EQ(first.hint_bytes, kCachedShards * hint_bytes_);
   expect_all_hints(cache);
   ASSERT_EQ(server_.count("/hint?"), 1u);
   EXPECT_TRUE(server_.requests.back().path.ends_with("shards=0-8"));
@@ -97,16 +97,16 @@ TEST_F(HintCacheTest, FetchesOnlyChangedShardsAndRemovesTheOld) {
   ASSERT_EQ(server_.count("/hint?"), 1u);
   EXPECT_TRUE(server_.requests.back().path.ends_with("shards=2-3,7"));
   expect_all_hints(cache);
-  EXPECT_EQ(files().size(), kShards);
+  EXPECT_EQ(files().size(), kCachedShards);
   EXPECT_NE(files(), before);
 }
 
 TEST_F(HintCacheTest, ShardsWithOneContentShareOneHint) {
   server_.database = server_.database.with_same_hint(6, 1).with_same_hint(8, 1);
   HintCache cache(folder_);
-  EXPECT_EQ(sync(cache).shards_fetched, kShards - 2);
+  EXPECT_EQ(sync(cache).shards_fetched, kCachedShards - 2);
   EXPECT_TRUE(server_.requests.back().path.ends_with("shards=0-5,7"));
-  EXPECT_EQ(files().size(), kShards - 2);
+  EXPECT_EQ(files().size(), kCachedShards - 2);
   expect_all_hints(cache);
 }
 
@@ -119,10 +119,10 @@ TEST_F(HintCacheTest, ABrokenConnectionIsResumedAtTheByte) {
     server_.requests.clear();
     server_.break_after = at;
     const SyncResult result = sync(cache);
-    EXPECT_EQ(result.shards_fetched, kShards);
+    EXPECT_EQ(result.shards_fetched, kCachedShards);
     EXPECT_EQ(server_.count("/hint?"), 2u);
     expect_all_hints(cache);
-    EXPECT_EQ(files().size(), kShards);
+    EXPECT_EQ(files().size(), kCachedShards);
     const SeenRequest again = server_.seen("/hint?")[1];
     const uint64_t whole = at / hint_bytes_;
     EXPECT_TRUE(again.path.ends_with("shards=" + std::to_string(whole) + "-8")) << again.path;
@@ -151,7 +151,7 @@ TEST_F(HintCacheTest, AnInterruptedDownloadIsResumedByTheNextProcess) {
     EXPECT_GE(again.first_byte, 2000u);
     EXPECT_LT(again.first_byte, hint_bytes_);
     expect_all_hints(cache);
-    EXPECT_EQ(files().size(), kShards);
+    EXPECT_EQ(files().size(), kCachedShards);
   }
 }
 
@@ -184,19 +184,19 @@ TEST_F(HintCacheTest, DownloadsThatWereNotCompletedDoNotAddUp) {
   const std::set<std::string> complete = files();
   std::set<std::string> last;
   for (uint8_t epoch = 1; epoch <= 5; ++epoch) {
-    server_.database = ServedDatabase::with_noise(kShards, 2, epoch);
+    server_.database = ServedDatabase::with_noise(kCachedShards, 2, epoch);
     const auto stop = [&](const ClientProgress& progress) {
       return progress.done < 3 * hint_bytes_ + 2000;
     };
     EXPECT_THROW(sync(cache, false, stop), CancelledError);
     last = files();
-    EXPECT_EQ(last.size(), kShards + 3 + 1) << "three hints and the beginning of a fourth";
+    EXPECT_EQ(last.size(), kCachedShards + 3 + 1) << "three hints and the beginning of a fourth";
   }
   EXPECT_TRUE(std::includes(last.begin(), last.end(), complete.begin(), complete.end()));
   sync(cache);
   EXPECT_TRUE(server_.requests.back().path.ends_with("shards=3-8")) << "it was resumed";
   expect_all_hints(cache);
-  EXPECT_EQ(files().size(), kShards);
+  EXPECT_EQ(files().size(), kCachedShards);
 }
 
 TEST_F(HintCacheTest, WhatIsUsedOutlivesAnotherClientsDownload) {
@@ -205,12 +205,12 @@ TEST_F(HintCacheTest, WhatIsUsedOutlivesAnotherClientsDownload) {
   const DatabaseDescription used = description();
   cache.use(used);
   const Bytes hint = server_.database.hints()[0];
-  server_.database = ServedDatabase::with_noise(kShards, 2, 1);
+  server_.database = ServedDatabase::with_noise(kCachedShards, 2, 1);
   {
     HintCache another(folder_);
     sync(another);
   }
-  server_.database = ServedDatabase::with_noise(kShards, 2, 2);
+  server_.database = ServedDatabase::with_noise(kCachedShards, 2, 2);
   const auto stop = [](const ClientProgress& progress) { return progress.done == 0; };
   EXPECT_THROW(sync(cache, false, stop), CancelledError);
   EXPECT_EQ(cache.read_hint(used, 0), hint);
@@ -296,7 +296,7 @@ TEST_F(HintCacheTest, ADamagedEpochIsFetchedWholeAndNeverASingleHint) {
   sync(cache);
   const auto expect_all_fetched = [&](bool verify) {
     server_.requests.clear();
-    EXPECT_EQ(sync(cache, verify).shards_fetched, kShards);
+    EXPECT_EQ(sync(cache, verify).shards_fetched, kCachedShards);
     ASSERT_EQ(server_.count("/hint?"), 1u);
     EXPECT_TRUE(server_.requests.back().path.ends_with("shards=0-8"));
     expect_all_hints(cache);
@@ -331,7 +331,7 @@ TEST_F(HintCacheTest, ADamagedEpochIsFetchedWholeWhenTheServerHasAnother) {
       std::filesystem::remove(hint_path(6));
     }
     server_.database = server_.database.with_other_noise(2, verify ? 1 : 2);
-    EXPECT_EQ(sync(cache, verify).shards_fetched, kShards);
+    EXPECT_EQ(sync(cache, verify).shards_fetched, kCachedShards);
     expect_all_hints(cache);
   }
 }
@@ -350,7 +350,7 @@ TEST_F(HintCacheTest, ADamagedEpochIsFetchedWholeEvenWhenThatIsInterrupted) {
 
 TEST_F(HintCacheTest, AHintWithUnusedBitsSetRefusesTheWholeSync) {
   // 1774 words of 17 bits leave 2 bits; the hashes are right.
-  server_.database = ServedDatabase::with_noise(kShards, 1, 0, "lwe-1774", 17);
+  server_.database = ServedDatabase::with_noise(kCachedShards, 1, 0, "lwe-1774", 17);
   HintCache cache(folder_);
   EXPECT_THROW(sync(cache), ProtocolError);
   EXPECT_FALSE(cache.stored());
@@ -361,7 +361,7 @@ TEST_F(HintCacheTest, AlteredManifestsAndTablesAreFetchedAgain) {
   sync(cache);
   alter(folder_ / "shards.table");
   EXPECT_FALSE(cache.stored());
-  EXPECT_EQ(sync(cache).bytes_fetched, kShards * kShardEntryBytes);
+  EXPECT_EQ(sync(cache).bytes_fetched, kCachedShards * kShardEntryBytes);
   EXPECT_TRUE(cache.stored());
   alter(folder_ / "manifest.json");
   EXPECT_FALSE(cache.stored());
@@ -378,10 +378,10 @@ TEST_F(HintCacheTest, HintsThatAnotherClientReadsStay) {
   server_.database = server_.database.with_other_noise(2, 1);
   sync(cache);
   EXPECT_EQ(reader->read_hint(old, 2), old_served.hints()[2]);
-  EXPECT_EQ(files().size(), kShards + 1);
+  EXPECT_EQ(files().size(), kCachedShards + 1);
   reader.reset();
   sync(cache);
-  EXPECT_EQ(files().size(), kShards);
+  EXPECT_EQ(files().size(), kCachedShards);
   EXPECT_THROW(cache.read_hint(old, 2), CacheError);
 }
 
@@ -403,7 +403,7 @@ TEST_F(HintCacheTest, ClientsAtOnceFetchTogetherWhatOneWould) {
   for (std::thread& thread : threads) thread.join();
   uint32_t fetched = 0;
   for (const SyncResult& result : results) fetched += result.shards_fetched;
-  EXPECT_EQ(fetched, kShards);
+  EXPECT_EQ(fetched, kCachedShards);
   HintCache cache(folder_);
   EXPECT_TRUE(cache.stored());
   expect_all_hints(cache);
@@ -421,7 +421,7 @@ TEST_F(HintCacheTest, WaitingForAnotherClientCanBeStopped) {
 }
 
 TEST_F(HintCacheTest, ADownloadThatTheDiskHasNoRoomForIsNotBegun) {
-  std::optional<uint64_t> free = kShards * hint_bytes_ - 1;
+  std::optional<uint64_t> free = kCachedShards * hint_bytes_ - 1;
   std::filesystem::path asked;
   HintCache cache(folder_, [&](const std::filesystem::path& folder) {
     asked = folder;
@@ -432,8 +432,9 @@ TEST_F(HintCacheTest, ADownloadThatTheDiskHasNoRoomForIsNotBegun) {
     ADD_FAILURE();
   } catch (const ResourceError& error) {
     const std::string message = error.what();
-    for (const std::string& part : {std::to_string(kShards * hint_bytes_), std::to_string(*free),
-                                    (folder_ / "hints").string(), std::string("--cache")}) {
+    for (const std::string& part :
+         {std::to_string(kCachedShards * hint_bytes_), std::to_string(*free),
+          (folder_ / "hints").string(), std::string("--cache")}) {
       EXPECT_NE(message.find(part), std::string::npos) << part << " in: " << message;
     }
   }
@@ -442,7 +443,7 @@ TEST_F(HintCacheTest, ADownloadThatTheDiskHasNoRoomForIsNotBegun) {
   EXPECT_TRUE(files().empty());
   EXPECT_FALSE(cache.stored());
 
-  free = kShards * hint_bytes_;
+  free = kCachedShards * hint_bytes_;
   sync(cache);
   expect_all_hints(cache);
 }
@@ -476,11 +477,11 @@ TEST_F(HintCacheTest, LargeHintsComeInRequestsOfBoundedSize) {
   std::filesystem::create_directories(folder_);
   std::vector<MissingHint> missing;
   const DatabaseDescription database = description();
-  for (uint32_t shard = 0; shard < kShards; ++shard) {
+  for (uint32_t shard = 0; shard < kCachedShards; ++shard) {
     missing.push_back({shard, database.table()[shard].hint});
   }
   HintDownload download(folder_, HintShape(database.layout()), 4 * hint_bytes_);
-  EXPECT_EQ(download.fetch(remote_, database.epoch(), missing, {}), kShards * hint_bytes_);
+  EXPECT_EQ(download.fetch(remote_, database.epoch(), missing, {}), kCachedShards * hint_bytes_);
   std::vector<std::string> asked;
   for (const SeenRequest& request : server_.seen("/hint?")) {
     asked.push_back(request.path.substr(request.path.find('=') + 1));
