@@ -8,6 +8,7 @@
 
 #include "host/server/admin/admin_server.h"
 #include "src/program/log.h"
+#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {
