@@ -10,6 +10,7 @@
 #include "client/key_copies.h"
 #include "client/report_progress.h"
 #include "src/base/errors.h"
+#include "src/base/release_memory.h"
 
 namespace blindfuse {
 namespace {
@@ -271,7 +272,7 @@ void Session::ask(Batch& batch) {
   const std::vector<uint8_t> responses =
       remote_.ask(database_->epoch(), batch.body, count * layout.response_bytes());
   batch.server_seconds = seconds_since(start);
-  batch.body = {};
+  release_memory(batch.body);
   for (size_t i = 0; i < count; ++i) {
     const auto response =
         std::span(responses).subspan(i * layout.response_bytes(), layout.response_bytes());

@@ -9,6 +9,7 @@
 
 #include "src/arithmetic/little_endian.h"
 #include "src/base/errors.h"
+#include "src/base/release_memory.h"
 
 namespace blindfuse {
 namespace {
@@ -86,7 +87,7 @@ void Spool::append(const SpoolEntry& entry, std::string_view key) {
 void Spool::finish() {
   for (Partition& partition : partitions_) {
     flush(partition);
-    partition.buffer = {};
+    release_memory(partition.buffer);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/base/errors.h"
+#include "src/base/release_memory.h"
 
 namespace blindfuse {
 namespace {
@@ -86,7 +87,7 @@ ShardRange::ShardRange(const Spool& spool, uint32_t shard_count, uint32_t first,
   for (size_t i = 0; i < shards_.size(); ++i) {
     shards_[i] = sorted_entries(part_.entries, places[i]);
   }
-  part_.entries = {};
+  release_memory(part_.entries);
 }
 
 }  // namespace blindfuse

@@ -10,6 +10,8 @@
 #include <functional>
 #include <random>
 
+#include "client/cache_folder.h"
+#include "client/hint_cache.h"
 #include "host/server/serving/api_keys.h"
 #include "src/system/open_folder.h"
 #include "tests/programs/crashed_disk.h"
@@ -208,7 +210,14 @@ TEST_F(PowerLoss, LeavesACacheThatAnswersRight) {
       EXPECT_EQ(client.get("k200"), std::nullopt);
     };
   };
-  crash(sync, 150, check("version 1"));
+  crash(sync, 150, [&](const std::filesystem::path& disk, bool is_over) {
+    // A manifest says that everything it names is there: without one, nobody has asked for a key.
+    const auto cache = database_folder(disk / "cache", server.url());
+    if (std::filesystem::exists(cache / "manifest.json")) {
+      EXPECT_TRUE(HintCache(cache).stored());
+    }
+    check("version 1")(disk, is_over);
+  });
   write_version(2);
   ASSERT_EQ(run(folder_, build_command(database, options)).status, 0);
   const std::string next = load(database).epoch;

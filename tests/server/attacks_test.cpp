@@ -270,6 +270,32 @@ TEST_F(Attacks, ResponsesThatAreSentHaveABound) {
   expect_good_clients_served();
 }
 
+// It is who stands still that makes room, though others began before.
+TEST_F(Attacks, WhoTakesSomeOfAResponseIsNotCutOffForWhoTakesNothing) {
+  ServerOptions options = default_options();
+  options.http.threads = 1;
+  options.api.response_bytes_max = 1;
+  start_with_small_buffers(options);
+  epochs_->replace(std::make_shared<const ServingEpoch>(large_database(), BatchLimits{}),
+                   ServedEpochs::Clock::now());
+  const Layout layout = epochs_->current()->layout();
+  const std::string request =
+      post_request("/v1/epochs/" + epochs_->current()->database().epoch + "/queries",
+                   "application/octet-stream", std::string(3 * layout.query_bytes(), 'q'));
+  Clients clients;
+  for (int i = 0; i < 2; ++i) {
+    clients.push_back(std::make_unique<LoopbackClient>(url(), 4'096));
+    clients.back()->send(request);
+    clients.back()->wait_until_readable();
+  }
+  for (size_t taken = 0; taken < 2 * layout.response_bytes();) taken += clients[0]->take_some();
+  LoopbackClient comes(url());
+  EXPECT_EQ(comes.ask(request).body.size(), 3 * layout.response_bytes());
+  EXPECT_EQ(metric("blindfuse_http_connections_cut_total{why=\"response_memory\"}"), 1);
+  EXPECT_TRUE(clients[1]->is_cut_off());
+  EXPECT_EQ(clients[0]->receive().body.size(), 3 * layout.response_bytes());
+}
+
 // What is refused anyway makes nobody go.
 TEST_F(Attacks, NobodysResponseIsCutOffForARequestThatIsRefused) {
   ServerOptions options = few_threads();

@@ -185,6 +185,8 @@ TEST_F(BatchSchedulerTest, LeavesOutWhomNobodyWaitsFor) {
       if ((gone >> i & 1) != 0) {
         EXPECT_TRUE(answers[i]->drop());
         EXPECT_FALSE(answers[i]->drop());
+        EXPECT_LT(answers[i]->responses().capacity(), server_testing::kResponseBytes)
+            << "it holds memory";
       } else {
         ++left;
       }

@@ -132,6 +132,13 @@ class LoopbackClient {
     EXPECT_EQ(poll(&waiting, 1, 60'000), 1);
   }
 
+  // Takes something of the response that is coming, for receive() to go on with.
+  size_t take_some() {
+    const size_t before = pending_.size();
+    receive_more();
+    return pending_.size() - before;
+  }
+
   // Whether the response that is coming ends before it is whole; takes what comes of it.
   bool is_cut_off() {
     try {

@@ -43,6 +43,7 @@
 #include "client/web/core/preparation.h"
 #include "client/web/core/web_transport.h"
 #include "src/base/errors.h"
+#include "src/base/release_memory.h"
 
 namespace blindfuse::web {
 namespace {
@@ -230,8 +231,8 @@ class Core {
       bytes.insert(bytes.end(), last_.query.begin(), last_.query.end());
       bytes.insert(bytes.end(), last_.response.begin(), last_.response.end());
       result["sizes"] = {last_.query.size(), last_.response.size()};
-      last_.query = {};
-      last_.response = {};
+      release_memory(last_.query);
+      release_memory(last_.response);
     }
     return result;
   }

@@ -6,6 +6,9 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <utility>
+
+#include "src/base/release_memory.h"
 
 namespace blindfuse {
 
@@ -38,7 +41,7 @@ class PendingAnswer {
   // Any thread: nobody wants it any more. false when the engine has begun with it, or it is done.
   bool drop() {
     if (!leave_waiting(State::kDropped)) return false;
-    responses_ = {};  // its slots may keep the rest for a while
+    release_memory(responses_);  // its slots may keep the rest for a while
     return true;
   }
 
