@@ -4,6 +4,8 @@
 
 #include "cuda/device/check.h"
 #include "cuda/device/launch.cuh"
+#include "cuda/device/memory.h"
+#include "cuda/device/stream.h"
 #include "cuda/scan/kernels/combine_sums.cuh"
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
@@ -113,10 +115,12 @@ void start_scan_mma(const ScanArgs& args, cudaStream_t stream) {
 }
 
 bool has_wgmma() {
-  int device = 0, major = 0;
-  BLINDFUSE_CUDA(cudaGetDevice(&device));
-  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  return major == 9;
+  const PinnedMemory<uint32_t> answer(1);
+  *answer.data() = 0;
+  const Stream stream;
+  launch_kernel(ask_for_wgmma, 1, 32, 0, stream.get(), answer.data());
+  stream.wait();
+  return *answer.data() != 0;
 }
 
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream) {

@@ -1,4 +1,4 @@
-// Starts the kernels. Everything here returns at once, and is done in the stream's order.
+// Starts the kernels. What has a stream returns at once, and is done in the stream's order.
 //
 // All addresses are the device's, except where said.
 #pragma once
@@ -26,7 +26,9 @@ void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);
 void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
 // Only where has_wgmma(); the limbs in LimbOrder::kWgmma.
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
-// Whether the current device has Hopper's instructions.
+// Whether the current device runs code that has Hopper's instructions: the device is asked, because
+// one of compute capability 9.0 whose driver compiles the PTX (CUDA_FORCE_PTX_JIT) does not.
+// Returns when it has answered.
 bool has_wgmma();
 void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream);
 void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t stream);

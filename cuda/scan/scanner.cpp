@@ -72,8 +72,11 @@ Scanner::Kernel Scanner::kernel_named(std::string_view name) {
   if (name == "dp4a") return Kernel::kDp4a;
   if (name == "mma") return Kernel::kMma;
   if (name == "wgmma") {
-    if (!has_wgmma())
-      throw UsageError("the kernel cuda:wgmma needs a GPU of compute capability 9.0");
+    if (!has_wgmma()) {
+      throw UsageError(
+          "the kernel cuda:wgmma needs a GPU of compute capability 9.0, and CUDA_FORCE_PTX_JIT "
+          "unset");
+    }
     return Kernel::kWgmma;
   }
   if (name == "cublas") {

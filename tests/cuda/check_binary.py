@@ -2,7 +2,9 @@
 """What the compiler made of the CUDA kernels: which instructions, and no register spilled to memory.
 
 For every architecture of the libraries: the tensor core kernels multiply bytes with bytes and do not saturate, the
-few-queries kernels use four-byte dot products, loads from the matrix are 16 bytes wide, and no kernel has local memory.
+few-queries kernels use four-byte dot products, loads from the matrix are 16 bytes wide, enough of them are in flight at
+once, and no kernel has local memory. Hopper's products are fenced, and their registers are left alone until they are
+done.
 """
 import argparse
 import os
@@ -18,6 +20,7 @@ KERNELS = {
     "scan_mma": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
     "scan_dp4a": (3, [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"]),
     "scan_wgmma": (4, []),
+    "ask_for_wgmma": (1, []),
     "cut_bit_sequences": (1, [r"STG\.E\.128"]),
     "cut_plain_words": (1, [r"STG\.E\.128"]),
     "round_products": (1, []),
@@ -35,6 +38,13 @@ KERNELS = {
 }
 # And those that one architecture alone has.
 ONLY = {("scan_wgmma", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128"]}
+# The least loads of the matrix that a thread of a scan has in flight at the same time, by kernel and the first of its
+# template's parameters: queries, or rows of limbs.
+LOADS_IN_FLIGHT = {
+    **{("scan_dp4a", queries): loads for queries, loads in {1: 8, 2: 7, 3: 6}.items()},
+    **{("scan_mma", rows): 8 for rows in (16, 32, 64, 128)},
+    **{("scan_wgmma", rows): 4 for rows in (32, 64, 128, 256)},
+}
 # Saturating arithmetic, and local memory: registers that did not fit.
 FORBIDDEN = [r"IG?MMA\S*\.SAT", r"IDP\S*\.SAT", r"\b(LDL|STL)\b"]
 
@@ -68,15 +78,66 @@ def local_memory(cuobjdump, library):
     return found
 
 
+def decoded(instructions):
+    """(address, instruction, its name) of each."""
+    for line in instructions.splitlines():
+        match = re.match(r"\s*/\*([0-9a-f]+)\*/\s*(.*?);", line)
+        if match:
+            yield int(match[1], 16), match[2], re.sub(r"^@!?U?P\w+ ", "", match[2]).split(" ")[0]
+
+
+def loops(code):
+    """The instructions between every branch backward and where it leads."""
+    at = {address: i for i, (address, _, _) in enumerate(code)}
+    for i, (address, text, name) in enumerate(code):
+        target = re.search(r"\b0x([0-9a-f]+)", text) if name.startswith("BRA") else None
+        if target and int(target[1], 16) < address:
+            yield code[at[int(target[1], 16)]:i + 1]
+
+
+def loads_in_flight(instructions):
+    """The most 16-byte loads that a loop starts before it uses the first of them."""
+    most = 0
+    for loop in loops(list(decoded(instructions))):
+        flying = []  # the registers that each load writes
+        for _, text, name in loop:
+            operands = text.split(" ", 1)[-1]
+            loads = name.startswith("LDG.") and ".128" in name
+            sources = operands.split(",", 1)[-1] if loads else operands
+            used = {int(r) for r in re.findall(r"\bR(\d+)\b", sources)}
+            if any(used & load for load in flying):
+                flying = [load for load in flying if not used & load]
+            if loads:
+                first = int(re.search(r"\bR(\d+)\b", operands)[1])
+                flying.append(set(range(first, first + 4)))
+                most = max(most, len(flying))
+    return most
+
+
+def load_troubles(name, instructions):
+    match = re.search(r"(scan_[a-z0-9]+)ILi(\d+)E", name)
+    if match is None:
+        return
+    wanted = LOADS_IN_FLIGHT[match[1], int(match[2])]
+    found = loads_in_flight(instructions)
+    if found < wanted:
+        yield f"has {found} loads of the matrix in flight, not {wanted}"
+
+
 def hopper_troubles(instructions):
-    """Products that follow one another without a wait, and nothing that touches their registers until it."""
-    lines = [line.split("*/")[1].strip() for line in instructions.splitlines()]
-    names = [re.sub(r"^@!?U?P\w+ ", "", line).split(" ")[0] for line in lines]
+    """Products that see what was copied, follow one another without a wait, and keep their registers until it."""
+    code = list(decoded(instructions))
+    lines, names = [text for _, text, _ in code], [name for _, _, name in code]
     products = [i for i, name in enumerate(names) if name.startswith("IGMMA")]
     waits = [i for i, name in enumerate(names) if name.startswith("WARPGROUP.DEPBAR")]
     if len(products) != 4 or len(waits) != 1 or any("HGMMA" in name for name in names):
         yield f"{len(products)} products and {len(waits)} waits, not 4 and 1"
         return
+    # PTX ISA: a wait for the copies, fence.proxy.async, a barrier of the block, wgmma.fence, and only then products.
+    order = ["LDGDEPBAR", "DEPBAR.LE", "FENCE.VIEW.ASYNC", "BAR.SYNC", "WARPGROUP.ARRIVE"]
+    places = [max((i for i in range(products[0]) if names[i].startswith(name)), default=None) for name in order]
+    if None in places or places != sorted(places):
+        yield f"before the products {order} should follow one another, and stand at {places}"
     used = set()
     for i in products:
         columns = int(re.search(r"64x(\d+)x32", names[i])[1])
@@ -120,6 +181,8 @@ def main():
             here = instructions + ONLY.get((kernel, key[0]), [])
             wrong += [f"{key}: no {i}" for i in here if not re.search(i, code[key])]
             wrong += [f"{key}: has {i}" for i in FORBIDDEN if re.search(i, code[key])]
+    wrong += [f"{key}: {trouble}" for key in code if (key[0] == "sm_90a" or "scan_wgmma" not in key[1])
+              for trouble in load_troubles(key[1], code[key])]
     wrong += [f"{key}: {trouble}" for key in code if "scan_wgmma" in key[1] and key[0] == "sm_90a"
               for trouble in hopper_troubles(code[key])]
     if len(usage) != len(code):

@@ -2,14 +2,18 @@
 // altered is found out, and what it says of memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cuda/cuda_engine.h"
 #include "cuda/scan/device_matrix.h"
+#include "cuda/scan/scanner.h"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_runtime.h"
+#include "tests/cuda/wgmma_code.h"
 #include "tests/support.h"
 
 namespace blindfuse {
@@ -103,6 +107,30 @@ TEST(EmulatedCuda, NamesItsDeviceAndItsKernels) {
       "emulator, compute capability 9.0, 3 multiprocessors, 4 GB, dp4a for batches of up to 3 "
       "and mma for others");
   EXPECT_EQ(make_cuda_engine("wgmma", 0, 64, 3)->name(), "cuda:wgmma");
+}
+
+// CUDA_FORCE_PTX_JIT: a device of compute capability 9.0 that runs code without wgmma.
+TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
+  emulator::set_wgmma_code(false);
+  EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), "wgmma"), 0);
+  try {
+    make_cuda_engine("wgmma", 0, 64, 3);
+    ADD_FAILURE();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("CUDA_FORCE_PTX_JIT"), std::string::npos);
+  }
+  emulator::set_wgmma_code(true);
+  EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), "wgmma"), 1);
+}
+
+TEST(EmulatedCuda, AllowsKernelsTheirSharedMemory) {
+  int kernel = 0;
+  EXPECT_NO_THROW(fake_cuda::require_shared(&kernel, 48 << 10));
+  EXPECT_THROW(fake_cuda::require_shared(&kernel, (48 << 10) + 1), std::logic_error);
+  fake_cuda::allow_shared(&kernel, 100 << 10);
+  EXPECT_NO_THROW(fake_cuda::require_shared(&kernel, 100 << 10));
+  EXPECT_THROW(fake_cuda::require_shared(&kernel, (100 << 10) + 1), std::logic_error);
+  EXPECT_THROW(fake_cuda::allow_shared(&kernel, (227 << 10) + 1), std::logic_error);
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ namespace {
 constexpr unsigned kLanes = 32;
 constexpr unsigned kMaxThreads = 1024;
 constexpr uint32_t kCopyBytes = 16;
+// CUDA C++ Programming Guide, "Compute capabilities": the most blocks in each dimension.
+constexpr dim3 kGridMax(0x7fffffff, 0xffff, 0xffff);
 
 // What threads wait for together: the last one to arrive does it for all of them, from and to where
 // their operands lie. Nobody is woken before it is done, and a lane's operands are its own, so that
@@ -35,8 +37,26 @@ struct Copy {
   uint8_t* shared;
   const void* global;
   uint64_t group;
+  size_t chunk;
 
   void perform() const { std::memcpy(shared, global, kCopyBytes); }
+};
+
+// Sixteen bytes of shared memory, which a copy brings whole. PTX ISA, "Async proxy" and "cp.async":
+// what a copy writes is seen by the thread that issued it, after its wait; by other threads after a
+// barrier that follows this; and by wgmma, which is of another proxy, if there was a
+// fence.proxy.async between the two.
+constexpr unsigned kNobody = ~0u;
+struct Chunk {
+  enum class State { kPlain, kOnItsWay, kArrived, kPublished };
+  State state = State::kPlain;
+  unsigned writer = kNobody;  // the thread whose copy it is
+  uint64_t arrived_at = 0;    // barriers of the block until then
+  uint64_t published_at = 0;
+  unsigned products = 0;      // that read it and have not been waited for by all
+  unsigned reader = kNobody;  // a thread that has read it since the barrier `read_at`
+  bool has_readers = false;   // several
+  uint64_t read_at = 0;
 };
 
 // The offsets in shared memory that as many lanes touch together as there are banks for, each as
@@ -112,15 +132,21 @@ struct GroupProduct {
   std::array<Operand, kGroupThreads> operands{};
   unsigned given = 0;
   unsigned columns = 0;
-  size_t offset = 0;  // of b in shared memory
+  uint64_t descriptor = 0;  // of b
+  unsigned waited = 0;      // threads that have waited for it
+  bool is_done = false;
 
-  void perform(const uint8_t* shared) const;
+  size_t byte(unsigned column, unsigned k) const;
+  size_t end() const;
+  void perform(const uint8_t* shared);
 };
 
 // Four warps.
 struct Group {
   GroupProduct next;  // not all threads have come to it yet
-  std::vector<GroupProduct> started;
+  // Not all threads have waited for them. The first has this number.
+  std::deque<GroupProduct> started;
+  uint64_t first = 0;
 };
 
 enum class State { kReady, kWaiting, kEnded };
@@ -137,6 +163,12 @@ struct Thread {
   uint64_t loads_done = 0;
   uint64_t word_loads_done = 0;
   uint64_t groups_committed = 0;
+  std::vector<size_t> arrived;  // chunks that it has waited for, and not published
+  // Products of its warpgroup, counted from the first.
+  uint64_t products_started = 0;
+  uint64_t products_committed = 0;
+  uint64_t products_waited = 0;
+  bool is_fenced = false;  // nothing has touched the registers of products since wgmma_fence()
 };
 
 uint4 read_16(const void* from) {
@@ -161,7 +193,8 @@ class Machine {
         counts_conflicts_(counts_conflicts),
         thread_(thread),
         shared_bytes_(shared_bytes),
-        shared_(static_cast<uint8_t*>(::operator new(shared_bytes, kSharedAlignment))) {
+        shared_(static_cast<uint8_t*>(::operator new(shared_bytes, kSharedAlignment))),
+        chunks_(shared_bytes / kCopyBytes + 1) {
     const unsigned count = block.x * block.y * block.z;
     threads_.resize(count);
     warps_.resize(count / kLanes);
@@ -178,6 +211,7 @@ class Machine {
     std::memset(shared_.get(), 0xcd, shared_bytes_);
     std::ranges::fill(warps_, Warp{});
     std::ranges::fill(groups_, Group{});
+    std::ranges::fill(chunks_, Chunk{});
     for (Thread& thread : threads_) start(thread);
     bool progress = true;
     while (progress) {
@@ -209,6 +243,10 @@ class Machine {
         fail("ended with " + std::to_string(count) +
              " asynchronous copies that it had not waited for");
       }
+      if (const uint64_t count = running_->products_started - running_->products_waited;
+          count != 0) {
+        fail("ended with " + std::to_string(count) + " products that it had not waited for");
+      }
     } catch (...) {
       error_ = std::current_exception();
     }
@@ -236,42 +274,81 @@ class Machine {
     arrive(collective);
     if (++at_barrier_ < threads_.size()) return wait();
     at_barrier_ = 0;
+    ++barriers_;
     for (Warp& warp : warps_) release(warp);
   }
 
+  bool omits(Step step) const { return schedule_.omitted == step; }
+
+  void fence_products() { running_->is_fenced = true; }
+
   // Returns when all threads of the warpgroup have come to the same product.
   void start_group_product(const Collective& collective, int32_t* sums, unsigned columns,
-                           const uint32_t (&a)[4], const void* shared) {
-    const size_t offset = shared_offset(shared, collective.name);
-    if (offset % 128 % 32 != 0 || offset / 128 % 8 != 0) {
+                           const uint32_t (&a)[4], uint64_t descriptor) {
+    if ((descriptor >> 62) != 1 || (descriptor >> 49 & 7) != 0) {
+      fail(
+          "wgmma_s8_s8 of limbs without the 128-byte swizzle, or with a base offset, which is not "
+          "emulated");
+    }
+    if (const size_t offset = (descriptor & 0x3fff) << 4;
+        offset % 128 % 32 != 0 || offset / 128 % 8 != 0) {
       fail("wgmma_s8_s8 of limbs that begin at byte " + std::to_string(offset) +
            ", not in the first of eight rows");
     }
     const size_t first_warp = static_cast<size_t>(running_->warp - warps_.data()) / 4 * 4;
     if (first_warp + 4 > warps_.size()) fail("wgmma_s8_s8 of less than four warps");
+    // PTX ISA, "wgmma.fence": before the first product, and whenever registers were touched that a
+    // product takes or adds to. They may have been after every wait.
+    if (!running_->is_fenced) fail("wgmma_s8_s8 without wgmma_fence() before");
     Group& group = groups_[first_warp / 4];
     GroupProduct& product = group.next;
-    if (product.given != 0 && (product.columns != columns || product.offset != offset)) {
+    if (product.given != 0 && (product.columns != columns || product.descriptor != descriptor)) {
       fail("wgmma_s8_s8 of other limbs than another thread's");
     }
     arrive(collective);
     product.columns = columns;
-    product.offset = offset;
+    product.descriptor = descriptor;
     product.operands[running_->number % kGroupThreads] = {sums, {a[0], a[1], a[2], a[3]}};
+    ++running_->products_started;
     if (++product.given < kGroupThreads) return wait();
-    if (schedule_.early_copies) {
-      product.perform(shared_.get());
-    } else {
-      group.started.push_back(product);
-    }
+    if (product.end() > shared_bytes_) fail("wgmma_s8_s8 of limbs beyond shared memory");
+    for_chunks(product, [&](size_t number) {
+      require_published(number);
+      ++chunks_[number].products;
+    });
+    if (schedule_.early_copies) product.perform(shared_.get());
+    group.started.push_back(product);
     product = {};
     for (size_t i = 0; i < 4; ++i) release(warps_[first_warp + i]);
   }
 
+  void commit_group_products() { running_->products_committed = running_->products_started; }
+
+  // Those that this thread has committed.
   void wait_for_group_products() {
-    Group& group = groups_[static_cast<size_t>(running_->warp - warps_.data()) / 4];
-    for (const GroupProduct& product : group.started) product.perform(shared_.get());
-    group.started.clear();
+    Thread& thread = *running_;
+    Group& group = groups_[static_cast<size_t>(thread.warp - warps_.data()) / 4];
+    for (; thread.products_waited < thread.products_committed; ++thread.products_waited) {
+      GroupProduct& product = group.started[thread.products_waited - group.first];
+      product.perform(shared_.get());
+      if (++product.waited == kGroupThreads) {
+        for_chunks(product, [&](size_t number) { --chunks_[number].products; });
+      }
+    }
+    for (; !group.started.empty() && group.started.front().waited == kGroupThreads; ++group.first) {
+      group.started.pop_front();
+    }
+    thread.is_fenced = false;
+  }
+
+  void publish_shared() {
+    for (const size_t number : running_->arrived) {
+      Chunk& chunk = chunks_[number];
+      if (chunk.state != Chunk::State::kArrived || chunk.writer != running_->number) continue;
+      chunk.state = Chunk::State::kPublished;
+      chunk.published_at = barriers_;
+    }
+    running_->arrived.clear();
   }
 
   void require_full_mask(unsigned mask, const Collective& collective) const {
@@ -302,8 +379,10 @@ class Machine {
       fail("copy_16_async of a global address that is not a multiple of 16");
     }
     Thread& thread = *running_;
-    const Copy copy{static_cast<uint8_t*>(shared), global, thread.groups_committed};
+    const Copy copy{static_cast<uint8_t*>(shared), global, thread.groups_committed,
+                    offset / kCopyBytes};
     thread.copies.push_back(copy);
+    begin_writing(copy.chunk);
     if (schedule_.early_copies) copy.perform();
     if (counts_conflicts_) {
       conflicts_ +=
@@ -318,12 +397,17 @@ class Machine {
     auto copy = thread.copies.begin();
     for (; copy != thread.copies.end() && copy->group + pending < thread.groups_committed; ++copy) {
       if (!schedule_.early_copies) copy->perform();
+      Chunk& chunk = chunks_[copy->chunk];
+      chunk.state = Chunk::State::kArrived;
+      chunk.arrived_at = barriers_;
+      thread.arrived.push_back(copy->chunk);
     }
     thread.copies.erase(thread.copies.begin(), copy);
   }
 
   uint4 load(const void* shared) {
     const size_t offset = shared_offset(shared, "load_shared_16");
+    read_chunk(offset / kCopyBytes);
     Thread& thread = *running_;
     if (counts_conflicts_) {
       conflicts_ += thread.warp->quarters[thread.lane / 8].loads.add(thread.loads_done++, offset);
@@ -333,6 +417,7 @@ class Machine {
 
   uint32_t load_word(const void* shared) {
     const size_t offset = shared_offset(shared, "load_shared_4", sizeof(uint32_t));
+    read_chunk(offset / kCopyBytes);
     Thread& thread = *running_;
     if (counts_conflicts_) {
       conflicts_ += thread.warp->word_loads.add(thread.word_loads_done++, offset);
@@ -348,8 +433,75 @@ class Machine {
     void operator()(uint8_t* memory) const { ::operator delete(memory, kSharedAlignment); }
   };
 
+  static std::string place_of(size_t chunk) { return "byte " + std::to_string(chunk * kCopyBytes); }
+
+  template <typename Visit>
+  static void for_chunks(const GroupProduct& product, const Visit& visit) {
+    for (unsigned column = 0; column < product.columns; ++column) {
+      for (unsigned k = 0; k < 32; k += kCopyBytes) visit(product.byte(column, k) / kCopyBytes);
+    }
+  }
+
+  void begin_writing(size_t number) {
+    Chunk& chunk = chunks_[number];
+    if (chunk.state == Chunk::State::kOnItsWay) {
+      fail("copies to " + place_of(number) + ", where another copy is on its way to");
+    }
+    if (chunk.products != 0) {
+      fail("copies to " + place_of(number) +
+           ", which a product reads that not all have waited for");
+    }
+    const bool others_read = chunk.has_readers || chunk.reader != running_->number;
+    if (chunk.reader != kNobody && chunk.read_at == barriers_ && others_read) {
+      fail("copies to " + place_of(number) + ", which another thread reads, with no barrier since");
+    }
+    chunk.state = Chunk::State::kOnItsWay;
+    chunk.writer = running_->number;
+  }
+
+  void read_chunk(size_t number) {
+    Chunk& chunk = chunks_[number];
+    if (chunk.state == Chunk::State::kOnItsWay) {
+      fail("reads " + place_of(number) + ", where a copy is on its way to");
+    }
+    if (chunk.state != Chunk::State::kPlain && chunk.writer != running_->number &&
+        chunk.arrived_at == barriers_) {
+      fail("reads " + place_of(number) +
+           ", which another thread's copy brought, with no barrier since");
+    }
+    if (chunk.read_at != barriers_ || chunk.reader == kNobody) {
+      chunk.reader = running_->number;
+      chunk.has_readers = false;
+    } else if (chunk.reader != running_->number) {
+      chunk.has_readers = true;
+    }
+    chunk.read_at = barriers_;
+  }
+
+  void require_published(size_t number) const {
+    const Chunk& chunk = chunks_[number];
+    switch (chunk.state) {
+      case Chunk::State::kPlain:
+        return;
+      case Chunk::State::kOnItsWay:
+        fail("starts a product of " + place_of(number) + ", where a copy is on its way to");
+      case Chunk::State::kArrived:
+        fail("starts a product of " + place_of(number) +
+             ", which a copy brought and publish_shared() did not publish");
+      case Chunk::State::kPublished:
+        if (chunk.published_at < barriers_) return;
+        fail("starts a product of " + place_of(number) +
+             ", which was published with no barrier since");
+    }
+  }
+
   void start(Thread& thread) {
     thread.state = State::kReady;
+    thread.arrived.clear();
+    thread.products_started = 0;
+    thread.products_committed = 0;
+    thread.products_waited = 0;
+    thread.is_fenced = false;
     thread.copies_issued = 0;
     thread.loads_done = 0;
     thread.word_loads_done = 0;
@@ -434,12 +586,14 @@ class Machine {
   const size_t shared_bytes_;
   // Not a byte more than was asked for, so that AddressSanitizer sees a plain access beyond it.
   const std::unique_ptr<uint8_t, FreeShared> shared_;
+  std::vector<Chunk> chunks_;
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   std::vector<Group> groups_;
   Context host_;
   Thread* running_ = nullptr;
   size_t at_barrier_ = 0;
+  uint64_t barriers_ = 0;  // that all threads have passed
   uint64_t conflicts_ = 0;
   std::exception_ptr error_;
 
@@ -447,6 +601,7 @@ class Machine {
 };
 
 Machine* machine = nullptr;
+bool wgmma_code_runs = true;
 
 struct CurrentMachine {
   explicit CurrentMachine(Machine& current) { machine = &current; }
@@ -463,14 +618,33 @@ T& operands_of(const Operands& operands, unsigned lane) {
   return *static_cast<T*>(operands[lane]);
 }
 
+// PTX ISA, "Matrix descriptor" and "Strides": row n of b (a column of the product) lies n % 8 times
+// 128 bytes and n / 8 times the stride dimension's distance after the address, 32 bytes of it. With
+// the 128-byte swizzle bits 4 .. 6 of every address are exclusive-or-ed with bits 7 .. 9.
+size_t GroupProduct::byte(unsigned column, unsigned k) const {
+  const size_t address = (descriptor & 0x3fff) << 4;
+  const size_t eight_rows = (descriptor >> 32 & 0x3fff) << 4;
+  const size_t linear = address + column / 8 * eight_rows + column % 8 * 128 + k;
+  return linear ^ (linear >> 7 & 7) << 4;
+}
+
+size_t GroupProduct::end() const {
+  size_t end = 0;
+  for (unsigned column = 0; column < columns; ++column) {
+    for (unsigned k = 0; k < 32; k += kCopyBytes) {
+      end = std::max(end, byte(column, k) + kCopyBytes);
+    }
+  }
+  return end;
+}
+
 // PTX ISA, "Register fragments for wgmma.m64nNk32": each warp has 16 rows of A and of the sums,
-// laid out as those of mma.m16n8k32, the sums for every eight columns. Of b, row n (a column of the
-// product) has its 32 bytes n % 8 times 128 and n / 8 times 1024 bytes further, and bits 4 .. 6 of
-// every address are exclusive-or-ed with bits 7 .. 9.
-void GroupProduct::perform(const uint8_t* shared) const {
+// laid out as those of mma.m16n8k32, the sums for every eight columns.
+void GroupProduct::perform(const uint8_t* shared) {
+  if (is_done) return;
+  is_done = true;
   const auto b = [&](unsigned column, unsigned k) {
-    const size_t linear = offset + column / 8 * 1024 + column % 8 * 128 + k;
-    return static_cast<int8_t>(shared[linear ^ (linear >> 7 & 7) << 4]);
+    return static_cast<int8_t>(shared[byte(column, k)]);
   };
   for (unsigned warp = 0; warp < kGroupThreads / kLanes; ++warp) {
     int8_t a[16][32];
@@ -585,6 +759,11 @@ LaunchReport run_grid(const Schedule& schedule, dim3 grid, dim3 block, size_t sh
                            " threads: it must be a multiple of 32, at most 1024");
   }
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) throw std::logic_error("a grid without blocks");
+  if (grid.x > kGridMax.x || grid.y > kGridMax.y || grid.z > kGridMax.z) {
+    throw std::logic_error(to_text("a grid of", {grid.x, grid.y, grid.z}) +
+                           " blocks: there may be " +
+                           to_text("up to", {kGridMax.x, kGridMax.y, kGridMax.z}));
+  }
   Machine launched(schedule, block, shared_bytes, thread, counts_conflicts);
   const CurrentMachine current(launched);
   gridDim = grid;
@@ -600,7 +779,10 @@ LaunchReport run_grid(const Schedule& schedule, dim3 grid, dim3 block, size_t sh
   return {launched.conflicts()};
 }
 
-void wait_for_copies(unsigned pending) { machine->wait_for_copies(pending); }
+void wait_for_copies(unsigned pending) {
+  if (machine->omits(Step::kCopyWait)) return;
+  machine->wait_for_copies(pending);
+}
 
 uint32_t shuffle(unsigned mask, uint32_t value, unsigned source_lane) {
   return exchange(kShuffle, mask, value, source_lane);
@@ -612,7 +794,10 @@ uint32_t shuffle_xor(unsigned mask, uint32_t value, unsigned lane_mask) {
 
 uint32_t reduce_add(unsigned mask, uint32_t value) { return exchange(kReduceAdd, mask, value, 0); }
 
-void synchronize_block() { machine->join_block(kSyncThreads); }
+void synchronize_block() {
+  if (machine->omits(Step::kBlockBarrier)) return;
+  machine->join_block(kSyncThreads);
+}
 
 void synchronize_warp(unsigned mask) {
   machine->require_full_mask(mask, kSyncWarp);
@@ -620,9 +805,15 @@ void synchronize_warp(unsigned mask) {
 }
 
 void start_group_product(int32_t* sums, unsigned columns, const uint32_t (&a)[4],
-                         const void* shared) {
-  machine->start_group_product(kWgmma, sums, columns, a, shared);
+                         uint64_t descriptor) {
+  machine->start_group_product(kWgmma, sums, columns, a, descriptor);
 }
+
+uint32_t shared_address(const void* shared) {
+  return static_cast<uint32_t>(machine->shared_offset(shared, "wgmma_s8_s8"));
+}
+
+void set_wgmma_code(bool runs) { wgmma_code_runs = runs; }
 
 uint32_t permute_bytes(uint32_t x, uint32_t y, uint32_t selector) {
   // CUDA's documents ignore these bits; the instruction repeats the byte's sign where they are set.
@@ -674,7 +865,27 @@ void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (
   emulator::machine->join_warp(emulator::kMmaUnsignedFour, &operands);
 }
 
-void wgmma_wait() { emulator::machine->wait_for_group_products(); }
+bool runs_wgmma_code() { return emulator::wgmma_code_runs; }
+
+void publish_shared() {
+  if (emulator::machine->omits(emulator::Step::kPublish)) return;
+  emulator::machine->publish_shared();
+}
+
+void wgmma_fence() {
+  if (emulator::machine->omits(emulator::Step::kWgmmaFence)) return;
+  emulator::machine->fence_products();
+}
+
+void wgmma_commit() {
+  if (emulator::machine->omits(emulator::Step::kWgmmaCommit)) return;
+  emulator::machine->commit_group_products();
+}
+
+void wgmma_wait() {
+  if (emulator::machine->omits(emulator::Step::kWgmmaWait)) return;
+  emulator::machine->wait_for_group_products();
+}
 
 int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum) {
   int32_t product = 0;

@@ -13,8 +13,14 @@
 // The other threads of the block then stay where they are for ever, and nothing of theirs is
 // destroyed: kernels own nothing that would mind.
 //
-// Not emulated: memory that is seen late for want of a barrier (what a thread writes is there at
-// once, except for asynchronous copies; try every Schedule), __shared__ variables, partial warps.
+// Of asynchronous copies and of products it is known who may see what, and when: to touch what is
+// on its way, or what another thread's copy brought with no barrier since, is an error; so is a
+// product of what was not published to it, or of registers with no fence, and a copy to what is
+// still read.
+//
+// Not emulated: memory that plain stores write, and that is seen late for want of a barrier (it is
+// there at once; try every Schedule), registers that change while a product reads them, __shared__
+// variables, partial warps.
 #pragma once
 
 // What cuda/device/intrinsics.cuh guards itself with, which makes that file an empty one from here
@@ -26,6 +32,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+
+#include "cuda/scan/kernels/wgmma_descriptor.h"
+#include "tests/cuda/wgmma_code.h"
 
 #ifdef BLINDFUSE_FAKE_CUDA_RUNTIME
 // Beside the stand-in for the runtime (fake_runtime.h), CUDA's own types are used, and
@@ -120,14 +129,26 @@ int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum);
 
 // And what cuda/scan/kernels/wgmma.cuh has. A product takes place no sooner than wgmma_wait()
 // demands it, with what is then in shared memory.
-inline void publish_shared() {}
+bool runs_wgmma_code();
+void publish_shared();
 template <typename Registers>
 void pin(Registers&) {}
-inline void wgmma_fence() {}
-inline void wgmma_commit() {}
+void wgmma_fence();
+void wgmma_commit();
 void wgmma_wait();
 
 namespace emulator {
+
+// What a kernel synchronizes with.
+enum class Step {
+  kNone,
+  kCopyWait,      // wait_copies()
+  kPublish,       // publish_shared()
+  kBlockBarrier,  // __syncthreads()
+  kWgmmaFence,
+  kWgmmaCommit,
+  kWgmmaWait
+};
 
 // The orders of events that a GPU is free to choose from, as far as kernels have been wrong about
 // them. A kernel that synchronizes rightly computes the same in each.
@@ -139,6 +160,8 @@ struct Schedule {
   // waited for. Late ones are missed by who forgets to wait; early ones spoil what somebody still
   // reads.
   bool early_copies = false;
+  // What does nothing, as if the kernel did not have it: for tests that it is missed.
+  Step omitted = Step::kNone;
 };
 
 struct LaunchReport {
@@ -159,7 +182,9 @@ void synchronize_block();
 void synchronize_warp(unsigned mask);
 uint32_t permute_bytes(uint32_t x, uint32_t y, uint32_t selector);
 void start_group_product(int32_t* sums, unsigned columns, const uint32_t (&a)[4],
-                         const void* shared);
+                         uint64_t descriptor);
+// Where in the window of shared memory this is, as instructions are told.
+uint32_t shared_address(const void* shared);
 
 // Runs kernel(args...) to its end. A block has at most 1024 threads, in whole warps. Not to be
 // called from two threads of the host at once.
@@ -176,11 +201,12 @@ LaunchReport launch(dim3 grid, dim3 block, size_t shared_bytes, Kernel kernel, A
 
 }  // namespace emulator
 
-// wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8, N = kColumns, modulo 2^32: b in shared memory
-// with the 128-byte swizzle, eight rows 1024 bytes apart from the next.
+// wgmma.mma_async.sync.aligned.m64nNk32.s32.s8.s8, N = kColumns, modulo 2^32: b where the
+// descriptor says.
 template <int kColumns>
 void wgmma_s8_s8(int32_t (&sums)[kColumns / 2], const uint32_t (&a)[4], const uint8_t* shared) {
-  emulator::start_group_product(sums, kColumns, a, shared);
+  emulator::start_group_product(sums, kColumns, a,
+                                wgmma_descriptor(emulator::shared_address(shared)));
 }
 // cp.async.commit_group and cp.async.wait_group, each thread for itself.
 template <int kPending>
@@ -241,6 +267,7 @@ namespace blindfuse {
 template <typename Kernel, typename... Args>
 void launch_kernel(Kernel kernel, dim3 grid, uint32_t threads, uint32_t shared_bytes,
                    cudaStream_t stream, const Args&... args) {
+  fake_cuda::require_shared(reinterpret_cast<const void*>(kernel), shared_bytes);
   fake_cuda::put(stream, [=] {
     emulator::run_grid(
         {}, grid, threads, shared_bytes, [&] { kernel(args...); }, false);
@@ -248,10 +275,13 @@ void launch_kernel(Kernel kernel, dim3 grid, uint32_t threads, uint32_t shared_b
 }
 
 template <typename Kernel>
-void allow_shared(Kernel, uint32_t) {}
+void allow_shared(Kernel kernel, uint32_t shared_bytes) {
+  fake_cuda::allow_shared(reinterpret_cast<const void*>(kernel), shared_bytes);
+}
 
 template <typename Kernel>
-uint32_t blocks_a_processor(Kernel, uint32_t, uint32_t) {
+uint32_t blocks_a_processor(Kernel kernel, uint32_t, uint32_t shared_bytes) {
+  allow_shared(kernel, shared_bytes);
   return 2;
 }
 

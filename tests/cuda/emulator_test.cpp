@@ -21,6 +21,7 @@ using emulator::launch;
 using emulator::launch_with;
 using emulator::LaunchReport;
 using emulator::Schedule;
+using emulator::Step;
 using support::SeededRandom;
 
 constexpr unsigned kFull = 0xffffffff;
@@ -448,7 +449,9 @@ TEST(CudaEmulator, FindsProductsOfAWarpgroupThatAreWrong) {
   const auto product = [](size_t at) {
     int32_t sums[16] = {};
     const uint32_t a[4] = {};
+    wgmma_fence();
     wgmma_s8_s8<32>(sums, a, dynamic_shared_memory() + at);
+    wgmma_commit();
     wgmma_wait();
   };
   expect_error(
@@ -458,6 +461,198 @@ TEST(CudaEmulator, FindsProductsOfAWarpgroupThatAreWrong) {
   expect_error(
       "of other limbs than another thread's", [&] { product(threadIdx.x == 9 ? 32 : 0); }, 128,
       4096);
+  expect_error(
+      "wgmma_s8_s8 of limbs beyond shared memory", [&] { product(0); }, 128, 4080);
+  expect_error(
+      "no error", [&] { product(0); }, 128, 4096);
+}
+
+// PTX ISA, "Matrix descriptor": by hand, 0x2400 / 16 from bit 0 on, 1 from bit 16 on, 1024 / 16
+// from bit 32 on, and 1 in bits 62 and 63.
+TEST(CudaEmulator, DescriptorsHaveTheirFieldsInPlace) {
+  EXPECT_EQ(wgmma_descriptor(0x2400), 0x4000'0040'0001'0240u);
+  EXPECT_EQ(wgmma_descriptor(0x38000), 0x4000'0040'0001'3800u);
+}
+
+// Of b row n = 8 i + j begins 128 j bytes after the i-th stride. Where k = 0 alone counts, a sum is
+// the product of two bytes.
+TEST(CudaEmulator, ReadsWhatTheDescriptorSays) {
+  constexpr uint64_t kStride = 3072;
+  launch(1, 128, 3 * kStride + 1024, [] {
+    if (threadIdx.x == 0) {
+      for (unsigned row = 0; row < 32; ++row) {
+        uint8_t* const bytes = dynamic_shared_memory() + row / 8 * kStride + row % 8 * 128;
+        std::memset(bytes, 0, 128);
+        bytes[(2 ^ row % 8) * 16] = static_cast<uint8_t>(row + 1);  // k = 32, the third chunk
+      }
+    }
+    __syncthreads();
+    int32_t sums[16] = {};
+    const uint32_t a[4] = {threadIdx.x % 4 == 0 ? 3u : 0u};
+    const uint64_t descriptor = (wgmma_descriptor(32) & ~(uint64_t{0x3fff} << 32)) | (kStride / 16)
+                                                                                         << 32;
+    wgmma_fence();
+    emulator::start_group_product(sums, 32, a, descriptor);
+    wgmma_commit();
+    wgmma_wait();
+    for (unsigned i = 0; i < 16; ++i) {
+      const unsigned column = i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2;
+      const int32_t expected = i % 4 < 2 ? 3 * static_cast<int32_t>(column + 1) : 0;
+      EXPECT_EQ(sums[i], expected) << threadIdx.x << ' ' << i;
+    }
+  });
+  const auto of_descriptor = [](uint64_t descriptor) {
+    return [=] {
+      int32_t sums[16] = {};
+      const uint32_t a[4] = {};
+      wgmma_fence();
+      emulator::start_group_product(sums, 32, a, descriptor);
+      wgmma_commit();
+      wgmma_wait();
+    };
+  };
+  const uint64_t right = wgmma_descriptor(0);
+  expect_error("no error", of_descriptor(right), 128, 4096);
+  expect_error("without the 128-byte swizzle", of_descriptor(right ^ uint64_t{3} << 62), 128, 4096);
+  expect_error("with a base offset", of_descriptor(right | uint64_t{1} << 49), 128, 4096);
+}
+
+// PTX ISA, "wgmma.fence": before the first product, and between any access to registers of a
+// product and the product, unless it is the sums of one of the same shape that is under way.
+TEST(CudaEmulator, FindsProductsOfRegistersWithoutAFence) {
+  const auto products = [](bool first, bool second) {
+    return [=] {
+      int32_t sums[16] = {};
+      const uint32_t a[4] = {};
+      if (first) wgmma_fence();
+      wgmma_s8_s8<32>(sums, a, dynamic_shared_memory());
+      wgmma_s8_s8<32>(sums, a, dynamic_shared_memory() + 32);
+      wgmma_commit();
+      wgmma_wait();
+      if (second) wgmma_fence();
+      wgmma_s8_s8<32>(sums, a, dynamic_shared_memory());
+      wgmma_commit();
+      wgmma_wait();
+    };
+  };
+  expect_error("wgmma_s8_s8 without wgmma_fence() before", products(false, true), 128, 4096);
+  expect_error("wgmma_s8_s8 without wgmma_fence() before", products(true, false), 128, 4096);
+  expect_error("no error", products(true, true), 128, 4096);
+}
+
+// PTX ISA, "wgmma.wait_group": it waits for groups, and a product is in none before it is
+// committed.
+TEST(CudaEmulator, FindsProductsThatAreNeverWaitedFor) {
+  const auto products = [](bool commits, bool waits, bool commits_again) {
+    return [=] {
+      int32_t sums[16] = {};
+      const uint32_t a[4] = {};
+      wgmma_fence();
+      wgmma_s8_s8<32>(sums, a, dynamic_shared_memory());
+      if (commits) wgmma_commit();
+      wgmma_s8_s8<32>(sums, a, dynamic_shared_memory());
+      if (commits_again) wgmma_commit();
+      if (waits) wgmma_wait();
+    };
+  };
+  for (const Schedule& schedule : kSchedules) {
+    EXPECT_THROW(launch_with(schedule, 1, 128, 4096, products(true, true, false)),
+                 std::logic_error);
+  }
+  expect_error("ended with 2 products that it had not waited for", products(false, true, false),
+               128, 4096);
+  expect_error("ended with 1 products that it had not waited for", products(true, true, false), 128,
+               4096);
+  expect_error("ended with 2 products that it had not waited for", products(true, false, true), 128,
+               4096);
+  expect_error("no error", products(false, true, true), 128, 4096);
+}
+
+// Sixteen bytes come to thread 0's chunk, and a product of all threads reads them.
+void copy_and_multiply(const Chunk* from, Step omitted, bool publishes_first) {
+  const auto does = [&](Step step) { return omitted != step; };
+  for (unsigned i = threadIdx.x; i < 256; i += 128) {
+    copy_16_async(dynamic_shared_memory() + 16 * i, from + i);
+  }
+  commit_copies();
+  if (publishes_first) publish_shared();
+  if (does(Step::kCopyWait)) wait_copies<0>();
+  if (does(Step::kPublish) && !publishes_first) publish_shared();
+  if (does(Step::kBlockBarrier)) __syncthreads();
+  int32_t sums[16] = {};
+  const uint32_t a[4] = {};
+  wgmma_fence();
+  wgmma_s8_s8<32>(sums, a, dynamic_shared_memory());
+  wgmma_commit();
+  wgmma_wait();
+  wait_copies<0>();
+}
+
+// PTX ISA, "Proxies": a fence between what the generic proxy wrote, and that is a completed
+// cp.async too, and what the asynchronous proxy reads.
+TEST(CudaEmulator, FindsProductsOfWhatWasNotPublished) {
+  const std::vector<Chunk> global(256);
+  const auto products = [&](Step omitted, bool publishes_first = false) {
+    return [&global, omitted, publishes_first] {
+      copy_and_multiply(global.data(), omitted, publishes_first);
+    };
+  };
+  expect_error("no error", products(Step::kNone), 128, 4096);
+  expect_error("starts a product of byte", products(Step::kCopyWait), 128, 4096);
+  expect_error("where a copy is on its way to", products(Step::kCopyWait), 128, 4096);
+  expect_error("publish_shared() did not publish", products(Step::kPublish), 128, 4096);
+  expect_error("publish_shared() did not publish", products(Step::kNone, true), 128, 4096);
+  expect_error("published with no barrier since", products(Step::kBlockBarrier), 128, 4096);
+  // As if it were not in the kernel.
+  for (const Step omitted : {Step::kCopyWait, Step::kPublish, Step::kBlockBarrier,
+                             Step::kWgmmaFence, Step::kWgmmaCommit, Step::kWgmmaWait}) {
+    for (Schedule schedule : kSchedules) {
+      schedule.omitted = omitted;
+      EXPECT_THROW(launch_with(schedule, 1, 128, 4096, products(Step::kNone)), std::logic_error)
+          << static_cast<int>(omitted);
+    }
+  }
+}
+
+// PTX ISA, "wgmma.mma_async": shared memory that a product reads must not change before the wait.
+TEST(CudaEmulator, FindsCopiesToWhatAProductReads) {
+  static const Chunk line{};
+  const auto copies = [](bool waits, bool meets) {
+    return [=] {
+      int32_t sums[16] = {};
+      const uint32_t a[4] = {};
+      wgmma_fence();
+      wgmma_s8_s8<32>(sums, a, dynamic_shared_memory());
+      wgmma_commit();
+      if (waits) wgmma_wait();
+      if (meets) __syncthreads();
+      if (threadIdx.x == 77) copy_16_async(dynamic_shared_memory() + 128, &line);
+      commit_copies();
+      wait_copies<0>();
+      wgmma_wait();
+    };
+  };
+  const std::string wrong =
+      "copies to byte 128, which a product reads that not all have waited for";
+  expect_error(wrong, copies(false, false), 128, 4096);
+  expect_error(wrong, copies(false, true), 128, 4096);
+  expect_error(wrong, copies(true, false), 128, 4096);
+  expect_error("no error", copies(true, true), 128, 4096);
+  // Row 1 begins with its second chunk: what the first has in row 0 is in 16 .. 31 there.
+  expect_error(
+      "no error",
+      [] {
+        int32_t sums[16] = {};
+        const uint32_t a[4] = {};
+        wgmma_fence();
+        wgmma_s8_s8<32>(sums, a, dynamic_shared_memory());
+        wgmma_commit();
+        if (threadIdx.x == 0) copy_16_async(dynamic_shared_memory() + 128 + 32, &line);
+        commit_copies();
+        wait_copies<0>();
+        wgmma_wait();
+      },
+      128, 4096);
 }
 
 TEST(CudaEmulator, DotProductOfSignedBytes) {
@@ -671,16 +866,66 @@ TEST(CudaEmulator, FindsCopiesThatAreNeverWaitedFor) {
   static const Chunk line{};
   const auto copies = [](bool commits, bool waits) {
     return [=] {
-      copy_16_async(dynamic_shared_memory(), &line);
-      copy_16_async(dynamic_shared_memory(), &line);
+      copy_16_async(dynamic_shared_memory() + threadIdx.x * 32, &line);
+      copy_16_async(dynamic_shared_memory() + threadIdx.x * 32 + 16, &line);
       if (commits) commit_copies();
       if (waits) wait_copies<0>();
     };
   };
-  expect_error("ended with 2 asynchronous copies that it had not waited for", copies(false, false));
-  expect_error("ended with 2 asynchronous copies that it had not waited for", copies(true, false));
-  expect_error("ended with 2 asynchronous copies that it had not waited for", copies(false, true));
-  expect_error("no error", copies(true, true));
+  expect_error("ended with 2 asynchronous copies that it had not waited for", copies(false, false),
+               32, 1024);
+  expect_error("ended with 2 asynchronous copies that it had not waited for", copies(true, false),
+               32, 1024);
+  expect_error("ended with 2 asynchronous copies that it had not waited for", copies(false, true),
+               32, 1024);
+  expect_error("no error", copies(true, true), 32, 1024);
+}
+
+// PTX ISA, "cp.async": what is copied is seen by the thread that waited for it, and by others after
+// a barrier; two writes to a place, or a read and a write, that nothing orders are a race.
+TEST(CudaEmulator, FindsRacesWithCopies) {
+  static const Chunk line{};
+  expect_error("copies to byte 16, where another copy is on its way to", [] {
+    if (threadIdx.x < 2) copy_16_async(dynamic_shared_memory() + 16, &line);
+    __syncwarp();
+  });
+  const auto reads = [](bool waits, bool meets, unsigned reader) {
+    return [=] {
+      if (threadIdx.x == 3) copy_16_async(dynamic_shared_memory() + 32, &line);
+      commit_copies();
+      if (waits) wait_copies<0>();
+      __syncwarp();
+      if (meets) __syncthreads();
+      if (threadIdx.x == reader) load_shared_4(dynamic_shared_memory() + 36);
+      if (threadIdx.x == reader) load_shared_16(dynamic_shared_memory() + 32);
+      wait_copies<0>();
+    };
+  };
+  expect_error("reads byte 32, where a copy is on its way to", reads(false, true, 3));
+  expect_error("which another thread's copy brought, with no barrier since", reads(true, false, 4));
+  expect_error("no error", reads(true, false, 3));
+  expect_error("no error", reads(true, true, 4));
+  const auto writes = [](bool meets, unsigned writer) {
+    return [=] {
+      if (threadIdx.x == 3 || threadIdx.x == 5) load_shared_4(dynamic_shared_memory());
+      __syncwarp();
+      if (meets) __syncthreads();
+      if (threadIdx.x == writer) copy_16_async(dynamic_shared_memory(), &line);
+      commit_copies();
+      wait_copies<0>();
+    };
+  };
+  expect_error("which another thread reads, with no barrier since", writes(false, 5));
+  expect_error("which another thread reads, with no barrier since", writes(false, 4));
+  expect_error("no error", writes(true, 4));
+  expect_error("no error", [] {
+    if (threadIdx.x == 3) {
+      load_shared_4(dynamic_shared_memory());
+      copy_16_async(dynamic_shared_memory(), &line);
+    }
+    commit_copies();
+    wait_copies<0>();
+  });
 }
 
 TEST(CudaEmulator, RefusesWhatItDoesNotEmulate) {
@@ -695,6 +940,23 @@ TEST(CudaEmulator, RefusesWhatItDoesNotEmulate) {
   expect_error(
       "a block of 1056 threads", [] {}, dim3(32, 33));
   EXPECT_THROW(launch(dim3(1, 0), 32, 0, [] {}), std::logic_error);
+}
+
+// CUDA C++ Programming Guide, "Technical specifications per compute capability".
+TEST(CudaEmulator, RefusesGridsThatAreTooLarge) {
+  const auto error_of_grid = [](dim3 grid) -> std::string {
+    try {
+      launch(grid, 32, 0, [] { throw std::runtime_error("it runs"); });
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error_of_grid(dim3(0x80000000)),
+            "a grid of (2147483648, 1, 1) blocks: there may be up to (2147483647, 65535, 65535)");
+  EXPECT_NE(error_of_grid(dim3(1, 65536)).find("a grid of (1, 65536, 1)"), std::string::npos);
+  EXPECT_NE(error_of_grid(dim3(1, 1, 65536)).find("a grid of (1, 1, 65536)"), std::string::npos);
+  EXPECT_EQ(error_of_grid(dim3(0x7fffffff, 65535, 65535)), "it runs");
 }
 
 // An error in the middle of a launch, with threads that wait and threads that have yet to begin.

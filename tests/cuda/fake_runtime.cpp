@@ -7,6 +7,7 @@
 // BLINDFUSE_FAKE_CUDA=eager, at once, which finds those who count on being first.
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -15,6 +16,8 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "tests/cuda/fake_runtime.h"
@@ -136,6 +139,32 @@ unsigned copies_to_spoilt_one = 0;
 
 void put(cudaStream_t stream, std::function<void()> work) {
   Device::get().put(queue_of(stream), std::move(work));
+}
+
+namespace {
+constexpr uint32_t kSharedMax = 227 << 10;
+constexpr uint32_t kSharedUnasked = 48 << 10;
+std::map<const void*, uint32_t> shared_allowed;
+}  // namespace
+
+void allow_shared(const void* kernel, uint32_t bytes) {
+  const std::lock_guard lock(Device::get().mutex);
+  if (bytes > kSharedMax) {
+    throw std::logic_error("a kernel is allowed " + std::to_string(bytes) +
+                           " bytes of shared memory: there are " + std::to_string(kSharedMax));
+  }
+  shared_allowed[kernel] = bytes;
+}
+
+void require_shared(const void* kernel, uint32_t bytes) {
+  const std::lock_guard lock(Device::get().mutex);
+  const auto allowed = shared_allowed.find(kernel);
+  const uint32_t most = allowed == shared_allowed.end() ? kSharedUnasked : allowed->second;
+  if (bytes > most) {
+    throw std::logic_error("a launch with " + std::to_string(bytes) +
+                           " bytes of shared memory of a kernel that is allowed " +
+                           std::to_string(most));
+  }
 }
 
 void spoil_copy(unsigned number) { copies_to_spoilt_one = number + 1; }

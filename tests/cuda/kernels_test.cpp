@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <vector>
 
 #include "src/arithmetic/bit_sequence.h"
@@ -166,6 +167,43 @@ TEST(CudaKernels, WgmmaQueriesInWalksOfAnyLength) {
       expect_wgmma(random, 1500, 300, 6, 3, walkers, schedule);
     }
     expect_wgmma(random, 2000, 200, 70, 0, 2, schedule);
+  }
+}
+
+// Whatever a scan synchronizes with, it needs: without it, it does not run to its end.
+TEST(CudaKernels, NothingThatAScanWaitsForCanBeLeftOut) {
+  using emulator::Step;
+  SeededRandom random(512);
+  Problem problem(random, 1500, 200, 6);
+  problem.cut();
+  for (Schedule schedule : kSchedules) {
+    for (const Step omitted : {Step::kCopyWait, Step::kBlockBarrier}) {
+      schedule.omitted = omitted;
+      EXPECT_THROW(launch_with(schedule, 2, kMmaThreads, limb_shared_bytes<32, 4>(),
+                               scan_mma<32, 4>, problem.args()),
+                   std::logic_error)
+          << static_cast<int>(omitted);
+    }
+  }
+  problem.cut(LimbOrder::kWgmma);
+  for (Schedule schedule : kSchedules) {
+    for (const Step omitted : {Step::kCopyWait, Step::kPublish, Step::kBlockBarrier,
+                               Step::kWgmmaFence, Step::kWgmmaCommit, Step::kWgmmaWait}) {
+      schedule.omitted = omitted;
+      EXPECT_THROW(launch_with(schedule, 2, kWgmmaThreads, limb_shared_bytes<32, 4>(),
+                               scan_wgmma<32, 4>, problem.args()),
+                   std::logic_error)
+          << static_cast<int>(omitted);
+    }
+  }
+}
+
+TEST(CudaKernels, TheDeviceSaysWhetherItRunsWgmma) {
+  for (const bool runs : {false, true}) {
+    emulator::set_wgmma_code(runs);
+    uint32_t answer = 7;
+    launch(1, 32, 0, ask_for_wgmma, &answer);
+    EXPECT_EQ(answer, runs ? 1u : 0u);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "src/arithmetic/bit_sequence.h"
@@ -123,6 +124,18 @@ TEST(PackingKernels, SumAtThePointsOfASet) {
   const SumProblem problem(random, 1, 2, 61, 3);
   expect_sums<1, 1>(problem, {}, 3);
   problem.expect_right();
+}
+
+TEST(PackingKernels, NothingThatSumsWaitForCanBeLeftOut) {
+  SeededRandom random(534);
+  const SumProblem problem(random, 1, 2, 61, 1);
+  for (Schedule schedule : kSchedules) {
+    for (const auto omitted : {emulator::Step::kCopyWait, emulator::Step::kBlockBarrier}) {
+      schedule.omitted = omitted;
+      EXPECT_THROW((expect_sums<1, 1>(problem, schedule, 1)), std::logic_error)
+          << static_cast<int>(omitted);
+    }
+  }
 }
 
 template <uint32_t kQueryTiles, uint32_t kPackTiles>

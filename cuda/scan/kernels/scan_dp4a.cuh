@@ -25,8 +25,11 @@ constexpr uint32_t kDp4aColumnGrain = 32;
 
 // The queries first_query .. first_query + kQueries - 1 of args. Grid: (columns /
 // columns_per_block, rows / 4096); columns_per_block is a multiple of 32.
+//
+// Two blocks a multiprocessor leave a thread 128 registers. Without this bound the compiler takes
+// fewer, and a thread waits for each column before it asks for the next.
 template <int kQueries>
-__global__ void __launch_bounds__(kDp4aThreads)
+__global__ void __launch_bounds__(kDp4aThreads, 2)
     scan_dp4a(ScanArgs args, uint32_t first_query, uint32_t columns_per_block) {
   constexpr int kColumnsAhead = 8;  // 16 bytes each on their way to every thread
   const uint64_t row = uint64_t{blockIdx.y} * kDp4aBlockRows + threadIdx.x * kRowsPerThread;
@@ -54,7 +57,7 @@ __global__ void __launch_bounds__(kDp4aThreads)
       uint4 v[kColumnsAhead];
 #pragma unroll
       for (uint32_t k = 0; k < kColumnsAhead; ++k) {
-        // Behind the last column the last one is read again, and not used.
+        // After the last column the last one is read again, and not used.
         const uint32_t column = min(c + j + k, args.column_count - 1);
         v[k] = load_once_16(bytes + column * args.column_pitch);
       }

@@ -171,5 +171,10 @@ __global__ void __launch_bounds__(kWgmmaThreads, kLimbRows <= 32    ? 3
   wait_copies<0>();
 }
 
+// Whether scan_wgmma can run. One thread answers.
+__global__ void ask_for_wgmma(uint32_t* answer) {
+  if (threadIdx.x == 0) *answer = runs_wgmma_code() ? 1 : 0;
+}
+
 }  // namespace
 }  // namespace blindfuse

@@ -8,13 +8,21 @@
 
 #include <cstdint>
 
+#include "cuda/scan/kernels/wgmma_descriptor.h"
+
 namespace blindfuse {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define BLINDFUSE_WGMMA(...) asm volatile(__VA_ARGS__)
+constexpr bool kHasWgmma = true;
 #else
 #define BLINDFUSE_WGMMA(...) __trap()
+constexpr bool kHasWgmma = false;
 #endif
+
+// Whether the code that runs is what these instructions are in. A GPU of compute capability 9.0
+// runs other code if its driver compiles the PTX instead (CUDA_FORCE_PTX_JIT).
+__device__ __forceinline__ bool runs_wgmma_code() { return kHasWgmma; }
 
 // What this thread wrote to shared memory, its asynchronous copies too, is seen by the products
 // that are started behind the next barrier.
@@ -22,7 +30,7 @@ __device__ __forceinline__ void publish_shared() {
   BLINDFUSE_WGMMA("fence.proxy.async.shared::cta;" ::: "memory");
 }
 // Products read and write their registers while the program goes on. These keep the compiler from
-// moving anything that touches them across: before wgmma_fence(), and behind wgmma_wait().
+// moving anything that touches them across: before wgmma_fence(), and after wgmma_wait().
 template <int kCount>
 __device__ __forceinline__ void pin(int32_t (&registers)[kCount]) {
 #pragma unroll
@@ -36,7 +44,7 @@ __device__ __forceinline__ void pin(uint4& v) {
 __device__ __forceinline__ void wgmma_fence() {
   BLINDFUSE_WGMMA("wgmma.fence.sync.aligned;" ::: "memory");
 }
-// Right behind the last of the products that are waited for together.
+// Right after the last of the products that are waited for together.
 __device__ __forceinline__ void wgmma_commit() {
   BLINDFUSE_WGMMA("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
@@ -45,18 +53,13 @@ __device__ __forceinline__ void wgmma_wait() {
   BLINDFUSE_WGMMA("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
-// Rows of 128 bytes, eight of them 1024, with the 16-byte chunks of each exclusive-or-ed with the
-// row's number modulo 8 (the 128-byte swizzle of the PTX ISA), from this address on.
 __device__ __forceinline__ uint64_t limb_descriptor(const uint8_t* limbs) {
-  const auto address = static_cast<uint64_t>(__cvta_generic_to_shared(limbs));
-  constexpr uint64_t kEightRows = 1024;
-  constexpr uint64_t kSwizzle128 = 1;
-  return (address & 0x3ffff) >> 4 | uint64_t{1} << 16 | (kEightRows >> 4) << 32 | kSwizzle128 << 62;
+  return wgmma_descriptor(static_cast<uint32_t>(__cvta_generic_to_shared(limbs)));
 }
 
 // sums += a * b for 64 x 32 signed bytes times 32 x kLimbRows. Each warp has 16 of the 64 rows, its
 // fragments as for mma.m16n8k32: sums[4 j .. 4 j + 3] are those of columns 8 j .. 8 j + 7. b is
-// read from shared memory: column n has 32 bytes in row n of what limb_descriptor describes. Wraps.
+// read from shared memory: column n has 32 bytes in row n of what the descriptor describes. Wraps.
 template <int kLimbRows>
 __device__ __forceinline__ void wgmma_s8_s8(int32_t (&sums)[kLimbRows / 2], const uint32_t (&a)[4],
                                             const uint8_t* limbs);
