@@ -208,6 +208,28 @@ TEST_F(QueryRoute, CutsOffChunksWithoutEnd) {
   expect_healthy();
 }
 
+// Which may be all of a query: only its end would have said so.
+TEST_F(QueryRoute, RefusesABodyThatIsCutOff) {
+  const std::string type = "application/octet-stream";
+  const std::string body = binary(1);
+  for (const std::string& part :
+       {post_head(queries_path(), type, std::to_string(body.size())) + body.substr(1),
+        post_head(queries_path(), type, std::to_string(body.size())),
+        chunked_head(queries_path(), type) + chunk(body),
+        chunked_head(queries_path(), type) + chunk(body) + "0\r\n",
+        chunked_head(queries_path(), type)}) {
+    LoopbackClient client(url());
+    client.send(part);
+    client.finish_sending();
+    const HttpResponse response = client.receive();
+    EXPECT_EQ(response.status, 400);
+    EXPECT_EQ(response.problem(), "malformed-request");
+    EXPECT_EQ(response.detail(), "the body is cut off");
+    EXPECT_TRUE(client.is_closed());
+  }
+  EXPECT_TRUE(control_->batches.empty());
+}
+
 TEST_F(QueryRoute, AsksForALength) {
   LoopbackClient client(url());
   const HttpResponse response = client.ask(
