@@ -42,10 +42,10 @@ class CudaEngine final : public Engine {
   std::string hardware() const override {
     return cuda_device_name(matrix_.device()) + scanner_.choice();
   }
-  MatrixMemory matrix_memory() const override { return MatrixMemory::kDevice; }
   uint64_t row_count() const override { return matrix_.row_count(); }
   uint64_t column_count() const override { return matrix_.column_count(); }
 
+  uint64_t host_bytes(std::span<const ColumnRange>, const Engine*) const override { return 0; }
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
     matrix_.set_columns(first, bytes);
   }

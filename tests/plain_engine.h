@@ -36,10 +36,12 @@ class PlainEngine : public Engine {
 
   std::string_view name() const override { return "plain"; }
   std::string hardware() const override { return "none"; }
-  MatrixMemory matrix_memory() const override { return MatrixMemory::kHost; }
   uint64_t row_count() const override { return row_count_; }
   uint64_t column_count() const override { return column_count_; }
 
+  uint64_t host_bytes(std::span<const ColumnRange>, const Engine*) const override {
+    return bytes_.size();
+  }
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
     std::copy(bytes.begin(), bytes.end(),
               bytes_.begin() + static_cast<ptrdiff_t>(first * row_count_));

@@ -34,10 +34,13 @@ class CpuEngine final : public Engine {
   std::string hardware() const override {
     return std::to_string(threads_.count()) + (threads_.count() == 1 ? " thread" : " threads");
   }
-  MatrixMemory matrix_memory() const override { return MatrixMemory::kHost; }
   uint64_t row_count() const override { return matrix_.row_count(); }
   uint64_t column_count() const override { return matrix_.column_count(); }
 
+  uint64_t host_bytes(std::span<const ColumnRange> shared, const Engine* other) const override {
+    const auto* cpu = dynamic_cast<const CpuEngine*>(other);
+    return matrix_.bytes_to_take(shared, cpu == nullptr ? nullptr : &cpu->matrix_);
+  }
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
     shared_matrix_->set_columns(first, bytes);
   }

@@ -81,27 +81,46 @@ bool same_sizes(const Layout& one, const Layout& other) {
          one.hint_part_bytes() == other.hint_part_bytes();
 }
 
-// Takes what has not changed from the previous epoch, run after run of shards; says which shards'
-// matrices are there now. Hints that are not stay null.
-std::vector<bool> reuse(LoadedDatabase& database, EpochDownloads& downloads,
-                        const LoadedDatabase& previous) {
+// The columns of the shards that have not changed, run after run of them.
+std::vector<ColumnRange> unchanged_columns(const LoadedDatabase& database,
+                                           const LoadedDatabase& previous) {
   const Layout& layout = database.manifest.layout;
-  std::vector<bool> is_there(layout.shard_count);
-  if (!same_sizes(layout, previous.manifest.layout)) return is_there;
+  const uint64_t width = layout.record_bytes();
   const auto is_same = [&](uint32_t shard) {
     return database.table.shards[shard].matrix == previous.table.shards[shard].matrix;
   };
+  std::vector<ColumnRange> columns;
   for (uint32_t first = 0, last; first < layout.shard_count; first = last) {
     last = first + 1;
     if (!is_same(first)) continue;
     while (last < layout.shard_count && is_same(last)) ++last;
-    const uint64_t width = layout.record_bytes();
-    if (!database.engine->share_columns(first * width, (last - first) * width, *previous.engine)) {
-      continue;
-    }
-    std::fill(is_there.begin() + first, is_there.begin() + last, true);
-    database.reused_bytes += (last - first) * layout.shard_matrix_bytes();
+    columns.push_back({first * width, (last - first) * width});
   }
+  return columns;
+}
+
+// Takes these from the previous epoch's engine, as far as it can be had; says which shards'
+// matrices are there now.
+std::vector<bool> share_matrices(LoadedDatabase& database, std::span<const ColumnRange> columns,
+                                 const LoadedDatabase* previous,
+                                 const std::function<void()>& on_step) {
+  const Layout& layout = database.manifest.layout;
+  const uint64_t width = layout.record_bytes();
+  std::vector<bool> is_there(layout.shard_count);
+  for (const auto& [first, count] : columns) {
+    on_step();
+    if (!database.engine->share_columns(first, count, *previous->engine)) continue;
+    const auto shard = is_there.begin() + static_cast<ptrdiff_t>(first / width);
+    std::fill(shard, shard + static_cast<ptrdiff_t>(count / width), true);
+    database.reused_bytes += count / width * layout.shard_matrix_bytes();
+  }
+  return is_there;
+}
+
+// Takes hints and packing tables that have not changed; the others stay null.
+void reuse_parts(LoadedDatabase& database, EpochDownloads& downloads,
+                 const LoadedDatabase& previous) {
+  const Layout& layout = database.manifest.layout;
   for (uint32_t i = 0; i < layout.hint_part_count(); ++i) {
     if (database.table.hint_hash(i) != previous.table.hint_hash(i)) continue;
     downloads.hints[i] = previous.downloads->hints[i];
@@ -112,7 +131,16 @@ std::vector<bool> reuse(LoadedDatabase& database, EpochDownloads& downloads,
     database.packing_tables[i] = previous.packing_tables[i];
     database.reused_bytes += kTableBytes;
   }
-  return is_there;
+}
+
+// Of all together: what memory does not hold is known before anything is copied or read.
+void check_epoch_memory(const LoadedDatabase& database, std::span<const ColumnRange> shared,
+                        const LoadedDatabase* previous) {
+  const Layout& layout = database.manifest.layout;
+  const uint64_t parts = layout.hint_bytes() + layout.packing_table_bytes() - database.reused_bytes;
+  const uint64_t matrix =
+      database.engine->host_bytes(shared, previous == nullptr ? nullptr : previous->engine.get());
+  check_memory(previous == nullptr ? "the database" : "what is new in the epoch", matrix + parts);
 }
 
 // What is not there yet, each file in its turn.
@@ -125,20 +153,10 @@ class EpochFiles {
         downloads_(downloads),
         layout_(database.manifest.layout),
         on_step_(on_step),
-        missing_bytes_(layout_.matrix_bytes() + layout_.hint_bytes() +
-                       layout_.packing_table_bytes() - database.reused_bytes),
-        progress_("loading", missing_bytes_, Progress::Unit::kBytes) {}
-
-  // Of all together: what memory does not hold is known before anything takes long.
-  void check_memory(const std::vector<bool>& is_there) const {
-    uint64_t bytes = missing_bytes_;
-    if (database_.engine->matrix_memory() != MatrixMemory::kHost) {
-      bytes -= static_cast<uint64_t>(std::count(is_there.begin(), is_there.end(), false)) *
-               layout_.shard_matrix_bytes();
-    }
-    blindfuse::check_memory(
-        database_.reused_bytes > 0 ? "what is new in the epoch" : "the database", bytes);
-  }
+        progress_("loading",
+                  layout_.matrix_bytes() + layout_.hint_bytes() + layout_.packing_table_bytes() -
+                      database.reused_bytes,
+                  Progress::Unit::kBytes) {}
 
   void load_matrices(const std::vector<bool>& is_there) {
     for (uint32_t shard = 0; shard < layout_.shard_count; ++shard) {
@@ -181,7 +199,6 @@ class EpochFiles {
   EpochDownloads& downloads_;
   const Layout& layout_;
   const std::function<void()>& on_step_;
-  const uint64_t missing_bytes_;
   Progress progress_;
 };
 
@@ -201,10 +218,15 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   database.engine = engines.make_engine(layout.row_count, layout.column_count());
   downloads->hints.resize(layout.hint_part_count());
   database.packing_tables.resize(layout.pack_count());
-  const std::vector<bool> is_there = previous != nullptr ? reuse(database, *downloads, *previous)
-                                                         : std::vector<bool>(layout.shard_count);
+  if (previous != nullptr && !same_sizes(layout, previous->manifest.layout)) previous = nullptr;
+  std::vector<ColumnRange> shared;
+  if (previous != nullptr) {
+    shared = unchanged_columns(database, *previous);
+    reuse_parts(database, *downloads, *previous);
+  }
+  check_epoch_memory(database, shared, previous);
+  const std::vector<bool> is_there = share_matrices(database, shared, previous, on_step);
   EpochFiles files(directory, database, *downloads, on_step);
-  files.check_memory(is_there);
   files.load_packing_tables();
   files.load_hints();
   files.load_matrices(is_there);

@@ -1,6 +1,9 @@
 #include "host/server/file_reloader.h"
 
+#include <exception>
 #include <utility>
+
+#include "src/program/log.h"
 
 namespace blindfuse {
 
@@ -32,7 +35,11 @@ void FileReloader::work() {
     changed_.wait(lock, [this] { return requested_ || stopping_; });
     if (!std::exchange(requested_, false)) return;
     lock.unlock();
-    reload_();
+    try {
+      reload_();
+    } catch (const std::exception& error) {
+      log_error("files were not read again: {}", error.what());
+    }
     lock.lock();
   }
 }

@@ -5,7 +5,12 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "host/server/admin/admin_server.h"
@@ -17,6 +22,7 @@
 #include "src/base/errors.h"
 #include "src/program/log.h"
 #include "src/program/program.h"
+#include "src/system/threads.h"
 
 namespace blindfuse {
 namespace {
@@ -52,6 +58,119 @@ void log_sizes(const ServingEpoch& epoch, const ApiOptions& options) {
            limits.body_bytes_max(BodyFormat::kBinary), limits.body_bytes_max(BodyFormat::kJson));
 }
 
+ServerOptions with_keys(ServerOptions options, std::shared_ptr<ApiKeys> api_keys) {
+  options.api.api_keys = std::move(api_keys);
+  return options;
+}
+
+// All that serves, from a loaded database on.
+class Service {
+ public:
+  // on_engine_lost: what the engine cannot recover from ends the program, for whoever started it to
+  // start again. Any thread.
+  Service(ServiceParts parts, const ServiceOptions& options, std::function<void()> on_engine_lost)
+      : tls_(parts.tls),
+        api_keys_(parts.api_keys),
+        epochs_(serve_first(std::move(parts.database), options, std::move(on_engine_lost))),
+        server_(epochs_, metrics_, std::move(parts.socket),
+                with_keys(options.server, std::move(parts.api_keys)), std::move(parts.tls)) {
+    if (parts.admin_socket) {
+      const AdminAccess access =
+          parts.admin_changes ? access_at(*parts.admin_socket) : AdminAccess::kMetricsAndHealth;
+      admin_.emplace(epochs_, metrics_, server_.readiness(), std::move(*parts.admin_socket),
+                     access);
+    }
+    if (parts.loader) {
+      ReloadOptions reload = options.reload;
+      reload.end_downloads = [this](const EpochDownloads& downloads) {
+        return server_.end_downloads(downloads);
+      };
+      reloader_.emplace(epochs_, metrics_, options.batches, std::move(parts.loader),
+                        std::move(reload));
+    }
+    files_.emplace([this] { read_files_again(); });
+    log_info("listening on {}", server_.url());
+    // A browser cannot open a UNIX socket.
+    if (options.server.api.page && server_.url().starts_with("http")) {
+      log_info("page: {}/", server_.url());
+    }
+    if (admin_) log_info("admin listener on {}", admin_->url());
+  }
+
+  // Says that clients are answered.
+  void announce(const std::filesystem::path& ready_file) {
+    if (!ready_file.empty()) ready_.emplace(ready_file, server_.url());
+    notify_service_manager("READY=1");
+  }
+
+  // The epoch first: no file that cannot be read is in its way.
+  void reload() {
+    if (reloader_) reloader_->request();
+    files_->request();
+  }
+
+  // Answers what has begun. False when a thread is left that reads files and does not end.
+  bool stop() {
+    server_.readiness().set_stopping();
+    // At its next step, while clients get their last answers.
+    if (reloader_) reloader_->tell_to_stop();
+    server_.stop();
+    if (admin_) admin_->stop();
+    return files_->stop(kFilesPatience) && (!reloader_ || reloader_->stop(kFilesPatience));
+  }
+
+ private:
+  std::shared_ptr<const ServingEpoch> serve_first(LoadedDatabase database,
+                                                  const ServiceOptions& options,
+                                                  std::function<void()> on_engine_lost) {
+    metrics_.set_failure_callback(
+        [on_engine_lost = std::move(on_engine_lost)](const std::exception& error) {
+          if (dynamic_cast<const DeviceLostError*>(&error) != nullptr) on_engine_lost();
+        });
+    auto epoch =
+        std::make_shared<const ServingEpoch>(std::move(database), options.batches, &metrics_);
+    log_info("engine {}, {}", epoch->engine().name(), epoch->engine().hardware());
+    log_sizes(*epoch, options.server.api);
+    return epoch;
+  }
+
+  void read_files_again() const {
+    notify_service_manager(reloading_state());
+    blindfuse::reload(tls_.get(), "certificate and key");
+    blindfuse::reload(api_keys_.get(), "API keys");
+    // As when the last one is taken back; or a file was cut off.
+    if (api_keys_ && api_keys_->count() == 0) {
+      log_warning("the file of API keys has none: nobody may ask");
+    }
+    notify_service_manager("READY=1");
+  }
+
+  const std::shared_ptr<http::TlsCertificate> tls_;
+  const std::shared_ptr<ApiKeys> api_keys_;
+  ServerMetrics metrics_;
+  ServedEpochs epochs_;
+  DatabaseServer server_;
+  std::optional<AdminServer> admin_;
+  std::optional<EpochReloader> reloader_;
+  std::optional<FileReloader> files_;
+  std::optional<ReadyFile> ready_;
+};
+
+// Told once more, the process ends, whatever hangs. The ready file goes if it can.
+[[noreturn]] void end_at_once(const std::filesystem::path& ready_file) {
+  constexpr std::chrono::seconds kPatience{1};
+  try {
+    const WaitableThread removal([&] {
+      std::error_code ignored;  // nobody is left to tell
+      std::filesystem::remove(ready_file, ignored);
+    });
+    (void)removal.ends_within(kPatience);
+    _exit(kExitFailed);
+  } catch (const std::exception&) {
+    _exit(kExitFailed);  // no thread can be started
+  }
+}
+
 }  // namespace
 
 uint64_t service_descriptors(const ServiceOptions& options) {
@@ -60,84 +179,40 @@ uint64_t service_descriptors(const ServiceOptions& options) {
 }
 
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals) {
-  ServerMetrics metrics;
-  // What the engine cannot recover from ends the program, for whoever started it to start again.
   std::atomic<bool> engine_lost = false;
-  metrics.set_failure_callback([&](const std::exception& error) {
-    if (dynamic_cast<const DeviceLostError*>(&error) == nullptr) return;
-    engine_lost = true;
+  std::unique_ptr<Service> service;
+  std::atomic<bool> is_announced = false;
+  const auto start = [&] {
+    service = std::make_unique<Service>(std::move(parts), options, [&] {
+      engine_lost = true;
+      signals.request_stop();
+    });
+    is_announced = true;
+    service->announce(options.ready_file);
+  };
+  // Who knows that it serves has it finish; before that there is nothing to finish.
+  signals.run_until_next(start, [&](int signal) {
+    if (!is_announced) Signals::die_of(signal);
     signals.request_stop();
   });
-  ServedEpochs epochs(
-      std::make_shared<const ServingEpoch>(std::move(parts.database), options.batches, &metrics));
-  log_info("engine {}, {}", epochs.current()->engine().name(),
-           epochs.current()->engine().hardware());
-
-  log_sizes(*epochs.current(), options.server.api);
-
-  ServerOptions server_options = options.server;
-  server_options.api.api_keys = parts.api_keys;
-  DatabaseServer server(epochs, metrics, std::move(parts.socket), server_options, parts.tls);
-  std::optional<AdminServer> admin;
-  if (parts.admin_socket) {
-    const AdminAccess access =
-        parts.admin_changes ? access_at(*parts.admin_socket) : AdminAccess::kMetricsAndHealth;
-    admin.emplace(epochs, metrics, server.readiness(), std::move(*parts.admin_socket), access);
-  }
-  std::optional<EpochReloader> reloader;
-  if (parts.loader) {
-    ReloadOptions reload = options.reload;
-    reload.end_downloads = [&](const EpochDownloads& downloads) {
-      return server.end_downloads(downloads);
-    };
-    reloader.emplace(epochs, metrics, options.batches, std::move(parts.loader), std::move(reload));
-  }
-  FileReloader files([&] {
-    notify_service_manager(reloading_state());
-    reload(parts.tls.get(), "certificate and key");
-    reload(parts.api_keys.get(), "API keys");
-    if (reloader) reloader->request();
-    notify_service_manager("READY=1");
-  });
-  std::optional<ReadyFile> ready;
-  if (!options.ready_file.empty()) ready.emplace(options.ready_file, server.url());
-  log_info("listening on {}", server.url());
-  // A browser cannot open a UNIX socket.
-  if (server_options.api.page && server.url().starts_with("http")) {
-    log_info("page: {}/", server.url());
-  }
-  if (admin) log_info("admin listener on {}", admin->url());
-  notify_service_manager("READY=1");
-
-  for (;;) {
-    const Signals::Event event = signals.wait();
-    if (event != Signals::Event::kReload) {
-      if (event == Signals::Event::kStop) log_info("told to stop; finishing what has begun");
-      break;
+  Signals::Event event = signals.wait();
+  for (; event == Signals::Event::kReload; event = signals.wait()) service->reload();
+  // All that may wait for something that hangs: a log, a file system, an engine.
+  const auto stop = [&] {
+    if (event == Signals::Event::kStop) log_info("told to stop; finishing what has begun");
+    notify_service_manager("STOPPING=1");
+    if (!service->stop()) {
+      log_warning("a file system does not answer; ending in the middle of a read from it");
+      std::error_code ignored;
+      if (!options.ready_file.empty()) std::filesystem::remove(options.ready_file, ignored);
+      // What the stuck thread uses cannot be taken away from it, and ends with it.
+      std::_Exit(engine_lost ? kExitFailed : EXIT_SUCCESS);
     }
-    files.request();
-  }
-  server.readiness().set_stopping();
-  notify_service_manager("STOPPING=1");
-  bool files_answer = true;
-  signals.run_until_next(
-      [&] {
-        server.stop();
-        if (admin) admin->stop();
-        files_answer = files.stop(kFilesPatience) && (!reloader || reloader->stop(kFilesPatience));
-      },
-      [&](int) {
-        ready.reset();
-        _exit(kExitFailed);
-      });
-  if (!files_answer) {
-    log_warning("a file system does not answer; ending in the middle of a read from it");
-    ready.reset();
-    // What the stuck thread uses cannot be taken away from it, and ends with it.
-    std::_Exit(engine_lost ? kExitFailed : EXIT_SUCCESS);
-  }
+    service.reset();
+    if (!engine_lost) log_info("stopped");
+  };
+  signals.run_until_next(stop, [&](int) { end_at_once(options.ready_file); });
   if (engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
-  log_info("stopped");
 }
 
 }  // namespace blindfuse

@@ -14,6 +14,12 @@ struct RowRange {
   uint64_t size() const { return last - first; }
 };
 
+// Columns first .. first + count - 1 of the matrix.
+struct ColumnRange {
+  uint64_t first = 0;
+  uint64_t count = 0;
+};
+
 // `count` row vectors, one word a row of the range they are multiplied with. The words come in
 // panels of 64 rows: that of row r of vector b is words[b * stride + r / 64 * panel_stride + r %
 // 64]. So a plain vector has the default, and the public matrix, expanded in panels, is n vectors

@@ -15,15 +15,6 @@
 
 namespace blindfuse {
 
-// Where an engine keeps its matrix.
-enum class MatrixMemory {
-  // In the host's memory, of which each column takes its share when it is set. Columns that are
-  // shared with another engine take none. Whoever sets columns sees to it that the host has room.
-  kHost,
-  // In memory of its own, all of which it took when it was made.
-  kDevice,
-};
-
 // An engine holds one matrix, in whatever layout suits it, all of it zero at first, and answers
 // batches. It outlives the pipelines and products that it makes. These compute with the engine's
 // own threads or device: one thread at a time computes with an engine and all that it made.
@@ -35,10 +26,15 @@ class Engine {
   virtual std::string_view name() const = 0;
   // What it runs on, for people: "4 threads".
   virtual std::string hardware() const = 0;
-  virtual MatrixMemory matrix_memory() const = 0;
 
   virtual uint64_t row_count() const = 0;     // R
   virtual uint64_t column_count() const = 0;  // C
+
+  // Bytes of the host's memory that the matrix will take when these columns are shared with `other`
+  // and all others are set: whoever does that sees to it that the host has room. 0 where the matrix
+  // has memory of its own, all of which it took when it was made. The ranges do not overlap; where
+  // there are none, `other` may be null.
+  virtual uint64_t host_bytes(std::span<const ColumnRange> shared, const Engine* other) const = 0;
 
   // Sets the columns from `first` on to `bytes`, a whole number of columns of R signed bytes, one
   // after another. Different columns by any number of threads at the same time; not while a product

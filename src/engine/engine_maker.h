@@ -18,7 +18,7 @@ class EngineMaker {
   virtual ~EngineMaker() = default;
 
   // An engine for a matrix of so many rows and columns. Throws ResourceError when the engine takes
-  // the matrix's memory now (MatrixMemory::kDevice) and does not get it.
+  // the matrix's memory now (Engine::host_bytes) and does not get it.
   virtual std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const = 0;
 
   // How many packs of R rows are best made by one pack maker, for a caller that has so many threads

@@ -83,8 +83,9 @@ void set_log_level(std::string_view level) {
   spdlog::set_level(spdlog::level::from_str(std::string(level)));
 }
 
-void log_message(LogLevel level, std::string_view message) {
+void log_message(LogLevel level, std::string_view message) noexcept try {
   spdlog::log(level_of(level), "{}", message);
+} catch (...) {
 }
 
 void log_event(LogLevel level, std::string_view message, const nlohmann::ordered_json& members) {

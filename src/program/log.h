@@ -31,21 +31,30 @@ void configure_log(LogFormat format, std::string_view level);
 std::string log_level();
 void set_log_level(std::string_view level);
 
-void log_message(LogLevel level, std::string_view message);
+// Where there is no memory for a message it is lost, in this function and those that follow: who
+// logs a failure must not fail of it.
+void log_message(LogLevel level, std::string_view message) noexcept;
 
 template <typename... Values>
-void log_info(fmt::format_string<Values...> text, Values&&... values) {
-  log_message(LogLevel::kInfo, fmt::format(text, std::forward<Values>(values)...));
+void log_formatted(LogLevel level, fmt::format_string<Values...> text, Values&&... values) noexcept
+    try {
+  log_message(level, fmt::format(text, std::forward<Values>(values)...));
+} catch (...) {
 }
 
 template <typename... Values>
-void log_warning(fmt::format_string<Values...> text, Values&&... values) {
-  log_message(LogLevel::kWarning, fmt::format(text, std::forward<Values>(values)...));
+void log_info(fmt::format_string<Values...> text, Values&&... values) noexcept {
+  log_formatted(LogLevel::kInfo, text, std::forward<Values>(values)...);
 }
 
 template <typename... Values>
-void log_error(fmt::format_string<Values...> text, Values&&... values) {
-  log_message(LogLevel::kError, fmt::format(text, std::forward<Values>(values)...));
+void log_warning(fmt::format_string<Values...> text, Values&&... values) noexcept {
+  log_formatted(LogLevel::kWarning, text, std::forward<Values>(values)...);
+}
+
+template <typename... Values>
+void log_error(fmt::format_string<Values...> text, Values&&... values) noexcept {
+  log_formatted(LogLevel::kError, text, std::forward<Values>(values)...);
 }
 
 // An event with members: in text they follow the message as name=value. Members are strings and

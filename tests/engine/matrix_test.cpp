@@ -158,6 +158,27 @@ TEST_F(SharedMatrix, SetsInMemoryOfItsOwn) {
   EXPECT_TRUE(matrix.columns(0, kColumns) == expected);
 }
 
+// What is copied counts as what is set does.
+TEST_F(SharedMatrix, TellsWhatItWillTake) {
+  const uint64_t padded =
+      (kRows + Matrix::kGroupRows - 1) / Matrix::kGroupRows * Matrix::kGroupRows;
+  const Matrix matrix(kRows, kColumns, kSlab);
+  EXPECT_EQ(matrix.bytes_to_take({}, nullptr), padded * kColumns);
+  EXPECT_EQ(matrix.bytes_to_take({}, &old_), padded * kColumns);
+  const auto taken = [&](std::vector<ColumnRange> shared) {
+    return matrix.bytes_to_take(shared, &old_);
+  };
+  EXPECT_EQ(taken({{0, kColumns}}), 0u);
+  EXPECT_EQ(taken({{0, kColumns - 1}}), padded * (kColumns - (kColumns - 1) / kSlab * kSlab));
+  EXPECT_EQ(taken({{0, kSlab}}), padded * (kColumns - kSlab));
+  EXPECT_EQ(taken({{1, kSlab}}), padded * kColumns) << "no slab is whole";
+  EXPECT_EQ(taken({{0, kSlab - 1}, {kSlab, kSlab}}), padded * (kColumns - kSlab));
+  EXPECT_EQ(taken({{1, 2 * kSlab}}), padded * (kColumns - kSlab));
+  const Matrix otherwise(kRows, kColumns, kSlab + 6);
+  const std::vector<ColumnRange> all = {{0, kColumns}};
+  EXPECT_EQ(matrix.bytes_to_take(all, &otherwise), padded * kColumns);
+}
+
 TEST_F(SharedMatrix, RefusesOneThatIsCutDifferently) {
   EXPECT_FALSE(Matrix(kRows + 1, kColumns, kSlab).share_columns(0, 6, old_));
   EXPECT_FALSE(Matrix(kRows, kColumns + 1, kSlab).share_columns(0, 6, old_));

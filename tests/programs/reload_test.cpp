@@ -48,7 +48,17 @@ TEST(Reload, TakesNewApiKeysAndANewCertificate) {
   EXPECT_EQ(status("new-key"), 200);
   EXPECT_EQ(status("old-key"), 401) << "a revoked key";
   EXPECT_EQ(TlsClient(server.url()).serial(), 2);
+
+  write_file(keys, "# nobody\n");
+  server.program().send(SIGHUP);
+  while (status("new-key") != 401 && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(status("new-key"), 401);
   EXPECT_EQ(server.stop(), 0);
+  EXPECT_NE(server.program().err().find("the file of API keys has none: nobody may ask"),
+            std::string::npos)
+      << server.program().err();
 }
 
 }  // namespace

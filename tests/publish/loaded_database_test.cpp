@@ -235,6 +235,37 @@ TEST_F(ReloadedDatabase, ReadsWhatAnEngineDoesNotShare) {
   expect_same_products(*database.engine, *load(root_).engine);
 }
 
+// An engine whose matrix is larger than any machine once columns of it are copied.
+class CopyingEngine final : public support::PlainEngine {
+ public:
+  using PlainEngine::PlainEngine;
+  uint64_t host_bytes(std::span<const ColumnRange> shared, const Engine* other) const override {
+    EXPECT_NE(other, nullptr);
+    EXPECT_FALSE(shared.empty());
+    return uint64_t{1} << 50;
+  }
+  bool share_columns(uint64_t, uint64_t, const Engine&) override {
+    ADD_FAILURE() << "there is no memory for a copy";
+    return false;
+  }
+};
+
+class CopyingEngineMaker final : public support::PlainEngineMaker {
+ public:
+  std::unique_ptr<Engine> make_engine(uint64_t rows, uint64_t columns) const override {
+    return std::make_unique<CopyingEngine>(rows, columns);
+  }
+};
+
+TEST_F(ReloadedDatabase, AsksForMemoryBeforeItCopies) {
+  try {
+    load_database(root_, CopyingEngineMaker(), &old_);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const ResourceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("what is new in the epoch needs 11258"));
+  }
+}
+
 TEST_F(ReloadedDatabase, TakesNothingOfAnotherLayout) {
   options_.shard_count = 2;
   options_.fresh = true;

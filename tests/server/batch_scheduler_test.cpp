@@ -316,7 +316,8 @@ class TwoDeepEngine final : public support::PlainEngine {
     std::mutex mutex;
     std::condition_variable changed;
     std::vector<std::string> events;
-    bool held = true;              // nothing ends
+    bool held = true;              // nothing ends, but for
+    int released = 0;              // so many batches
     bool is_waited_for = false;    // by whoever began a batch and has nothing else to do
     std::string begin_failure;     // not empty: what begin() throws
     bool lost = false;             // finish() throws DeviceLostError
@@ -335,6 +336,12 @@ class TwoDeepEngine final : public support::PlainEngine {
     void release() {
       const std::lock_guard lock(mutex);
       held = false;
+      changed.notify_all();
+    }
+    void release_one() {
+      const std::lock_guard lock(mutex);
+      ++released;
+      is_waited_for = false;
       changed.notify_all();
     }
   };
@@ -371,7 +378,8 @@ class TwoDeepEngine final : public support::PlainEngine {
         std::unique_lock lock(control_->mutex);
         control_->is_waited_for = true;
         control_->changed.notify_all();
-        control_->changed.wait(lock, [&] { return !control_->held; });
+        control_->changed.wait(lock, [&] { return !control_->held || control_->released > 0; });
+        if (control_->held) --control_->released;
       }
       const auto [first, count] = begun_.front();
       begun_.pop_front();
@@ -480,6 +488,39 @@ TEST_F(TwoDeepTest, AQueryThatCannotBePutLeavesNoHole) {
   scheduler_.stop();
   EXPECT_EQ(scheduler_.waiting_count(), 0u);
   EXPECT_EQ(observer_.batches, (std::vector<size_t>{1, 1}));
+}
+
+// A batch takes the slots that it passes over along, and those who come meanwhile get none of them.
+TEST_F(TwoDeepTest, QueriesThatNobodyWaitsForLeaveTheirSlotsToNobodyBeforeTheirTurn) {
+  const auto ask_many = [&](uint64_t seed, size_t count) {
+    std::string queries;
+    for (size_t i = 0; i < count; ++i) queries += pack(random_query(seed + i), kQueryBits);
+    return scheduler_.ask(bytes_of(queries));
+  };
+  auto first = ask(100);
+  control_->wait_until_waited_for();
+  // All 20 that may wait: 18 for nobody, and a batch that is not full.
+  EXPECT_TRUE(ask_many(0, 18)->drop());
+  auto wanted = ask(200, 2);
+  while (scheduler_.waiting_count() < 20) std::this_thread::yield();
+  control_->release_one();
+  EXPECT_EQ(first.get(), expected_response(random_query(100)));
+  control_->wait_until_waited_for();
+  EXPECT_EQ(scheduler_.waiting_count(), 0u) << "all 20 are in the engine";
+  // There are 26 slots.
+  auto after = ask(300, 6);
+  while (scheduler_.waiting_count() < 6) std::this_thread::yield();
+  EXPECT_THROW(ask_many(400, 1), QueueFull);
+  control_->release();
+  const auto expect_right = [](const std::string& responses, uint64_t seed, size_t count) {
+    std::string expected;
+    for (uint64_t i = 0; i < count; ++i) expected += expected_response(random_query(seed + i));
+    EXPECT_EQ(responses, expected);
+  };
+  expect_right(wanted.get(), 200, 2);
+  expect_right(after.get(), 300, 6);
+  // And all are free again.
+  expect_right(ask(500, 20).get(), 500, 20);
 }
 
 TEST_F(TwoDeepTest, ABatchThatCannotBeginFailsAlone) {

@@ -94,6 +94,30 @@ TEST_F(Deadlines, OfABodyIsNotPutOffByItsBytes) {
   EXPECT_EQ(response.problem(), "request-timeout");
 }
 
+// However long it is said to be: this one would have had 20 minutes.
+TEST_F(Deadlines, OfALongBodyEndWhenNothingComes) {
+  constexpr size_t kMany = 100'000;
+  ServerOptions options = short_deadlines();
+  options.api.queries_per_request_max = kMany;
+  start(options, {.batch_max = 4, .queue_max = kMany});
+  LoopbackClient client(url());
+  client.send(
+      post_head(queries_path(), "application/octet-stream", std::to_string(kMany * kQueryBytes)));
+  EXPECT_EQ(client.receive().problem(), "request-timeout");
+}
+
+// Nor does one that was ahead of the pace.
+TEST_F(Deadlines, OfALongBodyEndAStandstill) {
+  ServerOptions options = short_deadlines();
+  options.http.timeouts.body = std::chrono::hours(1);
+  options.http.timeouts.standstill = std::chrono::milliseconds(200);
+  start(options);
+  LoopbackClient client(url());
+  client.send(post_head(queries_path(), "application/octet-stream", std::to_string(kQueryBytes)));
+  client.send("x");
+  EXPECT_EQ(client.receive().problem(), "request-timeout");
+}
+
 TEST_F(Deadlines, OfAChunkedBodyIsNotPutOffByItsChunks) {
   start(short_deadlines());
   TricklingClient client(url());

@@ -38,11 +38,15 @@ class ReloaderClock {
     return [this] { return read(); };
   }
 
+  void jump(std::chrono::seconds by) {
+    const std::lock_guard lock(mutex_);
+    now_ += by;
+  }
   // Returns once the reloader has done all that is due at the new time.
   void advance(std::chrono::seconds by) {
-    // It reads the clock up to five times whenever it looks around. Before the tenth time from here
-    // on it has looked around once, from beginning to end.
-    constexpr uint64_t kReads = 10;
+    // It reads the clock up to six times whenever it looks around. Before the twelfth time from
+    // here on it has looked around once, from beginning to end.
+    constexpr uint64_t kReads = 12;
     std::unique_lock lock(mutex_);
     now_ += by;
     const uint64_t enough = read_count_ + kReads;
@@ -115,6 +119,7 @@ class Reloader : public ::testing::Test {
           ++load_count_;
           if (before_load_) before_load_();
           on_step();
+          if (after_step_) after_step_();
           return builder_testing::load(root());
         },
         ReloadOptions{.directory = root(),
@@ -191,6 +196,7 @@ class Reloader : public ::testing::Test {
   ServerMetrics metrics_;
   std::atomic<int> load_count_ = 0;
   std::function<void()> before_load_;  // set before serve()
+  std::function<void()> after_step_;   // the same
   ReloaderClock clock_;
   std::unique_ptr<ServedEpochs> epochs_;
   std::unique_ptr<DatabaseServer> server_;
@@ -243,6 +249,24 @@ TEST_F(Reloader, RetiresAnEpochAfterItsGrace) {
       410);
   wait_for([&] { return epochs_->all().size() == 1; });
   expect_version(2);
+}
+
+// Which takes minutes where it is large.
+TEST_F(Reloader, RetiresAnEpochWhileItLoadsAnother) {
+  const EpochId first = build(1);
+  std::vector<size_t> epoch_counts;
+  before_load_ = [&] { clock_.jump(std::chrono::seconds(61)); };
+  after_step_ = [&] { epoch_counts.push_back(epochs_->all().size()); };
+  serve(kNever, std::chrono::seconds(60), clock_.clock());
+  const EpochId second = build(2);
+  reloader_->request();
+  wait_for_epoch(second);
+  EXPECT_EQ(hint_status(first), 200);
+  const EpochId third = build(3);
+  reloader_->request();
+  wait_for_epoch(third);
+  EXPECT_EQ(epoch_counts, std::vector<size_t>({1, 1})) << "those before, in their grace";
+  EXPECT_EQ(hint_status(first), 410);
 }
 
 TEST_F(Reloader, LooksWhenItIsAskedTo) {

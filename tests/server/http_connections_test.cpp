@@ -42,15 +42,29 @@ TEST_F(ConnectionsTest, WhoHasBeenQuietLongestGoesFirst) {
   EXPECT_EQ(told_, "bca");
 }
 
-TEST_F(ConnectionsTest, ThenBodiesThenResponsesAndNeverTheBusy) {
+// A new client, which is still silent, does not go for bodies of which nothing comes.
+TEST_F(ConnectionsTest, WhoHasSentNothingLongestGoesFirstThenResponsesAndNeverTheBusy) {
   const auto busy = place('x', Stage::kBusy);
   const auto sending = place('s', Stage::kSending);
+  const auto grows = place('g', Stage::kBody);
   const auto body = place('b', Stage::kBody);
+  const auto head = place('h', Stage::kHead);
   const auto quiet = place('q', Stage::kQuiet);
+  grows->set_body_bytes(5);
+  body->set_body_bytes(0);
+  const auto late = place('l', Stage::kQuiet);
   while (all_.end_oldest()) {
   }
-  EXPECT_EQ(told_, "qbs");
+  EXPECT_EQ(told_, "bhqgls");
   EXPECT_EQ(all_.count(), 1u);
+}
+
+TEST_F(ConnectionsTest, WhoseBodyHasBeenArrivingLongestMakesRoomForBodies) {
+  const auto first = place('a', Stage::kBody);
+  const auto second = place('b', Stage::kBody);
+  first->set_body_bytes(5);
+  EXPECT_TRUE(all_.end_oldest_body());
+  EXPECT_EQ(told_, "a");
 }
 
 TEST_F(ConnectionsTest, CountsOnlyThoseThatWereNotChosenToGo) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -145,17 +146,26 @@ TEST_F(HttpService, WaitsForAnAnswerThatComesFromAnotherThread) {
   EXPECT_EQ(later.receive().body, "POST /later x");
 }
 
-// Bytes that no request has do not keep a thread awake.
+// Bytes that no request has do not keep a thread awake, before what belongs to a request or after.
 TEST_F(HttpService, WaitsQuietlyNextToUrgentData) {
-  LoopbackClient later(server_.url());
-  later.send(post("/later", "x"));
-  handler_.wait_for_begun(1);
-  later.send("G");
-  later.send_urgent_byte();
-  for (int i = 0; i < 1000; ++i) LoopbackClient(server_.url()).ask(get_request("/now"));
-  EXPECT_LT(handler_.looks(), 20);
+  std::deque<LoopbackClient> clients;
+  for (const std::string order : {"G!", "!G", "!", "!G!G"}) {
+    LoopbackClient& later = clients.emplace_back(server_.url());
+    later.send(post("/later", "x"));
+    handler_.wait_for_begun(static_cast<int>(clients.size()));
+    const int looks = handler_.looks();
+    for (const char c : order) {
+      if (c == '!') {
+        later.send_urgent_byte();
+      } else {
+        later.send("G");
+      }
+    }
+    for (int i = 0; i < 1000; ++i) LoopbackClient(server_.url()).ask(get_request("/now"));
+    EXPECT_LT(handler_.looks(), looks + 20) << order;
+  }
   handler_.let_go();
-  EXPECT_EQ(later.receive().body, "POST /later x");
+  for (LoopbackClient& later : clients) EXPECT_EQ(later.receive().body, "POST /later x");
 }
 
 TEST_F(HttpService, AsksForTheBodyThatAClientHoldsBack) {

@@ -85,6 +85,19 @@ TEST(QueryBody, NamesTheQueryAndTheLengthItShouldHave) {
   }
 }
 
+// The parser would keep several copies of one before anybody could say that it is too long.
+TEST(QueryBody, RefusesStringsBeforeTheParserCopiesThem) {
+  const std::string longest(16, 'A');
+  EXPECT_EQ(json_error(R"({"queries":[")" + longest + "\"]}"),
+            "query 1 has 16 base64 characters; expected 8 for 4 bytes");
+  for (const std::string& text :
+       {longest + "A", longest + "\\/", longest + "\\\"", std::string(100'000, 'A')}) {
+    EXPECT_THAT(json_error(R"({"queries":[")" + text + "\"]}"),
+                testing::StartsWith("a string has more than 16 characters, with escapes"));
+  }
+  EXPECT_THAT(json_error("\"" + longest + "A"), testing::StartsWith("a string has more than 16"));
+}
+
 TEST(QueryBody, ReadsBinary) {
   EXPECT_EQ(parse(BodyFormat::kBinary, "ABCD"), "ABCD");
   EXPECT_EQ(parse(BodyFormat::kBinary, "ABCDEFGHABCD"), "ABCDEFGHABCD");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "host/server/http/listening_socket.h"
+#include "src/system/file.h"
 #include "tests/paths.h"
 #include "tests/server/loopback_client.h"
 
@@ -62,6 +64,16 @@ class Program {
 
   void send_signal(int signal) const { kill(pid_, signal); }
   bool is_running() const { return kill(pid_, 0) == 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
+
+  // Whether it has been sent this signal, and has not taken it.
+  bool has_pending(int signal) const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("ShdPnd:")) continue;
+      return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+    }
+    return false;
+  }
 
   // Its exit status, or minus the signal that ended it.
   int wait() {
@@ -228,6 +240,30 @@ TEST_F(ServeCommand, EndsAtOnceWhenItIsToldTwice) {
   EXPECT_TRUE(manifest.is_closed());
   EXPECT_TRUE(program->is_running());
   program->send_signal(SIGTERM);
+  EXPECT_EQ(program->wait(), 1);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
+}
+
+// Whoever reads its log stands still: it cannot even say that it stops.
+TEST_F(ServeCommand, EndsAtOnceWhenItIsToldTwiceAndItsLogIsStuck) {
+  ASSERT_EQ(mkfifo(path("log").c_str(), 0600), 0);
+  const FileDescriptor log(open(path("log").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_TRUE(log.is_open());
+  const auto program =
+      serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file", path("ready")});
+  wait_for_url(*program);
+  // Until it has no more room, whatever the server still has to say at its start.
+  while (true) {
+    const std::string filling(4'096, '.');
+    if (write(log.get(), filling.data(), filling.size()) < 0) break;
+  }
+  while (write(log.get(), ".", 1) > 0) {
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(program->is_running());
+    program->send_signal(SIGTERM);
+    while (program->is_running() && program->has_pending(SIGTERM)) std::this_thread::yield();
+  }
   EXPECT_EQ(program->wait(), 1);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
 }

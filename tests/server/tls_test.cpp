@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
 #include <csignal>
 #include <memory>
 
@@ -270,6 +272,29 @@ TEST_F(Tls, RefusesFilesThatAreNoPem) {
   // The two in the wrong order.
   write_pair(1);
   EXPECT_THROW(http::TlsCertificate(key(), certificate()), InputError);
+}
+
+// Which would keep a server that reads its files again waiting for ever.
+TEST_F(Tls, RefusesWhatIsNoFile) {
+  for (const std::string& path : {certificate(), key()}) {
+    write_pair(1);
+    EXPECT_EQ(refusal(), "");
+    std::filesystem::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    EXPECT_THAT(refusal(), HasSubstr(path));
+    std::filesystem::remove(path);
+  }
+}
+
+// A server sends the certificates that lead to its root, too.
+TEST_F(Tls, SendsItsChain) {
+  const PrivateKey issuer = make_key();
+  write_certificate(certificate() + ".issuer", *issuer, 5);
+  std::ofstream(certificate(), std::ios::app) << std::ifstream(certificate() + ".issuer").rdbuf();
+  start_tls();
+  EXPECT_EQ(TlsClient(url()).chain_length(), 2);
+  std::ofstream(certificate(), std::ios::app) << "-----BEGIN CERTIFICATE-----\nAAAA\n";
+  EXPECT_THAT(refusal(), HasSubstr(certificate() + ": not a certificate in PEM"));
 }
 
 // Nobody is asked for it on a terminal.

@@ -78,6 +78,8 @@ class TlsClient : public LoopbackClient {
         SSL_get1_peer_certificate(ssl_.get()), &X509_free);
     return ASN1_INTEGER_get(X509_get_serialNumber(certificate.get()));
   }
+  // Certificates that the server sent.
+  int chain_length() const { return sk_X509_num(SSL_get_peer_cert_chain(ssl_.get())); }
   // Whether the server says that it has finished, rather than just leaves: what tells a client that
   // nothing was cut off.
   bool is_finished() {

@@ -98,11 +98,28 @@ void Matrix::set_columns(uint64_t first, std::span<const uint8_t> bytes) {
   }
 }
 
-bool Matrix::share_columns(uint64_t first, uint64_t count, const Matrix& other) {
-  if (other.row_count_ != row_count_ || other.column_count_ != column_count_ ||
-      other.slab_columns_ != slab_columns_) {
-    return false;
+bool Matrix::is_cut_as(const Matrix& other) const {
+  return other.row_count_ == row_count_ && other.column_count_ == column_count_ &&
+         other.slab_columns_ == slab_columns_;
+}
+
+uint64_t Matrix::bytes_to_take(std::span<const ColumnRange> shared, const Matrix* other) const {
+  const bool can_share = other != nullptr && is_cut_as(*other);
+  uint64_t bytes = 0;
+  for (uint64_t i = 0; i < slabs_.size(); ++i) {
+    const uint64_t first = i * slab_columns_;
+    const uint64_t width = slab_width(i);
+    const bool is_shared =
+        can_share && std::ranges::any_of(shared, [&](const ColumnRange& range) {
+          return range.first <= first && first + width <= range.first + range.count;
+        });
+    if (!is_shared) bytes += padded_rows() * width;
   }
+  return bytes;
+}
+
+bool Matrix::share_columns(uint64_t first, uint64_t count, const Matrix& other) {
+  if (!is_cut_as(other)) return false;
   invariant(first + count <= column_count_, "the columns lie in the matrix");
   const uint64_t last = first + count;
   for (uint64_t column = first; column < last;) {

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "src/engine/batches.h"
+
 namespace blindfuse {
 
 // R x C bytes. A product passes over them from first to last (with three or four queries in three
@@ -57,6 +59,10 @@ class Matrix {
   // when the two are not cut alike.
   bool share_columns(uint64_t first, uint64_t count, const Matrix& other);
 
+  // Bytes of the slabs that do not lie within one of these ranges, which share_columns() would take
+  // from `other`; of all slabs where it cannot, or there is none.
+  uint64_t bytes_to_take(std::span<const ColumnRange> shared, const Matrix* other) const;
+
   // Memory for all columns that were neither set nor shared; they are zero. Throws ResourceError,
   // with the bytes needed and those available, when the machine's memory cannot hold them.
   void take_memory();
@@ -98,6 +104,7 @@ class Matrix {
     return slabs_[column / slab_columns_].bytes.get() + offset_in_slab(row, column);
   }
 
+  bool is_cut_as(const Matrix& other) const;
   Slab make_slab(uint64_t index) const;
   // Memory that is this matrix's alone, with what was in the slab.
   int8_t* writable_slab(uint64_t index);

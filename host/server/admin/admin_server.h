@@ -1,6 +1,7 @@
 // The admin listener: what the operator sees of a server and changes in it.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -30,7 +31,12 @@ class AdminServer {
   void stop() { server_.stop(); }
 
  private:
-  static http::Options options() { return {.threads = 1, .connections_max = kConnectionsMax}; }
+  // It stops after the clients' listener, whose time to drain whoever waits for both has to add.
+  static http::Options options() {
+    return {.threads = 1,
+            .connections_max = kConnectionsMax,
+            .timeouts = {.drain = std::chrono::seconds(5)}};
+  }
 
   Admin admin_;
   http::Server server_;

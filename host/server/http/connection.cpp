@@ -1,7 +1,6 @@
 #include "host/server/http/connection.h"
 
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -43,11 +42,18 @@ Connection::~Connection() {
   context_.handler.on_connection_closed();
 }
 
+// what(connection), on its strand, where it also ends if this was the last one to hold it.
+template <typename Do>
+void Connection::post(std::shared_ptr<Connection> connection, Do what) {
+  if (!connection) return;
+  const asio::any_io_executor strand = connection->strand_;
+  asio::post(strand, [connection = std::move(connection), what] { what(*connection); });
+}
+
 void Connection::spawn(std::shared_ptr<Connection> connection) {
   connection->place_.emplace(
       connection->context_.connections, [weak = std::weak_ptr(connection)](auto notice) {
-        const auto self = weak.lock();
-        if (self) asio::post(self->strand_, [self, notice] { self->on_notice(notice); });
+        post(weak.lock(), [notice](Connection& self) { self.on_notice(notice); });
       });
   asio::co_spawn(
       connection->strand_, [connection] { return connection->serve(); }, asio::detached);
@@ -177,7 +183,8 @@ Connection::Awaitable<bool> Connection::hand_over_body(Exchange& exchange, const
   if (error) co_return true;
   unread_ = false;
   // Nobody goes for a request that is refused anyway.
-  switch (co_await reserve_response(exchange.take_body(body->bytes()))) {
+  const uint64_t response_bytes = exchange.take_body(body->bytes());
+  switch (co_await reserve_response(exchange, response_bytes)) {
     case Connections::Room::kTaken:
       break;
     case Connections::Room::kGone:
@@ -188,20 +195,20 @@ Connection::Awaitable<bool> Connection::hand_over_body(Exchange& exchange, const
       co_return true;
   }
   deadline = exchange.start([weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (self) asio::post(self->strand_, [self] { self->waiter_->wake(); });
+    post(weak.lock(), [](Connection& self) { self.waiter_->wake(); });
   });
   co_return true;
 }
 
 // False when the client is not to be answered. Throws Error.
 Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
+  const Timeouts& timeouts = context_.options.timeouts;
   const auto begun = Clock::now();
-  // A length that is not known yet grows with what comes.
-  const uint64_t announced = body.room().size();
+  auto progress = begun;
   place_->enter(Connections::Stage::kBody);
   while (!body.is_whole()) {
     Channel::Status status = Channel::Status::kDone;
+    const uint64_t before = body.byte_count();
     if (!input_.is_empty()) {
       input_.consume(body.take(input_.bytes()));
     } else if (const std::span<char> room = body.room(); !room.empty()) {
@@ -211,8 +218,10 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
     } else {
       status = input_.receive(*channel_);
     }
-    const auto deadline = begun + context_.options.timeouts.body +
-                          time_for(std::max<uint64_t>(announced, body.byte_count()));
+    if (body.byte_count() != before) progress = Clock::now();
+    // As of responses: slower on the whole than it may be, or ahead, and at a standstill.
+    const auto deadline = std::min(begun + timeouts.body + time_for(body.byte_count()),
+                                   progress + timeouts.standstill);
     if (status == Channel::Status::kDone) {
       if (Clock::now() < deadline) continue;
     } else if (status == Channel::Status::kClosed) {
@@ -231,10 +240,11 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
   co_return true;
 }
 
-Connection::Awaitable<Connections::Room> Connection::reserve_response(uint64_t bytes) {
-  if (bytes == 0) co_return Connections::Room::kTaken;
+Connection::Awaitable<Connections::Room> Connection::reserve_response(Exchange& exchange,
+                                                                      uint64_t bytes) {
   const uint64_t bytes_max = context_.handler.all_responses_bytes_max();
   for (;;) {
+    if (bytes == 0 || !exchange.wants_room()) co_return Connections::Room::kTaken;
     const auto [room, ended] = place_->reserve_response(bytes, bytes_max);
     for (size_t i = 0; i < ended; ++i) {
       context_.handler.on_cut(Cut::kResponseMemory, 1);
@@ -369,9 +379,10 @@ bool Connection::may_be_sending() const {
   return unread_ || !input_.is_empty() || has_unread_bytes();
 }
 
+// FIONREAD would count none of those that follow TCP's urgent data.
 bool Connection::has_unread_bytes() const {
-  int count = 0;
-  return ioctl(channel_->fd(), FIONREAD, &count) == 0 && count > 0;
+  char byte = 0;
+  return recv(channel_->fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 bool Connection::has_hung_up() const {

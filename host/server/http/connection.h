@@ -54,7 +54,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Awaitable<bool> hand_over_body(Exchange& exchange, const RequestHead& head,
                                  std::optional<Error>& error, uint64_t& body_bytes,
                                  std::optional<Clock::time_point>& deadline);
-  Awaitable<Connections::Room> reserve_response(uint64_t bytes);
+  Awaitable<Connections::Room> reserve_response(Exchange& exchange, uint64_t bytes);
   Awaitable<bool> await_answer(Exchange& exchange, Clock::time_point deadline);
   Awaitable<bool> send(const RequestHead* head, Response response, bool last);
   Awaitable<bool> write(Output output);
@@ -67,6 +67,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool has_hung_up() const;
   void bound_bodies();
 
+  template <typename Do>
+  static void post(std::shared_ptr<Connection> connection, Do what);
   void on_notice(Connections::Notice notice);
 
   // First, so that it is the last to go: who waits until all have gone destroys what they use.

@@ -28,13 +28,16 @@ void Connections::Place::enter(Stage stage, const void* memory) {
   if (stage == Stage::kSending) all_.sending_response_bytes_ += response_bytes_;
   stage_ = stage;
   memory_ = memory;
+  silent_since_ = all_.moves_++;
 }
 
 void Connections::Place::set_body_bytes(uint64_t bytes) {
   const std::lock_guard lock(all_.mutex_);
   if (left_) return;
+  if (bytes == body_bytes_) return;
   all_.body_bytes_ += bytes - body_bytes_;
   body_bytes_ = bytes;
+  silent_since_ = all_.moves_++;
 }
 
 Connections::Reservation Connections::Place::reserve_response(uint64_t bytes, uint64_t all_max) {
@@ -115,22 +118,31 @@ std::vector<Connections::Tell> Connections::take_senders(const IsMeant& is_meant
   return taken;
 }
 
-Connections::Tell Connections::take_oldest(Stage stage) {
-  auto& all = in(stage);
-  if (all.empty()) return nullptr;
-  Place* oldest = all.front();
-  Tell tell = oldest->tell_;
-  oldest->leave();
+Connections::Tell Connections::take(Place* place) {
+  if (place == nullptr) return nullptr;
+  Tell tell = place->tell_;
+  place->leave();
   return tell;
+}
+
+Connections::Place* Connections::longest_silent() {
+  Place* silent = nullptr;
+  for (const Stage stage : {Stage::kQuiet, Stage::kHead, Stage::kBody}) {
+    for (Place* place : in(stage)) {
+      if (silent == nullptr || place->silent_since_ < silent->silent_since_) silent = place;
+      // The others of this stage have come to it later; bodies grow meanwhile.
+      if (stage != Stage::kBody) break;
+    }
+  }
+  return silent;
 }
 
 bool Connections::end_oldest() {
   Tell tell;
   {
     const std::lock_guard lock(mutex_);
-    for (const Stage stage : {Stage::kQuiet, Stage::kHead, Stage::kBody, Stage::kSending}) {
-      if (!tell) tell = take_oldest(stage);
-    }
+    Place* silent = longest_silent();
+    tell = take(silent != nullptr ? silent : first(Stage::kSending));
   }
   if (tell) tell(Notice::kEnd);
   return tell != nullptr;
@@ -140,7 +152,7 @@ bool Connections::end_oldest_body() {
   Tell tell;
   {
     const std::lock_guard lock(mutex_);
-    tell = take_oldest(Stage::kBody);
+    tell = take(first(Stage::kBody));
   }
   if (tell) tell(Notice::kEnd);
   return tell != nullptr;

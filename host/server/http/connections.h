@@ -51,7 +51,7 @@ class Connections {
 
     // memory: for kSending, what the response lends (Body::memory()), if anything.
     void enter(Stage stage, const void* memory = nullptr);
-    // As many bytes has its body now. 0 when there is none.
+    // As many bytes has its body now. 0 when there is none. More than before break its silence.
     void set_body_bytes(uint64_t bytes);
     // Takes room for a response of so many bytes of memory, where all may have `all_max`. Those
     // that have stood still longest while theirs is sent are ended to make room.
@@ -71,6 +71,7 @@ class Connections {
     uint64_t body_bytes_ = 0;
     uint64_t response_bytes_ = 0;
     const void* memory_ = nullptr;  // in the stage kSending
+    uint64_t silent_since_ = 0;     // of moves_
     bool left_ = false;             // chosen to go: it counts no more
     std::list<Place*>::iterator at_;
   };
@@ -81,9 +82,9 @@ class Connections {
   // Of all that have not gone.
   uint64_t response_bytes() const;
 
-  // Ends the one that has been quiet longest, or else the one whose head or body has been arriving
-  // longest, or else the one that has stood still longest while it is sent to. False when there is
-  // none of these.
+  // Ends the one that has been silent longest: since its last response, the first byte of its head,
+  // or the last one of its body that has come. Where all are busy or sent to, the one that has
+  // stood still longest while it is sent to. False when there is none of these.
   bool end_oldest();
   // Ends the one whose body has been arriving longest, and false when there is none.
   bool end_oldest_body();
@@ -97,7 +98,9 @@ class Connections {
  private:
   friend class Place;
   std::list<Place*>& in(Stage stage) { return stages_[static_cast<size_t>(stage)]; }
-  Tell take_oldest(Stage stage);
+  Place* first(Stage stage) { return in(stage).empty() ? nullptr : in(stage).front(); }
+  Place* longest_silent();
+  static Tell take(Place* place);
   // Takes those out of the stage kSending that `is_meant` is true for, as long as `is_enough` is
   // not.
   template <typename IsMeant, typename IsEnough>
@@ -107,6 +110,7 @@ class Connections {
   std::condition_variable emptied_;
   // In each, who has been there longest first; in kSending, who has stood still longest.
   std::array<std::list<Place*>, 5> stages_;
+  uint64_t moves_ = 0;  // counts what places do, to tell what came first
   size_t count_ = 0;
   size_t place_count_ = 0;  // with those that were chosen to go
   uint64_t body_bytes_ = 0;

@@ -32,6 +32,10 @@ class Exchange {
   // is refused. Not what a response lends (http::Body). Does not throw.
   virtual uint64_t take_body(std::span<char> /*body*/) { return 0; }
 
+  // Asked before others are let go to make room for the response. False when the request has come
+  // to be refused meanwhile. Does not throw.
+  virtual bool wants_room() { return true; }
+
   // There is room for the response. Nothing: respond() has all that it needs. Otherwise work goes
   // on elsewhere: `on_done` is called once, from any thread, when is_done() has become true, and
   // the time returned is when to give up. Does not throw.

@@ -57,7 +57,7 @@ class Server::Loop {
         accepting_, [this] { return accept_clients(); }, asio::detached);
     try {
       for (unsigned i = 0; i < options.threads; ++i) {
-        threads_.emplace_back([this] { io_.run(); });
+        threads_.emplace_back([this] { run(); });
       }
     } catch (const std::system_error& error) {
       stop();
@@ -98,16 +98,38 @@ class Server::Loop {
   }
 
  private:
+  // What one of them throws is no end of the others.
+  void run() {
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::exception& error) {
+        log_error("an HTTP thread goes on after a failure: {}", error.what());
+      }
+    }
+  }
+
   asio::awaitable<void> accept_clients() {
     while (!context_.stopping) {
       boost::system::error_code error;
       co_await waiter_.async_wait(Descriptor::wait_read,
                                   asio::redirect_error(asio::use_awaitable, error));
       if (context_.stopping) co_return;
-      if (accept_waiting_clients()) continue;
+      if (accepts_all()) continue;
       // Too few descriptors or too little memory: some may be free in a moment.
       pause_.expires_after(std::chrono::milliseconds(10));
       co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, error));
+    }
+  }
+
+  // As accept_waiting_clients(); false, too, when memory is too short even for that.
+  bool accepts_all() {
+    try {
+      return accept_waiting_clients();
+    } catch (const std::exception& error) {
+      log_error("no client can be taken in: {}", error.what());
+      return false;
     }
   }
 

@@ -1,6 +1,7 @@
 #include "host/server/http/tls.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
@@ -21,8 +22,55 @@ namespace {
   throw InputError(file.string() + ": " + what + (reason ? std::string(": ") + reason : ""));
 }
 
+// In PEM, as read from a file that is one.
+class Pem {
+ public:
+  explicit Pem(const std::filesystem::path& file)
+      : text_(read_file(file, kBytesMax)),
+        bio_(BIO_new_mem_buf(text_.data(), static_cast<int>(text_.size())), BIO_free) {
+    if (!bio_) throw std::bad_alloc();
+  }
+  ~Pem() { OPENSSL_cleanse(text_.data(), text_.size()); }
+  Pem(const Pem&) = delete;
+  Pem& operator=(const Pem&) = delete;
+
+  BIO* get() const { return bio_.get(); }
+
+ private:
+  static constexpr uint64_t kBytesMax = 1 << 20;
+
+  std::string text_;
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio_;
+};
+
 // No password is asked for on a terminal that may not be there.
 int no_password(char*, int, int, void*) { return 0; }
+
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+
+// Whether the certificate is followed by others of its chain, and by nothing that is broken.
+bool use_chain(SSL_CTX* context, const Pem& pem) {
+  const Certificate own(PEM_read_bio_X509_AUX(pem.get(), nullptr, no_password, nullptr), X509_free);
+  if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) return false;
+  for (;;) {
+    Certificate issuer(PEM_read_bio_X509(pem.get(), nullptr, no_password, nullptr), X509_free);
+    if (!issuer) break;
+    if (SSL_CTX_add0_chain_cert(context, issuer.get()) != 1) return false;
+    issuer.release();  // the context's now
+  }
+  const unsigned long error = ERR_peek_last_error();
+  if (ERR_GET_LIB(error) != ERR_LIB_PEM || ERR_GET_REASON(error) != PEM_R_NO_START_LINE) {
+    return false;
+  }
+  ERR_clear_error();  // the end
+  return true;
+}
+
+bool use_key(SSL_CTX* context, const Pem& pem) {
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(pem.get(), nullptr, no_password, nullptr), EVP_PKEY_free);
+  return key && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
+}
 
 std::shared_ptr<SSL_CTX> load_context(const std::filesystem::path& certificate,
                                       const std::filesystem::path& key) {
@@ -37,13 +85,8 @@ std::shared_ptr<SSL_CTX> load_context(const std::filesystem::path& certificate,
                                       SSL_MODE_RELEASE_BUFFERS);
   // One record at a time: what a client sends without end must not keep a thread in one call.
   SSL_CTX_clear_mode(context.get(), SSL_MODE_AUTO_RETRY);
-  SSL_CTX_set_default_passwd_cb(context.get(), no_password);
-  (void)open_for_reading(certificate);  // says why, when it cannot
-  (void)open_for_reading(key);
-  if (SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1) {
-    refuse(certificate, "not a certificate in PEM");
-  }
-  if (SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1) {
+  if (!use_chain(context.get(), Pem(certificate))) refuse(certificate, "not a certificate in PEM");
+  if (!use_key(context.get(), Pem(key))) {
     refuse(key, "not a private key in PEM without a password, of that certificate");
   }
   if (SSL_CTX_check_private_key(context.get()) != 1) {

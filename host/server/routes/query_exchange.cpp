@@ -30,7 +30,6 @@ uint64_t QueryExchange::take_body(std::span<char> body) {
     auto epoch = find_epoch(context().epochs, query_->epoch);
     const auto queries = read_queries(*epoch, *query_, body);
     query_count_ = queries.size() / query_->limits.query_bytes;
-    check_queue(*epoch, query_count_);
     queries_ = queries;
     epoch_ = std::move(epoch);
     return response_memory_bytes(query_->format, query_count_, query_->response_bytes);
@@ -41,6 +40,22 @@ uint64_t QueryExchange::take_body(std::span<char> body) {
     set_problem(queries_failed().problem());
   }
   return 0;
+}
+
+// Others may have filled the queue while room for the response was made.
+bool QueryExchange::wants_room() {
+  try {
+    check_queue(*epoch_, query_count_);
+    return true;
+  } catch (const Refusal& refusal) {
+    set_problem(refusal.problem());
+  } catch (const std::exception& error) {
+    log_error("queries cannot be put into the queue: {}", error.what());
+    set_problem(queries_failed().problem());
+  }
+  queries_ = {};
+  epoch_.reset();
+  return false;
 }
 
 // The queries take their place in the queue.

@@ -19,6 +19,7 @@ class QueryExchange final : public ApiExchange {
 
   std::optional<uint64_t> body_bytes_max() const override;
   uint64_t take_body(std::span<char> body) override;
+  bool wants_room() override;
   std::optional<http::Clock::time_point> start(std::function<void()> on_done) override;
   bool is_done() const override { return answer_->is_done(); }
   bool give_up() override;

@@ -61,23 +61,35 @@ void EpochReloader::watch() {
     const bool requested = std::exchange(requested_, false);
     lock.unlock();
     const auto now = options_.clock();
-    // The allocator would keep what is free between what is not: a little more with every epoch.
-    if (epochs_.retire(now) > 0) malloc_trim(0);
     const bool look = options_.watch_interval.count() > 0 && now >= next_look;
     if (look) next_look = now + options_.watch_interval;
-    if (requested || look || now >= retry_at_) {
-      // A build renames a new file into place: another file, another time. Remembered before it is
-      // read, so that a bad one is tried once.
-      std::string identity = manifest_identity();
-      const bool changed = identity != seen_ && !identity.empty();
-      seen_ = std::move(identity);
-      if (requested || changed || now >= retry_at_) load();
+    try {
+      look_around(now, requested, look);
+    } catch (const std::exception& error) {
+      log_error("cannot look for a new epoch: {}", error.what());
     }
     lock.lock();
     const auto pause =
         options_.watch_interval.count() > 0 ? std::min(kTick, options_.watch_interval) : kTick;
     changed_.wait_for(lock, pause, [this] { return requested_ || stopping_; });
   }
+}
+
+void EpochReloader::look_around(std::chrono::steady_clock::time_point now, bool requested,
+                                bool look) {
+  retire(now);
+  if (!requested && !look && now < retry_at_) return;
+  // A build renames a new file into place: another file, another time. Remembered before it is
+  // read, so that a bad one is tried once.
+  std::string identity = manifest_identity();
+  const bool changed = identity != seen_ && !identity.empty();
+  seen_ = std::move(identity);
+  if (requested || changed || now >= retry_at_) load();
+}
+
+void EpochReloader::retire(std::chrono::steady_clock::time_point now) {
+  // The allocator would keep what is free between what is not: a little more with every epoch.
+  if (epochs_.retire(now) > 0) malloc_trim(0);
 }
 
 // Empty when there is no such file.
@@ -95,7 +107,7 @@ void EpochReloader::make_room() {
   constexpr std::chrono::milliseconds kLook{10};
   for (;;) {
     if (stopping_) throw Stopped();
-    if (epochs_.retire(options_.clock()) > 0) malloc_trim(0);
+    retire(options_.clock());
     const std::vector<EpochInMemory> held = epochs_.in_memory();
     if (held.size() < options_.epochs_max) return;
     const EpochInMemory& oldest = held.back();
@@ -121,6 +133,8 @@ void EpochReloader::load() {
   const auto current = epochs_.current();
   const auto on_step = [this] {
     if (stopping_) throw Stopped();
+    // A large epoch takes minutes, which are no more grace for those before.
+    retire(options_.clock());
   };
   try {
     const ParsedManifest manifest = DatabaseDirectory(options_.directory).read_manifest();

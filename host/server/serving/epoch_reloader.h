@@ -48,13 +48,16 @@ class EpochReloader {
 
   // Any thread: look now, whatever the manifest's file looks like.
   void request();
-  // Gives up a load that is under way, and begins no other. False if it has not ended after that
+  // Gives up a load that is under way at its next step, and begins no other. Returns at once.
+  void tell_to_stop();
+  // The same, and waits for its end. False if it has not ended after that
   // long: a file of the database cannot be read, and what was given by reference stays in use.
   bool stop(std::chrono::milliseconds patience);
 
  private:
-  void tell_to_stop();
   void watch();
+  void look_around(std::chrono::steady_clock::time_point now, bool requested, bool look);
+  void retire(std::chrono::steady_clock::time_point now);
   std::string manifest_identity() const;
   void load();
   void make_room();
