@@ -18,4 +18,9 @@ void check_cuda(cudaError_t status, const char* call, const char* file, int line
   throw DeviceLostError(message);
 }
 
+void check_launch(cudaError_t status, const char* kernel, const char* file, int line) {
+  if (status == cudaSuccess) return;
+  check_cuda(status, (std::string("launching ") + kernel).c_str(), file, line);
+}
+
 }  // namespace blindfuse

@@ -9,6 +9,8 @@ namespace blindfuse {
 // the context is of no use, and after the others it is our arguments that cannot be trusted. The
 // message has call, file and line.
 void check_cuda(cudaError_t status, const char* call, const char* file, int line);
+// The same for the launch of a kernel.
+void check_launch(cudaError_t status, const char* kernel, const char* file, int line);
 
 }  // namespace blindfuse
 

@@ -11,11 +11,12 @@
 
 namespace blindfuse {
 
+// name: the kernel's, with its tile, for errors and tests.
 template <typename Kernel, typename... Args>
-void launch_kernel(Kernel kernel, dim3 grid, uint32_t threads, uint32_t shared_bytes,
-                   cudaStream_t stream, const Args&... args) {
+void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
+                   uint32_t shared_bytes, cudaStream_t stream, const Args&... args) {
   kernel<<<grid, threads, shared_bytes, stream>>>(args...);
-  BLINDFUSE_CUDA(cudaGetLastError());
+  check_launch(cudaGetLastError(), name, __FILE__, __LINE__);
 }
 
 // Allows the kernel so much shared memory from now on.

@@ -9,6 +9,10 @@
 namespace blindfuse {
 namespace {
 
+// By query tiles and pack tiles.
+constexpr const char* kSumNames[2][2] = {{"sum_points<1, 1>", "sum_points<1, 2>"},
+                                         {"sum_points<2, 1>", "sum_points<2, 2>"}};
+
 template <uint32_t kQueryTiles, uint32_t kPackTiles>
 void start_sum_tiles(const SumArgs& args, uint32_t tiles, uint32_t set_count, cudaStream_t stream) {
   constexpr uint32_t kQueries = kQueryTiles * kQueriesInTile;
@@ -16,7 +20,8 @@ void start_sum_tiles(const SumArgs& args, uint32_t tiles, uint32_t set_count, cu
   const auto kernel = sum_points<kQueryTiles, kPackTiles>;
   allow_shared(kernel, kSharedBytes);
   const dim3 grid((args.query_count + kQueries - 1) / kQueries, tiles / kPackTiles, set_count);
-  launch_kernel(kernel, grid, kSumThreads, kSharedBytes, stream, args);
+  launch_kernel(kSumNames[kQueryTiles - 1][kPackTiles - 1], kernel, grid, kSumThreads, kSharedBytes,
+                stream, args);
 }
 
 // Two tiles of packs at a time, and the last one by itself where their number is odd.
@@ -32,12 +37,13 @@ void start_sum_pairs(SumArgs args, uint32_t set_count, cudaStream_t stream) {
 }  // namespace
 
 void start_cut_table(const CutTableArgs& args, uint32_t group_count, cudaStream_t stream) {
-  launch_kernel(cut_table, dim3(kSumSteps / kStepsInBlock, group_count), kCutTableThreads, 0,
-                stream, args);
+  launch_kernel("cut_table", cut_table, dim3(kSumSteps / kStepsInBlock, group_count),
+                kCutTableThreads, 0, stream, args);
 }
 
 void start_cut_keys(const CutKeysArgs& args, uint32_t query_count, cudaStream_t stream) {
-  launch_kernel(cut_keys, dim3(2 * ring::kDigits, query_count), kCutKeysThreads, 0, stream, args);
+  launch_kernel("cut_keys", cut_keys, dim3(2 * ring::kDigits, query_count), kCutKeysThreads, 0,
+                stream, args);
 }
 
 void start_sum_points(const SumArgs& args, uint32_t set_count, cudaStream_t stream) {
@@ -46,8 +52,8 @@ void start_sum_points(const SumArgs& args, uint32_t set_count, cudaStream_t stre
 }
 
 void start_finish_packs(const FinishArgs& args, uint32_t query_count, cudaStream_t stream) {
-  launch_kernel(finish_packs, dim3(args.pack_count, query_count), kNttThreads, kFinishSharedBytes,
-                stream, args);
+  launch_kernel("finish_packs", finish_packs, dim3(args.pack_count, query_count), kNttThreads,
+                kFinishSharedBytes, stream, args);
 }
 
 }  // namespace blindfuse

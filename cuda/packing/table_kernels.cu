@@ -11,7 +11,8 @@ void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStrea
   constexpr uint64_t kThreads = 256;
   if (limbs.pitch == 0) return;
   const uint64_t row_blocks = (limbs.pitch / kRowsPerThread + kThreads - 1) / kThreads;
-  launch_kernel(cut_public_rows, dim3(static_cast<uint32_t>(row_blocks), kRingWords),
+  launch_kernel("cut_public_rows", cut_public_rows,
+                dim3(static_cast<uint32_t>(row_blocks), kRingWords),
                 static_cast<uint32_t>(kThreads), 0, stream, blocks, limbs);
 }
 
@@ -19,21 +20,23 @@ void start_traces(const TraceArgs& args, uint32_t pack_count, cudaStream_t strea
   if (pack_count == 0) return;
   const dim3 rows(kRingWords, pack_count);
   const auto transpose = [&] {
-    launch_kernel(transpose_squares, dim3(kRingWords / 32, kRingWords / 32, pack_count),
-                  kTransposeThreads, kTransposeSharedBytes, stream, args.squares);
+    launch_kernel("transpose_squares", transpose_squares,
+                  dim3(kRingWords / 32, kRingWords / 32, pack_count), kTransposeThreads,
+                  kTransposeSharedBytes, stream, args.squares);
   };
-  launch_kernel(ntt_columns, rows, kNttThreads, kRowSharedBytes, stream, args);
+  launch_kernel("ntt_columns", ntt_columns, rows, kNttThreads, kRowSharedBytes, stream, args);
   transpose();
-  launch_kernel(ntt_and_rotate_rows, rows, kNttThreads, kRowSharedBytes, stream, args);
+  launch_kernel("ntt_and_rotate_rows", ntt_and_rotate_rows, rows, kNttThreads, kRowSharedBytes,
+                stream, args);
   transpose();
 }
 
 void start_tables(const TableArgs& args, uint32_t pack_count, cudaStream_t stream) {
   if (pack_count == 0) return;
-  launch_kernel(key_switch_down, dim3(2, pack_count), kNttThreads, kKeySwitchSharedBytes, stream,
-                args);
-  launch_kernel(key_switch_last, dim3(pack_count), kNttThreads, kKeySwitchSharedBytes, stream,
-                args);
+  launch_kernel("key_switch_down", key_switch_down, dim3(2, pack_count), kNttThreads,
+                kKeySwitchSharedBytes, stream, args);
+  launch_kernel("key_switch_last", key_switch_last, dim3(pack_count), kNttThreads,
+                kKeySwitchSharedBytes, stream, args);
 }
 
 }  // namespace blindfuse

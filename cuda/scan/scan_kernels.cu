@@ -30,7 +30,8 @@ uint32_t processor_count() {
 }
 
 template <int kQueries>
-void start_scan_dp4a_of(const ScanArgs& args, uint32_t first_query, cudaStream_t stream) {
+void start_scan_dp4a_of(const char* name, const ScanArgs& args, uint32_t first_query,
+                        cudaStream_t stream) {
   // Enough blocks that the last ones to end are a small part of all.
   constexpr uint64_t kBlocksAProcessor = 64;
   const uint32_t row_blocks = blocks_for(uint64_t{args.step_count} * kStepRows, kDp4aBlockRows);
@@ -39,14 +40,15 @@ void start_scan_dp4a_of(const ScanArgs& args, uint32_t first_query, cudaStream_t
   const uint32_t columns_per_block = static_cast<uint32_t>(
       std::clamp<uint64_t>(columns / kDp4aColumnGrain * kDp4aColumnGrain, kDp4aColumnGrain, 1024));
   const dim3 grid(blocks_for(args.column_count, columns_per_block), row_blocks);
-  launch_kernel(scan_dp4a<kQueries>, grid, kDp4aThreads, 0, stream, args, first_query,
+  launch_kernel(name, scan_dp4a<kQueries>, grid, kDp4aThreads, 0, stream, args, first_query,
                 columns_per_block);
 }
 
 // Starts a kernel whose blocks share `steps` steps for each tile of queries.
 template <typename Kernel>
-void start_walkers(Kernel kernel, uint32_t threads, uint32_t shared_bytes, uint32_t queries_in_tile,
-                   uint64_t steps, const ScanArgs& args, cudaStream_t stream) {
+void start_walkers(const char* name, Kernel kernel, uint32_t threads, uint32_t shared_bytes,
+                   uint32_t queries_in_tile, uint64_t steps, const ScanArgs& args,
+                   cudaStream_t stream) {
   const uint32_t query_tiles = blocks_for(args.query_count, queries_in_tile);
   // As many blocks as run at the same time, so that those of different queries read the same part
   // of the matrix together.
@@ -54,19 +56,19 @@ void start_walkers(Kernel kernel, uint32_t threads, uint32_t shared_bytes, uint3
       std::max(1u, blocks_a_processor(kernel, threads, shared_bytes)) * processor_count();
   const uint32_t walkers =
       static_cast<uint32_t>(std::clamp<uint64_t>(running / query_tiles, 1, steps));
-  launch_kernel(kernel, dim3(walkers, query_tiles), threads, shared_bytes, stream, args);
+  launch_kernel(name, kernel, dim3(walkers, query_tiles), threads, shared_bytes, stream, args);
 }
 
 template <int kLimbRows, int kStages>
-void start_scan_mma_of(const ScanArgs& args, cudaStream_t stream) {
-  start_walkers(scan_mma<kLimbRows, kStages>, kMmaThreads, limb_shared_bytes<kLimbRows, kStages>(),
-                kLimbRows / 4, uint64_t{MmaTiles::count(args.column_count)} * args.step_count, args,
-                stream);
+void start_scan_mma_of(const char* name, const ScanArgs& args, cudaStream_t stream) {
+  start_walkers(name, scan_mma<kLimbRows, kStages>, kMmaThreads,
+                limb_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
+                uint64_t{MmaTiles::count(args.column_count)} * args.step_count, args, stream);
 }
 
 template <int kLimbRows, int kStages>
-void start_scan_wgmma_of(const ScanArgs& args, cudaStream_t stream) {
-  start_walkers(scan_wgmma<kLimbRows, kStages>, kWgmmaThreads,
+void start_scan_wgmma_of(const char* name, const ScanArgs& args, cudaStream_t stream) {
+  start_walkers(name, scan_wgmma<kLimbRows, kStages>, kWgmmaThreads,
                 limb_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
                 uint64_t{WgmmaTiles::count(args.column_count)} * args.step_count, args, stream);
 }
@@ -81,64 +83,67 @@ uint64_t limb_rows_for(uint32_t query_count) {
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs,
                cudaStream_t stream) {
   if (limbs.pitch == 0 || query_count == 0) return;
-  launch_kernel(cut_plain_words, dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count),
-                kThreads, 0, stream, from, limbs);
+  launch_kernel("cut_plain_words", cut_plain_words,
+                dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count), kThreads, 0, stream,
+                from, limbs);
 }
 
 void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs,
                cudaStream_t stream) {
   if (limbs.pitch == 0 || query_count == 0) return;
-  launch_kernel(cut_bit_sequences, dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count),
-                kThreads, 0, stream, from, limbs);
+  launch_kernel("cut_bit_sequences", cut_bit_sequences,
+                dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count), kThreads, 0, stream,
+                from, limbs);
 }
 
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream) {
   for (uint32_t first = 0; first < args.query_count; first += kScanDp4aQueriesMax) {
     switch (args.query_count - first) {
       case 1:
-        start_scan_dp4a_of<1>(args, first, stream);
+        start_scan_dp4a_of<1>("scan_dp4a<1>", args, first, stream);
         break;
       case 2:
-        start_scan_dp4a_of<2>(args, first, stream);
+        start_scan_dp4a_of<2>("scan_dp4a<2>", args, first, stream);
         break;
       default:
-        start_scan_dp4a_of<3>(args, first, stream);
+        start_scan_dp4a_of<3>("scan_dp4a<3>", args, first, stream);
     }
   }
 }
 
 void start_scan_mma(const ScanArgs& args, cudaStream_t stream) {
-  if (args.query_count <= 4) return start_scan_mma_of<16, 4>(args, stream);
-  if (args.query_count <= 8) return start_scan_mma_of<32, 4>(args, stream);
-  if (args.query_count <= 16) return start_scan_mma_of<64, 4>(args, stream);
-  start_scan_mma_of<4 * kScanMmaQueriesMax, 4>(args, stream);
+  if (args.query_count <= 4) return start_scan_mma_of<16, 4>("scan_mma<16>", args, stream);
+  if (args.query_count <= 8) return start_scan_mma_of<32, 4>("scan_mma<32>", args, stream);
+  if (args.query_count <= 16) return start_scan_mma_of<64, 4>("scan_mma<64>", args, stream);
+  start_scan_mma_of<4 * kScanMmaQueriesMax, 4>("scan_mma<128>", args, stream);
 }
 
 bool has_wgmma() {
   const PinnedMemory<uint32_t> answer(1);
   *answer.data() = 0;
   const Stream stream;
-  launch_kernel(ask_for_wgmma, 1, 32, 0, stream.get(), answer.data());
+  launch_kernel("ask_for_wgmma", ask_for_wgmma, 1, 32, 0, stream.get(), answer.data());
   stream.wait();
   return *answer.data() != 0;
 }
 
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream) {
-  if (args.query_count <= 8) return start_scan_wgmma_of<32, 4>(args, stream);
-  if (args.query_count <= 16) return start_scan_wgmma_of<64, 4>(args, stream);
-  if (args.query_count <= 32) return start_scan_wgmma_of<128, 4>(args, stream);
-  start_scan_wgmma_of<256, 4>(args, stream);
+  if (args.query_count <= 8) return start_scan_wgmma_of<32, 4>("scan_wgmma<32>", args, stream);
+  if (args.query_count <= 16) return start_scan_wgmma_of<64, 4>("scan_wgmma<64>", args, stream);
+  if (args.query_count <= 32) return start_scan_wgmma_of<128, 4>("scan_wgmma<128>", args, stream);
+  start_scan_wgmma_of<256, 4>("scan_wgmma<256>", args, stream);
 }
 
 void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream) {
-  launch_kernel(combine_sums, dim3(blocks_for(args.column_count), query_count), kThreads, 0, stream,
-                args);
+  launch_kernel("combine_sums", combine_sums, dim3(blocks_for(args.column_count), query_count),
+                kThreads, 0, stream, args);
 }
 
 void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t stream) {
   if (args.column_count == 0 || query_count == 0) return;
   const uint32_t groups = blocks_for(args.column_count, 32);
-  launch_kernel(round_products, dim3(blocks_for(groups), query_count), kThreads, 0, stream, args);
+  launch_kernel("round_products", round_products, dim3(blocks_for(groups), query_count), kThreads,
+                0, stream, args);
 }
 
 }  // namespace blindfuse

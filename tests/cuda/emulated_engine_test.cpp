@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "cuda/cuda_engine.h"
+#include "cuda/device/stream.h"
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scanner.h"
 #include "src/base/errors.h"
+#include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
 #include "tests/cuda/wgmma_code.h"
 #include "tests/support.h"
@@ -78,13 +80,13 @@ TEST(EmulatedCuda, SealsNoMatrixThatArrivedAltered) {
 
   const auto set = make_cuda_engine("", 0, kRows, kColumns);
   set->set_columns(0, std::span(bytes).first(3 * kRows));
-  fake_cuda::spoil_copy(0);
+  const fake_cuda::ScopedFaults faults("alter=copy@0");
   set->set_columns(3, std::span(bytes).subspan(3 * kRows));
   EXPECT_NE(seal_error(*set).find("the matrix arrived altered"), std::string::npos);
 
   const auto shared = make_cuda_engine("", 0, kRows, kColumns);
   shared->set_columns(0, std::span(bytes).first(2 * kRows));
-  fake_cuda::spoil_copy(0);
+  fake_cuda::set_faults("alter=copy@0");
   ASSERT_TRUE(shared->share_columns(2, 3, *old));
   EXPECT_NE(seal_error(*shared).find("the matrix arrived altered"), std::string::npos);
 }
@@ -125,11 +127,15 @@ TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
 
 TEST(EmulatedCuda, AllowsKernelsTheirSharedMemory) {
   int kernel = 0;
-  EXPECT_NO_THROW(fake_cuda::require_shared(&kernel, 48 << 10));
-  EXPECT_THROW(fake_cuda::require_shared(&kernel, (48 << 10) + 1), std::logic_error);
-  fake_cuda::allow_shared(&kernel, 100 << 10);
-  EXPECT_NO_THROW(fake_cuda::require_shared(&kernel, 100 << 10));
-  EXPECT_THROW(fake_cuda::require_shared(&kernel, (100 << 10) + 1), std::logic_error);
+  const Stream stream;
+  const auto launch = [&](uint32_t bytes) {
+    return fake_cuda::launch("none", &kernel, bytes, stream.get(), [](bool) {});
+  };
+  EXPECT_EQ(launch(48 << 10), cudaSuccess);
+  EXPECT_THROW(launch((48 << 10) + 1), std::logic_error);
+  EXPECT_EQ(fake_cuda::allow_shared(&kernel, 100 << 10), cudaSuccess);
+  EXPECT_EQ(launch(100 << 10), cudaSuccess);
+  EXPECT_THROW(launch((100 << 10) + 1), std::logic_error);
   EXPECT_THROW(fake_cuda::allow_shared(&kernel, (227 << 10) + 1), std::logic_error);
 }
 

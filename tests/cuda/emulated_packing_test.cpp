@@ -10,6 +10,7 @@
 #include "cuda/packing/device_tables.h"
 #include "cuda/packing/packing_kernels.h"
 #include "src/base/errors.h"
+#include "tests/cuda/fake_faults.h"
 #include "tests/cuda/sum_problem.h"
 #include "tests/support.h"
 
@@ -40,7 +41,7 @@ SharedPackingTable empty_table() {
 TEST(EmulatedCudaPacking, FindsAnAlteredWordOfAPackingTable) {
   const SharedPackingTable table = empty_table();
   EXPECT_NO_THROW(DeviceTables({&table, 1}, 0));
-  fake_cuda::spoil_copy(2);
+  const fake_cuda::ScopedFaults faults("alter=copy@2");
   try {
     const DeviceTables tables({&table, 1}, 0);
     ADD_FAILURE();

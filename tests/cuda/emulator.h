@@ -43,6 +43,7 @@
 #include <cuda_runtime_api.h>
 #include <vector_functions.h>
 
+#include "cuda/device/check.h"
 #include "tests/cuda/fake_runtime.h"
 #undef __global__
 #undef __device__
@@ -162,6 +163,8 @@ struct Schedule {
   bool early_copies = false;
   // What does nothing, as if the kernel did not have it: for tests that it is missed.
   Step omitted = Step::kNone;
+  // The grid's last block does not run, as if the kernel were wrong.
+  bool omits_last_block = false;
 };
 
 struct LaunchReport {
@@ -265,18 +268,20 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
 namespace blindfuse {
 
 template <typename Kernel, typename... Args>
-void launch_kernel(Kernel kernel, dim3 grid, uint32_t threads, uint32_t shared_bytes,
-                   cudaStream_t stream, const Args&... args) {
-  fake_cuda::require_shared(reinterpret_cast<const void*>(kernel), shared_bytes);
-  fake_cuda::put(stream, [=] {
-    emulator::run_grid(
-        {}, grid, threads, shared_bytes, [&] { kernel(args...); }, false);
-  });
+void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
+                   uint32_t shared_bytes, cudaStream_t stream, const Args&... args) {
+  check_launch(fake_cuda::launch(name, reinterpret_cast<const void*>(kernel), shared_bytes, stream,
+                                 [=](bool omits_last_block) {
+                                   emulator::run_grid(
+                                       {.omits_last_block = omits_last_block}, grid, threads,
+                                       shared_bytes, [&] { kernel(args...); }, false);
+                                 }),
+               name, __FILE__, __LINE__);
 }
 
 template <typename Kernel>
 void allow_shared(Kernel kernel, uint32_t shared_bytes) {
-  fake_cuda::allow_shared(reinterpret_cast<const void*>(kernel), shared_bytes);
+  BLINDFUSE_CUDA(fake_cuda::allow_shared(reinterpret_cast<const void*>(kernel), shared_bytes));
 }
 
 template <typename Kernel>

@@ -1,310 +1,329 @@
 // A stand-in for the CUDA runtime, so that all of the CUDA engine runs on the CPU: device memory is
 // the host's, and kernels are the emulator's (tests/cuda/emulator.h).
-//
-// What is put into a stream happens as late as CUDA permits: when somebody waits for it, or when
-// another stream that waits for it runs. So whoever reads results too early, writes again what is
-// still to be copied, or frees what is still in use, is wrong here. Or, with
-// BLINDFUSE_FAKE_CUDA=eager, at once, which finds those who count on being first.
-#include <cuda_runtime_api.h>
+#include "tests/cuda/fake_runtime.h"
 
-#include <cstdint>
-#include <cstdlib>
+#include <csignal>
 #include <cstring>
-#include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <new>
 #include <stdexcept>
 #include <string>
-#include <string_view>
+#include <utility>
 
-#include "tests/cuda/fake_runtime.h"
+#include "tests/cuda/fake_device.h"
+#include "tests/cuda/fake_faults.h"
 
 namespace blindfuse::fake_cuda {
 namespace {
 
-constexpr size_t kDeviceBytes = size_t{4} << 30;
-constexpr std::align_val_t kAlignment{256};
-constexpr int kProcessors = 3;
+// Of the calling thread, as in CUDA.
+thread_local int current_device = 0;
+thread_local cudaError_t last_error = cudaSuccess;
 
-using Work = std::function<void()>;
+// Counts the call. What it has to return without doing anything.
+cudaError_t begin(const char* call) {
+  const auto error = static_cast<cudaError_t>(next_call(call));
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
 
-// Work that has been put into a stream and not been done.
-struct Queue {
-  std::deque<Work> work;
-};
+// What a call returns that has waited for work.
+cudaError_t after_work() {
+  const auto error = static_cast<cudaError_t>(lost());
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
 
-// How much of a stream must be done for an event to have happened.
-struct Mark {
-  Queue* queue = nullptr;
-  uint64_t until = 0;
-};
+cudaError_t refused(cudaError_t error) {
+  last_error = error;
+  return error;
+}
 
-class Device {
+Queue* queue_of(cudaStream_t stream) { return reinterpret_cast<Queue*>(stream); }
+Event* event_of(cudaEvent_t event) { return reinterpret_cast<Event*>(event); }
+
+class SharedMemory {
  public:
-  static Device& get() {
-    static Device device;
-    return device;
-  }
-
-  std::recursive_mutex mutex;
-
-  void put(Queue* queue, Work work) {
-    const std::lock_guard lock(mutex);
-    if (eager_) return work();
-    queue->work.push_back(std::move(work));
-  }
-  void finish(Queue* queue) {
-    const std::lock_guard lock(mutex);
-    while (!queue->work.empty()) {
-      // Taken out first: it may finish other queues, which may come back to this one.
-      const Work next = std::move(queue->work.front());
-      queue->work.pop_front();
-      next();
+  void allow(const void* kernel, uint32_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (bytes > kMax) {
+      throw std::logic_error("a kernel is allowed " + std::to_string(bytes) +
+                             " bytes of shared memory: there are " + std::to_string(kMax));
     }
+    allowed_[{current_device, kernel}] = bytes;
   }
-  void finish_all() {
-    const std::lock_guard lock(mutex);
-    for (Queue* queue : queues_) finish(queue);
-  }
-
-  Queue* add_queue() {
-    const std::lock_guard lock(mutex);
-    queues_.push_back(new Queue);
-    return queues_.back();
-  }
-  void remove_queue(Queue* queue) {
-    const std::lock_guard lock(mutex);
-    finish(queue);
-    std::erase(queues_, queue);
-    delete queue;
-  }
-
-  void* allocate(size_t bytes) {
-    const std::lock_guard lock(mutex);
-    if (bytes > kDeviceBytes - used_) return nullptr;
-    void* memory = ::operator new(bytes, kAlignment);
-    std::memset(memory, 0xb7, bytes);
-    sizes_[memory] = bytes;
-    used_ += bytes;
-    return memory;
-  }
-  // Not waited for: using memory that is gone is what AddressSanitizer is to find.
-  void free(void* memory) {
-    const std::lock_guard lock(mutex);
-    const auto at = sizes_.find(memory);
-    if (at == sizes_.end()) std::abort();
-    used_ -= at->second;
-    sizes_.erase(at);
-    ::operator delete(memory, kAlignment);
-  }
-  size_t free_bytes() {
-    const std::lock_guard lock(mutex);
-    return kDeviceBytes - used_;
+  void require(const void* kernel, uint32_t bytes) {
+    const std::lock_guard lock(mutex_);
+    const auto at = allowed_.find({current_device, kernel});
+    const uint32_t most = at == allowed_.end() ? kUnasked : at->second;
+    if (bytes > most) {
+      throw std::logic_error("a launch with " + std::to_string(bytes) +
+                             " bytes of shared memory of a kernel that is allowed " +
+                             std::to_string(most));
+    }
   }
 
  private:
-  const bool eager_ = std::getenv("BLINDFUSE_FAKE_CUDA") != nullptr &&
-                      std::string_view(std::getenv("BLINDFUSE_FAKE_CUDA")) == "eager";
-  std::deque<Queue*> queues_;
-  std::map<void*, size_t> sizes_;
-  size_t used_ = 0;
+  static constexpr uint32_t kMax = 227 << 10;
+  static constexpr uint32_t kUnasked = 48 << 10;
+
+  std::mutex mutex_;
+  std::map<std::pair<int, const void*>, uint32_t> allowed_;
 };
 
-Queue* queue_of(cudaStream_t stream) { return reinterpret_cast<Queue*>(stream); }
-
-// An event is the work of its stream up to where it was recorded.
-struct FakeEvent {
-  std::shared_ptr<bool> done = std::make_shared<bool>(true);
-  Queue* queue = nullptr;
-};
-FakeEvent* event_of(cudaEvent_t event) { return reinterpret_cast<FakeEvent*>(event); }
-
-// Runs the stream until the event has happened.
-void reach(Queue* queue, const std::shared_ptr<bool>& done) {
-  while (!*done) {
-    if (queue->work.empty()) std::abort();
-    const Work next = std::move(queue->work.front());
-    queue->work.pop_front();
-    next();
-  }
+SharedMemory& shared_memory() {
+  static SharedMemory memory;
+  return memory;
 }
-
-// Copies until one is to be spoilt; 0: none.
-unsigned copies_to_spoilt_one = 0;
-
-}  // namespace
 
 void put(cudaStream_t stream, std::function<void()> work) {
-  Device::get().put(queue_of(stream), std::move(work));
+  Devices::get().put(queue_of(stream), {std::move(work)});
 }
 
-namespace {
-constexpr uint32_t kSharedMax = 227 << 10;
-constexpr uint32_t kSharedUnasked = 48 << 10;
-std::map<const void*, uint32_t> shared_allowed;
+void require_current(int device) {
+  if (device != current_device) {
+    give_up("a stream or event of another than the current device is used");
+  }
+}
+
+void run_kernel(const Run& run, LaunchFault fault) {
+  switch (fault) {
+    case LaunchFault::kNone:
+      return run(false);
+    case LaunchFault::kSpoil:
+      return run(true);
+    case LaunchFault::kFault:
+      return lose(cudaErrorIllegalAddress);
+    case LaunchFault::kHang:
+      return hang();
+    case LaunchFault::kDie:
+      std::raise(SIGKILL);
+  }
+}
+
 }  // namespace
 
-void allow_shared(const void* kernel, uint32_t bytes) {
-  const std::lock_guard lock(Device::get().mutex);
-  if (bytes > kSharedMax) {
-    throw std::logic_error("a kernel is allowed " + std::to_string(bytes) +
-                           " bytes of shared memory: there are " + std::to_string(kSharedMax));
-  }
-  shared_allowed[kernel] = bytes;
+cudaError_t launch(const char* name, const void* kernel, uint32_t shared_bytes, cudaStream_t stream,
+                   Run run) {
+  shared_memory().require(kernel, shared_bytes);
+  require_current(queue_of(stream)->device);
+  if (const cudaError_t error = begin("cudaLaunchKernel")) return error;
+  put(stream, [run = std::move(run), fault = next_launch(name)] { run_kernel(run, fault); });
+  return cudaSuccess;
 }
 
-void require_shared(const void* kernel, uint32_t bytes) {
-  const std::lock_guard lock(Device::get().mutex);
-  const auto allowed = shared_allowed.find(kernel);
-  const uint32_t most = allowed == shared_allowed.end() ? kSharedUnasked : allowed->second;
-  if (bytes > most) {
-    throw std::logic_error("a launch with " + std::to_string(bytes) +
-                           " bytes of shared memory of a kernel that is allowed " +
-                           std::to_string(most));
-  }
+cudaError_t allow_shared(const void* kernel, uint32_t bytes) {
+  if (const cudaError_t error = begin("cudaFuncSetAttribute")) return error;
+  shared_memory().allow(kernel, bytes);
+  return cudaSuccess;
 }
 
-void spoil_copy(unsigned number) { copies_to_spoilt_one = number + 1; }
-bool is_spoilt_copy() { return copies_to_spoilt_one != 0 && --copies_to_spoilt_one == 0; }
+uint64_t allocated_bytes() { return Devices::get().allocated_bytes(); }
 
 }  // namespace blindfuse::fake_cuda
 
-using blindfuse::fake_cuda::Device;
-using blindfuse::fake_cuda::event_of;
-using blindfuse::fake_cuda::FakeEvent;
-using blindfuse::fake_cuda::put;
-using blindfuse::fake_cuda::queue_of;
-using blindfuse::fake_cuda::reach;
+using namespace blindfuse::fake_cuda;
 
 // The functions that the engine calls, as cuda_runtime_api.h declares them.
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
+  if (const cudaError_t error = begin("cudaGetDeviceCount")) return error;
+  *count = device_count();
+  return *count == 0 ? refused(cudaErrorNoDevice) : cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (const cudaError_t error = begin("cudaSetDevice")) return error;
+  if (device < 0 || device >= device_count()) return refused(cudaErrorInvalidDevice);
+  current_device = device;
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  if (const cudaError_t error = begin("cudaGetDevice")) return error;
+  *device = current_device;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  if (const cudaError_t error = begin("cudaDeviceGetAttribute")) return error;
   if (attribute == cudaDevAttrComputeCapabilityMajor) {
     *value = 9;
   } else if (attribute == cudaDevAttrMultiProcessorCount) {
-    *value = blindfuse::fake_cuda::kProcessors;
+    *value = kProcessors;
   } else {
-    return cudaErrorInvalidValue;
+    return refused(cudaErrorInvalidValue);
   }
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  if (const cudaError_t error = begin("cudaGetDeviceProperties")) return error;
   std::strcpy(properties->name, "emulator");
   properties->major = 9;
   properties->minor = 0;
-  properties->multiProcessorCount = blindfuse::fake_cuda::kProcessors;
-  properties->totalGlobalMem = blindfuse::fake_cuda::kDeviceBytes;
+  properties->multiProcessorCount = kProcessors;
+  properties->totalGlobalMem = kDeviceBytes;
   return cudaSuccess;
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
-const char* cudaGetErrorName(cudaError_t) { return "cudaErrorOfTheEmulator"; }
-const char* cudaGetErrorString(cudaError_t) { return "an error of the emulator"; }
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = std::exchange(last_error, cudaSuccess);
+  return lost() != 0 ? static_cast<cudaError_t>(lost()) : error;
+}
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorDevicesUnavailable:
+      return "cudaErrorDevicesUnavailable";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorLaunchFailure:
+      return "cudaErrorLaunchFailure";
+    case cudaErrorSystemNotReady:
+      return "cudaErrorSystemNotReady";
+    case cudaErrorSystemDriverMismatch:
+      return "cudaErrorSystemDriverMismatch";
+    case cudaErrorUnknown:
+      return "cudaErrorUnknown";
+    default:
+      return "cudaErrorOfTheEmulator";
+  }
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorIllegalAddress ? "an illegal memory access was encountered"
+                                          : "an error of the emulator";
+}
 
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
-  *memory = Device::get().allocate(bytes);
-  return *memory == nullptr ? cudaErrorMemoryAllocation : cudaSuccess;
+  if (const cudaError_t error = begin("cudaMalloc")) return error;
+  *memory = Devices::get().allocate(current_device, bytes);
+  return *memory == nullptr ? refused(cudaErrorMemoryAllocation) : cudaSuccess;
 }
+// Frees whatever it returns: what is lost with a context is no leak.
 cudaError_t cudaFree(void* memory) {
-  if (memory != nullptr) Device::get().free(memory);
+  const cudaError_t error = begin("cudaFree");
+  if (memory != nullptr) Devices::get().free(memory);
+  return error;
+}
+cudaError_t cudaMallocHost(void** memory, size_t bytes) {
+  if (const cudaError_t error = begin("cudaMallocHost")) return error;
+  *memory = Devices::get().allocate(kHost, bytes);
   return cudaSuccess;
 }
-cudaError_t cudaMallocHost(void** memory, size_t bytes) { return cudaMalloc(memory, bytes); }
-cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
+cudaError_t cudaFreeHost(void* memory) {
+  const cudaError_t error = begin("cudaFreeHost");
+  if (memory != nullptr) Devices::get().free(memory);
+  return error;
+}
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
-  *free = Device::get().free_bytes();
-  *total = blindfuse::fake_cuda::kDeviceBytes;
+  if (const cudaError_t error = begin("cudaMemGetInfo")) return error;
+  *free = Devices::get().free_bytes(current_device);
+  *total = kDeviceBytes;
   return cudaSuccess;
 }
 // On the default stream, which non-blocking ones do not wait for: done when the device is waited
 // for, at the latest, and at once here.
 cudaError_t cudaMemset(void* memory, int value, size_t bytes) {
+  if (const cudaError_t error = begin("cudaMemset")) return error;
+  Devices::get().require_on(current_device, memory);
   std::memset(memory, value, bytes);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = reinterpret_cast<cudaStream_t>(Device::get().add_queue());
+  if (const cudaError_t error = begin("cudaStreamCreateWithFlags")) return error;
+  *stream = reinterpret_cast<cudaStream_t>(Devices::get().add_queue(current_device));
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  if (stream != nullptr) Device::get().remove_queue(queue_of(stream));
-  return cudaSuccess;
+  const cudaError_t error = begin("cudaStreamDestroy");
+  if (stream != nullptr) Devices::get().remove_queue(queue_of(stream));
+  return error;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  Device::get().finish(queue_of(stream));
-  return cudaSuccess;
+  if (const cudaError_t error = begin("cudaStreamSynchronize")) return error;
+  Devices::get().finish(queue_of(stream));
+  return after_work();
 }
 cudaError_t cudaDeviceSynchronize() {
-  Device::get().finish_all();
-  return cudaSuccess;
+  if (const cudaError_t error = begin("cudaDeviceSynchronize")) return error;
+  Devices::get().finish_all(current_device);
+  return after_work();
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                             cudaStream_t stream) {
-  put(stream, [=, is_spoilt = blindfuse::fake_cuda::is_spoilt_copy()] {
+  if (const cudaError_t error = begin("cudaMemcpyAsync")) return error;
+  Devices::get().require_on(queue_of(stream)->device, to);
+  Devices::get().require_on(queue_of(stream)->device, from);
+  put(stream, [=, altered = is_next_copy_altered()] {
     std::memcpy(to, from, bytes);
-    if (is_spoilt) *static_cast<char*>(to) ^= 1;
+    if (altered) *static_cast<char*>(to) ^= 1;
   });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind, cudaStream_t stream) {
-  if (width > to_pitch || width > from_pitch) return cudaErrorInvalidValue;
-  put(stream, [=, is_spoilt = blindfuse::fake_cuda::is_spoilt_copy()] {
+  if (const cudaError_t error = begin("cudaMemcpy2DAsync")) return error;
+  if (width > to_pitch || width > from_pitch) return refused(cudaErrorInvalidValue);
+  Devices::get().require_on(queue_of(stream)->device, to);
+  Devices::get().require_on(queue_of(stream)->device, from);
+  put(stream, [=, altered = is_next_copy_altered()] {
     for (size_t i = 0; i < height; ++i) {
       std::memcpy(static_cast<char*>(to) + i * to_pitch,
                   static_cast<const char*>(from) + i * from_pitch, width);
     }
-    if (is_spoilt) *static_cast<char*>(to) ^= 1;
+    if (altered) *static_cast<char*>(to) ^= 1;
   });
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
+  if (const cudaError_t error = begin("cudaMemsetAsync")) return error;
+  Devices::get().require_on(queue_of(stream)->device, memory);
   put(stream, [=] { std::memset(memory, value, bytes); });
   return cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = reinterpret_cast<cudaEvent_t>(new FakeEvent);
+  if (const cudaError_t error = begin("cudaEventCreateWithFlags")) return error;
+  auto* made = new Event;
+  made->device = current_device;
+  *event = reinterpret_cast<cudaEvent_t>(made);
   return cudaSuccess;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const cudaError_t error = begin("cudaEventDestroy");
   delete event_of(event);
-  return cudaSuccess;
+  return error;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  FakeEvent* fake = event_of(event);
+  if (const cudaError_t error = begin("cudaEventRecord")) return error;
+  require_current(queue_of(stream)->device);
+  require_current(event_of(event)->device);
   const auto done = std::make_shared<bool>(false);
-  *fake = {done, queue_of(stream)};
-  put(stream, [done] { *done = true; });
+  event_of(event)->done = done;
+  event_of(event)->queue = queue_of(stream);
+  Devices::get().put(queue_of(stream), {[done] { *done = true; }, true});
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  const std::lock_guard lock(Device::get().mutex);
-  const FakeEvent fake = *event_of(event);
-  reach(fake.queue, fake.done);
-  return cudaSuccess;
+  if (const cudaError_t error = begin("cudaEventSynchronize")) return error;
+  Devices::get().reach(*event_of(event));
+  return after_work();
 }
 // Of the event as it is now, whenever it is recorded again.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  put(stream, [fake = *event_of(event)] { reach(fake.queue, fake.done); });
+  if (const cudaError_t error = begin("cudaStreamWaitEvent")) return error;
+  put(stream, [event = *event_of(event)] { Devices::get().reach(event); });
   return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
+  if (const cudaError_t error = begin("cudaEventElapsedTime")) return error;
   *milliseconds = 1;
   return cudaSuccess;
 }

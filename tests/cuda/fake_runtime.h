@@ -1,4 +1,4 @@
-// What the stand-in for the CUDA runtime has beside CUDA's own functions.
+// What the stand-in for the CUDA runtime has in addition to CUDA's own functions.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,17 +8,21 @@
 
 namespace blindfuse::fake_cuda {
 
-// Puts work into a stream, as a kernel's launch does.
-void put(cudaStream_t stream, std::function<void()> work);
+// A kernel's run, but for its last block if that is to be left out.
+using Run = std::function<void(bool omits_last_block)>;
 
+// Puts a kernel's run into a stream. What it returns, and what happens to the run, is what
+// set_faults() says (tests/cuda/fake_faults.h). Ends the process where the stream is not one of the
+// current device.
+//
 // CUDA C++ Programming Guide, "Compute capabilities": a block has up to 48 KB of shared memory, and
 // more, up to 227 KB with compute capability 9.0, only when the kernel is allowed it. A
 // std::logic_error for a launch with more, or for more than there is.
-void allow_shared(const void* kernel, uint32_t bytes);
-void require_shared(const void* kernel, uint32_t bytes);
+cudaError_t launch(const char* name, const void* kernel, uint32_t shared_bytes, cudaStream_t stream,
+                   Run run);
+cudaError_t allow_shared(const void* kernel, uint32_t bytes);
 
-// Alters the first byte of what one of the next cudaMemcpyAsync() and cudaMemcpy2DAsync() brings: 0
-// is the next.
-void spoil_copy(unsigned number);
+// What is allocated now: on all devices, and pinned.
+uint64_t allocated_bytes();
 
 }  // namespace blindfuse::fake_cuda

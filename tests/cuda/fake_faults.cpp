@@ -1,0 +1,207 @@
+#include "tests/cuda/fake_faults.h"
+
+#include <charconv>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace blindfuse::fake_cuda {
+namespace {
+
+// What faults happen to.
+enum class Target { kLaunch, kCopy, kCall };
+
+struct Fault {
+  Target target;
+  LaunchFault launch = LaunchFault::kNone;
+  int error = 0;
+  bool loses = false;
+  std::string name;
+  uint64_t first = 0;
+  uint64_t last = UINT64_MAX;
+  uint64_t seen = 0;
+
+  bool is_of(Target other, std::string_view other_name) const {
+    if (target != other) return false;
+    if (name == other_name || (target == Target::kCall && name == "any")) return true;
+    return target == Target::kLaunch && name == other_name.substr(0, other_name.find('<'));
+  }
+  bool happens() {
+    const uint64_t number = seen++;
+    return first <= number && number <= last;
+  }
+};
+
+struct Faults {
+  int device_count = 1;
+  uint64_t call_count = 0;
+  int lost = 0;
+  std::vector<Fault> list;
+};
+
+[[noreturn]] void refuse(std::string_view text) {
+  throw std::invalid_argument("no fault: \"" + std::string(text) + "\"");
+}
+
+uint64_t number_of(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) refuse(text);
+  return number;
+}
+
+std::pair<std::string_view, std::string_view> split(std::string_view text, char separator) {
+  const size_t at = text.find(separator);
+  if (at == std::string_view::npos) return {text, {}};
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+Fault parse_fault(std::string_view text) {
+  const auto [kind, what] = split(text, '=');
+  Fault fault{};
+  std::string_view place = what;
+  if (kind == "fail" || kind == "lose") {
+    const auto [call, error] = split(what, ':');
+    fault.target = Target::kCall;
+    fault.error = static_cast<int>(number_of(error));
+    fault.loses = kind == "lose";
+    place = call;
+  } else if (kind == "alter") {
+    fault.target = Target::kCopy;
+  } else {
+    fault.target = Target::kLaunch;
+    if (kind == "spoil") {
+      fault.launch = LaunchFault::kSpoil;
+    } else if (kind == "fault") {
+      fault.launch = LaunchFault::kFault;
+    } else if (kind == "hang") {
+      fault.launch = LaunchFault::kHang;
+    } else if (kind == "die") {
+      fault.launch = LaunchFault::kDie;
+    } else {
+      refuse(text);
+    }
+  }
+  auto [name, number] = split(place, '@');
+  if (name.empty()) refuse(text);
+  fault.name = name;
+  if (place.find('@') != std::string_view::npos) {
+    const bool goes_on = number.ends_with('+');
+    if (goes_on) number.remove_suffix(1);
+    fault.first = number_of(number);
+    if (!goes_on) fault.last = fault.first;
+  }
+  return fault;
+}
+
+Faults parse_faults(std::string_view text) {
+  Faults faults;
+  while (!text.empty()) {
+    const auto [first, rest] = split(text, ',');
+    const auto [kind, what] = split(first, '=');
+    if (kind == "devices") {
+      faults.device_count = static_cast<int>(number_of(what));
+    } else {
+      faults.list.push_back(parse_fault(first));
+    }
+    text = rest;
+  }
+  return faults;
+}
+
+class State {
+ public:
+  static State& get() {
+    static State state;
+    return state;
+  }
+
+  void set(Faults faults) {
+    const std::lock_guard lock(mutex_);
+    faults_ = std::move(faults);
+    ++generation_;
+    changed_.notify_all();
+  }
+  void hang() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this, before = generation_] { return generation_ != before; });
+  }
+  // The first fault that happens to this one, which counts for all.
+  std::optional<Fault> next(Target target, std::string_view name) {
+    const std::lock_guard lock(mutex_);
+    std::optional<Fault> found;
+    for (Fault& fault : faults_.list) {
+      if (fault.is_of(target, name) && fault.happens() && !found) found = fault;
+    }
+    return found;
+  }
+  std::optional<Fault> next_call(std::string_view name) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++faults_.call_count;
+    }
+    return next(Target::kCall, name);
+  }
+  uint64_t call_count() {
+    const std::lock_guard lock(mutex_);
+    return faults_.call_count;
+  }
+  int device_count() {
+    const std::lock_guard lock(mutex_);
+    return faults_.device_count;
+  }
+  void lose(int error) {
+    const std::lock_guard lock(mutex_);
+    if (faults_.lost == 0) faults_.lost = error;
+  }
+  int lost() {
+    const std::lock_guard lock(mutex_);
+    return faults_.lost;
+  }
+
+ private:
+  State() {
+    if (const char* faults = std::getenv("BLINDFUSE_FAKE_CUDA_FAULTS")) {
+      faults_ = parse_faults(faults);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t generation_ = 0;
+  Faults faults_;
+};
+
+}  // namespace
+
+void set_faults(std::string_view faults) { State::get().set(parse_faults(faults)); }
+
+uint64_t call_count() { return State::get().call_count(); }
+
+LaunchFault next_launch(std::string_view kernel) {
+  const auto fault = State::get().next(Target::kLaunch, kernel);
+  return fault ? fault->launch : LaunchFault::kNone;
+}
+
+bool is_next_copy_altered() { return State::get().next(Target::kCopy, "copy").has_value(); }
+
+int next_call(std::string_view call) {
+  const auto fault = State::get().next_call(call);
+  if (fault && fault->loses) lose(fault->error);
+  if (const int error = lost(); error != 0) return error;
+  return fault ? fault->error : 0;
+}
+
+int device_count() { return State::get().device_count(); }
+
+void lose(int error) { State::get().lose(error); }
+
+int lost() { return State::get().lost(); }
+
+void hang() { State::get().hang(); }
+
+}  // namespace blindfuse::fake_cuda

@@ -1,0 +1,58 @@
+// Faults that the stand-in for the CUDA runtime has when it is told to.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace blindfuse::fake_cuda {
+
+// What a launch of a kernel does.
+enum class LaunchFault {
+  kNone,
+  kSpoil,  // leaves its last block out
+  kFault,  // an illegal address: every later call of the runtime fails
+  kHang,   // does not end, until other faults are set
+  kDie     // ends the process
+};
+
+// The faults from here on, "" for none, separated by commas. Counts calls and launches from 0
+// again, and ends what hangs. Throws std::invalid_argument for what is not a list of
+//
+//   spoil=KERNEL, fault=KERNEL, hang=KERNEL, die=KERNEL   a launch of this kernel, as above
+//   alter=copy                    a copy brings a first byte that is not the one it was sent
+//   fail=CALL:ERROR, lose=CALL:ERROR    a call returns this number; lose: and all that follow
+//   devices=COUNT                 so many devices; 1 otherwise
+//
+// KERNEL, copy and CALL with "@N" mean the one that N others precede, with "@N+" that one and all
+// later ones, and with neither every one. A KERNEL is what launch_kernel() gets as its name,
+// "scan_wgmma<256>", or "scan_wgmma" for all tiles. A CALL is a function's name, or "any".
+//
+// At first they are those in the environment's BLINDFUSE_FAKE_CUDA_FAULTS.
+void set_faults(std::string_view faults);
+
+// The faults as long as it lives, and none after it.
+class ScopedFaults {
+ public:
+  explicit ScopedFaults(std::string_view faults) { set_faults(faults); }
+  ~ScopedFaults() { set_faults(""); }
+  ScopedFaults(const ScopedFaults&) = delete;
+  ScopedFaults& operator=(const ScopedFaults&) = delete;
+};
+
+// Calls of the runtime since the faults were set, launches among them.
+uint64_t call_count();
+
+// For the runtime: each counts one, and says what it is to do.
+LaunchFault next_launch(std::string_view kernel);
+bool is_next_copy_altered();
+// The cudaError_t that a call returns without doing its work; 0 when it does it.
+int next_call(std::string_view call);
+int device_count();
+// From now on every call returns this number, until other faults are set.
+void lose(int error);
+// What every call returns; 0 while the devices are not lost.
+int lost();
+// Returns when other faults are set.
+void hang();
+
+}  // namespace blindfuse::fake_cuda
