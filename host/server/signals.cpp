@@ -41,6 +41,8 @@ Signals::Signals() : requests_(eventfd(0, EFD_CLOEXEC)), finished_(eventfd(0, EF
   sigset_t all = stops;
   sigaddset(&all, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &all, &before_);
+  // Held back, it arrives nevertheless; and given back, when the program ends, it ends nothing.
+  std::signal(SIGHUP, SIG_IGN);
 }
 
 // What has come meanwhile was for what has ended, and would end the process now.

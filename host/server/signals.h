@@ -15,7 +15,7 @@ class Signals {
   // Holds the signals back from this thread and from all that it starts later; threads that are
   // there already would still die of them.
   Signals();
-  // Gives them back.
+  // Gives them back, except SIGHUP, which is ignored from here on.
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;

@@ -50,6 +50,8 @@ TEST(Signals, WhatComesWhileTheProgramStopsDoesNotEndIt) {
     const Signals signals;
     kill(getpid(), signal);
   }
+  // Nor does what comes after that, before the process has ended.
+  EXPECT_EQ(raise(SIGHUP), 0);
 }
 
 TEST(Signals, WorkIsDoneWhereThereAreNoDescriptors) {
