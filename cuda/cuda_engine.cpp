@@ -33,10 +33,11 @@ std::string engine_name(std::string_view kernel, int device) {
 
 class CudaEngine final : public Engine {
  public:
-  CudaEngine(std::string_view kernel, int device, uint64_t row_count, uint64_t column_count)
+  CudaEngine(std::string_view kernel, int device, std::shared_ptr<const KernelRecord> record,
+             uint64_t row_count, uint64_t column_count)
       : name_(engine_name(kernel, use_cuda_device(device))),
         matrix_(device, row_count, column_count, bytes_beside(row_count, column_count)),
-        scanner_(matrix_, kernel) {}
+        scanner_(matrix_, kernel, std::move(record)) {}
 
   std::string_view name() const override { return name_; }
   std::string hardware() const override {
@@ -101,7 +102,8 @@ class CudaEngine final : public Engine {
     reserve(products_, count * columns);
     const uint64_t limb_pitch = uint64_t{Scanner::step_count(rows)} * kStepRows;
     reserve(limbs_, limb_rows_for(count) * limb_pitch);
-    const Limbs limbs{limbs_.data(), limb_pitch, scanner_.limb_order(count)};
+    const Scanner::Choice choice = scanner_.choose(count);
+    const Limbs limbs{limbs_.data(), limb_pitch, choice.order};
     gather(queries, rows.size());
     const cudaStream_t stream = stream_.get();
     BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data(), host_words_.data(),
@@ -111,7 +113,7 @@ class CudaEngine final : public Engine {
               limbs, stream);
     BLINDFUSE_CUDA(
         cudaMemsetAsync(products_.data(), 0, count * columns * sizeof(uint32_t), stream));
-    scanner_.start(limbs, count, rows, products_.data(), stream);
+    scanner_.start(choice, limbs, count, rows, products_.data(), stream);
     BLINDFUSE_CUDA(cudaMemcpyAsync(host_products_.data(), products_.data(),
                                    count * columns * sizeof(uint32_t), cudaMemcpyDeviceToHost,
                                    stream));
@@ -154,9 +156,10 @@ class CudaEngine final : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cuda_engine(std::string_view kernel, int device, uint64_t row_count,
-                                         uint64_t column_count) {
-  return std::make_unique<CudaEngine>(kernel, device, row_count, column_count);
+std::unique_ptr<Engine> make_cuda_engine(std::string_view kernel, int device,
+                                         std::shared_ptr<const KernelRecord> record,
+                                         uint64_t row_count, uint64_t column_count) {
+  return std::make_unique<CudaEngine>(kernel, device, std::move(record), row_count, column_count);
 }
 
 }  // namespace blindfuse

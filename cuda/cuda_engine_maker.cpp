@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "cuda/cuda_engine.h"
 #include "cuda/device/device_info.h"
@@ -13,14 +14,16 @@ namespace {
 
 class CudaEngineMaker final : public EngineMaker {
  public:
-  CudaEngineMaker(std::string_view kernel, int device)
-      : kernel_(kernel), device_(use_cuda_device(device)) {
+  CudaEngineMaker(std::string_view kernel, int device, std::shared_ptr<KernelRecord> record)
+      : kernel_(kernel), device_(use_cuda_device(device)), record_(std::move(record)) {
     Scanner::check_kernel(kernel_);
   }
 
   std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const override {
-    return make_cuda_engine(kernel_, device_, row_count, column_count);
+    return make_cuda_engine(kernel_, device_, record_, row_count, column_count);
   }
+
+  std::shared_ptr<KernelRecord> kernel_record() const override { return record_; }
 
   // As many as have 4 GiB of columns, however many threads the caller has.
   size_t packs_at_once(uint64_t row_count, unsigned) const override {
@@ -32,21 +35,23 @@ class CudaEngineMaker final : public EngineMaker {
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                              std::span<const uint32_t> key_masks,
                                              uint64_t column_count) const override {
-    return make_device_pack_maker(kernel_, use_cuda_device(device_), blocks, key_masks,
+    return make_device_pack_maker(kernel_, use_cuda_device(device_), record_, blocks, key_masks,
                                   column_count);
   }
 
  private:
   const std::string kernel_;
   const int device_;
+  const std::shared_ptr<KernelRecord> record_;
 };
 
 }  // namespace
 
 std::vector<std::string_view> cuda_kernel_names() { return Scanner::kernel_names(); }
 
-std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device) {
-  return std::make_unique<CudaEngineMaker>(kernel, device);
+std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device,
+                                                    std::shared_ptr<KernelRecord> record) {
+  return std::make_unique<CudaEngineMaker>(kernel, device, std::move(record));
 }
 
 }  // namespace blindfuse

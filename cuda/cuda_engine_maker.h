@@ -11,8 +11,9 @@ namespace blindfuse {
 
 // kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. Throws
 // UsageError for a kernel or a device that is not there. Its engines have their matrix on that
-// device.
-std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device);
+// device. record: of the device's kernels.
+std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device,
+                                                    std::shared_ptr<KernelRecord> record);
 
 // What --engine takes after "cuda:" on this machine, which has a device.
 std::vector<std::string_view> cuda_kernel_names();

@@ -55,7 +55,7 @@ double seconds_since(Clock::time_point start) {
 
 std::unique_ptr<Engine> make_random_engine(const Bench& bench, const Shape& shape) {
   auto engine = make_cuda_engine(kernel_argument(bench.kernels.front()), bench.options.device,
-                                 shape.rows, shape.columns);
+                                 std::make_shared<KernelRecord>(), shape.rows, shape.columns);
   fill_columns(
       bench.random, shape, bench.threads,
       [&](uint64_t first, std::span<const uint8_t> bytes) { engine->set_columns(first, bytes); });
@@ -220,7 +220,7 @@ void time_packs(const Bench& bench, const Shape& shape) {
       bench.random, shape, bench.threads,
       [&](uint64_t first, std::span<const uint8_t> bytes) { matrix.set_columns(first, bytes); });
   matrix.check();
-  Scanner scanner(matrix, kernel_argument(bench.kernels.front()));
+  Scanner scanner(matrix, kernel_argument(bench.kernels.front()), std::make_shared<KernelRecord>());
   const auto words = [&](size_t count, uint64_t which) {
     const std::span<const uint8_t> bytes = bench.random.part(count * sizeof(uint32_t), which);
     return std::span(reinterpret_cast<const uint32_t*>(bytes.data()), count);

@@ -52,14 +52,16 @@ Limbs ScanProblem::limbs(LimbOrder order) const {
 }
 
 std::unique_ptr<Scanner> ScanProblem::make_scanner(const std::string& kernel) const {
-  auto scanner = std::make_unique<Scanner>(matrix_, kernel_argument(kernel));
+  auto scanner =
+      std::make_unique<Scanner>(matrix_, kernel_argument(kernel), std::make_shared<KernelRecord>());
   scanner->calibrate();
   return scanner;
 }
 
 void ScanProblem::start(Scanner& scanner, size_t batch) {
   const auto count = static_cast<uint32_t>(batch);
-  scanner.start(limbs(scanner.limb_order(count)), count, {0, matrix_.row_count()}, products_.data(),
+  const Scanner::Choice choice = scanner.choose(count);
+  scanner.start(choice, limbs(choice.order), count, {0, matrix_.row_count()}, products_.data(),
                 stream_.get());
 }
 

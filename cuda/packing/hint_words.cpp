@@ -39,9 +39,10 @@ DeviceMemory<uint32_t> make_hint_words(Scanner& scanner, const DeviceMatrix& mat
                                  cudaMemcpyHostToDevice, stream.get()));
   for (uint64_t first = 0; first < row_count; first += kRowsAtOnce) {
     const RowRange rows{first, std::min(first + kRowsAtOnce, row_count)};
-    const Limbs limbs{limb_memory.data(), rows.size(), scanner.limb_order(kRingWords)};
+    const Scanner::Choice choice = scanner.choose(kRingWords);
+    const Limbs limbs{limb_memory.data(), rows.size(), choice.order};
     start_cut_public_rows(device_blocks.data() + first, limbs, stream.get());
-    scanner.start(limbs, kRingWords, rows, hints.data(), stream.get());
+    scanner.start(choice, limbs, kRingWords, rows, hints.data(), stream.get());
   }
   stream.wait();
   return hints;

@@ -86,12 +86,13 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * slot_words_,
                                    count * slot_words_ * sizeof(uint32_t), cudaMemcpyHostToDevice,
                                    stream));
-    const Limbs limbs{lane.limbs.data(), limb_pitch_, scanner_.limb_order(queries)};
+    const Scanner::Choice choice = scanner_.choose(queries);
+    const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
     start_cut(BitSequences{lane.queries.data(), slot_words_, bits_.query, rows_}, queries, limbs,
               stream);
     BLINDFUSE_CUDA(
         cudaMemsetAsync(lane.products.data(), 0, count * columns_ * sizeof(uint32_t), stream));
-    scanner_.start(limbs, queries, {0, rows_}, lane.products.data(), stream);
+    scanner_.start(choice, limbs, queries, {0, rows_}, lane.products.data(), stream);
     responder_->start(next_,
                       {queries, lane.products.data(), columns_, lane.queries.data() + extras_at_,
                        slot_words_, lane.responses.data()},

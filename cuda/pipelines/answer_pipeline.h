@@ -1,5 +1,5 @@
-// Queries to responses, both bit sequences, on the device. Two batches take turns: one is brought to the
-// device while the other is computed.
+// Queries to responses, both bit sequences, on the device. Two batches take turns: one is brought
+// to the device while the other is computed.
 #pragma once
 
 #include <cuda_runtime_api.h>

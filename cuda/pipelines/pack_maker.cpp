@@ -12,12 +12,13 @@ namespace {
 
 class DevicePackMaker final : public PackMaker {
  public:
-  DevicePackMaker(std::string_view kernel, int device, std::span<const uint32_t> blocks,
-                  std::span<const uint32_t> key_masks, uint64_t column_count)
+  DevicePackMaker(std::string_view kernel, int device, std::shared_ptr<const KernelRecord> record,
+                  std::span<const uint32_t> blocks, std::span<const uint32_t> key_masks,
+                  uint64_t column_count)
       : blocks_(blocks),
         key_masks_(key_masks),
         matrix_(device, blocks.size(), column_count, 0),
-        scanner_(matrix_, kernel) {}
+        scanner_(matrix_, kernel, std::move(record)) {}
 
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
     matrix_.set_columns(first, bytes);
@@ -46,10 +47,12 @@ class DevicePackMaker final : public PackMaker {
 }  // namespace
 
 std::unique_ptr<PackMaker> make_device_pack_maker(std::string_view kernel, int device,
+                                                  std::shared_ptr<const KernelRecord> record,
                                                   std::span<const uint32_t> blocks,
                                                   std::span<const uint32_t> key_masks,
                                                   uint64_t column_count) {
-  return std::make_unique<DevicePackMaker>(kernel, device, blocks, key_masks, column_count);
+  return std::make_unique<DevicePackMaker>(kernel, device, std::move(record), blocks, key_masks,
+                                           column_count);
 }
 
 }  // namespace blindfuse

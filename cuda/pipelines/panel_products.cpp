@@ -49,13 +49,13 @@ class DevicePanelProducts final : public PanelProducts {
                                    cudaMemcpyHostToDevice, copies_.get()));
     panel.sent.record(copies_);
     panel.sent.hold(products_stream_);
-    const Limbs limbs{limbs_.data(), uint64_t{Scanner::step_count(rows)} * kStepRows,
-                      scanner_.limb_order(count_)};
+    const Scanner::Choice choice = scanner_.choose(count_);
+    const Limbs limbs{limbs_.data(), uint64_t{Scanner::step_count(rows)} * kStepRows, choice.order};
     start_cut(PlainWords{panel.device.data(), queries.stride, queries.panel_stride, rows.size(),
                          Scanner::lead(rows)},
               count_, limbs, products_stream_.get());
     panel.cut.record(products_stream_);
-    scanner_.start(limbs, count_, rows, products_.data(), products_stream_.get());
+    scanner_.start(choice, limbs, count_, rows, products_.data(), products_stream_.get());
   }
 
   std::span<const uint32_t> finish() override {

@@ -62,8 +62,12 @@ std::string Scanner::choice() const {
          " for others";
 }
 
-Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel)
-    : matrix_(matrix), kernel_(kernel_named(kernel)), dp4a_max_(kScanDp4aQueriesMax) {
+Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel,
+                 std::shared_ptr<const KernelRecord> record)
+    : matrix_(matrix),
+      record_(std::move(record)),
+      kernel_(kernel_named(kernel)),
+      dp4a_max_(kScanDp4aQueriesMax) {
   if (kernel_ == Kernel::kCublas) cublas_ = std::make_unique<CublasProduct>();
 }
 
@@ -112,20 +116,52 @@ uint64_t Scanner::bytes_for(uint64_t query_count) const {
   return CublasProduct::sum_bytes(query_count, matrix_.column_count());
 }
 
-void Scanner::start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
-                    cudaStream_t stream) {
+void Scanner::start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
+                    uint32_t* products, cudaStream_t stream) {
   if (matrix_.column_count() == 0 || rows.size() == 0 || query_count == 0) return;
-  invariant(limbs.order == limb_order(query_count), "limbs are in the order of their kernel");
-  start_kernel(kernel_for(query_count), args(limbs, query_count, rows, products), stream);
+  invariant(limbs.order == choice.order, "limbs are in the order of their kernel");
+  start_kernel(choice.kernel, args(limbs, query_count, rows, products), stream);
 }
 
-Scanner::Kernel Scanner::kernel_for(uint32_t query_count) const {
+std::string_view Scanner::name_of(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::kDp4a:
+      return "dp4a";
+    case Kernel::kAuto:
+    case Kernel::kMma:
+      return "mma";
+    case Kernel::kWgmma:
+      return "wgmma";
+    case Kernel::kCublas:
+      return "cublas";
+  }
+  return "";
+}
+
+Scanner::Kernel Scanner::preferred(uint32_t query_count) const {
   if (kernel_ != Kernel::kAuto) return kernel_;
   return query_count <= dp4a_max_ ? Kernel::kDp4a : many_;
 }
 
-LimbOrder Scanner::limb_order(uint32_t query_count) const {
-  return kernel_for(query_count) == Kernel::kWgmma ? LimbOrder::kWgmma : LimbOrder::kRows;
+Scanner::Choice Scanner::choose(uint32_t query_count) const {
+  Kernel kernel = preferred(query_count);
+  if (!is_fit(kernel)) {
+    if (kernel_ != Kernel::kAuto) {
+      const std::string name(name_of(kernel));
+      throw DeviceLostError("the kernel cuda:" + name +
+                            " is in quarantine: " + record_->why_unfit(name).value_or("") +
+                            "; --engine cuda takes another one, --engine cpu none of the device");
+    }
+    constexpr Kernel kOrder[] = {Kernel::kWgmma, Kernel::kMma, Kernel::kDp4a};
+    const auto* next = std::ranges::find_if(kOrder, [&](Kernel other) {
+      return is_fit(other) && (other != Kernel::kWgmma || many_ == Kernel::kWgmma);
+    });
+    if (next == std::end(kOrder)) {
+      throw DeviceLostError("every kernel of the device is in quarantine; the log above says why");
+    }
+    kernel = *next;
+  }
+  return {kernel, kernel == Kernel::kWgmma ? LimbOrder::kWgmma : LimbOrder::kRows};
 }
 
 void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream) {

@@ -13,14 +13,24 @@
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/kernels/scan_args.h"
 #include "src/engine/engine.h"
+#include "src/engine/kernel_record.h"
 
 namespace blindfuse {
 
 class Scanner {
  public:
-  // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. Throws
-  // UsageError for any other.
-  Scanner(const DeviceMatrix& matrix, std::string_view kernel);
+  enum class Kernel { kAuto, kDp4a, kMma, kWgmma, kCublas };
+
+  // A kernel for one scan, and the order in which it wants its limbs.
+  struct Choice {
+    Kernel kernel = Kernel::kMma;
+    LimbOrder order = LimbOrder::kRows;
+  };
+
+  // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. record: which of
+  // them may be used. Throws UsageError for any other name.
+  Scanner(const DeviceMatrix& matrix, std::string_view kernel,
+          std::shared_ptr<const KernelRecord> record);
 
   // Throws what the constructor throws for this kernel.
   static void check_kernel(std::string_view kernel) { kernel_named(kernel); }
@@ -35,31 +45,34 @@ class Scanner {
   static uint32_t step_count(RowRange rows);
   static uint32_t lead(RowRange rows) { return static_cast<uint32_t>(rows.first % kStepRows); }
 
-  // The order in which start() wants the limbs of so many queries.
-  LimbOrder limb_order(uint32_t query_count) const;
+  // The kernel for so many queries: the one that was named, or the fastest; where that one is in
+  // quarantine, the next of wgmma, mma and dp4a. Throws DeviceLostError, saying why, when the one
+  // that was named, or every one, is in quarantine. Any thread.
+  Choice choose(uint32_t query_count) const;
+  static std::string_view name_of(Kernel kernel);
 
   // Device memory that start() takes by itself for so many queries.
   uint64_t bytes_for(uint64_t query_count) const;
 
-  // products[q * C + c] += query q's limbs times the rows; limbs as ScanArgs has them, with
-  // lead(rows) zeros in front. Returns at once.
-  void start(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products,
-             cudaStream_t stream);
+  // products[q * C + c] += query q's limbs times the rows; limbs as ScanArgs has them, in the
+  // choice's order, with lead(rows) zeros in front. Returns at once.
+  void start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
+             uint32_t* products, cudaStream_t stream);
 
   // Times the kernels on the matrix as it is, to choose by. Some 30 scans, and none the second
   // time.
   void calibrate();
 
  private:
-  enum class Kernel { kAuto, kDp4a, kMma, kWgmma, kCublas };
-
   static Kernel kernel_named(std::string_view name);
   ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
-  Kernel kernel_for(uint32_t query_count) const;
+  Kernel preferred(uint32_t query_count) const;
+  bool is_fit(Kernel kernel) const { return record_->is_fit(name_of(kernel)); }
   void start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream);
   double milliseconds(Kernel kernel, uint32_t query_count);
 
   const DeviceMatrix& matrix_;
+  const std::shared_ptr<const KernelRecord> record_;
   Kernel kernel_;
   uint32_t dp4a_max_;           // queries up to which dp4a is the fastest
   Kernel many_ = Kernel::kMma;  // what is the fastest for more

@@ -46,7 +46,8 @@ std::optional<CudaName> parse_cuda_name(std::string_view name) {
 bool has_cuda_device() { return why_no_cuda_device(0).empty(); }
 #else
 bool has_cuda_device() { return false; }
-std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view, int) {
+std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view, int,
+                                                    std::shared_ptr<KernelRecord>) {
   throw UsageError(
       "the engine cuda is not in this program, which was built where there was no nvcc");
 }
@@ -69,13 +70,14 @@ std::vector<std::string> engine_names() {
 }
 
 std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned thread_count) {
-  if (name == "auto" && has_cuda_device()) return make_cuda_engine_maker("", 0);
+  if (name == "auto" && has_cuda_device())
+    return make_cuda_engine_maker("", 0, std::make_shared<KernelRecord>());
   if (name == "auto" || name == "cpu") return make_cpu_engine_maker("", thread_count);
   if (name.starts_with("cpu:") && name != "cpu:") {
     return make_cpu_engine_maker(name.substr(4), thread_count);
   }
   if (const auto cuda = parse_cuda_name(name)) {
-    return make_cuda_engine_maker(cuda->kernel, cuda->device);
+    return make_cuda_engine_maker(cuda->kernel, cuda->device, std::make_shared<KernelRecord>());
   }
   throw UsageError("there is no engine \"" + std::string(name) + "\"; this machine has " +
                    joined(engine_names()));

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "src/engine/engine.h"
+#include "src/engine/kernel_record.h"
 #include "src/engine/pack_maker.h"
 
 namespace blindfuse {
@@ -20,6 +21,10 @@ class EngineMaker {
   // An engine for a matrix of so many rows and columns. Throws ResourceError when the engine takes
   // the matrix's memory now (Engine::host_bytes) and does not get it.
   virtual std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const = 0;
+
+  // What is known of the kernels of the device that it makes engines on; null where they are not
+  // checked.
+  virtual std::shared_ptr<KernelRecord> kernel_record() const { return nullptr; }
 
   // How many packs of R rows are best made by one pack maker, for a caller that has so many threads
   // to set columns and to make packs: at least 1. What a pack takes is bounded by this, too: on the

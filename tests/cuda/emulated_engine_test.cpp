@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,15 @@ namespace blindfuse {
 namespace {
 
 using support::SeededRandom;
+
+// Of a device of which nothing is known.
+std::shared_ptr<KernelRecord> fresh_record() { return std::make_shared<KernelRecord>(); }
+
+std::vector<uint32_t> random_words(SeededRandom& random, size_t count) {
+  std::vector<uint32_t> words(count);
+  for (uint32_t& word : words) word = random.u32();
+  return words;
+}
 
 // What seal() throws; empty when it does not.
 std::string seal_error(Engine& engine) {
@@ -74,17 +84,17 @@ TEST(EmulatedCuda, SealsNoMatrixThatArrivedAltered) {
   constexpr uint64_t kRows = 130;
   constexpr uint64_t kColumns = 5;
   const std::vector<uint8_t> bytes = random.octets(kRows * kColumns);
-  const auto old = make_cuda_engine("", 0, kRows, kColumns);
+  const auto old = make_cuda_engine("", 0, fresh_record(), kRows, kColumns);
   old->set_columns(0, bytes);
   EXPECT_NO_THROW(old->seal());
 
-  const auto set = make_cuda_engine("", 0, kRows, kColumns);
+  const auto set = make_cuda_engine("", 0, fresh_record(), kRows, kColumns);
   set->set_columns(0, std::span(bytes).first(3 * kRows));
   const fake_cuda::ScopedFaults faults("alter=copy@0");
   set->set_columns(3, std::span(bytes).subspan(3 * kRows));
   EXPECT_NE(seal_error(*set).find("the matrix arrived altered"), std::string::npos);
 
-  const auto shared = make_cuda_engine("", 0, kRows, kColumns);
+  const auto shared = make_cuda_engine("", 0, fresh_record(), kRows, kColumns);
   shared->set_columns(0, std::span(bytes).first(2 * kRows));
   fake_cuda::set_faults("alter=copy@0");
   ASSERT_TRUE(shared->share_columns(2, 3, *old));
@@ -93,7 +103,7 @@ TEST(EmulatedCuda, SealsNoMatrixThatArrivedAltered) {
 
 TEST(EmulatedCuda, RefusesAMatrixThatMemoryCannotHold) {
   try {
-    make_cuda_engine("", 0, uint64_t{1} << 22, 1 << 12);
+    make_cuda_engine("", 0, fresh_record(), uint64_t{1} << 22, 1 << 12);
     ADD_FAILURE();
   } catch (const ResourceError& error) {
     const std::string message = error.what();
@@ -103,12 +113,12 @@ TEST(EmulatedCuda, RefusesAMatrixThatMemoryCannotHold) {
 }
 
 TEST(EmulatedCuda, NamesItsDeviceAndItsKernels) {
-  const auto engine = make_cuda_engine("", 0, 64, 3);
+  const auto engine = make_cuda_engine("", 0, fresh_record(), 64, 3);
   EXPECT_EQ(
       engine->hardware(),
       "emulator, compute capability 9.0, 3 multiprocessors, 4 GB, dp4a for batches of up to 3 "
       "and mma for others");
-  EXPECT_EQ(make_cuda_engine("wgmma", 0, 64, 3)->name(), "cuda:wgmma");
+  EXPECT_EQ(make_cuda_engine("wgmma", 0, fresh_record(), 64, 3)->name(), "cuda:wgmma");
 }
 
 // CUDA_FORCE_PTX_JIT: a device of compute capability 9.0 that runs code without wgmma.
@@ -116,13 +126,101 @@ TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
   emulator::set_wgmma_code(false);
   EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), "wgmma"), 0);
   try {
-    make_cuda_engine("wgmma", 0, 64, 3);
+    make_cuda_engine("wgmma", 0, fresh_record(), 64, 3);
     ADD_FAILURE();
   } catch (const UsageError& error) {
     EXPECT_NE(std::string(error.what()).find("CUDA_FORCE_PTX_JIT"), std::string::npos);
   }
   emulator::set_wgmma_code(true);
   EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), "wgmma"), 1);
+}
+
+// wgmma, mma, dp4a: where one is in quarantine, the next one takes its batches.
+TEST(EmulatedCuda, TakesTheNextKernelForOneInQuarantine) {
+  SeededRandom random(133);
+  constexpr uint64_t kRows = 300, kColumns = 37;
+  const auto bytes = random.octets(kRows * kColumns);
+  const auto record = fresh_record();
+  const auto engine = make_cuda_engine("", 0, record, kRows, kColumns);
+  engine->set_columns(0, bytes);
+  engine->seal();
+  const std::vector<uint32_t> queries = random_words(random, 8 * kRows);
+  const auto products = [&](size_t count) {
+    std::vector<uint32_t> words(count * kColumns);
+    engine->multiply({queries.data(), count, kRows}, {0, kRows}, {words.data(), count, kColumns});
+    return words;
+  };
+  const auto expected = products(8);
+  // Until the matrix was timed, mma takes what dp4a does not.
+  record->note_failed("mma", CheckStage::kCanary, "of the test");
+  {
+    const fake_cuda::ScopedFaults wrong_mma("spoil=scan_mma,spoil=scan_wgmma");
+    EXPECT_EQ(products(8), expected);
+  }
+  record->note_failed("dp4a", CheckStage::kCanary, "of the test");
+  try {
+    products(8);
+    ADD_FAILURE();
+  } catch (const DeviceLostError& error) {
+    EXPECT_NE(std::string(error.what()).find("every kernel"), std::string::npos) << error.what();
+  }
+  const auto named = make_cuda_engine("mma", 0, record, kRows, kColumns);
+  named->set_columns(0, bytes);
+  named->seal();
+  std::vector<uint32_t> words(kColumns);
+  try {
+    named->multiply({queries.data(), 1, kRows}, {0, kRows}, {words.data(), 1, kColumns});
+    ADD_FAILURE();
+  } catch (const DeviceLostError& error) {
+    EXPECT_NE(std::string(error.what()).find("cuda:mma is in quarantine: of the test"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+// A spoilt kernel is one that the tests of faults can count on.
+TEST(EmulatedCuda, ComputesWrongProductsWithASpoiltKernel) {
+  SeededRandom random(134);
+  constexpr uint64_t kRows = 300, kColumns = 37;
+  const auto engine = make_cuda_engine("mma", 0, fresh_record(), kRows, kColumns);
+  engine->set_columns(0, random.octets(kRows * kColumns));
+  engine->seal();
+  const std::vector<uint32_t> query = random_words(random, kRows);
+  const auto product = [&] {
+    std::vector<uint32_t> words(kColumns);
+    engine->multiply({query.data(), 1, kRows}, {0, kRows}, {words.data(), 1, kColumns});
+    return words;
+  };
+  const auto expected = product();
+  const fake_cuda::ScopedFaults faults("spoil=scan_mma<16>@1");
+  EXPECT_EQ(product(), expected);
+  EXPECT_NE(product(), expected);
+  EXPECT_EQ(product(), expected);
+}
+
+// What fails once is no end; what fails for good is one, and nothing leaks either way.
+TEST(EmulatedCuda, TellsWhatFailsOnceFromALostDevice) {
+  const uint64_t before = fake_cuda::allocated_bytes();
+  {
+    const fake_cuda::ScopedFaults faults("fail=cudaMalloc@0:2");
+    EXPECT_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3), ResourceError);
+    EXPECT_NO_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3));
+  }
+  {
+    const fake_cuda::ScopedFaults faults("fault=cut_plain_words");
+    const auto engine = make_cuda_engine("", 0, fresh_record(), 64, 3);
+    engine->seal();
+    const std::vector<uint32_t> query(64);
+    std::vector<uint32_t> words(3);
+    try {
+      engine->multiply({query.data(), 1, 64}, {0, 64}, {words.data(), 1, 3});
+      ADD_FAILURE();
+    } catch (const DeviceLostError& error) {
+      EXPECT_NE(std::string(error.what()).find("cudaErrorIllegalAddress"), std::string::npos);
+    }
+    EXPECT_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3), UsageError);
+  }
+  EXPECT_EQ(fake_cuda::allocated_bytes(), before);
 }
 
 TEST(EmulatedCuda, AllowsKernelsTheirSharedMemory) {

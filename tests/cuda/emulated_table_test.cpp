@@ -50,8 +50,8 @@ TEST(EmulatedCudaTables, OfSeveralPacksAreThoseOfTheHost) {
 TEST(EmulatedCudaTables, RefuseColumnsThatMemoryCannotHold) {
   const std::vector<uint32_t> blocks(kDimension), key_masks(ring::kKeyWords);
   // 64 packs, whose tables and squares are 3.2 and 1.1 GB.
-  const auto maker =
-      make_cuda_engine_maker("", 0)->make_pack_maker(blocks, key_masks, 64 * kDimension);
+  const auto maker = make_cuda_engine_maker("", 0, std::make_shared<KernelRecord>())
+                         ->make_pack_maker(blocks, key_masks, 64 * kDimension);
   try {
     maker->seal();
     ADD_FAILURE();
