@@ -1,0 +1,57 @@
+// Another process of ours, for work that may crash or hang: what it says is read line by line, and
+// nobody waits for it without end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/system/file.h"
+
+namespace blindfuse {
+
+// The program that runs, for a child to be the same one.
+std::filesystem::path own_program();
+
+class ChildProcess {
+ public:
+  // Runs the program with these arguments, as if it had been started from a shell: no signal is
+  // held back or ignored. It reads nothing; what it writes to standard error goes where ours goes.
+  // Throws ResourceError, saying why, when it cannot be started.
+  ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments);
+  // Kills it.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  enum class Said {
+    kLine,
+    kNothing,  // in that time
+    kEnd,      // it has closed its output, or has written more than a line may have
+  };
+  struct Line {
+    Said said = Said::kEnd;
+    std::string text;  // without the newline
+  };
+  // The next line of its standard output, which has up to 4,096 bytes.
+  Line read_line(std::chrono::milliseconds patience);
+
+  // Kills it if it has not ended in that time. Says how it ended, for people: "exit status 3",
+  // "signal 11 (Segmentation fault)". A child that is stuck in the kernel, and cannot be killed, is
+  // left there: "it cannot be killed". "" for exit status 0.
+  std::string end(std::chrono::milliseconds patience);
+
+ private:
+  // Its status, as of waitpid(), once it has ended.
+  std::optional<int> wait(std::chrono::milliseconds patience);
+
+  pid_t pid_ = -1;  // -1: it has ended, or was left behind
+  FileDescriptor output_;
+  std::string pending_;
+};
+
+}  // namespace blindfuse
