@@ -15,6 +15,7 @@ PAGES = {
     ("blindfuse", "inspect"): "blindfuse-inspect.1",
     ("blindfuse", "serve"): "blindfuse-serve.1",
     ("blindfuse", "api-key"): "blindfuse-api-key.1",
+    ("blindfuse", "self-test"): "blindfuse-self-test.1",
     ("blindfuse-client", ""): "blindfuse-client.1",
     ("blindfuse-client", "get"): "blindfuse-client.1",
     ("blindfuse-client", "sync"): "blindfuse-client.1",

@@ -38,16 +38,16 @@ Connection::Connection(asio::any_io_executor strand, std::unique_ptr<Channel> ch
 }
 
 Connection::~Connection() {
-  waiter_->close();  // before the channel closes the socket
+  waiter_->close();  // before the channel closes the socket, if it never served
   context_.handler.on_connection_closed();
 }
 
-// what(connection), on its strand, where it also ends if this was the last one to hold it.
+// what(connection), on its strand. The caller holds the connection meanwhile, and with it all that
+// the strand belongs to.
 template <typename Do>
-void Connection::post(std::shared_ptr<Connection> connection, Do what) {
+void Connection::post(const std::shared_ptr<Connection>& connection, Do what) {
   if (!connection) return;
-  const asio::any_io_executor strand = connection->strand_;
-  asio::post(strand, [connection = std::move(connection), what] { what(*connection); });
+  asio::post(connection->strand_, [connection, what] { what(*connection); });
 }
 
 void Connection::spawn(std::shared_ptr<Connection> connection) {
@@ -75,7 +75,8 @@ Connection::Awaitable<void> Connection::serve() {
   } catch (const std::exception& error) {
     log_error("a connection failed: {}", error.what());
   }
-  waiter_->end();
+  // Here, on the strand: whoever holds the connection last may be another thread.
+  waiter_->close();
 }
 
 // One request and its response. False when the connection is to end.

@@ -68,7 +68,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void bound_bodies();
 
   template <typename Do>
-  static void post(std::shared_ptr<Connection> connection, Do what);
+  static void post(const std::shared_ptr<Connection>& connection, Do what);
   void on_notice(Connections::Notice notice);
 
   // First, so that it is the last to go: who waits until all have gone destroys what they use.

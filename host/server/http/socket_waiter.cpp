@@ -34,15 +34,19 @@ SocketWaiter::Awaitable<void> SocketWaiter::yield() {
   co_await asio::post(strand_, asio::use_awaitable);
 }
 
-void SocketWaiter::wake() { socket_.cancel(); }
+void SocketWaiter::wake() {
+  if (!closed_) socket_.cancel();
+}
 
 void SocketWaiter::end() {
+  if (closed_) return;
   ended_ = true;
   socket_.cancel();
   timer_.cancel();
 }
 
 void SocketWaiter::close() {
+  if (std::exchange(closed_, true)) return;
   ended_ = true;
   timer_.cancel();
   socket_.release();

@@ -46,6 +46,7 @@ class SocketWaiter : public std::enable_shared_from_this<SocketWaiter> {
   // No wait waits from now on.
   void end();
   bool has_ended() const { return ended_; }
+  // The same, and the socket is not used any more. Again: does nothing, on any thread.
   void close();
 
  private:
@@ -60,6 +61,7 @@ class SocketWaiter : public std::enable_shared_from_this<SocketWaiter> {
   bool timer_runs_ = false;
   bool overdue_ = false;
   bool ended_ = false;
+  bool closed_ = false;
 };
 
 }  // namespace blindfuse::http

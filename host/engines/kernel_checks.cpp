@@ -1,0 +1,215 @@
+#include "host/engines/kernel_checks.h"
+
+#ifdef BLINDFUSE_CUDA_ENGINE
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "cuda/cuda_engine_maker.h"
+#include "cuda/device/device_info.h"
+#include "host/cpu/cpu_engine_maker.h"
+#include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/prime_field.h"
+#include "src/arithmetic/ring/ring_dimension.h"
+
+namespace blindfuse {
+namespace {
+
+using ring::kDimension;
+
+// The same numbers every time, so that what fails once can be looked into.
+class Numbers {
+ public:
+  uint64_t next() { return engine_(); }
+  std::vector<uint8_t> octets(size_t count) {
+    std::vector<uint8_t> octets(count);
+    for (uint8_t& octet : octets) octet = static_cast<uint8_t>(engine_() >> 56);
+    return octets;
+  }
+
+ private:
+  std::mt19937_64 engine_{20'240'527};
+};
+
+std::string difference(std::span<const uint8_t> found, std::span<const uint8_t> expected,
+                       size_t count, const char* what) {
+  if (found.size() != expected.size()) return std::string("no ") + what;
+  const size_t each = expected.size() / count;
+  size_t wrong = 0, first = 0;
+  for (size_t i = count; i-- > 0;) {
+    if (std::ranges::equal(found.subspan(i * each, each), expected.subspan(i * each, each))) {
+      continue;
+    }
+    ++wrong;
+    first = i;
+  }
+  if (wrong == 0) return "";
+  return std::to_string(wrong) + " of " + std::to_string(count) + " " + what +
+         " differ from the CPU's, first number " + std::to_string(first);
+}
+
+std::vector<uint8_t> answers(AnswerPipeline& pipeline, const std::vector<uint8_t>& queries,
+                             size_t count) {
+  const size_t each = queries.size() / count;
+  for (size_t i = 0; i < count; ++i) pipeline.put(i, std::span(queries).subspan(i * each, each));
+  pipeline.begin(0, count);
+  const auto responses = pipeline.finish();
+  return {responses.begin(), responses.end()};
+}
+
+std::unique_ptr<Engine> filled(const EngineMaker& maker, uint64_t rows, uint64_t columns,
+                               std::span<const uint8_t> matrix) {
+  auto engine = maker.make_engine(rows, columns);
+  engine->set_columns(0, matrix);
+  engine->seal();
+  return engine;
+}
+
+std::unique_ptr<EngineMaker> on_device(std::string_view kernel, int device) {
+  return make_cuda_engine_maker(kernel, device, std::make_shared<KernelRecord>());
+}
+std::unique_ptr<EngineMaker> on_cpu() { return make_cpu_engine_maker("", 1); }
+
+// No multiple of a step of rows or of a tile of columns.
+constexpr uint64_t kRows = 1'300, kColumns = 150;
+
+std::string check_scan_of(const EngineMaker& maker, std::span<const uint8_t> matrix, WireBits bits,
+                          const std::vector<uint8_t>& queries, size_t count) {
+  const auto answers_by = [&](const EngineMaker& engines) {
+    const auto engine = filled(engines, kRows, kColumns, matrix);
+    return answers(*engine->make_answer_pipeline(bits, count, count), queries, count);
+  };
+  return difference(answers_by(maker), answers_by(*on_cpu()), count, "responses");
+}
+
+std::string check_scan(std::string_view kernel, int device, size_t count) {
+  const auto maker = on_device(kernel, device);
+  Numbers numbers;
+  const auto matrix = numbers.octets(kRows * kColumns);
+  for (const WireBits bits : {WireBits{32, 32}, WireBits{26, 11}}) {
+    const auto queries = numbers.octets(count * bit_sequence_bytes(kRows, bits.query));
+    const std::string wrong = check_scan_of(*maker, matrix, bits, queries, count);
+    if (!wrong.empty()) return wrong;
+  }
+  // The largest sums that there are: bytes of -128 times limbs of -1 and 127, as 0xff7f7f7f has.
+  const std::vector<uint8_t> least(kRows * kColumns, 0x80);
+  std::vector<uint8_t> queries(count * kRows * sizeof(uint32_t), 0x7f);
+  for (size_t i = 3; i < queries.size(); i += 4) queries[i] = 0xff;
+  return check_scan_of(*maker, least, {32, 32}, queries, count);
+}
+
+uint32_t below_modulus(Numbers& numbers) {
+  return static_cast<uint32_t>((numbers.next() >> 32) * ring::kPackingModulus >> 32);
+}
+
+// One for every pack: packs differ by their products.
+SharedPackingTable random_table(Numbers& numbers) {
+  const std::shared_ptr<uint32_t[]> words(new uint32_t[kTableWords]);
+  for (size_t i = 0; i < kTableWords; ++i) words[i] = below_modulus(numbers);
+  return {words, words.get()};
+}
+
+std::string check_packing(int device, uint64_t packs, size_t count) {
+  constexpr uint64_t kFewRows = 130;
+  constexpr WireBits kBits{26, 11};
+  const uint64_t columns = packs * kDimension - 700;
+  Numbers numbers;
+  const auto matrix = numbers.octets(kFewRows * columns);
+  const std::vector<SharedPackingTable> tables(packs, random_table(numbers));
+  std::vector<uint8_t> queries;
+  for (size_t i = 0; i < count; ++i) {
+    const auto words = numbers.octets(bit_sequence_bytes(kFewRows, kBits.query));
+    queries.insert(queries.end(), words.begin(), words.end());
+    for (size_t word = 0; word < ring::kKeyWords; ++word) {
+      const uint32_t key = below_modulus(numbers);
+      for (unsigned byte = 0; byte < 4; ++byte) queries.push_back(uint8_t(key >> 8 * byte));
+    }
+  }
+  const auto answers_by = [&](const EngineMaker& engines) {
+    const auto engine = filled(engines, kFewRows, columns, matrix);
+    return answers(*engine->make_packed_answer_pipeline(kBits, tables, count, count), queries,
+                   count);
+  };
+  return difference(answers_by(*on_device("", device)), answers_by(*on_cpu()), count, "responses");
+}
+
+std::string check_tables(int device) {
+  constexpr uint64_t kPackRows = kDimension;
+  Numbers numbers;
+  std::vector<uint32_t> blocks(kPackRows), key_masks(ring::kKeyWords);
+  for (uint32_t& word : blocks) word = static_cast<uint32_t>(numbers.next());
+  for (uint32_t& word : key_masks) word = below_modulus(numbers);
+  // Few columns: the others are zero.
+  constexpr uint64_t kSet = 5;
+  const auto columns = numbers.octets(kSet * kPackRows);
+  const auto table_by = [&](const EngineMaker& engines) {
+    const auto maker = engines.make_pack_maker(blocks, key_masks, kDimension);
+    maker->set_columns(0, columns);
+    maker->seal();
+    std::vector<uint32_t> words(kTableWords + kDimension);
+    maker->make(0, MutablePackingTable(words.data(), kTableWords),
+                ring::MutablePolynomial(words.data() + kTableWords, kDimension));
+    return words;
+  };
+  const auto found = table_by(*on_device("", device));
+  const auto expected = table_by(*on_cpu());
+  const auto bytes = [](const std::vector<uint32_t>& words) {
+    return std::span(reinterpret_cast<const uint8_t*>(words.data()), words.size() * 4);
+  };
+  return difference(bytes(found), bytes(expected), expected.size(), "words of table and mask");
+}
+
+// Each with the tiles that its kernels are compiled for, and one query more.
+std::vector<size_t> batches_of(std::string_view kernel) {
+  if (kernel == "dp4a") return {1, 2, 3, 4};
+  if (kernel == "mma") return {4, 8, 16, 32, 33};
+  if (kernel == "wgmma") return {8, 16, 32, 64, 65};
+  return {5};
+}
+
+}  // namespace
+
+std::string why_no_device(int device) { return why_no_cuda_device(device); }
+std::string device_description(int device) { return cuda_device_name(device); }
+
+std::vector<KernelCheck> kernel_checks(int device) {
+  use_cuda_device(device);
+  std::vector<KernelCheck> checks;
+  for (const std::string_view kernel : cuda_kernel_names()) {
+    for (const size_t count : batches_of(kernel)) {
+      checks.push_back({std::string(kernel),
+                        std::to_string(count) + (count == 1 ? " query" : " queries"),
+                        [=] { return check_scan(kernel, device, count); }});
+    }
+  }
+  // Tiles of up to 16 queries and of up to 8 packs, and one more of each.
+  for (const auto& [packs, count] : {std::pair<uint64_t, size_t>{1, 1}, {1, 17}, {9, 1}, {9, 17}}) {
+    checks.push_back({"packing",
+                      std::to_string(packs) + (packs == 1 ? " pack" : " packs") + ", " +
+                          std::to_string(count) + (count == 1 ? " query" : " queries"),
+                      [=] { return check_packing(device, packs, count); }});
+  }
+  checks.push_back({"tables", "1 pack", [=] { return check_tables(device); }});
+  return checks;
+}
+
+}  // namespace blindfuse
+
+#else
+
+namespace blindfuse {
+
+std::string why_no_device(int) { return "this program was built where there was no nvcc"; }
+std::string device_description(int) { return ""; }
+std::vector<KernelCheck> kernel_checks(int) { return {}; }
+
+}  // namespace blindfuse
+
+#endif

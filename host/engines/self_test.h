@@ -1,0 +1,58 @@
+// The kernels of a GPU against the CPU, in a process of their own: what crashes, hangs or computes
+// something else there does no harm here.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/engine/kernel_record.h"
+
+namespace blindfuse {
+
+struct SelfTestOptions {
+  int device = 0;
+  // Of the kernels, "packing" and "tables" among them, those that are not checked.
+  std::vector<std::string> without;
+  std::chrono::milliseconds patience = std::chrono::seconds(20);  // with one check, and the start
+};
+
+struct SelfTestResult {
+  enum class Outcome {
+    kPassed,
+    kWrong,    // it computes something else than the CPU
+    kFailed,   // an error
+    kCrashed,  // it ended the process
+    kHung,     // it did not end in time
+  };
+  struct Check {
+    std::string kernel;
+    std::string name;
+    Outcome outcome = Outcome::kPassed;
+    std::string why;  // for people; empty when it has passed
+  };
+
+  std::string why_no_device;  // empty when the device can be used
+  std::string device;         // what it is, for people
+  std::vector<Check> checks;  // after one that has not passed, none of the same kernel
+  bool passed() const;
+};
+
+// "passed", "wrong", "failed", "crashed", "hung"
+std::string_view name_of(SelfTestResult::Outcome outcome);
+
+// Runs this program again, as a worker that makes the checks, and again for what is left when it
+// has ended before its time. Makes no call of CUDA itself. Throws ResourceError when no process can
+// be started, or the worker says nothing before its first check.
+SelfTestResult run_self_test(const SelfTestOptions& options);
+
+// The same into the record of the device's kernels.
+void note(const SelfTestResult& result, KernelRecord& record);
+
+// What the worker does: makes the checks from number `first` on, except those of the kernels
+// `without`, and says so on standard output, for run_self_test().
+void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without);
+
+}  // namespace blindfuse

@@ -1,0 +1,125 @@
+// `blindfuse self-test` on an emulated GPU that is told to fail: what is wrong, crashes or hangs is
+// found, named, and costs no other kernel.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "host/system/child_process.h"
+#include "tests/paths.h"
+
+namespace blindfuse {
+namespace {
+
+using Outcomes = std::map<std::string, std::string>;  // of kernels, the worst
+
+class EmulatedCudaSelfTest : public ::testing::Test {
+ protected:
+  void TearDown() override { unsetenv("BLINDFUSE_FAKE_CUDA_FAULTS"); }
+
+  // All that it says; packing takes an emulator too long.
+  std::string run(const char* faults, std::vector<std::string> options = {}) {
+    setenv("BLINDFUSE_FAKE_CUDA_FAULTS", faults, 1);
+    std::vector<std::string> arguments = {
+        "-c",        "exec 2>&1; exec \"$@\"",
+        "sh",        paths::program_folder() + "/blindfuse-emulated",
+        "self-test", "--without",
+        "packing",   "--without",
+        "tables"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    ChildProcess program("/bin/sh", arguments);
+    std::string all;
+    for (;;) {
+      const auto line = program.read_line(std::chrono::minutes(5));
+      if (line.said != ChildProcess::Said::kLine) break;
+      all += line.text + "\n";
+    }
+    end_ = program.end(std::chrono::minutes(1));
+    return all;
+  }
+
+  Outcomes outcomes(const char* faults, const std::vector<std::string>& options = {}) {
+    std::vector<std::string> all = {"--json"};
+    all.insert(all.end(), options.begin(), options.end());
+    const auto result = nlohmann::json::parse(run(faults, all));
+    Outcomes outcomes;
+    for (const auto& check : result.at("checks")) {
+      std::string& worst = outcomes[check.at("kernel")];
+      if (worst.empty() || worst == "passed") worst = check.at("outcome");
+    }
+    EXPECT_EQ(result.at("passed"), end_.empty());
+    return outcomes;
+  }
+
+  std::string end_;  // how the program ended
+};
+
+TEST_F(EmulatedCudaSelfTest, PassesWhereAllIsRight) {
+  EXPECT_EQ(outcomes(""), (Outcomes{{"dp4a", "passed"}, {"mma", "passed"}, {"wgmma", "passed"}}));
+  EXPECT_EQ(end_, "");
+}
+
+// Whichever of its tiles it is.
+TEST_F(EmulatedCudaSelfTest, FindsEachTileThatIsWrong) {
+  for (const std::string tile :
+       {"dp4a<1>", "dp4a<2>", "dp4a<3>", "mma<16>", "mma<32>", "mma<64>", "mma<128>", "wgmma<32>",
+        "wgmma<64>", "wgmma<128>", "wgmma<256>"}) {
+    Outcomes expected{{"dp4a", "passed"}, {"mma", "passed"}, {"wgmma", "passed"}};
+    expected[tile.substr(0, tile.find('<'))] = "wrong";
+    EXPECT_EQ(outcomes(("spoil=scan_" + tile).c_str()), expected) << tile;
+    EXPECT_EQ(end_, "exit status 1");
+  }
+}
+
+TEST_F(EmulatedCudaSelfTest, FindsWhatIsWrongWithEveryKernel) {
+  for (const char* fault : {"spoil=cut_bit_sequences", "spoil=round_products"}) {
+    EXPECT_EQ(outcomes(fault), (Outcomes{{"dp4a", "wrong"}, {"mma", "wrong"}, {"wgmma", "wrong"}}))
+        << fault;
+  }
+}
+
+// A context that is lost, a process that is gone, one that does not come back: the next one goes on
+// with the other kernels.
+TEST_F(EmulatedCudaSelfTest, OutlivesWhatEndsAProcess) {
+  EXPECT_EQ(outcomes("fault=scan_dp4a<3>,die=scan_mma<32>,hang=scan_wgmma<64>",
+                     {"--seconds-per-check", "5"}),
+            (Outcomes{{"dp4a", "failed"}, {"mma", "crashed"}, {"wgmma", "hung"}}));
+}
+
+TEST_F(EmulatedCudaSelfTest, SaysWhyItDoesNotBegin) {
+  EXPECT_EQ(run("devices=0"), "blindfuse: the engine cuda cannot run: no CUDA device\n");
+  EXPECT_EQ(end_, "exit status 1");
+  EXPECT_NE(run("die=ask_for_wgmma").find("ended before its first check: signal 9 (Killed)"),
+            std::string::npos);
+  EXPECT_NE(run("hang=ask_for_wgmma", {"--seconds-per-check", "1"})
+                .find("the self-test of CUDA device 0 hangs before its first check"),
+            std::string::npos);
+  EXPECT_EQ(run("", {"--engine", "cpu"}),
+            "blindfuse: --engine cpu has no self-test; it is cuda, or cuda@DEVICE\n");
+  EXPECT_EQ(end_, "exit status 2");
+}
+
+TEST_F(EmulatedCudaSelfTest, ChecksTheDeviceThatIsNamed) {
+  EXPECT_EQ(outcomes("devices=2", {"--engine", "cuda@1"}).size(), 3u);
+  EXPECT_NE(run("devices=2", {"--engine", "cuda@2"}).find("there is no CUDA device 2"),
+            std::string::npos);
+}
+
+TEST_F(EmulatedCudaSelfTest, PrintsATable) {
+  const std::string text = run("spoil=scan_mma<64>", {"--without", "wgmma"});
+  EXPECT_NE(text.find("emulator, compute capability 9.0"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nmma       16 queries            wrong: 16 of 16 responses differ from the "
+                      "CPU's, first number 0\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\n1 of 7 checks did not pass: use --engine cuda:KERNEL with another kernel, or cpu\n"),
+            std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace blindfuse
