@@ -140,7 +140,7 @@ class Service {
     blindfuse::reload(api_keys_.get(), "API keys");
     // As when the last one is taken back; or a file was cut off.
     if (api_keys_ && api_keys_->count() == 0) {
-      log_warning("the file of API keys has none: nobody may ask");
+      log_warning("the file of API keys has no keys: every request is refused");
     }
     notify_service_manager("READY=1");
   }

@@ -198,7 +198,7 @@ TEST(EmulatedCuda, ComputesWrongProductsWithASpoiltKernel) {
   EXPECT_EQ(product(), expected);
 }
 
-// What fails once is no end; what fails for good is one, and nothing leaks either way.
+// A call may fail once, or the device may be lost; nothing leaks either way.
 TEST(EmulatedCuda, TellsWhatFailsOnceFromALostDevice) {
   const uint64_t before = fake_cuda::allocated_bytes();
   {

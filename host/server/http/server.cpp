@@ -98,7 +98,7 @@ class Server::Loop {
   }
 
  private:
-  // What one of them throws is no end of the others.
+  // What one handler throws does not end the others.
   void run() {
     for (;;) {
       try {

@@ -94,7 +94,7 @@ void BatchScheduler::check_room(size_t count) const {
 // Under the lock.
 void BatchScheduler::require_room(size_t count) const {
   if (stopping_) throw SchedulerStopped("this server takes no more queries");
-  // What batches pass over, because nobody waits for it any more, keeps its slots as long as they
+  // What batches pass over, because its client has gone, keeps its slots as long as they
   // do: there may be more of these than there are slots besides those of the queue.
   if (claimed_ - running_ + count > limits_.queue_max || claimed_ + count > slots_.size()) {
     throw QueueFull("the queue is full: " + std::to_string(limits_.queue_max) +
