@@ -60,13 +60,12 @@ class SelfTest {
   void run_worker() {
     ChildProcess worker(own_program(), arguments());
     std::optional<SelfTestResult::Check> begun;
-    bool is_known = false;
     for (;;) {
       const auto line = worker.read_line(options_.patience);
       if (line.said != Said::kLine) {
         const bool hangs = line.said == Said::kNothing;
         const std::string end = worker.end(std::chrono::milliseconds(hangs ? 0 : 1'000));
-        if (!begun) fail_to_begin(hangs, end, is_known);
+        if (!begun) fail_to_begin(hangs, end);
         finish(*begun, hangs ? Outcome::kHung : Outcome::kCrashed,
                hangs ? "it did not end in " + std::to_string(options_.patience.count()) + " ms"
                      : "the process ended: " + (end.empty() ? "exit status 0" : end));
@@ -75,7 +74,6 @@ class SelfTest {
       const auto [word, text] = split(line.text);
       if (word == "device") {
         result_.device = text;
-        is_known = true;
       } else if (word == "none") {
         result_.why_no_device = text;
         is_over_ = true;
@@ -115,8 +113,8 @@ class SelfTest {
   }
 
   // Neither a device that can be used nor why not: the driver crashes or hangs.
-  void fail_to_begin(bool hangs, const std::string& end, bool is_known) {
-    if (is_known && !result_.checks.empty()) {
+  [[noreturn]] void fail_to_begin(bool hangs, const std::string& end) const {
+    if (!result_.checks.empty()) {
       throw ResourceError("the self-test of " + result_.device +
                           " does not go on: " + (hangs ? "it hangs" : "the process ended: " + end));
     }

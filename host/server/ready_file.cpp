@@ -22,9 +22,9 @@ ReadyFile::ReadyFile(std::filesystem::path path, const std::string& url) : path_
   file.commit(path_.filename().string());
 }
 
-ReadyFile::~ReadyFile() {
-  std::error_code ignored;  // nobody is left to tell
-  std::filesystem::remove(path_, ignored);
+void ReadyFile::remove(const std::filesystem::path& path) noexcept {
+  std::error_code ignored;  // the process is about to end
+  std::filesystem::remove(path, ignored);
 }
 
 }  // namespace blindfuse

@@ -12,9 +12,12 @@ class ReadyFile {
  public:
   // Throws InputError or ResourceError when it cannot be written.
   ReadyFile(std::filesystem::path path, const std::string& url);
-  ~ReadyFile();
+  ~ReadyFile() { remove(path_); }
   ReadyFile(const ReadyFile&) = delete;
   ReadyFile& operator=(const ReadyFile&) = delete;
+
+  // Removes one, if it is there and can be removed: for a process that ends without destructors.
+  static void remove(const std::filesystem::path& path) noexcept;
 
  private:
   const std::filesystem::path path_;

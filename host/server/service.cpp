@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "host/server/admin/admin_server.h"
@@ -160,12 +159,9 @@ class Service {
 [[noreturn]] void end_at_once(const std::filesystem::path& ready_file) {
   constexpr std::chrono::seconds kPatience{1};
   try {
-    const WaitableThread removal([&] {
-      std::error_code ignored;  // nobody is left to tell
-      std::filesystem::remove(ready_file, ignored);
-    });
+    const WaitableThread removal([&] { ReadyFile::remove(ready_file); });
     (void)removal.ends_within(kPatience);
-    _exit(kExitFailed);
+    _exit(kExitFailed);  // the destructor would wait for the end of the removal
   } catch (const std::exception&) {
     _exit(kExitFailed);  // no thread can be started
   }
@@ -203,8 +199,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     notify_service_manager("STOPPING=1");
     if (!service->stop()) {
       log_warning("a file system does not answer; ending in the middle of a read from it");
-      std::error_code ignored;
-      if (!options.ready_file.empty()) std::filesystem::remove(options.ready_file, ignored);
+      ReadyFile::remove(options.ready_file);
       // What the stuck thread uses cannot be taken away from it, and ends with it.
       std::_Exit(engine_lost ? kExitFailed : EXIT_SUCCESS);
     }

@@ -26,8 +26,8 @@ class Signals {
   // Any thread, any number of times.
   void request_stop();
 
-  // Runs `work`; the first signal to stop meanwhile is given to `on_signal`, on another thread, which
-  // may end the process. Where no thread can be started, such a signal ends it as it does by
+  // Runs `work`; the first signal to stop meanwhile is given to `on_signal`, on another thread,
+  // which may end the process. Where no thread can be started, such a signal ends it as it does by
   // default.
   void run_until_next(const std::function<void()>& work, const std::function<void(int)>& on_signal);
   // Ends the process as this signal would have.

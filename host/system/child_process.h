@@ -1,5 +1,5 @@
 // Another process of ours, for work that may crash or hang: what it says is read line by line, and
-// nobody waits for it without end.
+// every wait for it has a limit.
 #pragma once
 
 #include <sys/types.h>

@@ -31,8 +31,8 @@ void configure_log(LogFormat format, std::string_view level);
 std::string log_level();
 void set_log_level(std::string_view level);
 
-// Where there is no memory for a message it is lost, in this function and those that follow: who
-// logs a failure must not fail of it.
+// This function and those that follow lose a message when there is no memory for it. Whoever logs a
+// failure must not fail because of the log.
 void log_message(LogLevel level, std::string_view message) noexcept;
 
 template <typename... Values>

@@ -203,7 +203,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
   *memory = Devices::get().allocate(current_device, bytes);
   return *memory == nullptr ? refused(cudaErrorMemoryAllocation) : cudaSuccess;
 }
-// Frees whatever it returns: what is lost with a context is no leak.
+// Frees whatever it returns: what is lost with a context is not a leak.
 cudaError_t cudaFree(void* memory) {
   const cudaError_t error = begin("cudaFree");
   if (memory != nullptr) Devices::get().free(memory);

@@ -8,7 +8,7 @@
 
 namespace blindfuse::fake_cuda {
 
-// A kernel's run, but for its last block if that is to be left out.
+// A kernel's run, without its last block if that is to be left out.
 using Run = std::function<void(bool omits_last_block)>;
 
 // Puts a kernel's run into a stream. What it returns, and what happens to the run, is what

@@ -321,6 +321,40 @@ TEST_F(Attacks, NobodysResponseIsCutOffForARequestThatIsRefused) {
   }
 }
 
+TEST_F(Attacks, NobodysResponseIsCutOffForAQueueThatIsFull) {
+  LoadedDatabase large = large_database();
+  const Layout layout = large.manifest.layout;
+  constexpr uint64_t kReaders = 3, kQueries = 9;  // of the small database: one runs, eight wait
+  ServerOptions options = few_threads();
+  options.api.response_bytes_max =
+      kReaders * 3 * layout.response_bytes() + kQueries * kResponseBytes;
+  start_with_small_buffers(options);
+  const std::string path = "/v1/epochs/" + large.epoch + "/queries";
+  epochs_->replace(std::make_shared<const ServingEpoch>(std::move(large), BatchLimits{}),
+                   ServedEpochs::Clock::now() + std::chrono::hours(1));
+  control_->hold();
+  Clients clients;
+  for (uint64_t seed = 0; seed < kQueries; ++seed) {
+    add(clients).send(query_request(seed));
+    if (seed == 0) control_->wait_for_batches(1);
+    while (epoch_->scheduler().waiting_count() < seed) std::this_thread::yield();
+  }
+  Clients readers;
+  for (uint64_t i = 0; i < kReaders; ++i) {
+    readers.push_back(std::make_unique<LoopbackClient>(url(), 4'096));
+    readers.back()->send(
+        post_request(path, "application/octet-stream", std::string(3 * layout.query_bytes(), 'q')));
+    readers.back()->wait_until_readable();
+  }
+  EXPECT_EQ(ask(query_request(99)).problem(), "busy");
+  EXPECT_EQ(metric("blindfuse_http_connections_cut_total{why=\"response_memory\"}"), 0);
+  control_->release();
+  for (uint64_t seed = 0; seed < kQueries; ++seed) expect_answer(*clients[seed], seed);
+  for (const auto& reader : readers) {
+    EXPECT_EQ(reader->receive().body.size(), 3 * layout.response_bytes());
+  }
+}
+
 // A connection that lingers, since its client has sent more, holds no memory for a response.
 TEST_F(Attacks, AResponseThatIsCutOffHoldsNoMemory) {
   ServerOptions options = few_threads();

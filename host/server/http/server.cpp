@@ -86,7 +86,11 @@ class Server::Loop {
     if (!threads_.empty()) {
       std::promise<void> closed;
       asio::post(accepting_, [&] {
-        close();
+        try {
+          close();
+        } catch (const std::exception& error) {
+          log_error("the server does not stop as it should: {}", error.what());
+        }
         closed.set_value();
       });
       closed.get_future().wait();
@@ -181,7 +185,7 @@ class Server::Loop {
   // Clients that have connected are still served, those that wait for nothing let go, and nobody is
   // waited for without end.
   void close() {
-    accept_waiting_clients();
+    accepts_all();
     waiter_.release();
     listener_.close();
     pause_.cancel();
