@@ -28,7 +28,7 @@ using support::SeededRandom;
 // A matrix, queries, and their products by the definition.
 class Products {
  public:
-  Products(uint64_t rows, uint32_t columns, uint32_t queries)
+  Products(uint64_t rows, uint32_t columns, uint32_t queries, LimbOrder order = LimbOrder::kRows)
       : rows_(rows),
         columns_(columns),
         queries_(queries),
@@ -43,6 +43,7 @@ class Products {
     for (int8_t& byte : bytes_) byte = static_cast<int8_t>(random.byte());
     for (uint32_t& word : words_) word = random.u32();
     work_out(bytes_.data(), words_.data(), expected_.data());
+    cut({}, order);
   }
 
   ScanArgs args() const {
@@ -57,9 +58,8 @@ class Products {
   }
   // Of limbs that were cut, onto products that are zero.
   template <typename Kernel, typename... Args>
-  Report scan(const Options& options, LimbOrder order, bool* is_right, dim3 grid, uint32_t threads,
+  Report scan(const Options& options, bool* is_right, dim3 grid, uint32_t threads,
               uint32_t shared_bytes, Kernel kernel, Args... args_behind) const {
-    cut({}, order);
     std::ranges::fill(products_, 0u);
     const Ranges ranges(bytes_, limbs_, products_);
     Report report =
@@ -228,7 +228,7 @@ Subject dp4a() {
   return {"scan_dp4a<" + std::to_string(kQueries) + '>',
           [problem = std::make_shared<const Products>(4300, 40, kQueries)](const Options& options,
                                                                            bool* is_right) {
-            return problem->scan(options, LimbOrder::kRows, is_right, dim3(2, 2), kDp4aThreads, 0,
+            return problem->scan(options, is_right, dim3(2, 2), kDp4aThreads, 0,
                                  scan_dp4a<kQueries>, 0u, 32u);
           },
           {}};
@@ -247,9 +247,8 @@ Subject mma() {
   return {"scan_mma<" + std::to_string(kLimbRows) + '>',
           [problem = std::make_shared<const Products>(kWalkedRows, 264, kLimbRows / 4 + 1)](
               const Options& options, bool* is_right) {
-            return problem->scan(options, LimbOrder::kRows, is_right, dim3(kWalkers, 2),
-                                 kMmaThreads, limb_shared_bytes<kLimbRows, 4>(),
-                                 scan_mma<kLimbRows, 4>);
+            return problem->scan(options, is_right, dim3(kWalkers, 2), kMmaThreads,
+                                 limb_shared_bytes<kLimbRows, 4>(), scan_mma<kLimbRows, 4>);
           },
           {{"scan_mma.cuh", "scan_mma", Step::kCopyWait, 2, kNothingLeft}}};
 }
@@ -257,11 +256,11 @@ Subject mma() {
 template <int kLimbRows>
 Subject wgmma() {
   return {"scan_wgmma<" + std::to_string(kLimbRows) + '>',
-          [problem = std::make_shared<const Products>(kWalkedRows, 136, kLimbRows / 4 + 1)](
-              const Options& options, bool* is_right) {
-            return problem->scan(options, LimbOrder::kWgmma, is_right, dim3(kWalkers, 2),
-                                 kWgmmaThreads, limb_shared_bytes<kLimbRows, 4>(),
-                                 scan_wgmma<kLimbRows, 4>);
+          [problem = std::make_shared<const Products>(kWalkedRows, 136, kLimbRows / 4 + 1,
+                                                      LimbOrder::kWgmma)](const Options& options,
+                                                                          bool* is_right) {
+            return problem->scan(options, is_right, dim3(kWalkers, 2), kWgmmaThreads,
+                                 limb_shared_bytes<kLimbRows, 4>(), scan_wgmma<kLimbRows, 4>);
           },
           {{"scan_wgmma.cuh", "scan_wgmma", Step::kCopyWait, 2, kNothingLeft}}};
 }
