@@ -1,157 +1,18 @@
 #include "tests/cuda/races/run.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <deque>
 #include <iterator>
-#include <memory>
-#include <new>
 #include <string_view>
 #include <utility>
 
-#include "tests/cuda/races/block.h"
-#include "tests/cuda/races/products.h"
+#include "tests/cuda/races/kernel_run.h"
 
 // Where the program's own constants and variables begin and end, as the linker says.
 extern "C" char __executable_start;
 extern "C" char _end;
 
 namespace blindfuse::races {
-namespace {
-
-// Where shared memory begins in its window.
-constexpr uint32_t kWindowPlace = 1024;
-
-struct Copy {
-  uint8_t* to;
-  const uint8_t* from;
-};
-
-// Registers that a product has to do with.
-struct Registers {
-  const uint8_t* begin;
-  size_t bytes;
-  bool are_sums;
-  bool were_written;  // with no fence since
-  uint32_t in_use;    // by products in flight
-};
-
-struct ThreadState {
-  std::vector<Copy> copies;              // not committed
-  std::deque<std::vector<Copy>> groups;  // committed, the earliest first
-  std::vector<Registers> registers;
-};
-
-struct WarpState {
-  std::vector<GroupProduct> products;  // not committed
-  std::vector<GroupProduct> committed;
-};
-
-struct Shuffle {
-  uint32_t value;
-  uint32_t source;
-};
-struct Multiply {
-  int32_t (*sums)[4];
-  const uint32_t (*a)[4];
-  const uint32_t (*b)[2];
-  uint32_t count;
-  bool is_signed;
-};
-struct WgmmaStart {
-  int32_t* sums;
-  uint32_t columns;
-  const uint32_t (*a)[4];
-  uint64_t descriptor;
-};
-
-class Run {
- public:
-  Run(const Options& options, std::span<const Range> global, dim3 block, size_t shared_bytes,
-      void* context)
-      : options_(options),
-        shared_bytes_(shared_bytes),
-        context_(context),
-        shared_(static_cast<uint8_t*>(::operator new(shared_bytes + 16, kAlignment))),
-        shadow_({shared_.get(), shared_bytes}, global,
-                [this](Fault fault, std::string text) { add(fault, std::move(text)); }),
-        thread_count_(block.x * block.y * block.z) {
-    blockDim = block;
-  }
-
-  void run_block(uint32_t number, void (*thread)(void*));
-  bool is_over() const { return options_.ends_with_first_race && !report_.races.empty(); }
-
-  void touch(Kind kind, const void* place, size_t bytes);
-  // Notes the call, and says whether it counts.
-  bool calls(Step step, const Site& site);
-  void copy(uint8_t* to, const uint8_t* from);
-  void commit_copies();
-  void wait_copies(uint32_t pending);
-  void pin(const uint8_t* begin, size_t bytes, bool are_sums);
-  void wgmma_fence();
-  void wgmma_commit();
-
-  void add(Fault fault, std::string text);
-  void wait(Together what, uint32_t mask, const Site& site, void* argument) {
-    block_->wait(what, mask, site, argument);
-  }
-  void publish() { order_->fence_proxies(block_->thread()); }
-  uint8_t* shared() const { return shared_.get(); }
-  const Options& options() const { return options_; }
-  Report take_report() { return std::move(report_); }
-
- private:
-  static constexpr std::align_val_t kAlignment{1024};
-  struct Free {
-    void operator()(uint8_t* memory) const { ::operator delete(memory, kAlignment); }
-  };
-
-  ThreadState& mine() { return threads_[block_->thread()]; }
-  void resume(uint32_t thread);
-  void end(uint32_t thread);
-  void act(Together what, uint32_t warp, uint32_t mask, void* const (&arguments)[32]);
-  void start_product(uint32_t warp, void* const (&arguments)[32]);
-  void end_products(uint32_t warp);
-  bool is_program_memory(const void* place) const;
-
-  const Options& options_;
-  size_t shared_bytes_;
-  void* context_;
-  std::unique_ptr<uint8_t, Free> shared_;
-  Shadow shadow_;
-  uint32_t thread_count_;
-  Report report_;
-  std::array<uint32_t, 8> found_{};  // of each kind of fault
-  // The running block's.
-  std::optional<Order> order_;
-  std::optional<Block> block_;
-  std::vector<ThreadState> threads_;
-  std::vector<WarpState> warps_;
-  // Of calls that were noted: many threads make the same.
-  struct Known {
-    const char* file;
-    unsigned line;
-    Step step;
-    uint64_t* count;
-    bool is_omitted;
-  };
-  std::vector<Known> known_;
-};
-
-Run* current = nullptr;
-// Whether the kernel's own code runs. What the detector does meanwhile may also be compiled with
-// calls of the sanitizer: templates of the standard library, which the kernels' files share.
-bool is_in_kernel = false;
-
-class OutOfKernel {
- public:
-  OutOfKernel() { is_in_kernel = false; }
-  ~OutOfKernel() { is_in_kernel = true; }
-  OutOfKernel(const OutOfKernel&) = delete;
-  OutOfKernel& operator=(const OutOfKernel&) = delete;
-};
 
 void Run::add(Fault fault, std::string text) {
   if (++found_[static_cast<size_t>(fault)] <= 4) report_.races.push_back({fault, std::move(text)});
@@ -394,8 +255,6 @@ void Run::act(Together what, uint32_t warp, uint32_t mask, void* const (&argumen
   }
 }
 
-}  // namespace
-
 Report run_grid(const Options& options, std::span<const Range> global, dim3 grid, dim3 block,
                 size_t shared_bytes, void (*thread)(void*), void* context) {
   Run run(options, global, block, shared_bytes, context);
@@ -423,96 +282,6 @@ std::string Report::text() const {
   for (const Race& race : races) text += name_of(race.fault) + ": " + race.text + '\n';
   return text;
 }
-
-namespace runtime {
-
-void touch(Kind kind, const void* place, size_t bytes) {
-  if (!is_in_kernel) return;
-  const OutOfKernel out;
-  current->touch(kind, place, bytes);
-}
-uint8_t* shared_memory() { return current->shared(); }
-uint32_t shared_address(const void* shared) {
-  return static_cast<uint32_t>(static_cast<const uint8_t*>(shared) - current->shared()) +
-         kWindowPlace;
-}
-void block_barrier(const Site& site) {
-  const OutOfKernel out;
-  if (current->calls(Step::kBlockBarrier, site)) {
-    current->wait(Together::kBlockBarrier, 0, site, nullptr);
-  }
-}
-void warp_barrier(uint32_t mask, const Site& site) {
-  const OutOfKernel out;
-  if (current->calls(Step::kWarpBarrier, site)) {
-    current->wait(Together::kWarpBarrier, mask, site, nullptr);
-  }
-}
-uint32_t shuffle(uint32_t mask, uint32_t value, uint32_t source_lane, const Site& site) {
-  const OutOfKernel out;
-  Shuffle shuffle{value, source_lane};
-  current->wait(Together::kShuffle, mask, site, &shuffle);
-  return shuffle.value;
-}
-uint32_t reduce_add(uint32_t mask, uint32_t value, const Site& site) {
-  const OutOfKernel out;
-  current->wait(Together::kReduceAdd, mask, site, &value);
-  return value;
-}
-uint32_t atomic_add(uint32_t* sum, uint32_t value) {
-  const OutOfKernel out;
-  current->touch(Kind::kAtomic, sum, sizeof(*sum));
-  return std::exchange(*sum, *sum + value);
-}
-void copy_16(void* shared, const void* global) {
-  const OutOfKernel out;
-  current->copy(static_cast<uint8_t*>(shared), static_cast<const uint8_t*>(global));
-}
-void commit_copies(const Site& site) {
-  const OutOfKernel out;
-  if (current->calls(Step::kCopyCommit, site)) current->commit_copies();
-}
-void wait_copies(uint32_t pending, const Site& site) {
-  const OutOfKernel out;
-  if (current->calls(Step::kCopyWait, site)) current->wait_copies(pending);
-}
-void publish_shared(const Site& site) {
-  const OutOfKernel out;
-  if (current->calls(Step::kPublish, site)) current->publish();
-}
-void multiply(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (*b)[2], uint32_t count,
-              bool is_signed, const Site& site) {
-  const OutOfKernel out;
-  if (!current->options().computes_products) return;
-  Multiply multiply{sums, &a, b, count, is_signed};
-  current->wait(Together::kMultiply, ~0u, site, &multiply);
-}
-void pin(const void* registers, size_t bytes, bool are_sums) {
-  const OutOfKernel out;
-  current->pin(static_cast<const uint8_t*>(registers), bytes, are_sums);
-}
-void wgmma_fence(const Site& site) {
-  const OutOfKernel out;
-  if (current->calls(Step::kWgmmaFence, site)) current->wgmma_fence();
-}
-void wgmma_start(int32_t* sums, uint32_t columns, const uint32_t (&a)[4], uint64_t descriptor,
-                 const Site& site) {
-  const OutOfKernel out;
-  WgmmaStart start{sums, columns, &a, descriptor};
-  current->wait(Together::kWgmmaStart, ~0u, site, &start);
-}
-void wgmma_commit(const Site& site) {
-  const OutOfKernel out;
-  if (current->calls(Step::kWgmmaCommit, site)) current->wgmma_commit();
-}
-void wgmma_wait(const Site& site) {
-  const OutOfKernel out;
-  if (current->calls(Step::kWgmmaWait, site)) {
-    current->wait(Together::kWgmmaWait, ~0u, site, nullptr);
-  }
-}
-
-}  // namespace runtime
 
 std::string name_of(Step step) {
   constexpr const char* kNames[] = {"__syncthreads",  "__syncwarp",  "commit_copies", "wait_copies",
