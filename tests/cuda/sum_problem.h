@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cuda/packing/kernels/packing_args.h"
 #include "src/arithmetic/ring/prime_field.h"
-#include "tests/cuda/kernel_support.h"
+#include "tests/cuda/device_memory.h"
 #include "tests/support.h"
 
 namespace blindfuse::emulator {
@@ -60,19 +61,30 @@ class SumProblem {
             sums_.data()};
   }
 
-  // Sums are right at the points of the sets, and untouched elsewhere.
-  void expect_right() const {
+  // Tables, key planes and sums.
+  template <class F>
+  void for_each_memory(const F& f) const {
+    f(tables_), f(planes_), f(sums_);
+  }
+
+  void forget_sums() const { std::ranges::fill(sums_, kUntouched); }
+
+  // Where a sum at a point of the sets is wrong, or another was touched; nothing if all is right.
+  std::string trouble() const {
     for (uint32_t q = 0; q < queries_; ++q) {
       for (uint32_t p = 0; p < packs_; ++p) {
         for (uint32_t point = 0; point < 2048; ++point) {
           const uint32_t found = sums_[(uint64_t{q} * packs_ + p) * 2048 + point];
-          ASSERT_EQ(found, is_summed(point) ? sum(q, p, point) : kUntouched)
-              << "query " << q << " of " << queries_ << ", pack " << p << " of " << packs_
-              << ", point " << point;
+          if (found == (is_summed(point) ? sum(q, p, point) : kUntouched)) continue;
+          return "query " + std::to_string(q) + " of " + std::to_string(queries_) + ", pack " +
+                 std::to_string(p) + " of " + std::to_string(packs_) + ", point " +
+                 std::to_string(point);
         }
       }
     }
+    return "";
   }
+  void expect_right() const { ASSERT_EQ(trouble(), ""); }
 
  private:
   static constexpr uint32_t kUntouched = 0xa5a5a5a5;  // as Memory comes

@@ -16,6 +16,7 @@ build_and_test() {
 rm -rf build/test-results
 stage 'make test' make test JOBS="$JOBS"
 stages_result_folders+=(build/test-results)
+stage 'races of the CUDA kernels' build/bin/blindfuse-race-tests
 stage 'AddressSanitizer, UndefinedBehaviorSanitizer: all tests' build_and_test asan
 stage 'ThreadSanitizer: all tests' build_and_test tsan
 stage 'every file by itself: build' build_separate

@@ -146,7 +146,10 @@ struct TableStep {
 //
 // A slot that has been taken can be filled again at once. A thread's own accesses to a place are in
 // program order, and a copy does not begin before it is issued; the compiler moves no load over the
-// copy's asm, which says that it writes memory.
+// copy's asm, which says that it writes memory. The PTX ISA does not promise in words that a load
+// comes before a copy that its thread issues later. CUDA's guide has a copy initiated by a thread
+// and executed as if by another one: we read this so that it begins after all that its thread did
+// before. tests/cuda/races counts that as order, for that thread alone.
 template <uint32_t kPackTiles>
 class TableQueue {
  public:

@@ -1,0 +1,37 @@
+// Memory for kernels that run on the processor.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace blindfuse::emulator {
+
+constexpr uint32_t blocks_for(uint64_t threads, uint32_t each) {
+  return static_cast<uint32_t>((threads + each - 1) / each);
+}
+
+// Memory as a device hands it out: aligned to 256 bytes, and not a byte more than was asked for.
+template <typename T>
+class Memory {
+ public:
+  explicit Memory(uint64_t count)
+      : count_(count), data_(static_cast<T*>(::operator new(count * sizeof(T), kAlignment))) {
+    std::memset(static_cast<void*>(data_.get()), 0xa5, count * sizeof(T));
+  }
+  T* data() const { return data_.get(); }
+  T* begin() const { return data(); }
+  T* end() const { return data() + count_; }
+  T& operator[](uint64_t i) const { return data()[i]; }
+
+ private:
+  static constexpr std::align_val_t kAlignment{256};
+  struct Free {
+    void operator()(T* data) const { ::operator delete(data, kAlignment); }
+  };
+  uint64_t count_;
+  std::unique_ptr<T, Free> data_;
+};
+
+}  // namespace blindfuse::emulator

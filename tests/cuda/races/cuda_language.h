@@ -1,0 +1,35 @@
+// The parts of CUDA's language that kernels use, for the processor: types and built-in variables.
+#pragma once
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+
+struct dim3 {
+  // Not explicit, as in CUDA: a number is a dim3.
+  constexpr dim3(unsigned x_size = 1, unsigned y_size = 1, unsigned z_size = 1)
+      : x(x_size), y(y_size), z(z_size) {}
+  unsigned x, y, z;
+};
+
+struct uint3 {
+  unsigned x, y, z;
+};
+// Kernels take memory of other types for these, which a compiler for GPUs does not mind.
+struct [[gnu::may_alias]] alignas(8) uint2 {
+  unsigned x, y;
+};
+struct [[gnu::may_alias]] alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
+constexpr uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+constexpr uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+// Of the running thread.
+inline uint3 threadIdx{};
+inline uint3 blockIdx{};
+inline dim3 blockDim;
+inline dim3 gridDim;

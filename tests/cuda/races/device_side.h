@@ -1,0 +1,125 @@
+// Takes the place of cuda/device/intrinsics.cuh and cuda/scan/kernels/wgmma.cuh for kernels that
+// are looked at for races. Include it before a kernel's file, in a file that is compiled with
+// -fsanitize=thread; then call races::run() (run.h).
+//
+// An instruction that is not here is not known to the detector, and a kernel with it does not
+// compile.
+#pragma once
+
+#define BLINDFUSE_CUDA_INTRINSICS_CUH
+#define BLINDFUSE_CUDA_WGMMA_CUH
+
+#include <bit>
+#include <cstdint>
+
+#include "cuda/scan/kernels/wgmma_descriptor.h"
+#include "tests/cuda/races/run.h"
+
+// Evaluated where the function is called.
+#define BLINDFUSE_SITE \
+  const blindfuse::races::Site& site = {__builtin_FILE(), __builtin_LINE(), __builtin_FUNCTION()}
+
+namespace blindfuse {
+
+inline uint8_t* dynamic_shared_memory() { return races::runtime::shared_memory(); }
+
+inline void copy_16_async(void* shared, const void* global) {
+  races::runtime::copy_16(shared, global);
+}
+inline void commit_copies(BLINDFUSE_SITE) { races::runtime::commit_copies(site); }
+template <int kPending>
+void wait_copies(BLINDFUSE_SITE) {
+  races::runtime::wait_copies(kPending, site);
+}
+
+// Not for files that are compiled otherwise: theirs would not be seen.
+static inline uint4 load_shared_16(const void* shared) {
+  return *static_cast<const uint4*>(shared);
+}
+static inline uint32_t load_shared_4(const void* shared) {
+  return *static_cast<const uint32_t*>(shared);
+}
+static inline uint4 load_once_16(const void* global) { return *static_cast<const uint4*>(global); }
+
+inline void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+                      BLINDFUSE_SITE) {
+  races::runtime::multiply(&sums, a, &b, 1, true, site);
+}
+inline void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+                      BLINDFUSE_SITE) {
+  races::runtime::multiply(&sums, a, &b, 1, false, site);
+}
+inline void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2],
+                           BLINDFUSE_SITE) {
+  races::runtime::multiply(sums, a, b, 4, false, site);
+}
+inline int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum) {
+  auto result = static_cast<uint32_t>(sum);
+  for (unsigned i = 0; i < 32; i += 8) {
+    result += static_cast<uint32_t>(int32_t{static_cast<int8_t>(a >> i)} *
+                                    int32_t{static_cast<int8_t>(b >> i)});
+  }
+  return static_cast<int32_t>(result);
+}
+
+inline bool runs_wgmma_code() { return true; }
+inline void publish_shared(BLINDFUSE_SITE) { races::runtime::publish_shared(site); }
+template <int kCount>
+void pin(int32_t (&registers)[kCount]) {
+  races::runtime::pin(registers, sizeof(registers), true);
+}
+inline void pin(uint4& v) { races::runtime::pin(&v, sizeof(v), false); }
+inline void wgmma_fence(BLINDFUSE_SITE) { races::runtime::wgmma_fence(site); }
+inline void wgmma_commit(BLINDFUSE_SITE) { races::runtime::wgmma_commit(site); }
+inline void wgmma_wait(BLINDFUSE_SITE) { races::runtime::wgmma_wait(site); }
+template <int kColumns>
+void wgmma_s8_s8(int32_t (&sums)[kColumns / 2], const uint32_t (&a)[4], const uint8_t* shared,
+                 BLINDFUSE_SITE) {
+  races::runtime::wgmma_start(sums, kColumns, a,
+                              wgmma_descriptor(races::runtime::shared_address(shared)), site);
+}
+
+}  // namespace blindfuse
+
+// CUDA's functions.
+
+inline void __syncthreads(BLINDFUSE_SITE) { blindfuse::races::runtime::block_barrier(site); }
+inline void __syncwarp(unsigned mask = ~0u, BLINDFUSE_SITE) {
+  blindfuse::races::runtime::warp_barrier(mask, site);
+}
+inline unsigned __reduce_add_sync(unsigned mask, unsigned value, BLINDFUSE_SITE) {
+  return blindfuse::races::runtime::reduce_add(mask, value, site);
+}
+template <typename T>
+T __shfl_sync(unsigned mask, T value, int source_lane, BLINDFUSE_SITE) {
+  return std::bit_cast<T>(blindfuse::races::runtime::shuffle(
+      mask, std::bit_cast<uint32_t>(value), static_cast<unsigned>(source_lane), site));
+}
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int lane_mask, BLINDFUSE_SITE) {
+  return std::bit_cast<T>(blindfuse::races::runtime::shuffle(
+      mask, std::bit_cast<uint32_t>(value), threadIdx.x % 32 ^ static_cast<unsigned>(lane_mask),
+      site));
+}
+inline unsigned atomicAdd(unsigned* sum, unsigned value) {
+  return blindfuse::races::runtime::atomic_add(sum, value);
+}
+template <typename T>
+T __ldg(const T* p) {
+  return *p;
+}
+constexpr unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+
+// Byte i of the result is that of the eight bytes of x and y whose number is in bits 4 i .. 4 i + 2
+// of the selector (CUDA C++ Programming Guide, __byte_perm).
+constexpr unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const uint64_t bytes = uint64_t{y} << 32 | x;
+  unsigned result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    result |= static_cast<unsigned>(bytes >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+  }
+  return result;
+}
+constexpr unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((uint64_t{high} << 32 | low) >> (shift & 31));
+}

@@ -1,0 +1,147 @@
+// A run of a kernel (run.h): what its blocks, warps and threads have on their way.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/races/block.h"
+#include "tests/cuda/races/products.h"
+#include "tests/cuda/races/run.h"
+
+namespace blindfuse::races {
+
+// Where shared memory begins in its window.
+inline constexpr uint32_t kWindowPlace = 1024;
+
+struct Copy {
+  uint8_t* to;
+  const uint8_t* from;
+};
+
+// Registers that a product has to do with.
+struct Registers {
+  const uint8_t* begin;
+  size_t bytes;
+  bool are_sums;
+  bool were_written;  // with no fence since
+  uint32_t in_use;    // by products in flight
+};
+
+struct ThreadState {
+  std::vector<Copy> copies;              // not committed
+  std::deque<std::vector<Copy>> groups;  // committed, the earliest first
+  std::vector<Registers> registers;
+};
+
+struct WarpState {
+  std::vector<GroupProduct> products;  // not committed
+  std::vector<GroupProduct> committed;
+};
+
+struct Shuffle {
+  uint32_t value;
+  uint32_t source;
+};
+struct Multiply {
+  int32_t (*sums)[4];
+  const uint32_t (*a)[4];
+  const uint32_t (*b)[2];
+  uint32_t count;
+  bool is_signed;
+};
+struct WgmmaStart {
+  int32_t* sums;
+  uint32_t columns;
+  const uint32_t (*a)[4];
+  uint64_t descriptor;
+};
+
+class Run {
+ public:
+  Run(const Options& options, std::span<const Range> global, dim3 block, size_t shared_bytes,
+      void* context)
+      : options_(options),
+        shared_bytes_(shared_bytes),
+        context_(context),
+        shared_(static_cast<uint8_t*>(::operator new(shared_bytes + 16, kAlignment))),
+        shadow_({shared_.get(), shared_bytes}, global,
+                [this](Fault fault, std::string text) { add(fault, std::move(text)); }),
+        thread_count_(block.x * block.y * block.z) {
+    blockDim = block;
+  }
+
+  void run_block(uint32_t number, void (*thread)(void*));
+  bool is_over() const { return options_.ends_with_first_race && !report_.races.empty(); }
+
+  void touch(Kind kind, const void* place, size_t bytes);
+  // Notes the call, and says whether it counts.
+  bool calls(Step step, const Site& site);
+  void copy(uint8_t* to, const uint8_t* from);
+  void commit_copies();
+  void wait_copies(uint32_t pending);
+  void pin(const uint8_t* begin, size_t bytes, bool are_sums);
+  void wgmma_fence();
+  void wgmma_commit();
+
+  void add(Fault fault, std::string text);
+  void wait(Together what, uint32_t mask, const Site& site, void* argument) {
+    block_->wait(what, mask, site, argument);
+  }
+  void publish() { order_->fence_proxies(block_->thread()); }
+  uint8_t* shared() const { return shared_.get(); }
+  const Options& options() const { return options_; }
+  Report take_report() { return std::move(report_); }
+
+ private:
+  static constexpr std::align_val_t kAlignment{1024};
+  struct Free {
+    void operator()(uint8_t* memory) const { ::operator delete(memory, kAlignment); }
+  };
+
+  ThreadState& mine() { return threads_[block_->thread()]; }
+  void resume(uint32_t thread);
+  void end(uint32_t thread);
+  void act(Together what, uint32_t warp, uint32_t mask, void* const (&arguments)[32]);
+  void start_product(uint32_t warp, void* const (&arguments)[32]);
+  void end_products(uint32_t warp);
+  bool is_program_memory(const void* place) const;
+
+  const Options& options_;
+  size_t shared_bytes_;
+  void* context_;
+  std::unique_ptr<uint8_t, Free> shared_;
+  Shadow shadow_;
+  uint32_t thread_count_;
+  Report report_;
+  std::array<uint32_t, 8> found_{};  // of each kind of fault
+  // The running block's.
+  std::optional<Order> order_;
+  std::optional<Block> block_;
+  std::vector<ThreadState> threads_;
+  std::vector<WarpState> warps_;
+  // Of calls that were noted: many threads make the same.
+  struct Known {
+    const char* file;
+    unsigned line;
+    Step step;
+    uint64_t* count;
+    bool is_omitted;
+  };
+  std::vector<Known> known_;
+};
+
+// The one that is under way, and whether the kernel's own code runs. What the detector does
+// meanwhile may also be compiled with calls of the sanitizer: templates of the standard library,
+// which the kernels' files share.
+inline Run* current = nullptr;
+inline bool is_in_kernel = false;
+
+}  // namespace blindfuse::races

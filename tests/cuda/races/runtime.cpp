@@ -1,0 +1,109 @@
+// What kernels call (device_side.h, sanitizer_calls.cpp).
+#include <utility>
+
+#include "tests/cuda/races/kernel_run.h"
+
+namespace blindfuse::races {
+namespace {
+
+class OutOfKernel {
+ public:
+  OutOfKernel() { is_in_kernel = false; }
+  ~OutOfKernel() { is_in_kernel = true; }
+  OutOfKernel(const OutOfKernel&) = delete;
+  OutOfKernel& operator=(const OutOfKernel&) = delete;
+};
+
+}  // namespace
+
+namespace runtime {
+
+void touch(Kind kind, const void* place, size_t bytes) {
+  if (!is_in_kernel) return;
+  const OutOfKernel out;
+  current->touch(kind, place, bytes);
+}
+uint8_t* shared_memory() { return current->shared(); }
+uint32_t shared_address(const void* shared) {
+  return static_cast<uint32_t>(static_cast<const uint8_t*>(shared) - current->shared()) +
+         kWindowPlace;
+}
+void block_barrier(const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kBlockBarrier, site)) {
+    current->wait(Together::kBlockBarrier, 0, site, nullptr);
+  }
+}
+void warp_barrier(uint32_t mask, const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kWarpBarrier, site)) {
+    current->wait(Together::kWarpBarrier, mask, site, nullptr);
+  }
+}
+uint32_t shuffle(uint32_t mask, uint32_t value, uint32_t source_lane, const Site& site) {
+  const OutOfKernel out;
+  Shuffle shuffle{value, source_lane};
+  current->wait(Together::kShuffle, mask, site, &shuffle);
+  return shuffle.value;
+}
+uint32_t reduce_add(uint32_t mask, uint32_t value, const Site& site) {
+  const OutOfKernel out;
+  current->wait(Together::kReduceAdd, mask, site, &value);
+  return value;
+}
+uint32_t atomic_add(uint32_t* sum, uint32_t value) {
+  const OutOfKernel out;
+  current->touch(Kind::kAtomic, sum, sizeof(*sum));
+  return std::exchange(*sum, *sum + value);
+}
+void copy_16(void* shared, const void* global) {
+  const OutOfKernel out;
+  current->copy(static_cast<uint8_t*>(shared), static_cast<const uint8_t*>(global));
+}
+void commit_copies(const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kCopyCommit, site)) current->commit_copies();
+}
+void wait_copies(uint32_t pending, const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kCopyWait, site)) current->wait_copies(pending);
+}
+void publish_shared(const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kPublish, site)) current->publish();
+}
+void multiply(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (*b)[2], uint32_t count,
+              bool is_signed, const Site& site) {
+  const OutOfKernel out;
+  if (!current->options().computes_products) return;
+  Multiply multiply{sums, &a, b, count, is_signed};
+  current->wait(Together::kMultiply, ~0u, site, &multiply);
+}
+void pin(const void* registers, size_t bytes, bool are_sums) {
+  const OutOfKernel out;
+  current->pin(static_cast<const uint8_t*>(registers), bytes, are_sums);
+}
+void wgmma_fence(const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kWgmmaFence, site)) current->wgmma_fence();
+}
+void wgmma_start(int32_t* sums, uint32_t columns, const uint32_t (&a)[4], uint64_t descriptor,
+                 const Site& site) {
+  const OutOfKernel out;
+  WgmmaStart start{sums, columns, &a, descriptor};
+  current->wait(Together::kWgmmaStart, ~0u, site, &start);
+}
+void wgmma_commit(const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kWgmmaCommit, site)) current->wgmma_commit();
+}
+void wgmma_wait(const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kWgmmaWait, site)) {
+    current->wait(Together::kWgmmaWait, ~0u, site, nullptr);
+  }
+}
+
+}  // namespace runtime
+
+}  // namespace blindfuse::races
