@@ -29,7 +29,8 @@ cublas_folder() {
 # Puts cuBLAS where our programs find it, and says where it is, or that it is nowhere.
 find_cublas() {
   local folder
-  if ldconfig -p 2>/dev/null | grep -q -F "$cublas"; then
+  # Without -q, which would end ldconfig by a signal, and that counts as a failure here.
+  if ldconfig -p 2>/dev/null | grep -F "$cublas" >/dev/null; then
     echo 'of the system'
     return
   fi

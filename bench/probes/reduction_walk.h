@@ -36,11 +36,10 @@ constexpr uint32_t reduced_value(uint32_t query, uint32_t column) {
 constexpr uint32_t times_reduced(const ReductionWalk& walk, uint32_t blocks, uint32_t tile) {
   uint32_t times = 0;
   for (uint32_t block = 0; block < blocks; ++block) {
-    // Of the passes, those that are as far from the block's first tile as this one.
+    // The tile's turn comes after so many passes, and then after every tile_count().
     const uint32_t distance =
         (tile + walk.tile_count() - block / walk.sharers % walk.tile_count()) % walk.tile_count();
-    if (distance >= walk.passes) continue;
-    times += (walk.passes - distance + walk.tile_count() - 1) / walk.tile_count();
+    times += (walk.passes + walk.tile_count() - 1 - distance) / walk.tile_count();
   }
   return times;
 }
