@@ -73,7 +73,7 @@ class Report {
   // For people, in one line that begins with "figure: ", the best of each measurement until now,
   // and of each kernel that differs from the CPU the worst.
   void print_figure();
-  // Whether anything has been measured: a check is no measurement.
+  // Whether anything has been measured: a check is not a measurement.
   bool is_empty() const { return !has_measured_; }
 
  private:

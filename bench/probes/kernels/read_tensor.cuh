@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kTensorThreads, 1)
   if (threadIdx.x >= kTensorReaders) {
     if (threadIdx.x > kTensorReaders) return;
     for (uint32_t i = 0; i < count; ++i, advance()) {
-      // The first time round nobody has anything to give back.
+      // In the first round all stages are free.
       if (i >= stages) wait_for_phase(&empty[stage], parity ^ 1);
       arrive_and_expect(&full[stage], kTileBytes);
       copy_tile(tiles + stage * kTileBytes, &map, tile_place(walk, begin + i), &full[stage]);
