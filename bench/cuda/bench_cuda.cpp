@@ -38,9 +38,14 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 // Whether this machine has cuBLAS or not: that it is missing is said more clearly later.
 const std::vector<std::string> kKernelNames = {kAll, "auto", "dp4a", "mma", "wgmma", "cublas"};
 
+// "check" is what comes before all others, and may come alone.
+const std::vector<std::string> kMeasurements = {"check",  "scan", "answers",
+                                                "packed", "hint", "packs"};
+
 std::vector<std::string> shape_names() {
   std::vector<std::string> names;
   for (const Shape& shape : kScanShapes) names.emplace_back(shape.name);
+  for (const Shape& shape : kTinyShapes) names.emplace_back(shape.name);
   names.emplace_back(kHintShape.name);
   names.emplace_back(kPackShape.name);
   return names;
@@ -69,7 +74,7 @@ std::vector<std::string> chosen_kernels(const Options& options, const Yardsticks
   return names;
 }
 
-// A shape that this device is too small for is left out, unless it was asked for.
+// A shape that this device is too small for is left out.
 template <typename Measure>
 void measure_if_there_is_room(const Options& options, const Shape& shape, const Measure& measure) {
   if (!is_wanted(options, shape)) return;
@@ -78,8 +83,34 @@ void measure_if_there_is_room(const Options& options, const Shape& shape, const 
   } catch (const DeviceLostError&) {
     throw;
   } catch (const ResourceError& error) {
-    if (!options.shapes.empty()) throw;
     std::fprintf(stderr, "%s is left out: %s\n", std::string(shape.name).c_str(), error.what());
+  }
+}
+
+void measure_all(const Bench& bench) {
+  const Options& options = bench.options;
+  const auto is_asked_for = [&](const char* name) { return has(options.measurements, name); };
+  for (const Shape& shape : options.scan_shapes()) {
+    ScanSeconds scans;
+    measure_if_there_is_room(options, shape, [&] {
+      if (is_asked_for("scan")) scans = time_scans(bench, shape);
+      if (is_asked_for("answers")) time_pipelines(bench, shape, scans);
+    });
+    if (shape.name != options.packed_shape().name || !is_asked_for("packed")) continue;
+    measure_if_there_is_room(options, shape, [&] { time_packed_pipelines(bench, shape, scans); });
+  }
+  if (is_asked_for("hint")) {
+    const Shape& shape = options.hint_shape();
+    measure_if_there_is_room(options, shape, [&] { time_hint(bench, shape); });
+  }
+  if (is_asked_for("packs")) {
+    const Shape& shape = options.pack_shape();
+    measure_if_there_is_room(options, shape, [&] { time_packs(bench, shape); });
+  }
+  if (bench.report.is_empty()) {
+    throw ResourceError(
+        "nothing was measured: the device has no room for it, or --shapes names "
+        "nothing that --measure takes");
   }
 }
 
@@ -92,21 +123,18 @@ void run(Options options) {
   Report report(options, cuda_device_name(options.device));
   const RandomBytes random;
   WorkerThreads threads(0);
-  Yardsticks yardsticks(random);
+  Yardsticks yardsticks(random, options);
   const std::vector<std::string> kernels = chosen_kernels(options, yardsticks);
-  const Bench bench{options, kernels, random, threads, yardsticks, report};
-  check_kernels(bench);
-  for (const Shape& shape : kScanShapes) {
-    ScanSeconds scans;
-    measure_if_there_is_room(options, shape, [&] {
-      scans = time_scans(bench, shape);
-      time_pipelines(bench, shape, scans);
-    });
-    if (shape.name != kPackedShape.name) continue;
-    measure_if_there_is_room(options, shape, [&] { time_packed_pipelines(bench, shape, scans); });
+  const std::vector<std::string> right =
+      right_kernels({options, kernels, random, threads, yardsticks, report});
+  const bool only_checks = options.measurements == std::vector<std::string>{"check"};
+  if (!right.empty() && !only_checks) {
+    measure_all({options, right, random, threads, yardsticks, report});
   }
-  measure_if_there_is_room(options, kHintShape, [&] { time_hint(bench, kHintShape); });
-  measure_if_there_is_room(options, kPackShape, [&] { time_packs(bench, kPackShape); });
+  if (right.size() == kernels.size()) return;
+  throw ResourceError(std::to_string(kernels.size() - right.size()) + " of " +
+                      std::to_string(kernels.size()) +
+                      " kernels differ from the CPU, as said above, and were not measured");
 }
 
 int fail(const char* what, int status = kExitFailed) {
@@ -153,21 +181,34 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember(kKernelNames))
       ->capture_default_str();
+  app.add_option("--measure", options.measurements,
+                 "What is measured: products alone, answers to queries, packed answers, the hint, "
+                 "packing\ntables; check: nothing but whether the kernels are right")
+      ->delimiter(',')
+      ->check(CLI::IsMember(kMeasurements))
+      ->capture_default_str();
   app.add_option("--shapes", options.shapes, "Shapes (default: all that there is room for)")
       ->delimiter(',')
       ->check(CLI::IsMember(shape_names()));
-  app.add_option("--batches", options.batches, "Queries at once")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  const CLI::Option* batches = app.add_option("--batches", options.batches, "Queries at once")
+                                   ->delimiter(',')
+                                   ->check(CLI::Range(1, 4096))
+                                   ->capture_default_str();
+  const CLI::Option* rounds =
+      app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
+          ->check(CLI::Range(1, 1000))
+          ->capture_default_str();
   app.add_option("--device", options.device, "The CUDA device, counted from 0")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("--json", options.json, "Print JSON, one object a measurement");
   app.add_option("--json-file", options.json_file, "Write that there, too");
-  app.callback([&options] { run(options); });
+  app.add_flag("--rehearse", options.rehearsal,
+               "Tiny shapes, for an emulated GPU: no time means anything");
+  app.callback([&] {
+    if (options.rehearsal && batches->count() == 0) options.batches = {1, 4, 33};
+    if (options.rehearsal && rounds->count() == 0) options.rounds = 1;
+    run(options);
+  });
   return parse_and_run(app, argc, argv);
 }

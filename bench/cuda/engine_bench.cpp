@@ -43,9 +43,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr WireBits kBits{26, 12};
-// Of every round: hundreds of batches of the fastest kind.
-constexpr double kRoundSeconds = 0.25;
-constexpr size_t kRoundBatches = 8;
+constexpr size_t kRoundBatches = 8;  // at least
 
 constexpr uint32_t kDimension = 1'774;
 
@@ -66,8 +64,11 @@ std::unique_ptr<Engine> make_random_engine(const Bench& bench, const Shape& shap
 // As many batches as the pipeline takes, always: seconds from the end of one to that of the next.
 class PipelineTimer {
  public:
-  PipelineTimer(AnswerPipeline& pipeline, size_t batch)
-      : pipeline_(pipeline), batch_(batch), depth_(pipeline.depth()) {}
+  PipelineTimer(AnswerPipeline& pipeline, size_t batch, double round_seconds)
+      : pipeline_(pipeline),
+        batch_(batch),
+        round_seconds_(round_seconds),
+        depth_(pipeline.depth()) {}
 
   double seconds_a_batch() {
     for (size_t i = 0; i < depth_; ++i) begin();
@@ -76,7 +77,7 @@ class PipelineTimer {
     const auto start = Clock::now();
     size_t count = 0;
     double seconds = 0;
-    while (seconds < kRoundSeconds || count < kRoundBatches) {
+    while (seconds < round_seconds_ || count < kRoundBatches) {
       begin();
       pipeline_.finish();
       ++count;
@@ -95,6 +96,7 @@ class PipelineTimer {
 
   AnswerPipeline& pipeline_;
   const size_t batch_;
+  const double round_seconds_;
   const size_t depth_;
   size_t next_ = 0;
 };
@@ -109,7 +111,7 @@ PipelineTimes time_pipeline(const Bench& bench, const Engine& engine, AnswerPipe
   for (size_t slot = 0; slot < AnswerPipeline::kDepthMax * batch; ++slot) {
     pipeline.put(slot, bench.random.part(query_bytes, slot));
   }
-  PipelineTimer timer(pipeline, batch);
+  PipelineTimer timer(pipeline, batch, bench.options.sizes().round_seconds);
   std::vector<double> seconds, sent;
   for (unsigned i = 0; i <= bench.options.rounds; ++i) {
     const double sent_now = bench.yardsticks.sent_per_second();
@@ -171,6 +173,7 @@ void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& s
     const uint64_t query_bytes = bit_sequence_bytes(shape.rows, kBits.query);
     print(bench, shape, batch, scans, time_pipeline(bench, *engine, *pipeline, query_bytes, batch));
   }
+  bench.report.print_figure();
 }
 
 void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans) {
@@ -189,6 +192,7 @@ void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSec
     times.packs = packs;
     print(bench, shape, batch, scans, times);
   }
+  bench.report.print_figure();
 }
 
 void time_hint(const Bench& bench, const Shape& shape) {
@@ -212,6 +216,7 @@ void time_hint(const Bench& bench, const Shape& shape) {
   bench.report.print(shape, bench.kernels.front(),
                      {kDimension, bench.threads.count(), median(std::move(seconds)),
                       median(std::move(keystream)), median(std::move(sent))});
+  bench.report.print_figure();
 }
 
 void time_packs(const Bench& bench, const Shape& shape) {
@@ -246,6 +251,7 @@ void time_packs(const Bench& bench, const Shape& shape) {
   }
   bench.report.print(shape, bench.kernels.front(),
                      PackTimes{packs, median(std::move(made)), median(std::move(brought))});
+  bench.report.print_figure();
 }
 
 }  // namespace blindfuse::bench

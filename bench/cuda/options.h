@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,15 +16,13 @@ struct Shape {
   uint64_t columns;
 };
 
-// Each is far larger than any cache of a GPU: 4.3, 15.3 and 1.2 GB.
+// Each is far larger than any cache of a GPU: 4.3, 15.3, 1.2, 1.4 and 64 GB.
 inline constexpr Shape kScanShapes[] = {
-    {"square", 131'072, 32'768},
-    {"billion", 233'472, 65'536},
-    {"tall", 1'179'648, 1'040},
+    {"square", 131'072, 32'768}, {"billion", 233'472, 65'536}, {"tall", 1'179'648, 1'040},
+    {"flat", 40'960, 33'056},    {"huge", 488'448, 131'072},
 };
-// Of these, the one whose responses are packed under clients' secrets as well, with 16 packing
-// tables, and the sizes of batches that are timed.
-inline constexpr Shape kPackedShape = kScanShapes[0];
+// The first of them is the one whose responses are packed under clients' secrets as well, with 16
+// packing tables: the sizes of batches that are timed then.
 inline constexpr size_t kPackedBatches[] = {1, 8, 64};
 // A million rows of one record of 1 KiB.
 inline constexpr Shape kHintShape{"hint", 1'048'576, 1'032};
@@ -33,14 +32,45 @@ inline constexpr Shape kPackShape{"packs", 131'072, 32'768};
 // come out even.
 inline constexpr Shape kCheckShape{"check", 4'096 + 64, 1'040};
 
+// What takes the places of these in a rehearsal.
+inline constexpr Shape kTinyShapes[] = {{"tiny", 1'216, 96}};
+inline constexpr Shape kTinyHintShape{"hint", 256, 40};
+inline constexpr Shape kTinyPackShape{"packs", 2'048, 2'048};
+inline constexpr Shape kTinyCheckShape{"check", 320 + 64, 72};
+
+// Bytes and times that a measurement takes besides.
+struct Sizes {
+  uint64_t copied_bytes = uint64_t{2} << 30;     // by the yardstick of copies
+  uint64_t sent_bytes = uint64_t{256} << 20;     // by the yardstick of transfers
+  uint64_t lead_in_bytes = uint64_t{256} << 20;  // read before the clock begins
+  double round_seconds = 0.25;                   // of batches one after another: hundreds
+};
+inline constexpr Sizes kTinySizes{uint64_t{64} << 20, uint64_t{1} << 20, uint64_t{64} << 10, 0.02};
+
 struct Options {
   std::vector<std::string> kernels = {"all"};
+  std::vector<std::string> measurements = {"scan", "answers", "packed", "hint", "packs"};
   std::vector<std::string> shapes;  // none: all of them
-  std::vector<size_t> batches = {1, 2, 3, 4, 8, 16, 32, 64, 128};
+  std::vector<size_t> batches = {1, 2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 256};
   unsigned rounds = 7;
   int device = 0;
   bool json = false;
   std::string json_file;
+  // Shapes, batches and sizes that an emulated GPU is through with at once. Times mean nothing, and
+  // there is no yardstick of products.
+  bool rehearsal = false;
+
+  std::span<const Shape> scan_shapes() const {
+    return rehearsal ? std::span<const Shape>(kTinyShapes) : std::span<const Shape>(kScanShapes);
+  }
+  const Shape& packed_shape() const { return scan_shapes().front(); }
+  const Shape& hint_shape() const { return rehearsal ? kTinyHintShape : kHintShape; }
+  const Shape& pack_shape() const { return rehearsal ? kTinyPackShape : kPackShape; }
+  const Shape& check_shape() const { return rehearsal ? kTinyCheckShape : kCheckShape; }
+  const Sizes& sizes() const {
+    static constexpr Sizes kSizes{};
+    return rehearsal ? kTinySizes : kSizes;
+  }
 };
 
 }  // namespace blindfuse::bench

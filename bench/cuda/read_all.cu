@@ -6,6 +6,7 @@
 #include "bench/cuda/read_all.h"
 #include "cuda/device/check.h"
 #include "cuda/device/intrinsics.cuh"
+#include "cuda/device/launch.cuh"
 
 namespace blindfuse::bench {
 namespace {
@@ -43,12 +44,11 @@ void start_read_all(const void* bytes, uint64_t byte_count, uint32_t* folded, cu
   int device = 0, processors = 0, blocks_a_processor = 0;
   BLINDFUSE_CUDA(cudaGetDevice(&device));
   BLINDFUSE_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  BLINDFUSE_CUDA(
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_a_processor, read_all, kThreads, 0));
+  BLINDFUSE_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks_a_processor, reinterpret_cast<const void*>(read_all), kThreads, 0));
   const auto blocks = static_cast<uint32_t>(processors * std::max(1, blocks_a_processor));
-  read_all<<<blocks, kThreads, 0, stream>>>(static_cast<const uint4*>(bytes), byte_count / 16,
-                                            folded);
-  BLINDFUSE_CUDA(cudaGetLastError());
+  launch_kernel("read_all", read_all, dim3(blocks), kThreads, 0, stream,
+                static_cast<const uint4*>(bytes), byte_count / 16, folded);
 }
 
 }  // namespace blindfuse::bench

@@ -84,6 +84,34 @@ Report::Report(const Options& options, const std::string& device)
 }
 
 void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
+                   const Check& check) {
+  nlohmann::json line = this->line("check", shape, kernel);
+  line["batch"] = batch;
+  line["products"] = check.product_count;
+  line["differing"] = check.differing;
+  if (check.differing > 0) {
+    line["query"] = check.query;
+    line["column"] = check.column;
+    line["found"] = check.found;
+    line["expected"] = check.expected;
+    line["queries"] = check.queries;
+    line["differing_columns"] = check.columns;
+  }
+  print_json(line);
+  if (check.differing == 0) return;
+  const std::string where =
+      std::to_string(check.differing) + " of " + std::to_string(check.product_count) +
+      " products differ from the CPU's with batch " + std::to_string(batch) + " on " +
+      std::to_string(shape.rows) + " x " + std::to_string(shape.columns) + ", of " +
+      std::to_string(check.queries) + " queries and " + std::to_string(check.columns) +
+      " columns; the first is that of query " + std::to_string(check.query) + " with column " +
+      std::to_string(check.column) + ", " + std::to_string(check.found) + " instead of " +
+      std::to_string(check.expected);
+  std::fprintf(stderr, "%s: %s\n", kernel.c_str(), where.c_str());
+  keep_figure(kernel, static_cast<double>(check.differing), where);
+}
+
+void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
                    const ScanTimes& times) {
   const Rates& rates = times.rates;
   const auto queries = static_cast<double>(batch);
@@ -106,6 +134,12 @@ void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
   line["copy_bytes_per_second"] = rates.copied;
   line["pcie_bytes_per_second"] = rates.sent;
   print_json(line);
+  const std::string name = std::string(shape.name) + " " + kernel;
+  if (batch == 1) {
+    add_figure(name + ", 1 query", 1, plain(ratio(scanned, rates.read)) + " of reads");
+  }
+  add_figure(name + ", best", effective,
+             cell(effective, 1e12, " TB/s", 1) + " with " + std::to_string(batch));
   if (json_) return;
   print_head(kScanHead);
   std::printf("%-8s %-7s %5zu %12s %11s %11s %9s %10s %11s %6s %6s %11s %10s\n",
@@ -142,6 +176,8 @@ void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
   line["bound_queries_per_second"] = bound;
   line["bound_ratio"] = json_of(ratio(answered, bound));
   print_json(line);
+  add_figure(std::string(shape.name) + (is_packed ? " packed" : " answers"), answered,
+             cell(answered, 1, "", 0) + " queries/s with " + std::to_string(batch));
   if (json_) return;
   print_head(is_packed ? kPackedHead : kPipelineHead);
   std::printf("%-8s %-7s %5zu %12s %12.0f %11s %9s %10s %6s %5s\n", std::string(shape.name).c_str(),
@@ -170,6 +206,7 @@ void Report::print(const Shape& shape, const std::string& kernel, const HintTime
   line["sent_bytes_per_second"] = sent;
   line["pcie_bytes_per_second"] = times.sent;
   print_json(line);
+  add_figure("hint", 1, cell(times.seconds, 1, " s"));
   if (json_) return;
   print_head(kHintHead);
   std::printf("%-8s %-7s %5u %7u %10s %10s %6s %11s %9s %10s\n", std::string(shape.name).c_str(),
@@ -190,6 +227,7 @@ void Report::print(const Shape& shape, const std::string& kernel, const PackTime
   line["seconds_to_host"] = times.seconds_to_host;
   line["received_bytes_per_second"] = brought;
   print_json(line);
+  add_figure("packs", 1, cell(times.seconds, 1, " s"));
   if (json_) return;
   print_head(kPackHead);
   std::printf("%-8s %-7s %5u %10s %10s %10s %10s\n", std::string(shape.name).c_str(),
@@ -211,6 +249,26 @@ nlohmann::json Report::line(const char* measurement, const Shape& shape,
       {"driver_version", version_text(driver_version_)},
       {"runtime_version", version_text(runtime_version_)},
   };
+}
+
+void Report::add_figure(const std::string& name, double score, const std::string& text) {
+  has_measured_ = true;
+  keep_figure(name, score, text);
+}
+
+void Report::keep_figure(const std::string& name, double score, const std::string& text) {
+  Figure& figure = figures_.try_emplace(name, Figure{score, text}).first->second;
+  if (score > figure.score) figure = {score, text};
+}
+
+void Report::print_figure() {
+  if (json_ || figures_.empty()) return;
+  std::string all;
+  for (const auto& [name, figure] : figures_) {
+    all += (all.empty() ? "" : "; ") + name + ": " + figure.text;
+  }
+  std::printf("figure: %s\n", all.c_str());
+  std::fflush(stdout);
 }
 
 void Report::print_head(const char* head) {

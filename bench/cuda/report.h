@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,6 +18,18 @@ struct ScanTimes {
   double seconds = 0;
   Rates rates;                          // of the same rounds
   std::optional<double> seconds_alone;  // of one query, with the fastest kernel
+};
+
+// The products of a batch, compared with the CPU's.
+struct Check {
+  size_t product_count = 0;
+  size_t differing = 0;  // and of these, if there are any, the first in the order of the queries:
+  size_t query = 0;
+  uint64_t column = 0;
+  uint32_t found = 0;
+  uint32_t expected = 0;
+  size_t queries = 0;    // in which there are some
+  uint64_t columns = 0;  // likewise
 };
 
 // Packed queries to packed responses.
@@ -49,17 +62,29 @@ class Report {
   // Throws InputError when options.json_file cannot be written.
   Report(const Options& options, const std::string& device);
 
+  // To people only if they differ.
+  void print(const Shape& shape, const std::string& kernel, size_t batch, const Check& check);
   void print(const Shape& shape, const std::string& kernel, size_t batch, const ScanTimes& times);
   void print(const Shape& shape, const std::string& kernel, size_t batch,
              const PipelineTimes& times);
   void print(const Shape& shape, const std::string& kernel, const HintTimes& times);
   void print(const Shape& shape, const std::string& kernel, const PackTimes& times);
 
+  // For people, in one line that begins with "figure: ", the best of each measurement until now,
+  // and of each kernel that differs from the CPU the worst.
+  void print_figure();
+  // Whether anything has been measured: a check is not a measurement.
+  bool is_empty() const { return !has_measured_; }
+
  private:
   nlohmann::json line(const char* measurement, const Shape& shape, const std::string& kernel) const;
   // Prints the head of the table when it is another one than the last.
   void print_head(const char* head);
   void print_json(const nlohmann::json& line);
+  // Of a measurement.
+  void add_figure(const std::string& name, double score, const std::string& text);
+  // Of those with the same name, the one with the highest score stays.
+  void keep_figure(const std::string& name, double score, const std::string& text);
 
   const bool json_;
   const std::string json_path_;
@@ -68,6 +93,12 @@ class Report {
   int driver_version_ = 0;
   int runtime_version_ = 0;
   const char* head_ = nullptr;
+  struct Figure {
+    double score;
+    std::string text;
+  };
+  std::map<std::string, Figure> figures_;
+  bool has_measured_ = false;
 };
 
 }  // namespace blindfuse::bench

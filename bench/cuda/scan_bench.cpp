@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -9,14 +10,12 @@
 
 #include "bench/cuda/scan_problem.h"
 #include "bench/cuda/stopwatch.h"
+#include "host/cpu/cpu_engine_maker.h"
 #include "src/base/errors.h"
+#include "src/engine/engine.h"
 
 namespace blindfuse::bench {
 namespace {
-
-// The one that all others are compared with, and the one that it is compared with itself.
-constexpr const char* kReference = "dp4a";
-constexpr const char* kOther = "mma";
 
 // Exclusive or of all words of a matrix of random bytes.
 uint32_t folded_on_host(const Bench& bench, const Shape& shape) {
@@ -35,7 +34,7 @@ uint32_t folded_on_host(const Bench& bench, const Shape& shape) {
 }
 
 void check_read(const Bench& bench, const ScanProblem& problem) {
-  const uint32_t expected = folded_on_host(bench, kCheckShape);
+  const uint32_t expected = folded_on_host(bench, bench.options.check_shape());
   const uint32_t folded = bench.yardsticks.fold(problem.matrix());
   if (folded == expected) return;
   throw ResourceError("the yardstick of reads found " + std::to_string(folded) +
@@ -43,22 +42,50 @@ void check_read(const Bench& bench, const ScanProblem& problem) {
                       std::to_string(expected));
 }
 
-void check_same(const std::string& kernel, size_t batch, const std::vector<uint32_t>& products,
-                const std::vector<uint32_t>& expected) {
-  const auto [at, other] = std::ranges::mismatch(products, expected);
-  if (at == products.end()) return;
-  const auto place = static_cast<uint64_t>(at - products.begin());
-  throw ResourceError("the kernels " + kernel + " and " + kReference + " differ: with batch " +
-                      std::to_string(batch) + " on " + std::to_string(kCheckShape.rows) + " x " +
-                      std::to_string(kCheckShape.columns) + ", the product of query " +
-                      std::to_string(place / kCheckShape.columns) + " with column " +
-                      std::to_string(place % kCheckShape.columns) + " is " + std::to_string(*at) +
-                      " by " + kernel + ", and " + std::to_string(*other) + " by " + kReference);
+// The products of the queries that ScanProblem cuts, by the CPU.
+std::vector<uint32_t> products_by_cpu(const Bench& bench, const Shape& shape, size_t batch) {
+  const auto engine = make_cpu_engine_maker("", 0)->make_engine(shape.rows, shape.columns);
+  fill_columns(
+      bench.random, shape, bench.threads,
+      [&](uint64_t first, std::span<const uint8_t> bytes) { engine->set_columns(first, bytes); });
+  engine->seal();
+  std::vector<uint32_t> words(batch * shape.rows), products(batch * shape.columns);
+  for (size_t q = 0; q < batch; ++q) {
+    const std::span<const uint8_t> query = ScanProblem::query(bench.random, shape, q);
+    std::memcpy(words.data() + q * shape.rows, query.data(), query.size());
+  }
+  engine->multiply({words.data(), batch, shape.rows}, {0, shape.rows},
+                   {products.data(), batch, shape.columns});
+  return products;
+}
+
+Check compare(std::span<const uint32_t> products, std::span<const uint32_t> expected,
+              uint64_t column_count) {
+  Check check{.product_count = products.size()};
+  std::vector<bool> columns(column_count);
+  size_t last_query = SIZE_MAX;
+  for (size_t i = 0; i < products.size(); ++i) {
+    if (products[i] == expected[i]) continue;
+    const size_t query = i / column_count;
+    if (check.differing == 0) {
+      check.query = query;
+      check.column = i % column_count;
+      check.found = products[i];
+      check.expected = expected[i];
+    }
+    ++check.differing;
+    check.queries += query != last_query;
+    last_query = query;
+    columns[i % column_count] = true;
+  }
+  check.columns = static_cast<uint64_t>(std::ranges::count(columns, true));
+  return check;
 }
 
 class ScanTimer {
  public:
-  ScanTimer(const Bench& bench, ScanProblem& problem) : bench_(bench), problem_(problem) {}
+  ScanTimer(const Bench& bench, ScanProblem& problem)
+      : bench_(bench), problem_(problem), stopwatch_(bench.options.sizes().lead_in_bytes) {}
 
   ScanTimes measure(Scanner& scanner, size_t batch) {
     std::vector<double> seconds;
@@ -82,21 +109,26 @@ class ScanTimer {
 
 }  // namespace
 
-void check_kernels(const Bench& bench) {
-  ScanProblem problem(kCheckShape, bench.options.batches.back(), bench.options.device, bench.random,
+std::vector<std::string> right_kernels(const Bench& bench) {
+  const Shape& shape = bench.options.check_shape();
+  ScanProblem problem(shape, bench.options.batches.back(), bench.options.device, bench.random,
                       bench.threads);
   check_read(bench, problem);
-  std::vector<std::string> kernels = bench.kernels;
-  if (std::ranges::find(kernels, kOther) == kernels.end()) kernels.emplace_back(kOther);
-  const auto reference = problem.make_scanner(kReference);
-  for (const std::string& kernel : kernels) {
-    if (kernel == kReference) continue;
+  const auto expected = products_by_cpu(bench, shape, bench.options.batches.back());
+  std::vector<std::string> right;
+  for (const std::string& kernel : bench.kernels) {
     const auto scanner = problem.make_scanner(kernel);
+    size_t differing = 0;
     for (const size_t batch : bench.options.batches) {
-      check_same(kernel, batch, problem.products(*scanner, batch),
-                 problem.products(*reference, batch));
+      const Check check = compare(problem.products(*scanner, batch),
+                                  std::span(expected).first(batch * shape.columns), shape.columns);
+      bench.report.print(shape, kernel, batch, check);
+      differing += check.differing;
     }
+    if (differing == 0) right.push_back(kernel);
   }
+  bench.report.print_figure();
+  return right;
 }
 
 ScanSeconds time_scans(const Bench& bench, const Shape& shape) {
@@ -117,6 +149,7 @@ ScanSeconds time_scans(const Bench& bench, const Shape& shape) {
       bench.report.print(shape, bench.kernels[k], batch, times[k]);
     }
   }
+  bench.report.print_figure();
   return all;
 }
 

@@ -34,9 +34,8 @@ ScanProblem::ScanProblem(const Shape& shape, size_t batch_max, int device,
 void ScanProblem::cut_queries(const Shape& shape, size_t count, const RandomBytes& random) {
   const DeviceMemory<uint32_t> words(count * shape.rows);
   for (size_t q = 0; q < count; ++q) {
-    const std::span<const uint8_t> query =
-        random.part(shape.rows * sizeof(uint32_t), shape.columns + q);
-    BLINDFUSE_CUDA(cudaMemcpy(words.data() + q * shape.rows, query.data(), query.size(),
+    const std::span<const uint8_t> bytes = query(random, shape, q);
+    BLINDFUSE_CUDA(cudaMemcpy(words.data() + q * shape.rows, bytes.data(), bytes.size(),
                               cudaMemcpyHostToDevice));
   }
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is there, and the limbs and products are cleared

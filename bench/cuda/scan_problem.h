@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ class ScanProblem {
   // `device` is the current one. Throws ResourceError when it has no room for so much.
   ScanProblem(const Shape& shape, size_t batch_max, int device, const RandomBytes& random,
               WorkerThreads& threads);
+
+  // The words of query q.
+  static std::span<const uint8_t> query(const RandomBytes& random, const Shape& shape, size_t q) {
+    return random.part(shape.rows * sizeof(uint32_t), shape.columns + q);
+  }
 
   const DeviceMatrix& matrix() const { return matrix_; }
   const Stream& stream() const { return stream_; }

@@ -29,7 +29,8 @@ inline double median(std::vector<double> values) {
 class Stopwatch {
  public:
   // On the current device.
-  Stopwatch() : lead_in_(uint64_t{256} << 20), folded_(1) {
+  explicit Stopwatch(uint64_t lead_in_bytes = uint64_t{256} << 20)
+      : lead_in_(lead_in_bytes), folded_(1) {
     BLINDFUSE_CUDA(cudaEventCreate(&begin_.event));
     BLINDFUSE_CUDA(cudaEventCreate(&end_.event));
     BLINDFUSE_CUDA(cudaDeviceSynchronize());

@@ -18,14 +18,11 @@
 namespace blindfuse::bench {
 namespace {
 
-constexpr uint64_t kCopyBytes = uint64_t{2} << 30;
-constexpr uint64_t kSendBytes = uint64_t{256} << 20;
-
 constexpr uint64_t kProductDepth = 65'536;
 constexpr uint32_t kProductColumns = 8'192;
 constexpr uint32_t kProductLimbRows = 8'192;
 constexpr uint32_t kProductQueries = kProductLimbRows / kLimbRowsInFour * kQueriesInFour;
-static_assert((kProductColumns + kProductLimbRows) * kProductDepth <= kCopyBytes,
+static_assert((kProductColumns + kProductLimbRows) * kProductDepth <= Sizes().copied_bytes,
               "both operands are random bytes of the source");
 static_assert(kProductDepth % kStepRows == 0);
 
@@ -34,7 +31,7 @@ uint64_t bytes_of(const DeviceMatrix& matrix) { return matrix.pitch() * matrix.c
 // Random bytes all over: the block, and copies of it that begin elsewhere.
 void fill(const DeviceMemory<int8_t>& memory, const RandomBytes& random) {
   constexpr uint64_t kBlock = RandomBytes::kBytes;
-  static_assert(kCopyBytes % kBlock == 0);
+  static_assert(Sizes().copied_bytes % kBlock == 0 && kTinySizes.copied_bytes % kBlock == 0);
   BLINDFUSE_CUDA(
       cudaMemcpy(memory.data(), random.part(kBlock, 0).data(), kBlock, cudaMemcpyHostToDevice));
   for (uint64_t i = 1; i < memory.size() / kBlock; ++i) {
@@ -64,16 +61,22 @@ Rates median(const std::vector<Rates>& rounds) {
   return {of(&Rates::copied), of(&Rates::read), of(&Rates::multiplied), of(&Rates::sent)};
 }
 
-Yardsticks::Yardsticks(const RandomBytes& random)
-    : source_(kCopyBytes),
-      target_(kCopyBytes),
+Yardsticks::Yardsticks(const RandomBytes& random, const Options& options)
+    : sizes_(options.sizes()),
+      stopwatch_(sizes_.lead_in_bytes),
+      source_(sizes_.copied_bytes),
+      target_(sizes_.copied_bytes),
       products_(uint64_t{kProductQueries} * kProductColumns),
       folded_(1),
-      host_(kSendBytes) {
+      host_(sizes_.sent_bytes) {
   fill(source_, random);
   fill(host_.span(), random);
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared and filled
-  try_product();
+  if (options.rehearsal) {
+    why_no_product_ = "a rehearsal does without";
+  } else {
+    try_product();
+  }
 }
 
 // The library is not ours: that it is missing, or fails, shall not keep anything else from being
@@ -104,18 +107,18 @@ Rates Yardsticks::measure(const DeviceMatrix& matrix) {
 
 double Yardsticks::copied_per_second() {
   const double seconds = stopwatch_.seconds(stream_, [&] {
-    BLINDFUSE_CUDA(cudaMemcpyAsync(target_.data(), source_.data(), kCopyBytes,
+    BLINDFUSE_CUDA(cudaMemcpyAsync(target_.data(), source_.data(), sizes_.copied_bytes,
                                    cudaMemcpyDeviceToDevice, stream_.get()));
   });
-  return static_cast<double>(2 * kCopyBytes) / seconds;
+  return static_cast<double>(2 * sizes_.copied_bytes) / seconds;
 }
 
 double Yardsticks::sent_per_second() {
   const double seconds = stopwatch_.seconds(stream_, [&] {
-    BLINDFUSE_CUDA(cudaMemcpyAsync(target_.data(), host_.data(), kSendBytes, cudaMemcpyHostToDevice,
-                                   stream_.get()));
+    BLINDFUSE_CUDA(cudaMemcpyAsync(target_.data(), host_.data(), sizes_.sent_bytes,
+                                   cudaMemcpyHostToDevice, stream_.get()));
   });
-  return static_cast<double>(kSendBytes) / seconds;
+  return static_cast<double>(sizes_.sent_bytes) / seconds;
 }
 
 double Yardsticks::multiplied_per_second() {

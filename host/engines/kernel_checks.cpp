@@ -38,21 +38,34 @@ class Numbers {
   std::mt19937_64 engine_{20'240'527};
 };
 
+// Of `count` sequences of words with so many bits: in how many, and in how many words, they differ,
+// and where first.
 std::string difference(std::span<const uint8_t> found, std::span<const uint8_t> expected,
-                       size_t count, const char* what) {
+                       size_t count, unsigned bits, const char* what) {
   if (found.size() != expected.size()) return std::string("no ") + what;
   const size_t each = expected.size() / count;
-  size_t wrong = 0, first = 0;
-  for (size_t i = count; i-- > 0;) {
-    if (std::ranges::equal(found.subspan(i * each, each), expected.subspan(i * each, each))) {
-      continue;
-    }
+  const size_t words = each * 8 / bits;
+  std::vector<uint32_t> is(words), should_be(words);
+  size_t wrong = 0, wrong_words = 0;
+  std::string first;
+  for (size_t i = 0; i < count; ++i) {
+    const auto of = [&](std::span<const uint8_t> all) { return all.subspan(i * each, each); };
+    if (std::ranges::equal(of(found), of(expected))) continue;
     ++wrong;
-    first = i;
+    read_bit_sequence(of(found), bits, 0, is);
+    read_bit_sequence(of(expected), bits, 0, should_be);
+    for (size_t word = 0; word < words; ++word) {
+      if (is[word] == should_be[word]) continue;
+      ++wrong_words;
+      if (!first.empty()) continue;
+      first = "first word " + std::to_string(word) + " of number " + std::to_string(i) + ": " +
+              std::to_string(is[word]) + " instead of " + std::to_string(should_be[word]);
+    }
   }
   if (wrong == 0) return "";
   return std::to_string(wrong) + " of " + std::to_string(count) + " " + what +
-         " differ from the CPU's, first number " + std::to_string(first);
+         " differ from the CPU's, in " + std::to_string(wrong_words) + " of " +
+         std::to_string(count * words) + " words, " + first;
 }
 
 std::vector<uint8_t> answers(AnswerPipeline& pipeline, const std::vector<uint8_t>& queries,
@@ -86,7 +99,7 @@ std::string check_scan_of(const EngineMaker& maker, std::span<const uint8_t> mat
     const auto engine = filled(engines, kRows, kColumns, matrix);
     return answers(*engine->make_answer_pipeline(bits, count, count), queries, count);
   };
-  return difference(answers_by(maker), answers_by(*on_cpu()), count, "responses");
+  return difference(answers_by(maker), answers_by(*on_cpu()), count, bits.response, "responses");
 }
 
 std::string check_scan(std::string_view kernel, int device, size_t count) {
@@ -137,7 +150,8 @@ std::string check_packing(int device, uint64_t packs, size_t count) {
     return answers(*engine->make_packed_answer_pipeline(kBits, tables, count, count), queries,
                    count);
   };
-  return difference(answers_by(*on_device("", device)), answers_by(*on_cpu()), count, "responses");
+  return difference(answers_by(*on_device("", device)), answers_by(*on_cpu()), count,
+                    kBits.response, "responses");
 }
 
 std::string check_tables(int device) {
@@ -163,7 +177,7 @@ std::string check_tables(int device) {
   const auto bytes = [](const std::vector<uint32_t>& words) {
     return std::span(reinterpret_cast<const uint8_t*>(words.data()), words.size() * 4);
   };
-  return difference(bytes(found), bytes(expected), expected.size(), "words of table and mask");
+  return difference(bytes(found), bytes(expected), 1, 32, "tables with their masks");
 }
 
 // Each with the tiles that its kernels are compiled for, and one query more.

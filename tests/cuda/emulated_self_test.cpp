@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -112,13 +113,35 @@ TEST_F(EmulatedCudaSelfTest, ChecksTheDeviceThatIsNamed) {
 TEST_F(EmulatedCudaSelfTest, PrintsATable) {
   const std::string text = run("spoil=scan_mma<64>", {"--without", "wgmma"});
   EXPECT_NE(text.find("emulator, compute capability 9.0"), std::string::npos) << text;
-  EXPECT_NE(text.find("\nmma       16 queries            wrong: 16 of 16 responses differ from the "
-                      "CPU's, first number 0\n"),
-            std::string::npos)
+  // Every query lacks the rows of the block that was left out.
+  EXPECT_TRUE(std::regex_search(
+      text,
+      std::regex("\nmma       16 queries            wrong: 16 of 16 responses differ from the "
+                 "CPU's, in [0-9]+ of 2400 words, first word [0-9]+ of number 0: [0-9]+ "
+                 "instead of [0-9]+\n")))
       << text;
-  EXPECT_NE(text.find("\n1 of 7 checks did not pass: use --engine cuda:KERNEL with another kernel, or cpu\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(
+          "\n1 of 7 checks did not pass: use --engine cuda:KERNEL with another kernel, or cpu\n"),
+      std::string::npos)
       << text;
+}
+
+// A copy whose first bit is altered, which is that of the responses: their first word alone.
+TEST_F(EmulatedCudaSelfTest, CountsTheWordsThatDiffer) {
+  const std::regex pattern(
+      "\nmma       8 queries             wrong: 1 of 8 responses differ from the CPU's, in 1 of "
+      "1200 words, first word 0 of number 0: ([0-9]+) instead of ([0-9]+)\n");
+  constexpr int kCopiesMax = 30;  // of the first two checks, at most
+  for (int copy = 0; copy < kCopiesMax; ++copy) {
+    const std::string text = run(("alter=copy@" + std::to_string(copy)).c_str(),
+                                 {"--without", "dp4a", "--without", "wgmma"});
+    std::smatch words;
+    if (!std::regex_search(text, words, pattern)) continue;
+    EXPECT_EQ(std::stoul(words[1]), std::stoul(words[2]) ^ 1) << text;
+    return;
+  }
+  FAIL() << "no copy is that of the second check's responses";
 }
 
 }  // namespace

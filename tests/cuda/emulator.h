@@ -230,6 +230,13 @@ inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
   return blindfuse::emulator::reduce_add(mask, value);
 }
 
+inline unsigned __reduce_xor_sync(unsigned mask, unsigned value) {
+  for (unsigned lanes = 16; lanes > 0; lanes /= 2) {
+    value ^= blindfuse::emulator::shuffle_xor(mask, value, lanes);
+  }
+  return value;
+}
+
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int source_lane) {
   return std::bit_cast<T>(blindfuse::emulator::shuffle(mask, std::bit_cast<uint32_t>(value),
@@ -246,6 +253,12 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask) {
 inline unsigned atomicAdd(unsigned* sum, unsigned value) {
   const unsigned old = *sum;
   *sum += value;
+  return old;
+}
+
+inline unsigned atomicXor(unsigned* word, unsigned value) {
+  const unsigned old = *word;
+  *word ^= value;
   return old;
 }
 

@@ -1,0 +1,85 @@
+// What a GPU can do at best of what the kernels do, one thing at a time, so that what they fall
+// short of is told apart: bandwidth against bytes in flight, products alone, additions alone. Links
+// nothing but the C library (bench/gpu/run).
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "bench/probes/probes.h"
+#include "src/base/errors.h"
+#include "src/program/program.h"
+
+namespace blindfuse::probes {
+namespace {
+
+std::vector<std::string> names() {
+  std::vector<std::string> names;
+  for (const ProbeKind& kind : probe_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+void run(const ProbeOptions& options) {
+  Probe probe(options);
+  for (const ProbeKind& kind : probe_kinds()) {
+    const bool is_wanted =
+        options.probes.empty() || std::ranges::count(options.probes, kind.name) > 0;
+    if (!is_wanted) continue;
+    probe.begin(kind.name);
+    kind.run(probe);
+    probe.end();
+  }
+  if (!probe.all_right()) {
+    throw ResourceError("what the device computed is not right, as the lines above say");
+  }
+}
+
+int fail(const char* what, int status = kExitFailed) {
+  std::fprintf(stderr, "blindfuse-bench-probes: %s\n", what);
+  return status;
+}
+
+}  // namespace
+}  // namespace blindfuse::probes
+
+int main(int argc, char** argv) {
+  using namespace blindfuse;
+  using namespace blindfuse::probes;
+  CLI::App app("Times what kernels on a GPU are made of: one line of JSON a measurement.",
+               "blindfuse-bench-probes");
+  ProbeOptions options;
+  bool lists = false;
+  app.add_option("--probe", options.probes, "A probe (default: all); any number of times")
+      ->check(CLI::IsMember(names()));
+  app.add_option("--seconds", options.seconds, "For which the largest products go on")
+      ->check(CLI::Range(0.0, 3'600.0))
+      ->capture_default_str();
+  app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "The CUDA device, counted from 0")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--json-file", options.json_file, "Write the lines there, too");
+  app.add_flag("--list", lists, "Print the probes' names, and nothing else");
+  app.callback([&] {
+    if (!lists) return run(options);
+    for (const std::string& name : names()) std::puts(name.c_str());
+  });
+  try {
+    app.parse(argc, argv);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+      return fail("cannot write to standard output");
+    }
+    return 0;
+  } catch (const CLI::Success& asked) {  // --help
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return kExitUsageError;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}

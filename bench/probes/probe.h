@@ -1,0 +1,87 @@
+// What every probe has: the device, and lines of JSON for what it finds.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/cuda/stopwatch.h"
+#include "cuda/device/stream.h"
+
+namespace blindfuse::probes {
+
+struct ProbeOptions {
+  std::vector<std::string> probes;  // none: all of them
+  double seconds = 10;              // for which the largest products go on
+  unsigned rounds = 5;              // repetitions of everything else, of which the median counts
+  int device = 0;
+  std::string json_file;
+};
+
+// What a device is, once it is the current one.
+struct ProbedDevice {
+  // Throws ResourceError when it cannot be used.
+  explicit ProbedDevice(int number);
+
+  std::string name;
+  uint32_t processor_count = 0;
+  uint32_t threads_a_processor = 0;  // at most
+  int major = 0;                     // of the compute capability
+};
+
+class Probe {
+ public:
+  // Throws what ProbedDevice throws, and InputError when json_file cannot be written.
+  explicit Probe(const ProbeOptions& options);
+
+  const ProbeOptions& options() const { return options_; }
+  const ProbedDevice& device() const { return device_; }
+  const Stream& stream() const { return stream_; }
+
+  // Median seconds of what `start` puts into the stream, and of one more that warms up.
+  template <typename Start>
+  double seconds(const Start& start) {
+    std::vector<double> all;
+    for (unsigned i = 0; i <= options_.rounds; ++i) {
+      const double taken = stopwatch_.seconds(stream_, start);
+      if (i > 0) all.push_back(taken);
+    }
+    return bench::median(std::move(all));
+  }
+  // Once.
+  template <typename Start>
+  double seconds_once(const Start& start) {
+    return stopwatch_.seconds(stream_, start);
+  }
+
+  // From here on lines are this probe's.
+  void begin(std::string_view name);
+  // A line. figure: what matters of it in a few words; end() prints that of the line with the
+  // highest score. is_right: whether what was computed is what should be.
+  void print(nlohmann::json line, double score, const std::string& figure, bool is_right);
+  // In place of lines.
+  void leave_out(const std::string& why);
+  void end();
+
+  // Of all lines until now.
+  bool all_right() const { return all_right_; }
+
+ private:
+  void write(const nlohmann::json& line);
+
+  const ProbeOptions& options_;
+  const ProbedDevice device_;
+  std::ofstream json_file_;
+  Stream stream_;
+  bench::Stopwatch stopwatch_;
+  std::string name_;
+  double best_score_ = 0;
+  std::string best_;
+  unsigned wrong_ = 0;
+  bool all_right_ = true;
+};
+
+}  // namespace blindfuse::probes
