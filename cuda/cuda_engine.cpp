@@ -33,11 +33,11 @@ std::string engine_name(std::string_view kernel, int device) {
 
 class CudaEngine final : public Engine {
  public:
-  CudaEngine(std::string_view kernel, int device, std::shared_ptr<const KernelRecord> record,
-             uint64_t row_count, uint64_t column_count)
+  CudaEngine(std::string_view kernel, int device, std::shared_ptr<KernelRecord> record,
+             uint64_t row_count, uint64_t column_count, std::shared_ptr<Calibrations> calibrations)
       : name_(engine_name(kernel, use_cuda_device(device))),
         matrix_(device, row_count, column_count, bytes_beside(row_count, column_count)),
-        scanner_(matrix_, kernel, std::move(record)) {}
+        scanner_(matrix_, kernel, std::move(record), std::move(calibrations)) {}
 
   std::string_view name() const override { return name_; }
   std::string hardware() const override {
@@ -57,6 +57,11 @@ class CudaEngine final : public Engine {
   }
 
   void seal() override { matrix_.check(); }
+
+  void check_kernels(const Canary& canary, size_t batch_max) override {
+    matrix_.use_device();
+    scanner_.check_kernels(canary, batch_max);
+  }
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
     invariant(rows.first <= rows.last && rows.last <= row_count(), "rows of the matrix");
@@ -157,9 +162,11 @@ class CudaEngine final : public Engine {
 }  // namespace
 
 std::unique_ptr<Engine> make_cuda_engine(std::string_view kernel, int device,
-                                         std::shared_ptr<const KernelRecord> record,
-                                         uint64_t row_count, uint64_t column_count) {
-  return std::make_unique<CudaEngine>(kernel, device, std::move(record), row_count, column_count);
+                                         std::shared_ptr<KernelRecord> record, uint64_t row_count,
+                                         uint64_t column_count,
+                                         std::shared_ptr<Calibrations> calibrations) {
+  return std::make_unique<CudaEngine>(kernel, device, std::move(record), row_count, column_count,
+                                      std::move(calibrations));
 }
 
 }  // namespace blindfuse

@@ -20,7 +20,7 @@ class CudaEngineMaker final : public EngineMaker {
   }
 
   std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const override {
-    return make_cuda_engine(kernel_, device_, record_, row_count, column_count);
+    return make_cuda_engine(kernel_, device_, record_, row_count, column_count, calibrations_);
   }
 
   std::shared_ptr<KernelRecord> kernel_record() const override { return record_; }
@@ -43,6 +43,7 @@ class CudaEngineMaker final : public EngineMaker {
   const std::string kernel_;
   const int device_;
   const std::shared_ptr<KernelRecord> record_;
+  const std::shared_ptr<Calibrations> calibrations_ = std::make_shared<Calibrations>();
 };
 
 }  // namespace

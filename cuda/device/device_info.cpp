@@ -26,6 +26,25 @@ std::string why_no_cuda_device(int device) {
          " is " + cuda_device_name(device);
 }
 
+bool is_cuda_device_absent(int device) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  (void)cudaGetLastError();
+  if (status == cudaSuccess) return device >= count;
+  if (status == cudaErrorNoDevice) return true;
+  // The same error says that there is no driver, and that it is too old.
+  int driver_version = 0;
+  return status == cudaErrorInsufficientDriver &&
+         (cudaDriverGetVersion(&driver_version) != cudaSuccess || driver_version == 0);
+}
+
+int cuda_device_count() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  (void)cudaGetLastError();
+  return status == cudaSuccess ? count : 0;
+}
+
 std::string cuda_device_name(int device) {
   cudaDeviceProp properties{};
   BLINDFUSE_CUDA(cudaGetDeviceProperties(&properties, device));

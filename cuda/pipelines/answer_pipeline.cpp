@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
+#include "cuda/pipelines/canary_check.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/base/errors.h"
@@ -22,6 +25,7 @@ class Rounder final : public Responder {
   Rounder(uint64_t column_count, uint32_t bits)
       : column_count_(static_cast<uint32_t>(column_count)), bits_(bits) {}
 
+  std::string_view kernel() const override { return "rounding"; }
   uint64_t extra_words() const override { return 0; }
   uint64_t response_words() const override { return (uint64_t{column_count_} + 31) / 32 * bits_; }
 
@@ -46,6 +50,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
         rows_(matrix.row_count()),
         columns_(matrix.column_count()),
         responder_(std::move(responder)),
+        batch_max_(batch_max),
         query_bytes_(bit_sequence_bytes(rows_, bits.query)),
         // Reading a word touches the one behind it.
         extras_at_(words_for(query_bytes_) + 1),
@@ -69,9 +74,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   size_t depth() const override { return kLanes; }
 
   void put(size_t slot, std::span<const uint8_t> query) override {
-    uint32_t* const words = slots_.data() + slot * slot_words_;
-    std::ranges::copy(query.first(query_bytes_), reinterpret_cast<uint8_t*>(words));
-    std::ranges::copy(query.subspan(query_bytes_), reinterpret_cast<uint8_t*>(words + extras_at_));
+    put_at(slots_.data() + slot * slot_words_, query);
   }
 
   void move(size_t from, size_t to) override {
@@ -80,28 +83,17 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   void begin(size_t first, size_t count) override {
     matrix_.use_device();
-    Lane& lane = lanes_[next_];
-    const cudaStream_t stream = lane.stream.get();
     const auto queries = static_cast<uint32_t>(count);
+    const Scanner::Choice choice = scanner_.choose(queries);
+    const bool has_canary = canary_ && rides_along(choice.kernel, queries);
+    if (canary_ && !has_canary && canary_->is_due(choice.kernel)) compute_canary(queries);
+    Lane& lane = lanes_[next_];
     BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * slot_words_,
                                    count * slot_words_ * sizeof(uint32_t), cudaMemcpyHostToDevice,
-                                   stream));
-    const Scanner::Choice choice = scanner_.choose(queries);
-    const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
-    start_cut(BitSequences{lane.queries.data(), slot_words_, bits_.query, rows_}, queries, limbs,
-              stream);
-    BLINDFUSE_CUDA(
-        cudaMemsetAsync(lane.products.data(), 0, count * columns_ * sizeof(uint32_t), stream));
-    scanner_.start(choice, limbs, queries, {0, rows_}, lane.products.data(), stream);
-    responder_->start(next_,
-                      {queries, lane.products.data(), columns_, lane.queries.data() + extras_at_,
-                       slot_words_, lane.responses.data()},
-                      stream);
-    BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, lane.responses.data(),
-                                     response_words_ * sizeof(uint32_t), response_bytes_, count,
-                                     cudaMemcpyDeviceToHost, stream));
-    lane.done.record(lane.stream);
-    begun_.push_back({next_, count});
+                                   lane.stream.get()));
+    if (has_canary) put_canary(lane, queries);
+    start(next_, choice, queries + (has_canary ? 1 : 0));
+    begun_.push_back({next_, count, choice.kernel, has_canary});
     next_ = (next_ + 1) % kLanes;
   }
 
@@ -111,7 +103,28 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     matrix_.use_device();
     const Lane& lane = lanes_[oldest.lane];
     lane.done.wait();
+    if (oldest.has_canary) {
+      judge_canary(lane, oldest.kernel, static_cast<uint32_t>(oldest.count));
+    }
     return {lane.finished.data(), oldest.count * response_bytes_};
+  }
+
+  void set_canary(const Canary& canary, std::chrono::milliseconds interval) override {
+    matrix_.use_device();
+    std::vector<uint32_t> slot(slot_words_);
+    put_at(slot.data(), canary.query);
+    canary_.emplace(canary, slot, scanner_, interval);
+  }
+
+  void check() override {
+    if (!canary_) return;
+    matrix_.use_device();
+    // The kernel for one query, and that for many.
+    const auto most = static_cast<uint32_t>(batch_max_);
+    const Scanner::Kernel few = scanner_.choose(1).kernel;
+    if (canary_->is_due(few)) compute_canary(1);
+    const Scanner::Kernel many = scanner_.choose(most).kernel;
+    if (many != few && canary_->is_due(many)) compute_canary(most);
   }
 
  private:
@@ -126,8 +139,73 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   };
   struct Begun {
     size_t lane;
-    size_t count;
+    size_t count;  // without the canary, which comes last
+    Scanner::Kernel kernel;
+    bool has_canary;
   };
+
+  void put_at(uint32_t* slot, std::span<const uint8_t> query) const {
+    std::ranges::copy(query.first(query_bytes_), reinterpret_cast<uint8_t*>(slot));
+    std::ranges::copy(query.subspan(query_bytes_), reinterpret_cast<uint8_t*>(slot + extras_at_));
+  }
+
+  // Whether one query more costs the batch nothing.
+  bool rides_along(Scanner::Kernel kernel, uint32_t queries) const {
+    return queries < batch_max_ && queries < Scanner::room(kernel, queries) &&
+           scanner_.choose(queries + 1).kernel == kernel;
+  }
+
+  // What is still there of the response before would be right: it goes first.
+  void put_canary(const Lane& lane, uint32_t place) const {
+    BLINDFUSE_CUDA(cudaMemsetAsync(lane.responses.data() + place * response_words_, 0xff,
+                                   response_words_ * sizeof(uint32_t), lane.stream.get()));
+    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data() + place * slot_words_, canary_->query(),
+                                   slot_words_ * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
+                                   lane.stream.get()));
+  }
+
+  // From the lane's queries to responses in the host's memory.
+  void start(size_t number, Scanner::Choice choice, uint32_t queries) {
+    Lane& lane = lanes_[number];
+    const cudaStream_t stream = lane.stream.get();
+    const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
+    start_cut(BitSequences{lane.queries.data(), slot_words_, bits_.query, rows_}, queries, limbs,
+              stream);
+    BLINDFUSE_CUDA(
+        cudaMemsetAsync(lane.products.data(), 0, queries * columns_ * sizeof(uint32_t), stream));
+    scanner_.start(choice, limbs, queries, {0, rows_}, lane.products.data(), stream);
+    responder_->start(number,
+                      {queries, lane.products.data(), columns_, lane.queries.data() + extras_at_,
+                       slot_words_, lane.responses.data()},
+                      stream);
+    BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, lane.responses.data(),
+                                     response_words_ * sizeof(uint32_t), response_bytes_, queries,
+                                     cudaMemcpyDeviceToHost, stream));
+    lane.done.record(lane.stream);
+  }
+
+  // A batch of so many, of which the canary is the last one and the others are whatever the lane
+  // has: by the same kernel and tile as a batch of clients' queries that has no room for it.
+  void compute_canary(uint32_t queries) {
+    const Lane& lane = lanes_[next_];
+    const Scanner::Choice choice = scanner_.choose(queries);
+    put_canary(lane, queries - 1);
+    start(next_, choice, queries);
+    lane.done.wait();
+    judge_canary(lane, choice.kernel, queries - 1);
+  }
+
+  void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place) {
+    if (canary_->is_right({lane.finished.data() + place * response_bytes_, response_bytes_})) {
+      return canary_->note_right(kernel);
+    }
+    std::vector<uint32_t> products(columns_);
+    BLINDFUSE_CUDA(cudaMemcpyAsync(products.data(), lane.products.data() + place * columns_,
+                                   columns_ * sizeof(uint32_t), cudaMemcpyDeviceToHost,
+                                   lane.stream.get()));
+    lane.stream.wait();
+    canary_->blame(kernel, responder_->kernel(), place + 1, products);
+  }
 
   Scanner& scanner_;
   const DeviceMatrix& matrix_;
@@ -135,6 +213,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   const uint64_t rows_;
   const uint64_t columns_;
   const std::unique_ptr<Responder> responder_;
+  const size_t batch_max_;
   const uint64_t query_bytes_;  // of the words alone
   const uint64_t extras_at_;    // words into a slot
   const uint64_t slot_words_;
@@ -142,6 +221,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   const uint64_t response_words_;
   uint64_t limb_pitch_ = 0;
   PinnedMemory<uint32_t> slots_;
+  std::optional<CanaryCheck> canary_;
   Lane lanes_[kLanes];  // behind all that their streams use
   size_t next_ = 0;
   std::deque<Begun> begun_;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "cuda/scan/scanner.h"
 #include "src/engine/engine.h"
@@ -30,6 +31,8 @@ class Responder {
  public:
   virtual ~Responder() = default;
 
+  // Its name in the record of kernels: "packing".
+  virtual std::string_view kernel() const = 0;
   // Words of 32 bits that every query brings after its bit sequence.
   virtual uint64_t extra_words() const = 0;
   // Words of 32 bits of a packed response, rounded up as it suits the device.

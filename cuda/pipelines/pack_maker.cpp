@@ -6,19 +6,25 @@
 #include "cuda/packing/device_packs.h"
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scanner.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
 
 class DevicePackMaker final : public PackMaker {
  public:
-  DevicePackMaker(std::string_view kernel, int device, std::shared_ptr<const KernelRecord> record,
+  DevicePackMaker(std::string_view kernel, int device, std::shared_ptr<KernelRecord> record,
                   std::span<const uint32_t> blocks, std::span<const uint32_t> key_masks,
                   uint64_t column_count)
       : blocks_(blocks),
         key_masks_(key_masks),
         matrix_(device, blocks.size(), column_count, 0),
-        scanner_(matrix_, kernel, std::move(record)) {}
+        scanner_(matrix_, kernel, std::move(record)) {
+    if (const auto why = scanner_.record().why_unfit("tables")) {
+      throw DeviceLostError("the GPU's kernels that make packing tables are in quarantine: " + *why +
+                            "; --engine cpu makes tables on the processor");
+    }
+  }
 
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
     matrix_.set_columns(first, bytes);
@@ -47,7 +53,7 @@ class DevicePackMaker final : public PackMaker {
 }  // namespace
 
 std::unique_ptr<PackMaker> make_device_pack_maker(std::string_view kernel, int device,
-                                                  std::shared_ptr<const KernelRecord> record,
+                                                  std::shared_ptr<KernelRecord> record,
                                                   std::span<const uint32_t> blocks,
                                                   std::span<const uint32_t> key_masks,
                                                   uint64_t column_count) {

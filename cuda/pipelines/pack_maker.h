@@ -15,7 +15,7 @@ namespace blindfuse {
 // As EngineMaker::make_pack_maker, with this kernel and on this device, the current one. blocks and
 // key_masks outlive it.
 std::unique_ptr<PackMaker> make_device_pack_maker(std::string_view kernel, int device,
-                                                  std::shared_ptr<const KernelRecord> record,
+                                                  std::shared_ptr<KernelRecord> record,
                                                   std::span<const uint32_t> blocks,
                                                   std::span<const uint32_t> key_masks,
                                                   uint64_t column_count);

@@ -10,6 +10,8 @@
 namespace blindfuse {
 namespace {
 
+constexpr std::string_view kPackingKernel = "packing";
+
 // Packs the products under the queries' keys, which are what they bring beside their words.
 class Packer final : public Responder {
  public:
@@ -25,6 +27,7 @@ class Packer final : public Responder {
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
 
+  std::string_view kernel() const override { return kPackingKernel; }
   uint64_t extra_words() const override { return ring::kKeyWords; }
   uint64_t response_words() const override {
     return uint64_t{tables_.pack_count()} * (kRingWords / 32) * bits_;
@@ -76,6 +79,10 @@ std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
   const uint64_t columns = matrix.column_count();
   invariant(tables.size() == (columns + kRingWords - 1) / kRingWords,
             "a packing table for every pack");
+  if (const auto why = scanner.record().why_unfit(kPackingKernel)) {
+    throw DeviceLostError("the packing kernels of the GPU are in quarantine: " + *why +
+                          "; --engine cpu packs on the processor");
+  }
   auto packer =
       std::make_unique<Packer>(tables, batch_bytes(scanner, matrix, tables.size(), batch_max),
                                columns, bits.response, batch_max);

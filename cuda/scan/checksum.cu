@@ -1,16 +1,12 @@
-#include <thrust/execution_policy.h>
 #include <thrust/functional.h>
 #include <thrust/iterator/counting_iterator.h>
-#include <thrust/system_error.h>
 #include <thrust/transform_reduce.h>
 
 #include <algorithm>
-#include <new>
 
-#include "cuda/device/check.h"
 #include "cuda/scan/checksum.h"
+#include "cuda/scan/thrust_call.cuh"
 #include "src/arithmetic/little_endian.h"
-#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
@@ -20,16 +16,6 @@ struct Weighted {
 
   __host__ __device__ uint64_t operator()(uint64_t i) const { return (2 * i + 1) * words[i]; }
 };
-
-// Where Thrust computes: on the device, or, in the tests without one, on the processor.
-#if THRUST_DEVICE_SYSTEM == THRUST_DEVICE_SYSTEM_CUDA
-auto policy_of(cudaStream_t stream) { return thrust::cuda::par.on(stream); }
-#else
-auto policy_of(cudaStream_t stream) {
-  BLINDFUSE_CUDA(cudaStreamSynchronize(stream));
-  return thrust::device;
-}
-#endif
 
 }  // namespace
 
@@ -47,15 +33,10 @@ PartialChecksum::PartialChecksum(std::span<const uint8_t> bytes) {
 
 uint64_t device_checksum(const uint64_t* words, uint64_t word_count, cudaStream_t stream) {
   const thrust::counting_iterator<uint64_t> first(0);
-  try {
+  return call_thrust("a checksum", [&] {
     return thrust::transform_reduce(policy_of(stream), first, first + word_count, Weighted{words},
                                     uint64_t{0}, thrust::plus<uint64_t>());
-  } catch (const thrust::system_error& error) {
-    check_cuda(static_cast<cudaError_t>(error.code().value()), error.what(), __FILE__, __LINE__);
-    throw;
-  } catch (const std::bad_alloc& error) {
-    throw ResourceError(std::string("no room for a checksum on the device: ") + error.what());
-  }
+  });
 }
 
 }  // namespace blindfuse

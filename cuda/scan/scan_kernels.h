@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstdint>
 
 #include "cuda/scan/kernels/scan_args.h"
@@ -15,6 +16,9 @@ namespace blindfuse {
 constexpr uint32_t kScanDp4aQueriesMax = 3;
 // Queries that the many-queries kernel has in a tile, at most; more scan the matrix again.
 constexpr uint32_t kScanMmaQueriesMax = 32;
+// Queries in each of their tiles.
+constexpr std::array<uint32_t, 4> kMmaTileQueries = {4, 8, 16, kScanMmaQueriesMax};
+constexpr std::array<uint32_t, 4> kWgmmaTileQueries = {8, 16, 32, 64};
 
 // The limb rows that must be allocated for so many queries: those of the largest tile of any
 // kernel.

@@ -1,8 +1,11 @@
 #include "cuda/scan/scanner.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "cuda/scan/product_check.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 
@@ -11,6 +14,37 @@ namespace {
 
 // Below this a scan takes no time that matters, and none that could be measured.
 constexpr uint64_t kCalibrationBytesMin = 64 << 20;
+
+// Queries that kernels multiply the matrix with before they answer any, at most: two tiles of the
+// largest.
+constexpr uint32_t kTrialQueriesMax = 2 * kWgmmaTileQueries.back();
+
+// Batches that try each tile of a kernel, of at most so many queries.
+std::vector<uint32_t> trial_batches(Scanner::Kernel kernel, uint32_t most) {
+  std::vector<uint32_t> batches;
+  const auto add = [&](uint32_t count) {
+    count = std::min(count, most);
+    if (batches.empty() || batches.back() < count) batches.push_back(count);
+  };
+  switch (kernel) {
+    case Scanner::Kernel::kDp4a:
+      for (uint32_t count = 1; count <= kScanDp4aQueriesMax; ++count) add(count);
+      break;
+    case Scanner::Kernel::kAuto:
+    case Scanner::Kernel::kMma:
+      for (const uint32_t tile : kMmaTileQueries) add(tile);
+      add(most);
+      break;
+    case Scanner::Kernel::kWgmma:
+      for (const uint32_t tile : kWgmmaTileQueries) add(tile);
+      add(most);
+      break;
+    case Scanner::Kernel::kCublas:
+      add(1);
+      add(most);
+  }
+  return batches;
+}
 
 // Two points of a stream, and the time between them.
 class Timer {
@@ -56,19 +90,21 @@ std::vector<std::string_view> Scanner::kernel_names() {
 
 std::string Scanner::choice() const {
   if (kernel_ != Kernel::kAuto) return "";
-  const std::string many = many_ == Kernel::kWgmma ? "wgmma" : "mma";
-  if (dp4a_max_ == 0) return ", " + many + " for all batches";
-  return ", dp4a for batches of up to " + std::to_string(dp4a_max_) + " and " + many +
+  const std::string many(name_of(this->many()));
+  if (calibration_.dp4a_max == 0) return ", " + many + " for all batches";
+  return ", dp4a for batches of up to " + std::to_string(calibration_.dp4a_max) + " and " + many +
          " for others";
 }
 
 Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel,
-                 std::shared_ptr<const KernelRecord> record)
+                 std::shared_ptr<KernelRecord> record, std::shared_ptr<Calibrations> calibrations)
     : matrix_(matrix),
       record_(std::move(record)),
+      calibrations_(std::move(calibrations)),
       kernel_(kernel_named(kernel)),
-      dp4a_max_(kScanDp4aQueriesMax) {
+      calibration_{kScanDp4aQueriesMax, false} {
   if (kernel_ == Kernel::kCublas) cublas_ = std::make_unique<CublasProduct>();
+  if (kernel_ == Kernel::kAuto) has_wgmma_ = has_wgmma();
 }
 
 Scanner::Kernel Scanner::kernel_named(std::string_view name) {
@@ -140,7 +176,7 @@ std::string_view Scanner::name_of(Kernel kernel) {
 
 Scanner::Kernel Scanner::preferred(uint32_t query_count) const {
   if (kernel_ != Kernel::kAuto) return kernel_;
-  return query_count <= dp4a_max_ ? Kernel::kDp4a : many_;
+  return query_count <= calibration_.dp4a_max ? Kernel::kDp4a : many();
 }
 
 Scanner::Choice Scanner::choose(uint32_t query_count) const {
@@ -154,14 +190,43 @@ Scanner::Choice Scanner::choose(uint32_t query_count) const {
     }
     constexpr Kernel kOrder[] = {Kernel::kWgmma, Kernel::kMma, Kernel::kDp4a};
     const auto* next = std::ranges::find_if(kOrder, [&](Kernel other) {
-      return is_fit(other) && (other != Kernel::kWgmma || many_ == Kernel::kWgmma);
+      return is_fit(other) && (other != Kernel::kWgmma || has_wgmma_);
     });
     if (next == std::end(kOrder)) {
       throw DeviceLostError("every kernel of the device is in quarantine; the log above says why");
     }
     kernel = *next;
   }
-  return {kernel, kernel == Kernel::kWgmma ? LimbOrder::kWgmma : LimbOrder::kRows};
+  return {kernel, order_of(kernel)};
+}
+
+uint32_t Scanner::room(Kernel kernel, uint32_t query_count) {
+  const auto rounded_up = [&](uint32_t tile) { return (query_count + tile - 1) / tile * tile; };
+  switch (kernel) {
+    case Kernel::kDp4a:
+      return query_count;
+    case Kernel::kAuto:
+    case Kernel::kMma:
+      for (const uint32_t tile : kMmaTileQueries) {
+        if (query_count <= tile) return tile;
+      }
+      return rounded_up(kMmaTileQueries.back());
+    case Kernel::kWgmma:
+      for (const uint32_t tile : kWgmmaTileQueries) {
+        if (query_count <= tile) return tile;
+      }
+      return rounded_up(kWgmmaTileQueries.back());
+    case Kernel::kCublas:
+      return rounded_up(kQueriesInFour);
+  }
+  return query_count;
+}
+
+std::vector<Scanner::Kernel> Scanner::candidates() const {
+  if (kernel_ != Kernel::kAuto) return {kernel_};
+  std::vector<Kernel> kernels = {Kernel::kDp4a, Kernel::kMma};
+  if (has_wgmma_) kernels.push_back(Kernel::kWgmma);
+  return kernels;
 }
 
 void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream) {
@@ -178,36 +243,124 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
   }
 }
 
-void Scanner::calibrate() {
-  if (kernel_ != Kernel::kAuto || calibrated_) return;
-  if (matrix_.pitch() * matrix_.column_count() < kCalibrationBytesMin) return;
-  // A batch that both can take whole.
-  if (has_wgmma() && milliseconds(Kernel::kWgmma, kScanMmaQueriesMax) <=
-                         milliseconds(Kernel::kMma, kScanMmaQueriesMax)) {
-    many_ = Kernel::kWgmma;
+// Odd multiples of a canary's query, as limbs in one order.
+struct Scanner::Trial {
+  uint32_t query_count;
+  Limbs limbs;
+  const uint32_t* product;  // the canary's
+  uint32_t* products;
+  cudaStream_t stream;
+};
+
+void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
+  const uint64_t rows = matrix_.row_count(), columns = matrix_.column_count();
+  if (rows == 0 || columns == 0) return;
+  invariant(canary.words.size() == rows && canary.products.size() == columns,
+            "a canary of the matrix");
+  const auto count = static_cast<uint32_t>(std::min<size_t>(batch_max, kTrialQueriesMax));
+  const DeviceMemory<uint32_t> query(rows), product(columns);
+  const DeviceMemory<uint32_t> words(kQueriesInFour * rows), products(count * columns);
+  const DeviceMemory<int8_t> limbs(limb_rows_for(count) * matrix_.pitch());
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
+  const Stream stream;
+  const auto send = [&](const DeviceMemory<uint32_t>& to, const std::vector<uint32_t>& from) {
+    BLINDFUSE_CUDA(cudaMemcpyAsync(to.data(), from.data(), from.size() * sizeof(uint32_t),
+                                   cudaMemcpyHostToDevice, stream.get()));
+  };
+  send(query, canary.words);
+  send(product, canary.products);
+  std::optional<LimbOrder> order;
+  for (const Kernel kernel : candidates()) {
+    if (!is_fit(kernel)) continue;
+    const Trial trial{count,
+                      {limbs.data(), matrix_.pitch(), order_of(kernel)},
+                      product.data(),
+                      products.data(),
+                      stream.get()};
+    if (order != trial.limbs.order) {
+      // A four of queries at a time: the words of all would take as much memory as the limbs.
+      for (uint32_t first = 0; first < count; first += kQueriesInFour) {
+        const uint32_t some = std::min(kQueriesInFour, count - first);
+        start_odd_multiples(query.data(), rows, first, some, words.data(), stream.get());
+        Limbs four = trial.limbs;
+        four.bytes += limb_row(first, 0) * four.pitch;
+        start_cut(PlainWords{words.data(), rows, 64, rows, 0}, some, four, stream.get());
+      }
+      order = trial.limbs.order;
+    }
+    check_kernel(kernel, trial);
   }
-  dp4a_max_ = 0;
-  while (dp4a_max_ < kScanDp4aQueriesMax &&
-         milliseconds(Kernel::kDp4a, dp4a_max_ + 1) <= milliseconds(many_, dp4a_max_ + 1)) {
-    ++dp4a_max_;
-  }
-  calibrated_ = true;
+  stream.wait();
+  choose(1);
+  choose(count);
 }
 
-// The least of three, after one that warms up. Limbs are zero; integer products take the same time
-// whatever they multiply, but for the power that they draw.
+void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
+  const uint64_t columns = matrix_.column_count();
+  for (const uint32_t count : trial_batches(kernel, trial.query_count)) {
+    BLINDFUSE_CUDA(
+        cudaMemsetAsync(trial.products, 0, count * columns * sizeof(uint32_t), trial.stream));
+    start_kernel(kernel, args(trial.limbs, count, {0, matrix_.row_count()}, trial.products),
+                 trial.stream);
+    const ProductDifference difference =
+        compare_products(trial.products, trial.product, columns, count, trial.stream);
+    if (difference.count == 0) {
+      record_->note_passed(name_of(kernel), CheckStage::kMatrix);
+      continue;
+    }
+    record_->note_failed(
+        name_of(kernel), CheckStage::kMatrix,
+        std::to_string(difference.count) + " of " + std::to_string(count * columns) +
+            " words of the products of " + std::to_string(count) +
+            (count == 1 ? " query" : " queries") +
+            " with the matrix differ from those that the host computed, first column " +
+            std::to_string(difference.column) + " of query " + std::to_string(difference.query));
+    return;
+  }
+}
+
+void Scanner::calibrate() {
+  if (kernel_ != Kernel::kAuto) return;
+  const uint64_t rows = matrix_.row_count(), columns = matrix_.column_count();
+  if (matrix_.pitch() * columns < kCalibrationBytesMin) return;
+  if (const auto measured = calibrations_->find(rows, columns)) {
+    calibration_ = *measured;
+    return;
+  }
+  Calibration measured;
+  // A batch that both can take whole.
+  measured.wgmma_for_many =
+      has_wgmma_ && is_fit(Kernel::kWgmma) &&
+      (!is_fit(Kernel::kMma) || milliseconds(Kernel::kWgmma, kScanMmaQueriesMax) <=
+                                    milliseconds(Kernel::kMma, kScanMmaQueriesMax));
+  const Kernel many = measured.wgmma_for_many ? Kernel::kWgmma : Kernel::kMma;
+  while (is_fit(Kernel::kDp4a) && measured.dp4a_max < kScanDp4aQueriesMax &&
+         (!is_fit(many) || milliseconds(Kernel::kDp4a, measured.dp4a_max + 1) <=
+                               milliseconds(many, measured.dp4a_max + 1))) {
+    ++measured.dp4a_max;
+  }
+  calibration_ = measured;
+  calibrations_->store(rows, columns, measured);
+}
+
+// The least of three, after one that warms up. Limbs are random: what tensor cores draw, and so the
+// clock that they keep, depends on what they multiply.
 double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   const RowRange rows{0, matrix_.row_count()};
   const DeviceMemory<int8_t> limbs(limb_rows_for(query_count) * matrix_.pitch());
   const DeviceMemory<uint32_t> products(query_count * matrix_.column_count());
   BLINDFUSE_CUDA(cudaDeviceSynchronize());
   const Stream stream;
+  start_noise(reinterpret_cast<uint64_t*>(limbs.data()), limbs.size() / sizeof(uint64_t),
+              stream.get());
   Timer timer(stream.get());
   double least = 1e9;
   for (int i = 0; i < 4; ++i) {
     timer.begin();
-    start_kernel(kernel, args({limbs.data(), matrix_.pitch()}, query_count, rows, products.data()),
-                 stream.get());
+    start_kernel(
+        kernel,
+        args({limbs.data(), matrix_.pitch(), order_of(kernel)}, query_count, rows, products.data()),
+        stream.get());
     const double taken = timer.end();
     if (i > 0) least = std::min(least, taken);
   }

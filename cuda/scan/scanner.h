@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cuda/scan/calibrations.h"
 #include "cuda/scan/cublas_product.h"
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/kernels/scan_args.h"
@@ -28,9 +29,9 @@ class Scanner {
   };
 
   // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. record: which of
-  // them may be used. Throws UsageError for any other name.
-  Scanner(const DeviceMatrix& matrix, std::string_view kernel,
-          std::shared_ptr<const KernelRecord> record);
+  // them may be used. calibrations: of the matrix's device. Throws UsageError for any other name.
+  Scanner(const DeviceMatrix& matrix, std::string_view kernel, std::shared_ptr<KernelRecord> record,
+          std::shared_ptr<Calibrations> calibrations = std::make_shared<Calibrations>());
 
   // Throws what the constructor throws for this kernel.
   static void check_kernel(std::string_view kernel) { kernel_named(kernel); }
@@ -50,6 +51,10 @@ class Scanner {
   // that was named, or every one, is in quarantine. Any thread.
   Choice choose(uint32_t query_count) const;
   static std::string_view name_of(Kernel kernel);
+  // Queries that a scan of query_count queries by this kernel has room for at the same cost.
+  static uint32_t room(Kernel kernel, uint32_t query_count);
+
+  KernelRecord& record() const { return *record_; }
 
   // Device memory that start() takes by itself for so many queries.
   uint64_t bytes_for(uint64_t query_count) const;
@@ -59,24 +64,39 @@ class Scanner {
   void start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
              uint32_t* products, cudaStream_t stream);
 
-  // Times the kernels on the matrix as it is, to choose by. Some 30 scans, and none the second
-  // time.
+  // As Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen, with each of its
+  // tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and as
+  // much device memory as a batch takes, until it returns.
+  void check_kernels(const Canary& canary, size_t batch_max);
+
+  // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and none
+  // where a matrix of this size was measured before.
   void calibrate();
 
  private:
+  struct Trial;
+
   static Kernel kernel_named(std::string_view name);
+  static LimbOrder order_of(Kernel kernel) {
+    return kernel == Kernel::kWgmma ? LimbOrder::kWgmma : LimbOrder::kRows;
+  }
+  // Those that choose() may return.
+  std::vector<Kernel> candidates() const;
+  void check_kernel(Kernel kernel, const Trial& trial);
   ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
   Kernel preferred(uint32_t query_count) const;
+  Kernel many() const { return calibration_.wgmma_for_many ? Kernel::kWgmma : Kernel::kMma; }
   bool is_fit(Kernel kernel) const { return record_->is_fit(name_of(kernel)); }
   void start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream);
   double milliseconds(Kernel kernel, uint32_t query_count);
 
   const DeviceMatrix& matrix_;
-  const std::shared_ptr<const KernelRecord> record_;
+  const std::shared_ptr<KernelRecord> record_;
+  const std::shared_ptr<Calibrations> calibrations_;
   Kernel kernel_;
-  uint32_t dp4a_max_;           // queries up to which dp4a is the fastest
-  Kernel many_ = Kernel::kMma;  // what is the fastest for more
-  bool calibrated_ = false;
+  bool has_wgmma_ = false;  // asked where no kernel is named
+  // What is not measured is taken for this.
+  Calibration calibration_;
   std::unique_ptr<CublasProduct> cublas_;
 };
 

@@ -9,8 +9,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "host/commands/engine_log.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
+#include "host/engines/checked_engines.h"
 #include "host/publish/database_builder.h"
 #include "host/publish/planner.h"
 #include "src/base/errors.h"
@@ -186,12 +188,17 @@ void keep_freed_memory() {
 
 void run_build(BuildCommand& command) {
   keep_freed_memory();
-  const BuildOptions options = options_of(command);  // its UsageError comes before any source
+  BuildOptions options = options_of(command);  // its UsageError comes before any source
   command.source.index = command.layout.index;
   std::vector<std::unique_ptr<KeyValueSource>> sources;
   for (const std::string& input : command.inputs) {
     sources.push_back(open_source(input, command.source));
   }
+  std::vector<std::string> parts;
+  if (options.mode != Mode::kHint) parts.push_back("tables");
+  const CheckedEngines engines({options.engine, options.thread_count, parts},
+                               logging_engine_listener());
+  options.engines = &engines.get();
   const BuildReport report = build_database(sources, command.output, options);
   log_times(report);
   warn_of_unclaimed_files(report, command.output);

@@ -6,12 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "host/commands/engine_log.h"
 #include "host/commands/layout_table.h"
 #include "host/commands/sample_check.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
-#include "host/engines/engine_factory.h"
+#include "host/engines/checked_engines.h"
 #include "src/arithmetic/ring/ring_dimension.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
@@ -46,8 +48,12 @@ Inspection inspect(const InspectCommand& command) {
   found.table = parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
   found.retired = directory.read_retired(parsed.epoch).size();
   if (command.verify) {
-    LoadedDatabase database =
-        load_database(command.directory, *make_engine_maker(command.engine, command.thread_count));
+    const bool is_packed = parsed.manifest.layout.mode() == Mode::kPacked;
+    const CheckedEngines engines(
+        {command.engine, command.thread_count,
+         is_packed ? std::vector<std::string>{"packing"} : std::vector<std::string>{}},
+        logging_engine_listener());
+    LoadedDatabase database = load_database(command.directory, engines.get());
     const std::string samples = directory.read_samples(database.manifest, kSamplesBytesMax);
     found.check = check_samples(std::move(database), samples);
   }

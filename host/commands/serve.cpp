@@ -1,33 +1,77 @@
 #include "host/commands/serve.h"
 
+#include <malloc.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "host/commands/engine_log.h"
 #include "host/commands/serve_options.h"
+#include "host/database/directory.h"
 #include "host/database/loaded_database.h"
-#include "host/engines/engine_factory.h"
+#include "host/engines/canary_response.h"
+#include "host/engines/checked_engines.h"
+#include "host/server/ready_file.h"
 #include "host/server/service.h"
 #include "host/server/signals.h"
 #include "host/system/descriptors.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"
+#include "src/program/program.h"
+#include "src/system/threads.h"
 
 namespace blindfuse {
 namespace {
 
-LoadedDatabase load(const ServeOptions& options, const EngineMaker& engines,
+// What of a GPU a server of this database uses in addition to the scan.
+std::vector<std::string> parts_for(Mode mode) {
+  if (mode == Mode::kPacked) return {"packing"};
+  return {};
+}
+
+// A device that hangs cannot be waited for: the process ends.
+void check_kernels_in_time(const ServeOptions& options, LoadedDatabase& database) {
+  std::exception_ptr error;
+  const WaitableThread check([&] {
+    try {
+      database.engine->check_kernels(*database.canary, options.service.batches.batch_max);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  const auto limit = options.service.watchdog.give_up_after;
+  if (!check.ends_within(limit)) {
+    log_error(
+        "the GPU did not multiply the matrix in {} s: the device hangs, and the server ends; "
+        "nvidia-smi and the kernel's log (journalctl -k, \"Xid\") may say more",
+        std::chrono::duration_cast<std::chrono::seconds>(limit).count());
+    ReadyFile::remove(options.service.ready_file);
+    _exit(kExitFailed);
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+LoadedDatabase load(const ServeOptions& options, CheckedEngines& engines,
                     const LoadedDatabase* current, const std::function<void()>& on_step) {
   const auto start = std::chrono::steady_clock::now();
   const std::string& directory = options.directory;
-  LoadedDatabase database = load_database(directory, engines, current, on_step);
+  LoadedDatabase database = load_database(directory, engines.get(), current, on_step);
+  engines.check_parts(parts_for(database.manifest.layout.mode()));
+  if (database.canary) {
+    complete_canary(*database.canary, database.manifest.layout, database.packing_tables);
+    check_kernels_in_time(options, database);
+  }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Layout& layout = database.manifest.layout;
   const bool packed = layout.mode() == Mode::kPacked;
@@ -60,7 +104,51 @@ void check_descriptors(const ServeOptions& options) {
       limit, options.service.server.http.connections_max, wanted);
 }
 
+// The first epoch, and what it is computed with.
+struct Loaded {
+  std::unique_ptr<CheckedEngines> engines;
+  std::optional<LoadedDatabase> database;
+};
+
+// What the database in a directory will need; nothing where there is none, which the load says.
+std::vector<std::string> parts_for(const std::string& directory) {
+  try {
+    return parts_for(DatabaseDirectory(directory).read_manifest().manifest.layout.mode());
+  } catch (const InputError&) {
+    return {};
+  } catch (const ResourceError&) {
+    return {};
+  }
+}
+
+Loaded load_first(const ServeOptions& options) {
+  const auto load_with = [&](const std::string& engine) {
+    Loaded loaded;
+    loaded.engines = std::make_unique<CheckedEngines>(
+        EngineRequest{engine, options.thread_count, parts_for(options.directory)},
+        logging_engine_listener());
+    loaded.database = load(options, *loaded.engines, nullptr, [] {});
+    return loaded;
+  };
+  try {
+    return load_with(options.engine);
+  } catch (const DeviceLostError& error) {
+    if (options.engine != "auto") throw;
+    log_warning("the GPU is not used, and the processor computes: {}", error.what());
+  }
+  return load_with("cpu");
+}
+
+// Blocks of this size and more go back to the system when they are freed. The threshold that glibc
+// finds by itself grows with the largest block that was freed, so that hints of later epochs come
+// to lie among what is small and stays.
+void give_large_blocks_back() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_TRIM_THRESHOLD, 16 << 20);
+}
+
 void run_serve(ServeOptions& options) {
+  give_large_blocks_back();
   configure_log(options.log_format, options.log_level);
   options.finish();
   check_descriptors(options);
@@ -74,21 +162,20 @@ void run_serve(ServeOptions& options) {
   auto api_keys = options.api_keys.empty() ? nullptr : std::make_shared<ApiKeys>(options.api_keys);
   // Before any thread starts, an engine's or its driver's, which would die of a signal later.
   Signals signals;
-  const auto engines = make_engine_maker(options.engine, options.thread_count);
-  std::optional<LoadedDatabase> database;
+  Loaded loaded;
   // Meanwhile there is nothing to finish, and a signal ends the program as usual.
-  signals.run_until_next([&] { database = load(options, *engines, nullptr, [] {}); },
-                         Signals::die_of);
+  signals.run_until_next([&] { loaded = load_first(options); }, Signals::die_of);
   serve_until_stopped(
-      {.database = std::move(*database),
+      {.database = std::move(*loaded.database),
        .socket = std::move(socket),
        .admin_socket = std::move(admin_socket),
        .admin_changes = options.admin_changes,
        .tls = std::move(tls),
        .api_keys = std::move(api_keys),
+       .kernel_record = loaded.engines->get().kernel_record(),
        .loader =
            [&](const LoadedDatabase& current, const std::function<void()>& on_step) {
-             return load(options, *engines, &current, on_step);
+             return load(options, *loaded.engines, &current, on_step);
            }},
       options.service, signals);
 }

@@ -66,6 +66,12 @@ void ServeOptions::add_engine_options(CLI::App& command) {
                   "auto, cpu, cpu:KERNEL, cuda, or cuda:KERNEL, with @DEVICE or without")
       ->capture_default_str();
   command
+      .add_option("--gpu-batch-seconds-max", gpu_batch_seconds_max_,
+                  "How long a GPU may take for a batch before it counts as hung, and the server "
+                  "ends with status 1; a third of it brings a warning")
+      ->check(CLI::Range(uint64_t{1}, kDaySeconds))
+      ->capture_default_str();
+  command
       .add_option("--threads", thread_count,
                   "Threads of the engine, and of packing; 0 is one a processor")
       ->check(CLI::Range(0u, 1024u))
@@ -194,6 +200,8 @@ void ServeOptions::finish() {
   service.server.http.threads = http_threads_ > 0 ? http_threads_ : std::clamp(processors, 2u, 16u);
   service.server.api.answer_timeout = std::chrono::milliseconds(timeout_ms_);
   service.server.api.page = no_page_ ? nullptr : Page::built_in();
+  service.watchdog.give_up_after = std::chrono::seconds(gpu_batch_seconds_max_);
+  service.watchdog.warn_after = service.watchdog.give_up_after / 3;
   service.reload.directory = directory;
   service.reload.grace = std::chrono::seconds(grace_seconds_);
   service.reload.watch_interval = std::chrono::seconds(watch_seconds_);

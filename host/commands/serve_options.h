@@ -43,6 +43,7 @@ struct ServeOptions {
   uint64_t timeout_ms_ = 30'000;
   uint64_t grace_seconds_ = 60;
   uint64_t watch_seconds_ = 2;
+  uint64_t gpu_batch_seconds_max_ = 30;
   bool no_page_ = false;
   std::string metrics_listen_;  // the former name of admin_listen
   const CLI::Option* per_request_ = nullptr;

@@ -1,9 +1,11 @@
 #include "host/database/loaded_database.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "host/database/canary_products.h"
 #include "host/database/directory.h"
 #include "host/system/memory.h"
 #include "src/base/errors.h"
@@ -46,15 +48,17 @@ class CheckedFile {
 };
 
 // The columns of a shard's file into the engine, some at a time: a shard may be the whole matrix.
+// Told of each of them, which it may look at: on_columns.
+template <typename OnColumns>
 void read_columns(CheckedFile file, uint64_t first, uint64_t count, Engine& engine,
-                  const std::function<void()>& on_step) {
+                  const OnColumns& on_columns) {
   constexpr uint64_t kBytesAtOnce = 16 << 20;
   const uint64_t step = std::clamp<uint64_t>(kBytesAtOnce / engine.row_count(), 1, count);
   std::vector<uint8_t> columns(step * engine.row_count());
   for (uint64_t done = 0; done < count; done += step) {
-    on_step();
     columns.resize(std::min(step, count - done) * engine.row_count());
     file.read(columns);
+    on_columns(first + done, std::span<const uint8_t>(columns));
     engine.set_columns(first + done, columns);
   }
   file.check_hash();
@@ -107,11 +111,20 @@ std::vector<bool> share_matrices(LoadedDatabase& database, std::span<const Colum
   const Layout& layout = database.manifest.layout;
   const uint64_t width = layout.record_bytes();
   std::vector<bool> is_there(layout.shard_count);
+  // What is not read again has no products but those of the previous canary.
+  if (database.canary &&
+      (previous == nullptr || !previous->canary || previous->canary->words != database.canary->words)) {
+    return is_there;
+  }
   for (const auto& [first, count] : columns) {
     on_step();
     if (!database.engine->share_columns(first, count, *previous->engine)) continue;
     const auto shard = is_there.begin() + static_cast<ptrdiff_t>(first / width);
     std::fill(shard, shard + static_cast<ptrdiff_t>(count / width), true);
+    if (database.canary) {
+      std::copy_n(previous->canary->products.begin() + static_cast<ptrdiff_t>(first), count,
+                  database.canary->products.begin() + static_cast<ptrdiff_t>(first));
+    }
     database.reused_bytes += count / width * layout.shard_matrix_bytes();
   }
   return is_there;
@@ -156,7 +169,9 @@ class EpochFiles {
         progress_("loading",
                   layout_.matrix_bytes() + layout_.hint_bytes() + layout_.packing_table_bytes() -
                       database.reused_bytes,
-                  Progress::Unit::kBytes) {}
+                  Progress::Unit::kBytes) {
+    if (database.canary) canary_products_.emplace(database.canary->words);
+  }
 
   void load_matrices(const std::vector<bool>& is_there) {
     for (uint32_t shard = 0; shard < layout_.shard_count; ++shard) {
@@ -165,7 +180,9 @@ class EpochFiles {
       read_columns({directory_.shards() / DatabaseDirectory::matrix_name(hash),
                     layout_.shard_matrix_bytes(), hash},
                    uint64_t{shard} * layout_.record_bytes(), layout_.record_bytes(),
-                   *database_.engine, on_step_);
+                   *database_.engine, [this](uint64_t first, std::span<const uint8_t> columns) {
+                     on_columns(first, columns);
+                   });
       progress_.advance(layout_.shard_matrix_bytes());
     }
   }
@@ -194,12 +211,20 @@ class EpochFiles {
   }
 
  private:
+  void on_columns(uint64_t first, std::span<const uint8_t> columns) {
+    on_step_();
+    if (!canary_products_) return;
+    canary_products_->multiply(columns, std::span(database_.canary->products)
+                                            .subspan(first, columns.size() / layout_.row_count));
+  }
+
   const DatabaseDirectory& directory_;
   LoadedDatabase& database_;
   EpochDownloads& downloads_;
   const Layout& layout_;
   const std::function<void()>& on_step_;
   Progress progress_;
+  std::optional<CanaryProducts> canary_products_;
 };
 
 LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manifest_text,
@@ -216,6 +241,11 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   database.table = parse_epoch_table(downloads->table, layout);
   database.retired = directory.read_retired(database.epoch);
   database.engine = engines.make_engine(layout.row_count, layout.column_count());
+  if (engines.kernel_record() != nullptr) {
+    database.canary.emplace();
+    database.canary->words = canary_words(layout.row_count, layout.query_bits);
+    database.canary->products.resize(layout.column_count());
+  }
   downloads->hints.resize(layout.hint_part_count());
   database.packing_tables.resize(layout.pack_count());
   if (previous != nullptr && !same_sizes(layout, previous->manifest.layout)) previous = nullptr;

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "src/arithmetic/packing_table.h"
+#include "src/engine/canary.h"
 #include "src/engine/engine_maker.h"
 #include "src/protocol/epoch_table.h"
 #include "src/protocol/manifest.h"
@@ -33,6 +35,8 @@ struct LoadedDatabase {
   EpochId epoch;
   EpochTable table;
   std::shared_ptr<const EpochDownloads> downloads;
+  // Words and products, where the engine's kernels are checked (EngineMaker::kernel_record).
+  std::optional<Canary> canary;
   // Holds the matrix, sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
   std::unique_ptr<Engine> engine;
   std::vector<SharedPackingTable> packing_tables;  // one a pack, where responses are packed

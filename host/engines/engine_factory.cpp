@@ -1,11 +1,14 @@
 #include "host/engines/engine_factory.h"
 
+#include <utility>
+
 #include "host/cpu/cpu_engine_maker.h"
 #include "host/engines/engine_name.h"
 #include "src/base/errors.h"
 #ifdef BLINDFUSE_CUDA_ENGINE
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/device_info.h"
+#include "cuda/device/driver_library.h"
 #endif
 
 namespace blindfuse {
@@ -19,7 +22,9 @@ std::string joined(const std::vector<std::string>& names) {
 
 #ifdef BLINDFUSE_CUDA_ENGINE
 bool has_cuda_device() { return why_no_cuda_device(0).empty(); }
+bool has_cuda_driver() { return is_cuda_driver_installed(); }
 #else
+bool has_cuda_driver() { return false; }
 bool has_cuda_device() { return false; }
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view, int,
                                                     std::shared_ptr<KernelRecord>) {
@@ -56,6 +61,13 @@ std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned t
   }
   throw UsageError("there is no engine \"" + std::string(name) + "\"; this machine has " +
                    joined(engine_names()));
+}
+
+bool may_have_device() { return has_cuda_driver(); }
+
+std::unique_ptr<EngineMaker> make_device_engine_maker(std::string_view kernel, int device,
+                                                      std::shared_ptr<KernelRecord> record) {
+  return make_cuda_engine_maker(kernel, device, std::move(record));
 }
 
 std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,

@@ -17,6 +17,15 @@ namespace blindfuse {
 // can.
 std::unique_ptr<EngineMaker> make_engine_maker(std::string_view name, unsigned thread_count);
 
+// Whether there may be a GPU for this program: it has the CUDA engine, and NVIDIA's driver is
+// installed. Makes no call of CUDA.
+bool may_have_device();
+
+// Engines on this device with this kernel ("" for the fastest), and a record that is there already.
+// Throws what make_engine_maker throws.
+std::unique_ptr<EngineMaker> make_device_engine_maker(std::string_view kernel, int device,
+                                                      std::shared_ptr<KernelRecord> record);
+
 // One engine of that kind, for a matrix of this size. Throws what make_engine_maker and
 // EngineMaker::make_engine throw.
 std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,

@@ -191,6 +191,8 @@ std::vector<size_t> batches_of(std::string_view kernel) {
 }  // namespace
 
 std::string why_no_device(int device) { return why_no_cuda_device(device); }
+bool is_device_absent(int device) { return is_cuda_device_absent(device); }
+int device_count() { return cuda_device_count(); }
 std::string device_description(int device) { return cuda_device_name(device); }
 
 std::vector<KernelCheck> kernel_checks(int device) {
@@ -221,6 +223,8 @@ std::vector<KernelCheck> kernel_checks(int device) {
 namespace blindfuse {
 
 std::string why_no_device(int) { return "this program was built where there was no nvcc"; }
+bool is_device_absent(int) { return true; }
+int device_count() { return 0; }
 std::string device_description(int) { return ""; }
 std::vector<KernelCheck> kernel_checks(int) { return {}; }
 

@@ -17,6 +17,10 @@ struct KernelCheck {
 
 // "" when the device can be used; otherwise why not.
 std::string why_no_device(int device);
+// Whether there is no such device, or no driver, so that nothing can be mended.
+bool is_device_absent(int device);
+// How many there are; 0 where they cannot be counted.
+int device_count();
 // What it is, for people.
 std::string device_description(int device);
 

@@ -22,8 +22,10 @@ using Said = ChildProcess::Said;
 
 // A line of the worker's: a word, and the rest.
 //
+//   devices NUMBER         of the machine, where they can be counted
 //   device TEXT            what it is; or
-//   none TEXT              why it cannot be used
+//   none TEXT              why it cannot be used; or
+//   absent TEXT            that there is none
 //   begin NUMBER KERNEL NAME
 //   passed | wrong TEXT | failed TEXT
 //   end
@@ -74,8 +76,11 @@ class SelfTest {
       const auto [word, text] = split(line.text);
       if (word == "device") {
         result_.device = text;
-      } else if (word == "none") {
+      } else if (word == "devices") {
+        result_.device_count = std::stoi(text);
+      } else if (word == "none" || word == "absent") {
         result_.why_no_device = text;
+        result_.is_absent = word == "absent";
         is_over_ = true;
         return;
       } else if (word == "begin") {
@@ -172,8 +177,10 @@ void note(const SelfTestResult& result, KernelRecord& record) {
 void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without) {
   // No longer than who asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const int count = device_count();
+  say("devices", std::to_string(count));
   if (const std::string why_not = why_no_device(device); !why_not.empty()) {
-    return say("none", why_not);
+    return say(is_device_absent(device) ? "absent" : "none", why_not);
   }
   say("device", device_description(device));
   const std::vector<KernelCheck> checks = kernel_checks(device);

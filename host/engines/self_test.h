@@ -15,7 +15,7 @@ namespace blindfuse {
 struct SelfTestOptions {
   int device = 0;
   // Of the kernels, "packing" and "tables" among them, those that are not checked.
-  std::vector<std::string> without;
+  std::vector<std::string> without = {};
   std::chrono::milliseconds patience = std::chrono::seconds(20);  // with one check, and the start
 };
 
@@ -35,6 +35,8 @@ struct SelfTestResult {
   };
 
   std::string why_no_device;  // empty when the device can be used
+  bool is_absent = false;     // there is no such device: nothing that could be mended here
+  int device_count = 0;       // of this machine, as far as it is known
   std::string device;         // what it is, for people
   std::vector<Check> checks;  // after one that has not passed, none of the same kernel
   bool passed() const;

@@ -10,11 +10,13 @@ namespace {
 
 // The panels of A for these rows, one after another.
 void fill_panels(const PublicMatrix& public_matrix, RowRange rows, WorkerThreads& threads,
-                 std::span<uint32_t> panels) {
+                 std::span<uint32_t> panels, HintCheck* check) {
   const uint64_t words = public_matrix.panel_words();
   threads.run([&](unsigned index) {
     for (uint64_t p = index; p < rows.size() / kPanelRows; p += threads.count()) {
-      public_matrix.fill_panel(rows.first / kPanelRows + p, panels.subspan(p * words, words));
+      const auto panel = panels.subspan(p * words, words);
+      public_matrix.fill_panel(rows.first / kPanelRows + p, panel);
+      if (check != nullptr) check->add_panel(rows.first / kPanelRows + p, panel);
     }
   });
 }
@@ -37,7 +39,8 @@ void transpose(std::span<const uint32_t> products, uint64_t dimension, uint64_t 
 }  // namespace
 
 void compute_hint(const PublicMatrix& public_matrix, Engine& engine, WorkerThreads& threads,
-                  std::span<uint32_t> hint, const std::function<void(uint64_t)>& on_rows) {
+                  std::span<uint32_t> hint, const std::function<void(uint64_t)>& on_rows,
+                  HintCheck* check) {
   const uint64_t n = public_matrix.dimension();
   const uint64_t row_count = engine.row_count();
   const uint64_t columns = engine.column_count();
@@ -48,7 +51,7 @@ void compute_hint(const PublicMatrix& public_matrix, Engine& engine, WorkerThrea
   for (uint64_t first = 0; first < row_count; first += kRowsAtOnce) {
     const RowRange rows{first, std::min(first + kRowsAtOnce, row_count)};
     const std::span<uint32_t> panels = sums->buffer();
-    fill_panels(public_matrix, rows, threads, panels);
+    fill_panels(public_matrix, rows, threads, panels, check);
     // A's rows, as the n vectors that they are.
     sums->add({panels.data(), n, kPanelRows, public_matrix.panel_words()}, rows);
     on_rows(rows.size());

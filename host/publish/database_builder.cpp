@@ -258,9 +258,10 @@ class Build {
 BuildReport build_database(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
                            const fs::path& root, const BuildOptions& options) {
   invariant(!sources.empty(), "a build has a source");
-  const auto engines = make_engine_maker(options.engine, options.thread_count);
+  std::unique_ptr<EngineMaker> named;
+  if (options.engines == nullptr) named = make_engine_maker(options.engine, options.thread_count);
   LockedDirectory locked(root);
-  return Build(locked, options, *engines).run(sources);
+  return Build(locked, options, named ? *named : *options.engines).run(sources);
 }
 
 }  // namespace blindfuse

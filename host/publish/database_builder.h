@@ -12,6 +12,7 @@
 #include "host/publish/input.h"
 #include "host/publish/planner.h"
 #include "host/publish/survey.h"
+#include "src/engine/engine_maker.h"
 #include "src/protocol/manifest.h"
 #include "src/system/random.h"
 
@@ -33,7 +34,10 @@ struct BuildOptions {
   const LweParams* lwe = nullptr;
   uint64_t lookups_per_client = 100;
   bool fresh = false;  // a new salt, a new seed, a new layout, every shard
+  // What hints or packs are made with: the engine of this name; or what is given, with its checks,
+  // which outlives the build.
   std::string engine = "auto";
+  const EngineMaker* engines = nullptr;
   unsigned thread_count = 0;
   RandomSource random = fill_from_system;  // salt, seed, and the filters' seeds
   // Told once what will be built, before the work that takes long: survey and layout are filled in.

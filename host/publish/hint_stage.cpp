@@ -1,11 +1,18 @@
 #include "host/publish/hint_stage.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
+#include "host/engines/engine_factory.h"
 #include "host/hint/hint.h"
 #include "src/arithmetic/bit_sequence.h"
+#include "src/base/errors.h"
 #include "src/program/progress.h"
 #include "src/system/file.h"
+#include "src/system/random.h"
 
 namespace blindfuse {
 namespace {
@@ -63,21 +70,45 @@ class HintStage {
  private:
   // The hint of columns first .. first + count - 1 of every shard.
   std::vector<uint32_t> compute(std::span<const uint32_t> shards, uint64_t first, uint64_t count) {
-    const auto engine = engines_.make_engine(layout_.row_count, count * shards.size());
+    const uint64_t columns = count * shards.size();
+    const auto engine = engines_.make_engine(layout_.row_count, columns);
+    // The processor has the same columns where a device makes the hint, to check it.
+    std::unique_ptr<Engine> checker;
+    std::optional<HintCheck> check;
+    if (engines_.kernel_record() != nullptr) {
+      checker = make_engine("cpu", layout_.row_count, columns, threads_.count());
+      check.emplace(layout_.lwe->dimension, layout_.row_count, fill_from_system);
+    }
     threads_.run([&](unsigned index) {
       for (size_t i = index; i < shards.size(); i += threads_.count()) {
-        read_columns(shards[i], first, *engine, i * count, count);
+        read_columns(shards[i], first, *engine, checker.get(), i * count, count);
       }
     });
-    std::vector<uint32_t> hint(count * shards.size() * layout_.lwe->dimension);
+    std::vector<uint32_t> hint(columns * layout_.lwe->dimension);
     engine->seal();
-    compute_hint(public_matrix_, *engine, threads_, hint,
-                 [&](uint64_t rows) { progress_.advance(rows * count * shards.size()); });
+    compute_hint(
+        public_matrix_, *engine, threads_, hint,
+        [&](uint64_t rows) { progress_.advance(rows * columns); }, check ? &*check : nullptr);
+    if (check) require_right(*check, *checker, engine->name(), hint);
     return hint;
   }
 
-  // Columns first .. first + count - 1 of a shard into the engine, some at a time.
-  void read_columns(uint32_t shard, uint64_t first, Engine& engine, uint64_t to, uint64_t count) {
+  void require_right(const HintCheck& check, Engine& checker, std::string_view maker,
+                     std::span<const uint32_t> hint) {
+    constexpr std::string_view kKernel = "hint";
+    checker.seal();
+    KernelRecord& record = *engines_.kernel_record();
+    const std::string difference = check.difference(checker, hint, threads_);
+    if (difference.empty()) return record.note_passed(kKernel, CheckStage::kBuild);
+    record.note_failed(kKernel, CheckStage::kBuild, difference);
+    throw ResourceError("the engine " + std::string(maker) + " computes wrong: " + difference +
+                        "; nothing is published; --engine cpu makes the hint on the processor");
+  }
+
+  // Columns first .. first + count - 1 of a shard into the engine, and into the one that checks it
+  // if there is one, some at a time.
+  void read_columns(uint32_t shard, uint64_t first, Engine& engine, Engine* checker, uint64_t to,
+                    uint64_t count) {
     constexpr uint64_t kBytesAtOnce = 16 << 20;
     const auto path = directory_.shards() / DatabaseDirectory::matrix_name(table_[shard].matrix);
     const FileDescriptor file = open_for_reading(path);
@@ -88,6 +119,7 @@ class HintStage {
       bytes.resize(std::min(step, count - done) * rows);
       read_exactly(file, (first + done) * rows, bytes, path);
       engine.set_columns(to + done, bytes);
+      if (checker != nullptr) checker->set_columns(to + done, bytes);
     }
   }
 

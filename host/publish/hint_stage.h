@@ -12,7 +12,9 @@ namespace blindfuse {
 
 // Writes hints/<sha256>.hint, unsynced, for each of `shards`, and notes its hash in `table`, whose
 // matrices are written. Many shards share one pass over A; memory holds at most 8192 columns of the
-// matrix, or 1 GiB of it, and their hint twice.
+// matrix, or 1 GiB of it, and their hint twice. Where the engines' kernels are checked
+// (EngineMaker::kernel_record), the processor has the same columns and checks the hints before they
+// are written. Throws ResourceError when one is wrong.
 void build_hints(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
                  const MatrixSeed& seed, const std::vector<uint32_t>& shards,
                  const EngineMaker& engines, WorkerThreads& threads, ShardTable& table);

@@ -1,8 +1,14 @@
 #include "host/publish/pack_batches.h"
 
 #include <array>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
 
+#include "host/engines/engine_factory.h"
 #include "host/publish/column_reader.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
@@ -55,12 +61,46 @@ size_t PackBatches::packs_max() const {
 void PackBatches::make(std::span<const uint32_t> packs, const OnColumns& on_columns,
                        const Write& write) {
   const std::unique_ptr<PackMaker> maker = maker_of(packs, on_columns);
+  std::optional<size_t> checked;
+  if (engines_.kernel_record() != nullptr && !packs.empty()) {
+    checked = std::random_device()() % packs.size();
+  }
   threads_.run_each(packs.size(), [&](unsigned, size_t i) {
     std::vector<uint32_t> table(kTableWords);
     std::array<uint32_t, kDimension> mask;
     maker->make(static_cast<uint32_t>(i), MutablePackingTable(table), mask);
+    if (i == checked) require_right(packs[i], PackingTable(table), mask);
     write(i, MutablePackingTable(table), mask);
   });
+}
+
+// Makes a pack that a device has made again on the processor.
+void PackBatches::require_right(uint32_t pack, PackingTable table,
+                                std::span<const uint32_t, kDimension> mask) const {
+  constexpr std::string_view kKernel = "tables";
+  const uint64_t rows = source_.layout.row_count;
+  const uint64_t count = source_.column_count(pack);
+  const auto maker =
+      make_engine_maker("cpu", 1)->make_pack_maker(blocks_, key_masks_, count);
+  ColumnReader reader(source_);
+  std::vector<uint8_t> column(rows);
+  for (uint64_t c = 0; c < count; ++c) {
+    reader.read(PackSource::first_column(pack) + c, column);
+    maker->set_columns(c, column);
+  }
+  maker->seal();
+  std::vector<uint32_t> table_again(kTableWords);
+  std::array<uint32_t, kDimension> mask_again;
+  maker->make(0, MutablePackingTable(table_again), mask_again);
+  KernelRecord& record = *engines_.kernel_record();
+  if (std::ranges::equal(table, table_again) && std::ranges::equal(mask, mask_again)) {
+    return record.note_passed(kKernel, CheckStage::kBuild);
+  }
+  const std::string difference =
+      "pack " + std::to_string(pack) + " is not what the processor makes of the same columns";
+  record.note_failed(kKernel, CheckStage::kBuild, difference);
+  throw ResourceError("the GPU computes wrong: " + difference +
+                      "; nothing is published; --engine cpu makes packs on the processor");
 }
 
 // Sealed, with all columns of the packs.

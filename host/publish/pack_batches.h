@@ -47,12 +47,16 @@ class PackBatches {
 
   // Packs that make() takes, at most.
   size_t packs_max() const;
-  // Of packs in ascending order. Calls `write` once for each. Throws InputError when a shard's file
-  // is not what it was, ResourceError, and what `write` throws.
+  // Of packs in ascending order. Calls `write` once for each. Where the engines' kernels are checked
+  // (EngineMaker::kernel_record), one of the packs is made again on the processor before it is
+  // written. Throws InputError when a shard's file is not what it was, ResourceError, also when the
+  // two are not the same, and what `write` throws.
   void make(std::span<const uint32_t> packs, const OnColumns& on_columns, const Write& write);
 
  private:
   std::unique_ptr<PackMaker> maker_of(std::span<const uint32_t> packs, const OnColumns& on_columns);
+  void require_right(uint32_t pack, PackingTable table,
+                     std::span<const uint32_t, ring::kDimension> mask) const;
 
   const PackSource source_;
   const EngineMaker& engines_;

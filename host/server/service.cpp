@@ -70,6 +70,7 @@ class Service {
   Service(ServiceParts parts, const ServiceOptions& options, std::function<void()> on_engine_lost)
       : tls_(parts.tls),
         api_keys_(parts.api_keys),
+        kernel_record_(parts.kernel_record),
         epochs_(serve_first(std::move(parts.database), options, std::move(on_engine_lost))),
         server_(epochs_, metrics_, std::move(parts.socket),
                 with_keys(options.server, std::move(parts.api_keys)), std::move(parts.tls)) {
@@ -88,6 +89,9 @@ class Service {
                         std::move(reload));
     }
     files_.emplace([this] { read_files_again(); });
+    watchdog_.emplace(
+        epochs_, watchdog_options(options), [this] { alive_.tell(); },
+        [this, ready_file = options.ready_file] { end_hanging(ready_file); });
     log_info("listening on {}", server_.url());
     // A browser cannot open a UNIX socket.
     if (options.server.api.page && server_.url().starts_with("http")) {
@@ -122,6 +126,7 @@ class Service {
   std::shared_ptr<const ServingEpoch> serve_first(LoadedDatabase database,
                                                   const ServiceOptions& options,
                                                   std::function<void()> on_engine_lost) {
+    metrics_.set_kernel_record(kernel_record_);
     metrics_.set_failure_callback(
         [on_engine_lost = std::move(on_engine_lost)](const std::exception& error) {
           if (dynamic_cast<const DeviceLostError*>(&error) != nullptr) on_engine_lost();
@@ -131,6 +136,30 @@ class Service {
     log_info("engine {}, {}", epoch->engine().name(), epoch->engine().hardware());
     log_sizes(*epoch, options.server.api);
     return epoch;
+  }
+
+  WatchdogOptions watchdog_options(const ServiceOptions& options) const {
+    WatchdogOptions watchdog = options.watchdog;
+    watchdog.judges_batches = kernel_record_ != nullptr;
+    return watchdog;
+  }
+
+  // All who wait are told so, as far as they take it in time. What hangs cannot be taken away from
+  // the thread that waits for it.
+  [[noreturn]] void end_hanging(const std::filesystem::path& ready_file) {
+    constexpr std::chrono::seconds kPatience{2};
+    server_.readiness().set_stopping();
+    for (const EpochInMemory& held : epochs_.in_memory()) {
+      if (held.epoch) held.epoch->scheduler().abandon();
+    }
+    try {
+      const WaitableThread responses([this] { server_.stop(); });
+      (void)responses.ends_within(kPatience);
+      ReadyFile::remove(ready_file);
+      _exit(kExitFailed);
+    } catch (const std::exception&) {
+      _exit(kExitFailed);  // no thread can be started
+    }
   }
 
   void read_files_again() const {
@@ -146,6 +175,7 @@ class Service {
 
   const std::shared_ptr<http::TlsCertificate> tls_;
   const std::shared_ptr<ApiKeys> api_keys_;
+  const std::shared_ptr<const KernelRecord> kernel_record_;
   ServerMetrics metrics_;
   ServedEpochs epochs_;
   DatabaseServer server_;
@@ -153,6 +183,8 @@ class Service {
   std::optional<EpochReloader> reloader_;
   std::optional<FileReloader> files_;
   std::optional<ReadyFile> ready_;
+  ServiceManagerWatchdog alive_;
+  std::optional<EngineWatchdog> watchdog_;
 };
 
 // Told once more, the process ends, whatever hangs. The ready file goes if it can.

@@ -10,6 +10,7 @@
 #include "host/server/database_server.h"
 #include "host/server/http/listening_socket.h"
 #include "host/server/serving/batch_scheduler.h"
+#include "host/server/serving/engine_watchdog.h"
 #include "host/server/serving/epoch_reloader.h"
 #include "host/server/signals.h"
 
@@ -19,6 +20,7 @@ struct ServiceOptions {
   BatchLimits batches;
   ServerOptions server;
   ReloadOptions reload;
+  WatchdogOptions watchdog;  // of an engine with a kernel record
   std::filesystem::path ready_file;  // empty: none
 };
 
@@ -29,6 +31,8 @@ struct ServiceParts {
   bool admin_changes = true;  // false: it has metrics and health alone, wherever it is
   std::shared_ptr<http::TlsCertificate> tls;  // may be none
   std::shared_ptr<ApiKeys> api_keys;          // may be none
+  // Of the kernels of the device that the database's engine computes on; none where it is the CPU.
+  std::shared_ptr<const KernelRecord> kernel_record = nullptr;
   EpochReloader::Loader loader;               // none: one epoch for ever
 };
 
@@ -36,7 +40,8 @@ struct ServiceParts {
 uint64_t service_descriptors(const ServiceOptions& options);
 
 // Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate
-// and keys again, and looks for a new epoch. Throws DeviceLostError, likewise after an orderly end,
+// and keys again, and looks for a new epoch. Where an engine with a kernel record hangs, all who
+// wait get status 503, and the process ends with kExitFailed. Throws DeviceLostError, likewise after an orderly end,
 // when the engine's device fails; what DatabaseServer throws at its start.
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 

@@ -2,8 +2,12 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -26,6 +30,35 @@ void notify_service_manager(std::string_view state) {
   (void)!sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
                 reinterpret_cast<const sockaddr*>(&name),
                 static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length));
+}
+
+namespace {
+
+// A whole number in the environment; 0 where there is none.
+uint64_t number_in_environment(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return 0;
+  uint64_t number = 0;
+  const char* end = text + std::strlen(text);
+  const auto [last, error] = std::from_chars(text, end, number);
+  return error == std::errc() && last == end ? number : 0;
+}
+
+}  // namespace
+
+ServiceManagerWatchdog::ServiceManagerWatchdog() {
+  const uint64_t process = number_in_environment("WATCHDOG_PID");
+  if (process != 0 && process != static_cast<uint64_t>(getpid())) return;
+  constexpr uint64_t kMicrosecondsMax = uint64_t{1} << 50;
+  every_ = std::chrono::microseconds(
+      std::min(number_in_environment("WATCHDOG_USEC"), kMicrosecondsMax) / 2);
+}
+
+void ServiceManagerWatchdog::tell() {
+  const auto now = Clock::now();
+  if (every_.count() == 0 || now - told_ < every_) return;
+  told_ = now;
+  notify_service_manager("WATCHDOG=1");
 }
 
 }  // namespace blindfuse

@@ -1,9 +1,12 @@
 // From queries to responses, both bit sequences, for a queue of slots.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "src/engine/canary.h"
 
 namespace blindfuse {
 
@@ -32,6 +35,16 @@ class AnswerPipeline {
   // Ends the oldest batch: its responses, bit sequences of C words, one after another, which stay until
   // the next begin(). Throws ResourceError; the batch has ended then, too.
   virtual std::span<const uint8_t> finish() = 0;
+
+  // From now on the canary is computed with each batch that has room for it, and with each kernel at
+  // least once in an interval in which it is used. The canary outlives the pipeline. Called before
+  // the first begin(). Where its response is not what the host computed, finish() or begin() throws
+  // ResourceError, or DeviceLostError when nothing else could take the place of what is wrong, and
+  // the kernel record has it. Pipelines of engines without a kernel record compute no canary.
+  virtual void set_canary(const Canary& /*canary*/, std::chrono::milliseconds /*interval*/) {}
+  // Computes the canary by each kernel for which an interval has passed since the last time. While
+  // no batch has begun; the caller of begin(). Throws as finish() does.
+  virtual void check() {}
 };
 
 }  // namespace blindfuse

@@ -11,6 +11,7 @@
 #include "src/arithmetic/packing_table.h"
 #include "src/engine/answer_pipeline.h"
 #include "src/engine/batches.h"
+#include "src/engine/canary.h"
 #include "src/engine/panel_products.h"
 
 namespace blindfuse {
@@ -54,6 +55,13 @@ class Engine {
   // ResourceError when memory is short, or when what has arrived where the engine computes is not
   // what was set.
   virtual void seal() = 0;
+
+  // Multiplies the words of a canary, and odd multiples of them, with the matrix: by each kernel that
+  // answers batches of up to batch_max queries, and compares the products with multiples of the
+  // canary's. Notes the results in the kernel record (EngineMaker::kernel_record). Called after
+  // seal() and before a pipeline is made. Engines without a kernel record check nothing. Throws
+  // DeviceLostError when no kernel is left that may be used, ResourceError when memory is short.
+  virtual void check_kernels(const Canary& /*canary*/, size_t /*batch_max*/) {}
 
   // products[b][c] += sum over r in rows of queries[b][r - rows.first] * int8(matrix[r][c]), modulo
   // 2^32.

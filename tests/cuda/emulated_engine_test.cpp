@@ -154,7 +154,12 @@ TEST(EmulatedCuda, TakesTheNextKernelForOneInQuarantine) {
   // Until the matrix was timed, mma takes what dp4a does not.
   record->note_failed("mma", CheckStage::kCanary, "of the test");
   {
-    const fake_cuda::ScopedFaults wrong_mma("spoil=scan_mma,spoil=scan_wgmma");
+    const fake_cuda::ScopedFaults wrong_mma("spoil=scan_mma,spoil=scan_dp4a");
+    EXPECT_EQ(products(8), expected);
+  }
+  record->note_failed("wgmma", CheckStage::kCanary, "of the test");
+  {
+    const fake_cuda::ScopedFaults wrong_others("spoil=scan_mma,spoil=scan_wgmma");
     EXPECT_EQ(products(8), expected);
   }
   record->note_failed("dp4a", CheckStage::kCanary, "of the test");

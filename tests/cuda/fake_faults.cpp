@@ -3,6 +3,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -165,9 +166,19 @@ class State {
 
  private:
   State() {
-    if (const char* faults = std::getenv("BLINDFUSE_FAKE_CUDA_FAULTS")) {
-      faults_ = parse_faults(faults);
+    const char* faults = std::getenv("BLINDFUSE_FAKE_CUDA_FAULTS");
+    const char* later = std::getenv("BLINDFUSE_FAKE_CUDA_FAULTS_LATER");
+    if (later != nullptr && !is_self_test()) faults = later;
+    if (faults != nullptr) faults_ = parse_faults(faults);
+  }
+
+  static bool is_self_test() {
+    std::ifstream file("/proc/self/cmdline", std::ios::binary);
+    std::string argument;
+    while (std::getline(file, argument, '\0')) {
+      if (argument == "self-test") return true;
     }
+    return false;
   }
 
   std::mutex mutex_;

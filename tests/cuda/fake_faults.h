@@ -27,7 +27,8 @@ enum class LaunchFault {
 // later ones, and with neither every one. A KERNEL is what launch_kernel() gets as its name,
 // "scan_wgmma<256>", or "scan_wgmma" for all tiles. A CALL is a function's name, or "any".
 //
-// At first they are those in the environment's BLINDFUSE_FAKE_CUDA_FAULTS.
+// At first they are those in the environment's BLINDFUSE_FAKE_CUDA_FAULTS; and, where the process is not
+// a `blindfuse self-test`, instead those in BLINDFUSE_FAKE_CUDA_FAULTS_LATER if it is set.
 void set_faults(std::string_view faults);
 
 // The faults as long as it lives, and none after it.

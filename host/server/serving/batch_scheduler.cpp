@@ -24,16 +24,17 @@ std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layo
 
 BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                                BatchObserver* observer,
-                               const std::vector<SharedPackingTable>& tables)
-    : layout_(layout), limits_(limits), observer_(observer) {
+                               const std::vector<SharedPackingTable>& tables, const Canary* canary)
+    : layout_(layout), limits_(limits), observer_(observer), has_canary_(canary != nullptr) {
   invariant(limits.batch_max >= 1 && limits.queue_max >= 1, "batches and the queue have room");
-  // A full queue beside full batches in the engine.
+  // A full queue next to full batches in the engine.
   slots_.resize(limits.queue_max + AnswerPipeline::kDepthMax * limits.batch_max);
   batches_.reserve(AnswerPipeline::kDepthMax);
   sorted_.moves.reserve(limits.batch_max);
   sorted_.expired.reserve(slots_.size());
   done_.reserve(limits.batch_max);
   pipeline_ = make_pipeline(engine, layout, limits, slots_.size(), tables);
+  if (has_canary_) pipeline_->set_canary(*canary, limits.check_interval);
   worker_ = start_thread([this] { work(); });
 }
 
@@ -113,15 +114,33 @@ size_t BatchScheduler::claim_slots(const std::shared_ptr<PendingAnswer>& answer,
   return first;
 }
 
+std::optional<BatchScheduler::Clock::time_point> BatchScheduler::busy_since() const {
+  const std::lock_guard lock(mutex_);
+  return busy_since_;
+}
+
+void BatchScheduler::abandon() {
+  std::vector<std::shared_ptr<PendingAnswer>> answers;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    abandoned_ = true;
+    for (const Slot& slot : slots_) {
+      if (slot.answer && !std::ranges::count(answers, slot.answer)) answers.push_back(slot.answer);
+    }
+  }
+  for (const auto& answer : answers) answer->give_up();
+}
+
 void BatchScheduler::work() {
   std::unique_lock lock(mutex_);
-  for (;;) {
+  if (has_canary_) check_engine(lock);
+  while (!abandoned_) {
     if (batches_.empty()) {
-      changed_.wait(lock,
-                    [this] { return next_batch().slot_count > 0 || (stopping_ && claimed_ == 0); });
-      if (next_batch().slot_count == 0) return;
+      await_work(lock);
+      if (abandoned_ || next_batch().slot_count == 0) return;
     }
-    // Beside another batch only a full one begins: whoever waits for that one's end will not be
+    // Next to another batch only a full one begins: whoever waits for that one's end will not be
     // alone, and a batch takes about the same time however many are in it.
     const size_t least = batches_.empty() ? 0 : limits_.batch_max;
     const Next next = next_batch();
@@ -131,6 +150,29 @@ void BatchScheduler::work() {
       finish_batch(lock);
     }
   }
+}
+
+// Returns when there is a batch to begin, or when there will be none any more.
+void BatchScheduler::await_work(std::unique_lock<std::mutex>& lock) {
+  const auto is_over = [this] {
+    return next_batch().slot_count > 0 || (stopping_ && (claimed_ == 0 || abandoned_));
+  };
+  if (!has_canary_) return changed_.wait(lock, is_over);
+  while (!changed_.wait_for(lock, limits_.check_interval, is_over)) check_engine(lock);
+}
+
+// While no batch has begun.
+void BatchScheduler::check_engine(std::unique_lock<std::mutex>& lock) {
+  busy_since_ = Clock::now();
+  lock.unlock();
+  try {
+    pipeline_->check();
+  } catch (const std::exception& error) {
+    log_error("the engine failed in a check: {}", error.what());
+    if (observer_ != nullptr) observer_->on_failure(error);
+  }
+  lock.lock();
+  busy_since_.reset();
 }
 
 // They must be neighbours in memory, so a batch ends where the ring does.
@@ -172,6 +214,7 @@ void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot
   Batch& batch = batches_.emplace_back(Batch{slot_count, 0, Clock::now()});
   sort_out(batch);
   running_ += slot_count;
+  if (batches_.size() == 1) busy_since_ = batch.begun_at;
   lock.unlock();
   for (const auto& answer : sorted_.expired) answer->finish(PendingAnswer::Outcome::kExpired);
   sorted_.expired.clear();
@@ -201,6 +244,7 @@ void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
     observer_->on_batch(batch.query_count, Clock::now() - batch.begun_at);
   }
   lock.lock();
+  if (abandoned_) return;
   for (size_t i = 0; i < batch.slot_count; ++i) {
     Slot slot = std::exchange(slots_[slot_after(head_, i)], {});
     if (i >= batch.query_count) continue;
@@ -212,6 +256,9 @@ void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
   // Starting over when nothing waits keeps a quiet server in the same few slots.
   head_ = claimed_ == 0 ? 0 : slot_after(head_, batch.slot_count);
   batches_.erase(batches_.begin());
+  // The next one was waiting for this one's end.
+  busy_since_.reset();
+  if (!batches_.empty()) busy_since_ = Clock::now();
   lock.unlock();
   for (const auto& answer : done_) {
     answer->finish(answer->failed_ ? PendingAnswer::Outcome::kEngineFailed

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -29,7 +30,9 @@ namespace blindfuse {
 
 struct BatchLimits {
   size_t batch_max = 32;  // queries in one product, at least 1
-  size_t queue_max = 64;  // queries waiting beside those in the engine, at least 1
+  size_t queue_max = 64;  // queries waiting next to those in the engine, at least 1
+  // The longest time in which no canary shows that the engine computes right, where it has one.
+  std::chrono::milliseconds check_interval{10'000};
 };
 
 // There is no room in the queue, now.
@@ -64,10 +67,13 @@ class BatchScheduler {
   // The engine holds the matrix of this layout and is used by the worker alone. Takes (queue_max +
   // 2 batch_max) times a query's room where the engine wants it (src/engine/engine.h). The
   // observer, if any, outlives the scheduler. tables: of every pack, where responses are packed.
+  // canary: of an engine whose kernels are checked; it is computed before the first batch, then with
+  // batches and while there are none, and outlives the scheduler. The observer is told of failures.
   // Throws ResourceError when there is no such room.
   BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                  BatchObserver* observer = nullptr,
-                 const std::vector<SharedPackingTable>& tables = {});
+                 const std::vector<SharedPackingTable>& tables = {},
+                 const Canary* canary = nullptr);
   ~BatchScheduler();
   BatchScheduler(const BatchScheduler&) = delete;
   BatchScheduler& operator=(const BatchScheduler&) = delete;
@@ -90,6 +96,14 @@ class BatchScheduler {
   // Refuses new queries, answers all that wait, and ends the worker.
   void stop();
 
+  // Since when the engine has been busy with the oldest of its batches, or with a check; nothing
+  // while it is idle.
+  std::optional<Clock::time_point> busy_since() const;
+  // For an engine that hangs: refuses new queries, and fails all that wait and all in the engine,
+  // which the worker does not touch again. The worker is left where it is, and the process must end
+  // without destroying this.
+  void abandon();
+
  private:
   struct Slot {
     std::shared_ptr<PendingAnswer> answer;
@@ -110,6 +124,8 @@ class BatchScheduler {
   void mark_filled(size_t slot);
   size_t slot_after(size_t slot, size_t count) const { return (slot + count) % slots_.size(); }
   void work();
+  void await_work(std::unique_lock<std::mutex>& lock);
+  void check_engine(std::unique_lock<std::mutex>& lock);
   // What could go to the engine now: slots behind those that it has, and how many of them hold
   // queries that are wanted.
   struct Next {
@@ -131,6 +147,7 @@ class BatchScheduler {
   const Layout layout_;
   const BatchLimits limits_;
   BatchObserver* const observer_;
+  const bool has_canary_;
   std::unique_ptr<AnswerPipeline> pipeline_;
 
   mutable std::mutex mutex_;
@@ -140,6 +157,8 @@ class BatchScheduler {
   size_t claimed_ = 0;  // slots from head_ on that are in use
   size_t running_ = 0;  // of these, the ones in the engine
   bool stopping_ = false;
+  bool abandoned_ = false;
+  std::optional<Clock::time_point> busy_since_;
 
   // The worker's, which nobody would catch if it ran out of memory: their room is made beforehand.
   std::vector<Batch> batches_;                        // in the engine, the oldest first

@@ -72,6 +72,13 @@ class PendingAnswer {
     }
   }
 
+  // Fails it, whatever becomes of its queries, which nothing may finish any more.
+  void give_up() {
+    if (leave_waiting(State::kDropped) || state_.load() == State::kRunning) {
+      finish(Outcome::kEngineFailed);
+    }
+  }
+
   const size_t query_count_;
   const Clock::time_point deadline_;
   const std::function<void()> on_done_;

@@ -138,6 +138,16 @@ ServerMetrics::ServerMetrics()
                            .Help("Batches in which the engine failed.")
                            .Register(registry_)
                            .Add({})),
+      engine_checks_(BuildCounter()
+                         .Name("blindfuse_engine_checks_total")
+                         .Help("Comparisons of what a kernel of the GPU computed with what the host "
+                               "computed, by kernel, stage (self-test, matrix, canary) and result.")
+                         .Register(registry_)),
+      quarantined_kernels_(BuildGauge()
+                               .Name("blindfuse_kernel_quarantined")
+                               .Help("1 for a kernel of the GPU that failed a check, and is not used "
+                                     "any more; 0 for one that passed all.")
+                               .Register(registry_)),
       epoch_(BuildGauge()
                  .Name("blindfuse_epoch_info")
                  .Help("1 for the epoch that clients get, with the engine that answers it.")
@@ -266,6 +276,24 @@ void ServerMetrics::set_state(const ServerState& state) {
   epoch_now_ = state.epoch;
 }
 
+void ServerMetrics::set_kernels() {
+  if (!kernel_record_) return;
+  const auto raise = [](prometheus::Counter& counter, uint64_t to) {
+    counter.Increment(static_cast<double>(to) - counter.Value());
+  };
+  for (const KernelRecord::Count& count : kernel_record_->counts()) {
+    const auto counter = [&](const char* result) -> prometheus::Counter& {
+      return engine_checks_.Add({{"kernel", count.kernel},
+                                 {"stage", std::string(name_of(count.stage))},
+                                 {"result", result}});
+    };
+    raise(counter("passed"), count.passed);
+    raise(counter("failed"), count.failed);
+    quarantined_kernels_.Add({{"kernel", count.kernel}})
+        .Set(kernel_record_->is_fit(count.kernel) ? 0 : 1);
+  }
+}
+
 void ServerMetrics::set_process() {
   resident_bytes_.Set(resident_bytes());
   open_descriptors_.Set(open_descriptors());
@@ -283,6 +311,7 @@ void ServerMetrics::set_process() {
 std::string ServerMetrics::text(const ServerState& state) {
   const std::lock_guard lock(text_mutex_);
   set_state(state);
+  set_kernels();
   set_process();
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }

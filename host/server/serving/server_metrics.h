@@ -12,11 +12,14 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "host/server/serving/batch_scheduler.h"
+#include "src/engine/kernel_record.h"
 
 namespace blindfuse {
 
@@ -82,11 +85,18 @@ class ServerMetrics final : public BatchObserver {
   // Asked at every text(); nullptr: nobody to ask.
   void set_http_memory(std::function<HttpMemory()> ask);
 
+  // Of the kernels of the device that answers; null where they are not checked. Set before anything
+  // is served.
+  void set_kernel_record(std::shared_ptr<const KernelRecord> record) {
+    kernel_record_ = std::move(record);
+  }
+
   // Everything in Prometheus's text format.
   std::string text(const ServerState& state);
 
  private:
   void set_state(const ServerState& state);
+  void set_kernels();
   void set_process();
 
   // The references below stay valid as long as this does.
@@ -105,6 +115,8 @@ class ServerMetrics final : public BatchObserver {
   prometheus::Histogram& batch_queries_;
   prometheus::Histogram& batch_seconds_;
   prometheus::Counter& engine_failures_;
+  prometheus::Family<prometheus::Counter>& engine_checks_;
+  prometheus::Family<prometheus::Gauge>& quarantined_kernels_;
   prometheus::Family<prometheus::Gauge>& epoch_;
   prometheus::Family<prometheus::Counter>& epoch_loads_;
   prometheus::Gauge& epochs_;
@@ -122,6 +134,7 @@ class ServerMetrics final : public BatchObserver {
   std::string epoch_now_;
   std::function<void(const std::exception&)> on_failure_;
   std::function<HttpMemory()> ask_http_memory_;
+  std::shared_ptr<const KernelRecord> kernel_record_;
 };
 
 }  // namespace blindfuse

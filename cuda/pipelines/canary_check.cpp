@@ -1,0 +1,57 @@
+#include "cuda/pipelines/canary_check.h"
+
+#include <algorithm>
+#include <string>
+
+#include "src/base/errors.h"
+
+namespace blindfuse {
+
+CanaryCheck::CanaryCheck(const Canary& canary, std::span<const uint32_t> slot, Scanner& scanner,
+                         std::chrono::milliseconds interval)
+    : canary_(canary), scanner_(scanner), interval_(interval), query_(slot.size()) {
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());  // it is cleared
+  const Stream stream;
+  BLINDFUSE_CUDA(cudaMemcpyAsync(query_.data(), slot.data(), slot.size_bytes(),
+                                 cudaMemcpyHostToDevice, stream.get()));
+  stream.wait();
+}
+
+bool CanaryCheck::is_due(Scanner::Kernel kernel) const {
+  const auto at = right_.find(kernel);
+  return at == right_.end() || Clock::now() - at->second >= interval_;
+}
+
+bool CanaryCheck::is_right(std::span<const uint8_t> response) const {
+  return std::ranges::equal(response, canary_.response);
+}
+
+void CanaryCheck::note_right(Scanner::Kernel kernel) {
+  right_[kernel] = Clock::now();
+  scanner_.record().note_passed(Scanner::name_of(kernel), CheckStage::kCanary);
+}
+
+void CanaryCheck::blame(Scanner::Kernel kernel, std::string_view responder, uint32_t query_count,
+                        std::span<const uint32_t> products) {
+  const auto [found, expected] = std::ranges::mismatch(products, canary_.products);
+  const std::string batch = " in a batch of " + std::to_string(query_count);
+  if (found == products.end()) {
+    const std::string why = "the response to the server's own query is wrong" + batch +
+                            ", and its product is right";
+    scanner_.record().note_failed(responder, CheckStage::kCanary, why);
+    throw DeviceLostError("the GPU's " + std::string(responder) + " is wrong: " + why +
+                          "; the responses of this batch are withheld");
+  }
+  const std::string name(Scanner::name_of(kernel));
+  uint64_t wrong = 0;
+  for (size_t c = 0; c < products.size(); ++c) wrong += products[c] != canary_.products[c];
+  const std::string why = std::to_string(wrong) + " of " + std::to_string(products.size()) +
+                          " words of the product of the server's own query are wrong" + batch +
+                          ", the first in column " + std::to_string(found - products.begin());
+  scanner_.record().note_failed(name, CheckStage::kCanary, why);
+  scanner_.choose(query_count);  // throws where no kernel is left
+  throw ResourceError("the kernel cuda:" + name + " is wrong: " + why +
+                      "; the responses of this batch are withheld, and another kernel takes its place");
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,47 @@
+// When a pipeline computes its canary, and what it says of the response that comes of it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "cuda/device/memory.h"
+#include "cuda/scan/scanner.h"
+#include "src/engine/canary.h"
+
+namespace blindfuse {
+
+// For the pipeline's one caller.
+class CanaryCheck {
+ public:
+  // slot: the canary's query as slots have them. The canary and the scanner outlive it. On the
+  // current device.
+  CanaryCheck(const Canary& canary, std::span<const uint32_t> slot, Scanner& scanner,
+              std::chrono::milliseconds interval);
+
+  // In the device's memory.
+  const uint32_t* query() const { return query_.data(); }
+  // Whether an interval has passed since this kernel last had a right response, or it had none.
+  bool is_due(Scanner::Kernel kernel) const;
+  bool is_right(std::span<const uint8_t> response) const;
+
+  void note_right(Scanner::Kernel kernel);
+  // Of a response that is not right, in a batch of query_count, by this kernel and this responder:
+  // says by the products which of the two was wrong, puts it into quarantine, and throws what
+  // AnswerPipeline::set_canary says.
+  [[noreturn]] void blame(Scanner::Kernel kernel, std::string_view responder, uint32_t query_count,
+                          std::span<const uint32_t> products);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const Canary& canary_;
+  Scanner& scanner_;
+  const std::chrono::milliseconds interval_;
+  DeviceMemory<uint32_t> query_;
+  std::map<Scanner::Kernel, Clock::time_point> right_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,37 @@
+// Which kernel is the fastest for which batch, as it was measured for matrices of each size.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace blindfuse {
+
+struct Calibration {
+  uint32_t dp4a_max = 0;        // queries up to which dp4a is the fastest
+  bool wgmma_for_many = false;  // rather than mma, for more
+};
+
+// Of one device, for as long as a process lives, so that an epoch that comes while others are served
+// is not measured next to their batches. Any thread.
+class Calibrations {
+ public:
+  std::optional<Calibration> find(uint64_t row_count, uint64_t column_count) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = measured_.find({row_count, column_count});
+    if (at == measured_.end()) return std::nullopt;
+    return at->second;
+  }
+  void store(uint64_t row_count, uint64_t column_count, const Calibration& calibration) {
+    const std::lock_guard lock(mutex_);
+    measured_[{row_count, column_count}] = calibration;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<uint64_t, uint64_t>, Calibration> measured_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,31 @@
+// The product of a canary with a matrix, computed on the host while the matrix's columns pass
+// through it on their way to a device.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace blindfuse {
+
+// The words of a canary for so many rows: uniform multiples of 2^(32 - query_bits), from a seed that
+// the system gave this process. Always the same ones for the same numbers, so that epochs that share
+// columns share their products.
+std::vector<uint32_t> canary_words(uint64_t row_count, uint32_t query_bits);
+
+// Multiplies one canary's words with columns. Any thread.
+class CanaryProducts {
+ public:
+  explicit CanaryProducts(std::span<const uint32_t> words);
+
+  // products[c] = sum over r of words[r] * int8(columns[c * R + r]) modulo 2^32, for each of
+  // products.size() columns.
+  void multiply(std::span<const uint8_t> columns, std::span<uint32_t> products) const;
+
+ private:
+  // word = low + 2^16 high modulo 2^32: products of 16 bits, which every processor has on vectors.
+  std::vector<int16_t> low_;
+  std::vector<int16_t> high_;
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,92 @@
+#include "host/engines/canary_response.h"
+
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/cpu/pipelines/answer_pipeline.h"
+#include "host/cpu/pipelines/packed_answer_pipeline.h"
+#include "host/system/worker_threads.h"
+#include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/little_endian.h"
+#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/prime_field.h"
+#include "src/base/errors.h"
+
+namespace blindfuse {
+namespace {
+
+// An engine that knows the one product it is asked for, and has no matrix.
+class KnownProduct final : public Engine {
+ public:
+  explicit KnownProduct(const Canary& canary) : canary_(canary) {}
+
+  std::string_view name() const override { return "known-product"; }
+  std::string hardware() const override { return ""; }
+  uint64_t row_count() const override { return canary_.words.size(); }
+  uint64_t column_count() const override { return canary_.products.size(); }
+  uint64_t host_bytes(std::span<const ColumnRange>, const Engine*) const override { return 0; }
+  void set_columns(uint64_t, std::span<const uint8_t>) override { refuse(); }
+  bool share_columns(uint64_t, uint64_t, const Engine&) override { return false; }
+  void seal() override {}
+
+  void multiply(QueryBatch queries, RowRange, ProductBatch products) override {
+    invariant(queries.count == 1 && products.count == 1, "the canary's query alone");
+    for (size_t c = 0; c < canary_.products.size(); ++c) products.words[c] += canary_.products[c];
+  }
+
+  std::unique_ptr<PanelProducts> make_panel_products(size_t, uint64_t) override { refuse(); }
+  std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits, size_t, size_t) override {
+    refuse();
+  }
+  std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(WireBits,
+                                                              std::span<const SharedPackingTable>,
+                                                              size_t, size_t) override {
+    refuse();
+  }
+
+ private:
+  [[noreturn]] static void refuse() {
+    invariant(false, "a known product has one product and no matrix");
+    std::abort();
+  }
+
+  const Canary& canary_;
+};
+
+void append_packing_keys(std::vector<uint8_t>& query) {
+  // Not secret, and not a key of anything: what is packed is compared, and not decoded.
+  std::random_device seed;
+  std::mt19937 numbers(seed());
+  std::uniform_int_distribution<uint32_t> word(0, ring::kPackingModulus - 1);
+  const size_t first = query.size();
+  query.resize(first + ring::kKeyBytes);
+  for (size_t i = 0; i < ring::kKeyWords; ++i) store_le(query.data() + first + 4 * i, word(numbers));
+}
+
+}  // namespace
+
+void complete_canary(Canary& canary, const Layout& layout,
+                     std::span<const SharedPackingTable> tables) {
+  const WireBits bits{layout.query_bits, layout.response_bits};
+  canary.query.resize(bit_sequence_bytes(canary.words.size(), bits.query));
+  write_bit_sequence(canary.words, bits.query, canary.query);
+  KnownProduct engine(canary);
+  WorkerThreads threads(0);
+  std::unique_ptr<AnswerPipeline> pipeline;
+  if (layout.mode() == Mode::kPacked) {
+    append_packing_keys(canary.query);
+    pipeline = make_cpu_packed_answer_pipeline(engine, bits, tables, 1, 1, threads);
+  } else {
+    pipeline = make_cpu_answer_pipeline(engine, bits, 1, 1);
+  }
+  pipeline->put(0, canary.query);
+  pipeline->begin(0, 1);
+  const auto response = pipeline->finish();
+  canary.response.assign(response.begin(), response.end());
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,17 @@
+// A query whose response is known, since the host computed it too: what shows that an engine
+// computes right.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace blindfuse {
+
+struct Canary {
+  std::vector<uint32_t> words;     // R, such as queries have: the lowest 32 - query_bits bits are 0
+  std::vector<uint32_t> products;  // C: the words times the matrix, modulo 2^32
+  std::vector<uint8_t> query;      // the words as they are sent, and packing keys if there are any
+  std::vector<uint8_t> response;   // as it is sent
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,177 @@
+// Which engine is taken after which self-test.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "host/engines/checked_engines.h"
+#include "src/base/errors.h"
+#include "tests/cuda/fake_faults.h"
+
+namespace blindfuse {
+namespace {
+
+using Outcome = SelfTestResult::Outcome;
+
+// Self-tests with results that a test has written, one after another, and what is said of them.
+class EmulatedCudaChoice : public ::testing::Test {
+ protected:
+  static SelfTestResult with(std::vector<SelfTestResult::Check> checks, int devices = 1) {
+    SelfTestResult result;
+    result.device_count = devices;
+    result.device = "a device";
+    result.checks = std::move(checks);
+    return result;
+  }
+  static SelfTestResult::Check check(const char* kernel, Outcome outcome = Outcome::kPassed) {
+    return {kernel, "5 queries", outcome, outcome == Outcome::kPassed ? "" : "of the test"};
+  }
+
+  CheckedEngines choose(const std::string& name, std::deque<SelfTestResult> results,
+                        const std::vector<std::string>& parts = {}) {
+    results_ = std::move(results);
+    return CheckedEngines(
+        {name, 1, parts},
+        {.on_info = [this](const std::string& text) { infos_.push_back(text); },
+         .on_warning = [this](const std::string& text) { warnings_.push_back(text); },
+         .on_quarantine = [this](std::string_view kernel, CheckStage,
+                                 const std::string&) { quarantined_.emplace_back(kernel); }},
+        [this](const SelfTestOptions& options) {
+          tested_.push_back(options);
+          if (results_.empty()) throw ResourceError("the self-test hangs before its first check");
+          SelfTestResult result = std::move(results_.front());
+          results_.pop_front();
+          return result;
+        });
+  }
+  std::string error_of(const std::string& name, const std::deque<SelfTestResult>& results,
+                       const std::vector<std::string>& parts = {}) {
+    try {
+      choose(name, results, parts);
+    } catch (const UsageError& error) {
+      return std::string("usage: ") + error.what();
+    } catch (const ResourceError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  std::deque<SelfTestResult> results_;
+  std::vector<std::string> infos_, warnings_, quarantined_;
+  std::vector<SelfTestOptions> tested_;
+};
+
+TEST_F(EmulatedCudaChoice, TakesTheDeviceWhoseKernelsPass) {
+  const auto engines = choose("auto", {with({check("dp4a"), check("mma"), check("wgmma")})});
+  EXPECT_TRUE(engines.computes_on_device());
+  EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda");
+  EXPECT_TRUE(warnings_.empty());
+  // Neither what is not used nor what takes long to load is checked.
+  const auto& without = tested_.at(0).without;
+  EXPECT_EQ(without, (std::vector<std::string>{"cublas", "packing", "tables"}));
+}
+
+TEST_F(EmulatedCudaChoice, KeepsAKernelThatFailedOutOfUse) {
+  const auto engines =
+      choose("cuda", {with({check("dp4a"), check("mma", Outcome::kWrong), check("wgmma")})});
+  EXPECT_EQ(quarantined_, std::vector<std::string>{"mma"});
+  EXPECT_FALSE(engines.get().kernel_record()->is_fit("mma"));
+  EXPECT_TRUE(engines.get().kernel_record()->is_fit("wgmma"));
+}
+
+TEST_F(EmulatedCudaChoice, FallsBackToTheProcessorWithOneWarning) {
+  for (const Outcome outcome : {Outcome::kWrong, Outcome::kFailed, Outcome::kCrashed, Outcome::kHung}) {
+    warnings_.clear();
+    const auto engines =
+        choose("auto", {with({check("dp4a", outcome), check("mma", outcome)})});
+    EXPECT_FALSE(engines.computes_on_device());
+    EXPECT_EQ(engines.get().kernel_record(), nullptr);
+    ASSERT_EQ(warnings_.size(), 1u);
+    EXPECT_NE(warnings_[0].find("CUDA device 0 is not used: a device computes something else than "
+                                "the CPU (dp4a, 5 queries: " +
+                                std::string(name_of(outcome))),
+              std::string::npos)
+        << warnings_[0];
+  }
+  EXPECT_TRUE(quarantined_.empty()) << "of a device that is not used";
+}
+
+TEST_F(EmulatedCudaChoice, TriesTheNextDevice) {
+  const fake_cuda::ScopedFaults devices("devices=2");
+  const auto engines = choose("auto", {with({check("dp4a", Outcome::kWrong)}, 2),
+                                       with({check("dp4a")}, 2)});
+  EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda@1");
+  EXPECT_EQ(warnings_.size(), 1u);
+  ASSERT_EQ(tested_.size(), 2u);
+  EXPECT_EQ(tested_[1].device, 1);
+}
+
+TEST_F(EmulatedCudaChoice, NeedsEveryPartThatIsUsed) {
+  const auto packing_wrong = with({check("dp4a"), check("packing", Outcome::kWrong)});
+  EXPECT_FALSE(choose("auto", {packing_wrong}, {"packing"}).computes_on_device());
+  EXPECT_NE(error_of("cuda", {packing_wrong}, {"packing"}).find("packing, 5 queries: wrong"),
+            std::string::npos);
+  // A part that was not checked has not passed.
+  EXPECT_FALSE(choose("auto", {with({check("dp4a")})}, {"tables"}).computes_on_device());
+}
+
+TEST_F(EmulatedCudaChoice, SaysWhyADeviceThatIsThereCannotBeUsed) {
+  SelfTestResult busy;
+  busy.why_no_device = "its driver is busy";
+  EXPECT_FALSE(choose("auto", {busy}).computes_on_device());
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_EQ(warnings_[0], "CUDA device 0 is not used: its driver is busy");
+  // A self-test that says nothing at all.
+  EXPECT_FALSE(choose("auto", {}).computes_on_device());
+  EXPECT_EQ(warnings_.at(1), "CUDA device 0 is not used: the self-test hangs before its first check");
+}
+
+TEST_F(EmulatedCudaChoice, WarnsOfNothingWhereThereIsNoDevice) {
+  SelfTestResult absent;
+  absent.why_no_device = "no CUDA device";
+  absent.is_absent = true;
+  EXPECT_FALSE(choose("auto", {absent}).computes_on_device());
+  EXPECT_TRUE(warnings_.empty());
+  EXPECT_EQ(infos_, std::vector<std::string>{"no GPU: no CUDA device"});
+}
+
+TEST_F(EmulatedCudaChoice, RefusesANamedDeviceOrKernelThatFails) {
+  EXPECT_NE(error_of("cuda", {with({check("dp4a", Outcome::kWrong)})})
+                .find("the engine cuda cannot be used: a device computes something else"),
+            std::string::npos);
+  const auto mma_wrong = with({check("dp4a"), check("mma", Outcome::kWrong)});
+  EXPECT_NE(error_of("cuda:mma", {mma_wrong})
+                .find("the kernel cuda:mma computes something else than the CPU"),
+            std::string::npos);
+  EXPECT_EQ(error_of("cuda:dp4a", {mma_wrong}), "");
+  EXPECT_NE(error_of("cuda:abacus", {mma_wrong}).find("usage: there is no CUDA kernel \"abacus\""),
+            std::string::npos);
+}
+
+TEST_F(EmulatedCudaChoice, ChecksNothingWhereTheProcessorIsNamed) {
+  EXPECT_EQ(choose("cpu", {}).get().make_engine(64, 3)->name().substr(0, 4), "cpu:");
+  EXPECT_NE(error_of("abacus", {}).find("usage: there is no engine \"abacus\""), std::string::npos);
+  EXPECT_TRUE(tested_.empty());
+}
+
+// A later epoch may need what the first did not.
+TEST_F(EmulatedCudaChoice, ChecksLaterWhatWasNotChecked) {
+  auto engines = choose("cuda", {with({check("dp4a")}), with({check("packing")})});
+  engines.check_parts({});
+  EXPECT_EQ(tested_.size(), 1u);
+  engines.check_parts({"packing"});
+  ASSERT_EQ(tested_.size(), 2u);
+  EXPECT_TRUE(std::ranges::count(tested_[1].without, "dp4a"));
+  EXPECT_FALSE(std::ranges::count(tested_[1].without, "packing"));
+  engines.check_parts({"packing"});
+  EXPECT_EQ(tested_.size(), 2u) << "once";
+
+  auto wrong = choose("cuda", {with({check("dp4a")}), with({check("packing", Outcome::kHung)})});
+  EXPECT_THROW(wrong.check_parts({"packing"}), ResourceError);
+  EXPECT_THROW(wrong.check_parts({"packing"}), ResourceError);
+}
+
+}  // namespace
+}  // namespace blindfuse

@@ -1,0 +1,207 @@
+// `blindfuse serve` and `build` on an emulated GPU that computes wrong, hangs or fails: what the
+// operator reads, and what clients get.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/programs/program_testing.h"
+
+namespace blindfuse::program_testing {
+namespace {
+
+const std::string kEmulated = paths::program_folder() + "/blindfuse-emulated";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+size_t occurrences(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+class EmulatedCudaServe : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string lines;
+    for (int i = 0; i < 40; ++i) lines += "key" + std::to_string(i) + "\tvalue " + std::to_string(i) + "\n";
+    write_file(folder_ / "input.tsv", lines);
+    database_ = folder_ / "db";
+    const auto built = build({"--engine", "cpu", "--fresh"}, "");
+    ASSERT_EQ(built.status, 0) << built.err;
+  }
+  void TearDown() override {
+    unsetenv("BLINDFUSE_FAKE_CUDA_FAULTS");
+    unsetenv("BLINDFUSE_FAKE_CUDA_FAULTS_LATER");
+  }
+
+  // faults: of all processes; later: instead, of those that are no self-test.
+  static void set_faults(const char* faults, const char* later) {
+    setenv("BLINDFUSE_FAKE_CUDA_FAULTS", faults, 1);
+    unsetenv("BLINDFUSE_FAKE_CUDA_FAULTS_LATER");
+    if (later != nullptr) setenv("BLINDFUSE_FAKE_CUDA_FAULTS_LATER", later, 1);
+  }
+
+  ProgramResult build(const std::vector<std::string>& options, const char* faults,
+                      const char* later = nullptr) {
+    set_faults(faults, later);
+    std::vector<std::string> command = {kEmulated, "build",    folder_ / "input.tsv", "--output",
+                                        database_, "--mode",   "hint",  "--params",
+                                        "lwe-1288"};
+    command.insert(command.end(), options.begin(), options.end());
+    return run(folder_, command);
+  }
+
+  std::unique_ptr<RunningServer> serve(const std::string& engine, const char* faults,
+                                       const char* later = nullptr,
+                                       std::vector<std::string> options = {}) {
+    set_faults(faults, later);
+    options.insert(options.end(), {"--engine", engine});
+    return std::make_unique<RunningServer>(
+        folder_, database_, "127.0.0.1:0", options,
+        [](const std::vector<std::string>& command) {
+          std::vector<std::string> emulated = command;
+          emulated[0] = kEmulated;
+          return emulated;
+        });
+  }
+
+  // Of `count` keys in one request.
+  ProgramResult get(const RunningServer& server, int count,
+                    const std::vector<std::string>& options = {}) {
+    std::vector<std::string> command = {kBlindfuseClient, "get", server.url()};
+    for (int i = 0; i < count; ++i) command.push_back("key" + std::to_string(i));
+    command.insert(command.end(), options.begin(), options.end());
+    return run(folder_, command);
+  }
+  static std::string values(int count) {
+    std::string lines;
+    for (int i = 0; i < count; ++i) {
+      lines += "key" + std::to_string(i) + "\tvalue " + std::to_string(i) + "\n";
+    }
+    return lines;
+  }
+
+  const TemporaryFolder folder_;
+  std::string database_;
+};
+
+TEST_F(EmulatedCudaServe, AnswersWithKernelsThatPass) {
+  const auto server = serve("cuda", "");
+  ASSERT_NE(server->url(), "") << server->program().err();
+  EXPECT_EQ(get(*server, 1).out, "value 0\n");
+  EXPECT_EQ(server->stop(), 0);
+  EXPECT_TRUE(contains(server->program().err(), "14 of 14 checks passed")) << server->program().err();
+}
+
+// A wrong tile of wgmma: the others answer, and the log names it.
+TEST_F(EmulatedCudaServe, AnswersWithoutAKernelThatIsWrong) {
+  const auto server = serve("auto", "spoil=scan_wgmma<64>");
+  ASSERT_NE(server->url(), "") << server->program().err();
+  EXPECT_EQ(get(*server, 5).status, 0);
+  EXPECT_EQ(server->stop(), 0);
+  const std::string log = server->program().err();
+  EXPECT_TRUE(contains(log, "the GPU's kernel wgmma failed its self-test check")) << log;
+  EXPECT_TRUE(contains(log, "engine cuda")) << log;
+}
+
+TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongToTheProcessor) {
+  constexpr const char* kAllWrong = "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma";
+  const auto server = serve("auto", kAllWrong);
+  ASSERT_NE(server->url(), "") << server->program().err();
+  EXPECT_EQ(get(*server, 1).out, "value 0\n");
+  EXPECT_EQ(server->stop(), 0);
+  const std::string log = server->program().err();
+  EXPECT_EQ(occurrences(log, "warning"), 1u) << log;
+  EXPECT_TRUE(contains(log, "CUDA device 0 is not used")) << log;
+  EXPECT_TRUE(contains(log, "engine cpu:")) << log;
+
+  const auto refused = serve("cuda", kAllWrong);
+  EXPECT_EQ(refused->url(), "");
+  EXPECT_EQ(refused->program().wait(), 1);
+  EXPECT_TRUE(contains(refused->program().err(), "--engine cpu computes on the processor"))
+      << refused->program().err();
+}
+
+// Right in the self-test, and wrong on the matrix: with auto the processor takes over.
+TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongOnTheMatrixToTheProcessor) {
+  constexpr const char* kAllWrong = "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma";
+  const auto server = serve("auto", "", kAllWrong);
+  ASSERT_NE(server->url(), "") << server->program().err();
+  EXPECT_EQ(get(*server, 1).out, "value 0\n");
+  EXPECT_EQ(server->stop(), 0);
+  const std::string log = server->program().err();
+  EXPECT_TRUE(contains(log, "the GPU's kernel mma failed its matrix check")) << log;
+  EXPECT_TRUE(contains(log, "the GPU is not used, and the processor computes")) << log;
+
+  const auto refused = serve("cuda", "", kAllWrong);
+  EXPECT_EQ(refused->url(), "");
+  EXPECT_EQ(refused->program().wait(), 1);
+}
+
+// That batch gets status 503, the next one is right.
+TEST_F(EmulatedCudaServe, WithholdsABatchThatIsWrong) {
+  // The first launch of this tile multiplies the matrix before anything is served.
+  const auto server = serve("cuda", "", "spoil=scan_mma<32>@3");
+  ASSERT_NE(server->url(), "") << server->program().err();
+  // Of five keys, in one request: with room for the canary.
+  for (int i = 0; i < 6; ++i) {
+    const auto got = get(*server, 5);
+    EXPECT_EQ(got.status, 0) << got.err;
+    EXPECT_EQ(got.out, values(5)) << "clients ask again by themselves";
+  }
+  EXPECT_EQ(server->stop(), 0);
+  const std::string log = server->program().err();
+  EXPECT_TRUE(contains(log, "the GPU's kernel mma failed its canary check")) << log;
+  EXPECT_EQ(occurrences(log, "the responses of this batch are withheld"), 1u) << log;
+}
+
+// The client gets status 503, and the process ends by itself.
+TEST_F(EmulatedCudaServe, EndsWhenAKernelNeverDoes) {
+  const auto server =
+      serve("cuda", "", "hang=scan_mma<32>@1+", {"--gpu-batch-seconds-max", "1"});
+  ASSERT_NE(server->url(), "") << server->program().err();
+  const auto got = get(*server, 5, {"--timeout", "60"});
+  EXPECT_NE(got.status, 0);
+  EXPECT_EQ(server->program().wait(), 1);
+  const std::string log = server->program().err();
+  EXPECT_TRUE(contains(log, "the device hangs, and the server ends")) << log;
+  EXPECT_FALSE(std::filesystem::exists(server->ready_file()));
+}
+
+// Before anything is served, too, also with auto: a device that hangs is not one to fall back from.
+TEST_F(EmulatedCudaServe, EndsWhenAKernelHangsOnTheMatrix) {
+  const auto server = serve("auto", "", "hang=scan_mma", {"--gpu-batch-seconds-max", "1"});
+  EXPECT_EQ(server->url(), "");
+  EXPECT_EQ(server->program().wait(), 1);
+  EXPECT_TRUE(contains(server->program().err(), "the GPU did not multiply the matrix in 1 s"))
+      << server->program().err();
+}
+
+TEST_F(EmulatedCudaServe, EndsWhenTheDeviceIsLost) {
+  const auto server = serve("cuda", "", "fault=scan_mma<32>@1");
+  ASSERT_NE(server->url(), "") << server->program().err();
+  get(*server, 5, {"--timeout", "2"});
+  EXPECT_EQ(server->program().wait(), 1);
+  EXPECT_TRUE(contains(server->program().err(), "cudaErrorIllegalAddress"))
+      << server->program().err();
+}
+
+TEST_F(EmulatedCudaServe, BuildsNothingWithAGpuThatIsWrong) {
+  const std::string manifest = read_whole(database_ + "/manifest.json");
+  const auto built = build({"--engine", "cuda", "--fresh"}, "", "spoil=scan_mma");
+  EXPECT_EQ(built.status, 1);
+  EXPECT_TRUE(contains(built.err, "columns of the hint are wrong")) << built.err;
+  EXPECT_EQ(read_whole(database_ + "/manifest.json"), manifest);
+
+  const auto right = build({"--engine", "cuda", "--fresh"}, "");
+  EXPECT_EQ(right.status, 0) << right.err;
+  const auto server = serve("cpu", "");
+  EXPECT_EQ(get(*server, 1).out, "value 0\n");
+}
+
+}  // namespace
+}  // namespace blindfuse::program_testing

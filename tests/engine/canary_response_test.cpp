@@ -1,0 +1,76 @@
+#include "host/engines/canary_response.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/ring/prime_field.h"
+#include "tests/engine/packed_reference.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using support::SeededRandom;
+
+constexpr uint32_t kQueryBitsOfCanary = 27, kResponseBitsOfCanary = 14;
+
+// Words and products that have nothing to do with each other: the product is given.
+Canary random_canary(SeededRandom& random, uint64_t rows, uint64_t columns) {
+  Canary canary;
+  for (uint64_t r = 0; r < rows; ++r) {
+    canary.words.push_back(random.u32() >> (32 - kQueryBitsOfCanary) << (32 - kQueryBitsOfCanary));
+  }
+  for (uint64_t c = 0; c < columns; ++c) canary.products.push_back(random.u32());
+  return canary;
+}
+
+Layout layout_with(const char* params) {
+  Layout layout;
+  layout.lwe = find_lwe_params(params);
+  layout.query_bits = kQueryBitsOfCanary;
+  layout.response_bits = kResponseBitsOfCanary;
+  return layout;
+}
+
+TEST(CanaryResponse, IsTheProductRoundedInTheHintMode) {
+  SeededRandom random(150);
+  Canary canary = random_canary(random, 192, 37);
+  complete_canary(canary, layout_with("lwe-1288"), {});
+  std::vector<uint32_t> words(192);
+  ASSERT_TRUE(is_bit_sequence(canary.query, 192, kQueryBitsOfCanary));
+  read_bit_sequence(canary.query, kQueryBitsOfCanary, 0, words);
+  EXPECT_EQ(words, canary.words);
+  ASSERT_TRUE(is_bit_sequence(canary.response, 37, kResponseBitsOfCanary));
+  for (uint64_t c = 0; c < 37; ++c) {
+    std::vector<uint32_t> word(1);
+    read_bit_sequence(canary.response, kResponseBitsOfCanary, c, word);
+    EXPECT_EQ(word[0] >> (32 - kResponseBitsOfCanary),
+              round_word(canary.products[c], kResponseBitsOfCanary));
+  }
+}
+
+TEST(CanaryResponse, IsPackedUnderTheKeysOfItsQuery) {
+  SeededRandom random(151);
+  constexpr uint64_t kRowsOfCanary = 2048, kColumnsOfCanary = ring::kDimension + 100;
+  const std::shared_ptr<uint32_t[]> table(new uint32_t[kTableWords]);
+  for (size_t i = 0; i < kTableWords; ++i) {
+    table[i] = static_cast<uint32_t>(random.below(ring::kPackingModulus));
+  }
+  const std::vector<SharedPackingTable> tables(2, table);
+  Canary canary = random_canary(random, kRowsOfCanary, kColumnsOfCanary);
+  complete_canary(canary, layout_with("ring-2048"), tables);
+  const uint64_t words_bytes = bit_sequence_bytes(kRowsOfCanary, kQueryBitsOfCanary);
+  ASSERT_EQ(canary.query.size(), words_bytes + ring::kKeyBytes);
+  const auto keys = std::span<const uint8_t>(canary.query).subspan(words_bytes);
+  EXPECT_NO_THROW(check_packing_keys(keys));
+  EXPECT_EQ(canary.response,
+            support::packed_reference(canary.products, tables, keys, kResponseBitsOfCanary));
+}
+
+}  // namespace
+}  // namespace blindfuse
