@@ -36,7 +36,8 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 }
 
 // Whether this machine has cuBLAS or not: that it is missing is said more clearly later.
-const std::vector<std::string> kKernelNames = {kAll, "auto", "dp4a", "mma", "wgmma", "cublas"};
+const std::vector<std::string> kKernelNames = {kAll,       "auto",  "dp4a",  "mma",
+                                               "mma-rows", "wgmma", "cublas"};
 
 std::vector<std::string> shape_names() {
   std::vector<std::string> names;

@@ -48,7 +48,7 @@ class Timer {
 }  // namespace
 
 std::vector<std::string_view> Scanner::kernel_names() {
-  std::vector<std::string_view> names = {"dp4a", "mma"};
+  std::vector<std::string_view> names = {"dp4a", "mma", "mma-rows"};
   if (has_wgmma()) names.push_back("wgmma");
   if (CublasProduct::is_there()) names.push_back("cublas");
   return names;
@@ -75,6 +75,7 @@ Scanner::Kernel Scanner::kernel_named(std::string_view name) {
   if (name.empty()) return Kernel::kAuto;
   if (name == "dp4a") return Kernel::kDp4a;
   if (name == "mma") return Kernel::kMma;
+  if (name == "mma-rows") return Kernel::kMmaRows;
   if (name == "wgmma") {
     if (!has_wgmma()) {
       throw UsageError(
@@ -88,7 +89,7 @@ Scanner::Kernel Scanner::kernel_named(std::string_view name) {
     return Kernel::kCublas;
   }
   throw UsageError("there is no CUDA kernel \"" + std::string(name) +
-                   "\"; there are dp4a, mma, wgmma and cublas");
+                   "\"; there are dp4a, mma, mma-rows, wgmma and cublas");
 }
 
 uint32_t Scanner::step_count(RowRange rows) {
@@ -130,6 +131,8 @@ std::string_view Scanner::name_of(Kernel kernel) {
     case Kernel::kAuto:
     case Kernel::kMma:
       return "mma";
+    case Kernel::kMmaRows:
+      return "mma-rows";
     case Kernel::kWgmma:
       return "wgmma";
     case Kernel::kCublas:
@@ -161,7 +164,22 @@ Scanner::Choice Scanner::choose(uint32_t query_count) const {
     }
     kernel = *next;
   }
-  return {kernel, kernel == Kernel::kWgmma ? LimbOrder::kWgmma : LimbOrder::kRows};
+  return {kernel, order_of(kernel)};
+}
+
+LimbOrder Scanner::order_of(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::kAuto:
+    case Kernel::kMma:
+      return LimbOrder::kMma;
+    case Kernel::kWgmma:
+      return LimbOrder::kWgmma;
+    case Kernel::kDp4a:
+    case Kernel::kMmaRows:
+    case Kernel::kCublas:
+      return LimbOrder::kRows;
+  }
+  return LimbOrder::kRows;
 }
 
 void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream) {
@@ -171,6 +189,8 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
     case Kernel::kAuto:
     case Kernel::kMma:
       return start_scan_mma(args, stream);
+    case Kernel::kMmaRows:
+      return start_scan_mma_rows(args, stream);
     case Kernel::kWgmma:
       return start_scan_wgmma(args, stream);
     case Kernel::kCublas:

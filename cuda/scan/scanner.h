@@ -19,12 +19,12 @@ namespace blindfuse {
 
 class Scanner {
  public:
-  enum class Kernel { kAuto, kDp4a, kMma, kWgmma, kCublas };
+  enum class Kernel { kAuto, kDp4a, kMma, kMmaRows, kWgmma, kCublas };
 
   // A kernel for one scan, and the order in which it wants its limbs.
   struct Choice {
     Kernel kernel = Kernel::kMma;
-    LimbOrder order = LimbOrder::kRows;
+    LimbOrder order = LimbOrder::kMma;
   };
 
   // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. record: which of
@@ -65,6 +65,7 @@ class Scanner {
 
  private:
   static Kernel kernel_named(std::string_view name);
+  static LimbOrder order_of(Kernel kernel);
   ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
   Kernel preferred(uint32_t query_count) const;
   bool is_fit(Kernel kernel) const { return record_->is_fit(name_of(kernel)); }
