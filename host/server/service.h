@@ -36,8 +36,9 @@ struct ServiceParts {
 uint64_t service_descriptors(const ServiceOptions& options);
 
 // Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate
-// and keys again, and looks for a new epoch. Throws DeviceLostError, likewise after an orderly end,
-// when the engine's device fails; what DatabaseServer throws at its start.
+// and keys again, and looks for a new epoch. Throws what DatabaseServer throws at its start, and
+// DeviceLostError, likewise after an orderly end, when the engine's device fails: what was served
+// then stays in memory, and the process is to end without static destructors (run_program()).
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 
 }  // namespace blindfuse
