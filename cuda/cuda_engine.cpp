@@ -1,10 +1,13 @@
 #include "cuda/cuda_engine.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "cuda/device/device_info.h"
+#include "cuda/device/launch_trail.h"
 #include "cuda/pipelines/answer_pipeline.h"
+#include "cuda/pipelines/batch_sizes.h"
 #include "cuda/pipelines/packed_answer_pipeline.h"
 #include "cuda/pipelines/panel_products.h"
 #include "cuda/scan/device_matrix.h"
@@ -18,10 +21,24 @@ namespace {
 // Queries that multiply() takes at a time.
 constexpr uint64_t kQueriesAtOnce = kScanMmaQueriesMax;
 
-// What two batches of a server take beside the matrix, and some for what CUDA itself needs.
-uint64_t bytes_beside(uint64_t rows, uint64_t columns) {
-  constexpr uint64_t kServerBatches = 2 * 32;
-  return kServerBatches * 8 * (rows + columns) + (uint64_t{64} << 20);
+// What a server's pipeline takes beside the matrix, whatever its queries and responses are rounded
+// to, and CUDA itself. Throws ResourceError when there is no room for the packing tables with that.
+uint64_t bytes_beside(std::string_view kernel, uint64_t rows, uint64_t columns,
+                      const ServingNeeds& needs) {
+  constexpr uint32_t kBitsMax = 32;
+  const uint64_t scan = kernel == "cublas" ? CublasProduct::sum_bytes(needs.batch_max, columns) : 0;
+  const uint64_t itself = scan + kCudaItselfBytes;
+  if (needs.pack_count == 0) {
+    const BatchShape shape = hint_shape(rows, columns, kBitsMax, kBitsMax);
+    return itself + BatchSizes(shape, needs.batch_max).device_bytes();
+  }
+  const BatchShape shape = packed_shape(rows, columns, needs.pack_count, kBitsMax, kBitsMax);
+  const uint64_t bytes = itself + packed_pipeline_bytes(shape, needs.pack_count, needs.batch_max);
+  require_room(DeviceMatrix::bytes_of(rows, columns) + bytes,
+               "the matrix, the packing tables and their queries",
+               "lower --batch-max, build the database in the mode hint, or serve it with --engine "
+               "cpu");
+  return bytes;
 }
 
 std::string engine_name(std::string_view kernel, int device) {
@@ -34,14 +51,17 @@ std::string engine_name(std::string_view kernel, int device) {
 class CudaEngine final : public Engine {
  public:
   CudaEngine(std::string_view kernel, int device, std::shared_ptr<const KernelRecord> record,
-             uint64_t row_count, uint64_t column_count)
+             uint64_t row_count, uint64_t column_count, const ServingNeeds& needs)
       : name_(engine_name(kernel, use_cuda_device(device))),
-        matrix_(device, row_count, column_count, bytes_beside(row_count, column_count)),
-        scanner_(matrix_, kernel, std::move(record)) {}
+        matrix_(device, row_count, column_count,
+                bytes_beside(kernel, row_count, column_count, needs)),
+        scanner_(matrix_, kernel, std::move(record)) {
+    load_scan_kernels();
+  }
 
   std::string_view name() const override { return name_; }
   std::string hardware() const override {
-    return cuda_device_name(matrix_.device()) + scanner_.choice();
+    return cuda_device_description(matrix_.device()) + scanner_.choice();
   }
   uint64_t row_count() const override { return matrix_.row_count(); }
   uint64_t column_count() const override { return matrix_.column_count(); }
@@ -106,6 +126,9 @@ class CudaEngine final : public Engine {
     const Limbs limbs{limbs_.data(), limb_pitch, choice.order};
     gather(queries, rows.size());
     const cudaStream_t stream = stream_.get();
+    launch_trail::note(stream, "a product of " + std::to_string(count) + " queries with " +
+                                   std::to_string(rows.size()) + " rows and " +
+                                   std::to_string(columns) + " columns");
     BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data(), host_words_.data(),
                                    count * rows.size() * sizeof(uint32_t), cudaMemcpyHostToDevice,
                                    stream));
@@ -158,8 +181,10 @@ class CudaEngine final : public Engine {
 
 std::unique_ptr<Engine> make_cuda_engine(std::string_view kernel, int device,
                                          std::shared_ptr<const KernelRecord> record,
-                                         uint64_t row_count, uint64_t column_count) {
-  return std::make_unique<CudaEngine>(kernel, device, std::move(record), row_count, column_count);
+                                         uint64_t row_count, uint64_t column_count,
+                                         const ServingNeeds& needs) {
+  return std::make_unique<CudaEngine>(kernel, device, std::move(record), row_count, column_count,
+                                      needs);
 }
 
 }  // namespace blindfuse

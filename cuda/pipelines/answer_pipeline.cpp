@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "cuda/device/launch_trail.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/scan_kernels.h"
@@ -14,25 +15,21 @@
 namespace blindfuse {
 namespace {
 
-uint64_t words_for(uint64_t bytes) { return (bytes + 3) / 4; }
-
 // Rounds the products.
 class Rounder final : public Responder {
  public:
-  Rounder(uint64_t column_count, uint32_t bits)
-      : column_count_(static_cast<uint32_t>(column_count)), bits_(bits) {}
+  Rounder(const BatchShape& shape, uint32_t bits) : shape_(shape), bits_(bits) {}
 
-  uint64_t extra_words() const override { return 0; }
-  uint64_t response_words() const override { return (uint64_t{column_count_} + 31) / 32 * bits_; }
+  const BatchShape& shape() const override { return shape_; }
 
   void start(size_t, const ScannedBatch& batch, cudaStream_t stream) override {
-    start_round({batch.products, batch.product_pitch, column_count_, bits_, batch.responses,
-                 response_words()},
+    start_round({batch.products, batch.product_pitch, static_cast<uint32_t>(shape_.column_count),
+                 bits_, batch.responses, shape_.response_words},
                 batch.query_count, stream);
   }
 
  private:
-  const uint32_t column_count_;
+  const BatchShape shape_;
   const uint32_t bits_;
 };
 
@@ -46,20 +43,15 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
         rows_(matrix.row_count()),
         columns_(matrix.column_count()),
         responder_(std::move(responder)),
-        query_bytes_(bit_sequence_bytes(rows_, bits.query)),
-        // Reading a word touches the one behind it.
-        extras_at_(words_for(query_bytes_) + 1),
-        slot_words_(extras_at_ + responder_->extra_words()),
+        sizes_(responder_->shape(), batch_max),
         response_bytes_(bit_sequence_bytes(columns_, bits.response)),
-        response_words_(responder_->response_words()),
-        slots_(slot_count * slot_words_) {
+        slots_(slot_count * sizes_.slot_words) {
     std::ranges::fill(slots_.span(), 0u);
     for (Lane& lane : lanes_) {
-      lane.queries = DeviceMemory<uint32_t>(batch_max * slot_words_);
-      lane.limbs =
-          DeviceMemory<int8_t>(limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix.pitch());
-      lane.products = DeviceMemory<uint32_t>(batch_max * columns_);
-      lane.responses = DeviceMemory<uint32_t>(batch_max * response_words_);
+      lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
+      lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
+      lane.products = DeviceMemory<uint32_t>(sizes_.products);
+      lane.responses = DeviceMemory<uint32_t>(sizes_.responses);
       lane.finished = PinnedMemory<uint8_t>(batch_max * response_bytes_);
     }
     limb_pitch_ = matrix.pitch();
@@ -69,13 +61,15 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   size_t depth() const override { return kLanes; }
 
   void put(size_t slot, std::span<const uint8_t> query) override {
-    uint32_t* const words = slots_.data() + slot * slot_words_;
-    std::ranges::copy(query.first(query_bytes_), reinterpret_cast<uint8_t*>(words));
-    std::ranges::copy(query.subspan(query_bytes_), reinterpret_cast<uint8_t*>(words + extras_at_));
+    uint32_t* const words = slots_.data() + slot * sizes_.slot_words;
+    std::ranges::copy(query.first(sizes_.query_bytes), reinterpret_cast<uint8_t*>(words));
+    std::ranges::copy(query.subspan(sizes_.query_bytes),
+                      reinterpret_cast<uint8_t*>(words + sizes_.extras_at));
   }
 
   void move(size_t from, size_t to) override {
-    std::copy_n(slots_.data() + from * slot_words_, slot_words_, slots_.data() + to * slot_words_);
+    const uint64_t words = sizes_.slot_words;
+    std::copy_n(slots_.data() + from * words, words, slots_.data() + to * words);
   }
 
   void begin(size_t first, size_t count) override {
@@ -83,23 +77,27 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     Lane& lane = lanes_[next_];
     const cudaStream_t stream = lane.stream.get();
     const auto queries = static_cast<uint32_t>(count);
-    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * slot_words_,
-                                   count * slot_words_ * sizeof(uint32_t), cudaMemcpyHostToDevice,
+    launch_trail::note(stream, "a batch of " + std::to_string(count) + " queries of " +
+                                   std::to_string(rows_) + " rows and " + std::to_string(columns_) +
+                                   " columns");
+    const uint64_t slot_words = sizes_.slot_words;
+    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * slot_words,
+                                   count * slot_words * sizeof(uint32_t), cudaMemcpyHostToDevice,
                                    stream));
     const Scanner::Choice choice = scanner_.choose(queries);
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
-    start_cut(BitSequences{lane.queries.data(), slot_words_, bits_.query, rows_}, queries, limbs,
+    start_cut(BitSequences{lane.queries.data(), slot_words, bits_.query, rows_}, queries, limbs,
               stream);
     BLINDFUSE_CUDA(
         cudaMemsetAsync(lane.products.data(), 0, count * columns_ * sizeof(uint32_t), stream));
     scanner_.start(choice, limbs, queries, {0, rows_}, lane.products.data(), stream);
     responder_->start(next_,
-                      {queries, lane.products.data(), columns_, lane.queries.data() + extras_at_,
-                       slot_words_, lane.responses.data()},
+                      {queries, lane.products.data(), columns_,
+                       lane.queries.data() + sizes_.extras_at, slot_words, lane.responses.data()},
                       stream);
     BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, lane.responses.data(),
-                                     response_words_ * sizeof(uint32_t), response_bytes_, count,
-                                     cudaMemcpyDeviceToHost, stream));
+                                     responder_->shape().response_words * sizeof(uint32_t),
+                                     response_bytes_, count, cudaMemcpyDeviceToHost, stream));
     lane.done.record(lane.stream);
     begun_.push_back({next_, count});
     next_ = (next_ + 1) % kLanes;
@@ -135,11 +133,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   const uint64_t rows_;
   const uint64_t columns_;
   const std::unique_ptr<Responder> responder_;
-  const uint64_t query_bytes_;  // of the words alone
-  const uint64_t extras_at_;    // words into a slot
-  const uint64_t slot_words_;
+  const BatchSizes sizes_;
   const uint64_t response_bytes_;
-  const uint64_t response_words_;
   uint64_t limb_pitch_ = 0;
   PinnedMemory<uint32_t> slots_;
   Lane lanes_[kLanes];  // behind all that their streams use
@@ -153,9 +148,13 @@ std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             const DeviceMatrix& matrix,
                                                             WireBits bits, size_t slot_count,
                                                             size_t batch_max) {
-  return make_device_answer_pipeline(
-      scanner, matrix, bits, slot_count, batch_max,
-      std::make_unique<Rounder>(matrix.column_count(), bits.response));
+  const BatchShape shape =
+      hint_shape(matrix.row_count(), matrix.column_count(), bits.query, bits.response);
+  const uint64_t bytes = BatchSizes(shape, batch_max).device_bytes() + scanner.bytes_for(batch_max);
+  const std::string what = "two batches of up to " + std::to_string(batch_max) + " queries";
+  require_room(bytes, what.c_str(), "lower --batch-max, or serve with --engine cpu");
+  return make_device_answer_pipeline(scanner, matrix, bits, slot_count, batch_max,
+                                     std::make_unique<Rounder>(shape, bits.response));
 }
 
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
@@ -169,9 +168,10 @@ std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
   } catch (const DeviceLostError&) {
     throw;
   } catch (const ResourceError& error) {
-    throw ResourceError("no room for " + std::to_string(slot_count) + " waiting queries and " +
-                        std::to_string(2 * batch_max) +
-                        " on the device; lower --queue-max or --batch-max: " + error.what());
+    throw ResourceError("no room for " + std::to_string(slot_count) +
+                        " waiting queries in the host's memory and " +
+                        std::to_string(kLanes * batch_max) +
+                        " in the device's; lower --queue-max or --batch-max: " + error.what());
   }
 }
 

@@ -20,6 +20,10 @@ constexpr uint32_t kScanMmaQueriesMax = 32;
 // kernel.
 uint64_t limb_rows_for(uint32_t query_count);
 
+// Brings the code of all of them to the current device, so that none is loaded, or compiled from
+// PTX, when a client waits for it.
+void load_scan_kernels();
+
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);

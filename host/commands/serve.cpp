@@ -27,7 +27,8 @@ LoadedDatabase load(const ServeOptions& options, const EngineMaker& engines,
                     const LoadedDatabase* current, const std::function<void()>& on_step) {
   const auto start = std::chrono::steady_clock::now();
   const std::string& directory = options.directory;
-  LoadedDatabase database = load_database(directory, engines, current, on_step);
+  LoadedDatabase database =
+      load_database(directory, engines, current, on_step, options.service.batches.batch_max);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Layout& layout = database.manifest.layout;
   const bool packed = layout.mode() == Mode::kPacked;

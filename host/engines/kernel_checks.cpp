@@ -177,7 +177,7 @@ std::vector<size_t> batches_of(std::string_view kernel) {
 }  // namespace
 
 std::string why_no_device(int device) { return why_no_cuda_device(device); }
-std::string device_description(int device) { return cuda_device_name(device); }
+std::string device_description(int device) { return cuda_device_description(device); }
 
 std::vector<KernelCheck> kernel_checks(int device) {
   use_cuda_device(device);
