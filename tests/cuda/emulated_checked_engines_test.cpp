@@ -1,4 +1,5 @@
 // Which engine is taken after which self-test.
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,6 +19,9 @@ using Outcome = SelfTestResult::Outcome;
 // Self-tests with results that a test has written, one after another, and what is said of them.
 class EmulatedCudaChoice : public ::testing::Test {
  protected:
+  // Of this thread, for the tests after it.
+  void TearDown() override { EXPECT_EQ(cudaSetDevice(0), cudaSuccess); }
+
   static SelfTestResult with(std::vector<SelfTestResult::Check> checks, int devices = 1) {
     SelfTestResult result;
     result.device_count = devices;
