@@ -32,7 +32,7 @@ bool is_cuda_device_absent(int device) {
   (void)cudaGetLastError();
   if (status == cudaSuccess) return device >= count;
   if (status == cudaErrorNoDevice) return true;
-  // The same error says that there is no driver, and that it is too old.
+  // CUDA reports a missing driver and an old one with the same error.
   int driver_version = 0;
   return status == cudaErrorInsufficientDriver &&
          (cudaDriverGetVersion(&driver_version) != cudaSuccess || driver_version == 0);

@@ -110,7 +110,7 @@ struct Loaded {
   std::optional<LoadedDatabase> database;
 };
 
-// What the database in a directory will need; nothing where there is none, which the load says.
+// What the database in a directory will need. Nothing when it cannot be read: the load says why.
 std::vector<std::string> parts_for(const std::string& directory) {
   try {
     return parts_for(DatabaseDirectory(directory).read_manifest().manifest.layout.mode());

@@ -114,7 +114,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
   const bool has_kernel = std::ranges::any_of(
       result.checks, [&](const Check& check) { return check.kernel == kernel; });
   if (!kernel.empty() && !has_kernel) {
-    make_engine_maker(request.name, request.thread_count);  // a kernel that there is not
+    make_engine_maker(request.name, request.thread_count);  // says that the kernel is unknown
     throw ResourceError("the kernel cuda:" + kernel + " was not checked");
   }
   const std::string why = why_not(result, request.parts);

@@ -35,7 +35,7 @@ struct SelfTestResult {
   };
 
   std::string why_no_device;  // empty when the device can be used
-  bool is_absent = false;     // there is no such device: nothing that could be mended here
+  bool is_absent = false;     // the machine lacks this device or the driver; nothing is broken
   int device_count = 0;       // of this machine, as far as it is known
   std::string device;         // what it is, for people
   std::vector<Check> checks;  // after one that has not passed, none of the same kernel

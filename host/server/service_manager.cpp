@@ -34,7 +34,7 @@ void notify_service_manager(std::string_view state) {
 
 namespace {
 
-// A whole number in the environment; 0 where there is none.
+// A whole number in the environment; 0 when the variable is unset or not a number.
 uint64_t number_in_environment(const char* name) {
   const char* text = std::getenv(name);
   if (text == nullptr) return 0;
