@@ -227,7 +227,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   for (; event == Signals::Event::kReload; event = signals.wait()) service->reload();
   // All that may wait for something that hangs: a log, a file system, an engine.
   const auto stop = [&] {
-    if (event == Signals::Event::kStop) log_info("told to stop; finishing what has begun");
+    if (!engine_lost) log_info("told to stop; finishing what has begun");
     notify_service_manager("STOPPING=1");
     if (!service->stop()) {
       log_warning("a file system does not answer; ending in the middle of a read from it");

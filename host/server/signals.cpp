@@ -71,11 +71,12 @@ Signals::Event Signals::wait() {
   while (poll(events, 3, -1) < 0) {
     if (errno != EINTR) fail();
   }
+  // Before a signal, which would be the second one where the first was taken by run_until_next().
+  if ((events[1].revents & POLLIN) != 0) return Event::kStopRequested;
   if ((events[0].revents & POLLIN) != 0) {
     next(stops_);
     return Event::kStop;
   }
-  if ((events[1].revents & POLLIN) != 0) return Event::kStopRequested;
   next(hangups_);
   return Event::kReload;
 }

@@ -21,7 +21,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   enum class Event { kStop, kStopRequested, kReload };
-  // The next of them: a signal to stop, request_stop(), or SIGHUP, also one from before.
+  // The next of them, also one from before: request_stop(), then a signal to stop, then SIGHUP.
   Event wait();
   // Any thread, any number of times.
   void request_stop();

@@ -10,6 +10,14 @@
 namespace blindfuse {
 namespace {
 
+// Until SIGTERM, which was sent to the process, is taken.
+void await_taken() {
+  sigset_t pending;
+  do {
+    sigpending(&pending);
+  } while (sigismember(&pending, SIGTERM) == 1);
+}
+
 TEST(Signals, WaitsForASignal) {
   Signals signals;
   for (const int signal : {SIGTERM, SIGINT}) {
@@ -25,6 +33,18 @@ TEST(Signals, WaitsForARequest) {
   signals.request_stop();
   signals.request_stop();
   EXPECT_EQ(signals.wait(), Signals::Event::kStopRequested);
+}
+
+// The first signal became a request, while the program started: the second one is not the first.
+TEST(Signals, ASignalAfterARequestIsLeftForTheWorkThatStops) {
+  Signals signals;
+  kill(getpid(), SIGTERM);
+  signals.run_until_next(await_taken, [&](int) { signals.request_stop(); });
+  kill(getpid(), SIGTERM);
+  EXPECT_EQ(signals.wait(), Signals::Event::kStopRequested);
+  int second = 0;
+  signals.run_until_next(await_taken, [&](int signal) { second = signal; });
+  EXPECT_EQ(second, SIGTERM);
 }
 
 TEST(Signals, WorkEndsByItself) {
