@@ -154,7 +154,7 @@ void CheckedEngines::check_parts(const std::vector<std::string>& parts) {
   if (!unchecked.empty()) {
     // The scan's kernels are in use, and checked.
     SelfTestOptions options{.device = device_,
-                            .without = {"dp4a", "mma", "wgmma", "cublas"}};
+                            .without = {"dp4a", "mma", "mma-rows", "wgmma", "cublas"}};
     for (const std::string_view part : kParts) {
       if (!lists(unchecked, part)) options.without.emplace_back(part);
     }
