@@ -1,5 +1,8 @@
 #include "bench/cuda/scan_problem.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "cuda/scan/scan_kernels.h"
 
 namespace blindfuse::bench {
@@ -11,7 +14,8 @@ constexpr uint64_t kPanelRows = 64;
 uint64_t bytes_beside(const Shape& shape, size_t batch) {
   constexpr uint64_t kSpare = uint64_t{512} << 20;
   const uint64_t rows = shape.rows + kStepRows;
-  return batch * rows * sizeof(uint32_t) + 2 * limb_rows_for(static_cast<uint32_t>(batch)) * rows +
+  return batch * rows * sizeof(uint32_t) +
+         std::size(kLimbOrders) * limb_rows_for(static_cast<uint32_t>(batch)) * rows +
          batch * shape.columns * sizeof(uint32_t) + kSpare;
 }
 
@@ -39,7 +43,7 @@ void ScanProblem::cut_queries(const Shape& shape, size_t count, const RandomByte
                               cudaMemcpyHostToDevice));
   }
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is there, and the limbs and products are cleared
-  for (const LimbOrder order : {LimbOrder::kRows, LimbOrder::kWgmma}) {
+  for (const LimbOrder order : kLimbOrders) {
     start_cut(PlainWords{words.data(), shape.rows, kPanelRows, shape.rows, 0},
               static_cast<uint32_t>(count), limbs(order), stream_.get());
   }
@@ -47,7 +51,8 @@ void ScanProblem::cut_queries(const Shape& shape, size_t count, const RandomByte
 }
 
 Limbs ScanProblem::limbs(LimbOrder order) const {
-  return {limbs_[order == LimbOrder::kWgmma ? 1 : 0].data(), matrix_.pitch(), order};
+  const auto place = std::ranges::find(kLimbOrders, order) - std::begin(kLimbOrders);
+  return {limbs_[place].data(), matrix_.pitch(), order};
 }
 
 std::unique_ptr<Scanner> ScanProblem::make_scanner(const std::string& kernel) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +23,9 @@ namespace blindfuse::bench {
 inline std::string_view kernel_argument(const std::string& kernel) {
   return kernel == "auto" ? std::string_view() : std::string_view(kernel);
 }
+
+// Every order that a kernel may want.
+inline constexpr LimbOrder kLimbOrders[] = {LimbOrder::kRows, LimbOrder::kWgmma, LimbOrder::kMma};
 
 class ScanProblem {
  public:
@@ -50,7 +54,7 @@ class ScanProblem {
   void cut_queries(const Shape& shape, size_t count, const RandomBytes& random);
 
   DeviceMatrix matrix_;
-  DeviceMemory<int8_t> limbs_[2];  // in each LimbOrder
+  DeviceMemory<int8_t> limbs_[std::size(kLimbOrders)];  // in each of them
   DeviceMemory<uint32_t> products_;
   Stream stream_;
 };

@@ -46,6 +46,22 @@ __device__ __forceinline__ uint4 load_once_16(const void* global) {
   return v;
 }
 
+// What the second-level cache is told with a load: that it may let go of these lines before any
+// others.
+__device__ __forceinline__ uint64_t evict_first_policy() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+__device__ __forceinline__ uint4 load_once_16(const void* global, uint64_t policy) {
+  uint4 v;
+  asm volatile(
+      "ld.global.nc.L1::no_allocate.L2::cache_hint.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+      : "l"(global), "l"(policy));
+  return v;
+}
+
 // sums += a * b for 16 x 32 signed bytes times 32 x 8, the fragments as the PTX ISA lays them out
 // over a warp for m16n8k32. Without .satfinite: sums wrap.
 __device__ __forceinline__ void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4],
@@ -68,6 +84,11 @@ __device__ __forceinline__ void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a
 }
 
 // Four of these with the same a. The emulator does them together, which takes it half the time.
+__device__ __forceinline__ void mma_s8_s8_four(int32_t (*sums)[4], const uint32_t (&a)[4],
+                                               const uint32_t (&b)[4][2]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) mma_s8_s8(sums[i], a, b[i]);
+}
 __device__ __forceinline__ void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4],
                                                const uint32_t (&b)[4][2]) {
 #pragma unroll

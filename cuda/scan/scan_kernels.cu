@@ -11,6 +11,7 @@
 #include "cuda/scan/kernels/round_products.cuh"
 #include "cuda/scan/kernels/scan_dp4a.cuh"
 #include "cuda/scan/kernels/scan_mma.cuh"
+#include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
 
 namespace blindfuse {
@@ -67,6 +68,13 @@ void start_scan_mma_of(const char* name, const ScanArgs& args, cudaStream_t stre
 }
 
 template <int kLimbRows, int kStages>
+void start_scan_mma_rows_of(const char* name, const ScanArgs& args, cudaStream_t stream) {
+  start_walkers(name, scan_mma_rows<kLimbRows, kStages>, kMmaRowsThreads,
+                limb_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
+                uint64_t{MmaRowsTiles::count(args.column_count)} * args.step_count, args, stream);
+}
+
+template <int kLimbRows, int kStages>
 void start_scan_wgmma_of(const char* name, const ScanArgs& args, cudaStream_t stream) {
   start_walkers(name, scan_wgmma<kLimbRows, kStages>, kWgmmaThreads,
                 limb_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
@@ -116,6 +124,19 @@ void start_scan_mma(const ScanArgs& args, cudaStream_t stream) {
   if (args.query_count <= 8) return start_scan_mma_of<32, 4>("scan_mma<32>", args, stream);
   if (args.query_count <= 16) return start_scan_mma_of<64, 4>("scan_mma<64>", args, stream);
   start_scan_mma_of<4 * kScanMmaQueriesMax, 4>("scan_mma<128>", args, stream);
+}
+
+void start_scan_mma_rows(const ScanArgs& args, cudaStream_t stream) {
+  if (args.query_count <= 4) {
+    return start_scan_mma_rows_of<16, 4>("scan_mma_rows<16>", args, stream);
+  }
+  if (args.query_count <= 8) {
+    return start_scan_mma_rows_of<32, 4>("scan_mma_rows<32>", args, stream);
+  }
+  if (args.query_count <= 16) {
+    return start_scan_mma_rows_of<64, 4>("scan_mma_rows<64>", args, stream);
+  }
+  start_scan_mma_rows_of<4 * kScanMmaQueriesMax, 4>("scan_mma_rows<128>", args, stream);
 }
 
 bool has_wgmma() {

@@ -27,7 +27,9 @@ uint64_t limb_rows_for(uint32_t query_count);
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);
+// The limbs in LimbOrder::kMma.
 void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
+void start_scan_mma_rows(const ScanArgs& args, cudaStream_t stream);
 // Only where has_wgmma(); the limbs in LimbOrder::kWgmma.
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
 // Whether the current device runs code that has Hopper's instructions: the device is asked, because

@@ -32,6 +32,7 @@ std::vector<uint32_t> trial_batches(Scanner::Kernel kernel, uint32_t most) {
       break;
     case Scanner::Kernel::kAuto:
     case Scanner::Kernel::kMma:
+    case Scanner::Kernel::kMmaRows:
       for (const uint32_t tile : kMmaTileQueries) add(tile);
       add(most);
       break;
@@ -82,7 +83,7 @@ class Timer {
 }  // namespace
 
 std::vector<std::string_view> Scanner::kernel_names() {
-  std::vector<std::string_view> names = {"dp4a", "mma"};
+  std::vector<std::string_view> names = {"dp4a", "mma", "mma-rows"};
   if (has_wgmma()) names.push_back("wgmma");
   if (CublasProduct::is_there()) names.push_back("cublas");
   return names;
@@ -111,6 +112,7 @@ Scanner::Kernel Scanner::kernel_named(std::string_view name) {
   if (name.empty()) return Kernel::kAuto;
   if (name == "dp4a") return Kernel::kDp4a;
   if (name == "mma") return Kernel::kMma;
+  if (name == "mma-rows") return Kernel::kMmaRows;
   if (name == "wgmma") {
     if (!has_wgmma()) {
       throw UsageError(
@@ -124,7 +126,7 @@ Scanner::Kernel Scanner::kernel_named(std::string_view name) {
     return Kernel::kCublas;
   }
   throw UsageError("there is no CUDA kernel \"" + std::string(name) +
-                   "\"; there are dp4a, mma, wgmma and cublas");
+                   "\"; there are dp4a, mma, mma-rows, wgmma and cublas");
 }
 
 uint32_t Scanner::step_count(RowRange rows) {
@@ -166,6 +168,8 @@ std::string_view Scanner::name_of(Kernel kernel) {
     case Kernel::kAuto:
     case Kernel::kMma:
       return "mma";
+    case Kernel::kMmaRows:
+      return "mma-rows";
     case Kernel::kWgmma:
       return "wgmma";
     case Kernel::kCublas:
@@ -207,6 +211,7 @@ uint32_t Scanner::room(Kernel kernel, uint32_t query_count) {
       return query_count;
     case Kernel::kAuto:
     case Kernel::kMma:
+    case Kernel::kMmaRows:
       for (const uint32_t tile : kMmaTileQueries) {
         if (query_count <= tile) return tile;
       }
@@ -229,6 +234,21 @@ std::vector<Scanner::Kernel> Scanner::candidates() const {
   return kernels;
 }
 
+LimbOrder Scanner::order_of(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::kAuto:
+    case Kernel::kMma:
+      return LimbOrder::kMma;
+    case Kernel::kWgmma:
+      return LimbOrder::kWgmma;
+    case Kernel::kDp4a:
+    case Kernel::kMmaRows:
+    case Kernel::kCublas:
+      return LimbOrder::kRows;
+  }
+  return LimbOrder::kRows;
+}
+
 void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream) {
   switch (kernel) {
     case Kernel::kDp4a:
@@ -236,6 +256,8 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
     case Kernel::kAuto:
     case Kernel::kMma:
       return start_scan_mma(args, stream);
+    case Kernel::kMmaRows:
+      return start_scan_mma_rows(args, stream);
     case Kernel::kWgmma:
       return start_scan_wgmma(args, stream);
     case Kernel::kCublas:

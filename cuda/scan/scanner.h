@@ -20,12 +20,12 @@ namespace blindfuse {
 
 class Scanner {
  public:
-  enum class Kernel { kAuto, kDp4a, kMma, kWgmma, kCublas };
+  enum class Kernel { kAuto, kDp4a, kMma, kMmaRows, kWgmma, kCublas };
 
   // A kernel for one scan, and the order in which it wants its limbs.
   struct Choice {
     Kernel kernel = Kernel::kMma;
-    LimbOrder order = LimbOrder::kRows;
+    LimbOrder order = LimbOrder::kMma;
   };
 
   // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. record: which of
@@ -77,9 +77,7 @@ class Scanner {
   struct Trial;
 
   static Kernel kernel_named(std::string_view name);
-  static LimbOrder order_of(Kernel kernel) {
-    return kernel == Kernel::kWgmma ? LimbOrder::kWgmma : LimbOrder::kRows;
-  }
+  static LimbOrder order_of(Kernel kernel);
   // Those that choose() may return.
   std::vector<Kernel> candidates() const;
   void check_kernel(Kernel kernel, const Trial& trial);

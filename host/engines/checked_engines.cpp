@@ -18,6 +18,9 @@ using Outcome = SelfTestResult::Outcome;
 // What the self-test checks in addition to the scan.
 constexpr std::string_view kParts[] = {"packing", "tables"};
 
+// Kernels to compare with, which are never chosen by themselves. cuBLAS takes seconds to load, too.
+constexpr std::string_view kOnlyByName[] = {"mma-rows", "cublas"};
+
 bool is_part(const std::string& kernel) { return std::ranges::count(kParts, kernel) > 0; }
 
 bool lists(const std::vector<std::string>& names, std::string_view name) {
@@ -66,11 +69,12 @@ CheckedEngines::CheckedEngines(const EngineRequest& request, EngineListener list
                                SelfTestRun run)
     : listener_(std::move(listener)), run_(std::move(run)), engines_(choose(request)) {}
 
-// cuBLAS takes seconds to load, and is a kernel to compare with.
 SelfTestResult CheckedEngines::test(int device, const std::vector<std::string>& parts,
-                                    bool with_cublas) const {
+                                    std::string_view kernel) const {
   SelfTestOptions options{.device = device};
-  if (!with_cublas) options.without.push_back("cublas");
+  for (const std::string_view other : kOnlyByName) {
+    if (other != kernel) options.without.emplace_back(other);
+  }
   for (const std::string_view part : kParts) {
     if (!lists(parts, part)) options.without.emplace_back(part);
   }
@@ -88,7 +92,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose(const EngineRequest& request
   for (int device = 0; device < device_count; ++device) {
     std::string why;
     try {
-      const SelfTestResult result = test(device, request.parts, false);
+      const SelfTestResult result = test(device, request.parts, "");
       if (result.is_absent) {
         listener_.on_info("no GPU: " + result.why_no_device);
         break;
@@ -106,7 +110,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose(const EngineRequest& request
 
 std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
                                                    const std::string& kernel, int device) {
-  const SelfTestResult result = test(device, request.parts, kernel == "cublas");
+  const SelfTestResult result = test(device, request.parts, kernel);
   if (!result.why_no_device.empty()) {
     make_engine_maker(request.name, request.thread_count);  // says it by the error's kind
     throw ResourceError("the engine cuda could not run: " + result.why_no_device);
@@ -153,8 +157,8 @@ void CheckedEngines::check_parts(const std::vector<std::string>& parts) {
   }
   if (!unchecked.empty()) {
     // The scan's kernels are in use, and checked.
-    SelfTestOptions options{.device = device_,
-                            .without = {"dp4a", "mma", "wgmma", "cublas"}};
+    SelfTestOptions options{.device = device_, .without = {"dp4a", "mma", "wgmma"}};
+    for (const std::string_view kernel : kOnlyByName) options.without.emplace_back(kernel);
     for (const std::string_view part : kParts) {
       if (!lists(unchecked, part)) options.without.emplace_back(part);
     }

@@ -54,7 +54,8 @@ class CheckedEngines {
   void check_parts(const std::vector<std::string>& parts);
 
  private:
-  SelfTestResult test(int device, const std::vector<std::string>& parts, bool with_cublas) const;
+  SelfTestResult test(int device, const std::vector<std::string>& parts,
+                      std::string_view kernel) const;
   std::unique_ptr<EngineMaker> choose(const EngineRequest& request);
   std::unique_ptr<EngineMaker> named(const EngineRequest& request, const std::string& kernel,
                                      int device);

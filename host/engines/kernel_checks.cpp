@@ -183,7 +183,7 @@ std::string check_tables(int device) {
 // Each with the tiles that its kernels are compiled for, and one query more.
 std::vector<size_t> batches_of(std::string_view kernel) {
   if (kernel == "dp4a") return {1, 2, 3, 4};
-  if (kernel == "mma") return {4, 8, 16, 32, 33};
+  if (kernel == "mma" || kernel == "mma-rows") return {4, 8, 16, 32, 33};
   if (kernel == "wgmma") return {8, 16, 32, 64, 65};
   return {5};
 }

@@ -2,21 +2,25 @@
 """What the compiler made of the CUDA kernels: which instructions, and no register spilled to memory.
 
 For every architecture of the libraries: the tensor core kernels multiply bytes with bytes and do not saturate, the
-few-queries kernels use four-byte dot products, loads from the matrix are 16 bytes wide, enough of them are in flight at
-once, and no kernel has local memory. Hopper's products are fenced, and their registers are left alone until they are
-done.
+few-queries kernels use four-byte dot products, loads from the matrix are 16 bytes wide, and no kernel has local memory.
+A step of every scan's main loop has no more instructions, moves and barriers than it should, enough loads are in flight
+when its products begin, and registers and shared memory leave room for the blocks that the launch counts on. Hopper's
+products are fenced, and their registers are left alone until they are done.
 """
 import argparse
 import os
 import re
 import shutil
-import subprocess
 import sys
+from typing import NamedTuple
+
+from sass import decoded, main_loop_step, machine_code, resources
 
 SKIPPED = 77
 ARCHITECTURES = ["sm_80", "sm_89", "sm_90a"]
 KERNELS = {
     # kernel: how many versions of it there are, and instructions that each must have
+    "scan_mma_rows": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
     "scan_mma": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
     "scan_dp4a": (3, [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"]),
     "scan_wgmma": (4, []),
@@ -38,96 +42,92 @@ KERNELS = {
 }
 # And those that one architecture alone has.
 ONLY = {("scan_wgmma", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128"]}
-# The least loads of the matrix that a thread of a scan has in flight at the same time, by kernel and the first of its
-# template's parameters: queries, or rows of limbs.
-LOADS_IN_FLIGHT = {
-    **{("scan_dp4a", queries): loads for queries, loads in {1: 8, 2: 7, 3: 6}.items()},
-    **{("scan_mma", rows): 8 for rows in (16, 32, 64, 128)},
-    **{("scan_wgmma", rows): 4 for rows in (32, 64, 128, 256)},
+
+
+# Of each scan kernel, by the first of its template's parameters (queries, or rows of limbs).
+class Scan(NamedTuple):
+    products: int  # of a warp for a step: a turn of the main loop
+    in_flight: int  # the least loads of the matrix that were started when a step's products begin
+    barriers: int  # the most of the block in a step
+    blocks: int  # of a multiprocessor at a time, which the launch counts on
+    shared: int  # bytes that a launch asks for
+    instructions: list[int]  # the most in a step, of each of ARCHITECTURES; of Hopper alone for wgmma
+    moves: int  # the most in a step
+
+
+def limb_stages(rows):
+    """limb_shared_bytes<rows, 4>() of cuda/scan/kernels/tensor_scan.cuh"""
+    return 4 * rows * 128
+
+
+# A few instructions more than the compiler makes now.
+SCANS = {
+    ("scan_dp4a", 1): Scan(128, 8, 0, 2, 0, [255, 255, 247], 10),
+    ("scan_dp4a", 2): Scan(256, 7, 0, 2, 0, [433, 433, 424], 18),
+    ("scan_dp4a", 3): Scan(384, 6, 0, 2, 0, [609, 609, 600], 26),
+    ("scan_mma", 16): Scan(16, 8, 1, 2, limb_stages(16), [93, 93, 101], 16),
+    ("scan_mma", 32): Scan(32, 8, 1, 2, limb_stages(32), [111, 111, 111], 15),
+    ("scan_mma", 64): Scan(64, 8, 1, 1, limb_stages(64), [158, 158, 157], 15),
+    ("scan_mma", 128): Scan(128, 8, 1, 1, limb_stages(128), [248, 248, 248], 15),
+    ("scan_mma_rows", 16): Scan(16, 8, 1, 1, limb_stages(16), [274, 269, 277], 91),
+    ("scan_mma_rows", 32): Scan(32, 8, 1, 1, limb_stages(32), [292, 288, 296], 91),
+    ("scan_mma_rows", 64): Scan(64, 8, 1, 1, limb_stages(64), [340, 335, 341], 93),
+    ("scan_mma_rows", 128): Scan(128, 4, 1, 1, limb_stages(128), [930, 924, 960], 549),
+    ("scan_wgmma", 32): Scan(4, 4, 1, 3, limb_stages(32), [115], 36),
+    ("scan_wgmma", 64): Scan(4, 4, 1, 2, limb_stages(64), [117], 36),
+    ("scan_wgmma", 128): Scan(4, 4, 1, 2, limb_stages(128), [130], 37),
+    ("scan_wgmma", 256): Scan(4, 4, 1, 1, limb_stages(256), [141], 37),
 }
+WARPS, REGISTERS = 8, 65536
+# CUDA C++ Programming Guide, "Compute capabilities": shared memory of a multiprocessor, of which each block takes 1 KB
+# more than it asks for.
+SHARED = {"sm_80": 164 << 10, "sm_89": 100 << 10, "sm_90a": 228 << 10}
 # Saturating arithmetic, and local memory: registers that did not fit.
 FORBIDDEN = [r"IG?MMA\S*\.SAT", r"IDP\S*\.SAT", r"\b(LDL|STL)\b"]
 
 
-def output_of(command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def scan_of(name):
+    """The kernel and the first of its template's parameters; None when it is no scan."""
+    kernels = "|".join({kernel for kernel, _ in SCANS})
+    match = re.search(rf"({kernels})ILi(\d+)E", name)
+    return (match[1], int(match[2])) if match else None
 
 
-def machine_code(cuobjdump, library):
-    """(architecture, mangled name of a kernel) -> its instructions."""
-    code, architecture, name = {}, None, None
-    for line in output_of([cuobjdump, "--dump-sass", library]).splitlines():
-        if match := re.match(r"\s*code for (\S+)", line):
-            architecture = match[1]
-        elif match := re.match(r"\s*Function : (\S+)", line):
-            name = match[1]
-            code[architecture, name] = []
-        elif name is not None and re.match(r"\s*/\*[0-9a-f]+\*/", line):
-            code[architecture, name].append(line)
-    return {key: "\n".join(lines) for key, lines in code.items()}
+def blocks_that_fit(scan, architecture, used):
+    """Of 256 threads, by shared memory and by registers, of which a warp takes eights for each lane from its quarter's."""
+    warps = REGISTERS // 4 // (-(-used.registers // 8) * 8 * 32)
+    return min(4 * warps // WARPS, SHARED[architecture] // (scan.shared + used.shared + 1024))
 
 
-def local_memory(cuobjdump, library):
-    """Bytes of stack and local memory of every kernel."""
-    found, name = [], None
-    for line in output_of([cuobjdump, "--dump-resource-usage", library]).splitlines():
-        if match := re.match(r"\s*Function (\S+):", line):
-            name = match[1]
-        elif match := re.search(r"STACK:(\d+).*LOCAL:(\d+)", line):
-            found.append((name, int(match[1]), int(match[2])))
-    return found
+def scan_troubles(scan, architecture, step, used):
+    instructions = scan.instructions[ARCHITECTURES.index(architecture) if len(scan.instructions) > 1 else 0]
+    for what, found, most in (("instructions", step.instructions, instructions), ("moves", step.moves, scan.moves),
+                              ("barriers", step.barriers, scan.barriers), ("accesses to local memory", step.spills, 0)):
+        if found > most:
+            yield f"has {found} {what} in a step, more than {most}"
+    if step.products != scan.products:
+        yield f"has {step.products} products in a step, not {scan.products}"
+    if step.in_flight < scan.in_flight:
+        yield f"has {step.in_flight} loads of the matrix in flight, not {scan.in_flight}"
+    blocks = blocks_that_fit(scan, architecture, used)
+    if blocks < scan.blocks:
+        yield (f"has {used.registers} registers and {scan.shared} bytes of shared memory: {blocks} blocks fit, "
+               f"not {scan.blocks}")
 
 
-def decoded(instructions):
-    """(address, instruction, its name) of each."""
-    for line in instructions.splitlines():
-        match = re.match(r"\s*/\*([0-9a-f]+)\*/\s*(.*?);", line)
-        if match:
-            yield int(match[1], 16), match[2], re.sub(r"^@!?U?P\w+ ", "", match[2]).split(" ")[0]
-
-
-def loops(code):
-    """The instructions between every branch backward and where it leads."""
-    at = {address: i for i, (address, _, _) in enumerate(code)}
-    for i, (address, text, name) in enumerate(code):
-        target = re.search(r"\b0x([0-9a-f]+)", text) if name.startswith("BRA") else None
-        if target and int(target[1], 16) < address:
-            yield code[at[int(target[1], 16)]:i + 1]
-
-
-def loads_in_flight(instructions):
-    """The most 16-byte loads that a loop starts before it uses the first of them."""
-    most = 0
-    for loop in loops(list(decoded(instructions))):
-        flying = []  # the registers that each load writes
-        for _, text, name in loop:
-            operands = text.split(" ", 1)[-1]
-            loads = name.startswith("LDG.") and ".128" in name
-            sources = operands.split(",", 1)[-1] if loads else operands
-            used = {int(r) for r in re.findall(r"\bR(\d+)\b", sources)}
-            if any(used & load for load in flying):
-                flying = [load for load in flying if not used & load]
-            if loads:
-                first = int(re.search(r"\bR(\d+)\b", operands)[1])
-                flying.append(set(range(first, first + 4)))
-                most = max(most, len(flying))
-    return most
-
-
-def load_troubles(name, instructions):
-    match = re.search(r"(scan_[a-z0-9]+)ILi(\d+)E", name)
-    if match is None:
-        return
-    wanted = LOADS_IN_FLIGHT[match[1], int(match[2])]
-    found = loads_in_flight(instructions)
-    if found < wanted:
-        yield f"has {found} loads of the matrix in flight, not {wanted}"
+def print_table(steps, usage):
+    print("| kernel | architecture | instructions a step | moves | products | loads in flight | barriers | registers |")
+    print("|---|---|---|---|---|---|---|---|")
+    for (architecture, name), step in sorted(steps.items(), key=lambda item: (scan_of(item[0][1]), item[0][0])):
+        kernel, tile = scan_of(name)
+        print(f"| `{kernel}<{tile}>` | {architecture} | {step.instructions} | {step.moves} | {step.products} "
+              f"| {step.in_flight} | {step.barriers} | {usage[architecture, name].registers} |")
 
 
 def hopper_troubles(instructions):
     """Products that see what was copied, follow one another without a wait, and keep their registers until it."""
     code = list(decoded(instructions))
-    lines, names = [text for _, text, _ in code], [name for _, _, name in code]
+    lines, names = [i.text for i in code], [i.name for i in code]
     products = [i for i, name in enumerate(names) if name.startswith("IGMMA")]
     waits = [i for i, name in enumerate(names) if name.startswith("WARPGROUP.DEPBAR")]
     if len(products) != 4 or len(waits) != 1 or any("HGMMA" in name for name in names):
@@ -158,21 +158,28 @@ def hopper_troubles(instructions):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tools", nargs="*", default=[], help="where cuobjdump and nvdisasm may be, beside PATH")
+    parser.add_argument("--tools", nargs="*", default=[], help="where cuobjdump and nvdisasm may be, next to PATH")
     parser.add_argument("--libraries", nargs="+", required=True, help="those that have kernels")
+    parser.add_argument("--table", action="store_true", help="print what a step of each scan takes; compare nothing")
     options = parser.parse_args()
     os.environ["PATH"] = os.pathsep.join([*options.tools, os.environ["PATH"]])
     cuobjdump = shutil.which("cuobjdump")
     if cuobjdump is None:
         print("skipped: there is no cuobjdump to look into the machine code with")
         return SKIPPED
-    code, usage = {}, []
+    code, usage = {}, {}
     for library in options.libraries:
         code |= machine_code(cuobjdump, library)
-        usage += local_memory(cuobjdump, library)
+        usage |= resources(cuobjdump, library)
+    steps = {key: main_loop_step(list(decoded(instructions))) for key, instructions in code.items()
+             if scan_of(key[1]) and (key[0] == "sm_90a" or "scan_wgmma" not in key[1])}
+    if options.table:
+        print_table(steps, usage)
+        return 0
     wrong = []
     for kernel, (count, instructions) in KERNELS.items():
-        versions = [key for key in code if kernel in key[1]]
+        # Mangled, a name has its length before it: scan_mma is not the beginning of scan_mma_rows.
+        versions = [key for key in code if f"{len(kernel)}{kernel}" in key[1]]
         for architecture in ARCHITECTURES:
             found = sum(1 for key in versions if key[0] == architecture)
             if found != count:
@@ -181,17 +188,17 @@ def main():
             here = instructions + ONLY.get((kernel, key[0]), [])
             wrong += [f"{key}: no {i}" for i in here if not re.search(i, code[key])]
             wrong += [f"{key}: has {i}" for i in FORBIDDEN if re.search(i, code[key])]
-    wrong += [f"{key}: {trouble}" for key in code if (key[0] == "sm_90a" or "scan_wgmma" not in key[1])
-              for trouble in load_troubles(key[1], code[key])]
+    wrong += [f"{key}: {trouble}" for key, step in steps.items()
+              for trouble in scan_troubles(SCANS[scan_of(key[1])], key[0], step, usage[key])]
     wrong += [f"{key}: {trouble}" for key in code if "scan_wgmma" in key[1] and key[0] == "sm_90a"
               for trouble in hopper_troubles(code[key])]
     # By their names: what Thrust makes of one template in two files has the same name twice.
-    printed, looked_at = {name for name, _, _ in usage}, {name for _, name in code}
+    printed, looked_at = {name for _, name in usage}, {name for _, name in code}
     if printed != looked_at:
         wrong.append(f"the resources of {len(printed)} kernels were printed, not of {len(looked_at)}")
     # Kernels that Thrust brings are its own, and none of them is on the way of a query.
-    wrong += [f"{name}: {stack} bytes of stack, {local} of local memory" for name, stack, local in usage
-              if (stack or local) and "CUB_" not in name]
+    wrong += [f"{key}: {used.stack} bytes of stack, {used.local} of local memory" for key, used in usage.items()
+              if (used.stack or used.local) and "CUB_" not in key[1]]
     for line in wrong:
         print(line, file=sys.stderr)
     print(f"{len(code)} kernels looked at, {len(wrong)} things wrong")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,10 @@ namespace blindfuse {
 namespace {
 
 using Outcomes = std::map<std::string, std::string>;  // of kernels, the worst
+
+Outcomes all_kernels(const std::string& outcome) {
+  return {{"dp4a", outcome}, {"mma", outcome}, {"mma-rows", outcome}, {"wgmma", outcome}};
+}
 
 class EmulatedCudaSelfTest : public ::testing::Test {
  protected:
@@ -60,17 +65,20 @@ class EmulatedCudaSelfTest : public ::testing::Test {
 };
 
 TEST_F(EmulatedCudaSelfTest, PassesWhereAllIsRight) {
-  EXPECT_EQ(outcomes(""), (Outcomes{{"dp4a", "passed"}, {"mma", "passed"}, {"wgmma", "passed"}}));
+  EXPECT_EQ(outcomes(""), all_kernels("passed"));
   EXPECT_EQ(end_, "");
 }
 
 // Whichever of its tiles it is.
 TEST_F(EmulatedCudaSelfTest, FindsEachTileThatIsWrong) {
   for (const std::string tile :
-       {"dp4a<1>", "dp4a<2>", "dp4a<3>", "mma<16>", "mma<32>", "mma<64>", "mma<128>", "wgmma<32>",
-        "wgmma<64>", "wgmma<128>", "wgmma<256>"}) {
-    Outcomes expected{{"dp4a", "passed"}, {"mma", "passed"}, {"wgmma", "passed"}};
-    expected[tile.substr(0, tile.find('<'))] = "wrong";
+       {"dp4a<1>", "dp4a<2>", "dp4a<3>", "mma<16>", "mma<32>", "mma<64>", "mma<128>",
+        "mma_rows<16>", "mma_rows<32>", "mma_rows<64>", "mma_rows<128>", "wgmma<32>", "wgmma<64>",
+        "wgmma<128>", "wgmma<256>"}) {
+    Outcomes expected = all_kernels("passed");
+    std::string kernel = tile.substr(0, tile.find('<'));
+    std::ranges::replace(kernel, '_', '-');
+    expected[kernel] = "wrong";
     EXPECT_EQ(outcomes(("spoil=scan_" + tile).c_str()), expected) << tile;
     EXPECT_EQ(end_, "exit status 1");
   }
@@ -78,17 +86,18 @@ TEST_F(EmulatedCudaSelfTest, FindsEachTileThatIsWrong) {
 
 TEST_F(EmulatedCudaSelfTest, FindsWhatIsWrongWithEveryKernel) {
   for (const char* fault : {"spoil=cut_bit_sequences", "spoil=round_products"}) {
-    EXPECT_EQ(outcomes(fault), (Outcomes{{"dp4a", "wrong"}, {"mma", "wrong"}, {"wgmma", "wrong"}}))
-        << fault;
+    EXPECT_EQ(outcomes(fault), all_kernels("wrong")) << fault;
   }
 }
 
 // A context that is lost, a process that is gone, one that does not come back: the next one goes on
 // with the other kernels.
 TEST_F(EmulatedCudaSelfTest, OutlivesWhatEndsAProcess) {
-  EXPECT_EQ(outcomes("fault=scan_dp4a<3>,die=scan_mma<32>,hang=scan_wgmma<64>",
-                     {"--seconds-per-check", "5"}),
-            (Outcomes{{"dp4a", "failed"}, {"mma", "crashed"}, {"wgmma", "hung"}}));
+  EXPECT_EQ(
+      outcomes("fault=scan_dp4a<3>,die=scan_mma<32>,hang=scan_wgmma<64>",
+               {"--seconds-per-check", "5"}),
+      (Outcomes{
+          {"dp4a", "failed"}, {"mma", "crashed"}, {"mma-rows", "passed"}, {"wgmma", "hung"}}));
 }
 
 TEST_F(EmulatedCudaSelfTest, SaysWhyItDoesNotBegin) {
@@ -105,13 +114,14 @@ TEST_F(EmulatedCudaSelfTest, SaysWhyItDoesNotBegin) {
 }
 
 TEST_F(EmulatedCudaSelfTest, ChecksTheDeviceThatIsNamed) {
-  EXPECT_EQ(outcomes("devices=2", {"--engine", "cuda@1"}).size(), 3u);
+  EXPECT_EQ(outcomes("devices=2", {"--engine", "cuda@1"}).size(), 4u);
   EXPECT_NE(run("devices=2", {"--engine", "cuda@2"}).find("there is no CUDA device 2"),
             std::string::npos);
 }
 
 TEST_F(EmulatedCudaSelfTest, PrintsATable) {
-  const std::string text = run("spoil=scan_mma<64>", {"--without", "wgmma"});
+  const std::string text =
+      run("spoil=scan_mma<64>", {"--without", "wgmma", "--without", "mma-rows"});
   EXPECT_NE(text.find("emulator, compute capability 9.0"), std::string::npos) << text;
   // Every query lacks the rows of the block that was left out.
   EXPECT_TRUE(std::regex_search(

@@ -21,6 +21,8 @@ namespace {
 constexpr unsigned kLanes = 32;
 constexpr unsigned kMaxThreads = 1024;
 constexpr uint32_t kCopyBytes = 16;
+// What a policy is, a GPU alone knows: any value that nothing else has.
+constexpr uint64_t kEvictFirst = 0x14f0'0000'0000'0000;
 // CUDA C++ Programming Guide, "Compute capabilities": the most blocks in each dimension.
 constexpr dim3 kGridMax(0x7fffffff, 0xffff, 0xffff);
 
@@ -738,6 +740,7 @@ constexpr Collective kReduceAdd{"__reduce_add_sync", perform_reduce_add};
 constexpr Collective kShuffle{"__shfl_sync", perform_shuffle};
 constexpr Collective kShuffleXor{"__shfl_xor_sync", perform_shuffle};
 constexpr Collective kMmaSigned{"mma_s8_s8", perform_mma<int8_t, 1>};
+constexpr Collective kMmaSignedFour{"mma_s8_s8_four", perform_mma<int8_t, 4>};
 constexpr Collective kMmaUnsigned{"mma_u8_u8", perform_mma<uint8_t, 1>};
 constexpr Collective kMmaUnsignedFour{"mma_u8_u8_four", perform_mma<uint8_t, 4>};
 constexpr Collective kWgmma{"wgmma_s8_s8", nullptr};
@@ -852,9 +855,23 @@ uint4 load_once_16(const void* global) {
   return emulator::read_16(global);
 }
 
+uint64_t evict_first_policy() { return emulator::kEvictFirst; }
+
+uint4 load_once_16(const void* global, uint64_t policy) {
+  if (policy != emulator::kEvictFirst) {
+    emulator::machine->fail("load_once_16 with a policy that evict_first_policy() did not make");
+  }
+  return load_once_16(global);
+}
+
 void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   emulator::MmaOperands operands{&sums, a, &b};
   emulator::machine->join_warp(emulator::kMmaSigned, &operands);
+}
+
+void mma_s8_s8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2]) {
+  emulator::MmaOperands operands{sums, a, b};
+  emulator::machine->join_warp(emulator::kMmaSignedFour, &operands);
 }
 
 void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {

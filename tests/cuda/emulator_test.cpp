@@ -336,6 +336,62 @@ void expect_product(Multiplication<Byte> m) {
   }
 }
 
+// One byte of A and one of B, the places worked out by hand from the PTX ISA's "Matrix fragments
+// for mma.m16n8k32" (8-bit integers). Lane 4 g + t has of A row g in a0 and a2, row g + 8 in a1 and
+// a3; columns 4 t .. 4 t + 3 in a0 and a1, 16 more in a2 and a3. Of B it has column g; rows 4 t ..
+// 4 t + 3 in b0, 16 more in b1. Of C it has columns 2 t and 2 t + 1; row g in c0 and c1, row g + 8
+// in c2 and c3. The byte e of a register is bits 8 e .. 8 e + 7.
+struct HandMadeProduct {
+  unsigned a_lane, a_register, a_byte;  // row and column of A
+  unsigned b_lane, b_register, b_byte;  // row and column of B
+  bool meet;                            // A's column is B's row
+  unsigned c_lane, c_register;
+};
+constexpr HandMadeProduct kHandMadeProducts[] = {
+    {0, 0, 0, 0, 0, 0, true, 0, 0},     // A[0][0] B[0][0] in C[0][0]
+    {4, 0, 1, 8, 0, 1, true, 5, 0},     // A[1][1] B[1][2] in C[1][2]
+    {5, 1, 2, 13, 0, 2, true, 5, 3},    // A[9][6] B[6][3] in C[9][3]
+    {31, 3, 3, 31, 1, 3, true, 31, 3},  // A[15][31] B[31][7] in C[15][7]
+    {6, 2, 0, 2, 1, 0, true, 4, 0},     // A[1][24] B[24][0] in C[1][0]
+    {10, 1, 3, 30, 0, 3, true, 11, 3},  // A[10][11] B[11][7] in C[10][7]
+    {17, 0, 2, 21, 0, 2, true, 18, 1},  // A[4][6] B[6][5] in C[4][5]
+    {3, 3, 1, 23, 1, 1, true, 2, 3},    // A[8][29] B[29][5] in C[8][5]
+    {28, 0, 3, 16, 0, 3, true, 30, 0},  // A[7][3] B[3][4] in C[7][4]
+    {9, 2, 2, 9, 0, 2, false, 9, 0},    // A[2][22] B[6][2]
+    {9, 0, 2, 10, 0, 2, false, 9, 0},   // A[2][6] B[10][2]
+    {9, 1, 2, 9, 0, 1, false, 9, 2},    // A[10][6] B[5][2]
+};
+
+TEST(CudaEmulator, MultipliesWhatWasLaidOutByHand) {
+  // -3 * 7 of signed bytes, 253 * 7 of unsigned ones.
+  for (const bool is_signed : {true, false}) {
+    for (const bool four_at_once : {true, false}) {
+      for (const HandMadeProduct& product : kHandMadeProducts) {
+        std::vector<int32_t> sums(32 * 4);
+        launch(1, 32, 0, [&] {
+          const unsigned lane = threadIdx.x;
+          uint32_t a[4] = {}, b[4][2] = {};
+          int32_t mine[4][4] = {};
+          if (lane == product.a_lane) a[product.a_register] = 0xfdu << 8 * product.a_byte;
+          if (lane == product.b_lane) b[2][product.b_register] = 7u << 8 * product.b_byte;
+          if (four_at_once) {
+            is_signed ? mma_s8_s8_four(mine, a, b) : mma_u8_u8_four(mine, a, b);
+          } else {
+            is_signed ? mma_s8_s8(mine[2], a, b[2]) : mma_u8_u8(mine[2], a, b[2]);
+          }
+          std::memcpy(&sums[4 * lane], mine[2], sizeof mine[2]);
+        });
+        std::vector<int32_t> expected(32 * 4);
+        if (product.meet) {
+          expected[4 * product.c_lane + product.c_register] = is_signed ? -21 : 1771;
+        }
+        EXPECT_EQ(sums, expected) << "A of lane " << product.a_lane << ", B of lane "
+                                  << product.b_lane << (is_signed ? ", signed" : "");
+      }
+    }
+  }
+}
+
 // Each onto sums of its own.
 TEST(CudaEmulator, MultipliesFourMatricesWithTheSame) {
   SeededRandom random(8);

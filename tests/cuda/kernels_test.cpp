@@ -18,6 +18,7 @@
 #include "cuda/scan/kernels/round_products.cuh"
 #include "cuda/scan/kernels/scan_dp4a.cuh"
 #include "cuda/scan/kernels/scan_mma.cuh"
+#include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
 
 namespace blindfuse {
@@ -108,23 +109,27 @@ class Problem {
 };
 
 template <int kLimbRows, int kStages>
-void expect_many(Problem& problem, uint32_t queries, uint32_t walkers, const Schedule& schedule) {
-  problem.cut();
+void expect_mma(Problem& problem, LimbOrder order, uint32_t queries, uint32_t walkers,
+                const Schedule& schedule) {
+  static_assert(kMmaThreads == kMmaRowsThreads);
+  const bool in_rows = order == LimbOrder::kRows;
+  problem.cut(order);
   problem.work_out();
-  const auto report = launch_with(schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)),
-                                  kMmaThreads, limb_shared_bytes<kLimbRows, kStages>(),
-                                  scan_mma<kLimbRows, kStages>, problem.args());
+  const auto report = launch_with(
+      schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)), kMmaThreads,
+      limb_shared_bytes<kLimbRows, kStages>(),
+      in_rows ? scan_mma_rows<kLimbRows, kStages> : scan_mma<kLimbRows, kStages>, problem.args());
   EXPECT_EQ(report.bank_conflicts, 0u);
-  problem.expect_right("scan_mma");
+  problem.expect_right(in_rows ? "scan_mma_rows" : "scan_mma");
 }
 
-void expect_many(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t queries,
-                 uint32_t lead, uint32_t walkers, const Schedule& schedule) {
+void expect_mma(SeededRandom& random, LimbOrder order, uint64_t rows, uint32_t columns,
+                uint32_t queries, uint32_t lead, uint32_t walkers, const Schedule& schedule) {
   Problem problem(random, rows, columns, queries, lead);
-  if (queries <= 4) return expect_many<16, 4>(problem, queries, walkers, schedule);
-  if (queries <= 8) return expect_many<32, 4>(problem, queries, walkers, schedule);
-  if (queries <= 16) return expect_many<64, 4>(problem, queries, walkers, schedule);
-  expect_many<128, 4>(problem, queries, walkers, schedule);
+  if (queries <= 4) return expect_mma<16, 4>(problem, order, queries, walkers, schedule);
+  if (queries <= 8) return expect_mma<32, 4>(problem, order, queries, walkers, schedule);
+  if (queries <= 16) return expect_mma<64, 4>(problem, order, queries, walkers, schedule);
+  expect_mma<128, 4>(problem, order, queries, walkers, schedule);
 }
 
 template <int kLimbRows, int kStages>
@@ -167,6 +172,7 @@ TEST(CudaKernels, WgmmaQueriesInWalksOfAnyLength) {
       expect_wgmma(random, 1500, 300, 6, 3, walkers, schedule);
     }
     expect_wgmma(random, 2000, 200, 70, 0, 2, schedule);
+    expect_wgmma(random, 4500, 300, 5, 1, 4, schedule);  // several pieces each, and a rest
   }
 }
 
@@ -175,14 +181,17 @@ TEST(CudaKernels, NothingThatAScanWaitsForCanBeLeftOut) {
   using emulator::Step;
   SeededRandom random(512);
   Problem problem(random, 1500, 200, 6);
-  problem.cut();
-  for (Schedule schedule : kSchedules) {
-    for (const Step omitted : {Step::kCopyWait, Step::kBlockBarrier}) {
-      schedule.omitted = omitted;
-      EXPECT_THROW(launch_with(schedule, 2, kMmaThreads, limb_shared_bytes<32, 4>(),
-                               scan_mma<32, 4>, problem.args()),
-                   std::logic_error)
-          << static_cast<int>(omitted);
+  for (const LimbOrder order : {LimbOrder::kRows, LimbOrder::kMma}) {
+    problem.cut(order);
+    for (Schedule schedule : kSchedules) {
+      for (const Step omitted : {Step::kCopyWait, Step::kBlockBarrier}) {
+        schedule.omitted = omitted;
+        EXPECT_THROW(launch_with(schedule, 2, kMmaThreads, limb_shared_bytes<32, 4>(),
+                                 order == LimbOrder::kRows ? scan_mma_rows<32, 4> : scan_mma<32, 4>,
+                                 problem.args()),
+                     std::logic_error)
+            << static_cast<int>(omitted);
+      }
     }
   }
   problem.cut(LimbOrder::kWgmma);
@@ -204,86 +213,6 @@ TEST(CudaKernels, TheDeviceSaysWhetherItRunsWgmma) {
     uint32_t answer = 7;
     launch(1, 32, 0, ask_for_wgmma, &answer);
     EXPECT_EQ(answer, runs ? 1u : 0u);
-  }
-}
-
-TEST(CudaKernels, LimbsAddUpToTheirWords) {
-  SeededRandom random(501);
-  for (const auto& [rows, lead] : {std::pair<uint64_t, uint32_t>{1, 0}, {127, 1}, {300, 100}}) {
-    constexpr uint32_t kQueries = 7;
-    const std::vector<uint32_t> words = random.words(rows * kQueries);
-    const uint64_t pitch = uint64_t{blocks_for(lead + rows, kStepRows)} * kStepRows;
-    const Memory<int8_t> limbs(pitch * 32);
-    launch(dim3(blocks_for(pitch / kRowsPerThread, 32), kQueries), 32, 0, cut_plain_words,
-           PlainWords{words.data(), rows, 64, rows, lead}, Limbs{limbs.data(), pitch});
-    for (uint32_t q = 0; q < kQueries; ++q) {
-      for (uint64_t at = 0; at < pitch; ++at) {
-        uint32_t sum = 0;
-        for (uint32_t l = 0; l < 4; ++l) {
-          sum += static_cast<uint32_t>(int32_t{limbs[limb_row(q, l) * pitch + at]}) << (8 * l);
-        }
-        const bool counts = at >= lead && at < lead + rows;
-        ASSERT_EQ(sum, counts ? words[q * rows + at - lead] : 0u) << q << ' ' << at;
-      }
-    }
-  }
-}
-
-TEST(CudaKernels, EveryLimbHasARowOfItsOwn) {
-  std::vector<uint32_t> rows;
-  for (uint32_t q = 0; q < 64; ++q) {
-    for (uint32_t l = 0; l < 4; ++l) rows.push_back(limb_row(q, l));
-  }
-  std::ranges::sort(rows);
-  for (uint32_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i], i);
-}
-
-// The public matrix comes in panels: 64 words of the first vector, 64 of the second, and so on.
-TEST(CudaKernels, CutsWordsInPanels) {
-  SeededRandom random(502);
-  constexpr uint32_t kQueries = 5;
-  constexpr uint64_t kRows = 192;
-  const std::vector<uint32_t> panels = random.words(kRows * kQueries);
-  const Memory<int8_t> limbs(256 * 32);
-  launch(dim3(1, kQueries), 32, 0, cut_plain_words,
-         PlainWords{panels.data(), 64, 64 * kQueries, kRows, 64}, Limbs{limbs.data(), 256});
-  for (uint32_t q = 0; q < kQueries; ++q) {
-    for (uint64_t r = 0; r < kRows; ++r) {
-      uint32_t sum = 0;
-      for (uint32_t l = 0; l < 4; ++l) {
-        sum += static_cast<uint32_t>(int32_t{limbs[limb_row(q, l) * 256 + 64 + r]}) << (8 * l);
-      }
-      ASSERT_EQ(sum, panels[(r / 64 * kQueries + q) * 64 + r % 64]);
-    }
-  }
-}
-
-TEST(CudaKernels, CutsPackedWordsOfEveryWidth) {
-  SeededRandom random(503);
-  constexpr uint32_t kQueries = 3;
-  for (uint32_t bits = 1; bits <= 32; ++bits) {
-    const uint64_t rows = 64 * random.between(1, 5);
-    const uint64_t words_each = bit_sequence_bytes(rows, bits) / 4 + 1;
-    const Memory<uint32_t> packed(kQueries * words_each);
-    for (uint32_t& word : packed) word = random.u32();
-    const uint64_t pitch = uint64_t{blocks_for(rows, kStepRows)} * kStepRows;
-    const Memory<int8_t> limbs(pitch * 16);
-    launch(dim3(blocks_for(pitch / kRowsPerThread, 32), kQueries), 32, 0, cut_bit_sequences,
-           BitSequences{packed.data(), words_each, bits, rows}, Limbs{limbs.data(), pitch});
-    for (uint32_t q = 0; q < kQueries; ++q) {
-      for (uint64_t r = 0; r < pitch; ++r) {
-        uint32_t sum = 0;
-        for (uint32_t l = 0; l < 4; ++l) {
-          sum += static_cast<uint32_t>(int32_t{limbs[limb_row(q, l) * pitch + r]}) << (8 * l);
-        }
-        uint32_t word = 0;  // bit by bit
-        for (uint32_t b = 0; b < bits && r < rows; ++b) {
-          const uint64_t at = r * bits + b;
-          word |= (packed[q * words_each + at / 32] >> at % 32 & 1) << (32 - bits + b);
-        }
-        ASSERT_EQ(sum, word) << bits << " bits, query " << q << ", row " << r;
-      }
-    }
   }
 }
 
@@ -313,13 +242,15 @@ TEST(CudaKernels, Dp4aQueries) {
 
 TEST(CudaKernels, MmaQueriesOfEveryShape) {
   SeededRandom random(505);
-  for (const uint32_t queries : {1, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 67}) {
-    for (const uint32_t columns : {1, 8, 33, 255, 256, 257, 264}) {
-      const uint64_t rows = random.between(1, 500);
-      const auto lead = static_cast<uint32_t>(random.below(128));
-      const auto walkers = static_cast<uint32_t>(random.between(1, 4));
-      expect_many(random, rows, columns, queries, lead, walkers,
-                  random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
+  for (const LimbOrder order : {LimbOrder::kRows, LimbOrder::kMma}) {
+    for (const uint32_t queries : {1, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 67}) {
+      for (const uint32_t columns : {1, 8, 33, 255, 256, 257, 264}) {
+        const uint64_t rows = random.between(1, 500);
+        const auto lead = static_cast<uint32_t>(random.below(128));
+        const auto walkers = static_cast<uint32_t>(random.between(1, 4));
+        expect_mma(random, order, rows, columns, queries, lead, walkers,
+                   random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
+      }
     }
   }
 }
@@ -327,11 +258,18 @@ TEST(CudaKernels, MmaQueriesOfEveryShape) {
 // More steps than stages of shared memory, and walks that begin and end anywhere in tiles.
 TEST(CudaKernels, MmaQueriesInWalksOfAnyLength) {
   SeededRandom random(506);
-  for (const Schedule& schedule : kSchedules) {
-    for (const uint32_t walkers : {1, 2, 3, 5, 7, 40}) {
-      expect_many(random, 1500, 520, 6, 3, walkers, schedule);
+  for (const LimbOrder order : {LimbOrder::kRows, LimbOrder::kMma}) {
+    for (const Schedule& schedule : kSchedules) {
+      for (const uint32_t walkers : {1, 2, 3, 5, 7, 40}) {
+        expect_mma(random, order, 1500, 520, 6, 3, walkers, schedule);
+      }
+      expect_mma(random, order, 2000, 300, 40, 0, 2, schedule);
     }
-    expect_many(random, 2000, 300, 40, 0, 2, schedule);
+  }
+  // Several pieces each, and a rest that begins and ends in the midst of a chunk's piece.
+  for (const uint32_t walkers : {1, 3, 4, 5}) {
+    expect_mma(random, LimbOrder::kMma, 4501, 519, 7, 99, walkers,
+               random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
   }
 }
 
@@ -352,7 +290,10 @@ TEST(CudaKernels, WrapAtTheExtremes) {
     few.expect_right("scan_dp4a");
     Problem many(random, 4000, 3, 5);
     many.fill_with(static_cast<int8_t>(byte), word);
-    expect_many<32, 4>(many, 5, 1, {});
+    expect_mma<32, 4>(many, LimbOrder::kMma, 5, 1, {});
+    Problem in_rows(random, 4000, 3, 5);
+    in_rows.fill_with(static_cast<int8_t>(byte), word);
+    expect_mma<32, 4>(in_rows, LimbOrder::kRows, 5, 1, {});
     Problem hopper(random, 4000, 3, 5);
     hopper.fill_with(static_cast<int8_t>(byte), word);
     expect_wgmma<32, 4>(hopper, 5, 1, {});
@@ -360,7 +301,7 @@ TEST(CudaKernels, WrapAtTheExtremes) {
   // Sums of limbs that leave 31 bits, after 2^17 rows at the earliest.
   Problem long_one(random, (1 << 17) + 64, 1, 1);
   long_one.fill_with(-128, 0x80808080);
-  expect_many<16, 4>(long_one, 1, 1, {});
+  expect_mma<16, 4>(long_one, LimbOrder::kRows, 1, 1, {});
 }
 
 TEST(CudaKernels, CombinesSumsOfLimbs) {

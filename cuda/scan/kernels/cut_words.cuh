@@ -13,7 +13,7 @@ namespace blindfuse {
 namespace {
 
 // Grid: (limbs.pitch / 16 threads, queries).
-__global__ void cut_plain_words(PlainWords from, Limbs limbs) {
+[[maybe_unused]] __global__ void cut_plain_words(PlainWords from, Limbs limbs) {
   const uint64_t row = (uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kRowsPerThread;
   if (row >= limbs.pitch) return;
   const uint32_t* words = from.words + blockIdx.y * from.stride;
@@ -24,7 +24,7 @@ __global__ void cut_plain_words(PlainWords from, Limbs limbs) {
 }
 
 // Grid: (limbs.pitch / 16 threads, queries).
-__global__ void cut_bit_sequences(BitSequences from, Limbs limbs) {
+[[maybe_unused]] __global__ void cut_bit_sequences(BitSequences from, Limbs limbs) {
   const uint64_t row = (uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kRowsPerThread;
   if (row >= limbs.pitch) return;
   const uint32_t* sequence = from.words + blockIdx.y * from.stride;

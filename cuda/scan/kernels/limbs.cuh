@@ -52,6 +52,21 @@ __device__ __forceinline__ void cut_sixteen(const Limbs& limbs, uint32_t q, uint
     }
     return;
   }
+  if (limbs.order == LimbOrder::kMma) {
+    int8_t* const four =
+        limbs.bytes + limb_row(q, 0) / kLimbRowsInFour * kLimbRowsInFour * limbs.pitch;
+#pragma unroll
+    for (uint32_t low = 0; low < 2; ++low) {
+#pragma unroll
+      for (uint32_t i = 0; i < 2; ++i) {
+        // Limbs low and low + 2 are eight rows apart: one lane's.
+        *reinterpret_cast<uint4*>(four + fragment_offset(limb_row(q, low), row + 8 * i)) =
+            make_uint4(cut[2 * i][low], cut[2 * i][low + 2], cut[2 * i + 1][low],
+                       cut[2 * i + 1][low + 2]);
+      }
+    }
+    return;
+  }
 #pragma unroll
   for (int l = 0; l < 4; ++l) {
     *reinterpret_cast<uint4*>(limbs.bytes + limb_row(q, static_cast<uint32_t>(l)) * limbs.pitch +

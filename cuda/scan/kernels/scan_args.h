@@ -17,6 +17,8 @@ enum class LimbOrder {
   // Each 64 rows as wgmma wants them when a thread's operand is sixteen neighbouring rows: rows
   // 16 t + 4 j .. 16 t + 4 j + 3 at 16 j + 4 t (t, j < 4).
   kWgmma,
+  // Fragments of mma.m16n8k32's operand A: fragment_offset() in the sixteen limb rows of a four.
+  kMma,
 };
 struct Limbs {
   int8_t* bytes;
@@ -32,10 +34,34 @@ constexpr uint32_t kQueriesInFour = 4;
 constexpr uint32_t kLimbRowsInFour = 16;
 
 // The limb row of limb l of query q: in each sixteen, limbs 0 and 1 of the four queries, then limbs
-// 2 and 3. In the accumulators of m16n8k32 a thread has two neighbouring columns: both lower limbs
-// of one query in one such product, both upper limbs of the same query in the next.
+// 2 and 3. In the accumulators of m16n8k32 a lane has two neighbouring columns of two rows that lie
+// eight apart. Where limbs are columns, it has both lower limbs of one query in one product, and
+// both upper limbs of the same query in the next. Where limbs are rows, lanes of even groups have
+// limbs 0 and 2 of a query, and their neighbours' the limbs 1 and 3 of the same one.
 constexpr uint32_t limb_row(uint32_t q, uint32_t l) {
   return q / kQueriesInFour * kLimbRowsInFour + l / 2 * 8 + q % kQueriesInFour * 2 + l % 2;
+}
+
+// LimbOrder::kMma: where limb row `limb_row` has the byte of row `row`, from the beginning of its
+// sixteen limb rows on, which take 16 pitches as in the other orders.
+//
+// PTX ISA, "Matrix fragments for mma.m16n8k32" of 8-bit integers: of A (16 x 32) lane 4 g + t has
+// in register j the bytes of row g + 8 (j % 2) and columns 16 (j / 2) + 4 t .. + 3. A step of 128
+// rows has four such fragments, 512 bytes each, lane after lane with 16 bytes each, so that a lane
+// loads a fragment with one instruction. B, the matrix, has each lane's columns in the same places:
+// lane 4 g + t loads 16 neighbouring rows, 64 h + 16 t .. + 15 of the step, for the fragments 2 h
+// and 2 h + 1. So fragment 2 h + i holds in column 16 (j / 2) + 4 t + e the byte of row
+// 64 h + 16 t + 8 i + 4 (j / 2) + e of the step: of each half step, any order of rows will do that
+// both operands have.
+constexpr uint32_t kFragmentBytes = 512;
+constexpr uint32_t kFragmentStepBytes = kLimbRowsInFour * kStepRows;
+constexpr uint64_t fragment_offset(uint32_t limb_row, uint64_t row) {
+  const auto of_step = static_cast<uint32_t>(row % kStepRows);
+  const uint32_t fragment = of_step / 64 * 2 + of_step % 16 / 8;
+  const uint32_t lane = limb_row % 8 * 4 + of_step % 64 / 16;
+  const uint32_t reg = of_step % 8 / 4 * 2 + limb_row % kLimbRowsInFour / 8;
+  return row / kStepRows * kFragmentStepBytes + fragment * kFragmentBytes + lane * 16 + reg * 4 +
+         of_step % 4;
 }
 
 // Words as an engine's caller has them (src/engine/engine.h): that of row r of query q is

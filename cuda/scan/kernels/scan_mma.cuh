@@ -1,24 +1,28 @@
 // The product for four queries and more, on the tensor cores: mma.sync m16n8k32 of signed bytes.
 //
-// Columns are M, limbs of queries are N, rows are K; a block has up to 256 columns and 32
-// queries.
+// Limbs of queries are M, columns are N, rows are K; a block has up to 256 columns and 32 queries.
 // A byte of the matrix is used by one warp alone, so it goes from memory into that warp's registers
-// without a detour through shared memory, 16 bytes a thread. Limbs, which all warps use, go through
-// shared memory, kStages steps ahead. What the instruction calls its k-th row need not be the k-th
-// row of the matrix as long as both operands agree: a thread's 16 bytes are four words of two
-// instructions.
+// without a detour through shared memory: 16 bytes a lane, which are operand B of two instructions
+// as they are. Limbs, which all warps use, go through shared memory, kStages steps ahead, in the
+// order of operand A's fragments (LimbOrder::kMma): the 16 bytes that a lane loads are the four
+// registers of one. No register is copied in the loop.
 //
-// Napkin, on an H200 (132 multiprocessors, 1.75 GHz, 4.8 TB/s: 21 matrix bytes a clock each): an
-// instruction is 4096 multiply-adds, of which a query's product with a byte takes 4; at 0.62 of the
-// dense peak (4096 a clock), which is what mma.sync is said to reach on Hopper, 2540 / (4 batch)
-// bytes a clock: memory is the limit up to 30 queries. Shared memory is read for limbs only: 4
-// batch bytes for every 32 columns and row, two thirds of its 128 bytes a clock with 32 queries.
-// Limbs come from the second-level cache once for every 256 columns: with 32 queries half as many
-// bytes as the matrix has.
+// A step of 128 rows is, a warp, for each four queries (16 limb rows): 4 loads of limbs and 16
+// products; and 8 loads of the matrix, which take the place of what was used, so that 8 are in
+// flight when a step begins and 4 at the least. ChunkWalk has the order of the steps.
+//
+// Napkin, for an A100 (108 multiprocessors, 1.41 GHz, 2.04 TB/s: 13.4 matrix bytes a clock each):
+// an instruction is 4096 multiply-adds, 2 clocks of the dense peak (2048 a clock), of which a
+// query's product with a byte takes 4: memory is the limit up to 38 queries. Shared memory is read
+// for limbs only: 4 batch bytes for every 32 columns and row, half of its 128 bytes a clock at that
+// peak. Limbs come from the second-level cache once for every 256 columns: with 32 queries half as
+// many bytes as the matrix has. An H200 has 21 bytes a clock each and, by mma.sync, 0.62 of 4096
+// multiply-adds: the limit is memory up to 30 queries. All of this is predicted.
 #pragma once
 
 #include <cstdint>
 
+#include "cuda/scan/kernels/chunk_walk.h"
 #include "cuda/scan/kernels/tensor_scan.cuh"
 
 namespace blindfuse {
@@ -26,174 +30,180 @@ namespace blindfuse {
 namespace {
 
 constexpr uint32_t kMmaThreads = 256;
-using MmaTiles = ColumnTiles<kMmaThreads, 32>;
+constexpr uint32_t kMmaWarpColumns = 32;
+constexpr uint32_t kMmaColumnEights = kMmaWarpColumns / 8;
+using MmaTiles = ColumnTiles<kMmaThreads, kMmaWarpColumns>;
 
-// The limbs of a step in shared memory: kLimbRows rows of 128 bytes. Eight threads read 64 bytes of
-// two neighbouring rows at a time, so every other row has its halves exchanged: no two of them use
-// the same banks.
-__device__ __forceinline__ uint32_t staged_chunk(uint32_t limb_row, uint32_t chunk) {
-  return limb_row * kStepRows + (chunk ^ (limb_row % 2 * 4)) * 16;
-}
-
-// The matrix bytes of half a step that a thread holds: 16 of each of the columns g, g + 8, g + 16
-// and g + 24 of its warp (g = lane / 4).
-struct HalfStep {
-  uint4 columns[4];
+// The matrix bytes of half a step that a lane holds: 16 of each of the columns g, g + 8, g + 16 and
+// g + 24 of its warp (g = lane / 4).
+struct MmaBytes {
+  uint4 columns[kMmaColumnEights];
 };
 
-// A walk over (tile of columns, step) pairs, tile by tile.
-struct Walk {
-  uint64_t at;
-  uint64_t end;
-  uint32_t step_count;
-
-  __device__ __forceinline__ uint32_t tile() const {
-    return static_cast<uint32_t>(at / step_count);
-  }
-  __device__ __forceinline__ uint32_t step() const {
-    return static_cast<uint32_t>(at % step_count);
-  }
-};
-
+// The sums of a warp's columns: [four queries][eight columns], fragments of 16 x 8.
 template <int kLimbRows>
 struct MmaSums {
-  int32_t sums[2][kLimbRows / 8][4];
+  static constexpr uint32_t kFours = kLimbRows / kLimbRowsInFour;
+  int32_t sums[kFours][kMmaColumnEights][4];
 
   __device__ __forceinline__ void clear() {
 #pragma unroll
-    for (int m = 0; m < 2; ++m) {
+    for (uint32_t m = 0; m < kFours; ++m) {
 #pragma unroll
-      for (int n = 0; n < kLimbRows / 8; ++n) {
+      for (uint32_t n = 0; n < kMmaColumnEights; ++n) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) sums[m][n][i] = 0;
+        for (uint32_t i = 0; i < 4; ++i) sums[m][n][i] = 0;
       }
     }
   }
 
-  // Multiplies half h of a step.
-  __device__ __forceinline__ void add(const HalfStep& bytes, const uint8_t* limbs, uint32_t h,
+  // Multiplies half h of the step whose limbs are there.
+  __device__ __forceinline__ void add(const MmaBytes& bytes, const uint8_t* limbs, uint32_t h,
                                       uint32_t lane) {
 #pragma unroll
-    for (int n = 0; n < kLimbRows / 8; ++n) {
-      const uint4 b = load_shared_16(
-          limbs + staged_chunk(static_cast<uint32_t>(n) * 8 + lane / 4, h * 4 + lane % 4));
+    for (uint32_t m = 0; m < kFours; ++m) {
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const uint32_t b_words[2] = {word_of(b, 2 * i), word_of(b, 2 * i + 1)};
+      for (uint32_t i = 0; i < 2; ++i) {
+        const uint4 v = load_shared_16(limbs + m * kFragmentStepBytes +
+                                       (2 * h + i) * kFragmentBytes + lane * 16);
+        const uint32_t a[4] = {v.x, v.y, v.z, v.w};
+        uint32_t b[kMmaColumnEights][2];
 #pragma unroll
-        for (int m = 0; m < 2; ++m) {
-          const uint4& upper = bytes.columns[2 * m];
-          const uint4& lower = bytes.columns[2 * m + 1];
-          const uint32_t a_words[4] = {word_of(upper, 2 * i), word_of(lower, 2 * i),
-                                       word_of(upper, 2 * i + 1), word_of(lower, 2 * i + 1)};
-          mma_s8_s8(sums[m][n], a_words, b_words);
+        for (uint32_t n = 0; n < kMmaColumnEights; ++n) {
+          b[n][0] = word_of(bytes.columns[n], static_cast<int>(2 * i));
+          b[n][1] = word_of(bytes.columns[n], static_cast<int>(2 * i + 1));
         }
+        mma_s8_s8_four(sums[m], a, b);
       }
     }
   }
 
   // Adds the products to those of the warp's columns, from first_column on.
+  //
+  // A lane has, of two columns, limbs 0 and 2 or limbs 1 and 3 (limb_row()), the lane four further
+  // on or back the others of the same query. Each of the two makes the product of one column: a
+  // warp adds to eight neighbouring columns of four queries.
   __device__ __forceinline__ void add_to(const ScanArgs& args, uint32_t first_column,
                                          uint32_t column_count, uint32_t lane) {
+    const bool is_odd = lane / 4 % 2 != 0;
+    const uint32_t shift = is_odd ? 8 : 0;
 #pragma unroll
-    for (int four = 0; four < kLimbRows / 16; ++four) {
+    for (uint32_t m = 0; m < kFours; ++m) {
+      const uint32_t q = m * kQueriesInFour + lane / 8;
 #pragma unroll
-      for (int m = 0; m < 2; ++m) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          add_product(args, four, first_column, column_count, static_cast<uint32_t>(2 * m + i),
-                      lane, &sums[m][2 * four][2 * i], &sums[m][2 * four + 1][2 * i]);
+      for (uint32_t n = 0; n < kMmaColumnEights; ++n) {
+        const int32_t(&s)[4] = sums[m][n];
+        const uint32_t first = two_limbs(s[0], s[2]) << shift;
+        const uint32_t second = two_limbs(s[1], s[3]) << shift;
+        const uint32_t others = __shfl_xor_sync(0xffffffffu, is_odd ? first : second, 4);
+        const uint32_t of_warp = n * 8 + lane % 4 * 2 + (is_odd ? 1 : 0);
+        const uint32_t column = first_column + of_warp;
+        if (q < args.query_count && of_warp < column_count && column < args.column_count) {
+          atomicAdd(args.products + q * args.product_pitch + column,
+                    (is_odd ? second : first) + others);
         }
       }
     }
   }
+
+ private:
+  // Limbs l and l + 2 of a product, above limb l.
+  static __device__ __forceinline__ uint32_t two_limbs(int32_t lower, int32_t upper) {
+    return static_cast<uint32_t>(lower) + (static_cast<uint32_t>(upper) << 16);
+  }
 };
 
-// kLimbRows: 4 for each query of a tile, a multiple of 16. Grid: (blocks that share the walk
-// evenly, tiles of queries).
+// Blocks of a multiprocessor at the same time. Sums are 16 registers for each four queries, the
+// matrix bytes 32, and pointers and the walk 40 to 50: from 16 queries on, a lane does not have
+// enough with the 128 registers that two blocks leave it.
+constexpr int mma_blocks(int limb_rows) { return limb_rows <= 32 ? 2 : 1; }
+
+// The limbs are in LimbOrder::kMma. kLimbRows: 4 for each query of a tile, a multiple of 16. Grid:
+// (walkers, tiles of queries).
 template <int kLimbRows, int kStages>
-__global__ void __launch_bounds__(kMmaThreads, 1) scan_mma(ScanArgs args) {
+__global__ void __launch_bounds__(kMmaThreads, mma_blocks(kLimbRows)) scan_mma(ScanArgs args) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
   take_query_tile<kLimbRows>(args);
 
   const uint32_t columns = MmaTiles::warp_columns(args.column_count);
+  ChunkWalk walk(MmaTiles::count(args.column_count), args.step_count, blockIdx.x, gridDim.x);
+  uint32_t left = walk.total();
+  if (left == 0) return;
+  uint8_t* const shared = dynamic_shared_memory();
+
+  // Starts to bring the limbs of the next step that has none on its way; a group even when there
+  // are none, so that groups can be counted. The block's threads copy two fours' at a time.
+  ChunkWalk limbs_ahead = walk;
+  const auto fetch_limbs = [&](bool there_are, uint32_t stage_to_fill) {
+    if (there_are) {
+      constexpr uint32_t kCopiesOfFour = kFragmentStepBytes / 16;
+      constexpr uint32_t kFoursAtOnce = kMmaThreads / kCopiesOfFour;
+      const uint32_t four = threadIdx.x / kCopiesOfFour;
+      const uint32_t place = threadIdx.x % kCopiesOfFour * 16;
+      uint8_t* to = shared + stage_to_fill * (kLimbRows * kStepRows) + four * kFragmentStepBytes;
+      const int8_t* from = args.limbs + four * kLimbRowsInFour * args.limb_pitch +
+                           uint64_t{limbs_ahead.step()} * kFragmentStepBytes;
+#pragma unroll
+      for (uint32_t m = 0; m < MmaSums<kLimbRows>::kFours; m += kFoursAtOnce) {
+        if (kLimbRows < kFoursAtOnce * kLimbRowsInFour && four > 0) break;
+        copy_16_async(to + m * kFragmentStepBytes + place,
+                      from + m * kLimbRowsInFour * args.limb_pitch + place);
+      }
+      limbs_ahead.advance();
+    }
+    commit_copies();
+  };
+
+  const uint64_t once = evict_first_policy();
+  const int8_t* from[kMmaColumnEights];
   const auto first_column = [&](uint32_t tile) {
     return (tile * MmaTiles::kWarps + warp) * columns;
   };
-  const uint64_t all = uint64_t{MmaTiles::count(args.column_count)} * args.step_count;
-  Walk walk{all * blockIdx.x / gridDim.x, all * (blockIdx.x + 1) / gridDim.x, args.step_count};
-  if (walk.at == walk.end) return;
-  Walk limbs_ahead = walk;
-  uint8_t* const shared = dynamic_shared_memory();
-
-  // Starts to bring the limbs of the next step that has none on its way; a group even when none is
-  // left, so that groups can be counted.
-  uint32_t stage_to_fill = 0;
-  const auto fetch_limbs = [&] {
-    if (limbs_ahead.at < limbs_ahead.end) {
-      uint8_t* to = shared + stage_to_fill * (kLimbRows * kStepRows);
-      const int8_t* from = args.limbs + uint64_t{limbs_ahead.step()} * kStepRows;
+  const auto go_to_piece = [&] {
 #pragma unroll
-      for (uint32_t i = threadIdx.x; i < kLimbRows * 8; i += kMmaThreads) {
-        copy_16_async(to + staged_chunk(i / 8, i % 8), from + i / 8 * args.limb_pitch + i % 8 * 16);
-      }
-      ++limbs_ahead.at;
+    for (uint32_t n = 0; n < kMmaColumnEights; ++n) {
+      const uint32_t column = column_to_read(args, first_column(walk.tile()), columns, n, lane);
+      from[n] = args.columns + column * args.column_pitch + uint64_t{walk.step()} * kStepRows +
+                lane % 4 * 16;
     }
-    commit_copies();
-    stage_to_fill = stage_to_fill + 1 == kStages ? 0 : stage_to_fill + 1;
   };
-
-  const auto load_half = [&](const Walk& at, uint32_t h, HalfStep& bytes) {
-    const uint32_t first = first_column(at.tile());
-    const int8_t* from = args.columns + uint64_t{at.step()} * kStepRows + h * 64 + lane % 4 * 16;
+  MmaBytes bytes[2];
+  const auto load_half = [&](uint32_t h) {
 #pragma unroll
-    for (uint32_t k = 0; k < 4; ++k) {
-      const uint32_t column = column_to_read(args, first, columns, k, lane);
-      bytes.columns[k] = load_once_16(from + column * args.column_pitch);
+    for (uint32_t n = 0; n < kMmaColumnEights; ++n) {
+      bytes[h].columns[n] = load_once_16(from[n] + h * 64, once);
     }
   };
 
 #pragma unroll
-  for (int i = 0; i < kStages - 1; ++i) fetch_limbs();
-  // With few queries a step is over before what the next one reads has come, so all of that is
-  // asked for at its beginning; with many, registers are scarce, and a half takes the place of the
-  // one that has been used.
-  constexpr bool kInPlace = kLimbRows >= 128;
-  HalfStep bytes[2];
+  for (uint32_t i = 0; i < kStages - 1; ++i) fetch_limbs(left > i, i);
+  go_to_piece();
 #pragma unroll
-  for (uint32_t h = 0; h < 2; ++h) load_half(walk, h, bytes[h]);
+  for (uint32_t h = 0; h < 2; ++h) load_half(h);
   MmaSums<kLimbRows> sums;
   sums.clear();
   uint32_t stage = 0;
   while (true) {
-    const uint32_t tile = walk.tile();
-    Walk next = walk;
-    ++next.at;
-    const bool more = next.at < next.end;
-    HalfStep next_bytes[2];
-    if constexpr (!kInPlace) {
-#pragma unroll
-      for (uint32_t h = 0; h < 2; ++h) {
-        next_bytes[h] = bytes[h];
-        if (more) load_half(next, h, next_bytes[h]);
-      }
-    }
     wait_copies<kStages - 2>();
     __syncthreads();  // this step's limbs are there for all, and all are done with the last step's
-    fetch_limbs();
+    fetch_limbs(left > kStages - 1, (stage == 0 ? kStages : stage) - 1);
+    const uint32_t tile = walk.tile();
+    const bool piece_ends = walk.advance();
+    const bool more = --left > 0;
+    if (piece_ends) {
+      go_to_piece();
+    } else {
+#pragma unroll
+      for (uint32_t n = 0; n < kMmaColumnEights; ++n) from[n] += kStepRows;
+    }
 #pragma unroll
     for (uint32_t h = 0; h < 2; ++h) {
       sums.add(bytes[h], shared + stage * (kLimbRows * kStepRows), h, lane);
-      if constexpr (kInPlace) {
-        if (more) load_half(next, h, bytes[h]);
-      } else {
-        bytes[h] = next_bytes[h];
-      }
+      if (more) load_half(h);
     }
     stage = stage + 1 == kStages ? 0 : stage + 1;
-    walk = next;
-    if (!more || walk.tile() != tile) {
+    if (piece_ends || !more) {
       sums.add_to(args, first_column(tile), columns, lane);
       if (!more) break;
       sums.clear();

@@ -1,8 +1,9 @@
 // The product for four queries and more on Hopper: wgmma m64nNk32 of signed bytes.
 //
-// As scan_mma.cuh, with twice its queries: columns are M, limbs N, rows K; the matrix goes from
-// memory into registers. But limbs are read from shared memory by the tensor cores themselves, and
-// only once for 64 columns. A block has two warpgroups of 64 columns, and up to 64 queries.
+// Columns are M, limbs N, rows K; the matrix goes from memory into registers, as in scan_mma.cuh.
+// But limbs are read from shared memory by the tensor cores themselves, and only once for 64
+// columns. A block has two warpgroups of 64 columns, and up to 64 queries. ChunkWalk has the order
+// of the steps.
 //
 // Napkin, on an H200 (132 multiprocessors, 1.75 GHz, 4.8 TB/s: 21 matrix bytes a clock each): at
 // 4096 multiply-adds a clock, of which a query's product with a byte takes 4, memory is the limit
@@ -14,6 +15,7 @@
 
 #include <cstdint>
 
+#include "cuda/scan/kernels/chunk_walk.h"
 #include "cuda/scan/kernels/tensor_scan.cuh"
 #include "cuda/scan/kernels/wgmma.cuh"
 
@@ -51,20 +53,8 @@ __device__ __forceinline__ void add_sums(const int32_t (&sums)[kLimbRows / 2], c
   }
 }
 
-// A step of a tile; steps are counted on from tile to tile.
-struct WgmmaPlace {
-  uint32_t tile;
-  uint32_t step;
-
-  __device__ __forceinline__ void advance(uint32_t step_count) {
-    if (++step < step_count) return;
-    step = 0;
-    ++tile;
-  }
-};
-
 // The limbs are in LimbOrder::kWgmma. kLimbRows: 4 for each query of a tile, a multiple of 32.
-// Grid: (blocks that share the walk over tiles of columns and steps evenly, tiles of queries).
+// Grid: (walkers, tiles of queries).
 template <int kLimbRows, int kStages>
 __global__ void __launch_bounds__(kWgmmaThreads, kLimbRows <= 32    ? 3
                                                  : kLimbRows <= 128 ? 2
@@ -77,44 +67,48 @@ __global__ void __launch_bounds__(kWgmmaThreads, kLimbRows <= 32    ? 3
   const auto first_column = [&](uint32_t tile) {
     return (tile * WgmmaTiles::kWarps + warp) * columns;
   };
-  const uint64_t all = uint64_t{WgmmaTiles::count(args.column_count)} * args.step_count;
-  const uint64_t begin = all * blockIdx.x / gridDim.x;
-  uint64_t left = all * (blockIdx.x + 1) / gridDim.x - begin;  // steps
+  ChunkWalk walk(WgmmaTiles::count(args.column_count), args.step_count, blockIdx.x, gridDim.x);
+  uint32_t left = walk.total();
   if (left == 0) return;
-  WgmmaPlace place{static_cast<uint32_t>(begin / args.step_count),
-                   static_cast<uint32_t>(begin % args.step_count)};
   uint8_t* const shared = dynamic_shared_memory();
 
   // As in scan_mma.cuh. The block's threads copy 32 rows at a time.
-  WgmmaPlace limbs_ahead = place;
-  uint64_t limbs_left = left;
+  ChunkWalk limbs_ahead = walk;
+  uint32_t limbs_left = left;
   uint32_t stage_to_fill = 0;
   const auto fetch_limbs = [&] {
     if (limbs_left > 0) {
       const uint32_t first_row = threadIdx.x / 8, chunk = threadIdx.x % 8;
       uint8_t* to = shared + stage_to_fill * (kLimbRows * kStepRows);
       const int8_t* from = args.limbs + first_row * args.limb_pitch +
-                           uint64_t{limbs_ahead.step} * kStepRows + chunk * 16;
+                           uint64_t{limbs_ahead.step()} * kStepRows + chunk * 16;
 #pragma unroll
       for (uint32_t row = 0; row < kLimbRows; row += kWgmmaThreads / 8) {
         copy_16_async(to + swizzled_chunk(first_row + row, chunk), from + row * args.limb_pitch);
       }
-      limbs_ahead.advance(args.step_count);
+      limbs_ahead.advance();
       --limbs_left;
     }
     commit_copies();
     stage_to_fill = stage_to_fill + 1 == kStages ? 0 : stage_to_fill + 1;
   };
 
-  const auto load_step = [&](const WgmmaPlace& from_place, WgmmaBytes(&bytes)[2]) {
-    const uint32_t first = first_column(from_place.tile);
-    const int8_t* from = args.columns + uint64_t{from_place.step} * kStepRows + lane % 4 * 16;
+  const uint64_t once = evict_first_policy();
+  const int8_t* from[2];
+  const auto go_to_piece = [&] {
 #pragma unroll
     for (uint32_t k = 0; k < 2; ++k) {
-      const uint32_t column = column_to_read(args, first, columns, k, lane);
+      const uint32_t column = column_to_read(args, first_column(walk.tile()), columns, k, lane);
+      from[k] = args.columns + column * args.column_pitch + uint64_t{walk.step()} * kStepRows +
+                lane % 4 * 16;
+    }
+  };
+  const auto load_step = [&](WgmmaBytes(&bytes)[2]) {
+#pragma unroll
+    for (uint32_t k = 0; k < 2; ++k) {
 #pragma unroll
       for (uint32_t h = 0; h < 2; ++h) {
-        bytes[h].columns[k] = load_once_16(from + column * args.column_pitch + h * 64);
+        bytes[h].columns[k] = load_once_16(from[k] + h * 64, once);
       }
     }
   };
@@ -126,7 +120,8 @@ __global__ void __launch_bounds__(kWgmmaThreads, kLimbRows <= 32    ? 3
 #pragma unroll
   for (int i = 0; i < kStages - 1; ++i) fetch_limbs();
   WgmmaBytes bytes[2];
-  load_step(place, bytes);
+  go_to_piece();
+  load_step(bytes);
   int32_t sums[kLimbRows / 2] = {};
   uint32_t stage = 0;
   while (true) {
@@ -150,16 +145,22 @@ __global__ void __launch_bounds__(kWgmmaThreads, kLimbRows <= 32    ? 3
     }
     wgmma_commit();
     // While the tensor cores work: everything that the next step needs.
-    const uint32_t tile = place.tile;
-    place.advance(args.step_count);
+    const uint32_t tile = walk.tile();
+    const bool piece_ends = walk.advance();
+    if (piece_ends) {
+      go_to_piece();
+    } else {
+#pragma unroll
+      for (int k = 0; k < 2; ++k) from[k] += kStepRows;
+    }
     WgmmaBytes next[2];
-    if (--left > 0) load_step(place, next);
+    if (--left > 0) load_step(next);
     fetch_limbs();
     stage = stage + 1 == kStages ? 0 : stage + 1;
     wgmma_wait();
     pin(sums);
     pin_bytes(bytes);
-    if (left == 0 || place.tile != tile) {
+    if (left == 0 || piece_ends) {
       add_sums<kLimbRows>(sums, args, first_column(tile), columns, lane);
       if (left == 0) break;
 #pragma unroll

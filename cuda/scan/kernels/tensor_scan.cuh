@@ -1,8 +1,8 @@
-// What the kernels on tensor cores have in common (scan_mma.cuh, scan_wgmma.cuh): how columns and
-// queries are shared out among blocks and warps, and how sums get to the products.
+// What the kernels on tensor cores have in common (scan_mma.cuh, scan_mma_rows.cuh,
+// scan_wgmma.cuh): how columns and queries are shared out among blocks and warps, and how sums get
+// to the products.
 //
-// In both, a lane has the bytes of the columns g, g + 8, ... of its warp (g = lane / 4), and after
-// a tile the sums of the queries lane % 4 of every four.
+// In all of them a lane has the bytes of the columns g, g + 8, ... of its warp (g = lane / 4).
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ __device__ __forceinline__ uint32_t word_of(const uint4& v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-// Adds the sums of query lane % 4 of a four to the product of the lane's k-th column: low and high
-// are its lower and its upper two limbs.
+// Where limbs are columns of the tensor cores' product: adds the sums of query lane % 4 of a four
+// to the product of the lane's k-th column. low and high are its lower and its upper two limbs.
 __device__ __forceinline__ void add_product(const ScanArgs& args, int four, uint32_t first,
                                             uint32_t columns, uint32_t k, uint32_t lane,
                                             const int32_t* low, const int32_t* high) {

@@ -40,10 +40,19 @@ static inline uint32_t load_shared_4(const void* shared) {
   return *static_cast<const uint32_t*>(shared);
 }
 static inline uint4 load_once_16(const void* global) { return *static_cast<const uint4*>(global); }
+// A cache hint orders nothing.
+inline uint64_t evict_first_policy() { return 0; }
+static inline uint4 load_once_16(const void* global, uint64_t /*policy*/) {
+  return load_once_16(global);
+}
 
 inline void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                       BLINDFUSE_SITE) {
   races::runtime::multiply(&sums, a, &b, 1, true, site);
+}
+inline void mma_s8_s8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2],
+                           BLINDFUSE_SITE) {
+  races::runtime::multiply(sums, a, b, 4, true, site);
 }
 inline void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                       BLINDFUSE_SITE) {

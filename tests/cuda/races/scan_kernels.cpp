@@ -16,6 +16,7 @@
 #include "cuda/scan/kernels/round_products.cuh"
 #include "cuda/scan/kernels/scan_dp4a.cuh"
 #include "cuda/scan/kernels/scan_mma.cuh"
+#include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
 
 namespace blindfuse::races {
@@ -114,8 +115,10 @@ Subject cut_plain() {
             const Products problem(900, 1, 2);
             Report report = problem.cut(options, LimbOrder::kRows);
             if (is_right != nullptr) *is_right = problem.are_limbs_right();
-            Report wgmma = problem.cut(options, LimbOrder::kWgmma);
-            report.races.insert(report.races.end(), wgmma.races.begin(), wgmma.races.end());
+            for (const LimbOrder order : {LimbOrder::kMma, LimbOrder::kWgmma}) {
+              Report other = problem.cut(options, order);
+              report.races.insert(report.races.end(), other.races.begin(), other.races.end());
+            }
             return report;
           },
           {}};
@@ -245,12 +248,24 @@ constexpr uint64_t kWalkedRows = 8 * 128 - 5;
 template <int kLimbRows>
 Subject mma() {
   return {"scan_mma<" + std::to_string(kLimbRows) + '>',
-          [problem = std::make_shared<const Products>(kWalkedRows, 264, kLimbRows / 4 + 1)](
-              const Options& options, bool* is_right) {
+          [problem = std::make_shared<const Products>(kWalkedRows, 264, kLimbRows / 4 + 1,
+                                                      LimbOrder::kMma)](const Options& options,
+                                                                        bool* is_right) {
             return problem->scan(options, is_right, dim3(kWalkers, 2), kMmaThreads,
                                  limb_shared_bytes<kLimbRows, 4>(), scan_mma<kLimbRows, 4>);
           },
           {{"scan_mma.cuh", "scan_mma", Step::kCopyWait, 2, kNothingLeft}}};
+}
+
+template <int kLimbRows>
+Subject mma_rows() {
+  return {"scan_mma_rows<" + std::to_string(kLimbRows) + '>',
+          [problem = std::make_shared<const Products>(kWalkedRows, 264, kLimbRows / 4 + 1)](
+              const Options& options, bool* is_right) {
+            return problem->scan(options, is_right, dim3(kWalkers, 2), kMmaRowsThreads,
+                                 limb_shared_bytes<kLimbRows, 4>(), scan_mma_rows<kLimbRows, 4>);
+          },
+          {{"scan_mma_rows.cuh", "scan_mma_rows", Step::kCopyWait, 2, kNothingLeft}}};
 }
 
 template <int kLimbRows>
@@ -268,10 +283,11 @@ Subject wgmma() {
 }  // namespace
 
 const std::vector<Subject>& scan_subjects() {
-  static const std::vector<Subject> all = {cut_plain(), cut_bits(),  combine(),    round(),
-                                           ask(),       dp4a<1>(),   dp4a<2>(),    dp4a<3>(),
-                                           mma<16>(),   mma<32>(),   mma<64>(),    mma<128>(),
-                                           wgmma<32>(), wgmma<64>(), wgmma<128>(), wgmma<256>()};
+  static const std::vector<Subject> all = {
+      cut_plain(),    cut_bits(),     combine(),      round(),         ask(),       dp4a<1>(),
+      dp4a<2>(),      dp4a<3>(),      mma<16>(),      mma<32>(),       mma<64>(),   mma<128>(),
+      mma_rows<16>(), mma_rows<32>(), mma_rows<64>(), mma_rows<128>(), wgmma<32>(), wgmma<64>(),
+      wgmma<128>(),   wgmma<256>()};
   return all;
 }
 
