@@ -32,6 +32,8 @@ void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
 void start_scan_mma_rows(const ScanArgs& args, cudaStream_t stream);
 // Only where has_wgmma(); the limbs in LimbOrder::kWgmma.
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
+// Only where has_wgmma(); the limbs in LimbOrder::kRows, 16-byte aligned.
+void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream);
 // Whether the current device runs code that has Hopper's instructions: the device is asked, because
 // one of compute capability 9.0 whose driver compiles the PTX (CUDA_FORCE_PTX_JIT) does not.
 // Returns when it has answered.

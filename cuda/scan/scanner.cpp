@@ -37,6 +37,7 @@ std::vector<uint32_t> trial_batches(Scanner::Kernel kernel, uint32_t most) {
       add(most);
       break;
     case Scanner::Kernel::kWgmma:
+    case Scanner::Kernel::kWgmmaTma:
       for (const uint32_t tile : kWgmmaTileQueries) add(tile);
       add(most);
       break;
@@ -84,7 +85,7 @@ class Timer {
 
 std::vector<std::string_view> Scanner::kernel_names() {
   std::vector<std::string_view> names = {"dp4a", "mma", "mma-rows"};
-  if (has_wgmma()) names.push_back("wgmma");
+  if (has_wgmma()) names.insert(names.end(), {"wgmma", "wgmma-tma"});
   if (CublasProduct::is_there()) names.push_back("cublas");
   return names;
 }
@@ -113,20 +114,19 @@ Scanner::Kernel Scanner::kernel_named(std::string_view name) {
   if (name == "dp4a") return Kernel::kDp4a;
   if (name == "mma") return Kernel::kMma;
   if (name == "mma-rows") return Kernel::kMmaRows;
-  if (name == "wgmma") {
+  if (name == "wgmma" || name == "wgmma-tma") {
     if (!has_wgmma()) {
-      throw UsageError(
-          "the kernel cuda:wgmma needs a GPU of compute capability 9.0, and CUDA_FORCE_PTX_JIT "
-          "unset");
+      throw UsageError("the kernel cuda:" + std::string(name) +
+                       " needs a GPU of compute capability 9.0, and CUDA_FORCE_PTX_JIT unset");
     }
-    return Kernel::kWgmma;
+    return name == "wgmma" ? Kernel::kWgmma : Kernel::kWgmmaTma;
   }
   if (name == "cublas") {
     CublasProduct::require();
     return Kernel::kCublas;
   }
   throw UsageError("there is no CUDA kernel \"" + std::string(name) +
-                   "\"; there are dp4a, mma, mma-rows, wgmma and cublas");
+                   "\"; there are dp4a, mma, mma-rows, wgmma, wgmma-tma and cublas");
 }
 
 uint32_t Scanner::step_count(RowRange rows) {
@@ -172,6 +172,8 @@ std::string_view Scanner::name_of(Kernel kernel) {
       return "mma-rows";
     case Kernel::kWgmma:
       return "wgmma";
+    case Kernel::kWgmmaTma:
+      return "wgmma-tma";
     case Kernel::kCublas:
       return "cublas";
   }
@@ -217,6 +219,7 @@ uint32_t Scanner::room(Kernel kernel, uint32_t query_count) {
       }
       return rounded_up(kMmaTileQueries.back());
     case Kernel::kWgmma:
+    case Kernel::kWgmmaTma:
       for (const uint32_t tile : kWgmmaTileQueries) {
         if (query_count <= tile) return tile;
       }
@@ -243,6 +246,7 @@ LimbOrder Scanner::order_of(Kernel kernel) {
       return LimbOrder::kWgmma;
     case Kernel::kDp4a:
     case Kernel::kMmaRows:
+    case Kernel::kWgmmaTma:
     case Kernel::kCublas:
       return LimbOrder::kRows;
   }
@@ -260,6 +264,8 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
       return start_scan_mma_rows(args, stream);
     case Kernel::kWgmma:
       return start_scan_wgmma(args, stream);
+    case Kernel::kWgmmaTma:
+      return start_scan_wgmma_tma(args, stream);
     case Kernel::kCublas:
       return cublas_->start(args, stream);
   }

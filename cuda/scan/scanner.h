@@ -20,7 +20,7 @@ namespace blindfuse {
 
 class Scanner {
  public:
-  enum class Kernel { kAuto, kDp4a, kMma, kMmaRows, kWgmma, kCublas };
+  enum class Kernel { kAuto, kDp4a, kMma, kMmaRows, kWgmma, kWgmmaTma, kCublas };
 
   // A kernel for one scan, and the order in which it wants its limbs.
   struct Choice {

@@ -19,7 +19,7 @@ using Outcome = SelfTestResult::Outcome;
 constexpr std::string_view kParts[] = {"packing", "tables"};
 
 // Kernels to compare with, which are never chosen by themselves. cuBLAS takes seconds to load, too.
-constexpr std::string_view kOnlyByName[] = {"mma-rows", "cublas"};
+constexpr std::string_view kOnlyByName[] = {"mma-rows", "wgmma-tma", "cublas"};
 
 bool is_part(const std::string& kernel) { return std::ranges::count(kParts, kernel) > 0; }
 

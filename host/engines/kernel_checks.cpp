@@ -184,7 +184,7 @@ std::string check_tables(int device) {
 std::vector<size_t> batches_of(std::string_view kernel) {
   if (kernel == "dp4a") return {1, 2, 3, 4};
   if (kernel == "mma" || kernel == "mma-rows") return {4, 8, 16, 32, 33};
-  if (kernel == "wgmma") return {8, 16, 32, 64, 65};
+  if (kernel == "wgmma" || kernel == "wgmma-tma") return {8, 16, 32, 64, 65};
   return {5};
 }
 

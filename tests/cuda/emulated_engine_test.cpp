@@ -118,21 +118,29 @@ TEST(EmulatedCuda, NamesItsDeviceAndItsKernels) {
       engine->hardware(),
       "emulator, compute capability 9.0, 3 multiprocessors, 4 GB, dp4a for batches of up to 3 "
       "and mma for others");
-  EXPECT_EQ(make_cuda_engine("wgmma", 0, fresh_record(), 64, 3)->name(), "cuda:wgmma");
+  for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
+    EXPECT_EQ(make_cuda_engine(kernel, 0, fresh_record(), 64, 3)->name(), "cuda:" + kernel);
+  }
 }
 
 // CUDA_FORCE_PTX_JIT: a device of compute capability 9.0 that runs code without wgmma.
 TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
   emulator::set_wgmma_code(false);
-  EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), "wgmma"), 0);
-  try {
-    make_cuda_engine("wgmma", 0, fresh_record(), 64, 3);
-    ADD_FAILURE();
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("CUDA_FORCE_PTX_JIT"), std::string::npos);
+  for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
+    EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), kernel), 0);
+    try {
+      make_cuda_engine(kernel, 0, fresh_record(), 64, 3);
+      ADD_FAILURE();
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find("the kernel cuda:" + kernel + " needs"),
+                std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("CUDA_FORCE_PTX_JIT"), std::string::npos);
+    }
   }
   emulator::set_wgmma_code(true);
-  EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), "wgmma"), 1);
+  for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
+    EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), kernel), 1);
+  }
 }
 
 // wgmma, mma, dp4a: where one is in quarantine, the next one takes its batches.

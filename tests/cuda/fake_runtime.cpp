@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tests/cuda/fake_device.h"
+#include "tests/cuda/fake_driver.h"
 #include "tests/cuda/fake_faults.h"
 
 namespace blindfuse::fake_cuda {
@@ -168,6 +169,22 @@ cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
   return cudaSuccess;
 }
+// What the engine asks the driver for.
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** entry, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  if (const cudaError_t error = begin("cudaGetDriverEntryPointByVersion")) return error;
+  const bool is_there = std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0;
+  *entry = is_there ? reinterpret_cast<void*>(&encode_tensor_map) : nullptr;
+  *result = is_there ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+#if CUDART_VERSION < 12050
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** entry, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* result) {
+  return cudaGetDriverEntryPointByVersion(symbol, entry, 12000, flags, result);
+}
+#endif
 cudaError_t cudaRuntimeGetVersion(int* version) {
   if (const cudaError_t error = begin("cudaRuntimeGetVersion")) return error;
   *version = CUDART_VERSION;
