@@ -21,7 +21,12 @@ enum class LaunchFault {
 //   spoil=KERNEL, fault=KERNEL, hang=KERNEL, die=KERNEL   a launch of this kernel, as above
 //   alter=copy                    a copy brings a first byte that is not the one it was sent
 //   fail=CALL:ERROR, lose=CALL:ERROR    a call returns this number; lose: and all that follow
+//   stall=CALL                    once the device is lost, a call does not return
 //   devices=COUNT                 so many devices; 1 otherwise
+//   memory=BYTES                  what each of them has; 4 GiB otherwise
+//   capability=MAJOR              what they are; compute capability 9.0 otherwise
+//   driver=VERSION                the driver's CUDA version, 12040 for 12.4, 0 for none; otherwise
+//                                 that of the runtime
 //
 // KERNEL, copy and CALL with "@N" mean the one that N others precede, with "@N+" that one and all
 // later ones, and with neither every one. A KERNEL is what launch_kernel() gets as its name,
@@ -49,6 +54,9 @@ bool is_next_copy_altered();
 // The cudaError_t that a call returns without doing its work; 0 when it does it.
 int next_call(std::string_view call);
 int device_count();
+uint64_t device_bytes();
+int capability_major();
+int driver_version();
 // From now on every call returns this number, until other faults are set.
 void lose(int error);
 // What every call returns; 0 while the devices are not lost.
