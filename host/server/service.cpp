@@ -216,13 +216,14 @@ uint64_t service_descriptors(const ServiceOptions& options) {
 }
 
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals) {
-  std::atomic<bool> engine_lost = false;
+  // What the callback has, apart from `signals`, outlives this call: the threads of a service that
+  // is kept may still say so.
+  const auto engine_lost = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<Service> service;
   std::atomic<bool> is_announced = false;
   const auto start = [&] {
-    service = std::make_unique<Service>(std::move(parts), options, [&] {
-      engine_lost = true;
-      signals.request_stop();
+    service = std::make_unique<Service>(std::move(parts), options, [engine_lost, &signals] {
+      if (!engine_lost->exchange(true)) signals.request_stop();
     });
     is_announced = true;
     service->announce(options.ready_file);
@@ -242,9 +243,9 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
       log_warning("a file system does not answer; ending in the middle of a read from it");
       ReadyFile::remove(options.ready_file);
       // What the stuck thread uses cannot be taken away from it, and ends with it.
-      std::_Exit(engine_lost ? kExitFailed : EXIT_SUCCESS);
+      std::_Exit(*engine_lost ? kExitFailed : EXIT_SUCCESS);
     }
-    if (engine_lost) {
+    if (*engine_lost) {
       ReadyFile::remove(options.ready_file);
       return keep_for_ever(std::move(service));
     }
@@ -252,7 +253,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     log_info("stopped");
   };
   signals.run_until_next(stop, [&](int) { end_at_once(options.ready_file); });
-  if (engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
+  if (*engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
 }
 
 }  // namespace blindfuse

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "host/cpu/cpu_engine_maker.h"
+#include "host/engines/canary_response.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/packing_keys.h"
 #include "src/arithmetic/ring/ring_dimension.h"
@@ -38,17 +41,26 @@ class Problem {
     SeededRandom random(150);
     columns_ = random.octets(kRows * kColumns);
     queries_ = random.octets(kQueries * query_bytes());
-    for (uint32_t& word : words_) word = random.u32();
+    for (uint32_t& word : words_) word = random.u32() >> 6 << 6;  // as many bits as queries have
     const auto cpu = make_cpu_engine_maker("", 1)->make_engine(kRows, kColumns);
     cpu->set_columns(0, columns_);
     cpu->seal();
     responses_ = ask(*cpu->make_answer_pipeline(kBits, kQueries, kQueries));
     products_ = product(*cpu);
+    Layout layout;
+    layout.lwe = find_lwe_params("lwe-1288");
+    layout.row_count = kRows;
+    layout.query_bits = kBits.query;
+    layout.response_bits = kBits.response;
+    canary_.words = words_;
+    canary_.products = products_;
+    complete_canary(canary_, layout, {});
   }
 
   std::span<const uint8_t> columns(uint64_t first, uint64_t count) const {
     return std::span(columns_).subspan(first * kRows, count * kRows);
   }
+  const Canary& canary() const { return canary_; }
   void expect_right(AnswerPipeline& pipeline) const { EXPECT_EQ(ask(pipeline), responses_); }
   void expect_right(Engine& engine) const { EXPECT_EQ(product(engine), products_); }
   // The same by the pipeline that makes hints.
@@ -89,6 +101,7 @@ class Problem {
   std::vector<uint32_t> words_ = std::vector<uint32_t>(kRows);
   std::vector<uint8_t> responses_;
   std::vector<uint32_t> products_;
+  Canary canary_;
 };
 
 const Problem& problem() {
@@ -96,22 +109,30 @@ const Problem& problem() {
   return problem;
 }
 
-std::unique_ptr<Engine> engine_with(uint64_t first_column) {
-  auto engine = make_cuda_engine("", 0, std::make_shared<KernelRecord>(), kRows, kColumns);
+std::unique_ptr<Engine> engine_with(uint64_t first_column, std::string_view kernel = "") {
+  auto engine = make_cuda_engine(kernel, 0, std::make_shared<KernelRecord>(), kRows, kColumns);
   engine->set_columns(first_column, problem().columns(first_column, kColumns - first_column));
   return engine;
 }
 
-// Two epochs as a server has them, and the work of a build: made, asked, and gone.
+// As a server has it: with kernels that are checked, and a canary with every batch.
+std::unique_ptr<AnswerPipeline> pipeline_of(Engine& engine) {
+  engine.seal();
+  engine.check_kernels(problem().canary(), kQueries);
+  auto pipeline = engine.make_answer_pipeline(kBits, kQueries, kQueries);
+  pipeline->set_canary(problem().canary(), std::chrono::milliseconds(0));
+  pipeline->check();
+  return pipeline;
+}
+
+// Two epochs of a server, and the work of a build: made, asked, and gone.
 void live_whole_life() {
   auto old = engine_with(0);
-  old->seal();
-  auto old_pipeline = old->make_answer_pipeline(kBits, kQueries, kQueries);
+  auto old_pipeline = pipeline_of(*old);
   problem().expect_right(*old_pipeline);
   const auto next = engine_with(kShared);
   EXPECT_TRUE(next->share_columns(0, kShared, *old));
-  next->seal();
-  const auto pipeline = next->make_answer_pipeline(kBits, kQueries, kQueries);
+  const auto pipeline = pipeline_of(*next);
   problem().expect_right(*old_pipeline);
   old_pipeline.reset();
   old.reset();
@@ -135,23 +156,24 @@ std::string error_of(const Work& work) {
   return "";
 }
 
-uint64_t calls_of(void (*work)()) {
-  const fake_cuda::ScopedFaults none("");
+uint64_t calls_of(void (*work)(), const std::string& others) {
+  const fake_cuda::ScopedFaults faults(others);
   work();
   return fake_cuda::call_count();
 }
 
 // One life for each call at which the device is lost. What is lost with the last calls, which only
-// give back, is missed by nobody.
-void lose_at_every_call(void (*work)()) {
+// give back, is missed by nobody. others: faults that there are in addition.
+void lose_at_every_call(void (*work)(), const std::string& others = "") {
   const uint64_t before = fake_cuda::allocated_bytes();
-  const uint64_t calls = calls_of(work);
+  const uint64_t calls = calls_of(work, others);
   ASSERT_EQ(fake_cuda::allocated_bytes(), before);
   ASSERT_GT(calls, 50u);
   uint64_t unnoticed = 0;
   for (uint64_t n = 0; n < calls; ++n) {
     {
-      const fake_cuda::ScopedFaults faults("lose=any@" + std::to_string(n) + ":700");
+      const fake_cuda::ScopedFaults faults("lose=any@" + std::to_string(n) + ":700" +
+                                           (others.empty() ? "" : "," + others));
       const std::string error = error_of(work);
       EXPECT_TRUE(error.empty() || error == "lost" || error == "resource")
           << error << " after call " << n;
@@ -165,18 +187,35 @@ void lose_at_every_call(void (*work)()) {
 
 TEST(EmulatedCudaFaults, ALostDeviceComesOutOfEveryCall) { lose_at_every_call(live_whole_life); }
 
-void make_packed_pipeline() {
-  constexpr uint64_t kFewRows = 130, kFewColumns = 9;
+std::vector<SharedPackingTable> zero_tables(size_t count) {
   const std::shared_ptr<uint32_t[]> words(new uint32_t[kTableWords]());
-  const std::vector<SharedPackingTable> tables(1, SharedPackingTable(words, words.get()));
+  return {count, SharedPackingTable(words, words.get())};
+}
+
+// Packed answers likewise, of a matrix, tables and keys of zeros, whose packs are zeros.
+void live_packed_life() {
+  constexpr uint64_t kFewRows = 130, kFewColumns = 9;
+  const auto tables = zero_tables(1);
   const auto engine = make_cuda_engine("", 0, std::make_shared<KernelRecord>(), kFewRows,
                                        kFewColumns, {.batch_max = 1, .pack_count = 1});
   engine->seal();
+  Canary canary;
+  canary.words.resize(kFewRows);
+  canary.products.resize(kFewColumns);
+  canary.query.resize(bit_sequence_bytes(kFewRows, kBits.query) + ring::kKeyBytes);
+  canary.response.resize(bit_sequence_bytes(kFewColumns, kBits.response));
+  engine->check_kernels(canary, 1);
   const auto pipeline = engine->make_packed_answer_pipeline(kBits, tables, 1, 1);
-  const std::vector<uint8_t> query(bit_sequence_bytes(kFewRows, kBits.query) + ring::kKeyBytes);
-  pipeline->put(0, query);
+  pipeline->set_canary(canary, std::chrono::hours(1));
+  pipeline->check();
+  pipeline->put(0, canary.query);
   pipeline->begin(0, 1);
-  pipeline->finish();
+  EXPECT_TRUE(std::ranges::equal(pipeline->finish(), canary.response));
+}
+
+// Tables and sums stay the zeros that they are without the kernels that take an emulator long.
+TEST(EmulatedCudaFaults, ALostDeviceComesOutOfEveryCallOfPackedAnswers) {
+  lose_at_every_call(live_packed_life, "skip=cut_table,skip=sum_points");
 }
 
 TEST(EmulatedCudaFaults, MemoryThatIsShortLeavesAnOlderEngineAsItWas) {
@@ -254,12 +293,40 @@ TEST(EmulatedCudaFaults, NameBothBatchesThatWereRunning) {
 // Nothing is loaded, or compiled, when a client waits for it.
 TEST(EmulatedCudaFaults, NoKernelIsLoadedByAClientsBatch) {
   fake_cuda::forget_kernels();
-  const auto engine = engine_with(0);
-  engine->seal();
-  const auto pipeline = engine->make_answer_pipeline(kBits, kQueries, kQueries);
-  problem().expect_right(*pipeline);
-  problem().expect_right(*engine);
-  make_packed_pipeline();
+  {
+    const auto engine = engine_with(0);
+    problem().expect_right(*pipeline_of(*engine));
+    problem().expect_right(*engine);
+  }
+  // Each with every tile that it has.
+  constexpr size_t kMost = 65;
+  const std::vector<uint8_t> query(bit_sequence_bytes(kRows, kBits.query));
+  for (const std::string_view kernel : {"dp4a", "mma", "mma-rows", "wgmma"}) {
+    const auto engine = engine_with(0, kernel);
+    engine->seal();
+    const auto pipeline = engine->make_answer_pipeline(kBits, kMost, kMost);
+    for (size_t i = 0; i < kMost; ++i) pipeline->put(i, query);
+    for (const size_t count : {1, 2, 3, 4, 8, 16, 32, 33, 65}) {
+      pipeline->begin(0, count);
+      pipeline->finish();
+    }
+  }
+  // Each with every tile of queries and of packs. What they compute is no matter here.
+  const fake_cuda::ScopedFaults fast(
+      "skip=cut_bit_sequences,skip=scan_dp4a,skip=scan_mma,skip=cut_table,skip=cut_keys,"
+      "skip=sum_points,skip=finish_packs");
+  for (const size_t packs : {1, 9}) {
+    constexpr size_t kQueriesMax = 17;
+    const auto engine =
+        make_cuda_engine("", 0, std::make_shared<KernelRecord>(), 1, packs * ring::kDimension);
+    engine->seal();
+    const auto pipeline =
+        engine->make_packed_answer_pipeline(kBits, zero_tables(packs), kQueriesMax, kQueriesMax);
+    for (const size_t count : {size_t{1}, kQueriesMax}) {
+      pipeline->begin(0, count);
+      pipeline->finish();
+    }
+  }
   std::string late;
   for (const std::string& kernel : fake_cuda::kernels_loaded_late()) late += kernel + " ";
   EXPECT_EQ(late, "");

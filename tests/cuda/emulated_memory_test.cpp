@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -93,6 +94,80 @@ TEST(EmulatedCudaMemory, SetsAsideWhatThePipelineTakes) {
       }
     }
   }
+}
+
+// What is taken before an engine serves, and given back: for few queries of many columns the timing
+// of kernels takes more than batches do.
+TEST(EmulatedCudaMemory, SetsAsideWhatTheTimingOfKernelsTakes) {
+  // The smallest matrix that kernels are timed on.
+  constexpr uint64_t kRows = 128, kColumns = (64 << 20) / kRows;
+  const ServingNeeds needs{.batch_max = 1};
+  const uint64_t needed = bytes_needed(kRows, kColumns, needs);
+  const fake_cuda::ScopedFaults faults("memory=" + std::to_string(needed));
+  const auto engine = maker()->make_serving_engine(kRows, kColumns, needs);
+  engine->seal();
+  const uint64_t matrix = fake_cuda::allocated_bytes();
+  fake_cuda::reset_peaks();
+  fake_cuda::set_faults("memory=" + std::to_string(needed) + ",fail=cudaLaunchKernel:719");
+  EXPECT_THROW(engine->make_answer_pipeline({32, 32}, 3, needs.batch_max), DeviceLostError);
+  // By hand: limb rows of 32 queries, of a byte a row, and their products.
+  EXPECT_GE(fake_cuda::peak_bytes(0), matrix - 4'096 + 128 * kRows + 32 * 4 * kColumns);
+  EXPECT_LE(fake_cuda::peak_bytes(0) + kCudaItselfBytes, needed);
+}
+
+// A matrix of zeros, whose products and responses are zeros.
+TEST(EmulatedCudaMemory, TakesNoMoreWhileItServes) {
+  constexpr uint64_t kRows = 300, kColumns = 41;
+  constexpr WireBits kBits{32, 32};
+  const ServingNeeds needs{.batch_max = 33};
+  const auto engine = maker()->make_serving_engine(kRows, kColumns, needs);
+  engine->seal();
+  Canary canary = zero_canary(kRows, kColumns, needs, kBits);
+  canary.response.resize(bit_sequence_bytes(kColumns, kBits.response));
+  engine->check_kernels(canary, needs.batch_max);
+  const auto pipeline = engine->make_answer_pipeline(kBits, 2 * needs.batch_max, needs.batch_max);
+  pipeline->set_canary(canary, std::chrono::milliseconds(0));
+  const uint64_t before = fake_cuda::allocated_bytes();
+  fake_cuda::reset_peaks();
+  const uint64_t on_device = fake_cuda::peak_bytes(0);
+  pipeline->check();
+  for (const size_t count : {1, 5, 33}) {
+    pipeline->begin(0, count);
+    pipeline->begin(needs.batch_max, count);
+    pipeline->finish();
+    pipeline->finish();
+  }
+  EXPECT_EQ(fake_cuda::peak_bytes(0), on_device);
+  EXPECT_EQ(fake_cuda::allocated_bytes(), before) << "nor of the host";
+}
+
+// Where another process has taken what was set aside.
+TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
+  constexpr uint64_t kRows = 128, kColumns = (64 << 20) / kRows;
+  const ServingNeeds needs{.batch_max = 1};
+  const auto engine = maker()->make_serving_engine(kRows, kColumns, needs);
+  engine->seal();
+  const Canary canary = zero_canary(kRows, kColumns, needs, {32, 32});
+  const uint64_t before = fake_cuda::allocated_bytes();
+  const fake_cuda::ScopedFaults faults("memory=" + std::to_string(before + 1'000));
+  const auto refusal = [&](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const DeviceLostError&) {
+      throw;
+    } catch (const ResourceError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const std::string& text : {refusal([&] { engine->check_kernels(canary, 1); }), refusal([&] {
+                                    engine->make_answer_pipeline({32, 32}, 1, 1);
+                                  })}) {
+    EXPECT_NE(text.find("the queries that the kernels are "), std::string::npos) << text;
+    EXPECT_NE(text.find(" bytes of memory; CUDA device 0 has "), std::string::npos) << text;
+    EXPECT_NE(text.find("end other processes"), std::string::npos) << text;
+  }
+  EXPECT_EQ(fake_cuda::allocated_bytes(), before);
 }
 
 // Where queries are rounded up to whole tiles, 1,179,648 x 1,040 takes 850 MB beside the matrix.

@@ -90,6 +90,8 @@ Fault parse_fault(std::string_view text) {
       fault.launch = LaunchFault::kFault;
     } else if (kind == "hang") {
       fault.launch = LaunchFault::kHang;
+    } else if (kind == "skip") {
+      fault.launch = LaunchFault::kSkip;
     } else if (kind == "die") {
       fault.launch = LaunchFault::kDie;
     } else {

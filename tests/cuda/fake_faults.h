@@ -12,13 +12,15 @@ enum class LaunchFault {
   kSpoil,  // leaves its last block out
   kFault,  // an illegal address: every later call of the runtime fails
   kHang,   // does not end, until other faults are set
+  kSkip,   // computes nothing, and goes well
   kDie     // ends the process
 };
 
 // The faults from here on, "" for none, separated by commas. Counts calls and launches from 0
 // again, and ends what hangs. Throws std::invalid_argument for what is not a list of
 //
-//   spoil=KERNEL, fault=KERNEL, hang=KERNEL, die=KERNEL   a launch of this kernel, as above
+//   spoil=KERNEL, fault=KERNEL, hang=KERNEL, skip=KERNEL, die=KERNEL   a launch of this kernel, as
+//                                 above
 //   alter=copy                    a copy brings a first byte that is not the one it was sent
 //   fail=CALL:ERROR, lose=CALL:ERROR    a call returns this number; lose: and all that follow
 //   stall=CALL                    once the device is lost, a call does not return
@@ -32,8 +34,8 @@ enum class LaunchFault {
 // later ones, and with neither every one. A KERNEL is what launch_kernel() gets as its name,
 // "scan_wgmma<256>", or "scan_wgmma" for all tiles. A CALL is a function's name, or "any".
 //
-// At first they are those in the environment's BLINDFUSE_FAKE_CUDA_FAULTS; and, where the process is not
-// a `blindfuse self-test`, instead those in BLINDFUSE_FAKE_CUDA_FAULTS_LATER if it is set.
+// At first they are those in the environment's BLINDFUSE_FAKE_CUDA_FAULTS; and, where the process
+// is not a `blindfuse self-test`, instead those in BLINDFUSE_FAKE_CUDA_FAULTS_LATER if it is set.
 void set_faults(std::string_view faults);
 
 // The faults as long as it lives, and none after it.

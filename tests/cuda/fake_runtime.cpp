@@ -130,6 +130,8 @@ void run_kernel(const Run& run, LaunchFault fault) {
       return lose(cudaErrorIllegalAddress);
     case LaunchFault::kHang:
       return hang();
+    case LaunchFault::kSkip:
+      return;
     case LaunchFault::kDie:
       std::raise(SIGKILL);
   }
