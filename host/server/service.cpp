@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "host/server/admin/admin_server.h"
 #include "host/server/file_reloader.h"
@@ -192,8 +193,8 @@ class Service {
 // What holds memory of a device that is lost: to give it back is to call a driver that may not
 // return. The process ends without.
 void keep_for_ever(std::unique_ptr<Service> service) {
-  static const auto* const kept = new std::unique_ptr<Service>(std::move(service));
-  (void)kept;
+  static auto* const kept = new std::vector<std::unique_ptr<Service>>;
+  kept->push_back(std::move(service));
 }
 
 // Told once more, the process ends, whatever hangs. The ready file goes if it can.

@@ -46,6 +46,7 @@ struct Faults {
   int capability_major = 9;
   int driver_version = CUDART_VERSION;
   uint64_t call_count = 0;
+  std::string struck_call;
   int lost = 0;
   std::vector<Fault> list;
 };
@@ -162,7 +163,12 @@ class State {
       const std::lock_guard lock(mutex_);
       ++faults_.call_count;
     }
-    return next(Target::kCall, name);
+    auto fault = next(Target::kCall, name);
+    if (fault) {
+      const std::lock_guard lock(mutex_);
+      faults_.struck_call = name;
+    }
+    return fault;
   }
   uint64_t call_count() {
     const std::lock_guard lock(mutex_);
@@ -210,6 +216,7 @@ class State {
 void set_faults(std::string_view faults) { State::get().set(parse_faults(faults)); }
 
 uint64_t call_count() { return State::get().call_count(); }
+std::string struck_call() { return State::get().read(&Faults::struck_call); }
 
 LaunchFault next_launch(std::string_view kernel) {
   const auto fault = State::get().next(Target::kLaunch, kernel);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace blindfuse::fake_cuda {
@@ -49,6 +50,8 @@ class ScopedFaults {
 
 // Calls of the runtime since the faults were set, launches among them.
 uint64_t call_count();
+// The latest of them that a fault happened to; "" for none.
+std::string struck_call();
 
 // For the runtime: each counts one, and says what it is to do.
 LaunchFault next_launch(std::string_view kernel);
