@@ -22,14 +22,19 @@ uint64_t check_room(uint64_t bytes) {
 
 }  // namespace
 
+uint64_t DeviceMatrix::pitch_of(uint64_t row_count) { return round_up(row_count, kStepRows); }
+
+uint64_t DeviceMatrix::bytes_of(uint64_t row_count, uint64_t column_count) {
+  return pitch_of(row_count) * round_up(column_count, kColumnGrain);
+}
+
 DeviceMatrix::DeviceMatrix(int device, uint64_t row_count, uint64_t column_count,
                            uint64_t bytes_beside)
     : device_(device),
       row_count_(row_count),
       column_count_(column_count),
-      pitch_(round_up(row_count, kStepRows)),
-      bytes_(check_room(pitch_ * round_up(column_count, kColumnGrain) + bytes_beside) -
-             bytes_beside),
+      pitch_(pitch_of(row_count)),
+      bytes_(check_room(bytes_of(row_count, column_count) + bytes_beside) - bytes_beside),
       sent_(column_count) {
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // cleared before another stream writes there
 }

@@ -19,6 +19,10 @@ class DeviceMatrix {
   // allocated, when `bytes_beside` more would not fit with it.
   DeviceMatrix(int device, uint64_t row_count, uint64_t column_count, uint64_t bytes_beside);
 
+  // From one column to the next, and bytes of all.
+  static uint64_t pitch_of(uint64_t row_count);
+  static uint64_t bytes_of(uint64_t row_count, uint64_t column_count);
+
   int device() const { return device_; }
   // Makes its device the calling thread's current one.
   void use_device() const { BLINDFUSE_CUDA(cudaSetDevice(device_)); }

@@ -101,6 +101,29 @@ uint64_t limb_rows_for(uint32_t query_count) {
   return (uint64_t{query_count} * 4 + kLargestTile - 1) / kLargestTile * kLargestTile;
 }
 
+void load_scan_kernels() {
+  load_kernel(ask_for_wgmma);
+  load_kernel(cut_plain_words);
+  load_kernel(cut_bit_sequences);
+  load_kernel(scan_dp4a<1>);
+  load_kernel(scan_dp4a<2>);
+  load_kernel(scan_dp4a<3>);
+  load_kernel(scan_mma<16, 4>);
+  load_kernel(scan_mma<32, 4>);
+  load_kernel(scan_mma<64, 4>);
+  load_kernel(scan_mma<4 * kScanMmaQueriesMax, 4>);
+  load_kernel(scan_mma_rows<16, 4>);
+  load_kernel(scan_mma_rows<32, 4>);
+  load_kernel(scan_mma_rows<64, 4>);
+  load_kernel(scan_mma_rows<4 * kScanMmaQueriesMax, 4>);
+  load_kernel(scan_wgmma<32, 4>);
+  load_kernel(scan_wgmma<64, 4>);
+  load_kernel(scan_wgmma<128, 4>);
+  load_kernel(scan_wgmma<256, 4>);
+  load_kernel(combine_sums);
+  load_kernel(round_products);
+}
+
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs,
                cudaStream_t stream) {
   if (limbs.pitch == 0 || query_count == 0) return;

@@ -24,6 +24,11 @@ constexpr std::array<uint32_t, 4> kWgmmaTileQueries = {8, 16, 32, 64};
 // kernel.
 uint64_t limb_rows_for(uint32_t query_count);
 
+// Brings the code of all of them to the current device, so that none is loaded, or compiled from
+// PTX, when a client waits for it. Those of Thrust are not among them: they check what arrives and
+// the kernels themselves (checksum.h, product_check.h), and so run before a server answers.
+void load_scan_kernels();
+
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);

@@ -56,7 +56,7 @@ class Scanner {
 
   KernelRecord& record() const { return *record_; }
 
-  // Device memory that start() takes by itself for so many queries.
+  // Device memory that start() takes by itself for so many queries, in addition to what it has.
   uint64_t bytes_for(uint64_t query_count) const;
 
   // products[q * C + c] += query q's limbs times the rows; limbs as ScanArgs has them, in the
@@ -65,12 +65,13 @@ class Scanner {
              uint32_t* products, cudaStream_t stream);
 
   // As Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen, with each of its
-  // tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and as
-  // much device memory as a batch takes, until it returns.
+  // tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and
+  // trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h).
   void check_kernels(const Canary& canary, size_t batch_max);
 
   // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and none
-  // where a matrix of this size was measured before.
+  // where a matrix of this size was measured before; timing_bytes() of device memory until it
+  // returns. Throws ResourceError, with the bytes needed and those free, when there is no room.
   void calibrate();
 
  private:

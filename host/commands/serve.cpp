@@ -66,7 +66,8 @@ LoadedDatabase load(const ServeOptions& options, CheckedEngines& engines,
                     const LoadedDatabase* current, const std::function<void()>& on_step) {
   const auto start = std::chrono::steady_clock::now();
   const std::string& directory = options.directory;
-  LoadedDatabase database = load_database(directory, engines.get(), current, on_step);
+  LoadedDatabase database = load_database(directory, engines.get(), current, on_step,
+                                          options.service.batches.batch_max);
   engines.check_parts(parts_for(database.manifest.layout.mode()));
   if (database.canary) {
     complete_canary(*database.canary, database.manifest.layout, database.packing_tables);

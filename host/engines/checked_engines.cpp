@@ -127,9 +127,8 @@ std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
                         "; --engine cpu computes on the processor");
   }
   if (!kernel.empty() && !passes(result, kernel)) {
-    throw ResourceError("the kernel cuda:" + kernel +
-                        " computes something else than the CPU (" + failures(result) +
-                        "); --engine cuda takes a kernel that passed");
+    throw ResourceError("the kernel cuda:" + kernel + " computes something else than the CPU (" +
+                        failures(result) + "); --engine cuda takes a kernel that passed");
   }
   return on_device(kernel, device, result);
 }
@@ -139,10 +138,10 @@ std::unique_ptr<EngineMaker> CheckedEngines::on_device(const std::string& kernel
   const auto record = std::make_shared<KernelRecord>(listener_.on_quarantine);
   note(result, *record);
   device_ = device;
-  listener_.on_info("self-test of " + result.device + ": " +
-                    std::to_string(std::ranges::count(result.checks, Outcome::kPassed,
-                                                      &Check::outcome)) +
-                    " of " + std::to_string(result.checks.size()) + " checks passed");
+  listener_.on_info(
+      "self-test of " + result.device + ": " +
+      std::to_string(std::ranges::count(result.checks, Outcome::kPassed, &Check::outcome)) +
+      " of " + std::to_string(result.checks.size()) + " checks passed");
   return make_device_engine_maker(kernel, device, record);
 }
 
@@ -162,7 +161,12 @@ void CheckedEngines::check_parts(const std::vector<std::string>& parts) {
     for (const std::string_view part : kParts) {
       if (!lists(unchecked, part)) options.without.emplace_back(part);
     }
-    note(run_(options), *record);
+    const SelfTestResult result = run_(options);
+    if (!result.why_no_device.empty()) {
+      throw ResourceError("the GPU's " + unchecked.front() + " cannot be checked in a process of " +
+                          "its own: " + result.why_no_device);
+    }
+    note(result, *record);
   }
   for (const std::string& part : parts) {
     if (const auto why = record->why_unfit(part)) {

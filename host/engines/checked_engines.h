@@ -50,7 +50,8 @@ class CheckedEngines {
   bool computes_on_device() const { return device_ >= 0; }
 
   // Checks these parts, too, unless they have been checked: for a later epoch that needs what the
-  // first one did not. Throws ResourceError when one does not pass.
+  // first one did not. Throws ResourceError when one does not pass, or cannot be checked, such as in
+  // a process next to this one that has the device for itself.
   void check_parts(const std::vector<std::string>& parts);
 
  private:

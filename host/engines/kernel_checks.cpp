@@ -193,7 +193,7 @@ std::vector<size_t> batches_of(std::string_view kernel) {
 std::string why_no_device(int device) { return why_no_cuda_device(device); }
 bool is_device_absent(int device) { return is_cuda_device_absent(device); }
 int device_count() { return cuda_device_count(); }
-std::string device_description(int device) { return cuda_device_name(device); }
+std::string device_description(int device) { return cuda_device_description(device); }
 
 std::vector<KernelCheck> kernel_checks(int device) {
   use_cuda_device(device);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "host/server/admin/admin_server.h"
 #include "host/server/file_reloader.h"
@@ -67,11 +68,12 @@ class Service {
  public:
   // on_engine_lost: what the engine cannot recover from ends the program, for whoever started it to
   // start again. Any thread.
-  Service(ServiceParts parts, const ServiceOptions& options, std::function<void()> on_engine_lost)
+  Service(ServiceParts parts, const ServiceOptions& options,
+          const std::function<void()>& on_engine_lost)
       : tls_(parts.tls),
         api_keys_(parts.api_keys),
         kernel_record_(parts.kernel_record),
-        epochs_(serve_first(std::move(parts.database), options, std::move(on_engine_lost))),
+        epochs_(serve_first(std::move(parts.database), options, on_engine_lost)),
         server_(epochs_, metrics_, std::move(parts.socket),
                 with_keys(options.server, std::move(parts.api_keys)), std::move(parts.tls)) {
     if (parts.admin_socket) {
@@ -85,6 +87,7 @@ class Service {
       reload.end_downloads = [this](const EpochDownloads& downloads) {
         return server_.end_downloads(downloads);
       };
+      reload.on_device_lost = on_engine_lost;
       reloader_.emplace(epochs_, metrics_, options.batches, std::move(parts.loader),
                         std::move(reload));
     }
@@ -187,6 +190,13 @@ class Service {
   std::optional<EngineWatchdog> watchdog_;
 };
 
+// What holds memory of a device that is lost: to give it back is to call a driver that may not
+// return. The process ends without.
+void keep_for_ever(std::unique_ptr<Service> service) {
+  static auto* const kept = new std::vector<std::unique_ptr<Service>>;
+  kept->push_back(std::move(service));
+}
+
 // Told once more, the process ends, whatever hangs. The ready file goes if it can.
 [[noreturn]] void end_at_once(const std::filesystem::path& ready_file) {
   constexpr std::chrono::seconds kPatience{1};
@@ -207,13 +217,14 @@ uint64_t service_descriptors(const ServiceOptions& options) {
 }
 
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals) {
-  std::atomic<bool> engine_lost = false;
+  // What the callback has, apart from `signals`, outlives this call: the threads of a service that
+  // is kept may still say so.
+  const auto engine_lost = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<Service> service;
   std::atomic<bool> is_announced = false;
   const auto start = [&] {
-    service = std::make_unique<Service>(std::move(parts), options, [&] {
-      engine_lost = true;
-      signals.request_stop();
+    service = std::make_unique<Service>(std::move(parts), options, [engine_lost, &signals] {
+      if (!engine_lost->exchange(true)) signals.request_stop();
     });
     is_announced = true;
     service->announce(options.ready_file);
@@ -233,13 +244,17 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
       log_warning("a file system does not answer; ending in the middle of a read from it");
       ReadyFile::remove(options.ready_file);
       // What the stuck thread uses cannot be taken away from it, and ends with it.
-      std::_Exit(engine_lost ? kExitFailed : EXIT_SUCCESS);
+      std::_Exit(*engine_lost ? kExitFailed : EXIT_SUCCESS);
+    }
+    if (*engine_lost) {
+      ReadyFile::remove(options.ready_file);
+      return keep_for_ever(std::move(service));
     }
     service.reset();
-    if (!engine_lost) log_info("stopped");
+    log_info("stopped");
   };
   signals.run_until_next(stop, [&](int) { end_at_once(options.ready_file); });
-  if (engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
+  if (*engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
 }
 
 }  // namespace blindfuse

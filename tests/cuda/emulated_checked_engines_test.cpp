@@ -184,5 +184,21 @@ TEST_F(EmulatedCudaChoice, ChecksLaterWhatWasNotChecked) {
   EXPECT_THROW(wrong.check_parts({"packing"}), ResourceError);
 }
 
+// As where this process has the device for itself. Nothing is used that was not checked.
+TEST_F(EmulatedCudaChoice, UsesNothingThatCannotBeChecked) {
+  SelfTestResult busy;
+  busy.why_no_device = "another process has the device for itself";
+  auto engines = choose("cuda", {with({check("dp4a")}), busy, with({check("packing")})});
+  try {
+    engines.check_parts({"packing"});
+    ADD_FAILURE();
+  } catch (const ResourceError& error) {
+    EXPECT_NE(std::string(error.what()).find("the GPU's packing cannot be checked"),
+              std::string::npos);
+    EXPECT_NE(std::string(error.what()).find(busy.why_no_device), std::string::npos);
+  }
+  EXPECT_NO_THROW(engines.check_parts({"packing"})) << "later it can";
+}
+
 }  // namespace
 }  // namespace blindfuse
