@@ -37,7 +37,7 @@ class EmulatedCudaCanary : public ::testing::Test {
     layout_.response_bits = kResponseBits;
     canary_.words = query_words();
     canary_.products = product(canary_.words);
-    complete_canary(canary_, layout_, {});
+    complete_canary(canary_, layout_, {}, 1);
   }
 
   std::vector<uint32_t> query_words() {
@@ -255,7 +255,7 @@ TEST_F(EmulatedCudaCanary, LosesTheDeviceWhenPackingIsWrong) {
     table[i] = static_cast<uint32_t>(random_.below(ring::kPackingModulus));
   }
   const std::vector<SharedPackingTable> tables(1, table);
-  complete_canary(canary_, layout_, tables);
+  complete_canary(canary_, layout_, tables, 1);
   const auto engine = this->engine("dp4a");
   const WireBits bits{kQueryBits, kResponseBits};
   const auto pipeline = engine->make_packed_answer_pipeline(bits, tables, 2, 1);

@@ -184,6 +184,20 @@ TEST_F(EmulatedCudaServe, EndsWhenTheDeviceIsLost) {
       << server->program().err();
 }
 
+TEST_F(EmulatedCudaServe, VerifiesADatabase) {
+  const std::vector<std::string> verify = {kEmulated, "inspect",  database_,
+                                           "--verify", "--engine", "cuda"};
+  set_faults("", nullptr);
+  const auto verified = run(folder_, verify);
+  EXPECT_EQ(verified.status, 0) << verified.err;
+  EXPECT_TRUE(contains(verified.out, "found through the real client")) << verified.out;
+
+  set_faults("", "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma");
+  const auto wrong = run(folder_, verify);
+  EXPECT_EQ(wrong.status, 1) << wrong.out;
+  EXPECT_TRUE(contains(wrong.err, "the GPU's kernel mma failed its matrix check")) << wrong.err;
+}
+
 TEST_F(EmulatedCudaServe, BuildsNothingWithAGpuThatIsWrong) {
   const std::string manifest = read_whole(database_ + "/manifest.json");
   const auto built = build({"--engine", "cuda", "--fresh"}, "", "spoil=scan_mma");
