@@ -61,6 +61,8 @@ class CudaEngine final : public Engine {
   void check_kernels(const Canary& canary, size_t batch_max) override {
     matrix_.use_device();
     scanner_.check_kernels(canary, batch_max);
+    // Here, where the caller can tell when a device hangs, and not while a pipeline is made.
+    scanner_.calibrate();
   }
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {

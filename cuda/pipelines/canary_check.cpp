@@ -36,8 +36,8 @@ void CanaryCheck::blame(Scanner::Kernel kernel, std::string_view responder, uint
   const auto [found, expected] = std::ranges::mismatch(products, canary_.products);
   const std::string batch = " in a batch of " + std::to_string(query_count);
   if (found == products.end()) {
-    const std::string why = "the response to the server's own query is wrong" + batch +
-                            ", and its product is right";
+    const std::string why =
+        "the response to the server's own query is wrong" + batch + ", and its product is right";
     scanner_.record().note_failed(responder, CheckStage::kCanary, why);
     throw DeviceLostError("the GPU's " + std::string(responder) + " is wrong: " + why +
                           "; the responses of this batch are withheld");
@@ -48,10 +48,14 @@ void CanaryCheck::blame(Scanner::Kernel kernel, std::string_view responder, uint
   const std::string why = std::to_string(wrong) + " of " + std::to_string(products.size()) +
                           " words of the product of the server's own query are wrong" + batch +
                           ", the first in column " + std::to_string(found - products.begin());
+  scanner_.require_matrix(why);
   scanner_.record().note_failed(name, CheckStage::kCanary, why);
+  // What was right before may be wrong now for the same reason.
+  right_.clear();
   scanner_.choose(query_count);  // throws where no kernel is left
-  throw ResourceError("the kernel cuda:" + name + " is wrong: " + why +
-                      "; the responses of this batch are withheld, and another kernel takes its place");
+  throw ResourceError(
+      "the kernel cuda:" + name + " is wrong: " + why +
+      "; the responses of this batch are withheld, and another kernel takes its place");
 }
 
 }  // namespace blindfuse

@@ -30,7 +30,8 @@ class CanaryCheck {
   void note_right(Scanner::Kernel kernel);
   // Of a response that is not right, in a batch of query_count, by this kernel and this responder:
   // says by the products which of the two was wrong, puts it into quarantine, and throws what
-  // AnswerPipeline::set_canary says.
+  // AnswerPipeline::set_canary says. Where the matrix has changed, nothing comes into quarantine.
+  // All other kernels are due.
   [[noreturn]] void blame(Scanner::Kernel kernel, std::string_view responder, uint32_t query_count,
                           std::span<const uint32_t> products);
 

@@ -12,9 +12,6 @@
 namespace blindfuse {
 namespace {
 
-// Below this a scan takes no time that matters, and none that could be measured.
-constexpr uint64_t kCalibrationBytesMin = 64 << 20;
-
 // Queries that kernels multiply the matrix with before they answer any, at most: two tiles of the
 // largest.
 constexpr uint32_t kTrialQueriesMax = 2 * kWgmmaTileQueries.back();
@@ -308,21 +305,28 @@ void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
       record_->note_passed(name_of(kernel), CheckStage::kMatrix);
       continue;
     }
-    record_->note_failed(
-        name_of(kernel), CheckStage::kMatrix,
+    const std::string why =
         std::to_string(difference.count) + " of " + std::to_string(count * columns) +
-            " words of the products of " + std::to_string(count) +
-            (count == 1 ? " query" : " queries") +
-            " with the matrix differ from those that the host computed, first column " +
-            std::to_string(difference.column) + " of query " + std::to_string(difference.query));
+        " words of the products of " + std::to_string(count) +
+        (count == 1 ? " query" : " queries") +
+        " with the matrix differ from those that the host computed, first column " +
+        std::to_string(difference.column) + " of query " + std::to_string(difference.query);
+    require_matrix(why);
+    record_->note_failed(name_of(kernel), CheckStage::kMatrix, why);
     return;
   }
+}
+
+void Scanner::require_matrix(const std::string& what) const {
+  if (matrix_.is_as_sent()) return;
+  throw DeviceLostError("the matrix has changed in the device's memory: " + what +
+                        "; nvidia-smi -q -d ECC counts errors of the memory");
 }
 
 void Scanner::calibrate() {
   if (kernel_ != Kernel::kAuto) return;
   const uint64_t rows = matrix_.row_count(), columns = matrix_.column_count();
-  if (matrix_.pitch() * columns < kCalibrationBytesMin) return;
+  if (matrix_.pitch() * columns < calibrations_->bytes_min()) return;
   if (const auto measured = calibrations_->find(rows, columns)) {
     calibration_ = *measured;
     return;

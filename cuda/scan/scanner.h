@@ -69,6 +69,10 @@ class Scanner {
   // much device memory as a batch takes, until it returns.
   void check_kernels(const Canary& canary, size_t batch_max);
 
+  // After a wrong product: throws DeviceLostError when the matrix is not what was sent any more, so
+  // that no kernel is to blame. `what`: the wrong product, for people.
+  void require_matrix(const std::string& what) const;
+
   // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and none
   // where a matrix of this size was measured before.
   void calibrate();

@@ -1,5 +1,6 @@
 // A GPU that computes wrong is found out by products and responses that the host knows: before it
 // answers, with batches of clients' queries, and in between.
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,9 @@
 #include <vector>
 
 #include "cuda/cuda_engine.h"
+#include "cuda/pipelines/answer_pipeline.h"
+#include "cuda/scan/device_matrix.h"
+#include "cuda/scan/scanner.h"
 #include "host/engines/canary_response.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
@@ -151,6 +155,47 @@ TEST_F(EmulatedCudaCanary, FindsAMatrixThatIsAnother) {
       << *record_->why_unfit("mma");
 }
 
+// A byte of the device's memory that is not what it was when the matrix was sealed: no kernel is to
+// blame, neither before the first batch nor with one.
+TEST_F(EmulatedCudaCanary, BlamesNoKernelForAMatrixThatHasChanged) {
+  DeviceMatrix matrix(0, kRows, kColumns, 0);
+  matrix.set_columns(0, matrix_);
+  matrix.check();
+  Scanner scanner(matrix, "", record_);
+  const auto pipeline =
+      make_device_answer_pipeline(scanner, matrix, {kQueryBits, kResponseBits}, kSlots, kBatchMax);
+  pipeline->set_canary(canary_, kNever);
+  EXPECT_EQ(answer(*pipeline, 5), "right");
+  ASSERT_EQ(cudaMemset(const_cast<int8_t*>(matrix.data()) + 3 * matrix.pitch() + 10,
+                       matrix_[3 * kRows + 10] ^ 0x40, 1),
+            cudaSuccess);
+  EXPECT_FALSE(matrix.is_as_sent());
+  const std::string lost = answer(*pipeline, 5);
+  EXPECT_EQ(lost.substr(0, 50), "lost: the matrix has changed in the device's memor") << lost;
+  try {
+    scanner.check_kernels(canary_, kBatchMax);
+    ADD_FAILURE();
+  } catch (const DeviceLostError& error) {
+    EXPECT_NE(std::string(error.what()).find("first column 3 of query 0"), std::string::npos)
+        << error.what();
+  }
+  for (const std::string kernel : {"dp4a", "mma", "wgmma"}) EXPECT_TRUE(record_->is_fit(kernel));
+}
+
+// Where kernels are timed, it is while they are checked: within the caller's limit of time.
+TEST_F(EmulatedCudaCanary, TimesTheKernelsThatPass) {
+  const auto calibrations = std::make_shared<Calibrations>(0);
+  const auto engine = make_cuda_engine("", 0, record_, kRows, kColumns, calibrations);
+  engine->set_columns(0, matrix_);
+  engine->seal();
+  EXPECT_FALSE(calibrations->find(kRows, kColumns));
+  const fake_cuda::ScopedFaults faults("spoil=scan_wgmma");
+  engine->check_kernels(canary_, kBatchMax);
+  const auto measured = calibrations->find(kRows, kColumns);
+  ASSERT_TRUE(measured);
+  EXPECT_FALSE(measured->wgmma_for_many) << "it is in quarantine";
+}
+
 TEST_F(EmulatedCudaCanary, EndsWhereANamedKernelIsWrong) {
   const auto engine = this->engine("mma");
   const fake_cuda::ScopedFaults faults("spoil=scan_mma<64>");
@@ -200,6 +245,19 @@ TEST_F(EmulatedCudaCanary, WithholdsTheBatchOfAWrongProductAndTakesAnotherKernel
   // wgmma takes its place.
   EXPECT_EQ(answer(*pipeline, 7), "right");
   EXPECT_EQ(checks("wgmma", CheckStage::kCanary), 1u);
+}
+
+// The reason for one wrong kernel may be one for others, however short a time ago they were right.
+TEST_F(EmulatedCudaCanary, ChecksEveryOtherKernelAfterAWrongOne) {
+  const auto engine = this->engine();
+  const auto pipeline = this->pipeline(*engine, kNever);
+  EXPECT_EQ(answer(*pipeline, 1), "right");
+  EXPECT_EQ(answer(*pipeline, 1), "right");
+  EXPECT_EQ(checks("dp4a", CheckStage::kCanary), 1u);
+  const fake_cuda::ScopedFaults faults("spoil=scan_mma,spoil=scan_dp4a");
+  EXPECT_EQ(answer(*pipeline, 5).substr(0, 7), "failed:");
+  EXPECT_EQ(answer(*pipeline, 1).substr(0, 7), "failed:") << "dp4a is wrong now, too";
+  EXPECT_EQ(answer(*pipeline, 1), "right") << "by wgmma";
 }
 
 TEST_F(EmulatedCudaCanary, BeginsNoBatchWithAKernelThatTheCheckBeforeFoundWrong) {
