@@ -224,7 +224,9 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     if (event == Signals::Event::kStop) log_info("told to stop; finishing what has begun");
     notify_service_manager("STOPPING=1");
     if (!service->stop()) {
-      log_warning("a file system does not answer; ending in the middle of a read from it");
+      log_warning(
+          "a file system does not answer, or a new epoch is still loaded and checked; ending in the "
+          "middle of it");
       ReadyFile::remove(options.ready_file);
       // What the stuck thread uses cannot be taken away from it, and ends with it.
       std::_Exit(engine_lost ? kExitFailed : EXIT_SUCCESS);
