@@ -318,7 +318,13 @@ void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
 }
 
 void Scanner::require_matrix(const std::string& what) const {
-  if (matrix_.is_as_sent()) return;
+  try {
+    if (matrix_.is_as_sent()) return;
+  } catch (const DeviceLostError&) {
+    throw;
+  } catch (const ResourceError&) {
+    return;  // no memory for the checksum: the kernel is not to go on for that
+  }
   throw DeviceLostError("the matrix has changed in the device's memory: " + what +
                         "; nvidia-smi -q -d ECC counts errors of the memory");
 }

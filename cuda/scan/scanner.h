@@ -64,17 +64,18 @@ class Scanner {
   void start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
              uint32_t* products, cudaStream_t stream);
 
-  // As Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen, with each of its
-  // tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and as
-  // much device memory as a batch takes, until it returns.
+  // As Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen, with each of
+  // its tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and
+  // as much device memory as a batch takes, until it returns.
   void check_kernels(const Canary& canary, size_t batch_max);
 
   // After a wrong product: throws DeviceLostError when the matrix is not what was sent any more, so
-  // that no kernel is to blame. `what`: the wrong product, for people.
+  // that no kernel is to blame. Returns as if it were where that cannot be told for lack of memory.
+  // `what`: the wrong product, for people.
   void require_matrix(const std::string& what) const;
 
-  // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and none
-  // where a matrix of this size was measured before.
+  // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and
+  // none where a matrix of this size was measured before.
   void calibrate();
 
  private:

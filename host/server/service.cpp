@@ -121,8 +121,8 @@ class Service {
     if (admin_) admin_->stop();
     if (!files_->stop(kFilesPatience)) return false;
     if (reloader_ && !reloader_->stop(kFilesPatience)) return false;
-    // While the watchdog looks: a worker whose engine hangs, in a check or with queries whose clients
-    // have left, never ends.
+    // While the watchdog looks: a worker whose engine hangs, in a check or with queries whose
+    // clients have left, never ends.
     for (const EpochInMemory& held : epochs_.in_memory()) {
       if (held.epoch) held.epoch->scheduler().stop();
     }
@@ -225,8 +225,8 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     notify_service_manager("STOPPING=1");
     if (!service->stop()) {
       log_warning(
-          "a file system does not answer, or a new epoch is still loaded and checked; ending in the "
-          "middle of it");
+          "a file system does not answer, or a new epoch is still loaded and checked; ending in "
+          "the middle of it");
       ReadyFile::remove(options.ready_file);
       // What the stuck thread uses cannot be taken away from it, and ends with it.
       std::_Exit(engine_lost ? kExitFailed : EXIT_SUCCESS);

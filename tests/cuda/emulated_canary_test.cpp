@@ -182,6 +182,17 @@ TEST_F(EmulatedCudaCanary, BlamesNoKernelForAMatrixThatHasChanged) {
   for (const std::string kernel : {"dp4a", "mma", "wgmma"}) EXPECT_TRUE(record_->is_fit(kernel));
 }
 
+// Where the device has no memory for the checksum, the kernel is kept out of use.
+TEST_F(EmulatedCudaCanary, BlamesTheKernelWhereTheMatrixCannotBeChecked) {
+  const auto engine = this->engine();
+  const auto pipeline = this->pipeline(*engine, kNever);
+  // The first wait is for the product of the canary, the second one the checksum's.
+  const fake_cuda::ScopedFaults faults("spoil=scan_mma,fail=cudaStreamSynchronize@1:2");
+  const std::string withheld = answer(*pipeline, 5);
+  EXPECT_NE(withheld.find("the kernel cuda:mma is wrong"), std::string::npos) << withheld;
+  EXPECT_FALSE(record_->is_fit("mma"));
+}
+
 // Where kernels are timed, it is while they are checked: within the caller's limit of time.
 TEST_F(EmulatedCudaCanary, TimesTheKernelsThatPass) {
   const auto calibrations = std::make_shared<Calibrations>(0);
