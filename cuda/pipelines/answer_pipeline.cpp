@@ -106,6 +106,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     if (oldest.has_canary) {
       judge_canary(lane, oldest.kernel, static_cast<uint32_t>(oldest.count));
     }
+    if (canary_) canary_->require_fit(oldest.kernel);
     return {lane.finished.data(), oldest.count * response_bytes_};
   }
 

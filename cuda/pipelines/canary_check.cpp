@@ -31,6 +31,14 @@ void CanaryCheck::note_right(Scanner::Kernel kernel) {
   scanner_.record().note_passed(Scanner::name_of(kernel), CheckStage::kCanary);
 }
 
+void CanaryCheck::require_fit(Scanner::Kernel kernel) const {
+  const std::string name(Scanner::name_of(kernel));
+  if (const auto why = scanner_.record().why_unfit(name)) {
+    throw ResourceError("the kernel cuda:" + name + " has been found wrong since this batch began: " +
+                        *why + "; the responses of this batch are withheld");
+  }
+}
+
 void CanaryCheck::blame(Scanner::Kernel kernel, std::string_view responder, uint32_t query_count,
                         std::span<const uint32_t> products) {
   const auto [found, expected] = std::ranges::mismatch(products, canary_.products);

@@ -28,6 +28,9 @@ class CanaryCheck {
   bool is_right(std::span<const uint8_t> response) const;
 
   void note_right(Scanner::Kernel kernel);
+  // Before the responses of a batch by this kernel leave: throws ResourceError where it has come into
+  // quarantine since the batch began, as by the canary of another one.
+  void require_fit(Scanner::Kernel kernel) const;
   // Of a response that is not right, in a batch of query_count, by this kernel and this responder:
   // says by the products which of the two was wrong, puts it into quarantine, and throws what
   // AnswerPipeline::set_canary says. Where the matrix has changed, nothing comes into quarantine.

@@ -258,6 +258,37 @@ TEST_F(EmulatedCudaCanary, WithholdsTheBatchOfAWrongProductAndTakesAnotherKernel
   EXPECT_EQ(checks("wgmma", CheckStage::kCanary), 1u);
 }
 
+// A full batch is on the device next to the one whose canary shows that their kernel is wrong, or
+// that begins with such a check.
+TEST_F(EmulatedCudaCanary, WithholdsTheOtherBatchOfAWrongKernelToo) {
+  const auto put = [&](AnswerPipeline& pipeline, size_t count) {
+    for (size_t i = 0; i < count; ++i) pipeline.put(i, sequence(query_words(), kQueryBits));
+  };
+  const auto engine = this->engine();
+  const auto pipeline = this->pipeline(*engine, kNever);
+  put(*pipeline, 45);
+  pipeline->check();
+  {
+    const fake_cuda::ScopedFaults faults("spoil=scan_mma");
+    pipeline->begin(0, 5);
+    pipeline->begin(5, 40);
+    EXPECT_THROW(pipeline->finish(), ResourceError);
+    EXPECT_FALSE(record_->is_fit("mma"));
+    EXPECT_THROW(pipeline->finish(), ResourceError);
+  }
+  EXPECT_EQ(answer(*pipeline, 40), "right");
+
+  const auto often = this->pipeline(*engine, std::chrono::milliseconds(0));
+  put(*often, 80);
+  {
+    // Of the first batch the check is right, and what follows is not.
+    const fake_cuda::ScopedFaults faults("spoil=scan_wgmma@1+");
+    often->begin(0, 40);
+    EXPECT_THROW(often->begin(40, 40), ResourceError);
+    EXPECT_THROW(often->finish(), ResourceError);
+  }
+}
+
 // The reason for one wrong kernel may be one for others, however short a time ago they were right.
 TEST_F(EmulatedCudaCanary, ChecksEveryOtherKernelAfterAWrongOne) {
   const auto engine = this->engine();
