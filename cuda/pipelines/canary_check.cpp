@@ -17,8 +17,8 @@ CanaryCheck::CanaryCheck(const Canary& canary, std::span<const uint32_t> slot, S
   stream.wait();
 }
 
-bool CanaryCheck::is_due(Scanner::Kernel kernel) const {
-  const auto at = right_.find(kernel);
+bool CanaryCheck::is_due(Scanner::Kernel kernel, uint32_t query_count) const {
+  const auto at = right_.find(tile_of(kernel, query_count));
   return at == right_.end() || Clock::now() - at->second >= interval_;
 }
 
@@ -26,16 +26,17 @@ bool CanaryCheck::is_right(std::span<const uint8_t> response) const {
   return std::ranges::equal(response, canary_.response);
 }
 
-void CanaryCheck::note_right(Scanner::Kernel kernel) {
-  right_[kernel] = Clock::now();
+void CanaryCheck::note_right(Scanner::Kernel kernel, uint32_t query_count) {
+  right_[tile_of(kernel, query_count)] = Clock::now();
   scanner_.record().note_passed(Scanner::name_of(kernel), CheckStage::kCanary);
 }
 
 void CanaryCheck::require_fit(Scanner::Kernel kernel) const {
   const std::string name(Scanner::name_of(kernel));
   if (const auto why = scanner_.record().why_unfit(name)) {
-    throw ResourceError("the kernel cuda:" + name + " has been found wrong since this batch began: " +
-                        *why + "; the responses of this batch are withheld");
+    throw ResourceError("the kernel cuda:" + name +
+                        " has been found wrong since this batch began: " + *why +
+                        "; the responses of this batch are withheld");
   }
 }
 

@@ -225,12 +225,24 @@ TEST_F(EmulatedCudaCanary, RidesAlongWhereThereIsRoom) {
   // The kernel for many: 5, 6 and 7 queries leave room in a tile of 8, and 33 to 39 in one of 64.
   for (const size_t count : {5, 6, 7, 33, 39}) EXPECT_EQ(answer(*pipeline, count), "right");
   EXPECT_EQ(checks("mma", CheckStage::kCanary), 5u);
-  // Full tiles, a full batch, and few queries: no room, and the last check was a moment ago. The
-  // few have had none.
-  for (const size_t count : {8, 16, 32, 40}) EXPECT_EQ(answer(*pipeline, count), "right");
+  // A full tile, a full batch: no room, and the last check of their tiles was a moment ago.
+  for (const size_t count : {8, 40}) EXPECT_EQ(answer(*pipeline, count), "right");
   EXPECT_EQ(checks("mma", CheckStage::kCanary), 5u);
+  // Other tiles, and few queries, have had none.
+  for (const size_t count : {16, 32, 16, 32}) EXPECT_EQ(answer(*pipeline, count), "right");
+  EXPECT_EQ(checks("mma", CheckStage::kCanary), 7u);
   for (const size_t count : {1, 2, 3, 1}) EXPECT_EQ(answer(*pipeline, count), "right");
-  EXPECT_EQ(checks("dp4a", CheckStage::kCanary), 1u);
+  EXPECT_EQ(checks("dp4a", CheckStage::kCanary), 3u);
+}
+
+// However often other tiles of the same kernel are right.
+TEST_F(EmulatedCudaCanary, FindsATileThatIsWrongWhereNoBatchOfItHasRoom) {
+  const auto engine = this->engine();
+  const auto pipeline = this->pipeline(*engine, kNever);
+  const fake_cuda::ScopedFaults faults("spoil=scan_mma<128>");
+  EXPECT_EQ(answer(*pipeline, 5), "right");
+  EXPECT_EQ(answer(*pipeline, 32).substr(0, 7), "failed:");
+  EXPECT_EQ(answer(*pipeline, 32), "right") << "by wgmma";
 }
 
 // Where there is no room, it is computed by itself, by the same kernel.
