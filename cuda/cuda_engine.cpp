@@ -26,7 +26,7 @@ constexpr uint64_t kQueriesAtOnce = kScanMmaQueriesMax;
 // larger one of what it takes before it serves and while it does, whatever the words of queries and
 // responses are rounded to.
 uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
-                       const ServingNeeds& needs) {
+                       const ServingNeeds& needs, uint64_t timed_bytes_min) {
   constexpr uint32_t kBitsMax = 32;
   const BatchShape shape =
       needs.pack_count == 0
@@ -36,7 +36,7 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
                                 ? BatchSizes(shape, needs.batch_max).device_bytes()
                                 : packed_pipeline_bytes(shape, needs.pack_count, needs.batch_max);
   uint64_t before = trial_bytes(rows, columns, needs.batch_max);
-  if (kernel.empty()) before = std::max(before, timing_bytes(rows, columns));
+  if (kernel.empty()) before = std::max(before, timing_bytes(rows, columns, timed_bytes_min));
   // What cuBLAS has taken for the trial stays.
   const uint64_t scan = kernel == "cublas" ? CublasProduct::sum_bytes(needs.batch_max, columns) : 0;
   return scan + std::max(before, pipeline);
@@ -45,8 +45,9 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
 // The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing
 // tables with all that.
 uint64_t bytes_beside(std::string_view kernel, uint64_t rows, uint64_t columns,
-                      const ServingNeeds& needs) {
-  const uint64_t bytes = serving_bytes(kernel, rows, columns, needs) + kCudaItselfBytes;
+                      const ServingNeeds& needs, uint64_t timed_bytes_min) {
+  const uint64_t bytes =
+      serving_bytes(kernel, rows, columns, needs, timed_bytes_min) + kCudaItselfBytes;
   if (needs.pack_count > 0) {
     require_room(DeviceMatrix::bytes_of(rows, columns) + bytes,
                  "the matrix, the packing tables and their queries",
@@ -77,7 +78,7 @@ class CudaEngine final : public Engine {
              std::shared_ptr<Calibrations> calibrations)
       : name_(engine_name(kernel, prepare_device(device))),
         matrix_(device, row_count, column_count,
-                bytes_beside(kernel, row_count, column_count, needs)),
+                bytes_beside(kernel, row_count, column_count, needs, calibrations->bytes_min())),
         scanner_(matrix_, kernel, std::move(record), std::move(calibrations)) {}
 
   std::string_view name() const override { return name_; }
@@ -102,6 +103,8 @@ class CudaEngine final : public Engine {
   void check_kernels(const Canary& canary, size_t batch_max) override {
     matrix_.use_device();
     scanner_.check_kernels(canary, batch_max);
+    // Here, where the caller can tell when a device hangs, and not while a pipeline is made.
+    scanner_.calibrate();
   }
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {

@@ -79,7 +79,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const auto queries = static_cast<uint32_t>(count);
     const Scanner::Choice choice = scanner_.choose(queries);
     const bool has_canary = canary_ && rides_along(choice.kernel, queries);
-    if (canary_ && !has_canary && canary_->is_due(choice.kernel)) compute_canary(queries);
+    if (canary_ && !has_canary && canary_->is_due(choice.kernel, queries)) compute_canary(queries);
     Lane& lane = lanes_[next_];
     note(lane, "a batch of " + std::to_string(count) + " queries" +
                    (has_canary ? " and the server's own" : ""));
@@ -101,6 +101,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     if (oldest.has_canary) {
       judge_canary(lane, oldest.kernel, static_cast<uint32_t>(oldest.count));
     }
+    if (canary_) canary_->require_fit(oldest.kernel);
     return {lane.finished.data(), oldest.count * response_bytes_};
   }
 
@@ -117,9 +118,9 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     // The kernel for one query, and that for many.
     const auto most = static_cast<uint32_t>(batch_max_);
     const Scanner::Kernel few = scanner_.choose(1).kernel;
-    if (canary_->is_due(few)) compute_canary(1);
+    if (canary_->is_due(few, 1)) compute_canary(1);
     const Scanner::Kernel many = scanner_.choose(most).kernel;
-    if (many != few && canary_->is_due(many)) compute_canary(most);
+    if (many != few && canary_->is_due(many, most)) compute_canary(most);
   }
 
  private:
@@ -202,7 +203,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place) {
     if (canary_->is_right({lane.finished.data() + place * response_bytes_, response_bytes_})) {
-      return canary_->note_right(kernel);
+      return canary_->note_right(kernel, place + 1);
     }
     std::vector<uint32_t> products(columns_);
     BLINDFUSE_CUDA(cudaMemcpyAsync(products.data(), lane.products.data() + place * columns_,

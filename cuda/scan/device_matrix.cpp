@@ -90,17 +90,24 @@ void DeviceMatrix::send(uint64_t first, std::span<const uint8_t> bytes) {
 
 void DeviceMatrix::check() {
   const std::lock_guard lock(mutex_);
-  if (bytes_.size() == 0) return;
+  if (!has_checksum()) throw ResourceError("the matrix arrived altered in the device's memory");
+  for (Staging& staging : staging_) staging.bytes = {};
+}
+
+bool DeviceMatrix::is_as_sent() const {
+  const std::lock_guard lock(mutex_);
+  return has_checksum();
+}
+
+// Under the lock.
+bool DeviceMatrix::has_checksum() const {
+  if (bytes_.size() == 0) return true;
   use_device();
   const uint64_t column_words = pitch_ / sizeof(uint64_t);
   uint64_t sent = 0;
   for (uint64_t c = 0; c < column_count_; ++c) sent += sent_[c].from(c * column_words);
-  const uint64_t arrived = device_checksum(reinterpret_cast<const uint64_t*>(bytes_.data()),
-                                           column_count_ * column_words, stream_.get());
-  if (arrived != sent) {
-    throw ResourceError("the matrix arrived altered in the device's memory");
-  }
-  for (Staging& staging : staging_) staging.bytes = {};
+  return sent == device_checksum(reinterpret_cast<const uint64_t*>(bytes_.data()),
+                                 column_count_ * column_words, stream_.get());
 }
 
 }  // namespace blindfuse

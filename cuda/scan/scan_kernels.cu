@@ -120,6 +120,10 @@ void load_scan_kernels() {
   load_kernel(scan_wgmma<64, 4>);
   load_kernel(scan_wgmma<128, 4>);
   load_kernel(scan_wgmma<256, 4>);
+  load_kernel(scan_wgmma_tma<32, 8>);
+  load_kernel(scan_wgmma_tma<64, 8>);
+  load_kernel(scan_wgmma_tma<128, 6>);
+  load_kernel(scan_wgmma_tma<256, 4>);
   load_kernel(combine_sums);
   load_kernel(round_products);
 }

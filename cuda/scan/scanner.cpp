@@ -342,21 +342,34 @@ void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
       record_->note_passed(name_of(kernel), CheckStage::kMatrix);
       continue;
     }
-    record_->note_failed(
-        name_of(kernel), CheckStage::kMatrix,
+    const std::string why =
         std::to_string(difference.count) + " of " + std::to_string(count * columns) +
-            " words of the products of " + std::to_string(count) +
-            (count == 1 ? " query" : " queries") +
-            " with the matrix differ from those that the host computed, first column " +
-            std::to_string(difference.column) + " of query " + std::to_string(difference.query));
+        " words of the products of " + std::to_string(count) +
+        (count == 1 ? " query" : " queries") +
+        " with the matrix differ from those that the host computed, first column " +
+        std::to_string(difference.column) + " of query " + std::to_string(difference.query);
+    require_matrix(why);
+    record_->note_failed(name_of(kernel), CheckStage::kMatrix, why);
     return;
   }
+}
+
+void Scanner::require_matrix(const std::string& what) const {
+  try {
+    if (matrix_.is_as_sent()) return;
+  } catch (const DeviceLostError&) {
+    throw;
+  } catch (const ResourceError&) {
+    return;  // no memory for the checksum: the kernel is not to go on for that
+  }
+  throw DeviceLostError("the matrix has changed in the device's memory: " + what +
+                        "; nvidia-smi -q -d ECC counts errors of the memory");
 }
 
 void Scanner::calibrate() {
   if (kernel_ != Kernel::kAuto) return;
   const uint64_t rows = matrix_.row_count(), columns = matrix_.column_count();
-  const uint64_t bytes = timing_bytes(rows, columns);
+  const uint64_t bytes = timing_bytes(rows, columns, calibrations_->bytes_min());
   if (bytes == 0) return;
   if (const auto measured = calibrations_->find(rows, columns)) {
     calibration_ = *measured;

@@ -69,6 +69,11 @@ class Scanner {
   // trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h).
   void check_kernels(const Canary& canary, size_t batch_max);
 
+  // After a wrong product: throws DeviceLostError when the matrix is not what was sent any more, so
+  // that no kernel is to blame. Returns as if it were where that cannot be told for lack of memory.
+  // `what`: the wrong product, for people.
+  void require_matrix(const std::string& what) const;
+
   // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and none
   // where a matrix of this size was measured before; timing_bytes() of device memory until it
   // returns. Throws ResourceError, with the bytes needed and those free, when there is no room.

@@ -8,9 +8,6 @@
 namespace blindfuse {
 namespace {
 
-// Below this a scan takes no time that matters, and none that could be measured.
-constexpr uint64_t kTimedMatrixBytesMin = 64 << 20;
-
 // Of queries of so many rows, and of their products.
 uint64_t limb_bytes(uint64_t row_count, uint32_t query_count) {
   return limb_rows_for(query_count) * DeviceMatrix::pitch_of(row_count);
@@ -34,8 +31,8 @@ uint64_t trial_bytes(uint64_t row_count, uint64_t column_count, size_t batch_max
          limb_bytes(row_count, queries) + product_bytes(column_count, queries);
 }
 
-uint64_t timing_bytes(uint64_t row_count, uint64_t column_count) {
-  if (DeviceMatrix::pitch_of(row_count) * column_count < kTimedMatrixBytesMin) return 0;
+uint64_t timing_bytes(uint64_t row_count, uint64_t column_count, uint64_t matrix_bytes_min) {
+  if (DeviceMatrix::pitch_of(row_count) * column_count < matrix_bytes_min) return 0;
   return limb_bytes(row_count, kTimingQueriesMax) + product_bytes(column_count, kTimingQueriesMax);
 }
 

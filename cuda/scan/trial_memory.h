@@ -19,8 +19,8 @@ uint32_t trial_queries(size_t batch_max);
 // their limbs and their products. Never more than two batches of batch_max queries take.
 uint64_t trial_bytes(uint64_t row_count, uint64_t column_count, size_t batch_max);
 
-// Bytes that Scanner::calibrate() takes, for limbs and products; 0 for a matrix that is too small to
-// time kernels on.
-uint64_t timing_bytes(uint64_t row_count, uint64_t column_count);
+// Bytes that Scanner::calibrate() takes, for limbs and products; 0 for a matrix of less than
+// matrix_bytes_min (Calibrations::bytes_min()).
+uint64_t timing_bytes(uint64_t row_count, uint64_t column_count, uint64_t matrix_bytes_min);
 
 }  // namespace blindfuse

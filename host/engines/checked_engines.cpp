@@ -37,6 +37,13 @@ bool passes(const SelfTestResult& result, std::string_view kernel) {
   return is_checked;
 }
 
+// Whether one of its checks ended with an error.
+bool has_failed(const SelfTestResult& result, std::string_view kernel) {
+  return std::ranges::any_of(result.checks, [&](const Check& check) {
+    return check.kernel == kernel && check.outcome == Outcome::kFailed;
+  });
+}
+
 bool some_scan_passes(const SelfTestResult& result) {
   return std::ranges::any_of(result.checks, [&](const Check& check) {
     return !is_part(check.kernel) && passes(result, check.kernel);
@@ -154,26 +161,35 @@ void CheckedEngines::check_parts(const std::vector<std::string>& parts) {
         record->counts(), [&](const KernelRecord::Count& count) { return count.kernel == part; });
     if (!is_checked) unchecked.push_back(part);
   }
-  if (!unchecked.empty()) {
-    // The scan's kernels are in use, and checked.
-    SelfTestOptions options{.device = device_, .without = {"dp4a", "mma", "wgmma"}};
-    for (const std::string_view kernel : kOnlyByName) options.without.emplace_back(kernel);
-    for (const std::string_view part : kParts) {
-      if (!lists(unchecked, part)) options.without.emplace_back(part);
-    }
-    const SelfTestResult result = run_(options);
-    if (!result.why_no_device.empty()) {
-      throw ResourceError("the GPU's " + unchecked.front() + " cannot be checked in a process of " +
-                          "its own: " + result.why_no_device);
-    }
-    note(result, *record);
-  }
+  if (!unchecked.empty()) check_now(unchecked, *record);
   for (const std::string& part : parts) {
     if (const auto why = record->why_unfit(part)) {
       throw ResourceError("the GPU's " + part + " cannot be used: " + *why +
                           "; --engine cpu computes on the processor");
     }
   }
+}
+
+// Notes only what says something of the kernels: the device may lack memory now, or take no second
+// process.
+void CheckedEngines::check_now(const std::vector<std::string>& parts, KernelRecord& record) const {
+  // The scan's kernels are in use, and checked.
+  SelfTestOptions options{.device = device_, .without = {"dp4a", "mma", "wgmma"}};
+  for (const std::string_view kernel : kOnlyByName) options.without.emplace_back(kernel);
+  for (const std::string_view part : kParts) {
+    if (!lists(parts, part)) options.without.emplace_back(part);
+  }
+  const SelfTestResult result = run_(options);
+  std::string why = result.why_no_device;
+  for (const std::string& part : parts) {
+    const bool is_checked = std::ranges::count(result.checks, part, &Check::kernel) > 0;
+    if (why.empty() && (!is_checked || has_failed(result, part))) why = failures(result);
+  }
+  if (!why.empty()) {
+    throw ResourceError("the GPU's kernels that a new epoch needs could not be checked: " + why +
+                        "; a restart checks them before the GPU's memory is in use");
+  }
+  note(result, record);
 }
 
 }  // namespace blindfuse

@@ -122,7 +122,14 @@ class Service {
     if (reloader_) reloader_->tell_to_stop();
     server_.stop();
     if (admin_) admin_->stop();
-    return files_->stop(kFilesPatience) && (!reloader_ || reloader_->stop(kFilesPatience));
+    if (!files_->stop(kFilesPatience)) return false;
+    if (reloader_ && !reloader_->stop(kFilesPatience)) return false;
+    // While the watchdog looks: a worker whose engine hangs, in a check or with queries whose
+    // clients have left, never ends.
+    for (const EpochInMemory& held : epochs_.in_memory()) {
+      if (held.epoch) held.epoch->scheduler().stop();
+    }
+    return true;
   }
 
  private:
@@ -158,10 +165,9 @@ class Service {
     try {
       const WaitableThread responses([this] { server_.stop(); });
       (void)responses.ends_within(kPatience);
-      ReadyFile::remove(ready_file);
-      _exit(kExitFailed);
+      ReadyFile::end_process(ready_file);  // the destructor would wait for the responses
     } catch (const std::exception&) {
-      _exit(kExitFailed);  // no thread can be started
+      ReadyFile::end_process(ready_file);  // no thread can be started
     }
   }
 
@@ -197,18 +203,6 @@ void keep_for_ever(std::unique_ptr<Service> service) {
   kept->push_back(std::move(service));
 }
 
-// Told once more, the process ends, whatever hangs. The ready file goes if it can.
-[[noreturn]] void end_at_once(const std::filesystem::path& ready_file) {
-  constexpr std::chrono::seconds kPatience{1};
-  try {
-    const WaitableThread removal([&] { ReadyFile::remove(ready_file); });
-    (void)removal.ends_within(kPatience);
-    _exit(kExitFailed);  // the destructor would wait for the end of the removal
-  } catch (const std::exception&) {
-    _exit(kExitFailed);  // no thread can be started
-  }
-}
-
 }  // namespace
 
 uint64_t service_descriptors(const ServiceOptions& options) {
@@ -238,10 +232,12 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   for (; event == Signals::Event::kReload; event = signals.wait()) service->reload();
   // All that may wait for something that hangs: a log, a file system, an engine.
   const auto stop = [&] {
-    if (!engine_lost) log_info("told to stop; finishing what has begun");
+    if (!*engine_lost) log_info("told to stop; finishing what has begun");
     notify_service_manager("STOPPING=1");
     if (!service->stop()) {
-      log_warning("a file system does not answer; ending in the middle of a read from it");
+      log_warning(
+          "a file system does not answer, or a new epoch is still loaded and checked; ending in "
+          "the middle of it");
       ReadyFile::remove(options.ready_file);
       // What the stuck thread uses cannot be taken away from it, and ends with it.
       std::_Exit(*engine_lost ? kExitFailed : EXIT_SUCCESS);
@@ -253,7 +249,8 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     service.reset();
     log_info("stopped");
   };
-  signals.run_until_next(stop, [&](int) { end_at_once(options.ready_file); });
+  // Told once more, the process ends, whatever hangs.
+  signals.run_until_next(stop, [&](int) { ReadyFile::end_process(options.ready_file); });
   if (*engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
 }
 

@@ -182,6 +182,28 @@ TEST_F(EmulatedCudaChoice, ChecksLaterWhatWasNotChecked) {
   auto wrong = choose("cuda", {with({check("dp4a")}), with({check("packing", Outcome::kHung)})});
   EXPECT_THROW(wrong.check_parts({"packing"}), ResourceError);
   EXPECT_THROW(wrong.check_parts({"packing"}), ResourceError);
+  EXPECT_EQ(tested_.size(), 4u) << "it stays wrong";
+}
+
+// A device that takes no second process, or lacks memory for a check, says nothing of its kernels:
+// the part is not used, and is checked again.
+TEST_F(EmulatedCudaChoice, UsesNothingThatCouldNotBeCheckedNow) {
+  SelfTestResult exclusive;
+  exclusive.why_no_device = "another process has it";
+  const SelfTestResult failed = with({check("packing", Outcome::kFailed)});
+  auto engines = choose("cuda", {with({check("dp4a")}), exclusive, with({}), failed,
+                                 with({check("packing")})});
+  for (const char* why : {"another process has it", "nothing was checked", "failed, of the test"}) {
+    try {
+      engines.check_parts({"packing"});
+      ADD_FAILURE() << why;
+    } catch (const ResourceError& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_TRUE(quarantined_.empty());
+  engines.check_parts({"packing"});
+  EXPECT_EQ(tested_.size(), 5u);
 }
 
 // As where this process has the device for itself. Nothing is used that was not checked.

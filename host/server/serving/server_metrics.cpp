@@ -137,7 +137,7 @@ ServerMetrics::ServerMetrics()
               .Add({}, kSeconds)),
       engine_failures_(BuildCounter()
                            .Name("blindfuse_engine_failures_total")
-                           .Help("Batches in which the engine failed.")
+                           .Help("Batches, and checks while there are none, in which the engine failed.")
                            .Register(registry_)
                            .Add({})),
       engine_checks_(BuildCounter()
