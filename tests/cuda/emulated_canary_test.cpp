@@ -196,7 +196,7 @@ TEST_F(EmulatedCudaCanary, BlamesTheKernelWhereTheMatrixCannotBeChecked) {
 // Where kernels are timed, it is while they are checked: within the caller's limit of time.
 TEST_F(EmulatedCudaCanary, TimesTheKernelsThatPass) {
   const auto calibrations = std::make_shared<Calibrations>(0);
-  const auto engine = make_cuda_engine("", 0, record_, kRows, kColumns, calibrations);
+  const auto engine = make_cuda_engine("", 0, record_, kRows, kColumns, {}, calibrations);
   engine->set_columns(0, matrix_);
   engine->seal();
   EXPECT_FALSE(calibrations->find(kRows, kColumns));

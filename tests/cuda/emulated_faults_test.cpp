@@ -56,7 +56,7 @@ class Problem {
     layout.response_bits = kBits.response;
     canary_.words = words_;
     canary_.products = products_;
-    complete_canary(canary_, layout, {});
+    complete_canary(canary_, layout, {}, 1);
   }
 
   std::span<const uint8_t> columns(uint64_t first, uint64_t count) const {
