@@ -63,7 +63,12 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   void send_signal(int signal) const { kill(pid_, signal); }
-  bool is_running() const { return kill(pid_, 0) == 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
+  // Leaves the exit status to wait().
+  bool is_running() const {
+    siginfo_t ended{};
+    return waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ended.si_pid == 0;
+  }
 
   // Whether it has been sent this signal, and has not taken it.
   bool has_pending(int signal) const {
