@@ -223,8 +223,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     if (!is_announced) Signals::die_of(signal);
     signals.request_stop();
   });
-  Signals::Event event = signals.wait();
-  for (; event == Signals::Event::kReload; event = signals.wait()) service->reload();
+  while (signals.wait() == Signals::Event::kReload) service->reload();
   // All that may wait for something that hangs: a log, a file system, an engine.
   const auto stop = [&] {
     if (!engine_lost) log_info("told to stop; finishing what has begun");

@@ -71,7 +71,8 @@ Signals::Event Signals::wait() {
   while (poll(events, 3, -1) < 0) {
     if (errno != EINTR) fail();
   }
-  // Before a signal, which would be the second one where the first was taken by run_until_next().
+  // A request comes first: run_until_next() may have made it of the first signal, and a signal that
+  // has arrived is then the second one.
   if ((events[1].revents & POLLIN) != 0) return Event::kStopRequested;
   if ((events[0].revents & POLLIN) != 0) {
     next(stops_);

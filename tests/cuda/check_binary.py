@@ -87,7 +87,7 @@ FORBIDDEN = [r"IG?MMA\S*\.SAT", r"IDP\S*\.SAT", r"\b(LDL|STL)\b"]
 
 
 def scan_of(name):
-    """The kernel and the first of its template's parameters; None when it is no scan."""
+    """The kernel and the first of its template's parameters; None when the kernel is not a scan."""
     kernels = "|".join({kernel for kernel, _ in SCANS})
     match = re.search(rf"({kernels})ILi(\d+)E", name)
     return (match[1], int(match[2])) if match else None

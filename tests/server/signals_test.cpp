@@ -35,7 +35,7 @@ TEST(Signals, WaitsForARequest) {
   EXPECT_EQ(signals.wait(), Signals::Event::kStopRequested);
 }
 
-// The first signal became a request, while the program started: the second one is not the first.
+// The first signal became a request while the program started. The second one is not taken for it.
 TEST(Signals, ASignalAfterARequestIsLeftForTheWorkThatStops) {
   Signals signals;
   kill(getpid(), SIGTERM);

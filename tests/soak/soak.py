@@ -253,15 +253,14 @@ class Soak:
         # What the first epochs leave behind is the allocator's; growth is what goes on.
         third = max(1, len(rows) // 3)
         early, late = rows[third:2 * third] or rows, rows[-third:]
-        # The memory that an epoch has for queries comes when a place is used for the first time. In turns of good clients
-        # the least is compared, from moments in which little of that has come: whatever leaked before, by hostile clients
-        # too, is part of it. With hostile clients it comes while the last epoch is still held, sooner in one switch than
-        # in another: there the most is compared, when all of it has come.
-        extreme = max if kind == "hostile" and self.arguments.pairs > 0 else min
+        # An epoch's memory for queries is address space until a query uses it. Turns of good clients use little of it, so
+        # their least memory is compared. Turns alternate, so this memory holds what hostile clients made the server leak.
+        # Hostile clients use all of it, before an epoch is measured or after; then the most memory is compared.
+        name, extreme = ("most", max) if kind == "hostile" and self.arguments.pairs > 0 else ("least", min)
         before = extreme(row["bytes"] for row in early)
         grown = extreme(row["bytes"] for row in late) - before
         fds = statistics.median(row["fds"] for row in late) - statistics.median(row["fds"] for row in early)
-        print(f"{kind}, {scheme}: {len(rows)} epochs, memory ({extreme.__name__}) {before / 1e6:.0f} MB {grown / before:+.2%}, "
+        print(f"{kind}, {scheme}: {len(rows)} epochs, {name} memory {before / 1e6:.0f} MB {grown / before:+.2%}, "
               f"descriptors {fds:+.0f}")
         if grown > (MEMORY_GROWTH_MAX * before if self.arguments.pairs > 0 else MEMORY_NOISE_BYTES):
             self.problems.append(f"{kind}, {scheme}: memory grew by {grown} bytes")
