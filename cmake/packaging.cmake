@@ -36,7 +36,8 @@ install(FILES ${packaging}/systemd/gpu.conf ${packaging}/grafana/blindfuse.json 
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES ${packaging}/nginx/blindfuse.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples RENAME nginx.conf)
 # The unit names /usr/bin and /etc, whatever the prefix: it is the package's.
-install(FILES ${packaging}/systemd/blindfuse.service DESTINATION lib/systemd/system COMPONENT service EXCLUDE_FROM_ALL)
+install(FILES ${packaging}/systemd/blindfuse.service ${packaging}/systemd/blindfuse-gpu-devices.service
+        DESTINATION lib/systemd/system COMPONENT service EXCLUDE_FROM_ALL)
 install(FILES ${packaging}/config/blindfuse.conf DESTINATION /etc/blindfuse COMPONENT service EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB)

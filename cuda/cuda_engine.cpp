@@ -1,15 +1,19 @@
 #include "cuda/cuda_engine.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "cuda/device/device_info.h"
+#include "cuda/device/launch_trail.h"
 #include "cuda/pipelines/answer_pipeline.h"
+#include "cuda/pipelines/batch_sizes.h"
 #include "cuda/pipelines/packed_answer_pipeline.h"
 #include "cuda/pipelines/panel_products.h"
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/scanner.h"
+#include "cuda/scan/trial_memory.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -18,10 +22,45 @@ namespace {
 // Queries that multiply() takes at a time.
 constexpr uint64_t kQueriesAtOnce = kScanMmaQueriesMax;
 
-// What two batches of a server take beside the matrix, and some for what CUDA itself needs.
-uint64_t bytes_beside(uint64_t rows, uint64_t columns) {
-  constexpr uint64_t kServerBatches = 2 * 32;
-  return kServerBatches * 8 * (rows + columns) + (uint64_t{64} << 20);
+// Device memory that an engine needs in addition to its matrix and to what CUDA itself takes: the
+// larger one of what it takes before it serves and while it does, whatever the words of queries and
+// responses are rounded to.
+uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
+                       const ServingNeeds& needs, uint64_t timed_bytes_min) {
+  constexpr uint32_t kBitsMax = 32;
+  const BatchShape shape = needs.pack_count == 0
+                               ? hint_shape(rows, columns, kBitsMax, kBitsMax)
+                               : packed_shape(rows, columns, needs.pack_count, kBitsMax, kBitsMax);
+  const uint64_t pipeline = needs.pack_count == 0
+                                ? BatchSizes(shape, needs.batch_max).device_bytes()
+                                : packed_pipeline_bytes(shape, needs.pack_count, needs.batch_max);
+  uint64_t before = trial_bytes(rows, columns, needs.batch_max);
+  if (kernel.empty()) before = std::max(before, timing_bytes(rows, columns, timed_bytes_min));
+  // What cuBLAS has taken for the trial stays.
+  const uint64_t scan = kernel == "cublas" ? CublasProduct::sum_bytes(needs.batch_max, columns) : 0;
+  return scan + std::max(before, pipeline);
+}
+
+// The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing
+// tables with all that.
+uint64_t bytes_beside(std::string_view kernel, uint64_t rows, uint64_t columns,
+                      const ServingNeeds& needs, uint64_t timed_bytes_min) {
+  const uint64_t bytes =
+      serving_bytes(kernel, rows, columns, needs, timed_bytes_min) + kCudaItselfBytes;
+  if (needs.pack_count > 0) {
+    require_room(DeviceMatrix::bytes_of(rows, columns) + bytes,
+                 "the matrix, the packing tables and their queries",
+                 "lower --batch-max, build the database in the mode hint, or serve it with "
+                 "--engine cpu");
+  }
+  return bytes;
+}
+
+// Makes it current. With the code of all kernels there, what is free is free for the matrix.
+int prepare_device(int device) {
+  use_cuda_device(device);
+  load_scan_kernels();
+  return device;
 }
 
 std::string engine_name(std::string_view kernel, int device) {
@@ -34,14 +73,16 @@ std::string engine_name(std::string_view kernel, int device) {
 class CudaEngine final : public Engine {
  public:
   CudaEngine(std::string_view kernel, int device, std::shared_ptr<KernelRecord> record,
-             uint64_t row_count, uint64_t column_count, std::shared_ptr<Calibrations> calibrations)
-      : name_(engine_name(kernel, use_cuda_device(device))),
-        matrix_(device, row_count, column_count, bytes_beside(row_count, column_count)),
+             uint64_t row_count, uint64_t column_count, const ServingNeeds& needs,
+             std::shared_ptr<Calibrations> calibrations)
+      : name_(engine_name(kernel, prepare_device(device))),
+        matrix_(device, row_count, column_count,
+                bytes_beside(kernel, row_count, column_count, needs, calibrations->bytes_min())),
         scanner_(matrix_, kernel, std::move(record), std::move(calibrations)) {}
 
   std::string_view name() const override { return name_; }
   std::string hardware() const override {
-    return cuda_device_name(matrix_.device()) + scanner_.choice();
+    return cuda_device_description(matrix_.device()) + scanner_.choice();
   }
   uint64_t row_count() const override { return matrix_.row_count(); }
   uint64_t column_count() const override { return matrix_.column_count(); }
@@ -61,6 +102,8 @@ class CudaEngine final : public Engine {
   void check_kernels(const Canary& canary, size_t batch_max) override {
     matrix_.use_device();
     scanner_.check_kernels(canary, batch_max);
+    // Here, where the caller can tell when a device hangs, and not while a pipeline is made.
+    scanner_.calibrate();
   }
 
   void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
@@ -111,6 +154,9 @@ class CudaEngine final : public Engine {
     const Limbs limbs{limbs_.data(), limb_pitch, choice.order};
     gather(queries, rows.size());
     const cudaStream_t stream = stream_.get();
+    launch_trail::note(stream, "a product of " + std::to_string(count) + " queries with " +
+                                   std::to_string(rows.size()) + " rows and " +
+                                   std::to_string(columns) + " columns");
     BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data(), host_words_.data(),
                                    count * rows.size() * sizeof(uint32_t), cudaMemcpyHostToDevice,
                                    stream));
@@ -163,10 +209,10 @@ class CudaEngine final : public Engine {
 
 std::unique_ptr<Engine> make_cuda_engine(std::string_view kernel, int device,
                                          std::shared_ptr<KernelRecord> record, uint64_t row_count,
-                                         uint64_t column_count,
+                                         uint64_t column_count, const ServingNeeds& needs,
                                          std::shared_ptr<Calibrations> calibrations) {
   return std::make_unique<CudaEngine>(kernel, device, std::move(record), row_count, column_count,
-                                      std::move(calibrations));
+                                      needs, std::move(calibrations));
 }
 
 }  // namespace blindfuse

@@ -20,7 +20,12 @@ class CudaEngineMaker final : public EngineMaker {
   }
 
   std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const override {
-    return make_cuda_engine(kernel_, device_, record_, row_count, column_count, calibrations_);
+    return make_serving_engine(row_count, column_count, {});
+  }
+  std::unique_ptr<Engine> make_serving_engine(uint64_t row_count, uint64_t column_count,
+                                              const ServingNeeds& needs) const override {
+    return make_cuda_engine(kernel_, device_, record_, row_count, column_count, needs,
+                            calibrations_);
   }
 
   std::shared_ptr<KernelRecord> kernel_record() const override { return record_; }

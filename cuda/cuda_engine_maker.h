@@ -10,7 +10,8 @@
 namespace blindfuse {
 
 // kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. Throws
-// UsageError for a kernel or a device that is not there. Its engines have their matrix on that
+// UsageError for a kernel or a device that is not there, ResourceError for one that the machine may
+// have later (cuda/device/device_info.h). Its engines have their matrix on that
 // device. record: of the device's kernels.
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device,
                                                     std::shared_ptr<KernelRecord> record);

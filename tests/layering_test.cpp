@@ -48,6 +48,7 @@ std::optional<std::string> library_of(const std::string& header) {
       {"boost/", "boost"},
       {"prometheus/", "prometheus"},
       {"httplib.h", "httplib"},
+      {"cuda.h", "cuda"},
       {"cuda_runtime_api.h", "cuda"},
       {"cublas_v2.h", "cuda"},
       {"thrust/", "cuda"},

@@ -36,8 +36,8 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 }
 
 // Whether this machine has cuBLAS or not: that it is missing is said more clearly later.
-const std::vector<std::string> kKernelNames = {kAll,       "auto",  "dp4a",  "mma",
-                                               "mma-rows", "wgmma", "cublas"};
+const std::vector<std::string> kKernelNames = {kAll,       "auto",  "dp4a",      "mma",
+                                               "mma-rows", "wgmma", "wgmma-tma", "cublas"};
 
 // "check" is what comes before all others, and may come alone.
 const std::vector<std::string> kMeasurements = {"check",  "scan", "answers",

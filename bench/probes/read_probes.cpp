@@ -5,9 +5,10 @@
 
 #include "bench/probes/probe_kernels.h"
 #include "bench/probes/probes.h"
-#include "bench/probes/tensor_map.h"
+#include "bench/probes/tensor_shape.h"
 #include "cuda/device/check.h"
 #include "cuda/device/memory.h"
+#include "cuda/device/tensor_map.h"
 
 namespace blindfuse::probes {
 namespace {

@@ -1,37 +1,14 @@
-// A matrix and the boxes of it that are asked for, in the tensor memory accelerator's terms. Plain
-// C++, for tests.
+// The matrix of a walk, in the tensor memory accelerator's terms. Plain C++, for tests.
 #pragma once
 
-#include <cstdint>
-
 #include "bench/probes/tile_walk.h"
+#include "cuda/device/tensor_shape.h"
 
 namespace blindfuse::probes {
-
-// Of bytes, in two dimensions: along a column, and from column to column.
-struct TensorShape {
-  uint64_t sizes[2];
-  uint64_t pitch;  // from one column to the next
-  uint32_t box[2];
-};
 
 constexpr TensorShape tensor_shape(const TileWalk& walk) {
   const uint64_t columns = uint64_t{walk.tile_count} / walk.steps * kPieces;
   return {{uint64_t{walk.steps} * kPieceBytes, columns}, walk.pitch, {kPieceBytes, kPieces}};
-}
-
-// What cuda.h demands of cuTensorMapEncodeTiled's arguments, as far as they are not constants:
-// sizes from 1 to 2^32; strides that are multiples of 16, below 2^40, and no less than what lies in
-// them; boxes from 1 to 256, with an inner side that is a multiple of 16 bytes.
-constexpr bool is_valid(const TensorShape& shape) {
-  for (const uint64_t size : shape.sizes) {
-    if (size == 0 || size > uint64_t{1} << 32) return false;
-  }
-  for (const uint32_t side : shape.box) {
-    if (side == 0 || side > 256) return false;
-  }
-  return shape.pitch % 16 == 0 && shape.pitch < uint64_t{1} << 40 &&
-         shape.pitch >= shape.sizes[0] && shape.box[0] % 16 == 0;
 }
 
 }  // namespace blindfuse::probes

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cuda/device/launch_trail.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -15,11 +16,12 @@ void check_cuda(cudaError_t status, const char* call, const char* file, int line
     (void)cudaGetLastError();  // this one does not stay
     throw ResourceError(message);
   }
-  throw DeviceLostError(message);
+  throw DeviceLostError(message + launch_trail::text());
 }
 
-void check_launch(cudaError_t status, const char* kernel, const char* file, int line) {
-  if (status == cudaSuccess) return;
+void check_launch(cudaError_t status, const char* kernel, cudaStream_t stream, const char* file,
+                  int line) {
+  if (status == cudaSuccess) return launch_trail::note(stream, kernel);
   check_cuda(status, (std::string("launching ") + kernel).c_str(), file, line);
 }
 

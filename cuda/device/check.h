@@ -7,10 +7,11 @@ namespace blindfuse {
 
 // Throws ResourceError when memory is short, DeviceLostError for anything else: after most failures
 // the context is of no use, and after the others it is our arguments that cannot be trusted. The
-// message has call, file and line.
+// message has call, file and line, and what was running.
 void check_cuda(cudaError_t status, const char* call, const char* file, int line);
-// The same for the launch of a kernel.
-void check_launch(cudaError_t status, const char* kernel, const char* file, int line);
+// The same for the launch of a kernel, which is noted (cuda/device/launch_trail.h).
+void check_launch(cudaError_t status, const char* kernel, cudaStream_t stream, const char* file,
+                  int line);
 
 }  // namespace blindfuse
 

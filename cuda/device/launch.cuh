@@ -16,7 +16,15 @@ template <typename Kernel, typename... Args>
 void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
                    uint32_t shared_bytes, cudaStream_t stream, const Args&... args) {
   kernel<<<grid, threads, shared_bytes, stream>>>(args...);
-  check_launch(cudaGetLastError(), name, __FILE__, __LINE__);
+  check_launch(cudaGetLastError(), name, stream, __FILE__, __LINE__);
+}
+
+// Brings the kernel's code to the current device now, compiled for it where there is only PTX. What
+// CUDA would otherwise do at its first launch (CUDA Programming Guide, "Lazy Loading").
+template <typename Kernel>
+void load_kernel(Kernel kernel) {
+  cudaFuncAttributes attributes{};
+  BLINDFUSE_CUDA(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)));
 }
 
 // Allows the kernel so much shared memory from now on.

@@ -17,4 +17,31 @@ uint64_t require_room(uint64_t bytes, const char* what, const char* advice) {
                       std::to_string(free) + " free of " + std::to_string(total) + "; " + advice);
 }
 
+void* allocate_on_device(uint64_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // this one does not stay
+    throw ResourceError("the device has no " + std::to_string(bytes) +
+                        " bytes of memory left (cudaMalloc); nvidia-smi lists the processes that "
+                        "have memory of it");
+  }
+  BLINDFUSE_CUDA(status);
+  return memory;
+}
+
+void* allocate_pinned(uint64_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMallocHost(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // this one does not stay
+    throw ResourceError("the host has no " + std::to_string(bytes) +
+                        " bytes of memory for the device to read by itself (cudaMallocHost): raise "
+                        "the limit on locked memory (ulimit -l, LimitMEMLOCK=infinity) or on "
+                        "memory (MemoryMax=, --memory)");
+  }
+  BLINDFUSE_CUDA(status);
+  return memory;
+}
+
 }  // namespace blindfuse

@@ -15,6 +15,16 @@ namespace blindfuse {
 // has no room for so many bytes of `what`. Returns them.
 uint64_t require_room(uint64_t bytes, const char* what, const char* advice);
 
+// What CUDA itself may take of the device for what we do: its granules of memory, the temporary
+// memory of its algorithms, the code of kernels.
+constexpr uint64_t kCudaItselfBytes = uint64_t{64} << 20;
+
+// Memory of the current device, and pages of the host that stay where they are. Throw
+// ResourceError, saying whose memory is short and what may be done, when there is not so much. Not
+// for 0 bytes.
+void* allocate_on_device(uint64_t bytes);
+void* allocate_pinned(uint64_t bytes);
+
 // `count` values on the device that is current when it is made; all bytes zero at first.
 template <typename T>
 class DeviceMemory {
@@ -24,7 +34,7 @@ class DeviceMemory {
   explicit DeviceMemory(uint64_t count) : DeviceMemory() {
     count_ = count;
     if (count == 0) return;
-    BLINDFUSE_CUDA(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)));
+    data_ = static_cast<T*>(allocate_on_device(count * sizeof(T)));
     BLINDFUSE_CUDA(cudaMemset(data_, 0, count * sizeof(T)));
   }
   ~DeviceMemory() { (void)cudaFree(data_); }
@@ -51,7 +61,7 @@ class PinnedMemory {
   PinnedMemory() = default;
   explicit PinnedMemory(uint64_t count) : count_(count) {
     if (count == 0) return;
-    BLINDFUSE_CUDA(cudaMallocHost(reinterpret_cast<void**>(&data_), count * sizeof(T)));
+    data_ = static_cast<T*>(allocate_pinned(count * sizeof(T)));
   }
   ~PinnedMemory() { (void)cudaFreeHost(data_); }
   PinnedMemory(PinnedMemory&& other) noexcept

@@ -3,7 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 #include "cuda/device/check.h"
+#include "cuda/device/launch_trail.h"
 
 namespace blindfuse {
 
@@ -14,12 +17,17 @@ class Stream {
   ~Stream() {
     (void)cudaStreamSynchronize(stream_);
     (void)cudaStreamDestroy(stream_);
+    launch_trail::forget(stream_, launch_trail::position());
   }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   cudaStream_t get() const { return stream_; }
-  void wait() const { BLINDFUSE_CUDA(cudaStreamSynchronize(stream_)); }
+  void wait() const {
+    const uint64_t up_to = launch_trail::position();
+    BLINDFUSE_CUDA(cudaStreamSynchronize(stream_));
+    launch_trail::forget(stream_, up_to);
+  }
 
  private:
   cudaStream_t stream_ = nullptr;
@@ -32,11 +40,18 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Behind all that is in the stream now.
-  void record(cudaStream_t stream) const { BLINDFUSE_CUDA(cudaEventRecord(event_, stream)); }
-  void record(const Stream& stream) const { record(stream.get()); }
+  // Behind all that is in the stream now. One thread at a time records and waits.
+  void record(cudaStream_t stream) {
+    BLINDFUSE_CUDA(cudaEventRecord(event_, stream));
+    recorded_in_ = stream;
+    recorded_at_ = launch_trail::position();
+  }
+  void record(const Stream& stream) { record(stream.get()); }
   // Until all before it is done; at once when it was never recorded.
-  void wait() const { BLINDFUSE_CUDA(cudaEventSynchronize(event_)); }
+  void wait() const {
+    BLINDFUSE_CUDA(cudaEventSynchronize(event_));
+    launch_trail::forget(recorded_in_, recorded_at_);
+  }
   // The stream goes on behind it.
   void hold(cudaStream_t stream) const { BLINDFUSE_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
   void hold(const Stream& stream) const { hold(stream.get()); }
@@ -46,6 +61,8 @@ class Event {
   static constexpr unsigned kFlags = cudaEventDisableTiming | cudaEventBlockingSync;
 
   cudaEvent_t event_ = nullptr;
+  cudaStream_t recorded_in_ = nullptr;
+  uint64_t recorded_at_ = 0;
 };
 
 }  // namespace blindfuse

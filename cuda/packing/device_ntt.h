@@ -10,6 +10,9 @@ namespace blindfuse {
 
 class DeviceNtt {
  public:
+  static constexpr uint64_t kBytes =
+      ring::kDimension * (2 * sizeof(ring::MontgomeryConstant) + sizeof(uint16_t));
+
   // On the device that is current. Returns when all has arrived. Throws ResourceError.
   DeviceNtt();
 

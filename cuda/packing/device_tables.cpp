@@ -17,11 +17,6 @@ constexpr size_t kGroupsAtOnce = 32;
 constexpr size_t kWordsAtOnce = kGroupsAtOnce * kGroupWords;
 static_assert(kPointGroups % kGroupsAtOnce == 0, "tables are sent in whole parts");
 
-uint64_t bytes_needed(size_t pack_count) {
-  const auto packs = static_cast<uint32_t>(pack_count);
-  return tables_bytes(packs) + sizeof(uint32_t) * (last_key_switch_place(packs, 0) + kWordsAtOnce);
-}
-
 }  // namespace
 
 // Sends tables by way of two buffers, one filled while the other one is on its way, and cuts up
@@ -95,9 +90,14 @@ class DeviceTables::Upload {
   Stream stream_;  // last: through before the memory goes
 };
 
+uint64_t DeviceTables::bytes_for(size_t pack_count) {
+  const auto packs = static_cast<uint32_t>(pack_count);
+  return tables_bytes(packs) + sizeof(uint32_t) * (last_key_switch_place(packs, 0) + kWordsAtOnce);
+}
+
 DeviceTables::DeviceTables(std::span<const SharedPackingTable> tables, uint64_t bytes_beside)
     : pack_count_(static_cast<uint32_t>(tables.size())) {
-  require_room(bytes_needed(tables.size()) + bytes_beside, "the packing tables and their queries",
+  require_room(bytes_for(tables.size()) + bytes_beside, "the packing tables and their queries",
                "build the database in the mode hint, or serve it with --engine cpu");
   bytes_ = DeviceMemory<uint8_t>(tables_bytes(pack_count_));
   last_key_switch_ = DeviceMemory<uint32_t>(last_key_switch_place(pack_count_, 0));

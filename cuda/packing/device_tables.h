@@ -18,6 +18,9 @@ class DeviceTables {
   // what has arrived is not what was sent.
   DeviceTables(std::span<const SharedPackingTable> tables, uint64_t bytes_beside);
 
+  // What it takes of the device's memory while tables arrive, and a little less then.
+  static uint64_t bytes_for(size_t pack_count);
+
   uint32_t pack_count() const { return pack_count_; }
   // In the orders of cuda/packing/kernels/packing_args.h.
   const uint8_t* bytes() const { return bytes_.data(); }

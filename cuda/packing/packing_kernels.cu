@@ -36,6 +36,16 @@ void start_sum_pairs(SumArgs args, uint32_t set_count, cudaStream_t stream) {
 
 }  // namespace
 
+void load_packing_kernels() {
+  load_kernel(cut_table);
+  load_kernel(cut_keys);
+  load_kernel(sum_points<1, 1>);
+  load_kernel(sum_points<1, 2>);
+  load_kernel(sum_points<2, 1>);
+  load_kernel(sum_points<2, 2>);
+  load_kernel(finish_packs);
+}
+
 void start_cut_table(const CutTableArgs& args, uint32_t group_count, cudaStream_t stream) {
   launch_kernel("cut_table", cut_table, dim3(kSumSteps / kStepsInBlock, group_count),
                 kCutTableThreads, 0, stream, args);

@@ -1,4 +1,4 @@
-// Starts the kernels that pack responses. Everything here returns at once, and is done in the
+// Starts the kernels that pack responses. What has a stream returns at once, and is done in the
 // stream's order.
 //
 // All addresses are the device's.
@@ -11,6 +11,9 @@
 #include "cuda/packing/kernels/packing_args.h"
 
 namespace blindfuse {
+
+// As load_scan_kernels().
+void load_packing_kernels();
 
 // group_count groups of 16 points.
 void start_cut_table(const CutTableArgs& args, uint32_t group_count, cudaStream_t stream);

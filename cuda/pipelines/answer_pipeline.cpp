@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/device/launch_trail.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/pipelines/canary_check.h"
@@ -17,26 +18,22 @@
 namespace blindfuse {
 namespace {
 
-uint64_t words_for(uint64_t bytes) { return (bytes + 3) / 4; }
-
 // Rounds the products.
 class Rounder final : public Responder {
  public:
-  Rounder(uint64_t column_count, uint32_t bits)
-      : column_count_(static_cast<uint32_t>(column_count)), bits_(bits) {}
+  Rounder(const BatchShape& shape, uint32_t bits) : shape_(shape), bits_(bits) {}
 
   std::string_view kernel() const override { return "rounding"; }
-  uint64_t extra_words() const override { return 0; }
-  uint64_t response_words() const override { return (uint64_t{column_count_} + 31) / 32 * bits_; }
+  const BatchShape& shape() const override { return shape_; }
 
   void start(size_t, const ScannedBatch& batch, cudaStream_t stream) override {
-    start_round({batch.products, batch.product_pitch, column_count_, bits_, batch.responses,
-                 response_words()},
+    start_round({batch.products, batch.product_pitch, static_cast<uint32_t>(shape_.column_count),
+                 bits_, batch.responses, shape_.response_words},
                 batch.query_count, stream);
   }
 
  private:
-  const uint32_t column_count_;
+  const BatchShape shape_;
   const uint32_t bits_;
 };
 
@@ -51,20 +48,15 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
         columns_(matrix.column_count()),
         responder_(std::move(responder)),
         batch_max_(batch_max),
-        query_bytes_(bit_sequence_bytes(rows_, bits.query)),
-        // Reading a word touches the one behind it.
-        extras_at_(words_for(query_bytes_) + 1),
-        slot_words_(extras_at_ + responder_->extra_words()),
+        sizes_(responder_->shape(), batch_max),
         response_bytes_(bit_sequence_bytes(columns_, bits.response)),
-        response_words_(responder_->response_words()),
-        slots_(slot_count * slot_words_) {
+        slots_(slot_count * sizes_.slot_words) {
     std::ranges::fill(slots_.span(), 0u);
     for (Lane& lane : lanes_) {
-      lane.queries = DeviceMemory<uint32_t>(batch_max * slot_words_);
-      lane.limbs =
-          DeviceMemory<int8_t>(limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix.pitch());
-      lane.products = DeviceMemory<uint32_t>(batch_max * columns_);
-      lane.responses = DeviceMemory<uint32_t>(batch_max * response_words_);
+      lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
+      lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
+      lane.products = DeviceMemory<uint32_t>(sizes_.products);
+      lane.responses = DeviceMemory<uint32_t>(sizes_.responses);
       lane.finished = PinnedMemory<uint8_t>(batch_max * response_bytes_);
     }
     limb_pitch_ = matrix.pitch();
@@ -74,11 +66,12 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   size_t depth() const override { return kLanes; }
 
   void put(size_t slot, std::span<const uint8_t> query) override {
-    put_at(slots_.data() + slot * slot_words_, query);
+    put_at(slots_.data() + slot * sizes_.slot_words, query);
   }
 
   void move(size_t from, size_t to) override {
-    std::copy_n(slots_.data() + from * slot_words_, slot_words_, slots_.data() + to * slot_words_);
+    const uint64_t words = sizes_.slot_words;
+    std::copy_n(slots_.data() + from * words, words, slots_.data() + to * words);
   }
 
   void begin(size_t first, size_t count) override {
@@ -86,11 +79,13 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const auto queries = static_cast<uint32_t>(count);
     const Scanner::Choice choice = scanner_.choose(queries);
     const bool has_canary = canary_ && rides_along(choice.kernel, queries);
-    if (canary_ && !has_canary && canary_->is_due(choice.kernel)) compute_canary(queries);
+    if (canary_ && !has_canary && canary_->is_due(choice.kernel, queries)) compute_canary(queries);
     Lane& lane = lanes_[next_];
-    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * slot_words_,
-                                   count * slot_words_ * sizeof(uint32_t), cudaMemcpyHostToDevice,
-                                   lane.stream.get()));
+    note(lane, "a batch of " + std::to_string(count) + " queries" +
+                   (has_canary ? " and the server's own" : ""));
+    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * sizes_.slot_words,
+                                   count * sizes_.slot_words * sizeof(uint32_t),
+                                   cudaMemcpyHostToDevice, lane.stream.get()));
     if (has_canary) put_canary(lane, queries);
     start(next_, choice, queries + (has_canary ? 1 : 0));
     begun_.push_back({next_, count, choice.kernel, has_canary});
@@ -106,12 +101,13 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     if (oldest.has_canary) {
       judge_canary(lane, oldest.kernel, static_cast<uint32_t>(oldest.count));
     }
+    if (canary_) canary_->require_fit(oldest.kernel);
     return {lane.finished.data(), oldest.count * response_bytes_};
   }
 
   void set_canary(const Canary& canary, std::chrono::milliseconds interval) override {
     matrix_.use_device();
-    std::vector<uint32_t> slot(slot_words_);
+    std::vector<uint32_t> slot(sizes_.slot_words);
     put_at(slot.data(), canary.query);
     canary_.emplace(canary, slot, scanner_, interval);
   }
@@ -122,9 +118,9 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     // The kernel for one query, and that for many.
     const auto most = static_cast<uint32_t>(batch_max_);
     const Scanner::Kernel few = scanner_.choose(1).kernel;
-    if (canary_->is_due(few)) compute_canary(1);
+    if (canary_->is_due(few, 1)) compute_canary(1);
     const Scanner::Kernel many = scanner_.choose(most).kernel;
-    if (many != few && canary_->is_due(many)) compute_canary(most);
+    if (many != few && canary_->is_due(many, most)) compute_canary(most);
   }
 
  private:
@@ -145,8 +141,15 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   };
 
   void put_at(uint32_t* slot, std::span<const uint8_t> query) const {
-    std::ranges::copy(query.first(query_bytes_), reinterpret_cast<uint8_t*>(slot));
-    std::ranges::copy(query.subspan(query_bytes_), reinterpret_cast<uint8_t*>(slot + extras_at_));
+    std::ranges::copy(query.first(sizes_.query_bytes), reinterpret_cast<uint8_t*>(slot));
+    std::ranges::copy(query.subspan(sizes_.query_bytes),
+                      reinterpret_cast<uint8_t*>(slot + sizes_.extras_at));
+  }
+
+  // What follows in the lane belongs to this, of the one matrix.
+  void note(const Lane& lane, const std::string& what) const {
+    launch_trail::note(lane.stream.get(), what + " of " + std::to_string(rows_) + " rows and " +
+                                              std::to_string(columns_) + " columns");
   }
 
   // Whether one query more costs the batch nothing.
@@ -157,10 +160,11 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   // What is still there of the response before would be right: it goes first.
   void put_canary(const Lane& lane, uint32_t place) const {
-    BLINDFUSE_CUDA(cudaMemsetAsync(lane.responses.data() + place * response_words_, 0xff,
-                                   response_words_ * sizeof(uint32_t), lane.stream.get()));
-    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data() + place * slot_words_, canary_->query(),
-                                   slot_words_ * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
+    const uint64_t slot_words = sizes_.slot_words, response_words = sizes_.response_words;
+    BLINDFUSE_CUDA(cudaMemsetAsync(lane.responses.data() + place * response_words, 0xff,
+                                   response_words * sizeof(uint32_t), lane.stream.get()));
+    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data() + place * slot_words, canary_->query(),
+                                   slot_words * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
                                    lane.stream.get()));
   }
 
@@ -169,18 +173,19 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     Lane& lane = lanes_[number];
     const cudaStream_t stream = lane.stream.get();
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
-    start_cut(BitSequences{lane.queries.data(), slot_words_, bits_.query, rows_}, queries, limbs,
-              stream);
+    start_cut(BitSequences{lane.queries.data(), sizes_.slot_words, bits_.query, rows_}, queries,
+              limbs, stream);
     BLINDFUSE_CUDA(
         cudaMemsetAsync(lane.products.data(), 0, queries * columns_ * sizeof(uint32_t), stream));
     scanner_.start(choice, limbs, queries, {0, rows_}, lane.products.data(), stream);
-    responder_->start(number,
-                      {queries, lane.products.data(), columns_, lane.queries.data() + extras_at_,
-                       slot_words_, lane.responses.data()},
-                      stream);
+    responder_->start(
+        number,
+        {queries, lane.products.data(), columns_, lane.queries.data() + sizes_.extras_at,
+         sizes_.slot_words, lane.responses.data()},
+        stream);
     BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, lane.responses.data(),
-                                     response_words_ * sizeof(uint32_t), response_bytes_, queries,
-                                     cudaMemcpyDeviceToHost, stream));
+                                     sizes_.response_words * sizeof(uint32_t), response_bytes_,
+                                     queries, cudaMemcpyDeviceToHost, stream));
     lane.done.record(lane.stream);
   }
 
@@ -189,6 +194,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   void compute_canary(uint32_t queries) {
     const Lane& lane = lanes_[next_];
     const Scanner::Choice choice = scanner_.choose(queries);
+    note(lane, "the server's own query in a batch of " + std::to_string(queries));
     put_canary(lane, queries - 1);
     start(next_, choice, queries);
     lane.done.wait();
@@ -197,7 +203,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place) {
     if (canary_->is_right({lane.finished.data() + place * response_bytes_, response_bytes_})) {
-      return canary_->note_right(kernel);
+      return canary_->note_right(kernel, place + 1);
     }
     std::vector<uint32_t> products(columns_);
     BLINDFUSE_CUDA(cudaMemcpyAsync(products.data(), lane.products.data() + place * columns_,
@@ -214,11 +220,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   const uint64_t columns_;
   const std::unique_ptr<Responder> responder_;
   const size_t batch_max_;
-  const uint64_t query_bytes_;  // of the words alone
-  const uint64_t extras_at_;    // words into a slot
-  const uint64_t slot_words_;
+  const BatchSizes sizes_;
   const uint64_t response_bytes_;
-  const uint64_t response_words_;
   uint64_t limb_pitch_ = 0;
   PinnedMemory<uint32_t> slots_;
   std::optional<CanaryCheck> canary_;
@@ -233,9 +236,13 @@ std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             const DeviceMatrix& matrix,
                                                             WireBits bits, size_t slot_count,
                                                             size_t batch_max) {
-  return make_device_answer_pipeline(
-      scanner, matrix, bits, slot_count, batch_max,
-      std::make_unique<Rounder>(matrix.column_count(), bits.response));
+  const BatchShape shape =
+      hint_shape(matrix.row_count(), matrix.column_count(), bits.query, bits.response);
+  const uint64_t bytes = BatchSizes(shape, batch_max).device_bytes() + scanner.bytes_for(batch_max);
+  const std::string what = "two batches of up to " + std::to_string(batch_max) + " queries";
+  require_room(bytes, what.c_str(), "lower --batch-max, or serve with --engine cpu");
+  return make_device_answer_pipeline(scanner, matrix, bits, slot_count, batch_max,
+                                     std::make_unique<Rounder>(shape, bits.response));
 }
 
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
@@ -249,9 +256,10 @@ std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
   } catch (const DeviceLostError&) {
     throw;
   } catch (const ResourceError& error) {
-    throw ResourceError("no room for " + std::to_string(slot_count) + " waiting queries and " +
-                        std::to_string(2 * batch_max) +
-                        " on the device; lower --queue-max or --batch-max: " + error.what());
+    throw ResourceError("no room for " + std::to_string(slot_count) +
+                        " waiting queries in the host's memory and " +
+                        std::to_string(kLanes * batch_max) +
+                        " in the device's; lower --queue-max or --batch-max: " + error.what());
   }
 }
 

@@ -8,13 +8,11 @@
 #include <memory>
 #include <string_view>
 
+#include "cuda/pipelines/batch_sizes.h"
 #include "cuda/scan/scanner.h"
 #include "src/engine/engine.h"
 
 namespace blindfuse {
-
-// Batches that may be on the device at the same time.
-constexpr size_t kLanes = 2;
 
 // A batch whose products are there, or will be when the stream comes to it.
 struct ScannedBatch {
@@ -23,7 +21,7 @@ struct ScannedBatch {
   uint64_t product_pitch;
   const uint32_t* extras;  // what its queries brought beside their words, extra_pitch words apart
   uint64_t extra_pitch;
-  uint32_t* responses;  // response_words() for each query
+  uint32_t* responses;  // shape().response_words for each query
 };
 
 // What makes packed responses of products.
@@ -33,10 +31,8 @@ class Responder {
 
   // Its name in the record of kernels: "packing".
   virtual std::string_view kernel() const = 0;
-  // Words of 32 bits that every query brings after its bit sequence.
-  virtual uint64_t extra_words() const = 0;
-  // Words of 32 bits of a packed response, rounded up as it suits the device.
-  virtual uint64_t response_words() const = 0;
+  // Of the batches that it takes.
+  virtual const BatchShape& shape() const = 0;
   // Behind what is in the stream. Batches of different lanes may be computed at the same time.
   virtual void start(size_t lane, const ScannedBatch& batch, cudaStream_t stream) = 0;
 };

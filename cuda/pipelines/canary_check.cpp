@@ -17,8 +17,8 @@ CanaryCheck::CanaryCheck(const Canary& canary, std::span<const uint32_t> slot, S
   stream.wait();
 }
 
-bool CanaryCheck::is_due(Scanner::Kernel kernel) const {
-  const auto at = right_.find(kernel);
+bool CanaryCheck::is_due(Scanner::Kernel kernel, uint32_t query_count) const {
+  const auto at = right_.find(tile_of(kernel, query_count));
   return at == right_.end() || Clock::now() - at->second >= interval_;
 }
 
@@ -26,9 +26,18 @@ bool CanaryCheck::is_right(std::span<const uint8_t> response) const {
   return std::ranges::equal(response, canary_.response);
 }
 
-void CanaryCheck::note_right(Scanner::Kernel kernel) {
-  right_[kernel] = Clock::now();
+void CanaryCheck::note_right(Scanner::Kernel kernel, uint32_t query_count) {
+  right_[tile_of(kernel, query_count)] = Clock::now();
   scanner_.record().note_passed(Scanner::name_of(kernel), CheckStage::kCanary);
+}
+
+void CanaryCheck::require_fit(Scanner::Kernel kernel) const {
+  const std::string name(Scanner::name_of(kernel));
+  if (const auto why = scanner_.record().why_unfit(name)) {
+    throw ResourceError("the kernel cuda:" + name +
+                        " has been found wrong since this batch began: " + *why +
+                        "; the responses of this batch are withheld");
+  }
 }
 
 void CanaryCheck::blame(Scanner::Kernel kernel, std::string_view responder, uint32_t query_count,
@@ -36,8 +45,8 @@ void CanaryCheck::blame(Scanner::Kernel kernel, std::string_view responder, uint
   const auto [found, expected] = std::ranges::mismatch(products, canary_.products);
   const std::string batch = " in a batch of " + std::to_string(query_count);
   if (found == products.end()) {
-    const std::string why = "the response to the server's own query is wrong" + batch +
-                            ", and its product is right";
+    const std::string why =
+        "the response to the server's own query is wrong" + batch + ", and its product is right";
     scanner_.record().note_failed(responder, CheckStage::kCanary, why);
     throw DeviceLostError("the GPU's " + std::string(responder) + " is wrong: " + why +
                           "; the responses of this batch are withheld");
@@ -48,10 +57,14 @@ void CanaryCheck::blame(Scanner::Kernel kernel, std::string_view responder, uint
   const std::string why = std::to_string(wrong) + " of " + std::to_string(products.size()) +
                           " words of the product of the server's own query are wrong" + batch +
                           ", the first in column " + std::to_string(found - products.begin());
+  scanner_.require_matrix(why);
   scanner_.record().note_failed(name, CheckStage::kCanary, why);
+  // What was right before may be wrong now for the same reason.
+  right_.clear();
   scanner_.choose(query_count);  // throws where no kernel is left
-  throw ResourceError("the kernel cuda:" + name + " is wrong: " + why +
-                      "; the responses of this batch are withheld, and another kernel takes its place");
+  throw ResourceError(
+      "the kernel cuda:" + name + " is wrong: " + why +
+      "; the responses of this batch are withheld, and another kernel takes its place");
 }
 
 }  // namespace blindfuse

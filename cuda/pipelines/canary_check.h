@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "cuda/device/memory.h"
 #include "cuda/scan/scanner.h"
@@ -23,25 +24,35 @@ class CanaryCheck {
 
   // In the device's memory.
   const uint32_t* query() const { return query_.data(); }
-  // Whether an interval has passed since this kernel last had a right response, or it had none.
-  bool is_due(Scanner::Kernel kernel) const;
+  // Whether an interval has passed since this kernel last had a right response in a batch of its
+  // tile for so many queries (Scanner::room), or it had none.
+  bool is_due(Scanner::Kernel kernel, uint32_t query_count) const;
   bool is_right(std::span<const uint8_t> response) const;
 
-  void note_right(Scanner::Kernel kernel);
+  void note_right(Scanner::Kernel kernel, uint32_t query_count);
+  // Before the responses of a batch by this kernel leave: throws ResourceError where it has come
+  // into quarantine since the batch began, as by the canary of another one.
+  void require_fit(Scanner::Kernel kernel) const;
   // Of a response that is not right, in a batch of query_count, by this kernel and this responder:
   // says by the products which of the two was wrong, puts it into quarantine, and throws what
-  // AnswerPipeline::set_canary says.
+  // AnswerPipeline::set_canary says. Where the matrix has changed, nothing comes into quarantine.
+  // All other kernels are due.
   [[noreturn]] void blame(Scanner::Kernel kernel, std::string_view responder, uint32_t query_count,
                           std::span<const uint32_t> products);
 
  private:
   using Clock = std::chrono::steady_clock;
+  using Tile = std::pair<Scanner::Kernel, uint32_t>;  // and the queries that it has room for
+
+  static Tile tile_of(Scanner::Kernel kernel, uint32_t query_count) {
+    return {kernel, Scanner::room(kernel, query_count)};
+  }
 
   const Canary& canary_;
   Scanner& scanner_;
   const std::chrono::milliseconds interval_;
   DeviceMemory<uint32_t> query_;
-  std::map<Scanner::Kernel, Clock::time_point> right_;
+  std::map<Tile, Clock::time_point> right_;
 };
 
 }  // namespace blindfuse

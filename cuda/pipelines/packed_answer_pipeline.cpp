@@ -15,23 +15,25 @@ constexpr std::string_view kPackingKernel = "packing";
 // Packs the products under the queries' keys, which are what they bring beside their words.
 class Packer final : public Responder {
  public:
-  Packer(std::span<const SharedPackingTable> tables, uint64_t bytes_beside, uint64_t column_count,
+  Packer(std::span<const SharedPackingTable> tables, uint64_t bytes_beside, const BatchShape& shape,
          uint32_t bits, size_t batch_max)
-      : tables_(tables, bytes_beside),
-        column_count_(static_cast<uint32_t>(column_count)),
-        bits_(bits) {
+      : tables_(tables, bytes_beside), shape_(shape), bits_(bits) {
     for (Lane& lane : lanes_) {
-      lane.planes = DeviceMemory<uint8_t>(batch_max * kQueryPlaneBytes);
-      lane.sums = DeviceMemory<uint32_t>(batch_max * tables.size() * kRingWords);
+      lane.planes = DeviceMemory<uint8_t>(plane_bytes(batch_max));
+      lane.sums = DeviceMemory<uint32_t>(sum_words(tables.size(), batch_max));
     }
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
 
   std::string_view kernel() const override { return kPackingKernel; }
-  uint64_t extra_words() const override { return ring::kKeyWords; }
-  uint64_t response_words() const override {
-    return uint64_t{tables_.pack_count()} * (kRingWords / 32) * bits_;
+
+  // What it has on the device beside the tables.
+  static uint64_t device_bytes(size_t pack_count, size_t batch_max) {
+    return DeviceNtt::kBytes +
+           kLanes * (plane_bytes(batch_max) + sizeof(uint32_t) * sum_words(pack_count, batch_max));
   }
+
+  const BatchShape& shape() const override { return shape_; }
 
   void start(size_t number, const ScannedBatch& batch, cudaStream_t stream) override {
     const Lane& lane = lanes_[number];
@@ -42,13 +44,19 @@ class Packer final : public Responder {
     start_sum_points(
         {tables_.bytes(), lane.planes.data(), packs, batch.query_count, 0, 0, lane.sums.data()},
         kPointSets, stream);
-    start_finish_packs({ring_.view(), lane.sums.data(), tables_.last_key_switch(), batch.extras,
-                        batch.extra_pitch, batch.products, batch.product_pitch, column_count_,
-                        packs, bits_, batch.responses, response_words()},
-                       batch.query_count, stream);
+    start_finish_packs(
+        {ring_.view(), lane.sums.data(), tables_.last_key_switch(), batch.extras, batch.extra_pitch,
+         batch.products, batch.product_pitch, static_cast<uint32_t>(shape_.column_count), packs,
+         bits_, batch.responses, shape_.response_words},
+        batch.query_count, stream);
   }
 
  private:
+  static uint64_t plane_bytes(size_t batch_max) { return batch_max * kQueryPlaneBytes; }
+  static uint64_t sum_words(size_t pack_count, size_t batch_max) {
+    return batch_max * pack_count * kRingWords;
+  }
+
   struct Lane {
     DeviceMemory<uint8_t> planes;
     DeviceMemory<uint32_t> sums;
@@ -56,22 +64,17 @@ class Packer final : public Responder {
 
   const DeviceTables tables_;
   const DeviceNtt ring_;
-  const uint32_t column_count_;
+  const BatchShape shape_;
   const uint32_t bits_;
   Lane lanes_[kLanes];
 };
 
-// What the batches of both lanes take: words and keys, limbs, products, planes, sums, responses;
-// what the scan does, and some for what CUDA itself needs.
-uint64_t batch_bytes(const Scanner& scanner, const DeviceMatrix& matrix, size_t pack_count,
-                     size_t batch_max) {
-  const uint64_t each = 4 * matrix.row_count() + ring::kKeyBytes + 4 * matrix.column_count() +
-                        kQueryPlaneBytes + 2 * 4 * kRingWords * pack_count;
-  const uint64_t limbs = limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix.pitch();
-  return kLanes * (batch_max * each + limbs) + scanner.bytes_for(batch_max) + (uint64_t{64} << 20);
-}
-
 }  // namespace
+
+uint64_t packed_pipeline_bytes(const BatchShape& shape, size_t pack_count, size_t batch_max) {
+  return DeviceTables::bytes_for(pack_count) + Packer::device_bytes(pack_count, batch_max) +
+         BatchSizes(shape, batch_max).device_bytes();
+}
 
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
@@ -83,11 +86,15 @@ std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     throw DeviceLostError("the packing kernels of the GPU are in quarantine: " + *why +
                           "; --engine cpu packs on the processor");
   }
-  auto packer =
-      std::make_unique<Packer>(tables, batch_bytes(scanner, matrix, tables.size(), batch_max),
-                               columns, bits.response, batch_max);
-  return make_device_answer_pipeline(scanner, matrix, bits, slot_count, batch_max,
-                                     std::move(packer));
+  load_packing_kernels();
+  const BatchShape shape =
+      packed_shape(matrix.row_count(), columns, tables.size(), bits.query, bits.response);
+  const uint64_t bytes_beside = packed_pipeline_bytes(shape, tables.size(), batch_max) -
+                                DeviceTables::bytes_for(tables.size()) +
+                                scanner.bytes_for(batch_max);
+  return make_device_answer_pipeline(
+      scanner, matrix, bits, slot_count, batch_max,
+      std::make_unique<Packer>(tables, bytes_beside, shape, bits.response, batch_max));
 }
 
 }  // namespace blindfuse

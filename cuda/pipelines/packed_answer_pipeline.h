@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "cuda/pipelines/batch_sizes.h"
 #include "cuda/scan/scanner.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/engine/engine.h"
@@ -18,5 +19,8 @@ namespace blindfuse {
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
     std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max);
+
+// Bytes of the device's memory that it takes, most of them for the tables.
+uint64_t packed_pipeline_bytes(const BatchShape& shape, size_t pack_count, size_t batch_max);
 
 }  // namespace blindfuse

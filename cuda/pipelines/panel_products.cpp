@@ -1,5 +1,8 @@
 #include "cuda/pipelines/panel_products.h"
 
+#include <string>
+
+#include "cuda/device/launch_trail.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/scan_kernels.h"
@@ -8,14 +11,16 @@
 namespace blindfuse {
 namespace {
 
+// A range may begin and end within a step.
+uint64_t pitch_for(uint64_t rows_max) { return (rows_max / kStepRows + 2) * kStepRows; }
+
 class DevicePanelProducts final : public PanelProducts {
  public:
   DevicePanelProducts(Scanner& scanner, const DeviceMatrix& matrix, size_t count, uint64_t rows_max)
       : scanner_(scanner),
         matrix_(matrix),
         count_(static_cast<uint32_t>(count)),
-        // A range may begin and end within a step.
-        limb_pitch_((rows_max / kStepRows + 2) * kStepRows),
+        limb_pitch_(pitch_for(rows_max)),
         limbs_(limb_rows_for(count_) * limb_pitch_),
         products_(count * matrix.column_count()),
         sums_(count * matrix.column_count()) {
@@ -49,6 +54,10 @@ class DevicePanelProducts final : public PanelProducts {
                                    cudaMemcpyHostToDevice, copies_.get()));
     panel.sent.record(copies_);
     panel.sent.hold(products_stream_);
+    launch_trail::note(products_stream_.get(),
+                       "a panel of " + std::to_string(rows.size()) + " rows, " +
+                           std::to_string(count_) + " vectors and " +
+                           std::to_string(matrix_.column_count()) + " columns");
     const Scanner::Choice choice = scanner_.choose(count_);
     const Limbs limbs{limbs_.data(), uint64_t{Scanner::step_count(rows)} * kStepRows, choice.order};
     start_cut(PlainWords{panel.device.data(), queries.stride, queries.panel_stride, rows.size(),
@@ -94,6 +103,10 @@ class DevicePanelProducts final : public PanelProducts {
 std::unique_ptr<PanelProducts> make_device_panel_products(Scanner& scanner,
                                                           const DeviceMatrix& matrix, size_t count,
                                                           uint64_t rows_max) {
+  const uint64_t limbs = limb_rows_for(static_cast<uint32_t>(count)) * pitch_for(rows_max);
+  const uint64_t words = count * (2 * rows_max + matrix.column_count());
+  require_room(limbs + sizeof(uint32_t) * words + scanner.bytes_for(count),
+               "the products of the hint", "--engine cpu computes on the processor");
   return std::make_unique<DevicePanelProducts>(scanner, matrix, count, rows_max);
 }
 

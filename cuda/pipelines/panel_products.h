@@ -9,7 +9,8 @@
 
 namespace blindfuse {
 
-// Scanner and matrix outlive it.
+// Scanner and matrix outlive it. Throws ResourceError, with the bytes needed and those free, when
+// there is no room.
 std::unique_ptr<PanelProducts> make_device_panel_products(Scanner& scanner,
                                                           const DeviceMatrix& matrix, size_t count,
                                                           uint64_t rows_max);

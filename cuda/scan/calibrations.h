@@ -14,10 +14,15 @@ struct Calibration {
   bool wgmma_for_many = false;  // rather than mma, for more
 };
 
-// Of one device, for as long as a process lives, so that an epoch that comes while others are served
-// is not measured next to their batches. Any thread.
+// Of one device, for as long as a process lives, so that an epoch that comes while others are
+// served is not measured next to their batches. Any thread.
 class Calibrations {
  public:
+  // bytes_min: a scan of a smaller matrix takes no time that matters, and none that could be
+  // measured.
+  explicit Calibrations(uint64_t bytes_min = 64 << 20) : bytes_min_(bytes_min) {}
+
+  uint64_t bytes_min() const { return bytes_min_; }
   std::optional<Calibration> find(uint64_t row_count, uint64_t column_count) const {
     const std::lock_guard lock(mutex_);
     const auto at = measured_.find({row_count, column_count});
@@ -30,6 +35,7 @@ class Calibrations {
   }
 
  private:
+  const uint64_t bytes_min_;
   mutable std::mutex mutex_;
   std::map<std::pair<uint64_t, uint64_t>, Calibration> measured_;
 };

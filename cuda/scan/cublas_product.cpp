@@ -118,6 +118,8 @@ uint64_t CublasProduct::sum_bytes(uint64_t query_count, uint64_t column_count) {
   return sums_for(query_count, column_count).count() * sizeof(int32_t);
 }
 
+uint64_t CublasProduct::held_bytes() const { return work_->sums.size() * sizeof(int32_t); }
+
 void CublasProduct::start(const ScanArgs& args, cudaStream_t stream) {
   const Library& library = work_->library;
   library.check(library.set_stream(work_->handle, stream), "cublasSetStream");

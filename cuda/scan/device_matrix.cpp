@@ -22,14 +22,19 @@ uint64_t check_room(uint64_t bytes) {
 
 }  // namespace
 
+uint64_t DeviceMatrix::pitch_of(uint64_t row_count) { return round_up(row_count, kStepRows); }
+
+uint64_t DeviceMatrix::bytes_of(uint64_t row_count, uint64_t column_count) {
+  return pitch_of(row_count) * round_up(column_count, kColumnGrain);
+}
+
 DeviceMatrix::DeviceMatrix(int device, uint64_t row_count, uint64_t column_count,
                            uint64_t bytes_beside)
     : device_(device),
       row_count_(row_count),
       column_count_(column_count),
-      pitch_(round_up(row_count, kStepRows)),
-      bytes_(check_room(pitch_ * round_up(column_count, kColumnGrain) + bytes_beside) -
-             bytes_beside),
+      pitch_(pitch_of(row_count)),
+      bytes_(check_room(bytes_of(row_count, column_count) + bytes_beside) - bytes_beside),
       sent_(column_count) {
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // cleared before another stream writes there
 }
@@ -85,17 +90,24 @@ void DeviceMatrix::send(uint64_t first, std::span<const uint8_t> bytes) {
 
 void DeviceMatrix::check() {
   const std::lock_guard lock(mutex_);
-  if (bytes_.size() == 0) return;
+  if (!has_checksum()) throw ResourceError("the matrix arrived altered in the device's memory");
+  for (Staging& staging : staging_) staging.bytes = {};
+}
+
+bool DeviceMatrix::is_as_sent() const {
+  const std::lock_guard lock(mutex_);
+  return has_checksum();
+}
+
+// Under the lock.
+bool DeviceMatrix::has_checksum() const {
+  if (bytes_.size() == 0) return true;
   use_device();
   const uint64_t column_words = pitch_ / sizeof(uint64_t);
   uint64_t sent = 0;
   for (uint64_t c = 0; c < column_count_; ++c) sent += sent_[c].from(c * column_words);
-  const uint64_t arrived = device_checksum(reinterpret_cast<const uint64_t*>(bytes_.data()),
-                                           column_count_ * column_words, stream_.get());
-  if (arrived != sent) {
-    throw ResourceError("the matrix arrived altered in the device's memory");
-  }
-  for (Staging& staging : staging_) staging.bytes = {};
+  return sent == device_checksum(reinterpret_cast<const uint64_t*>(bytes_.data()),
+                                 column_count_ * column_words, stream_.get());
 }
 
 }  // namespace blindfuse

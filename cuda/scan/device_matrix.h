@@ -19,6 +19,10 @@ class DeviceMatrix {
   // allocated, when `bytes_beside` more would not fit with it.
   DeviceMatrix(int device, uint64_t row_count, uint64_t column_count, uint64_t bytes_beside);
 
+  // From one column to the next, and bytes of all.
+  static uint64_t pitch_of(uint64_t row_count);
+  static uint64_t bytes_of(uint64_t row_count, uint64_t column_count);
+
   int device() const { return device_; }
   // Makes its device the calling thread's current one.
   void use_device() const { BLINDFUSE_CUDA(cudaSetDevice(device_)); }
@@ -38,9 +42,13 @@ class DeviceMatrix {
   // Waits until all has arrived, and compares the checksum that the device computes with that of
   // what was sent. Throws ResourceError when they differ.
   void check();
+  // Whether its bytes still have that checksum. Waits as check() does; any thread, also while
+  // kernels read them.
+  bool is_as_sent() const;
 
  private:
   void send(uint64_t first, std::span<const uint8_t> bytes);
+  bool has_checksum() const;
 
   const int device_;
   uint64_t row_count_;
@@ -55,7 +63,7 @@ class DeviceMatrix {
     PinnedMemory<uint8_t> bytes;
     Event sent;
   };
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   Staging staging_[2];
   unsigned next_staging_ = 0;
   Stream stream_;  // last: through before the memory goes

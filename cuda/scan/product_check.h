@@ -1,6 +1,7 @@
 // Queries whose products are known: odd multiples of one query, and the same multiples of its
-// product. That of query j is 2 j + 1, so that no two queries, and no query and a sum of others,
-// have the same product, and no error is multiplied with zero.
+// product. That of query j is 2 j + 1. Modulo 2^32 an odd multiple of a number is zero only where
+// the number is, so that an error of one byte of the matrix shows in every query. Two queries j and
+// k have the same product in a column only where its product times 2 (j - k) is zero.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,7 +10,7 @@
 
 namespace blindfuse {
 
-// All addresses are the current device's. Both throw as check_cuda() does.
+// All addresses are the current device's. They throw as check_cuda() does.
 
 // words[j * row_count + r] = (2 (first + j) + 1) * query[r], modulo 2^32, for `count` queries from
 // `first` on. Behind what is in the stream.

@@ -6,6 +6,7 @@
 #include "cuda/device/launch.cuh"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
+#include "cuda/device/tensor_map.h"
 #include "cuda/scan/kernels/combine_sums.cuh"
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
@@ -13,6 +14,7 @@
 #include "cuda/scan/kernels/scan_mma.cuh"
 #include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
+#include "cuda/scan/kernels/scan_wgmma_tma.cuh"
 
 namespace blindfuse {
 namespace {
@@ -45,11 +47,12 @@ void start_scan_dp4a_of(const char* name, const ScanArgs& args, uint32_t first_q
                 columns_per_block);
 }
 
-// Starts a kernel whose blocks share `steps` steps for each tile of queries.
-template <typename Kernel>
+// Starts a kernel whose blocks share `steps` steps for each tile of queries. maps: arguments after
+// the first.
+template <typename Kernel, typename... Maps>
 void start_walkers(const char* name, Kernel kernel, uint32_t threads, uint32_t shared_bytes,
                    uint32_t queries_in_tile, uint64_t steps, const ScanArgs& args,
-                   cudaStream_t stream) {
+                   cudaStream_t stream, const Maps&... maps) {
   const uint32_t query_tiles = blocks_for(args.query_count, queries_in_tile);
   // As many blocks as run at the same time, so that those of different queries read the same part
   // of the matrix together.
@@ -57,7 +60,8 @@ void start_walkers(const char* name, Kernel kernel, uint32_t threads, uint32_t s
       std::max(1u, blocks_a_processor(kernel, threads, shared_bytes)) * processor_count();
   const uint32_t walkers =
       static_cast<uint32_t>(std::clamp<uint64_t>(running / query_tiles, 1, steps));
-  launch_kernel(name, kernel, dim3(walkers, query_tiles), threads, shared_bytes, stream, args);
+  launch_kernel(name, kernel, dim3(walkers, query_tiles), threads, shared_bytes, stream, args,
+                maps...);
 }
 
 template <int kLimbRows, int kStages>
@@ -81,11 +85,47 @@ void start_scan_wgmma_of(const char* name, const ScanArgs& args, cudaStream_t st
                 uint64_t{WgmmaTiles::count(args.column_count)} * args.step_count, args, stream);
 }
 
+template <int kLimbRows, int kStages>
+void start_scan_wgmma_tma_of(const char* name, const ScanArgs& args, cudaStream_t stream) {
+  start_walkers(name, scan_wgmma_tma<kLimbRows, kStages>, kWgmmaTmaThreads,
+                TensorStages<kLimbRows, kStages>::kSharedBytes, kLimbRows / 4,
+                uint64_t{tensor_tiles(args.column_count)} * args.step_count, args, stream,
+                make_tensor_map(args.columns, matrix_tensor(args)),
+                make_tensor_map(args.limbs, limb_tensor(args, kLimbRows)));
+}
+
 }  // namespace
 
 uint64_t limb_rows_for(uint32_t query_count) {
   constexpr uint64_t kLargestTile = 8 * kScanMmaQueriesMax;
   return (uint64_t{query_count} * 4 + kLargestTile - 1) / kLargestTile * kLargestTile;
+}
+
+void load_scan_kernels() {
+  load_kernel(ask_for_wgmma);
+  load_kernel(cut_plain_words);
+  load_kernel(cut_bit_sequences);
+  load_kernel(scan_dp4a<1>);
+  load_kernel(scan_dp4a<2>);
+  load_kernel(scan_dp4a<3>);
+  load_kernel(scan_mma<16, 4>);
+  load_kernel(scan_mma<32, 4>);
+  load_kernel(scan_mma<64, 4>);
+  load_kernel(scan_mma<4 * kScanMmaQueriesMax, 4>);
+  load_kernel(scan_mma_rows<16, 4>);
+  load_kernel(scan_mma_rows<32, 4>);
+  load_kernel(scan_mma_rows<64, 4>);
+  load_kernel(scan_mma_rows<4 * kScanMmaQueriesMax, 4>);
+  load_kernel(scan_wgmma<32, 4>);
+  load_kernel(scan_wgmma<64, 4>);
+  load_kernel(scan_wgmma<128, 4>);
+  load_kernel(scan_wgmma<256, 4>);
+  load_kernel(scan_wgmma_tma<32, 8>);
+  load_kernel(scan_wgmma_tma<64, 8>);
+  load_kernel(scan_wgmma_tma<128, 6>);
+  load_kernel(scan_wgmma_tma<256, 4>);
+  load_kernel(combine_sums);
+  load_kernel(round_products);
 }
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs,
@@ -153,6 +193,20 @@ void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream) {
   if (args.query_count <= 16) return start_scan_wgmma_of<64, 4>("scan_wgmma<64>", args, stream);
   if (args.query_count <= 32) return start_scan_wgmma_of<128, 4>("scan_wgmma<128>", args, stream);
   start_scan_wgmma_of<256, 4>("scan_wgmma<256>", args, stream);
+}
+
+// Stages that take 160 or 192 KB.
+void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream) {
+  if (args.query_count <= 8) {
+    return start_scan_wgmma_tma_of<32, 8>("scan_wgmma_tma<32>", args, stream);
+  }
+  if (args.query_count <= 16) {
+    return start_scan_wgmma_tma_of<64, 8>("scan_wgmma_tma<64>", args, stream);
+  }
+  if (args.query_count <= 32) {
+    return start_scan_wgmma_tma_of<128, 6>("scan_wgmma_tma<128>", args, stream);
+  }
+  start_scan_wgmma_tma_of<256, 4>("scan_wgmma_tma<256>", args, stream);
 }
 
 void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream) {

@@ -24,6 +24,11 @@ constexpr std::array<uint32_t, 4> kWgmmaTileQueries = {8, 16, 32, 64};
 // kernel.
 uint64_t limb_rows_for(uint32_t query_count);
 
+// Brings the code of all of them to the current device, so that none is loaded, or compiled from
+// PTX, when a client waits for it. Those of Thrust are not among them: they check what arrives and
+// the kernels themselves (checksum.h, product_check.h), and so run before a server answers.
+void load_scan_kernels();
+
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);
@@ -32,6 +37,8 @@ void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
 void start_scan_mma_rows(const ScanArgs& args, cudaStream_t stream);
 // Only where has_wgmma(); the limbs in LimbOrder::kWgmma.
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
+// Only where has_wgmma(); the limbs in LimbOrder::kRows, 16-byte aligned.
+void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream);
 // Whether the current device runs code that has Hopper's instructions: the device is asked, because
 // one of compute capability 9.0 whose driver compiles the PTX (CUDA_FORCE_PTX_JIT) does not.
 // Returns when it has answered.

@@ -5,19 +5,19 @@
 #include <string>
 #include <utility>
 
+#include "cuda/device/launch_trail.h"
 #include "cuda/scan/product_check.h"
 #include "cuda/scan/scan_kernels.h"
+#include "cuda/scan/trial_memory.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
 
-// Below this a scan takes no time that matters, and none that could be measured.
-constexpr uint64_t kCalibrationBytesMin = 64 << 20;
-
-// Queries that kernels multiply the matrix with before they answer any, at most: two tiles of the
-// largest.
-constexpr uint32_t kTrialQueriesMax = 2 * kWgmmaTileQueries.back();
+// What an operator does where there is no room for what comes before a server answers.
+constexpr const char* kStartAdvice =
+    "end other processes that have memory of the device (nvidia-smi lists them), lower "
+    "--batch-max, or use --engine cpu";
 
 // Batches that try each tile of a kernel, of at most so many queries.
 std::vector<uint32_t> trial_batches(Scanner::Kernel kernel, uint32_t most) {
@@ -37,6 +37,7 @@ std::vector<uint32_t> trial_batches(Scanner::Kernel kernel, uint32_t most) {
       add(most);
       break;
     case Scanner::Kernel::kWgmma:
+    case Scanner::Kernel::kWgmmaTma:
       for (const uint32_t tile : kWgmmaTileQueries) add(tile);
       add(most);
       break;
@@ -84,7 +85,7 @@ class Timer {
 
 std::vector<std::string_view> Scanner::kernel_names() {
   std::vector<std::string_view> names = {"dp4a", "mma", "mma-rows"};
-  if (has_wgmma()) names.push_back("wgmma");
+  if (has_wgmma()) names.insert(names.end(), {"wgmma", "wgmma-tma"});
   if (CublasProduct::is_there()) names.push_back("cublas");
   return names;
 }
@@ -113,20 +114,19 @@ Scanner::Kernel Scanner::kernel_named(std::string_view name) {
   if (name == "dp4a") return Kernel::kDp4a;
   if (name == "mma") return Kernel::kMma;
   if (name == "mma-rows") return Kernel::kMmaRows;
-  if (name == "wgmma") {
+  if (name == "wgmma" || name == "wgmma-tma") {
     if (!has_wgmma()) {
-      throw UsageError(
-          "the kernel cuda:wgmma needs a GPU of compute capability 9.0, and CUDA_FORCE_PTX_JIT "
-          "unset");
+      throw UsageError("the kernel cuda:" + std::string(name) +
+                       " needs a GPU of compute capability 9.0, and CUDA_FORCE_PTX_JIT unset");
     }
-    return Kernel::kWgmma;
+    return name == "wgmma" ? Kernel::kWgmma : Kernel::kWgmmaTma;
   }
   if (name == "cublas") {
     CublasProduct::require();
     return Kernel::kCublas;
   }
   throw UsageError("there is no CUDA kernel \"" + std::string(name) +
-                   "\"; there are dp4a, mma, mma-rows, wgmma and cublas");
+                   "\"; there are dp4a, mma, mma-rows, wgmma, wgmma-tma and cublas");
 }
 
 uint32_t Scanner::step_count(RowRange rows) {
@@ -151,7 +151,8 @@ ScanArgs Scanner::args(const Limbs& limbs, uint32_t query_count, RowRange rows,
 
 uint64_t Scanner::bytes_for(uint64_t query_count) const {
   if (kernel_ != Kernel::kCublas) return 0;
-  return CublasProduct::sum_bytes(query_count, matrix_.column_count());
+  const uint64_t bytes = CublasProduct::sum_bytes(query_count, matrix_.column_count());
+  return bytes - std::min(bytes, cublas_->held_bytes());
 }
 
 void Scanner::start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
@@ -172,6 +173,8 @@ std::string_view Scanner::name_of(Kernel kernel) {
       return "mma-rows";
     case Kernel::kWgmma:
       return "wgmma";
+    case Kernel::kWgmmaTma:
+      return "wgmma-tma";
     case Kernel::kCublas:
       return "cublas";
   }
@@ -217,6 +220,7 @@ uint32_t Scanner::room(Kernel kernel, uint32_t query_count) {
       }
       return rounded_up(kMmaTileQueries.back());
     case Kernel::kWgmma:
+    case Kernel::kWgmmaTma:
       for (const uint32_t tile : kWgmmaTileQueries) {
         if (query_count <= tile) return tile;
       }
@@ -243,6 +247,7 @@ LimbOrder Scanner::order_of(Kernel kernel) {
       return LimbOrder::kWgmma;
     case Kernel::kDp4a:
     case Kernel::kMmaRows:
+    case Kernel::kWgmmaTma:
     case Kernel::kCublas:
       return LimbOrder::kRows;
   }
@@ -260,6 +265,8 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
       return start_scan_mma_rows(args, stream);
     case Kernel::kWgmma:
       return start_scan_wgmma(args, stream);
+    case Kernel::kWgmmaTma:
+      return start_scan_wgmma_tma(args, stream);
     case Kernel::kCublas:
       return cublas_->start(args, stream);
   }
@@ -279,7 +286,9 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   if (rows == 0 || columns == 0) return;
   invariant(canary.words.size() == rows && canary.products.size() == columns,
             "a canary of the matrix");
-  const auto count = static_cast<uint32_t>(std::min<size_t>(batch_max, kTrialQueriesMax));
+  const uint32_t count = trial_queries(batch_max);
+  require_room(trial_bytes(rows, columns, batch_max) + bytes_for(count),
+               "the queries that the kernels are checked with", kStartAdvice);
   const DeviceMemory<uint32_t> query(rows), product(columns);
   const DeviceMemory<uint32_t> words(kQueriesInFour * rows), products(count * columns);
   const DeviceMemory<int8_t> limbs(limb_rows_for(count) * matrix_.pitch());
@@ -320,41 +329,59 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
 void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
   const uint64_t columns = matrix_.column_count();
   for (const uint32_t count : trial_batches(kernel, trial.query_count)) {
+    launch_trail::note(trial.stream, "a check of cuda:" + std::string(name_of(kernel)) + " with " +
+                                         std::to_string(count) + " queries");
     BLINDFUSE_CUDA(
         cudaMemsetAsync(trial.products, 0, count * columns * sizeof(uint32_t), trial.stream));
     start_kernel(kernel, args(trial.limbs, count, {0, matrix_.row_count()}, trial.products),
                  trial.stream);
     const ProductDifference difference =
         compare_products(trial.products, trial.product, columns, count, trial.stream);
+    launch_trail::forget(trial.stream, launch_trail::position());  // it has waited
     if (difference.count == 0) {
       record_->note_passed(name_of(kernel), CheckStage::kMatrix);
       continue;
     }
-    record_->note_failed(
-        name_of(kernel), CheckStage::kMatrix,
+    const std::string why =
         std::to_string(difference.count) + " of " + std::to_string(count * columns) +
-            " words of the products of " + std::to_string(count) +
-            (count == 1 ? " query" : " queries") +
-            " with the matrix differ from those that the host computed, first column " +
-            std::to_string(difference.column) + " of query " + std::to_string(difference.query));
+        " words of the products of " + std::to_string(count) +
+        (count == 1 ? " query" : " queries") +
+        " with the matrix differ from those that the host computed, first column " +
+        std::to_string(difference.column) + " of query " + std::to_string(difference.query);
+    require_matrix(why);
+    record_->note_failed(name_of(kernel), CheckStage::kMatrix, why);
     return;
   }
+}
+
+void Scanner::require_matrix(const std::string& what) const {
+  try {
+    if (matrix_.is_as_sent()) return;
+  } catch (const DeviceLostError&) {
+    throw;
+  } catch (const ResourceError&) {
+    return;  // no memory for the checksum: the kernel is not to go on for that
+  }
+  throw DeviceLostError("the matrix has changed in the device's memory: " + what +
+                        "; nvidia-smi -q -d ECC counts errors of the memory");
 }
 
 void Scanner::calibrate() {
   if (kernel_ != Kernel::kAuto) return;
   const uint64_t rows = matrix_.row_count(), columns = matrix_.column_count();
-  if (matrix_.pitch() * columns < kCalibrationBytesMin) return;
+  const uint64_t bytes = timing_bytes(rows, columns, calibrations_->bytes_min());
+  if (bytes == 0) return;
   if (const auto measured = calibrations_->find(rows, columns)) {
     calibration_ = *measured;
     return;
   }
+  require_room(bytes, "the queries that the kernels are timed with", kStartAdvice);
   Calibration measured;
   // A batch that both can take whole.
   measured.wgmma_for_many =
       has_wgmma_ && is_fit(Kernel::kWgmma) &&
-      (!is_fit(Kernel::kMma) || milliseconds(Kernel::kWgmma, kScanMmaQueriesMax) <=
-                                    milliseconds(Kernel::kMma, kScanMmaQueriesMax));
+      (!is_fit(Kernel::kMma) || milliseconds(Kernel::kWgmma, kTimingQueriesMax) <=
+                                    milliseconds(Kernel::kMma, kTimingQueriesMax));
   const Kernel many = measured.wgmma_for_many ? Kernel::kWgmma : Kernel::kMma;
   while (is_fit(Kernel::kDp4a) && measured.dp4a_max < kScanDp4aQueriesMax &&
          (!is_fit(many) || milliseconds(Kernel::kDp4a, measured.dp4a_max + 1) <=

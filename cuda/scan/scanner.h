@@ -20,7 +20,7 @@ namespace blindfuse {
 
 class Scanner {
  public:
-  enum class Kernel { kAuto, kDp4a, kMma, kMmaRows, kWgmma, kCublas };
+  enum class Kernel { kAuto, kDp4a, kMma, kMmaRows, kWgmma, kWgmmaTma, kCublas };
 
   // A kernel for one scan, and the order in which it wants its limbs.
   struct Choice {
@@ -56,7 +56,7 @@ class Scanner {
 
   KernelRecord& record() const { return *record_; }
 
-  // Device memory that start() takes by itself for so many queries.
+  // Device memory that start() takes by itself for so many queries, in addition to what it has.
   uint64_t bytes_for(uint64_t query_count) const;
 
   // products[q * C + c] += query q's limbs times the rows; limbs as ScanArgs has them, in the
@@ -64,13 +64,19 @@ class Scanner {
   void start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
              uint32_t* products, cudaStream_t stream);
 
-  // As Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen, with each of its
-  // tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and as
-  // much device memory as a batch takes, until it returns.
+  // As Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen, with each of
+  // its tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and
+  // trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h).
   void check_kernels(const Canary& canary, size_t batch_max);
 
-  // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and none
-  // where a matrix of this size was measured before.
+  // After a wrong product: throws DeviceLostError when the matrix is not what was sent any more, so
+  // that no kernel is to blame. Returns as if it were where that cannot be told for lack of memory.
+  // `what`: the wrong product, for people.
+  void require_matrix(const std::string& what) const;
+
+  // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and
+  // none where a matrix of this size was measured before; timing_bytes() of device memory until it
+  // returns. Throws ResourceError, with the bytes needed and those free, when there is no room.
   void calibrate();
 
  private:

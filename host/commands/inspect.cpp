@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "host/commands/engine_log.h"
+#include "host/commands/epoch_check.h"
 #include "host/commands/layout_table.h"
 #include "host/commands/sample_check.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
 #include "host/engines/checked_engines.h"
+#include "host/server/serving/batch_scheduler.h"
 #include "src/arithmetic/ring/ring_dimension.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
@@ -54,6 +56,8 @@ Inspection inspect(const InspectCommand& command) {
          is_packed ? std::vector<std::string>{"packing"} : std::vector<std::string>{}},
         logging_engine_listener());
     LoadedDatabase database = load_database(command.directory, engines.get());
+    check_epoch(database,
+                {.batch_max = BatchLimits{}.batch_max, .thread_count = command.thread_count});
     const std::string samples = directory.read_samples(database.manifest, kSamplesBytesMax);
     found.check = check_samples(std::move(database), samples);
   }

@@ -91,7 +91,7 @@ void add_self_test_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option(
       "--without", options->without,
-      "A kernel that is not checked: dp4a, mma, mma-rows, wgmma, cublas, packing or tables; any "
+      "A kernel that is not checked: dp4a, mma, mma-rows, wgmma, wgmma-tma, cublas, packing or tables; any "
       "number of times");
   command->add_flag("--json", options->json, "Print JSON");
   command->add_flag("--worker", options->is_worker)->group("");

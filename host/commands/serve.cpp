@@ -1,12 +1,10 @@
 #include "host/commands/serve.h"
 
 #include <malloc.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,20 +14,17 @@
 #include <vector>
 
 #include "host/commands/engine_log.h"
+#include "host/commands/epoch_check.h"
 #include "host/commands/serve_options.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
-#include "host/engines/canary_response.h"
 #include "host/engines/checked_engines.h"
-#include "host/server/ready_file.h"
 #include "host/server/service.h"
 #include "host/server/signals.h"
 #include "host/system/descriptors.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"
-#include "src/program/program.h"
-#include "src/system/threads.h"
 
 namespace blindfuse {
 namespace {
@@ -40,38 +35,15 @@ std::vector<std::string> parts_for(Mode mode) {
   return {};
 }
 
-// A device that hangs cannot be waited for: the process ends.
-void check_kernels_in_time(const ServeOptions& options, LoadedDatabase& database) {
-  std::exception_ptr error;
-  const WaitableThread check([&] {
-    try {
-      database.engine->check_kernels(*database.canary, options.service.batches.batch_max);
-    } catch (...) {
-      error = std::current_exception();
-    }
-  });
-  const auto limit = options.service.watchdog.give_up_after;
-  if (!check.ends_within(limit)) {
-    log_error(
-        "the GPU did not multiply the matrix in {} s: the device hangs, and the server ends; "
-        "nvidia-smi and the kernel's log (journalctl -k, \"Xid\") may say more",
-        std::chrono::duration_cast<std::chrono::seconds>(limit).count());
-    ReadyFile::remove(options.service.ready_file);
-    _exit(kExitFailed);
-  }
-  if (error) std::rethrow_exception(error);
-}
-
 LoadedDatabase load(const ServeOptions& options, CheckedEngines& engines,
                     const LoadedDatabase* current, const std::function<void()>& on_step) {
   const auto start = std::chrono::steady_clock::now();
   const std::string& directory = options.directory;
-  LoadedDatabase database = load_database(directory, engines.get(), current, on_step);
+  LoadedDatabase database =
+      load_database(directory, engines.get(), current, on_step, options.service.batches.batch_max);
   engines.check_parts(parts_for(database.manifest.layout.mode()));
-  if (database.canary) {
-    complete_canary(*database.canary, database.manifest.layout, database.packing_tables);
-    check_kernels_in_time(options, database);
-  }
+  check_epoch(database, {options.service.batches.batch_max, options.thread_count,
+                         options.service.watchdog.give_up_after, options.service.ready_file});
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Layout& layout = database.manifest.layout;
   const bool packed = layout.mode() == Mode::kPacked;

@@ -229,7 +229,7 @@ class EpochFiles {
 
 LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manifest_text,
                           const EngineMaker& engines, const LoadedDatabase* previous,
-                          const std::function<void()>& on_step) {
+                          const std::function<void()>& on_step, size_t batch_max) {
   LoadedDatabase database;
   const auto downloads = std::make_shared<EpochDownloads>();
   downloads->manifest_text = std::move(manifest_text);
@@ -240,7 +240,9 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   downloads->table = directory.read_table(database.manifest);
   database.table = parse_epoch_table(downloads->table, layout);
   database.retired = directory.read_retired(database.epoch);
-  database.engine = engines.make_engine(layout.row_count, layout.column_count());
+  database.engine =
+      engines.make_serving_engine(layout.row_count, layout.column_count(),
+                                  {.batch_max = batch_max, .pack_count = layout.pack_count()});
   if (engines.kernel_record() != nullptr) {
     database.canary.emplace();
     database.canary->words = canary_words(layout.row_count, layout.query_bits);
@@ -268,15 +270,18 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
 }  // namespace
 
 LoadedDatabase load_database(const std::filesystem::path& root, const EngineMaker& engines,
-                             const LoadedDatabase* previous, const std::function<void()>& on_step) {
+                             const LoadedDatabase* previous, const std::function<void()>& on_step,
+                             size_t batch_max) {
   const DatabaseDirectory directory(root);
   for (;;) {
     const std::string manifest_text = directory.read_manifest_text();
     // A build may replace the epoch, and delete its files, while we are reading them.
     try {
-      return load_epoch(directory, manifest_text, engines, previous, on_step);
+      return load_epoch(directory, manifest_text, engines, previous, on_step, batch_max);
     } catch (const UsageError&) {
       throw;  // of the engine, whatever the directory holds
+    } catch (const DeviceLostError&) {
+      throw;  // the same
     } catch (const InputError& error) {
       if (directory.read_manifest_text() != manifest_text) continue;
       throw InputError(root.string() + ": " + error.what());

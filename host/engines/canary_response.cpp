@@ -64,18 +64,19 @@ void append_packing_keys(std::vector<uint8_t>& query) {
   std::uniform_int_distribution<uint32_t> word(0, ring::kPackingModulus - 1);
   const size_t first = query.size();
   query.resize(first + ring::kKeyBytes);
-  for (size_t i = 0; i < ring::kKeyWords; ++i) store_le(query.data() + first + 4 * i, word(numbers));
+  for (size_t i = 0; i < ring::kKeyWords; ++i)
+    store_le(query.data() + first + 4 * i, word(numbers));
 }
 
 }  // namespace
 
 void complete_canary(Canary& canary, const Layout& layout,
-                     std::span<const SharedPackingTable> tables) {
+                     std::span<const SharedPackingTable> tables, unsigned thread_count) {
   const WireBits bits{layout.query_bits, layout.response_bits};
   canary.query.resize(bit_sequence_bytes(canary.words.size(), bits.query));
   write_bit_sequence(canary.words, bits.query, canary.query);
   KnownProduct engine(canary);
-  WorkerThreads threads(0);
+  WorkerThreads threads(thread_count);
   std::unique_ptr<AnswerPipeline> pipeline;
   if (layout.mode() == Mode::kPacked) {
     append_packing_keys(canary.query);

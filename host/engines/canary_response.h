@@ -1,4 +1,5 @@
-// The query of a canary as clients send theirs, and its response as the CPU makes it of the product.
+// The query of a canary as clients send theirs, and its response as the CPU makes it of the
+// product.
 #pragma once
 
 #include <span>
@@ -11,8 +12,8 @@ namespace blindfuse {
 
 // Fills in query and response of a canary that has words and products. tables: of every pack, where
 // the layout's responses are packed; the packing keys are then uniform words below the packing
-// modulus. Throws ResourceError when memory is short.
+// modulus. thread_count: of packing; 0: one a processor. Throws ResourceError when memory is short.
 void complete_canary(Canary& canary, const Layout& layout,
-                     std::span<const SharedPackingTable> tables);
+                     std::span<const SharedPackingTable> tables, unsigned thread_count);
 
 }  // namespace blindfuse

@@ -19,7 +19,7 @@ using Outcome = SelfTestResult::Outcome;
 constexpr std::string_view kParts[] = {"packing", "tables"};
 
 // Kernels to compare with, which are never chosen by themselves. cuBLAS takes seconds to load, too.
-constexpr std::string_view kOnlyByName[] = {"mma-rows", "cublas"};
+constexpr std::string_view kOnlyByName[] = {"mma-rows", "wgmma-tma", "cublas"};
 
 bool is_part(const std::string& kernel) { return std::ranges::count(kParts, kernel) > 0; }
 
@@ -35,6 +35,13 @@ bool passes(const SelfTestResult& result, std::string_view kernel) {
     is_checked = true;
   }
   return is_checked;
+}
+
+// Whether one of its checks ended with an error.
+bool has_failed(const SelfTestResult& result, std::string_view kernel) {
+  return std::ranges::any_of(result.checks, [&](const Check& check) {
+    return check.kernel == kernel && check.outcome == Outcome::kFailed;
+  });
 }
 
 bool some_scan_passes(const SelfTestResult& result) {
@@ -127,9 +134,8 @@ std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
                         "; --engine cpu computes on the processor");
   }
   if (!kernel.empty() && !passes(result, kernel)) {
-    throw ResourceError("the kernel cuda:" + kernel +
-                        " computes something else than the CPU (" + failures(result) +
-                        "); --engine cuda takes a kernel that passed");
+    throw ResourceError("the kernel cuda:" + kernel + " computes something else than the CPU (" +
+                        failures(result) + "); --engine cuda takes a kernel that passed");
   }
   return on_device(kernel, device, result);
 }
@@ -139,10 +145,10 @@ std::unique_ptr<EngineMaker> CheckedEngines::on_device(const std::string& kernel
   const auto record = std::make_shared<KernelRecord>(listener_.on_quarantine);
   note(result, *record);
   device_ = device;
-  listener_.on_info("self-test of " + result.device + ": " +
-                    std::to_string(std::ranges::count(result.checks, Outcome::kPassed,
-                                                      &Check::outcome)) +
-                    " of " + std::to_string(result.checks.size()) + " checks passed");
+  listener_.on_info(
+      "self-test of " + result.device + ": " +
+      std::to_string(std::ranges::count(result.checks, Outcome::kPassed, &Check::outcome)) +
+      " of " + std::to_string(result.checks.size()) + " checks passed");
   return make_device_engine_maker(kernel, device, record);
 }
 
@@ -155,21 +161,35 @@ void CheckedEngines::check_parts(const std::vector<std::string>& parts) {
         record->counts(), [&](const KernelRecord::Count& count) { return count.kernel == part; });
     if (!is_checked) unchecked.push_back(part);
   }
-  if (!unchecked.empty()) {
-    // The scan's kernels are in use, and checked.
-    SelfTestOptions options{.device = device_, .without = {"dp4a", "mma", "wgmma"}};
-    for (const std::string_view kernel : kOnlyByName) options.without.emplace_back(kernel);
-    for (const std::string_view part : kParts) {
-      if (!lists(unchecked, part)) options.without.emplace_back(part);
-    }
-    note(run_(options), *record);
-  }
+  if (!unchecked.empty()) check_now(unchecked, *record);
   for (const std::string& part : parts) {
     if (const auto why = record->why_unfit(part)) {
       throw ResourceError("the GPU's " + part + " cannot be used: " + *why +
                           "; --engine cpu computes on the processor");
     }
   }
+}
+
+// Notes only what says something of the kernels: the device may lack memory now, or take no second
+// process.
+void CheckedEngines::check_now(const std::vector<std::string>& parts, KernelRecord& record) const {
+  // The scan's kernels are in use, and checked.
+  SelfTestOptions options{.device = device_, .without = {"dp4a", "mma", "wgmma"}};
+  for (const std::string_view kernel : kOnlyByName) options.without.emplace_back(kernel);
+  for (const std::string_view part : kParts) {
+    if (!lists(parts, part)) options.without.emplace_back(part);
+  }
+  const SelfTestResult result = run_(options);
+  std::string why = result.why_no_device;
+  for (const std::string& part : parts) {
+    const bool is_checked = std::ranges::count(result.checks, part, &Check::kernel) > 0;
+    if (why.empty() && (!is_checked || has_failed(result, part))) why = failures(result);
+  }
+  if (!why.empty()) {
+    throw ResourceError("the GPU's kernels that a new epoch needs could not be checked: " + why +
+                        "; a restart checks them before the GPU's memory is in use");
+  }
+  note(result, record);
 }
 
 }  // namespace blindfuse

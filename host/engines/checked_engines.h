@@ -50,7 +50,9 @@ class CheckedEngines {
   bool computes_on_device() const { return device_ >= 0; }
 
   // Checks these parts, too, unless they have been checked: for a later epoch that needs what the
-  // first one did not. Throws ResourceError when one does not pass.
+  // first one did not. Throws ResourceError when one does not pass, or cannot be checked now, as for
+  // lack of memory on the device, or in a process next to this one that has the device for itself;
+  // that one is checked again the next time.
   void check_parts(const std::vector<std::string>& parts);
 
  private:
@@ -61,6 +63,7 @@ class CheckedEngines {
                                      int device);
   std::unique_ptr<EngineMaker> on_device(const std::string& kernel, int device,
                                          const SelfTestResult& result);
+  void check_now(const std::vector<std::string>& parts, KernelRecord& record) const;
 
   const EngineListener listener_;
   const SelfTestRun run_;

@@ -184,7 +184,7 @@ std::string check_tables(int device) {
 std::vector<size_t> batches_of(std::string_view kernel) {
   if (kernel == "dp4a") return {1, 2, 3, 4};
   if (kernel == "mma" || kernel == "mma-rows") return {4, 8, 16, 32, 33};
-  if (kernel == "wgmma") return {8, 16, 32, 64, 65};
+  if (kernel == "wgmma" || kernel == "wgmma-tma") return {8, 16, 32, 64, 65};
   return {5};
 }
 
@@ -193,7 +193,7 @@ std::vector<size_t> batches_of(std::string_view kernel) {
 std::string why_no_device(int device) { return why_no_cuda_device(device); }
 bool is_device_absent(int device) { return is_cuda_device_absent(device); }
 int device_count() { return cuda_device_count(); }
-std::string device_description(int device) { return cuda_device_name(device); }
+std::string device_description(int device) { return cuda_device_description(device); }
 
 std::vector<KernelCheck> kernel_checks(int device) {
   use_cuda_device(device);

@@ -18,9 +18,10 @@ namespace blindfuse {
 
 class HintCheck {
  public:
-  // Random rows that a hint is checked with. In a column that is wrong one row misses an error with
-  // a probability of 1/2 at most, as when a word is off by 2^31; four miss it with 1/16. A kernel or
-  // a device that errs errs in many columns.
+  // Random rows that a hint is checked with. A row misses an error in a column with probability
+  // 2^(t - 32), where 2^t is the largest power of two that divides all of its n differences: 1/2 at
+  // most, as when words are off by 2^31. Four rows miss that with 1/16. The rows are those of all
+  // columns, so that the same difference in every column is missed everywhere or nowhere.
   static constexpr size_t kRows = 4;
 
   // For n = dimension and R rows of the matrix.

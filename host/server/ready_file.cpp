@@ -1,10 +1,16 @@
 #include "host/server/ready_file.h"
 
+#include <unistd.h>
+
+#include <chrono>
+#include <exception>
 #include <system_error>
 #include <utility>
 
 #include "src/base/errors.h"
+#include "src/program/program.h"
 #include "src/system/file.h"
+#include "src/system/threads.h"
 
 namespace blindfuse {
 
@@ -25,6 +31,17 @@ ReadyFile::ReadyFile(std::filesystem::path path, const std::string& url) : path_
 void ReadyFile::remove(const std::filesystem::path& path) noexcept {
   std::error_code ignored;  // the process is about to end
   std::filesystem::remove(path, ignored);
+}
+
+void ReadyFile::end_process(const std::filesystem::path& path) {
+  constexpr std::chrono::seconds kPatience{1};
+  try {
+    const WaitableThread removal([&] { remove(path); });
+    (void)removal.ends_within(kPatience);
+    _exit(kExitFailed);  // the destructor would wait for the end of the removal
+  } catch (const std::exception&) {
+    _exit(kExitFailed);  // no thread can be started
+  }
 }
 
 }  // namespace blindfuse

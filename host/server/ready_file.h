@@ -18,6 +18,9 @@ class ReadyFile {
 
   // Removes one, if it is there and can be removed: for a process that ends without destructors.
   static void remove(const std::filesystem::path& path) noexcept;
+  // Ends the process with kExitFailed, and without destructors, whatever hangs: the file goes if
+  // that takes no longer than a second.
+  [[noreturn]] static void end_process(const std::filesystem::path& path);
 
  private:
   const std::filesystem::path path_;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "host/server/admin/admin_server.h"
 #include "host/server/file_reloader.h"
@@ -67,11 +68,12 @@ class Service {
  public:
   // on_engine_lost: what the engine cannot recover from ends the program, for whoever started it to
   // start again. Any thread.
-  Service(ServiceParts parts, const ServiceOptions& options, std::function<void()> on_engine_lost)
+  Service(ServiceParts parts, const ServiceOptions& options,
+          const std::function<void()>& on_engine_lost)
       : tls_(parts.tls),
         api_keys_(parts.api_keys),
         kernel_record_(parts.kernel_record),
-        epochs_(serve_first(std::move(parts.database), options, std::move(on_engine_lost))),
+        epochs_(serve_first(std::move(parts.database), options, on_engine_lost)),
         server_(epochs_, metrics_, std::move(parts.socket),
                 with_keys(options.server, std::move(parts.api_keys)), std::move(parts.tls)) {
     if (parts.admin_socket) {
@@ -85,6 +87,7 @@ class Service {
       reload.end_downloads = [this](const EpochDownloads& downloads) {
         return server_.end_downloads(downloads);
       };
+      reload.on_device_lost = on_engine_lost;
       reloader_.emplace(epochs_, metrics_, options.batches, std::move(parts.loader),
                         std::move(reload));
     }
@@ -119,7 +122,14 @@ class Service {
     if (reloader_) reloader_->tell_to_stop();
     server_.stop();
     if (admin_) admin_->stop();
-    return files_->stop(kFilesPatience) && (!reloader_ || reloader_->stop(kFilesPatience));
+    if (!files_->stop(kFilesPatience)) return false;
+    if (reloader_ && !reloader_->stop(kFilesPatience)) return false;
+    // While the watchdog looks: a worker whose engine hangs, in a check or with queries whose
+    // clients have left, never ends.
+    for (const EpochInMemory& held : epochs_.in_memory()) {
+      if (held.epoch) held.epoch->scheduler().stop();
+    }
+    return true;
   }
 
  private:
@@ -155,10 +165,9 @@ class Service {
     try {
       const WaitableThread responses([this] { server_.stop(); });
       (void)responses.ends_within(kPatience);
-      ReadyFile::remove(ready_file);
-      _exit(kExitFailed);
+      ReadyFile::end_process(ready_file);  // the destructor would wait for the responses
     } catch (const std::exception&) {
-      _exit(kExitFailed);  // no thread can be started
+      ReadyFile::end_process(ready_file);  // no thread can be started
     }
   }
 
@@ -187,16 +196,11 @@ class Service {
   std::optional<EngineWatchdog> watchdog_;
 };
 
-// Told once more, the process ends, whatever hangs. The ready file goes if it can.
-[[noreturn]] void end_at_once(const std::filesystem::path& ready_file) {
-  constexpr std::chrono::seconds kPatience{1};
-  try {
-    const WaitableThread removal([&] { ReadyFile::remove(ready_file); });
-    (void)removal.ends_within(kPatience);
-    _exit(kExitFailed);  // the destructor would wait for the end of the removal
-  } catch (const std::exception&) {
-    _exit(kExitFailed);  // no thread can be started
-  }
+// What holds memory of a device that is lost: to give it back is to call a driver that may not
+// return. The process ends without.
+void keep_for_ever(std::unique_ptr<Service> service) {
+  static auto* const kept = new std::vector<std::unique_ptr<Service>>;
+  kept->push_back(std::move(service));
 }
 
 }  // namespace
@@ -207,13 +211,14 @@ uint64_t service_descriptors(const ServiceOptions& options) {
 }
 
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals) {
-  std::atomic<bool> engine_lost = false;
+  // What the callback has, apart from `signals`, outlives this call: the threads of a service that
+  // is kept may still say so.
+  const auto engine_lost = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<Service> service;
   std::atomic<bool> is_announced = false;
   const auto start = [&] {
-    service = std::make_unique<Service>(std::move(parts), options, [&] {
-      engine_lost = true;
-      signals.request_stop();
+    service = std::make_unique<Service>(std::move(parts), options, [engine_lost, &signals] {
+      if (!engine_lost->exchange(true)) signals.request_stop();
     });
     is_announced = true;
     service->announce(options.ready_file);
@@ -226,19 +231,26 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   while (signals.wait() == Signals::Event::kReload) service->reload();
   // All that may wait for something that hangs: a log, a file system, an engine.
   const auto stop = [&] {
-    if (!engine_lost) log_info("told to stop; finishing what has begun");
+    if (!*engine_lost) log_info("told to stop; finishing what has begun");
     notify_service_manager("STOPPING=1");
     if (!service->stop()) {
-      log_warning("a file system does not answer; ending in the middle of a read from it");
+      log_warning(
+          "a file system does not answer, or a new epoch is still loaded and checked; ending in "
+          "the middle of it");
       ReadyFile::remove(options.ready_file);
       // What the stuck thread uses cannot be taken away from it, and ends with it.
-      std::_Exit(engine_lost ? kExitFailed : EXIT_SUCCESS);
+      std::_Exit(*engine_lost ? kExitFailed : EXIT_SUCCESS);
+    }
+    if (*engine_lost) {
+      ReadyFile::remove(options.ready_file);
+      return keep_for_ever(std::move(service));
     }
     service.reset();
-    if (!engine_lost) log_info("stopped");
+    log_info("stopped");
   };
-  signals.run_until_next(stop, [&](int) { end_at_once(options.ready_file); });
-  if (engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
+  // Told once more, the process ends, whatever hangs.
+  signals.run_until_next(stop, [&](int) { ReadyFile::end_process(options.ready_file); });
+  if (*engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
 }
 
 }  // namespace blindfuse

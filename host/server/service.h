@@ -41,8 +41,10 @@ uint64_t service_descriptors(const ServiceOptions& options);
 
 // Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate
 // and keys again, and looks for a new epoch. Where an engine with a kernel record hangs, all who
-// wait get status 503, and the process ends with kExitFailed. Throws DeviceLostError, likewise after an orderly end,
-// when the engine's device fails; what DatabaseServer throws at its start.
+// wait get status 503, and the process ends with kExitFailed. Throws what DatabaseServer throws at
+// its start, and DeviceLostError, likewise after an orderly end, when the engine's device fails:
+// what was served then stays in memory, and the process is to end without static destructors
+// (run_program()).
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 
 }  // namespace blindfuse

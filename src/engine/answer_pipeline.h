@@ -36,8 +36,8 @@ class AnswerPipeline {
   // the next begin(). Throws ResourceError; the batch has ended then, too.
   virtual std::span<const uint8_t> finish() = 0;
 
-  // From now on the canary is computed with each batch that has room for it, and with each kernel at
-  // least once in an interval in which it is used. The canary outlives the pipeline. Called before
+  // From now on the canary is computed with each batch that has room for it, and by each kernel and
+  // tile at least once in an interval in which they are used. The canary outlives the pipeline. Called before
   // the first begin(). Where its response is not what the host computed, finish() or begin() throws
   // ResourceError, or DeviceLostError when nothing else could take the place of what is wrong, and
   // the kernel record has it. Pipelines of engines without a kernel record compute no canary.

@@ -58,9 +58,10 @@ class Engine {
 
   // Multiplies the words of a canary, and odd multiples of them, with the matrix: by each kernel that
   // answers batches of up to batch_max queries, and compares the products with multiples of the
-  // canary's. Notes the results in the kernel record (EngineMaker::kernel_record). Called after
-  // seal() and before a pipeline is made. Engines without a kernel record check nothing. Throws
-  // DeviceLostError when no kernel is left that may be used, ResourceError when memory is short.
+  // canary's. Notes the results in the kernel record (EngineMaker::kernel_record), and times the
+  // kernels that are fit. Called after seal() and before a pipeline is made. Engines without a kernel record check nothing. Throws
+  // DeviceLostError when no kernel is left that may be used, or when the matrix is not what was set any
+  // more; ResourceError when memory is short.
   virtual void check_kernels(const Canary& /*canary*/, size_t /*batch_max*/) {}
 
   // products[b][c] += sum over r in rows of queries[b][r - rows.first] * int8(matrix[r][c]), modulo

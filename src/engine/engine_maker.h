@@ -12,6 +12,14 @@
 
 namespace blindfuse {
 
+// What an engine that serves is going to take memory for in addition to its matrix: what it needs
+// while it serves (answer pipelines, with their packing tables and their canary), and what it needs
+// before that and gives back (Engine::check_kernels).
+struct ServingNeeds {
+  size_t batch_max = 32;  // queries in a batch, also of check_kernels()
+  size_t pack_count = 0;  // packing tables; 0 where responses are not packed
+};
+
 // Makes engines and pack makers that compute in one place, with one kernel. Any thread; what it
 // makes does not need it any more, and is never null.
 class EngineMaker {
@@ -21,6 +29,14 @@ class EngineMaker {
   // An engine for a matrix of so many rows and columns. Throws ResourceError when the engine takes
   // the matrix's memory now (Engine::host_bytes) and does not get it.
   virtual std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const = 0;
+
+  // The same for an engine that serves: where memory holds the matrix, and not with it what else
+  // the engine needs, that is said now, before anything is loaded. Throws ResourceError. A maker
+  // that hands out another one's engines hands this on to it.
+  virtual std::unique_ptr<Engine> make_serving_engine(uint64_t row_count, uint64_t column_count,
+                                                      const ServingNeeds&) const {
+    return make_engine(row_count, column_count);
+  }
 
   // What is known of the kernels of the device that it makes engines on; null where they are not
   // checked.

@@ -94,6 +94,11 @@ int run_program(CLI::App& app, int argc, char** argv) {
     return exit.status;
   } catch (const UsageError& error) {
     return fail(app, error.what(), kExitUsageError);
+  } catch (const DeviceLostError& error) {
+    const int status = fail(app, error.what());
+    // What destructors of static objects would call, the driver, may not return any more.
+    std::fflush(nullptr);
+    _exit(status);
   } catch (const std::bad_alloc&) {
     return fail(app, "out of memory");
   } catch (const std::exception& error) {

@@ -22,9 +22,9 @@ struct ExitStatus {
 std::string program_version();
 
 // Parses the command line, runs the chosen command's callback, and returns the exit status.
-// Everything thrown becomes one line on standard error. Adds --version, and for every option the
-// environment variable BLINDFUSE_<OPTION> ("--query-bits" is BLINDFUSE_QUERY_BITS). Logs go to
-// standard error.
+// Everything thrown becomes one line on standard error; a DeviceLostError also ends the process.
+// Adds --version, and for every option the environment variable BLINDFUSE_<OPTION> ("--query-bits"
+// is BLINDFUSE_QUERY_BITS). Logs go to standard error.
 int run_program(CLI::App& app, int argc, char** argv);
 
 // The same for a program that is made of commands, all of which `add_commands` adds.

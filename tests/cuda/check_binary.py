@@ -5,7 +5,8 @@ For every architecture of the libraries: the tensor core kernels multiply bytes 
 few-queries kernels use four-byte dot products, loads from the matrix are 16 bytes wide, and no kernel has local memory.
 A step of every scan's main loop has no more instructions, moves and barriers than it should, enough loads are in flight
 when its products begin, and registers and shared memory leave room for the blocks that the launch counts on. Hopper's
-products are fenced, and their registers are left alone until they are done.
+products are fenced, and their registers are left alone until they are done. Where the tensor memory accelerator copies
+what they multiply, the main loop has no barrier of the block, no load, no fence, and no wait for the last products.
 """
 import argparse
 import os
@@ -14,7 +15,7 @@ import shutil
 import sys
 from typing import NamedTuple
 
-from sass import decoded, main_loop_step, machine_code, resources
+from sass import decoded, main_loop_step, machine_code, resources, step_path
 
 SKIPPED = 77
 ARCHITECTURES = ["sm_80", "sm_89", "sm_90a"]
@@ -24,6 +25,7 @@ KERNELS = {
     "scan_mma": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
     "scan_dp4a": (3, [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"]),
     "scan_wgmma": (4, []),
+    "scan_wgmma_tma": (4, []),
     "ask_for_wgmma": (1, []),
     "cut_bit_sequences": (1, [r"STG\.E\.128"]),
     "cut_plain_words": (1, [r"STG\.E\.128"]),
@@ -40,8 +42,10 @@ KERNELS = {
     "key_switch_down": (1, []),
     "key_switch_last": (1, []),
 }
-# And those that one architecture alone has.
-ONLY = {("scan_wgmma", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128"]}
+# And those that one architecture alone has. Of UTMALDG, the second operand has the cache hint.
+ONLY = {("scan_wgmma", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128"],
+        ("scan_wgmma_tma", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"UTMALDG\.2D \[UR\d+\], \[UR\d+\], desc",
+                                       r"USETMAXREG\.DEALLOC\S* 0x28\b", r"USETMAXREG\.TRY_ALLOC\S* UP\d, 0xe8\b"]}
 
 
 # Of each scan kernel, by the first of its template's parameters (queries, or rows of limbs).
@@ -53,11 +57,17 @@ class Scan(NamedTuple):
     shared: int  # bytes that a launch asks for
     instructions: list[int]  # the most in a step, of each of ARCHITECTURES; of Hopper alone for wgmma
     moves: int  # the most in a step
+    warps: int = 8  # of a block
 
 
 def limb_stages(rows):
     """limb_shared_bytes<rows, 4>() of cuda/scan/kernels/tensor_scan.cuh"""
     return 4 * rows * 128
+
+
+def tensor_stages(rows, stages):
+    """TensorStages<rows, stages>::kSharedBytes of cuda/scan/kernels/scan_wgmma_tma.cuh"""
+    return stages * ((128 + rows) * 128 + 16)
 
 
 # A few instructions more than the compiler makes now.
@@ -77,8 +87,12 @@ SCANS = {
     ("scan_wgmma", 64): Scan(4, 4, 1, 2, limb_stages(64), [117], 36),
     ("scan_wgmma", 128): Scan(4, 4, 1, 2, limb_stages(128), [130], 37),
     ("scan_wgmma", 256): Scan(4, 4, 1, 1, limb_stages(256), [141], 37),
+    ("scan_wgmma_tma", 32): Scan(4, 0, 0, 1, tensor_stages(32, 8), [66], 18, 12),
+    ("scan_wgmma_tma", 64): Scan(4, 0, 0, 1, tensor_stages(64, 8), [66], 18, 12),
+    ("scan_wgmma_tma", 128): Scan(4, 0, 0, 1, tensor_stages(128, 6), [68], 19, 12),
+    ("scan_wgmma_tma", 256): Scan(4, 0, 0, 1, tensor_stages(256, 4), [69], 19, 12),
 }
-WARPS, REGISTERS = 8, 65536
+REGISTERS = 65536
 # CUDA C++ Programming Guide, "Compute capabilities": shared memory of a multiprocessor, of which each block takes 1 KB
 # more than it asks for.
 SHARED = {"sm_80": 164 << 10, "sm_89": 100 << 10, "sm_90a": 228 << 10}
@@ -94,9 +108,9 @@ def scan_of(name):
 
 
 def blocks_that_fit(scan, architecture, used):
-    """Of 256 threads, by shared memory and by registers, of which a warp takes eights for each lane from its quarter's."""
+    """By shared memory and by registers, of which a warp takes eights for each lane from its quarter's."""
     warps = REGISTERS // 4 // (-(-used.registers // 8) * 8 * 32)
-    return min(4 * warps // WARPS, SHARED[architecture] // (scan.shared + used.shared + 1024))
+    return min(4 * warps // scan.warps, SHARED[architecture] // (scan.shared + used.shared + 1024))
 
 
 def scan_troubles(scan, architecture, step, used):
@@ -156,6 +170,23 @@ def hopper_troubles(instructions):
             yield f"touches what a product is using: {line}"
 
 
+# Barriers of the block and of memory, fences between proxies, loads.
+NOT_IN_TENSOR_LOOP = ("BAR", "MEMBAR", "ERRBAR", "FENCE", "CCTL", "LDG", "LD.", "LDS", "LDGSTS", "WARPSYNC")
+
+
+def tensor_troubles(instructions):
+    """A loop that waits for phases and products alone, of all of them but the last step's."""
+    path = step_path(list(decoded(instructions)))
+    names = [i.name for i in path]
+    yield from (f"has {name} in its main loop" for name in names if name.startswith(NOT_IN_TENSOR_LOOP))
+    waits = [i.text for i in path if i.name.startswith("WARPGROUP.DEPBAR")]
+    if waits != ["WARPGROUP.DEPBAR.LE gsb0, 0x1"]:
+        yield f"waits for products by {waits} in a step, not for all but the last ones"
+    for name, count in (("WARPGROUP.ARRIVE", 1), ("SYNCS.PHASECHK", 1), ("SYNCS.ARRIVE", 1)):
+        if sum(n.startswith(name) for n in names) != count:
+            yield f"has {sum(n.startswith(name) for n in names)} of {name} in a step, not {count}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tools", nargs="*", default=[], help="where cuobjdump and nvdisasm may be, next to PATH")
@@ -190,8 +221,10 @@ def main():
             wrong += [f"{key}: has {i}" for i in FORBIDDEN if re.search(i, code[key])]
     wrong += [f"{key}: {trouble}" for key, step in steps.items()
               for trouble in scan_troubles(SCANS[scan_of(key[1])], key[0], step, usage[key])]
-    wrong += [f"{key}: {trouble}" for key in code if "scan_wgmma" in key[1] and key[0] == "sm_90a"
+    wrong += [f"{key}: {trouble}" for key in code if "10scan_wgmma" in key[1] and key[0] == "sm_90a"
               for trouble in hopper_troubles(code[key])]
+    wrong += [f"{key}: {trouble}" for key in code if "14scan_wgmma_tma" in key[1] and key[0] == "sm_90a"
+              for trouble in tensor_troubles(code[key])]
     # By their names: what Thrust makes of one template in two files has the same name twice.
     printed, looked_at = {name for _, name in usage}, {name for _, name in code}
     if printed != looked_at:

@@ -1,5 +1,6 @@
 // A GPU that computes wrong is found out by products and responses that the host knows: before it
 // answers, with batches of clients' queries, and in between.
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,9 @@
 #include <vector>
 
 #include "cuda/cuda_engine.h"
+#include "cuda/pipelines/answer_pipeline.h"
+#include "cuda/scan/device_matrix.h"
+#include "cuda/scan/scanner.h"
 #include "host/engines/canary_response.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
@@ -37,7 +41,7 @@ class EmulatedCudaCanary : public ::testing::Test {
     layout_.response_bits = kResponseBits;
     canary_.words = query_words();
     canary_.products = product(canary_.words);
-    complete_canary(canary_, layout_, {});
+    complete_canary(canary_, layout_, {}, 1);
   }
 
   std::vector<uint32_t> query_words() {
@@ -151,6 +155,58 @@ TEST_F(EmulatedCudaCanary, FindsAMatrixThatIsAnother) {
       << *record_->why_unfit("mma");
 }
 
+// A byte of the device's memory that is not what it was when the matrix was sealed: no kernel is to
+// blame, neither before the first batch nor with one.
+TEST_F(EmulatedCudaCanary, BlamesNoKernelForAMatrixThatHasChanged) {
+  DeviceMatrix matrix(0, kRows, kColumns, 0);
+  matrix.set_columns(0, matrix_);
+  matrix.check();
+  Scanner scanner(matrix, "", record_);
+  const auto pipeline =
+      make_device_answer_pipeline(scanner, matrix, {kQueryBits, kResponseBits}, kSlots, kBatchMax);
+  pipeline->set_canary(canary_, kNever);
+  EXPECT_EQ(answer(*pipeline, 5), "right");
+  ASSERT_EQ(cudaMemset(const_cast<int8_t*>(matrix.data()) + 3 * matrix.pitch() + 10,
+                       matrix_[3 * kRows + 10] ^ 0x40, 1),
+            cudaSuccess);
+  EXPECT_FALSE(matrix.is_as_sent());
+  const std::string lost = answer(*pipeline, 5);
+  EXPECT_EQ(lost.substr(0, 50), "lost: the matrix has changed in the device's memor") << lost;
+  try {
+    scanner.check_kernels(canary_, kBatchMax);
+    ADD_FAILURE();
+  } catch (const DeviceLostError& error) {
+    EXPECT_NE(std::string(error.what()).find("first column 3 of query 0"), std::string::npos)
+        << error.what();
+  }
+  for (const std::string kernel : {"dp4a", "mma", "wgmma"}) EXPECT_TRUE(record_->is_fit(kernel));
+}
+
+// Where the device has no memory for the checksum, the kernel is kept out of use.
+TEST_F(EmulatedCudaCanary, BlamesTheKernelWhereTheMatrixCannotBeChecked) {
+  const auto engine = this->engine();
+  const auto pipeline = this->pipeline(*engine, kNever);
+  // The first wait is for the product of the canary, the second one the checksum's.
+  const fake_cuda::ScopedFaults faults("spoil=scan_mma,fail=cudaStreamSynchronize@1:2");
+  const std::string withheld = answer(*pipeline, 5);
+  EXPECT_NE(withheld.find("the kernel cuda:mma is wrong"), std::string::npos) << withheld;
+  EXPECT_FALSE(record_->is_fit("mma"));
+}
+
+// Where kernels are timed, it is while they are checked: within the caller's limit of time.
+TEST_F(EmulatedCudaCanary, TimesTheKernelsThatPass) {
+  const auto calibrations = std::make_shared<Calibrations>(0);
+  const auto engine = make_cuda_engine("", 0, record_, kRows, kColumns, {}, calibrations);
+  engine->set_columns(0, matrix_);
+  engine->seal();
+  EXPECT_FALSE(calibrations->find(kRows, kColumns));
+  const fake_cuda::ScopedFaults faults("spoil=scan_wgmma");
+  engine->check_kernels(canary_, kBatchMax);
+  const auto measured = calibrations->find(kRows, kColumns);
+  ASSERT_TRUE(measured);
+  EXPECT_FALSE(measured->wgmma_for_many) << "it is in quarantine";
+}
+
 TEST_F(EmulatedCudaCanary, EndsWhereANamedKernelIsWrong) {
   const auto engine = this->engine("mma");
   const fake_cuda::ScopedFaults faults("spoil=scan_mma<64>");
@@ -169,12 +225,24 @@ TEST_F(EmulatedCudaCanary, RidesAlongWhereThereIsRoom) {
   // The kernel for many: 5, 6 and 7 queries leave room in a tile of 8, and 33 to 39 in one of 64.
   for (const size_t count : {5, 6, 7, 33, 39}) EXPECT_EQ(answer(*pipeline, count), "right");
   EXPECT_EQ(checks("mma", CheckStage::kCanary), 5u);
-  // Full tiles, a full batch, and few queries: no room, and the last check was a moment ago. The
-  // few have had none.
-  for (const size_t count : {8, 16, 32, 40}) EXPECT_EQ(answer(*pipeline, count), "right");
+  // A full tile, a full batch: no room, and the last check of their tiles was a moment ago.
+  for (const size_t count : {8, 40}) EXPECT_EQ(answer(*pipeline, count), "right");
   EXPECT_EQ(checks("mma", CheckStage::kCanary), 5u);
+  // Other tiles, and few queries, have had none.
+  for (const size_t count : {16, 32, 16, 32}) EXPECT_EQ(answer(*pipeline, count), "right");
+  EXPECT_EQ(checks("mma", CheckStage::kCanary), 7u);
   for (const size_t count : {1, 2, 3, 1}) EXPECT_EQ(answer(*pipeline, count), "right");
-  EXPECT_EQ(checks("dp4a", CheckStage::kCanary), 1u);
+  EXPECT_EQ(checks("dp4a", CheckStage::kCanary), 3u);
+}
+
+// However often other tiles of the same kernel are right.
+TEST_F(EmulatedCudaCanary, FindsATileThatIsWrongWhereNoBatchOfItHasRoom) {
+  const auto engine = this->engine();
+  const auto pipeline = this->pipeline(*engine, kNever);
+  const fake_cuda::ScopedFaults faults("spoil=scan_mma<128>");
+  EXPECT_EQ(answer(*pipeline, 5), "right");
+  EXPECT_EQ(answer(*pipeline, 32).substr(0, 7), "failed:");
+  EXPECT_EQ(answer(*pipeline, 32), "right") << "by wgmma";
 }
 
 // Where there is no room, it is computed by itself, by the same kernel.
@@ -200,6 +268,50 @@ TEST_F(EmulatedCudaCanary, WithholdsTheBatchOfAWrongProductAndTakesAnotherKernel
   // wgmma takes its place.
   EXPECT_EQ(answer(*pipeline, 7), "right");
   EXPECT_EQ(checks("wgmma", CheckStage::kCanary), 1u);
+}
+
+// A full batch is on the device next to the one whose canary shows that their kernel is wrong, or
+// that begins with such a check.
+TEST_F(EmulatedCudaCanary, WithholdsTheOtherBatchOfAWrongKernelToo) {
+  const auto put = [&](AnswerPipeline& pipeline, size_t count) {
+    for (size_t i = 0; i < count; ++i) pipeline.put(i, sequence(query_words(), kQueryBits));
+  };
+  const auto engine = this->engine();
+  const auto pipeline = this->pipeline(*engine, kNever);
+  put(*pipeline, 45);
+  pipeline->check();
+  {
+    const fake_cuda::ScopedFaults faults("spoil=scan_mma");
+    pipeline->begin(0, 5);
+    pipeline->begin(5, 40);
+    EXPECT_THROW(pipeline->finish(), ResourceError);
+    EXPECT_FALSE(record_->is_fit("mma"));
+    EXPECT_THROW(pipeline->finish(), ResourceError);
+  }
+  EXPECT_EQ(answer(*pipeline, 40), "right");
+
+  const auto often = this->pipeline(*engine, std::chrono::milliseconds(0));
+  put(*often, 80);
+  {
+    // Of the first batch the check is right, and what follows is not.
+    const fake_cuda::ScopedFaults faults("spoil=scan_wgmma@1+");
+    often->begin(0, 40);
+    EXPECT_THROW(often->begin(40, 40), ResourceError);
+    EXPECT_THROW(often->finish(), ResourceError);
+  }
+}
+
+// The reason for one wrong kernel may be one for others, however short a time ago they were right.
+TEST_F(EmulatedCudaCanary, ChecksEveryOtherKernelAfterAWrongOne) {
+  const auto engine = this->engine();
+  const auto pipeline = this->pipeline(*engine, kNever);
+  EXPECT_EQ(answer(*pipeline, 1), "right");
+  EXPECT_EQ(answer(*pipeline, 1), "right");
+  EXPECT_EQ(checks("dp4a", CheckStage::kCanary), 1u);
+  const fake_cuda::ScopedFaults faults("spoil=scan_mma,spoil=scan_dp4a");
+  EXPECT_EQ(answer(*pipeline, 5).substr(0, 7), "failed:");
+  EXPECT_EQ(answer(*pipeline, 1).substr(0, 7), "failed:") << "dp4a is wrong now, too";
+  EXPECT_EQ(answer(*pipeline, 1), "right") << "by wgmma";
 }
 
 TEST_F(EmulatedCudaCanary, BeginsNoBatchWithAKernelThatTheCheckBeforeFoundWrong) {
@@ -255,7 +367,7 @@ TEST_F(EmulatedCudaCanary, LosesTheDeviceWhenPackingIsWrong) {
     table[i] = static_cast<uint32_t>(random_.below(ring::kPackingModulus));
   }
   const std::vector<SharedPackingTable> tables(1, table);
-  complete_canary(canary_, layout_, tables);
+  complete_canary(canary_, layout_, tables, 1);
   const auto engine = this->engine("dp4a");
   const WireBits bits{kQueryBits, kResponseBits};
   const auto pipeline = engine->make_packed_answer_pipeline(bits, tables, 2, 1);

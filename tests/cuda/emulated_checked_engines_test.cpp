@@ -74,13 +74,14 @@ TEST_F(EmulatedCudaChoice, TakesTheDeviceWhoseKernelsPass) {
   EXPECT_TRUE(warnings_.empty());
   // Neither what is not used nor what takes long to load is checked.
   const auto& without = tested_.at(0).without;
-  EXPECT_EQ(without, (std::vector<std::string>{"mma-rows", "cublas", "packing", "tables"}));
+  EXPECT_EQ(without, (std::vector<std::string>{"mma-rows", "wgmma-tma", "cublas", "packing",
+                                               "tables"}));
 }
 
 TEST_F(EmulatedCudaChoice, ChecksAKernelToCompareWithWhenItIsNamed) {
   choose("cuda:mma-rows", {with({check("dp4a"), check("mma-rows")})});
   const auto& without = tested_.at(0).without;
-  EXPECT_EQ(without, (std::vector<std::string>{"cublas", "packing", "tables"}));
+  EXPECT_EQ(without, (std::vector<std::string>{"wgmma-tma", "cublas", "packing", "tables"}));
 }
 
 TEST_F(EmulatedCudaChoice, KeepsAKernelThatFailedOutOfUse) {
@@ -181,6 +182,44 @@ TEST_F(EmulatedCudaChoice, ChecksLaterWhatWasNotChecked) {
   auto wrong = choose("cuda", {with({check("dp4a")}), with({check("packing", Outcome::kHung)})});
   EXPECT_THROW(wrong.check_parts({"packing"}), ResourceError);
   EXPECT_THROW(wrong.check_parts({"packing"}), ResourceError);
+  EXPECT_EQ(tested_.size(), 4u) << "it stays wrong";
+}
+
+// A device that takes no second process, or lacks memory for a check, says nothing of its kernels:
+// the part is not used, and is checked again.
+TEST_F(EmulatedCudaChoice, UsesNothingThatCouldNotBeCheckedNow) {
+  SelfTestResult exclusive;
+  exclusive.why_no_device = "another process has it";
+  const SelfTestResult failed = with({check("packing", Outcome::kFailed)});
+  auto engines = choose("cuda", {with({check("dp4a")}), exclusive, with({}), failed,
+                                 with({check("packing")})});
+  for (const char* why : {"another process has it", "nothing was checked", "failed, of the test"}) {
+    try {
+      engines.check_parts({"packing"});
+      ADD_FAILURE() << why;
+    } catch (const ResourceError& error) {
+      EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_TRUE(quarantined_.empty());
+  engines.check_parts({"packing"});
+  EXPECT_EQ(tested_.size(), 5u);
+}
+
+// As where this process has the device for itself. Nothing is used that was not checked.
+TEST_F(EmulatedCudaChoice, UsesNothingThatCannotBeChecked) {
+  SelfTestResult busy;
+  busy.why_no_device = "another process has the device for itself";
+  auto engines = choose("cuda", {with({check("dp4a")}), busy, with({check("packing")})});
+  try {
+    engines.check_parts({"packing"});
+    ADD_FAILURE();
+  } catch (const ResourceError& error) {
+    EXPECT_NE(std::string(error.what()).find("a new epoch needs could not be checked"),
+              std::string::npos);
+    EXPECT_NE(std::string(error.what()).find(busy.why_no_device), std::string::npos);
+  }
+  EXPECT_NO_THROW(engines.check_parts({"packing"})) << "later it can";
 }
 
 }  // namespace

@@ -112,27 +112,41 @@ TEST(EmulatedCuda, RefusesAMatrixThatMemoryCannotHold) {
   }
 }
 
+// As <cuda_runtime_api.h> has it: 13000 is 13.0.
+std::string runtime_version() {
+  return std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 100 / 10);
+}
+
 TEST(EmulatedCuda, NamesItsDeviceAndItsKernels) {
   const auto engine = make_cuda_engine("", 0, fresh_record(), 64, 3);
-  EXPECT_EQ(
-      engine->hardware(),
-      "emulator, compute capability 9.0, 3 multiprocessors, 4 GB, dp4a for batches of up to 3 "
-      "and mma for others");
-  EXPECT_EQ(make_cuda_engine("wgmma", 0, fresh_record(), 64, 3)->name(), "cuda:wgmma");
+  EXPECT_EQ(engine->hardware(),
+            "emulator, compute capability 9.0, 3 multiprocessors, 4 GB, PCI 0000:1B:00.0, "
+            "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0, driver for CUDA " +
+                runtime_version() + ", runtime " + runtime_version() +
+                ", dp4a for batches of up to 3 and mma for others");
+  for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
+    EXPECT_EQ(make_cuda_engine(kernel, 0, fresh_record(), 64, 3)->name(), "cuda:" + kernel);
+  }
 }
 
 // CUDA_FORCE_PTX_JIT: a device of compute capability 9.0 that runs code without wgmma.
 TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
   emulator::set_wgmma_code(false);
-  EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), "wgmma"), 0);
-  try {
-    make_cuda_engine("wgmma", 0, fresh_record(), 64, 3);
-    ADD_FAILURE();
-  } catch (const UsageError& error) {
-    EXPECT_NE(std::string(error.what()).find("CUDA_FORCE_PTX_JIT"), std::string::npos);
+  for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
+    EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), kernel), 0);
+    try {
+      make_cuda_engine(kernel, 0, fresh_record(), 64, 3);
+      ADD_FAILURE();
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find("the kernel cuda:" + kernel + " needs"),
+                std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("CUDA_FORCE_PTX_JIT"), std::string::npos);
+    }
   }
   emulator::set_wgmma_code(true);
-  EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), "wgmma"), 1);
+  for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
+    EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), kernel), 1);
+  }
 }
 
 // wgmma, mma, dp4a: where one is in quarantine, the next one takes its batches.
@@ -223,7 +237,7 @@ TEST(EmulatedCuda, TellsWhatFailsOnceFromALostDevice) {
     } catch (const DeviceLostError& error) {
       EXPECT_NE(std::string(error.what()).find("cudaErrorIllegalAddress"), std::string::npos);
     }
-    EXPECT_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3), UsageError);
+    EXPECT_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3), DeviceLostError);
   }
   EXPECT_EQ(fake_cuda::allocated_bytes(), before);
 }

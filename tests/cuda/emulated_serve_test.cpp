@@ -166,6 +166,17 @@ TEST_F(EmulatedCudaServe, EndsWhenAKernelNeverDoes) {
   EXPECT_FALSE(std::filesystem::exists(server->ready_file()));
 }
 
+// Nobody waits for an answer: what hangs is the check while nothing is asked.
+TEST_F(EmulatedCudaServe, EndsWhenToldToWhileAKernelHangs) {
+  const auto server =
+      serve("cuda", "", "hang=scan_dp4a<1>@1+", {"--gpu-batch-seconds-max", "5"});
+  ASSERT_NE(server->url(), "") << server->program().err();
+  EXPECT_EQ(server->stop(), 1);
+  EXPECT_TRUE(contains(server->program().err(), "the device hangs, and the server ends"))
+      << server->program().err();
+  EXPECT_FALSE(std::filesystem::exists(server->ready_file()));
+}
+
 // Before anything is served, too, also with auto: a device that hangs is not one to fall back from.
 TEST_F(EmulatedCudaServe, EndsWhenAKernelHangsOnTheMatrix) {
   const auto server = serve("auto", "", "hang=scan_mma", {"--gpu-batch-seconds-max", "1"});
@@ -182,6 +193,20 @@ TEST_F(EmulatedCudaServe, EndsWhenTheDeviceIsLost) {
   EXPECT_EQ(server->program().wait(), 1);
   EXPECT_TRUE(contains(server->program().err(), "cudaErrorIllegalAddress"))
       << server->program().err();
+}
+
+TEST_F(EmulatedCudaServe, VerifiesADatabase) {
+  const std::vector<std::string> verify = {kEmulated, "inspect",  database_,
+                                           "--verify", "--engine", "cuda"};
+  set_faults("", nullptr);
+  const auto verified = run(folder_, verify);
+  EXPECT_EQ(verified.status, 0) << verified.err;
+  EXPECT_TRUE(contains(verified.out, "found through the real client")) << verified.out;
+
+  set_faults("", "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma");
+  const auto wrong = run(folder_, verify);
+  EXPECT_EQ(wrong.status, 1) << wrong.out;
+  EXPECT_TRUE(contains(wrong.err, "the GPU's kernel mma failed its matrix check")) << wrong.err;
 }
 
 TEST_F(EmulatedCudaServe, BuildsNothingWithAGpuThatIsWrong) {

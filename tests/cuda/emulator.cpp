@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/cuda/fiber.h"
+#include "tests/cuda/tensor_maps.h"
 
 namespace blindfuse::emulator {
 namespace {
@@ -50,7 +51,7 @@ struct Copy {
 // fence.proxy.async between the two.
 constexpr unsigned kNobody = ~0u;
 struct Chunk {
-  enum class State { kPlain, kOnItsWay, kArrived, kPublished };
+  enum class State { kPlain, kOnItsWay, kArrived, kPublished, kInBox };
   State state = State::kPlain;
   unsigned writer = kNobody;  // the thread whose copy it is
   uint64_t arrived_at = 0;    // barriers of the block until then
@@ -59,6 +60,57 @@ struct Chunk {
   unsigned reader = kNobody;  // a thread that has read it since the barrier `read_at`
   bool has_readers = false;   // several
   uint64_t read_at = 0;
+  size_t barrier = 0;  // that its box came to, in this phase
+  uint64_t phase = 0;
+};
+
+// PTX ISA, "mbarrier": a phase is complete when no arrivals are pending and the transaction count,
+// here what was expected less what has come, is 0. Then the next one begins with all arrivals
+// pending.
+struct PhaseBarrier {
+  size_t offset;  // in shared memory
+  uint32_t arrivals;
+  uint32_t pending;
+  unsigned initializer;  // the thread that made it
+  uint64_t phase = 0;    // phases that are complete
+  uint64_t bytes = 0;    // on their way in this one
+  bool is_published = false;
+  uint64_t published_at = 0;  // barriers of the block until then
+};
+constexpr uint32_t kBarrierCountMax = (1 << 20) - 1;  // of arrivals, and of bytes
+constexpr size_t kNoBarrier = ~size_t{0};
+
+// A box of a matrix on its way into shared memory.
+struct BoxCopy {
+  size_t offset;
+  TiledMap map;
+  int64_t row;
+  int64_t column;
+  size_t barrier;
+
+  // PTX ISA, "Swizzling modes": chunks of 16 bytes in rows of 128, by bits 7 .. 9 of the address.
+  size_t place(uint32_t column_of_box, uint32_t byte) const {
+    const size_t linear = offset + size_t{column_of_box} * map.shape.box[0] + byte;
+    return map.shape.swizzle == BoxSwizzle::kNone ? linear : linear ^ (linear >> 7 & 7) << 4;
+  }
+  template <typename Visit>
+  void for_chunks(const Visit& visit) const {
+    for (uint32_t c = 0; c < map.shape.box[1]; ++c) {
+      for (uint32_t byte = 0; byte < map.shape.box[0]; byte += kCopyBytes) visit(c, byte);
+    }
+  }
+  // "Out of bounds access": zeros.
+  void perform(uint8_t* shared) const {
+    for_chunks([&](uint32_t c, uint32_t byte) {
+      uint8_t* const to = shared + place(c, byte);
+      for (uint32_t i = 0; i < kCopyBytes; ++i) {
+        const int64_t at = row + byte + i, of = column + c;
+        const bool is_inside = at >= 0 && of >= 0 && uint64_t(at) < map.shape.sizes[0] &&
+                               uint64_t(of) < map.shape.sizes[1];
+        to[i] = is_inside ? map.address[uint64_t(of) * map.shape.pitch + uint64_t(at)] : 0;
+      }
+    });
+  }
 };
 
 // The offsets in shared memory that as many lanes touch together as there are banks for, each as
@@ -120,12 +172,16 @@ struct Warp {
   unsigned waiting = 0;
   unsigned waiting_lane = 0;  // one of them
   Operands operands{};
+  unsigned registers = 0;                  // of a thread
+  std::vector<unsigned> register_changes;  // what setmaxnreg made of them
   std::array<QuarterWarp, 4> quarters;
   Accesses<4> word_loads;
 };
 
 // A product of a warpgroup that has been started: what each thread gave.
 constexpr unsigned kGroupThreads = 128;
+constexpr unsigned kGroupRows = 64;
+size_t operand_place(uint64_t descriptor, unsigned row, unsigned k);
 struct GroupProduct {
   struct Operand {
     int32_t* sums;
@@ -135,11 +191,18 @@ struct GroupProduct {
   unsigned given = 0;
   unsigned columns = 0;
   uint64_t descriptor = 0;  // of b
-  unsigned waited = 0;      // threads that have waited for it
+  bool is_a_shared = false;
+  uint64_t a_descriptor = 0;  // then
+  unsigned waited = 0;        // threads that have waited for it
   bool is_done = false;
 
-  size_t byte(unsigned column, unsigned k) const;
-  size_t end() const;
+  bool is_like(const GroupProduct& other) const {
+    return columns == other.columns && descriptor == other.descriptor &&
+           is_a_shared == other.is_a_shared && a_descriptor == other.a_descriptor;
+  }
+  // visit(place) for each chunk of both operands in shared memory.
+  template <typename Visit>
+  void for_chunks(const Visit& visit) const;
   void perform(const uint8_t* shared);
 };
 
@@ -168,9 +231,12 @@ struct Thread {
   std::vector<size_t> arrived;  // chunks that it has waited for, and not published
   // Products of its warpgroup, counted from the first.
   uint64_t products_started = 0;
-  uint64_t products_committed = 0;
+  std::deque<uint64_t> groups;  // committed, not waited for: products_started then
   uint64_t products_waited = 0;
-  bool is_fenced = false;  // nothing has touched the registers of products since wgmma_fence()
+  size_t awaited = kNoBarrier;  // a phase of this barrier
+  bool awaits_registers = false;
+  std::vector<uint64_t> seen;  // of each barrier, the complete phases that it knows of
+  bool is_fenced = false;      // nothing has touched the registers of products since wgmma_fence()
 };
 
 uint4 read_16(const void* from) {
@@ -214,16 +280,31 @@ class Machine {
     std::ranges::fill(warps_, Warp{});
     std::ranges::fill(groups_, Group{});
     std::ranges::fill(chunks_, Chunk{});
+    phase_barriers_.clear();
+    boxes_.clear();
+    free_registers_ = 0;
+    for (Warp& warp : warps_) warp.registers = kRegisters / unsigned(threads_.size()) / 8 * 8;
     for (Thread& thread : threads_) start(thread);
-    bool progress = true;
-    while (progress) {
-      progress = false;
-      for (size_t i = 0; i < warps_.size(); ++i) {
-        progress |= run_warp(schedule_.backward ? warps_.size() - 1 - i : i);
-      }
+    const auto has_ended = [](const Thread& thread) { return thread.state == State::kEnded; };
+    run_until_stuck();
+    while (!boxes_.empty() && !std::ranges::all_of(threads_, has_ended)) {
+      const auto next = schedule_.backward ? boxes_.end() - 1 : boxes_.begin();
+      const BoxCopy box = *next;
+      boxes_.erase(next);
+      land(box);
+      run_until_stuck();
     }
-    if (std::ranges::any_of(threads_, [](auto& t) { return t.state != State::kEnded; })) {
+    if (!std::ranges::all_of(threads_, has_ended)) {
       throw std::logic_error(to_text("block", blockIdx) + " is dead locked: " + census());
+    }
+    if (!boxes_.empty()) {
+      throw std::logic_error(to_text("block", blockIdx) + " ended with " +
+                             std::to_string(boxes_.size()) + " boxes on their way");
+    }
+    for (size_t i = 0; i < warps_.size(); ++i) {
+      if (warps_[i].register_changes == warps_[i / 4 * 4].register_changes) continue;
+      throw std::logic_error(to_text("block", blockIdx) +
+                             ": setmaxnreg of some warps of a warpgroup");
     }
     for (const Warp& warp : warps_) {
       conflicts_ += warp.word_loads.rest();
@@ -262,6 +343,23 @@ class Machine {
                            ": " + what);
   }
 
+  // Each warp in turn, and before the next one those that were waiting for a phase that is
+  // complete.
+  void run_until_stuck() {
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (size_t i = 0; i < warps_.size(); ++i) {
+        progress |= run_warp(schedule_.backward ? warps_.size() - 1 - i : i);
+        while (!urgent_.empty()) {
+          const size_t warp = urgent_.back();
+          urgent_.pop_back();
+          run_warp(warp);
+          progress = true;
+        }
+      }
+    }
+  }
+
   // Returns when all lanes of the warp have called it and it is done.
   void join_warp(const Collective& collective, void* operands) {
     Warp& warp = *running_->warp;
@@ -277,6 +375,7 @@ class Machine {
     if (++at_barrier_ < threads_.size()) return wait();
     at_barrier_ = 0;
     ++barriers_;
+    share_what_is_seen();
     for (Warp& warp : warps_) release(warp);
   }
 
@@ -284,19 +383,12 @@ class Machine {
 
   void fence_products() { running_->is_fenced = true; }
 
-  // Returns when all threads of the warpgroup have come to the same product.
-  void start_group_product(const Collective& collective, int32_t* sums, unsigned columns,
-                           const uint32_t (&a)[4], uint64_t descriptor) {
-    if ((descriptor >> 62) != 1 || (descriptor >> 49 & 7) != 0) {
-      fail(
-          "wgmma_s8_s8 of limbs without the 128-byte swizzle, or with a base offset, which is not "
-          "emulated");
-    }
-    if (const size_t offset = (descriptor & 0x3fff) << 4;
-        offset % 128 % 32 != 0 || offset / 128 % 8 != 0) {
-      fail("wgmma_s8_s8 of limbs that begin at byte " + std::to_string(offset) +
-           ", not in the first of eight rows");
-    }
+  // Returns when all threads of the warpgroup have come to the same product. `mine`: what it is,
+  // without the operands of others.
+  void start_group_product(const Collective& collective, const GroupProduct& mine,
+                           const GroupProduct::Operand& operand) {
+    require_descriptor(mine.descriptor);
+    if (mine.is_a_shared) require_descriptor(mine.a_descriptor);
     const size_t first_warp = static_cast<size_t>(running_->warp - warps_.data()) / 4 * 4;
     if (first_warp + 4 > warps_.size()) fail("wgmma_s8_s8 of less than four warps");
     // PTX ISA, "wgmma.fence": before the first product, and whenever registers were touched that a
@@ -304,19 +396,19 @@ class Machine {
     if (!running_->is_fenced) fail("wgmma_s8_s8 without wgmma_fence() before");
     Group& group = groups_[first_warp / 4];
     GroupProduct& product = group.next;
-    if (product.given != 0 && (product.columns != columns || product.descriptor != descriptor)) {
+    if (product.given != 0 && !product.is_like(mine)) {
       fail("wgmma_s8_s8 of other limbs than another thread's");
     }
     arrive(collective);
-    product.columns = columns;
-    product.descriptor = descriptor;
-    product.operands[running_->number % kGroupThreads] = {sums, {a[0], a[1], a[2], a[3]}};
+    if (product.given == 0) product = mine;
+    product.operands[running_->number % kGroupThreads] = operand;
     ++running_->products_started;
     if (++product.given < kGroupThreads) return wait();
-    if (product.end() > shared_bytes_) fail("wgmma_s8_s8 of limbs beyond shared memory");
-    for_chunks(product, [&](size_t number) {
-      require_published(number);
-      ++chunks_[number].products;
+    const std::vector<uint64_t> seen = seen_by_all_of(first_warp * kLanes);
+    product.for_chunks([&](size_t place) {
+      if (place + kCopyBytes > shared_bytes_) fail("wgmma_s8_s8 of limbs beyond shared memory");
+      require_published(place / kCopyBytes, seen);
+      ++chunks_[place / kCopyBytes].products;
     });
     if (schedule_.early_copies) product.perform(shared_.get());
     group.started.push_back(product);
@@ -324,23 +416,16 @@ class Machine {
     for (size_t i = 0; i < 4; ++i) release(warps_[first_warp + i]);
   }
 
-  void commit_group_products() { running_->products_committed = running_->products_started; }
+  void commit_group_products() { running_->groups.push_back(running_->products_started); }
 
-  // Those that this thread has committed.
-  void wait_for_group_products() {
-    Thread& thread = *running_;
-    Group& group = groups_[static_cast<size_t>(thread.warp - warps_.data()) / 4];
-    for (; thread.products_waited < thread.products_committed; ++thread.products_waited) {
-      GroupProduct& product = group.started[thread.products_waited - group.first];
-      product.perform(shared_.get());
-      if (++product.waited == kGroupThreads) {
-        for_chunks(product, [&](size_t number) { --chunks_[number].products; });
-      }
-    }
-    for (; !group.started.empty() && group.started.front().waited == kGroupThreads; ++group.first) {
-      group.started.pop_front();
-    }
-    thread.is_fenced = false;
+  // Of a whole warp at a time: those that its threads have committed, without the last groups.
+  void wait_for_group_products(unsigned pending, const Collective& collective) {
+    arrive(collective);
+    Warp& warp = *running_->warp;
+    if (warp.waiting < kLanes) return wait();
+    Thread* const lanes = &threads_[running_->number / kLanes * kLanes];
+    for (unsigned i = 0; i < kLanes; ++i) wait_for_group_products(pending, lanes[i]);
+    release(warp);
   }
 
   void publish_shared() {
@@ -392,6 +477,100 @@ class Machine {
     }
   }
 
+  void init_barrier(const void* barrier, uint32_t arrivals) {
+    const size_t offset = shared_offset(barrier, "init_barrier", sizeof(uint64_t));
+    if (arrivals == 0 || arrivals > kBarrierCountMax) {
+      fail("init_barrier of " + std::to_string(arrivals) + " arrivals, not from 1 to 2^20 - 1");
+    }
+    if (find_barrier(offset) != kNoBarrier) {
+      fail("init_barrier at byte " + std::to_string(offset) + ", where a barrier is");
+    }
+    phase_barriers_.push_back({offset, arrivals, arrivals, running_->number});
+  }
+
+  // PTX ISA, "fence.mbarrier_init".
+  void publish_barriers() {
+    for (PhaseBarrier& barrier : phase_barriers_) {
+      if (barrier.initializer != running_->number || barrier.is_published) continue;
+      barrier.is_published = true;
+      barrier.published_at = barriers_;
+    }
+  }
+
+  void arrive_at(const void* at, uint32_t bytes, const char* what) {
+    const size_t number = use_barrier(at, what, false);
+    PhaseBarrier& barrier = phase_barriers_[number];
+    if (barrier.pending == 0) {
+      fail(place_of(barrier, what) + ", where all have arrived in this phase");
+    }
+    if (bytes > kBarrierCountMax || barrier.bytes + bytes > kBarrierCountMax) {
+      fail(place_of(barrier, what) + ", which expects more than 2^20 - 1 bytes");
+    }
+    barrier.bytes += bytes;
+    --barrier.pending;
+    if (!complete(number)) return;
+    // Who waits for this goes first.
+    switch_context(running_->context, host_);
+  }
+
+  void wait_for_phase(const void* at, uint32_t parity) {
+    if (parity > 1) fail("wait_for_phase of parity " + std::to_string(parity));
+    const size_t number = use_barrier(at, "wait_for_phase", false);
+    Thread& thread = *running_;
+    while (phase_barriers_[number].phase % 2 == parity) {
+      thread.awaited = number;
+      thread.state = State::kWaiting;
+      wait();
+    }
+    thread.awaited = kNoBarrier;
+    if (thread.seen.size() <= number) thread.seen.resize(number + 1);
+    thread.seen[number] = phase_barriers_[number].phase;
+  }
+
+  void copy_box(void* to, const void* map, uint32_t row, uint32_t column, const void* barrier) {
+    const TiledMap tiled = read_map(map);
+    const size_t offset = shared_offset(
+        to, "copy_box", tiled.shape.swizzle == BoxSwizzle::kNone ? 128 : kSwizzleBytes);
+    const size_t number = use_barrier(barrier, "copy_box", true);
+    const BoxCopy box{offset, tiled, static_cast<int32_t>(row), static_cast<int32_t>(column),
+                      number};
+    if (tiled.shape.box_bytes() > shared_bytes_ - offset) fail("copy_box beyond shared memory");
+    box.for_chunks([&](uint32_t c, uint32_t byte) {
+      const size_t chunk = box.place(c, byte) / kCopyBytes;
+      for (const PhaseBarrier& other : phase_barriers_) {
+        if (other.offset / kCopyBytes == chunk) fail("copy_box to where a barrier is");
+      }
+      begin_writing(chunk);
+    });
+    if (schedule_.early_copies) return land(box);
+    boxes_.push_back(box);
+  }
+
+  // Of one lane, when its warp has come.
+  void set_registers(unsigned count, bool takes) {
+    Warp& warp = *running_->warp;
+    const char* const name = takes ? "take_registers" : "give_up_registers";
+    if (takes ? count < warp.registers : count > warp.registers) {
+      fail(std::string(name) + " of " + std::to_string(count) + ", and a thread has " +
+           std::to_string(warp.registers));
+    }
+    Thread& thread = *running_;
+    for (; takes && (count - warp.registers) * kLanes > free_registers_;
+         thread.awaits_registers = false) {
+      thread.awaits_registers = true;
+      thread.state = State::kWaiting;
+      wait();
+    }
+    free_registers_ += warp.registers * kLanes;
+    free_registers_ -= count * kLanes;
+    warp.registers = count;
+    warp.register_changes.push_back(count);
+    if (takes) return;
+    for (Thread& other : threads_) {
+      if (other.awaits_registers) other.state = State::kReady;
+    }
+  }
+
   void commit_copies() { ++running_->groups_committed; }
 
   void wait_for_copies(unsigned pending) {
@@ -430,17 +609,126 @@ class Machine {
   }
 
  private:
-  static constexpr std::align_val_t kSharedAlignment{1024};
+  static constexpr size_t kSwizzleBytes = 1024;
+  static constexpr std::align_val_t kSharedAlignment{kSwizzleBytes};
+  static constexpr unsigned kRegisters = 65536;
   struct FreeShared {
     void operator()(uint8_t* memory) const { ::operator delete(memory, kSharedAlignment); }
   };
 
   static std::string place_of(size_t chunk) { return "byte " + std::to_string(chunk * kCopyBytes); }
 
-  template <typename Visit>
-  static void for_chunks(const GroupProduct& product, const Visit& visit) {
-    for (unsigned column = 0; column < product.columns; ++column) {
-      for (unsigned k = 0; k < 32; k += kCopyBytes) visit(product.byte(column, k) / kCopyBytes);
+  static std::string place_of(const PhaseBarrier& barrier, const char* what) {
+    return std::string(what) + " at the barrier at byte " + std::to_string(barrier.offset);
+  }
+
+  size_t find_barrier(size_t offset) const {
+    const auto at = std::ranges::find(phase_barriers_, offset, &PhaseBarrier::offset);
+    return at == phase_barriers_.end() ? kNoBarrier
+                                       : static_cast<size_t>(at - phase_barriers_.begin());
+  }
+
+  // The number of a barrier that the running thread, or the accelerator, may know of.
+  size_t use_barrier(const void* at, const char* what, bool by_accelerator) const {
+    const size_t offset = shared_offset(at, what, sizeof(uint64_t));
+    const size_t number = find_barrier(offset);
+    if (number == kNoBarrier) {
+      fail(std::string(what) + " at byte " + std::to_string(offset) + ", where no barrier is");
+    }
+    const PhaseBarrier& barrier = phase_barriers_[number];
+    const bool is_mine = barrier.initializer == running_->number;
+    if (!barrier.is_published && (by_accelerator || !is_mine)) {
+      fail(place_of(barrier, what) + ", which publish_barriers() did not publish");
+    }
+    if (!is_mine && barrier.published_at == barriers_) {
+      fail(place_of(barrier, what) + ", which was published with no barrier of the block since");
+    }
+    return number;
+  }
+
+  // Whether the phase is complete, so that the next one begins and those who waited run.
+  bool complete(size_t number) {
+    PhaseBarrier& barrier = phase_barriers_[number];
+    if (barrier.pending != 0 || barrier.bytes != 0) return false;
+    ++barrier.phase;
+    barrier.pending = barrier.arrivals;
+    for (Thread& thread : threads_) {
+      if (thread.awaited != number || thread.state != State::kWaiting) continue;
+      thread.state = State::kReady;
+      const size_t warp = thread.number / kLanes;
+      if (urgent_.empty() || urgent_.back() != warp) urgent_.push_back(warp);
+    }
+    return true;
+  }
+
+  void land(const BoxCopy& box) {
+    PhaseBarrier& barrier = phase_barriers_[box.barrier];
+    box.perform(shared_.get());
+    box.for_chunks([&](uint32_t c, uint32_t byte) {
+      Chunk& chunk = chunks_[box.place(c, byte) / kCopyBytes];
+      chunk.state = Chunk::State::kInBox;
+      chunk.barrier = box.barrier;
+      chunk.phase = barrier.phase;
+    });
+    if (box.map.shape.box_bytes() > barrier.bytes) {
+      throw std::logic_error(to_text("block", blockIdx) + ": a box brings " +
+                             std::to_string(box.map.shape.box_bytes()) +
+                             " bytes to the barrier at byte " + std::to_string(barrier.offset) +
+                             ", which expects " + std::to_string(barrier.bytes));
+    }
+    barrier.bytes -= box.map.shape.box_bytes();
+    complete(box.barrier);
+  }
+
+  // A barrier of the block tells each what the others knew.
+  void share_what_is_seen() {
+    if (phase_barriers_.empty()) return;
+    std::vector<uint64_t> seen(phase_barriers_.size());
+    for (const Thread& thread : threads_) {
+      for (size_t i = 0; i < thread.seen.size(); ++i) seen[i] = std::max(seen[i], thread.seen[i]);
+    }
+    for (Thread& thread : threads_) thread.seen = seen;
+  }
+
+  // Of each barrier, the phases that every thread of a warpgroup knows of.
+  std::vector<uint64_t> seen_by_all_of(size_t first_thread) const {
+    std::vector<uint64_t> seen(phase_barriers_.size(), ~uint64_t{0});
+    for (size_t i = 0; i < kGroupThreads; ++i) {
+      const std::vector<uint64_t>& of_thread = threads_[first_thread + i].seen;
+      for (size_t b = 0; b < seen.size(); ++b) {
+        seen[b] = std::min(seen[b], b < of_thread.size() ? of_thread[b] : 0);
+      }
+    }
+    return seen;
+  }
+
+  void wait_for_group_products(unsigned pending, Thread& thread) {
+    Group& group = groups_[thread.number / kGroupThreads];
+    for (; thread.groups.size() > pending; thread.groups.pop_front()) {
+      for (; thread.products_waited < thread.groups.front(); ++thread.products_waited) {
+        GroupProduct& product = group.started[thread.products_waited - group.first];
+        product.perform(shared_.get());
+        if (++product.waited == kGroupThreads) {
+          product.for_chunks([&](size_t place) { --chunks_[place / kCopyBytes].products; });
+        }
+      }
+    }
+    for (; !group.started.empty() && group.started.front().waited == kGroupThreads; ++group.first) {
+      group.started.pop_front();
+    }
+    thread.is_fenced = false;
+  }
+
+  void require_descriptor(uint64_t descriptor) const {
+    if ((descriptor >> 62) != 1 || (descriptor >> 49 & 7) != 0) {
+      fail(
+          "wgmma_s8_s8 of limbs without the 128-byte swizzle, or with a base offset, which is not "
+          "emulated");
+    }
+    if (const size_t offset = (descriptor & 0x3fff) << 4;
+        offset % 128 % 32 != 0 || offset / 128 % 8 != 0) {
+      fail("wgmma_s8_s8 of limbs that begin at byte " + std::to_string(offset) +
+           ", not in the first of eight rows");
     }
   }
 
@@ -466,8 +754,14 @@ class Machine {
     if (chunk.state == Chunk::State::kOnItsWay) {
       fail("reads " + place_of(number) + ", where a copy is on its way to");
     }
-    if (chunk.state != Chunk::State::kPlain && chunk.writer != running_->number &&
-        chunk.arrived_at == barriers_) {
+    if (chunk.state == Chunk::State::kInBox) {
+      const std::vector<uint64_t>& seen = running_->seen;
+      if (chunk.barrier >= seen.size() || seen[chunk.barrier] <= chunk.phase) {
+        fail("reads " + place_of(number) + " of a box, whose phase it has not waited for");
+      }
+    }
+    if (chunk.state != Chunk::State::kPlain && chunk.state != Chunk::State::kInBox &&
+        chunk.writer != running_->number && chunk.arrived_at == barriers_) {
       fail("reads " + place_of(number) +
            ", which another thread's copy brought, with no barrier since");
     }
@@ -480,7 +774,7 @@ class Machine {
     chunk.read_at = barriers_;
   }
 
-  void require_published(size_t number) const {
+  void require_published(size_t number, const std::vector<uint64_t>& seen) const {
     const Chunk& chunk = chunks_[number];
     switch (chunk.state) {
       case Chunk::State::kPlain:
@@ -494,6 +788,10 @@ class Machine {
         if (chunk.published_at < barriers_) return;
         fail("starts a product of " + place_of(number) +
              ", which was published with no barrier since");
+      case Chunk::State::kInBox:
+        if (seen[chunk.barrier] > chunk.phase) return;
+        fail("starts a product of " + place_of(number) +
+             " of a box, whose phase not all of its threads have waited for");
     }
   }
 
@@ -501,7 +799,10 @@ class Machine {
     thread.state = State::kReady;
     thread.arrived.clear();
     thread.products_started = 0;
-    thread.products_committed = 0;
+    thread.groups.clear();
+    thread.awaited = kNoBarrier;
+    thread.awaits_registers = false;
+    thread.seen.clear();
     thread.products_waited = 0;
     thread.is_fenced = false;
     thread.copies_issued = 0;
@@ -522,6 +823,7 @@ class Machine {
         if (thread.state != State::kReady) continue;
         again = true;
         resume(thread);
+        if (!urgent_.empty()) return true;
       }
       ran |= again;
     }
@@ -555,6 +857,18 @@ class Machine {
     for (unsigned i = 0; i < kLanes; ++i) lanes[i].state = State::kReady;
   }
 
+  std::string doing(const Thread& thread) const {
+    if (thread.state == State::kEnded) return "ended";
+    if (thread.awaits_registers) return "waiting for registers";
+    if (thread.awaited == kNoBarrier) {
+      return std::string("waiting at ") + thread.warp->collective->name;
+    }
+    const PhaseBarrier& barrier = phase_barriers_[thread.awaited];
+    return "waiting for phase " + std::to_string(barrier.phase) + " of the barrier at byte " +
+           std::to_string(barrier.offset) + ", where " + std::to_string(barrier.pending) +
+           " arrivals and " + std::to_string(barrier.bytes) + " bytes are missing";
+  }
+
   // Which threads are where, for a person who has to find out why.
   std::string census() const {
     struct Place {
@@ -564,9 +878,7 @@ class Machine {
     };
     std::vector<Place> places;
     for (const Thread& thread : threads_) {
-      const std::string name = thread.state == State::kEnded
-                                   ? "ended"
-                                   : std::string("waiting at ") + thread.warp->collective->name;
+      const std::string name = doing(thread);
       const auto place = std::ranges::find(places, name, &Place::name);
       if (place == places.end()) {
         places.push_back({name, &thread, 1});
@@ -592,6 +904,10 @@ class Machine {
   std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   std::vector<Group> groups_;
+  std::vector<PhaseBarrier> phase_barriers_;
+  std::vector<BoxCopy> boxes_;  // on their way
+  std::vector<size_t> urgent_;  // warps of threads that a complete phase lets go on
+  unsigned free_registers_ = 0;
   Context host_;
   Thread* running_ = nullptr;
   size_t at_barrier_ = 0;
@@ -620,24 +936,26 @@ T& operands_of(const Operands& operands, unsigned lane) {
   return *static_cast<T*>(operands[lane]);
 }
 
-// PTX ISA, "Matrix descriptor" and "Strides": row n of b (a column of the product) lies n % 8 times
-// 128 bytes and n / 8 times the stride dimension's distance after the address, 32 bytes of it. With
-// the 128-byte swizzle bits 4 .. 6 of every address are exclusive-or-ed with bits 7 .. 9.
-size_t GroupProduct::byte(unsigned column, unsigned k) const {
+// PTX ISA, "Matrix descriptor" and "Strides": row m of a, and column n of b, lie their number % 8
+// times 128 bytes and number / 8 times the stride dimension's distance after the address, 32 bytes
+// of them. With the 128-byte swizzle bits 4 .. 6 of every address are exclusive-or-ed with bits 7
+// .. 9.
+size_t operand_place(uint64_t descriptor, unsigned row, unsigned k) {
   const size_t address = (descriptor & 0x3fff) << 4;
   const size_t eight_rows = (descriptor >> 32 & 0x3fff) << 4;
-  const size_t linear = address + column / 8 * eight_rows + column % 8 * 128 + k;
+  const size_t linear = address + row / 8 * eight_rows + row % 8 * 128 + k;
   return linear ^ (linear >> 7 & 7) << 4;
 }
 
-size_t GroupProduct::end() const {
-  size_t end = 0;
-  for (unsigned column = 0; column < columns; ++column) {
-    for (unsigned k = 0; k < 32; k += kCopyBytes) {
-      end = std::max(end, byte(column, k) + kCopyBytes);
+template <typename Visit>
+void GroupProduct::for_chunks(const Visit& visit) const {
+  const auto of_operand = [&](uint64_t which, unsigned rows) {
+    for (unsigned row = 0; row < rows; ++row) {
+      for (unsigned k = 0; k < 32; k += kCopyBytes) visit(operand_place(which, row, k));
     }
-  }
-  return end;
+  };
+  of_operand(descriptor, columns);
+  if (is_a_shared) of_operand(a_descriptor, kGroupRows);
 }
 
 // PTX ISA, "Register fragments for wgmma.m64nNk32": each warp has 16 rows of A and of the sums,
@@ -645,24 +963,34 @@ size_t GroupProduct::end() const {
 void GroupProduct::perform(const uint8_t* shared) {
   if (is_done) return;
   is_done = true;
-  const auto b = [&](unsigned column, unsigned k) {
-    return static_cast<int8_t>(shared[byte(column, k)]);
+  // Wider than bytes, as in perform_mma().
+  using Row = std::array<int16_t, 32>;
+  const auto read = [&](uint64_t which, unsigned row, Row& to) {
+    for (unsigned k = 0; k < 32; ++k) {
+      to[k] = static_cast<int8_t>(shared[operand_place(which, row, k)]);
+    }
   };
+  std::vector<Row> b(columns);
+  for (unsigned column = 0; column < columns; ++column) read(descriptor, column, b[column]);
   for (unsigned warp = 0; warp < kGroupThreads / kLanes; ++warp) {
-    int8_t a[16][32];
-    for (unsigned lane = 0; lane < kLanes; ++lane) {
+    std::array<Row, 16> a;
+    for (unsigned row = 0; is_a_shared && row < 16; ++row) {
+      read(a_descriptor, warp * 16 + row, a[row]);
+    }
+    for (unsigned lane = 0; !is_a_shared && lane < kLanes; ++lane) {
       const auto& mine = operands[warp * kLanes + lane].a;
-      for (unsigned i = 0; i < 4; ++i) {
-        std::memcpy(&a[lane / 4 + i % 2 * 8][lane % 4 * 4 + i / 2 * 16], &mine[i], 4);
+      for (unsigned i = 0; i < 16; ++i) {
+        a[lane / 4 + i / 4 % 2 * 8][lane % 4 * 4 + i % 4 + i / 8 * 16] =
+            static_cast<int8_t>(mine[i / 4] >> 8 * (i % 4));
       }
     }
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       int32_t* const sums = operands[warp * kLanes + lane].sums;
       for (unsigned i = 0; i < columns / 2; ++i) {
-        const int8_t* const row = a[lane / 4 + i % 4 / 2 * 8];
-        const unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        const Row& row = a[lane / 4 + i % 4 / 2 * 8];
+        const Row& column = b[i / 4 * 8 + lane % 4 * 2 + i % 2];
         int32_t product = 0;
-        for (unsigned k = 0; k < 32; ++k) product += row[k] * b(column, k);
+        for (unsigned k = 0; k < 32; ++k) product += row[k] * column[k];
         sums[i] =
             static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + static_cast<uint32_t>(product));
       }
@@ -744,6 +1072,9 @@ constexpr Collective kMmaSignedFour{"mma_s8_s8_four", perform_mma<int8_t, 4>};
 constexpr Collective kMmaUnsigned{"mma_u8_u8", perform_mma<uint8_t, 1>};
 constexpr Collective kMmaUnsignedFour{"mma_u8_u8_four", perform_mma<uint8_t, 4>};
 constexpr Collective kWgmma{"wgmma_s8_s8", nullptr};
+constexpr Collective kWgmmaWait{"wgmma_wait", nullptr};
+constexpr Collective kGiveUpRegisters{"give_up_registers", [](const Operands&) {}};
+constexpr Collective kTakeRegisters{"take_registers", [](const Operands&) {}};
 
 uint32_t exchange(const Collective& collective, unsigned mask, uint32_t value, unsigned source) {
   machine->require_full_mask(mask, collective);
@@ -811,7 +1142,30 @@ void synchronize_warp(unsigned mask) {
 
 void start_group_product(int32_t* sums, unsigned columns, const uint32_t (&a)[4],
                          uint64_t descriptor) {
-  machine->start_group_product(kWgmma, sums, columns, a, descriptor);
+  GroupProduct product;
+  product.columns = columns;
+  product.descriptor = descriptor;
+  machine->start_group_product(kWgmma, product, {sums, {a[0], a[1], a[2], a[3]}});
+}
+
+void start_shared_product(int32_t* sums, unsigned columns, uint64_t a_descriptor,
+                          uint64_t descriptor) {
+  GroupProduct product;
+  product.columns = columns;
+  product.descriptor = descriptor;
+  product.is_a_shared = true;
+  product.a_descriptor = a_descriptor;
+  machine->start_group_product(kWgmma, product, {sums, {}});
+}
+
+void wait_for_group_products(unsigned pending) {
+  if (machine->omits(Step::kWgmmaWait)) return;
+  machine->wait_for_group_products(pending, kWgmmaWait);
+}
+
+void set_registers(unsigned count, bool takes) {
+  machine->join_warp(takes ? kTakeRegisters : kGiveUpRegisters, nullptr);
+  if (machine->lane() == 0) machine->set_registers(count, takes);
 }
 
 uint32_t shared_address(const void* shared) {
@@ -901,9 +1255,40 @@ void wgmma_commit() {
   emulator::machine->commit_group_products();
 }
 
-void wgmma_wait() {
-  if (emulator::machine->omits(emulator::Step::kWgmmaWait)) return;
-  emulator::machine->wait_for_group_products();
+void init_barrier(uint64_t* barrier, uint32_t arrivals) {
+  emulator::machine->init_barrier(barrier, arrivals);
+}
+
+void publish_barriers() {
+  if (emulator::machine->omits(emulator::Step::kPublishBarriers)) return;
+  emulator::machine->publish_barriers();
+}
+
+void arrive(uint64_t* barrier) {
+  if (emulator::machine->omits(emulator::Step::kArrive)) return;
+  emulator::machine->arrive_at(barrier, 0, "arrive");
+}
+
+void arrive_and_expect(uint64_t* barrier, uint32_t bytes) {
+  if (emulator::machine->omits(emulator::Step::kExpect)) return;
+  emulator::machine->arrive_at(barrier, bytes, "arrive_and_expect");
+}
+
+void wait_for_phase(uint64_t* barrier, uint32_t parity) {
+  if (emulator::machine->omits(emulator::Step::kPhaseWait)) return;
+  emulator::machine->wait_for_phase(barrier, parity);
+}
+
+void copy_box(void* to, const TensorMap* map, uint32_t row, uint32_t column, uint64_t* barrier) {
+  emulator::machine->copy_box(to, map, row, column, barrier);
+}
+
+void copy_box(void* to, const TensorMap* map, uint32_t row, uint32_t column, uint64_t* barrier,
+              uint64_t policy) {
+  if (policy != emulator::kEvictFirst) {
+    emulator::machine->fail("copy_box with a policy that evict_first_policy() did not make");
+  }
+  copy_box(to, map, row, column, barrier);
 }
 
 int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum) {

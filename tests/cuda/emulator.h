@@ -18,15 +18,23 @@
 // product of what was not published to it, or of registers with no fence, and a copy to what is
 // still read.
 //
-// Not emulated: memory that plain stores write, and that is seen late for want of a barrier (it is
-// there at once; try every Schedule), registers that change while a product reads them, __shared__
-// variables, partial warps.
+// Boxes that the tensor memory accelerator copies come as late as can be, when no thread can go on
+// without one, or at once. Whoever waits for a phase of a barrier runs as soon as it is complete. A
+// box may only come to where nobody has read since a barrier of the block, except products that all
+// of their threads have waited for.
+//
+// Not emulated: order by a barrier's phases of what plain loads read; a barrier whose bytes come
+// before they are expected; memory that plain stores write, and that is seen late for want of a
+// barrier (it is there at once; try every Schedule), registers that change while a product reads
+// them, __shared__ variables, partial warps.
 #pragma once
 
 // What cuda/device/intrinsics.cuh guards itself with, which makes that file an empty one from here
 // on.
 #define BLINDFUSE_CUDA_INTRINSICS_CUH
+#define BLINDFUSE_CUDA_TENSOR_COPY_CUH
 #define BLINDFUSE_CUDA_WGMMA_CUH
+#define BLINDFUSE_CUDA_WGMMA_SHARED_CUH
 
 #include <bit>
 #include <cstddef>
@@ -40,6 +48,7 @@
 // Beside the stand-in for the runtime (fake_runtime.h), CUDA's own types are used, and
 // cuda/device/launch.cuh has its counterpart here, too.
 #define BLINDFUSE_CUDA_LAUNCH_CUH
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <vector_functions.h>
 
@@ -140,7 +149,23 @@ template <typename Registers>
 void pin(Registers&) {}
 void wgmma_fence();
 void wgmma_commit();
-void wgmma_wait();
+
+// And what cuda/device/tensor_copy.cuh has.
+#ifdef BLINDFUSE_FAKE_CUDA_RUNTIME
+using TensorMap = CUtensorMap;
+#else
+struct alignas(64) TensorMap {
+  unsigned char opaque[128];  // make_map() (tests/cuda/tensor_maps.h)
+};
+#endif
+void init_barrier(uint64_t* barrier, uint32_t arrivals);
+void publish_barriers();
+void arrive(uint64_t* barrier);
+void arrive_and_expect(uint64_t* barrier, uint32_t bytes);
+void wait_for_phase(uint64_t* barrier, uint32_t parity);
+void copy_box(void* to, const TensorMap* map, uint32_t row, uint32_t column, uint64_t* barrier);
+void copy_box(void* to, const TensorMap* map, uint32_t row, uint32_t column, uint64_t* barrier,
+              uint64_t policy);
 
 namespace emulator {
 
@@ -152,7 +177,11 @@ enum class Step {
   kBlockBarrier,  // __syncthreads()
   kWgmmaFence,
   kWgmmaCommit,
-  kWgmmaWait
+  kWgmmaWait,
+  kPublishBarriers,
+  kArrive,     // arrive()
+  kExpect,     // arrive_and_expect()
+  kPhaseWait,  // wait_for_phase()
 };
 
 // The orders of events that a GPU is free to choose from, as far as kernels have been wrong about
@@ -161,9 +190,9 @@ struct Schedule {
   // The last warp and the last lane first. With one or the other, a thread that does not wait for
   // another comes before it.
   bool backward = false;
-  // Asynchronous copies and products take place when they are issued, rather than when they are
-  // waited for. Late ones are missed by who forgets to wait; early ones spoil what somebody still
-  // reads.
+  // Asynchronous copies, boxes and products take place when they are issued, rather than when they
+  // are waited for. Late ones are missed by who forgets to wait; early ones spoil what somebody
+  // still reads.
   bool early_copies = false;
   // What does nothing, as if the kernel did not have it: for tests that it is missed.
   Step omitted = Step::kNone;
@@ -190,6 +219,12 @@ void synchronize_warp(unsigned mask);
 uint32_t permute_bytes(uint32_t x, uint32_t y, uint32_t selector);
 void start_group_product(int32_t* sums, unsigned columns, const uint32_t (&a)[4],
                          uint64_t descriptor);
+void start_shared_product(int32_t* sums, unsigned columns, uint64_t a_descriptor,
+                          uint64_t descriptor);
+void wait_for_group_products(unsigned pending);
+// setmaxnreg. A thread has as many registers at first as there are for each thread of one block,
+// 65,536 shared out in multiples of 8.
+void set_registers(unsigned count, bool takes);
 // Where in the window of shared memory this is, as instructions are told.
 uint32_t shared_address(const void* shared);
 
@@ -214,6 +249,30 @@ template <int kColumns>
 void wgmma_s8_s8(int32_t (&sums)[kColumns / 2], const uint32_t (&a)[4], const uint8_t* shared) {
   emulator::start_group_product(sums, kColumns, a,
                                 wgmma_descriptor(emulator::shared_address(shared)));
+}
+// The same with a where its descriptor says: row m as column n of b.
+template <int kColumns>
+void wgmma_s8_s8_shared(int32_t (&sums)[kColumns / 2], uint64_t a, uint64_t b) {
+  emulator::start_shared_product(sums, kColumns, a, b);
+}
+inline uint64_t operand_descriptor(const uint8_t* shared) {
+  return wgmma_descriptor(emulator::shared_address(shared));
+}
+// wgmma.wait_group.sync.aligned, of a whole warp.
+template <int kPending = 0>
+void wgmma_wait() {
+  static_assert(kPending >= 0 && kPending <= 7);
+  emulator::wait_for_group_products(kPending);
+}
+template <uint32_t kCount>
+void give_up_registers() {
+  static_assert(kCount >= 24 && kCount <= 256 && kCount % 8 == 0);
+  emulator::set_registers(kCount, false);
+}
+template <uint32_t kCount>
+void take_registers() {
+  static_assert(kCount >= 24 && kCount <= 256 && kCount % 8 == 0);
+  emulator::set_registers(kCount, true);
 }
 // cp.async.commit_group and cp.async.wait_group, each thread for itself.
 template <int kPending>
@@ -293,7 +352,12 @@ void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
                                        {.omits_last_block = omits_last_block}, grid, threads,
                                        shared_bytes, [&] { kernel(args...); }, false);
                                  }),
-               name, __FILE__, __LINE__);
+               name, stream, __FILE__, __LINE__);
+}
+
+template <typename Kernel>
+void load_kernel(Kernel kernel) {
+  BLINDFUSE_CUDA(fake_cuda::load_kernel(reinterpret_cast<const void*>(kernel)));
 }
 
 template <typename Kernel>

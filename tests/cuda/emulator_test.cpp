@@ -682,7 +682,8 @@ TEST(CudaEmulator, FindsCopiesToWhatAProductReads) {
       wgmma_commit();
       if (waits) wgmma_wait();
       if (meets) __syncthreads();
-      if (threadIdx.x == 77) copy_16_async(dynamic_shared_memory() + 128, &line);
+      // Of the warp that runs first.
+      if (threadIdx.x == 101) copy_16_async(dynamic_shared_memory() + 128, &line);
       commit_copies();
       wait_copies<0>();
       wgmma_wait();

@@ -11,6 +11,7 @@ void CublasProduct::require() { throw UsageError("there is no cuBLAS here"); }
 CublasProduct::CublasProduct() { require(); }
 CublasProduct::~CublasProduct() = default;
 uint64_t CublasProduct::sum_bytes(uint64_t, uint64_t) { return 0; }
+uint64_t CublasProduct::held_bytes() const { return 0; }
 void CublasProduct::start(const ScanArgs&, cudaStream_t) {}
 
 }  // namespace blindfuse

@@ -1,5 +1,6 @@
 #include "tests/cuda/fake_device.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -80,11 +81,12 @@ void Devices::reach(const Event& event) {
 
 void* Devices::allocate(int device, size_t bytes) {
   const std::lock_guard lock(mutex_);
-  if (device != kHost && bytes > kDeviceBytes - used_[device]) return nullptr;
+  if (device != kHost && bytes > free_bytes(device)) return nullptr;
   void* memory = ::operator new(bytes, kAlignment);
   std::memset(memory, 0xb7, bytes);
   allocations_[memory] = {device, bytes};
   used_[device] += bytes;
+  peak_[device] = std::max(peak_[device], used_[device]);
   return memory;
 }
 
@@ -99,7 +101,17 @@ void Devices::free(void* memory) {
 
 size_t Devices::free_bytes(int device) {
   const std::lock_guard lock(mutex_);
-  return kDeviceBytes - used_[device];
+  return device_bytes() - std::min<size_t>(device_bytes(), used_[device]);
+}
+
+size_t Devices::peak_bytes(int device) {
+  const std::lock_guard lock(mutex_);
+  return peak_[device];
+}
+
+void Devices::reset_peaks() {
+  const std::lock_guard lock(mutex_);
+  peak_ = used_;
 }
 
 size_t Devices::allocated_bytes() {

@@ -12,7 +12,6 @@
 namespace blindfuse::fake_cuda {
 
 // Of each device.
-inline constexpr size_t kDeviceBytes = size_t{4} << 30;
 inline constexpr int kProcessors = 3;
 
 // Where pinned memory is: on no device.
@@ -58,6 +57,9 @@ class Devices {
   void free(void* memory);
   size_t free_bytes(int device);
   size_t allocated_bytes();
+  // The most that was allocated on this device at any time since the peak was reset.
+  size_t peak_bytes(int device);
+  void reset_peaks();
   // Ends the process when this is memory of another device.
   void require_on(int device, const void* memory);
 
@@ -75,6 +77,7 @@ class Devices {
   std::deque<Queue*> queues_;
   std::map<const void*, Allocation> allocations_;
   std::map<int, size_t> used_;
+  std::map<int, size_t> peak_;
 };
 
 // Says why, and ends the process: for what CUDA would leave undefined.

@@ -1,5 +1,7 @@
 #include "tests/cuda/fake_faults.h"
 
+#include <cuda_runtime_api.h>
+
 #include <charconv>
 #include <condition_variable>
 #include <cstdlib>
@@ -21,6 +23,7 @@ struct Fault {
   LaunchFault launch = LaunchFault::kNone;
   int error = 0;
   bool loses = false;
+  bool stalls = false;
   std::string name;
   uint64_t first = 0;
   uint64_t last = UINT64_MAX;
@@ -39,7 +42,11 @@ struct Fault {
 
 struct Faults {
   int device_count = 1;
+  uint64_t device_bytes = uint64_t{4} << 30;
+  int capability_major = 9;
+  int driver_version = CUDART_VERSION;
   uint64_t call_count = 0;
+  std::string struck_call;
   int lost = 0;
   std::vector<Fault> list;
 };
@@ -71,6 +78,9 @@ Fault parse_fault(std::string_view text) {
     fault.error = static_cast<int>(number_of(error));
     fault.loses = kind == "lose";
     place = call;
+  } else if (kind == "stall") {
+    fault.target = Target::kCall;
+    fault.stalls = true;
   } else if (kind == "alter") {
     fault.target = Target::kCopy;
   } else {
@@ -81,6 +91,8 @@ Fault parse_fault(std::string_view text) {
       fault.launch = LaunchFault::kFault;
     } else if (kind == "hang") {
       fault.launch = LaunchFault::kHang;
+    } else if (kind == "skip") {
+      fault.launch = LaunchFault::kSkip;
     } else if (kind == "die") {
       fault.launch = LaunchFault::kDie;
     } else {
@@ -106,6 +118,12 @@ Faults parse_faults(std::string_view text) {
     const auto [kind, what] = split(first, '=');
     if (kind == "devices") {
       faults.device_count = static_cast<int>(number_of(what));
+    } else if (kind == "memory") {
+      faults.device_bytes = number_of(what);
+    } else if (kind == "capability") {
+      faults.capability_major = static_cast<int>(number_of(what));
+    } else if (kind == "driver") {
+      faults.driver_version = static_cast<int>(number_of(what));
     } else {
       faults.list.push_back(parse_fault(first));
     }
@@ -145,15 +163,21 @@ class State {
       const std::lock_guard lock(mutex_);
       ++faults_.call_count;
     }
-    return next(Target::kCall, name);
+    auto fault = next(Target::kCall, name);
+    if (fault) {
+      const std::lock_guard lock(mutex_);
+      faults_.struck_call = name;
+    }
+    return fault;
   }
   uint64_t call_count() {
     const std::lock_guard lock(mutex_);
     return faults_.call_count;
   }
-  int device_count() {
+  template <typename Value>
+  Value read(Value Faults::*member) {
     const std::lock_guard lock(mutex_);
-    return faults_.device_count;
+    return faults_.*member;
   }
   void lose(int error) {
     const std::lock_guard lock(mutex_);
@@ -192,6 +216,7 @@ class State {
 void set_faults(std::string_view faults) { State::get().set(parse_faults(faults)); }
 
 uint64_t call_count() { return State::get().call_count(); }
+std::string struck_call() { return State::get().read(&Faults::struck_call); }
 
 LaunchFault next_launch(std::string_view kernel) {
   const auto fault = State::get().next(Target::kLaunch, kernel);
@@ -202,12 +227,16 @@ bool is_next_copy_altered() { return State::get().next(Target::kCopy, "copy").ha
 
 int next_call(std::string_view call) {
   const auto fault = State::get().next_call(call);
+  if (fault && fault->stalls && lost() != 0) hang();
   if (fault && fault->loses) lose(fault->error);
   if (const int error = lost(); error != 0) return error;
   return fault ? fault->error : 0;
 }
 
-int device_count() { return State::get().device_count(); }
+int device_count() { return State::get().read(&Faults::device_count); }
+uint64_t device_bytes() { return State::get().read(&Faults::device_bytes); }
+int capability_major() { return State::get().read(&Faults::capability_major); }
+int driver_version() { return State::get().read(&Faults::driver_version); }
 
 void lose(int error) { State::get().lose(error); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace blindfuse::fake_cuda {
@@ -12,23 +13,30 @@ enum class LaunchFault {
   kSpoil,  // leaves its last block out
   kFault,  // an illegal address: every later call of the runtime fails
   kHang,   // does not end, until other faults are set
+  kSkip,   // computes nothing, and goes well
   kDie     // ends the process
 };
 
 // The faults from here on, "" for none, separated by commas. Counts calls and launches from 0
 // again, and ends what hangs. Throws std::invalid_argument for what is not a list of
 //
-//   spoil=KERNEL, fault=KERNEL, hang=KERNEL, die=KERNEL   a launch of this kernel, as above
+//   spoil=KERNEL, fault=KERNEL, hang=KERNEL, skip=KERNEL, die=KERNEL   a launch of this kernel, as
+//                                 above
 //   alter=copy                    a copy brings a first byte that is not the one it was sent
 //   fail=CALL:ERROR, lose=CALL:ERROR    a call returns this number; lose: and all that follow
+//   stall=CALL                    once the device is lost, a call does not return
 //   devices=COUNT                 so many devices; 1 otherwise
+//   memory=BYTES                  what each of them has; 4 GiB otherwise
+//   capability=MAJOR              what they are; compute capability 9.0 otherwise
+//   driver=VERSION                the driver's CUDA version, 12040 for 12.4, 0 for none; otherwise
+//                                 that of the runtime
 //
 // KERNEL, copy and CALL with "@N" mean the one that N others precede, with "@N+" that one and all
 // later ones, and with neither every one. A KERNEL is what launch_kernel() gets as its name,
 // "scan_wgmma<256>", or "scan_wgmma" for all tiles. A CALL is a function's name, or "any".
 //
-// At first they are those in the environment's BLINDFUSE_FAKE_CUDA_FAULTS; and, where the process is not
-// a `blindfuse self-test`, instead those in BLINDFUSE_FAKE_CUDA_FAULTS_LATER if it is set.
+// At first they are those in the environment's BLINDFUSE_FAKE_CUDA_FAULTS; and, where the process
+// is not a `blindfuse self-test`, instead those in BLINDFUSE_FAKE_CUDA_FAULTS_LATER if it is set.
 void set_faults(std::string_view faults);
 
 // The faults as long as it lives, and none after it.
@@ -42,6 +50,8 @@ class ScopedFaults {
 
 // Calls of the runtime since the faults were set, launches among them.
 uint64_t call_count();
+// The latest of them that a fault happened to; "" for none.
+std::string struck_call();
 
 // For the runtime: each counts one, and says what it is to do.
 LaunchFault next_launch(std::string_view kernel);
@@ -49,6 +59,9 @@ bool is_next_copy_altered();
 // The cudaError_t that a call returns without doing its work; 0 when it does it.
 int next_call(std::string_view call);
 int device_count();
+uint64_t device_bytes();
+int capability_major();
+int driver_version();
 // From now on every call returns this number, until other faults are set.
 void lose(int error);
 // What every call returns; 0 while the devices are not lost.

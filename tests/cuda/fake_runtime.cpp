@@ -3,14 +3,17 @@
 #include "tests/cuda/fake_runtime.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "tests/cuda/fake_device.h"
+#include "tests/cuda/fake_driver.h"
 #include "tests/cuda/fake_faults.h"
 
 namespace blindfuse::fake_cuda {
@@ -76,6 +79,38 @@ SharedMemory& shared_memory() {
   return memory;
 }
 
+// Which kernels are on which device.
+class LoadedKernels {
+ public:
+  static LoadedKernels& get() {
+    static LoadedKernels kernels;
+    return kernels;
+  }
+
+  void load(const void* kernel) {
+    const std::lock_guard lock(mutex_);
+    loaded_.insert({current_device, kernel});
+  }
+  void launch(const void* kernel, const char* name) {
+    const std::lock_guard lock(mutex_);
+    if (loaded_.insert({current_device, kernel}).second) late_.insert(name);
+  }
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    loaded_.clear();
+    late_.clear();
+  }
+  std::vector<std::string> late() {
+    const std::lock_guard lock(mutex_);
+    return {late_.begin(), late_.end()};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::pair<int, const void*>> loaded_;
+  std::set<std::string> late_;
+};
+
 void put(cudaStream_t stream, std::function<void()> work) {
   Devices::get().put(queue_of(stream), {std::move(work)});
 }
@@ -96,6 +131,8 @@ void run_kernel(const Run& run, LaunchFault fault) {
       return lose(cudaErrorIllegalAddress);
     case LaunchFault::kHang:
       return hang();
+    case LaunchFault::kSkip:
+      return;
     case LaunchFault::kDie:
       std::raise(SIGKILL);
   }
@@ -108,6 +145,7 @@ cudaError_t launch(const char* name, const void* kernel, uint32_t shared_bytes, 
   shared_memory().require(kernel, shared_bytes);
   require_current(queue_of(stream)->device);
   if (const cudaError_t error = begin("cudaLaunchKernel")) return error;
+  LoadedKernels::get().launch(kernel, name);
   put(stream, [run = std::move(run), fault = next_launch(name)] { run_kernel(run, fault); });
   return cudaSuccess;
 }
@@ -118,7 +156,18 @@ cudaError_t allow_shared(const void* kernel, uint32_t bytes) {
   return cudaSuccess;
 }
 
+cudaError_t load_kernel(const void* kernel) {
+  if (const cudaError_t error = begin("cudaFuncGetAttributes")) return error;
+  LoadedKernels::get().load(kernel);
+  return cudaSuccess;
+}
+
+void forget_kernels() { LoadedKernels::get().forget(); }
+std::vector<std::string> kernels_loaded_late() { return LoadedKernels::get().late(); }
+
 uint64_t allocated_bytes() { return Devices::get().allocated_bytes(); }
+uint64_t peak_bytes(int device) { return Devices::get().peak_bytes(device); }
+void reset_peaks() { Devices::get().reset_peaks(); }
 
 }  // namespace blindfuse::fake_cuda
 
@@ -129,8 +178,14 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   if (const cudaError_t error = begin("cudaGetDeviceCount")) return error;
+  if (driver_version() < CUDART_VERSION / 1000 * 1000) return refused(cudaErrorInsufficientDriver);
   *count = device_count();
   return *count == 0 ? refused(cudaErrorNoDevice) : cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  if (const cudaError_t error = begin("cudaDriverGetVersion")) return error;
+  *version = driver_version();
+  return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
   if (const cudaError_t error = begin("cudaSetDevice")) return error;
@@ -146,7 +201,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   if (const cudaError_t error = begin("cudaDeviceGetAttribute")) return error;
   if (attribute == cudaDevAttrComputeCapabilityMajor) {
-    *value = 9;
+    *value = capability_major();
   } else if (attribute == cudaDevAttrMultiProcessorCount) {
     *value = kProcessors;
   } else {
@@ -154,20 +209,37 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   }
   return cudaSuccess;
 }
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  if (const cudaError_t error = begin("cudaDeviceGetPCIBusId")) return error;
+  std::snprintf(id, static_cast<size_t>(length), "0000:%02X:00.0", 0x1b + device);
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t error = begin("cudaGetDeviceProperties")) return error;
   std::strcpy(properties->name, "emulator");
-  properties->major = 9;
+  properties->major = capability_major();
   properties->minor = 0;
   properties->multiProcessorCount = kProcessors;
-  properties->totalGlobalMem = kDeviceBytes;
+  properties->totalGlobalMem = device_bytes();
+  for (int i = 0; i < 16; ++i) properties->uuid.bytes[i] = static_cast<char>(0x10 * i + device);
   return cudaSuccess;
 }
-cudaError_t cudaDriverGetVersion(int* version) {
-  if (const cudaError_t error = begin("cudaDriverGetVersion")) return error;
-  *version = CUDART_VERSION;
+// What the engine asks the driver for.
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** entry, unsigned,
+                                             unsigned long long,
+                                             cudaDriverEntryPointQueryResult* result) {
+  if (const cudaError_t error = begin("cudaGetDriverEntryPointByVersion")) return error;
+  const bool is_there = std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0;
+  *entry = is_there ? reinterpret_cast<void*>(&encode_tensor_map) : nullptr;
+  *result = is_there ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
+#if CUDART_VERSION < 12050
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** entry, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* result) {
+  return cudaGetDriverEntryPointByVersion(symbol, entry, 12000, flags, result);
+}
+#endif
 cudaError_t cudaRuntimeGetVersion(int* version) {
   if (const cudaError_t error = begin("cudaRuntimeGetVersion")) return error;
   *version = CUDART_VERSION;
@@ -205,6 +277,10 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorSystemDriverMismatch";
     case cudaErrorUnknown:
       return "cudaErrorUnknown";
+    case cudaErrorInitializationError:
+      return "cudaErrorInitializationError";
+    case cudaErrorMpsServerNotReady:
+      return "cudaErrorMpsServerNotReady";
     default:
       return "cudaErrorOfTheEmulator";
   }
@@ -238,7 +314,7 @@ cudaError_t cudaFreeHost(void* memory) {
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   if (const cudaError_t error = begin("cudaMemGetInfo")) return error;
   *free = Devices::get().free_bytes(current_device);
-  *total = kDeviceBytes;
+  *total = device_bytes();
   return cudaSuccess;
 }
 // On the default stream, which non-blocking ones do not wait for: done when the device is waited

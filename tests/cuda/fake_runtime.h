@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace blindfuse::fake_cuda {
 
@@ -22,7 +24,17 @@ cudaError_t launch(const char* name, const void* kernel, uint32_t shared_bytes, 
                    Run run);
 cudaError_t allow_shared(const void* kernel, uint32_t bytes);
 
+// What cudaFuncGetAttributes() does for a kernel: its code is on the current device then.
+cudaError_t load_kernel(const void* kernel);
+// From here on no kernel is on any device.
+void forget_kernels();
+// Since then, the kernels whose code came to a device with their first launch, each once.
+std::vector<std::string> kernels_loaded_late();
+
 // What is allocated now: on all devices, and pinned.
 uint64_t allocated_bytes();
+// The most that was allocated on this device at any time since reset_peaks().
+uint64_t peak_bytes(int device);
+void reset_peaks();
 
 }  // namespace blindfuse::fake_cuda

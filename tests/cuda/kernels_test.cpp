@@ -11,6 +11,7 @@
 #include "src/arithmetic/bit_sequence.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/kernel_support.h"
+#include "tests/cuda/tensor_maps.h"
 #include "tests/support.h"
 
 #include "cuda/scan/kernels/combine_sums.cuh"
@@ -20,6 +21,7 @@
 #include "cuda/scan/kernels/scan_mma.cuh"
 #include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
+#include "cuda/scan/kernels/scan_wgmma_tma.cuh"
 
 namespace blindfuse {
 namespace {
@@ -86,6 +88,7 @@ class Problem {
   uint32_t steps() const { return steps_; }
   uint32_t columns() const { return columns_; }
 
+  bool is_right() const { return std::ranges::equal(products_, expected_); }
   void expect_right(const char* what) const {
     const auto at = std::ranges::mismatch(products_, expected_).in1;
     ASSERT_TRUE(at == products_.end())
@@ -152,6 +155,114 @@ void expect_wgmma(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_
   expect_wgmma<256, 4>(problem, queries, walkers, schedule);
 }
 
+TensorMap map_of(const int8_t* bytes, const TensorShape& shape) {
+  EXPECT_TRUE(is_valid(shape));
+  TensorMap map;
+  EXPECT_EQ(emulator::make_map(&map, emulator::arguments_for(bytes, shape)), "");
+  return map;
+}
+
+template <int kLimbRows, int kStages>
+void run_wgmma_tma(const ScanArgs& args, uint32_t walkers, const Schedule& schedule) {
+  launch_with(schedule, dim3(walkers, blocks_for(args.query_count, kLimbRows / 4)),
+              kWgmmaTmaThreads, TensorStages<kLimbRows, kStages>::kSharedBytes,
+              scan_wgmma_tma<kLimbRows, kStages>, args, map_of(args.columns, matrix_tensor(args)),
+              map_of(args.limbs, limb_tensor(args, kLimbRows)));
+}
+
+// Stages as few as there may be, so that all are filled again and again, or those of a launch.
+template <int kLimbRows, int kStages>
+void expect_wgmma_tma(Problem& problem, uint32_t walkers, const Schedule& schedule) {
+  problem.cut();
+  problem.work_out();
+  if (walkers % 2 == 0) {
+    run_wgmma_tma<kLimbRows, kStages>(problem.args(), walkers, schedule);
+  } else {
+    run_wgmma_tma<kLimbRows, 4>(problem.args(), walkers, schedule);
+  }
+  problem.expect_right("scan_wgmma_tma");
+}
+
+void expect_wgmma_tma(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t queries,
+                      uint32_t lead, uint32_t walkers, const Schedule& schedule) {
+  Problem problem(random, rows, columns, queries, lead);
+  if (queries <= 8) return expect_wgmma_tma<32, 8>(problem, walkers, schedule);
+  if (queries <= 16) return expect_wgmma_tma<64, 8>(problem, walkers, schedule);
+  if (queries <= 32) return expect_wgmma_tma<128, 6>(problem, walkers, schedule);
+  expect_wgmma_tma<256, 4>(problem, walkers, schedule);
+}
+
+TEST(CudaKernels, WgmmaTmaQueriesOfEveryShape) {
+  SeededRandom random(513);
+  for (const uint32_t queries : {1, 4, 8, 9, 16, 17, 32, 33, 64, 65}) {
+    for (const uint32_t columns : {1, 8, 63, 65, 127, 128, 129, 264}) {
+      const uint64_t rows = random.between(1, 500);
+      const auto lead = static_cast<uint32_t>(random.below(128));
+      const auto walkers = static_cast<uint32_t>(random.between(1, 4));
+      expect_wgmma_tma(random, rows, columns, queries, lead, walkers,
+                       random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
+    }
+  }
+}
+
+TEST(CudaKernels, WgmmaTmaQueriesInWalksOfAnyLength) {
+  SeededRandom random(514);
+  for (const Schedule& schedule : kSchedules) {
+    for (const uint32_t walkers : {1, 2, 3, 5, 7, 40}) {
+      expect_wgmma_tma(random, 1500, 300, 6, 3, walkers, schedule);
+    }
+    expect_wgmma_tma(random, 2000, 200, 70, 0, 2, schedule);
+    expect_wgmma_tma(random, 4500, 300, 5, 1, 4, schedule);  // several pieces each, and a rest
+  }
+}
+
+// A matrix of which only some rows take part: the map is of these, and what lies around them is
+// neither zero nor read.
+TEST(CudaKernels, WgmmaTmaTakesRowsInTheMidst) {
+  SeededRandom random(515);
+  Problem problem(random, 1300, 140, 9);
+  problem.cut();
+  const ScanArgs all = problem.args();
+  for (const uint32_t from : {0u, 3u}) {
+    ScanArgs part = all;
+    part.columns += from * kStepRows;
+    part.limbs += from * kStepRows;
+    part.step_count = from == 0 ? 3 : all.step_count - 3;
+    run_wgmma_tma<64, 8>(part, 2, {});
+  }
+  problem.work_out();
+  problem.expect_right("scan_wgmma_tma in two parts");
+}
+
+// Boxes that begin a column or a row off, or are not swizzled, give other products.
+TEST(CudaKernels, WgmmaTmaNeedsItsTensors) {
+  SeededRandom random(516);
+  const auto products_of = [&](auto change) {
+    Problem problem(random, 900, 200, 6);
+    problem.cut();
+    problem.work_out();
+    const ScanArgs args = problem.args();
+    TensorShape matrix = matrix_tensor(args), limbs = limb_tensor(args, 32);
+    const int8_t* columns = args.columns;
+    change(matrix, limbs, columns);
+    launch(2, kWgmmaTmaThreads, TensorStages<32, 8>::kSharedBytes, scan_wgmma_tma<32, 8>, args,
+           map_of(columns, matrix), map_of(args.limbs, limbs));
+    return problem.is_right();
+  };
+  using Shape = TensorShape;
+  using Bytes = const int8_t*;
+  EXPECT_TRUE(products_of([](Shape&, Shape&, Bytes&) {}));
+  EXPECT_FALSE(products_of([](Shape& m, Shape&, Bytes&) { m.swizzle = BoxSwizzle::kNone; }));
+  EXPECT_FALSE(products_of([](Shape&, Shape& l, Bytes&) { l.swizzle = BoxSwizzle::kNone; }));
+  EXPECT_FALSE(products_of([](Shape& m, Shape&, Bytes&) { m.sizes[1] = 128; }));
+  EXPECT_FALSE(products_of([](Shape& m, Shape&, Bytes&) { m.sizes[0] -= 128; }));
+  EXPECT_FALSE(products_of([](Shape& m, Shape&, Bytes& b) { b += 16, m.sizes[1] -= 1; }));
+  EXPECT_FALSE(products_of([](Shape&, Shape& l, Bytes&) { l.sizes[1] = 16; }));
+  // Other bytes than the barrier expects.
+  EXPECT_THROW(products_of([](Shape& m, Shape&, Bytes&) { m.box[1] = 64; }), std::logic_error);
+  EXPECT_THROW(products_of([](Shape&, Shape& l, Bytes&) { l.box[1] = 40; }), std::logic_error);
+}
+
 TEST(CudaKernels, WgmmaQueriesOfEveryShape) {
   SeededRandom random(510);
   for (const uint32_t queries : {1, 4, 8, 9, 16, 17, 32, 33, 64, 65}) {
@@ -202,6 +313,22 @@ TEST(CudaKernels, NothingThatAScanWaitsForCanBeLeftOut) {
       EXPECT_THROW(launch_with(schedule, 2, kWgmmaThreads, limb_shared_bytes<32, 4>(),
                                scan_wgmma<32, 4>, problem.args()),
                    std::logic_error)
+          << static_cast<int>(omitted);
+    }
+  }
+}
+
+TEST(CudaKernels, NothingThatTheTmaPipelineWaitsForCanBeLeftOut) {
+  using emulator::Step;
+  SeededRandom random(517);
+  Problem problem(random, 1500, 200, 6);
+  problem.cut();
+  for (Schedule schedule : kSchedules) {
+    for (const Step omitted :
+         {Step::kPublishBarriers, Step::kBlockBarrier, Step::kArrive, Step::kExpect,
+          Step::kPhaseWait, Step::kWgmmaFence, Step::kWgmmaCommit, Step::kWgmmaWait}) {
+      schedule.omitted = omitted;
+      EXPECT_THROW((run_wgmma_tma<32, 4>(problem.args(), 2, schedule)), std::logic_error)
           << static_cast<int>(omitted);
     }
   }
@@ -297,6 +424,9 @@ TEST(CudaKernels, WrapAtTheExtremes) {
     Problem hopper(random, 4000, 3, 5);
     hopper.fill_with(static_cast<int8_t>(byte), word);
     expect_wgmma<32, 4>(hopper, 5, 1, {});
+    Problem tensors(random, 4000, 3, 5);
+    tensors.fill_with(static_cast<int8_t>(byte), word);
+    expect_wgmma_tma<32, 8>(tensors, 1, {});
   }
   // Sums of limbs that leave 31 bits, after 2^17 rows at the earliest.
   Problem long_one(random, (1 << 17) + 64, 1, 1);

@@ -120,6 +120,12 @@ TEST(ProbeTensor, RefusesWhatTheDriverRefuses) {
   EXPECT_FALSE(with([](TensorShape& s) { s.box[0] = 120; }));
   EXPECT_FALSE(with([](TensorShape& s) { s.box[1] = 0; }));
   EXPECT_FALSE(with([](TensorShape& s) { s.box[1] = 257; }));
+  EXPECT_TRUE(with([](TensorShape& s) { s.swizzle = BoxSwizzle::k128; }));
+  EXPECT_TRUE(with([](TensorShape& s) { s.box[0] = 144; }));
+  EXPECT_FALSE(with([](TensorShape& s) {
+    s.box[0] = 144;
+    s.swizzle = BoxSwizzle::k128;
+  }));
 }
 
 constexpr uint32_t kAllColumns[] = {16, 32, 64, 96, 128, 192, 256};

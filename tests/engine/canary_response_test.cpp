@@ -40,7 +40,7 @@ Layout layout_with(const char* params) {
 TEST(CanaryResponse, IsTheProductRoundedInTheHintMode) {
   SeededRandom random(150);
   Canary canary = random_canary(random, 192, 37);
-  complete_canary(canary, layout_with("lwe-1288"), {});
+  complete_canary(canary, layout_with("lwe-1288"), {}, 1);
   std::vector<uint32_t> words(192);
   ASSERT_TRUE(is_bit_sequence(canary.query, 192, kQueryBitsOfCanary));
   read_bit_sequence(canary.query, kQueryBitsOfCanary, 0, words);
@@ -63,7 +63,7 @@ TEST(CanaryResponse, IsPackedUnderTheKeysOfItsQuery) {
   }
   const std::vector<SharedPackingTable> tables(2, table);
   Canary canary = random_canary(random, kRowsOfCanary, kColumnsOfCanary);
-  complete_canary(canary, layout_with("ring-2048"), tables);
+  complete_canary(canary, layout_with("ring-2048"), tables, 2);
   const uint64_t words_bytes = bit_sequence_bytes(kRowsOfCanary, kQueryBitsOfCanary);
   ASSERT_EQ(canary.query.size(), words_bytes + ring::kKeyBytes);
   const auto keys = std::span<const uint8_t>(canary.query).subspan(words_bytes);

@@ -34,6 +34,7 @@ holds() { # MODE PATH
 holds -rwxr-xr-x usr/bin/blindfuse
 holds -rwxr-xr-x usr/bin/blindfuse-client
 holds -rw-r--r-- usr/lib/systemd/system/blindfuse.service
+holds -rw-r--r-- usr/lib/systemd/system/blindfuse-gpu-devices.service
 holds -rw-r--r-- etc/blindfuse/blindfuse.conf
 holds -rw-r--r-- usr/share/doc/blindfuse/copyright
 holds -rw-r--r-- usr/share/doc/blindfuse/changelog.Debian.gz

@@ -47,8 +47,17 @@ if command -v systemd-analyze >/dev/null; then
   # It calls man for the pages that the unit names.
   man_pages=no
   ! command -v man >/dev/null || man_pages=yes
-  systemd-analyze verify --man="$man_pages" "$unit" >verify.log 2>&1 || true
-  ! grep blindfuse verify.log || fail 'systemd-analyze finds fault with the unit'
+  verify() { # WHAT
+    systemd-analyze verify --man="$man_pages" "$unit" >verify.log 2>&1 || true
+    ! grep blindfuse verify.log || fail "systemd-analyze finds fault with the unit $1"
+  }
+  verify 'as it is installed'
+  # And with a GPU, for which it asks for another unit of the package.
+  mkdir -p "/etc/systemd/system/$(basename "$unit").d"
+  dpkg-deb --fsys-tarfile "$package" | tar -xO ./usr/share/doc/blindfuse/examples/gpu.conf \
+    >"/etc/systemd/system/$(basename "$unit").d/gpu.conf"
+  verify 'for a GPU'
+  rm -r "/etc/systemd/system/$(basename "$unit").d"
 fi
 if command -v man >/dev/null; then
   for page in blindfuse.1 blindfuse-serve.1 blindfuse.conf.5; do
@@ -88,7 +97,10 @@ for left in "$config" /var/lib/blindfuse/database/manifest.json; do
   [ -e "$left" ] || fail "removing it has taken $left"
 done
 
+# What the service for a GPU leaves.
+mkdir -p /var/cache/blindfuse/ab
 dpkg_quietly --purge blindfuse
+[ ! -e /var/cache/blindfuse ] || fail 'purging it has left the cache of compiled kernels'
 [ ! -e /etc/blindfuse ] || fail 'purging it has left the configuration'
 [ -e /var/lib/blindfuse/database/manifest.json ] || fail 'purging it has taken a database'
 grep -q 'kept with the user blindfuse: /var/lib/blindfuse' dpkg.log || fail "purging it does not say that a database is left: $(cat dpkg.log)"

@@ -266,6 +266,34 @@ TEST_F(ReloadedDatabase, AsksForMemoryBeforeItCopies) {
   }
 }
 
+// Notes what it is to have room for.
+class NotingEngineMaker final : public support::PlainEngineMaker {
+ public:
+  std::unique_ptr<Engine> make_serving_engine(uint64_t rows, uint64_t columns,
+                                              const ServingNeeds& needs) const override {
+    noted = needs;
+    return make_engine(rows, columns);
+  }
+
+  mutable ServingNeeds noted{0, 99};
+};
+
+TEST_F(ReloadedDatabase, SaysWhatTheEngineWillServe) {
+  const NotingEngineMaker engines;
+  load_database(
+      root_, engines, nullptr, [] {}, 77);
+  EXPECT_EQ(engines.noted.batch_max, 77u);
+  EXPECT_EQ(engines.noted.pack_count, 0u) << "of the mode hint";
+  options_.lwe = find_lwe_params("ring-2048");
+  options_.fresh = true;
+  build(pairs_, root_, options_);
+  const LoadedDatabase packed = load_database(
+      root_, engines, nullptr, [] {}, 5);
+  EXPECT_EQ(engines.noted.batch_max, 5u);
+  EXPECT_EQ(engines.noted.pack_count, packed.packing_tables.size());
+  EXPECT_GE(engines.noted.pack_count, 1u);
+}
+
 TEST_F(ReloadedDatabase, TakesNothingOfAnotherLayout) {
   options_.shard_count = 2;
   options_.fresh = true;

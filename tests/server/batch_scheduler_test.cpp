@@ -413,6 +413,7 @@ class TwoDeepTest : public testing::Test {
   struct Observer final : BatchObserver {
     std::vector<std::string> failures;
     std::vector<size_t> batches;
+    std::chrono::duration<double> busy{0};
     size_t waited = 0;
 
     void on_waited(std::chrono::duration<double> time) override {
@@ -422,6 +423,7 @@ class TwoDeepTest : public testing::Test {
     void on_batch(size_t query_count, std::chrono::duration<double> time) override {
       EXPECT_GT(time.count(), 0);
       batches.push_back(query_count);
+      busy += time;
     }
     void on_failure(const std::exception& error) override {
       const bool lost = dynamic_cast<const DeviceLostError*>(&error) != nullptr;
@@ -450,6 +452,29 @@ TEST_F(TwoDeepTest, FullBatchesBeginWhileAnotherIsComputed) {
   scheduler_.stop();
   EXPECT_EQ(observer_.batches, (std::vector<size_t>{1, 3, 3, 1}));
   EXPECT_EQ(observer_.waited, 8u);
+}
+
+// However many batches it had at the same time, an engine is not busy for longer than time passes.
+TEST_F(TwoDeepTest, CountsTheTimeOfBatchesThatOverlapOnce) {
+  const auto start = BatchScheduler::Clock::now();
+  auto first = ask(100);
+  control_->wait_until_waited_for();
+  auto many = ask(200, 6);
+  while (scheduler_.waiting_count() < 6) std::this_thread::yield();
+  control_->release_one();
+  first.get();
+  control_->wait_until_waited_for();
+  EXPECT_EQ(scheduler_.waiting_count(), 0u) << "both full batches are in the engine";
+  // For longer than all else takes here, so that it shows if it is counted for each of them.
+  const auto until = BatchScheduler::Clock::now() + std::chrono::milliseconds(200);
+  while (BatchScheduler::Clock::now() < until) std::this_thread::yield();
+  control_->release();
+  many.get();
+  scheduler_.stop();
+  const std::chrono::duration<double> passed = BatchScheduler::Clock::now() - start;
+  EXPECT_EQ(observer_.batches, (std::vector<size_t>{1, 3, 3}));
+  EXPECT_LE(observer_.busy, passed);
+  EXPECT_GE(observer_.busy, std::chrono::milliseconds(200));
 }
 
 // What is left in the queue of a request whose time is over takes no place in a batch.

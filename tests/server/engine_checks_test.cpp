@@ -234,6 +234,31 @@ TEST(EngineWatchdog, TellsOnceOfAnEngineThatHangs) {
   EXPECT_EQ(hangs.count(), 1u);
 }
 
+// An epoch whose grace has ended stays where the watchdog sees it as long as its engine is busy, and
+// nobody waits for it.
+TEST(EngineWatchdog, SeesTheEngineOfAnEpochThatLeaves) {
+  const auto control = std::make_shared<TestEngine::Control>();
+  auto old = server_testing::tiny_epoch(control);
+  BatchScheduler& scheduler = old->scheduler();
+  ServedEpochs epochs(std::move(old));
+  control->hold();
+  auto answer = ask_later(scheduler, bytes_in(pack(random_query(1), kQueryBits)));
+  control->wait_for_batches(1);
+  const auto now = ServedEpochs::Clock::now();
+  epochs.replace(server_testing::tiny_epoch(std::make_shared<TestEngine::Control>()), now);
+  EXPECT_EQ(epochs.retire(now), 0u);
+  ManualClock clock;
+  Events hangs;
+  {
+    const EngineWatchdog watchdog(epochs, clock.options(), [] {}, [&] { hangs.happen(); });
+    clock.set(std::chrono::seconds(31));
+    hangs.wait_for(1);
+  }
+  control->release();
+  EXPECT_EQ(answer.get(), expected_response(random_query(1)));
+  EXPECT_EQ(epochs.retire(now), 1u);
+}
+
 TEST(EngineWatchdog, LeavesAProcessorAllTheTimeItTakes) {
   const auto control = std::make_shared<TestEngine::Control>();
   const auto epoch = server_testing::tiny_epoch(control);

@@ -129,6 +129,7 @@ class Reloader : public ::testing::Test {
                           [this](const EpochDownloads& downloads) {
                             return server_->end_downloads(downloads);
                           },
+                      .on_device_lost = [this] { device_lost_.set_value(); },
                       .clock = std::move(clock)});
   }
 
@@ -197,6 +198,7 @@ class Reloader : public ::testing::Test {
   std::atomic<int> load_count_ = 0;
   std::function<void()> before_load_;  // set before serve()
   std::function<void()> after_step_;   // the same
+  std::promise<void> device_lost_;     // says the reloader, once
   ReloaderClock clock_;
   std::unique_ptr<ServedEpochs> epochs_;
   std::unique_ptr<DatabaseServer> server_;
@@ -442,6 +444,19 @@ TEST_F(Reloader, TriesABadEpochOnce) {
     EXPECT_EQ(current(), served);
     expect_version(version);
   }
+}
+
+// Nothing can go on where it was: what is served is on the same device.
+TEST_F(Reloader, SaysThatTheDeviceIsLost) {
+  build(1);
+  before_load_ = [] { throw DeviceLostError("the test's device is gone"); };
+  serve(kNever, std::chrono::hours(1), clock_.clock());
+  build(2);
+  reloader_->request();
+  device_lost_.get_future().wait();
+  EXPECT_TRUE(reloader_->stop(std::chrono::minutes(1)));
+  EXPECT_EQ(loads("failure"), 1);
+  EXPECT_EQ(load_count_, 1) << "it is not tried again";
 }
 
 // What the machine lacked may be there later, and nobody has to say so.

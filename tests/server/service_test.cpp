@@ -5,9 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 
 #include "src/base/errors.h"
+#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {
@@ -56,6 +58,29 @@ TEST(Service, EndsWhenItsEngineIsLost) {
   EXPECT_EQ(response.problem(), "engine-failed");
   EXPECT_THROW(service.get(), DeviceLostError);
   EXPECT_FALSE(std::filesystem::exists(ready));
+}
+
+// What is served is on the same device: nothing waits until a query finds out.
+TEST(Service, EndsWhenTheDeviceIsLostWhileAnEpochLoads) {
+  const builder_testing::TemporaryFolder folder;
+  // Another epoch than the one that is served, which the reloader's first look finds.
+  builder_testing::build({{"key", "value"}}, folder / "db", {});
+  auto service = std::async(std::launch::async, [&] {
+    Signals signals;
+    ServiceOptions options;
+    options.reload.directory = folder / "db";
+    serve_until_stopped(
+        {.database = tiny_database(support::PlainEngine::make(kRows, kColumns)),
+         .socket = http::ListeningSocket({}),
+         .admin_socket = {},
+         .tls = {},
+         .api_keys = {},
+         .loader = [](const LoadedDatabase&, const std::function<void()>&) -> LoadedDatabase {
+           throw DeviceLostError("cuda/file.cpp:12: cudaCall() failed: cudaErrorX");
+         }},
+        options, signals);
+  });
+  EXPECT_THROW(service.get(), DeviceLostError);
 }
 
 }  // namespace

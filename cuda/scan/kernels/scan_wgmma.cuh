@@ -37,22 +37,6 @@ struct WgmmaBytes {
   uint4 columns[2];
 };
 
-// Adds the sums, of kLimbRows / 4 queries, to the products of `columns` columns from first_column
-// on.
-template <int kLimbRows>
-__device__ __forceinline__ void add_sums(const int32_t (&sums)[kLimbRows / 2], const ScanArgs& args,
-                                         uint32_t first_column, uint32_t columns, uint32_t lane) {
-#pragma unroll
-  for (int four = 0; four < kLimbRows / 16; ++four) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int low = 8 * four + 2 * i;
-      add_product(args, four, first_column, columns, static_cast<uint32_t>(i), lane, &sums[low],
-                  &sums[low + 4]);
-    }
-  }
-}
-
 // The limbs are in LimbOrder::kWgmma. kLimbRows: 4 for each query of a tile, a multiple of 32.
 // Grid: (walkers, tiles of queries).
 template <int kLimbRows, int kStages>

@@ -1,6 +1,6 @@
 // What the kernels on tensor cores have in common (scan_mma.cuh, scan_mma_rows.cuh,
-// scan_wgmma.cuh): how columns and queries are shared out among blocks and warps, and how sums get
-// to the products.
+// scan_wgmma.cuh, scan_wgmma_tma.cuh): how columns and queries are shared out among blocks and
+// warps, and how sums get to the products.
 //
 // In all of them a lane has the bytes of the columns g, g + 8, ... of its warp (g = lane / 4).
 #pragma once
@@ -66,6 +66,22 @@ __device__ __forceinline__ void add_product(const ScanArgs& args, int four, uint
   if (q < args.query_count && of_warp < columns && column < args.column_count) {
     atomicAdd(args.products + q * args.product_pitch + column,
               combine_limbs(low[0], low[1], high[0], high[1]));
+  }
+}
+
+// Adds the sums of a warp's wgmma, of kLimbRows / 4 queries, to the products of `columns` columns
+// from first_column on.
+template <int kLimbRows>
+__device__ __forceinline__ void add_sums(const int32_t (&sums)[kLimbRows / 2], const ScanArgs& args,
+                                         uint32_t first_column, uint32_t columns, uint32_t lane) {
+#pragma unroll
+  for (int four = 0; four < kLimbRows / 16; ++four) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int low = 8 * four + 2 * i;
+      add_product(args, four, first_column, columns, static_cast<uint32_t>(i), lane, &sums[low],
+                  &sums[low + 4]);
+    }
   }
 }
 

@@ -48,13 +48,15 @@ __device__ __forceinline__ void wgmma_fence() {
 __device__ __forceinline__ void wgmma_commit() {
   BLINDFUSE_WGMMA("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until they are done: their operands may change, the sums be read.
+// Until all groups that were committed are done, but the kPending last ones: their operands may
+// change, the sums be read.
+template <int kPending = 0>
 __device__ __forceinline__ void wgmma_wait() {
-  BLINDFUSE_WGMMA("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  BLINDFUSE_WGMMA("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-__device__ __forceinline__ uint64_t limb_descriptor(const uint8_t* limbs) {
-  return wgmma_descriptor(static_cast<uint32_t>(__cvta_generic_to_shared(limbs)));
+__device__ __forceinline__ uint64_t operand_descriptor(const uint8_t* operand) {
+  return wgmma_descriptor(static_cast<uint32_t>(__cvta_generic_to_shared(operand)));
 }
 
 // sums += a * b for 64 x 32 signed bytes times 32 x kLimbRows. Each warp has 16 of the 64 rows, its
@@ -74,7 +76,7 @@ __device__ __forceinline__ void wgmma_s8_s8<32>(int32_t (&sums)[16], const uint3
       : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3]), "+r"(sums[4]), "+r"(sums[5]),
         "+r"(sums[6]), "+r"(sums[7]), "+r"(sums[8]), "+r"(sums[9]), "+r"(sums[10]), "+r"(sums[11]),
         "+r"(sums[12]), "+r"(sums[13]), "+r"(sums[14]), "+r"(sums[15])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(limb_descriptor(limbs)));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(operand_descriptor(limbs)));
 }
 
 template <>
@@ -91,7 +93,7 @@ __device__ __forceinline__ void wgmma_s8_s8<64>(int32_t (&sums)[32], const uint3
         "+r"(sums[17]), "+r"(sums[18]), "+r"(sums[19]), "+r"(sums[20]), "+r"(sums[21]),
         "+r"(sums[22]), "+r"(sums[23]), "+r"(sums[24]), "+r"(sums[25]), "+r"(sums[26]),
         "+r"(sums[27]), "+r"(sums[28]), "+r"(sums[29]), "+r"(sums[30]), "+r"(sums[31])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(limb_descriptor(limbs)));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(operand_descriptor(limbs)));
 }
 
 template <>
@@ -117,7 +119,7 @@ __device__ __forceinline__ void wgmma_s8_s8<128>(int32_t (&sums)[64], const uint
         "+r"(sums[52]), "+r"(sums[53]), "+r"(sums[54]), "+r"(sums[55]), "+r"(sums[56]),
         "+r"(sums[57]), "+r"(sums[58]), "+r"(sums[59]), "+r"(sums[60]), "+r"(sums[61]),
         "+r"(sums[62]), "+r"(sums[63])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(limb_descriptor(limbs)));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(operand_descriptor(limbs)));
 }
 
 template <>
@@ -161,7 +163,7 @@ __device__ __forceinline__ void wgmma_s8_s8<256>(int32_t (&sums)[128], const uin
         "+r"(sums[117]), "+r"(sums[118]), "+r"(sums[119]), "+r"(sums[120]), "+r"(sums[121]),
         "+r"(sums[122]), "+r"(sums[123]), "+r"(sums[124]), "+r"(sums[125]), "+r"(sums[126]),
         "+r"(sums[127])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(limb_descriptor(limbs)));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(operand_descriptor(limbs)));
 }
 
 #undef BLINDFUSE_WGMMA

@@ -241,7 +241,9 @@ void BatchScheduler::finish_batch(std::unique_lock<std::mutex>& lock) {
     }
   }
   if (observer_ != nullptr && batch.query_count > 0) {
-    observer_->on_batch(batch.query_count, Clock::now() - batch.begun_at);
+    const auto end = Clock::now();
+    observer_->on_batch(batch.query_count, end - std::max(batch.begun_at, last_end_));
+    last_end_ = end;
   }
   lock.lock();
   if (abandoned_) return;

@@ -54,7 +54,8 @@ class BatchObserver {
 
   // A query has left the queue for the engine.
   virtual void on_waited(std::chrono::duration<double> time) = 0;
-  // A batch has ended; `time` is from its beginning.
+  // A batch has ended; `time` is from its beginning, or from the end of the one before it where the
+  // two overlapped: so all of them together are the time in which the engine was busy.
   virtual void on_batch(size_t query_count, std::chrono::duration<double> time) = 0;
   // What the engine threw when a batch failed.
   virtual void on_failure(const std::exception& error) = 0;
@@ -162,6 +163,7 @@ class BatchScheduler {
 
   // The worker's, which nobody would catch if it ran out of memory: their room is made beforehand.
   std::vector<Batch> batches_;                        // in the engine, the oldest first
+  Clock::time_point last_end_ = {};                   // of a batch
   Sorted sorted_;                                     // of the batch that begins
   std::vector<std::shared_ptr<PendingAnswer>> done_;  // with the batch that ends
   std::thread worker_;

@@ -148,6 +148,10 @@ void EpochReloader::load() {
     metrics_.on_epoch_load(true);
     log_info("serving epoch {}; the one before for {} s more", id, options_.grace.count());
   } catch (const Stopped&) {
+  } catch (const DeviceLostError& error) {
+    metrics_.on_epoch_load(false);
+    log_error("the engine's device failed while the new epoch was loaded: {}", error.what());
+    options_.on_device_lost();
   } catch (const InputError& error) {
     metrics_.on_epoch_load(false);
     log_error("the new epoch is refused, and the one before goes on: {}", error.what());

@@ -28,6 +28,9 @@ struct ReloadOptions {
   std::function<size_t(const EpochDownloads&)> end_downloads = [](const EpochDownloads&) {
     return size_t{0};
   };
+  // The device failed for good while an epoch was loaded: what is served is on it, too. Called by
+  // the reloader's thread.
+  std::function<void()> on_device_lost = [] {};
   Clock clock = std::chrono::steady_clock::now;
 };
 

@@ -127,15 +127,17 @@ ServerMetrics::ServerMetrics()
                          .Help("Queries in one pass of the engine over the matrix.")
                          .Register(registry_)
                          .Add({}, kQueries)),
-      batch_seconds_(BuildHistogram()
-                         .Name("blindfuse_batch_seconds")
-                         .Help("Time of one pass of the engine over the matrix, and of packing its "
-                               "responses in the mode packed.")
-                         .Register(registry_)
-                         .Add({}, kSeconds)),
+      batch_seconds_(
+          BuildHistogram()
+              .Name("blindfuse_batch_seconds")
+              .Help("Time of one pass of the engine over the matrix, and of packing its "
+                    "responses in the mode packed; where two overlap, that of the second "
+                    "is from the end of the first.")
+              .Register(registry_)
+              .Add({}, kSeconds)),
       engine_failures_(BuildCounter()
                            .Name("blindfuse_engine_failures_total")
-                           .Help("Batches in which the engine failed.")
+                           .Help("Batches, and checks while there are none, in which the engine failed.")
                            .Register(registry_)
                            .Add({})),
       engine_checks_(BuildCounter()

@@ -51,7 +51,9 @@ std::string Block::run() {
       if (!trouble_.empty()) return trouble_;
     }
     if (std::ranges::all_of(threads_, &Thread::has_ended)) return "";
-    if (!release_block() && !moved) return trouble_.empty() ? who_waits() : trouble_;
+    if (!release_block() && !moved && !calls_.go_on()) {
+      return trouble_.empty() ? who_waits() : trouble_;
+    }
   }
 }
 
@@ -78,12 +80,23 @@ void Block::wait(Together what, uint32_t mask, const Site& site, void* argument)
   emulator::switch_context(self.context, host_);
 }
 
+void Block::wake(const void* argument) {
+  for (Thread& thread : threads_) {
+    if (thread.what == Together::kPhase && thread.argument == argument) {
+      thread.what = Together::kNothing;
+    }
+  }
+}
+
 // Lets those lanes go on of which all that they wait for are there.
 bool Block::release(uint32_t warp) {
   bool released = false;
   for (uint32_t lane = 0; lane < 32; ++lane) {
     const Thread& first = threads_[32 * warp + lane];
-    if (first.what == Together::kNothing || first.what == Together::kBlockBarrier) continue;
+    if (first.what == Together::kNothing || first.what == Together::kBlockBarrier ||
+        first.what == Together::kPhase) {
+      continue;
+    }
     if ((first.mask >> lane & 1) == 0) {
       trouble_ = "a lane waits for others with a mask that it is not in";
       return false;

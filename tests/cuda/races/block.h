@@ -20,7 +20,8 @@ enum class Together {
   kReduceAdd,
   kMultiply,
   kWgmmaStart,
-  kWgmmaWait
+  kWgmmaWait,
+  kPhase  // no others: until wake() is called
 };
 
 class Block {
@@ -34,6 +35,8 @@ class Block {
     std::function<void(uint32_t thread)> ended;
     Act act;
     std::function<bool()> is_over;  // whether no more is asked
+    // When all wait: whether something was done that others may wait for.
+    std::function<bool()> go_on;
   };
 
   Block(uint32_t thread_count, Calls calls);
@@ -48,6 +51,8 @@ class Block {
   bool is_on_stack(const void* place) const;
   // Returns when the others have come and act() is done.
   void wait(Together what, uint32_t mask, const Site& site, void* argument);
+  // Those that wait for a phase with this argument go on.
+  void wake(const void* argument);
 
  private:
   struct Thread {

@@ -6,6 +6,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 struct dim3 {
   // Not explicit, as in CUDA: a number is a dim3.

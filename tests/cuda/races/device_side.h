@@ -7,7 +7,9 @@
 #pragma once
 
 #define BLINDFUSE_CUDA_INTRINSICS_CUH
+#define BLINDFUSE_CUDA_TENSOR_COPY_CUH
 #define BLINDFUSE_CUDA_WGMMA_CUH
+#define BLINDFUSE_CUDA_WGMMA_SHARED_CUH
 
 #include <bit>
 #include <cstdint>
@@ -80,13 +82,53 @@ void pin(int32_t (&registers)[kCount]) {
 inline void pin(uint4& v) { races::runtime::pin(&v, sizeof(v), false); }
 inline void wgmma_fence(BLINDFUSE_SITE) { races::runtime::wgmma_fence(site); }
 inline void wgmma_commit(BLINDFUSE_SITE) { races::runtime::wgmma_commit(site); }
-inline void wgmma_wait(BLINDFUSE_SITE) { races::runtime::wgmma_wait(site); }
+template <int kPending = 0>
+void wgmma_wait(BLINDFUSE_SITE) {
+  races::runtime::wgmma_wait(kPending, site);
+}
 template <int kColumns>
 void wgmma_s8_s8(int32_t (&sums)[kColumns / 2], const uint32_t (&a)[4], const uint8_t* shared,
                  BLINDFUSE_SITE) {
-  races::runtime::wgmma_start(sums, kColumns, a,
-                              wgmma_descriptor(races::runtime::shared_address(shared)), site);
+  races::runtime::wgmma_start(
+      {sums, kColumns, &a, 0, wgmma_descriptor(races::runtime::shared_address(shared))}, site);
 }
+inline uint64_t operand_descriptor(const uint8_t* shared) {
+  return wgmma_descriptor(races::runtime::shared_address(shared));
+}
+template <int kColumns>
+void wgmma_s8_s8_shared(int32_t (&sums)[kColumns / 2], uint64_t a, uint64_t b, BLINDFUSE_SITE) {
+  races::runtime::wgmma_start({sums, kColumns, nullptr, a, b}, site);
+}
+
+struct alignas(64) TensorMap {
+  unsigned char opaque[128];  // make_map() (tests/cuda/tensor_maps.h)
+};
+inline void init_barrier(uint64_t* barrier, uint32_t arrivals) {
+  races::runtime::init_barrier(barrier, arrivals);
+}
+inline void publish_barriers(BLINDFUSE_SITE) { races::runtime::publish_barriers(site); }
+inline void arrive(uint64_t* barrier, BLINDFUSE_SITE) {
+  races::runtime::arrive(barrier, 0, races::Step::kArrive, site);
+}
+inline void arrive_and_expect(uint64_t* barrier, uint32_t bytes, BLINDFUSE_SITE) {
+  races::runtime::arrive(barrier, bytes, races::Step::kExpect, site);
+}
+inline void wait_for_phase(uint64_t* barrier, uint32_t parity, BLINDFUSE_SITE) {
+  races::runtime::wait_for_phase(barrier, parity, site);
+}
+inline void copy_box(void* to, const TensorMap* map, uint32_t row, uint32_t column,
+                     uint64_t* barrier) {
+  races::runtime::copy_box(to, map, row, column, barrier);
+}
+inline void copy_box(void* to, const TensorMap* map, uint32_t row, uint32_t column,
+                     uint64_t* barrier, uint64_t /*policy*/) {
+  races::runtime::copy_box(to, map, row, column, barrier);
+}
+// Registers that change hands order nothing.
+template <uint32_t kCount>
+void give_up_registers() {}
+template <uint32_t kCount>
+void take_registers() {}
 
 }  // namespace blindfuse
 

@@ -18,6 +18,10 @@
 
 namespace blindfuse::races {
 
+// Of a block, each with an agent that stands for the copies of boxes that come to it: threads of
+// their own (order.h), after those of the block.
+inline constexpr uint32_t kBarriersMax = 64;
+
 // Where shared memory begins in its window.
 inline constexpr uint32_t kWindowPlace = 1024;
 
@@ -42,8 +46,27 @@ struct ThreadState {
 };
 
 struct WarpState {
-  std::vector<GroupProduct> products;  // not committed
-  std::vector<GroupProduct> committed;
+  std::vector<GroupProduct> products;               // not committed
+  std::deque<std::vector<GroupProduct>> committed;  // groups, the earliest first
+};
+
+// A barrier with phases, in shared memory.
+struct Barrier {
+  const uint64_t* at;
+  uint32_t arrivals;
+  uint32_t pending;
+  uint32_t initializer;
+  bool is_published = false;
+  uint64_t phase = 0;  // phases that are complete
+  int64_t bytes = 0;   // expected and not there
+  Knowledge gathered;  // of those that arrived in this phase
+  Knowledge known;     // by who waits for a phase that is complete
+};
+
+// A box of a matrix on its way: pieces of 16 bytes, from nowhere where it is zero.
+struct Box {
+  size_t barrier;
+  std::vector<Copy> pieces;
 };
 
 struct Shuffle {
@@ -57,13 +80,6 @@ struct Multiply {
   uint32_t count;
   bool is_signed;
 };
-struct WgmmaStart {
-  int32_t* sums;
-  uint32_t columns;
-  const uint32_t (*a)[4];
-  uint64_t descriptor;
-};
-
 class Run {
  public:
   Run(const Options& options, std::span<const Range> global, dim3 block, size_t shared_bytes,
@@ -72,7 +88,7 @@ class Run {
         shared_bytes_(shared_bytes),
         context_(context),
         shared_(static_cast<uint8_t*>(::operator new(shared_bytes + 16, kAlignment))),
-        shadow_({shared_.get(), shared_bytes}, global,
+        shadow_({shared_.get(), shared_bytes}, global, block.x * block.y * block.z,
                 [this](Fault fault, std::string text) { add(fault, std::move(text)); }),
         thread_count_(block.x * block.y * block.z) {
     blockDim = block;
@@ -90,6 +106,12 @@ class Run {
   void pin(const uint8_t* begin, size_t bytes, bool are_sums);
   void wgmma_fence();
   void wgmma_commit();
+  // Barriers with phases, and boxes: boxes.cpp.
+  void init_barrier(const uint64_t* at, uint32_t arrivals);
+  void publish_barriers();
+  void arrive(const uint64_t* at, uint32_t bytes);
+  void wait_for_phase(const uint64_t* at, uint32_t parity, const Site& site);
+  void copy_box(uint8_t* to, const void* map, uint32_t row, uint32_t column, const uint64_t* at);
 
   void add(Fault fault, std::string text);
   void wait(Together what, uint32_t mask, const Site& site, void* argument) {
@@ -111,7 +133,14 @@ class Run {
   void end(uint32_t thread);
   void act(Together what, uint32_t warp, uint32_t mask, void* const (&arguments)[32]);
   void start_product(uint32_t warp, void* const (&arguments)[32]);
-  void end_products(uint32_t warp);
+  void end_products(uint32_t warp, uint32_t pending);
+  void end_group(uint32_t warp, const std::vector<GroupProduct>& group);
+  // The barrier at a place, where the running thread may know of it; else null, with a report.
+  Barrier* use_barrier(const uint64_t* at, bool by_accelerator);
+  uint32_t agent_of(size_t barrier) const { return thread_count_ + static_cast<uint32_t>(barrier); }
+  void complete(Barrier& barrier);
+  // Brings the box that was asked for first; whether there was one.
+  bool land_next();
   bool is_program_memory(const void* place) const;
 
   const Options& options_;
@@ -127,6 +156,8 @@ class Run {
   std::optional<Block> block_;
   std::vector<ThreadState> threads_;
   std::vector<WarpState> warps_;
+  std::vector<Barrier> barriers_;
+  std::deque<Box> boxes_;
   // Of calls that were noted: many threads make the same.
   struct Known {
     const char* file;

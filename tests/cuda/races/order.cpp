@@ -17,7 +17,32 @@ Moment Order::now(uint32_t thread) {
 
 bool Order::is_before(const Moment& moment, uint32_t thread) const {
   if (moment.thread == thread || moment.phase < phase_) return true;
+  if (!known_.empty() && !known_[thread].empty() && known_[thread][moment.thread] >= moment.clock) {
+    return true;
+  }
   return moment.thread / 32 == thread / 32 && clocks_[thread][moment.thread % 32] >= moment.clock;
+}
+
+void merge(Knowledge& into, const Knowledge& from) {
+  if (into.size() < from.size()) into.resize(from.size());
+  for (size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
+}
+
+Knowledge Order::release(uint32_t thread) {
+  Knowledge all(clocks_.size());
+  if (!known_.empty()) merge(all, known_[thread]);
+  const uint32_t first = thread / 32 * 32;
+  for (uint32_t lane = 0; lane < 32 && first + lane < all.size(); ++lane) {
+    all[first + lane] = std::max(all[first + lane], clocks_[thread][lane]);
+  }
+  ++clocks_[thread][thread % 32];
+  return all;
+}
+
+void Order::acquire(uint32_t thread, const Knowledge& known) {
+  if (known.empty()) return;
+  if (known_.empty()) known_.resize(clocks_.size());
+  merge(known_[thread], known);
 }
 
 void Order::block_barrier() { ++phase_; }
@@ -34,6 +59,14 @@ void Order::warp_barrier(uint32_t warp, uint32_t mask) {
     if ((mask >> lane & 1) == 0) continue;
     clocks_[warp * 32 + lane] = joined;
     ++clocks_[warp * 32 + lane][lane];
+  }
+  if (known_.empty()) return;
+  Knowledge all;
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1) != 0) merge(all, known_[warp * 32 + lane]);
+  }
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1) != 0) known_[warp * 32 + lane] = all;
   }
 }
 

@@ -6,6 +6,12 @@
 // that all memory accesses requested by this thread prior to the barrier are performed"; the same
 // of bar.warp.sync among the threads of its mask). shfl.sync and redux.sync give no such guarantee.
 //
+// A thread that arrives at a barrier with phases releases what it knows, and one that has waited
+// for the phase acquires it (mbarrier.arrive and mbarrier.try_wait: "by default .release",
+// ".acquire"). What the accelerator copies for a barrier is done by a thread of its own, an agent,
+// which knows what the thread knew that asked for it, and releases to the barrier when all has
+// come.
+//
 // Each barrier of the block takes all of its threads (a run in which one does not come there is
 // wrong already), so that a number for each stretch between two of them, a phase, says all of its
 // order: what was in an earlier phase comes before. Inside a phase only lanes of one warp have
@@ -26,6 +32,10 @@ struct Moment {
   uint64_t tick = 0;   // in the order in which the detector saw it
 };
 
+// Of each thread, how far what it did is known.
+using Knowledge = std::vector<uint32_t>;
+void merge(Knowledge& into, const Knowledge& from);
+
 class Order {
  public:
   explicit Order(uint32_t thread_count);
@@ -36,6 +46,9 @@ class Order {
   bool is_before(const Moment& moment, uint32_t thread) const;
 
   void block_barrier();
+  // What the thread knows, and has done until now.
+  Knowledge release(uint32_t thread);
+  void acquire(uint32_t thread, const Knowledge& known);
   // Of the lanes in `mask`.
   void warp_barrier(uint32_t warp, uint32_t mask);
 
@@ -53,6 +66,7 @@ class Order {
   uint32_t phase_ = 0;
   uint64_t tick_ = 0;
   std::vector<LaneClocks> clocks_;  // of each thread, what it knows of its warp's lanes
+  std::vector<Knowledge> known_;    // of each thread, by way of phases; empty until there are some
   std::vector<std::vector<Moment>> fences_;
   std::vector<uint32_t> fence_phases_;  // ascending
 };

@@ -72,13 +72,17 @@ std::vector<uint32_t> described_rows(uint64_t descriptor, uint32_t rows, uint32_
 
 void GroupProduct::compute(const uint8_t* shared) const {
   if (operand.empty()) return;
+  const auto read = [&](const std::vector<uint32_t>& places, uint32_t number, Row& row) {
+    for (uint32_t k = 0; k < 32; ++k) {
+      row[k] = static_cast<int8_t>(shared[places[2 * number + k / 16] + k % 16]);
+    }
+  };
   std::array<Row, 16> rows;
-  gather(a, true, rows);
+  if (matrix.empty()) gather(a, true, rows);
+  for (uint32_t m = 0; m < 16 && !matrix.empty(); ++m) read(matrix, warp * 16 + m, rows[m]);
   for (uint32_t n = 0; n < columns; ++n) {
     Row column;
-    for (uint32_t k = 0; k < 32; ++k) {
-      column[k] = static_cast<int8_t>(shared[operand[2 * n + k / 16] + k % 16]);
-    }
+    read(operand, n, column);
     // A lane has two neighbouring columns of every eight: of row g, then of row g + 8.
     for (uint32_t row = 0; row < 16; ++row) {
       const uint32_t lane = row % 8 * 4 + n % 8 / 2;

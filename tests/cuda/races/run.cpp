@@ -20,7 +20,9 @@ void Run::add(Fault fault, std::string text) {
 
 void Run::run_block(uint32_t number, void (*thread)(void*)) {
   std::memset(shared_.get(), 0xcd, shared_bytes_);
-  order_.emplace(thread_count_);
+  order_.emplace(thread_count_ + kBarriersMax);
+  barriers_.clear();
+  boxes_.clear();
   threads_.assign(thread_count_, {});
   warps_.assign(thread_count_ / 32, {});
   shadow_.begin_block(number, *order_);
@@ -34,8 +36,11 @@ void Run::run_block(uint32_t number, void (*thread)(void*)) {
                    [this](uint32_t t) { resume(t); }, [this](uint32_t t) { end(t); },
                    [this](Together what, uint32_t warp, uint32_t mask,
                           void* const(&arguments)[32]) { act(what, warp, mask, arguments); },
-                   [this] { return is_over(); }});
+                   [this] { return is_over(); }, [this] { return land_next(); }});
   if (std::string trouble = block_->run(); !trouble.empty()) add(Fault::kHang, trouble);
+  if (!boxes_.empty() && !is_over()) {
+    add(Fault::kCopyInFlight, "the block ends before boxes that it asked for have come");
+  }
 }
 
 void Run::resume(uint32_t thread) {
@@ -52,7 +57,8 @@ void Run::end(uint32_t thread) {
         "thread " + std::to_string(thread) + " ends before copies that it started");
   }
   const WarpState& warp = warps_[thread / 32];
-  if (!warp.products.empty() || !warp.committed.empty()) {
+  const auto has_products = [](const std::vector<GroupProduct>& group) { return !group.empty(); };
+  if (!warp.products.empty() || std::ranges::any_of(warp.committed, has_products)) {
     add(Fault::kProductInFlight,
         "thread " + std::to_string(thread) + " ends before products that it started");
   }
@@ -146,13 +152,19 @@ void Run::start_product(uint32_t warp, void* const (&arguments)[32]) {
   GroupProduct product;
   const auto& first = *static_cast<const WgmmaStart*>(arguments[0]);
   product.columns = first.columns;
+  product.warp = warp % 4;
   product.operand = described_rows(first.descriptor, first.columns, kWindowPlace);
-  if (product.operand.empty()) add(Fault::kUnwatched, "a descriptor of another kind");
+  if (first.a == nullptr) {
+    product.matrix = described_rows(first.a_descriptor, kGroupRows, kWindowPlace);
+  }
+  if (product.operand.empty() || (first.a == nullptr && product.matrix.empty())) {
+    add(Fault::kUnwatched, "a descriptor of another kind");
+  }
   for (uint32_t lane = 0; lane < 32; ++lane) {
     const auto& start = *static_cast<const WgmmaStart*>(arguments[lane]);
     product.sums[lane] = start.sums;
-    std::ranges::copy(*start.a, product.a[lane].begin());
-    if (start.descriptor != first.descriptor) {
+    if (start.a != nullptr) std::ranges::copy(*start.a, product.a[lane].begin());
+    if (start.descriptor != first.descriptor || start.a_descriptor != first.a_descriptor) {
       add(Fault::kHang, "lanes of a warp start different products");
     }
     bool are_ready = false;
@@ -169,9 +181,9 @@ void Run::start_product(uint32_t warp, void* const (&arguments)[32]) {
     }
     if (!are_ready) add(Fault::kRegisters, "a product onto sums that were not pinned");
   }
-  for (const uint32_t place : product.operand) {
+  product.for_places([&](uint32_t place) {
     shadow_.begin_product(32 * warp, shared_.get() + place, kOperandBytes);
-  }
+  });
   warps_[warp].products.push_back(std::move(product));
 }
 
@@ -179,16 +191,22 @@ void Run::start_product(uint32_t warp, void* const (&arguments)[32]) {
 void Run::wgmma_commit() {
   if (block_->thread() % 32 != 0) return;
   WarpState& warp = warps_[block_->thread() / 32];
-  std::ranges::move(warp.products, std::back_inserter(warp.committed));
-  warp.products.clear();
+  warp.committed.push_back(std::exchange(warp.products, {}));
 }
 
-void Run::end_products(uint32_t warp) {
-  for (const GroupProduct& product : warps_[warp].committed) {
+// Of the groups that are committed all but the last `pending` ones.
+void Run::end_products(uint32_t warp, uint32_t pending) {
+  for (; warps_[warp].committed.size() > pending; warps_[warp].committed.pop_front()) {
+    end_group(warp, warps_[warp].committed.front());
+  }
+}
+
+void Run::end_group(uint32_t warp, const std::vector<GroupProduct>& group) {
+  for (const GroupProduct& product : group) {
     if (options_.computes_products) product.compute(shared_.get());
-    for (const uint32_t place : product.operand) {
+    product.for_places([&](uint32_t place) {
       shadow_.end_product(32 * warp, shared_.get() + place, kOperandBytes);
-    }
+    });
     for (uint32_t lane = 0; lane < 32; ++lane) {
       for (Registers& r : threads_[32 * warp + lane].registers) {
         const auto* sums = reinterpret_cast<const uint8_t*>(product.sums[lane]);
@@ -196,7 +214,6 @@ void Run::end_products(uint32_t warp) {
       }
     }
   }
-  warps_[warp].committed.clear();
 }
 
 void Run::act(Together what, uint32_t warp, uint32_t mask, void* const (&arguments)[32]) {
@@ -249,7 +266,8 @@ void Run::act(Together what, uint32_t warp, uint32_t mask, void* const (&argumen
     case Together::kWgmmaStart:
       return start_product(warp, arguments);
     case Together::kWgmmaWait:
-      return end_products(warp);
+      return end_products(warp, *static_cast<const uint32_t*>(arguments[0]));
+    case Together::kPhase:
     case Together::kNothing:
       return;
   }
@@ -284,8 +302,10 @@ std::string Report::text() const {
 }
 
 std::string name_of(Step step) {
-  constexpr const char* kNames[] = {"__syncthreads",  "__syncwarp",  "commit_copies", "wait_copies",
-                                    "publish_shared", "wgmma_fence", "wgmma_commit",  "wgmma_wait"};
+  constexpr const char* kNames[] = {"__syncthreads", "__syncwarp",        "commit_copies",
+                                    "wait_copies",   "publish_shared",    "wgmma_fence",
+                                    "wgmma_commit",  "wgmma_wait",        "publish_barriers",
+                                    "arrive",        "arrive_and_expect", "wait_for_phase"};
   return kNames[static_cast<size_t>(step)];
 }
 

@@ -34,7 +34,11 @@ enum class Step {
   kPublish,       // publish_shared()
   kWgmmaFence,
   kWgmmaCommit,
-  kWgmmaWait
+  kWgmmaWait,
+  kPublishBarriers,  // publish_barriers()
+  kArrive,           // arrive()
+  kExpect,           // arrive_and_expect()
+  kPhaseWait         // wait_for_phase()
 };
 std::string name_of(Step step);
 
@@ -90,6 +94,15 @@ Report run(const Options& options, std::span<const Range> global, dim3 grid, dim
       &all);
 }
 
+// A product of a warpgroup: a in registers, or, where that is null, where a descriptor says.
+struct WgmmaStart {
+  int32_t* sums;
+  uint32_t columns;
+  const uint32_t (*a)[4];
+  uint64_t a_descriptor;
+  uint64_t descriptor;
+};
+
 // What the calls of device_side.h and of -fsanitize=thread come to. Outside of a run they do
 // nothing.
 namespace runtime {
@@ -112,10 +125,15 @@ void multiply(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (*b)[2]
 // Registers that products read, or add to.
 void pin(const void* registers, size_t bytes, bool are_sums);
 void wgmma_fence(const Site& site);
-void wgmma_start(int32_t* sums, uint32_t columns, const uint32_t (&a)[4], uint64_t descriptor,
-                 const Site& site);
+void wgmma_start(const WgmmaStart& start, const Site& site);
 void wgmma_commit(const Site& site);
-void wgmma_wait(const Site& site);
+void wgmma_wait(uint32_t pending, const Site& site);
+void init_barrier(const uint64_t* barrier, uint32_t arrivals);
+void publish_barriers(const Site& site);
+// step: kArrive, or kExpect.
+void arrive(const uint64_t* barrier, uint32_t bytes, Step step, const Site& site);
+void wait_for_phase(const uint64_t* barrier, uint32_t parity, const Site& site);
+void copy_box(void* to, const void* map, uint32_t row, uint32_t column, const uint64_t* barrier);
 
 }  // namespace runtime
 

@@ -87,21 +87,40 @@ void wgmma_fence(const Site& site) {
   const OutOfKernel out;
   if (current->calls(Step::kWgmmaFence, site)) current->wgmma_fence();
 }
-void wgmma_start(int32_t* sums, uint32_t columns, const uint32_t (&a)[4], uint64_t descriptor,
-                 const Site& site) {
+void wgmma_start(const WgmmaStart& start, const Site& site) {
   const OutOfKernel out;
-  WgmmaStart start{sums, columns, &a, descriptor};
-  current->wait(Together::kWgmmaStart, ~0u, site, &start);
+  WgmmaStart mine = start;
+  current->wait(Together::kWgmmaStart, ~0u, site, &mine);
 }
 void wgmma_commit(const Site& site) {
   const OutOfKernel out;
   if (current->calls(Step::kWgmmaCommit, site)) current->wgmma_commit();
 }
-void wgmma_wait(const Site& site) {
+void wgmma_wait(uint32_t pending, const Site& site) {
   const OutOfKernel out;
   if (current->calls(Step::kWgmmaWait, site)) {
-    current->wait(Together::kWgmmaWait, ~0u, site, nullptr);
+    current->wait(Together::kWgmmaWait, ~0u, site, &pending);
   }
+}
+void init_barrier(const uint64_t* barrier, uint32_t arrivals) {
+  const OutOfKernel out;
+  current->init_barrier(barrier, arrivals);
+}
+void publish_barriers(const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kPublishBarriers, site)) current->publish_barriers();
+}
+void arrive(const uint64_t* barrier, uint32_t bytes, Step step, const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(step, site)) current->arrive(barrier, bytes);
+}
+void wait_for_phase(const uint64_t* barrier, uint32_t parity, const Site& site) {
+  const OutOfKernel out;
+  if (current->calls(Step::kPhaseWait, site)) current->wait_for_phase(barrier, parity, site);
+}
+void copy_box(void* to, const void* map, uint32_t row, uint32_t column, const uint64_t* barrier) {
+  const OutOfKernel out;
+  current->copy_box(static_cast<uint8_t*>(to), map, row, column, barrier);
 }
 
 }  // namespace runtime

@@ -9,6 +9,7 @@
 #include "tests/cuda/races/device_side.h"
 #include "tests/cuda/races/mutation.h"
 #include "tests/cuda/races/ranges.h"
+#include "tests/cuda/tensor_maps.h"
 #include "tests/support.h"
 
 #include "cuda/scan/kernels/combine_sums.cuh"
@@ -18,6 +19,7 @@
 #include "cuda/scan/kernels/scan_mma.cuh"
 #include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
+#include "cuda/scan/kernels/scan_wgmma_tma.cuh"
 
 namespace blindfuse::races {
 namespace {
@@ -280,14 +282,37 @@ Subject wgmma() {
           {{"scan_wgmma.cuh", "scan_wgmma", Step::kCopyWait, 2, kNothingLeft}}};
 }
 
+TensorMap tensor_map(const int8_t* bytes, const TensorShape& shape) {
+  TensorMap map{};
+  emulator::make_map(&map, emulator::arguments_for(bytes, shape));
+  return map;
+}
+
+// Twice as many steps, so that every stage is filled again after the end of a piece.
+template <int kLimbRows>
+Subject wgmma_tma() {
+  return {"scan_wgmma_tma<" + std::to_string(kLimbRows) + '>',
+          [problem = std::make_shared<const Products>(16 * 128 - 5, 136, kLimbRows / 4 + 1)](
+              const Options& options, bool* is_right) {
+            const ScanArgs args = problem->args();
+            return problem->scan(options, is_right, dim3(kWalkers, 2), kWgmmaTmaThreads,
+                                 TensorStages<kLimbRows, 4>::kSharedBytes,
+                                 scan_wgmma_tma<kLimbRows, 4>,
+                                 tensor_map(args.columns, matrix_tensor(args)),
+                                 tensor_map(args.limbs, limb_tensor(args, kLimbRows)));
+          },
+          {}};
+}
+
 }  // namespace
 
 const std::vector<Subject>& scan_subjects() {
   static const std::vector<Subject> all = {
-      cut_plain(),    cut_bits(),     combine(),      round(),         ask(),       dp4a<1>(),
-      dp4a<2>(),      dp4a<3>(),      mma<16>(),      mma<32>(),       mma<64>(),   mma<128>(),
-      mma_rows<16>(), mma_rows<32>(), mma_rows<64>(), mma_rows<128>(), wgmma<32>(), wgmma<64>(),
-      wgmma<128>(),   wgmma<256>()};
+      cut_plain(),     cut_bits(),      combine(),        round(),         ask(),
+      dp4a<1>(),       dp4a<2>(),       dp4a<3>(),        mma<16>(),       mma<32>(),
+      mma<64>(),       mma<128>(),      mma_rows<16>(),   mma_rows<32>(),  mma_rows<64>(),
+      mma_rows<128>(), wgmma<32>(),     wgmma<64>(),      wgmma<128>(),    wgmma<256>(),
+      wgmma_tma<32>(), wgmma_tma<64>(), wgmma_tma<128>(), wgmma_tma<256>()};
   return all;
 }
 

@@ -45,8 +45,8 @@ std::string name_of(Fault fault) {
   }
 }
 
-Shadow::Shadow(Range shared, std::span<const Range> global, Report report)
-    : report_(std::move(report)), nodes_(1) {
+Shadow::Shadow(Range shared, std::span<const Range> global, uint32_t thread_count, Report report)
+    : report_(std::move(report)), thread_count_(thread_count), nodes_(1) {
   const auto add = [&](const Range& range, bool is_shared) {
     const size_t words = range.bytes / 4 + 2;
     // Zeros that take no memory until they are touched.
@@ -224,7 +224,8 @@ void Shadow::begin_product(uint32_t thread, const void* place, size_t bytes) {
     ++area.cells[word].read_by_products;
     if (area.written[word] == 0) {
       report(Fault::kUnpublished, area, word, "a product reads what nobody wrote");
-    } else if (const Moment& written = area.last_write[word]; !order_->is_fenced(written, thread)) {
+    } else if (const Moment& written = area.last_write[word];
+               written.thread < thread_count_ && !order_->is_fenced(written, thread)) {
       report(Fault::kUnpublished, area, word,
              "a product reads what thread " + std::to_string(written.thread) +
                  " wrote, with no fence.proxy.async between");

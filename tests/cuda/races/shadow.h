@@ -54,7 +54,9 @@ class Shadow {
  public:
   using Report = std::function<void(Fault, std::string)>;
 
-  Shadow(Range shared, std::span<const Range> global, Report report);
+  // thread_count: of a block; numbers from there on are of agents (order.h), which write through
+  // the asynchronous proxy, so that no fence is needed between them and products.
+  Shadow(Range shared, std::span<const Range> global, uint32_t thread_count, Report report);
   ~Shadow();
 
   bool is_watched(const void* place) const { return find(place) != nullptr; }
@@ -108,6 +110,7 @@ class Shadow {
   void report(Fault fault, const Area& area, size_t word, const std::string& what) const;
 
   Report report_;
+  uint32_t thread_count_;
   std::vector<Area> areas_;  // the shared one first
   std::vector<Node> nodes_;  // the first is none
   uint32_t free_ = 0;

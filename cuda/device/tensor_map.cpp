@@ -1,4 +1,4 @@
-#include "bench/probes/tensor_map.h"
+#include "cuda/device/tensor_map.h"
 
 #include <cuda_runtime_api.h>
 
@@ -7,7 +7,7 @@
 #include "cuda/device/check.h"
 #include "src/base/errors.h"
 
-namespace blindfuse::probes {
+namespace blindfuse {
 namespace {
 
 using Encode = decltype(&cuTensorMapEncodeTiled);
@@ -33,16 +33,17 @@ Encode find_encode() {
 
 CUtensorMap make_tensor_map(const void* bytes, const TensorShape& shape) {
   invariant(is_valid(shape), "the shape is one that the driver takes");
-  const Encode encode = find_encode();
+  static const Encode encode = find_encode();
   const cuuint64_t sizes[] = {shape.sizes[0], shape.sizes[1]};
   const cuuint64_t strides[] = {shape.pitch};
   const cuuint32_t box[] = {shape.box[0], shape.box[1]};
   const cuuint32_t element_strides[] = {1, 1};
   CUtensorMap map{};
-  const CUresult status =
-      encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void*>(bytes), sizes, strides, box,
-             element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult status = encode(
+      &map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, const_cast<void*>(bytes), sizes, strides, box,
+      element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+      shape.swizzle == BoxSwizzle::k128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) {
     throw ResourceError("cuTensorMapEncodeTiled failed: CUresult " +
                         std::to_string(static_cast<int>(status)));
@@ -50,4 +51,4 @@ CUtensorMap make_tensor_map(const void* bytes, const TensorShape& shape) {
   return map;
 }
 
-}  // namespace blindfuse::probes
+}  // namespace blindfuse

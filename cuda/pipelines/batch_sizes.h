@@ -1,0 +1,51 @@
+// What the batches of an answer pipeline take of the device's memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace blindfuse {
+
+// Batches that may be on the device at the same time, each in a lane of its own.
+constexpr size_t kLanes = 2;
+
+// Of one matrix, and of queries and responses of one form.
+struct BatchShape {
+  uint64_t row_count = 0;
+  uint64_t column_count = 0;
+  uint32_t query_bits = 32;
+  uint64_t extra_words = 0;     // what a query brings beside its words: words of 32 bits
+  uint64_t response_words = 0;  // words of 32 bits of a response, as kernels write it
+};
+
+// Of batches of up to batch_max queries of that shape.
+struct BatchSizes {
+  BatchSizes(const BatchShape& shape, size_t batch_max);
+
+  // A query in its slot: its bit sequence, a word that reading it touches, and its extras.
+  uint64_t query_bytes;  // of the bit sequence alone
+  uint64_t extras_at;    // words of 32 bits into a slot
+  uint64_t slot_words;
+  uint64_t response_words;  // of the shape
+  // What each lane has.
+  uint64_t queries;    // words of 32 bits
+  uint64_t limbs;      // bytes
+  uint64_t products;   // words of 32 bits
+  uint64_t responses;  // words of 32 bits
+
+  // Bytes of the device's memory that all lanes take, and the query of a canary, which is copied to
+  // a lane from its own place; it is one of the batch_max queries there.
+  uint64_t device_bytes() const {
+    return kLanes * (limbs + sizeof(uint32_t) * (queries + products + responses)) +
+           sizeof(uint32_t) * slot_words;
+  }
+};
+
+// What batches of the mode hint have, whose responses are rounded products, and of the mode packed,
+// whose queries bring packing keys.
+BatchShape hint_shape(uint64_t row_count, uint64_t column_count, uint32_t query_bits,
+                      uint32_t response_bits);
+BatchShape packed_shape(uint64_t row_count, uint64_t column_count, size_t pack_count,
+                        uint32_t query_bits, uint32_t response_bits);
+
+}  // namespace blindfuse

@@ -1,0 +1,255 @@
+// What an engine sets aside of the device's memory when it is made: its pipeline never takes more,
+// and what will not fit is refused before anything is loaded.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cuda/cuda_engine_maker.h"
+#include "cuda/device/memory.h"
+#include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/ring/ring_dimension.h"
+#include "src/base/errors.h"
+#include "tests/cuda/fake_faults.h"
+#include "tests/cuda/fake_runtime.h"
+
+namespace blindfuse {
+namespace {
+
+std::unique_ptr<EngineMaker> maker() {
+  return make_cuda_engine_maker("", 0, std::make_shared<KernelRecord>());
+}
+
+// Bytes that the device must have free for such an engine, as its refusal says.
+uint64_t bytes_needed(uint64_t rows, uint64_t columns, const ServingNeeds& needs) {
+  const auto engines = maker();
+  const fake_cuda::ScopedFaults faults("memory=1");
+  try {
+    engines->make_serving_engine(rows, columns, needs);
+  } catch (const ResourceError& error) {
+    const std::string text = error.what();
+    const size_t at = text.find(" need ");
+    if (at != std::string::npos) return std::stoull(text.substr(at + 6));
+    ADD_FAILURE() << text;
+  }
+  return 0;
+}
+
+std::vector<SharedPackingTable> tables(size_t count) {
+  const std::shared_ptr<uint32_t[]> words(new uint32_t[kTableWords]());
+  return {count, SharedPackingTable(words, words.get())};
+}
+
+Canary zero_canary(uint64_t rows, uint64_t columns, const ServingNeeds& needs, WireBits bits) {
+  Canary canary;
+  canary.words.resize(rows);
+  canary.products.resize(columns);
+  canary.query.resize(bit_sequence_bytes(rows, bits.query) +
+                      (needs.pack_count == 0 ? 0 : ring::kKeyBytes));
+  return canary;
+}
+
+// The most that is allocated for an engine that checks its kernels, makes a pipeline, and gets a
+// canary. The first kernel of the check is one too many: what the check takes, it has by then.
+uint64_t peak_of(uint64_t rows, uint64_t columns, const ServingNeeds& needs, WireBits bits,
+                 uint64_t memory) {
+  const fake_cuda::ScopedFaults faults("memory=" + std::to_string(memory));
+  fake_cuda::reset_peaks();
+  const auto engine = maker()->make_serving_engine(rows, columns, needs);
+  engine->seal();
+  const Canary canary = zero_canary(rows, columns, needs, bits);
+  fake_cuda::set_faults("memory=" + std::to_string(memory) + ",fail=cudaLaunchKernel:719");
+  EXPECT_THROW(engine->check_kernels(canary, needs.batch_max), DeviceLostError);
+  fake_cuda::set_faults("memory=" + std::to_string(memory));
+  const auto pipeline =
+      needs.pack_count == 0
+          ? engine->make_answer_pipeline(bits, 3, needs.batch_max)
+          : engine->make_packed_answer_pipeline(bits, tables(needs.pack_count), 3, needs.batch_max);
+  pipeline->set_canary(canary, std::chrono::hours(1));
+  return fake_cuda::peak_bytes(0);
+}
+
+TEST(EmulatedCudaMemory, SetsAsideWhatThePipelineTakes) {
+  // What makes each part large in its turn: limbs, queries, products, responses.
+  for (const auto& [rows, columns] : {std::pair<uint64_t, uint64_t>{1, 1},
+                                      {129, 7},
+                                      {20'000, 40},
+                                      {100'001, 3},
+                                      {130, 20'000},
+                                      {128, 70'001}}) {
+    for (const size_t batch_max : {1, 3, 32, 33, 64, 100, 128}) {
+      for (const WireBits bits : {WireBits{32, 32}, WireBits{26, 11}}) {
+        const ServingNeeds needs{.batch_max = batch_max};
+        const uint64_t needed = bytes_needed(rows, columns, needs);
+        const uint64_t peak = peak_of(rows, columns, needs, bits, needed);
+        EXPECT_LE(peak + kCudaItselfBytes, needed) << rows << " x " << columns << ", " << batch_max;
+        if (bits.query < 32) continue;
+        EXPECT_GE(peak + kCudaItselfBytes + 4'096, needed)
+            << rows << " x " << columns << ", " << batch_max << ": more than it takes";
+      }
+    }
+  }
+}
+
+// What is taken before an engine serves, and given back: for few queries of many columns the timing
+// of kernels takes more than batches do.
+TEST(EmulatedCudaMemory, SetsAsideWhatTheTimingOfKernelsTakes) {
+  // The smallest matrix that kernels are timed on.
+  constexpr uint64_t kRows = 128, kColumns = (64 << 20) / kRows;
+  const ServingNeeds needs{.batch_max = 1};
+  const uint64_t needed = bytes_needed(kRows, kColumns, needs);
+  const fake_cuda::ScopedFaults faults("memory=" + std::to_string(needed));
+  const auto engine = maker()->make_serving_engine(kRows, kColumns, needs);
+  engine->seal();
+  const uint64_t matrix = fake_cuda::allocated_bytes();
+  fake_cuda::reset_peaks();
+  fake_cuda::set_faults("memory=" + std::to_string(needed) + ",fail=cudaLaunchKernel:719");
+  EXPECT_THROW(engine->make_answer_pipeline({32, 32}, 3, needs.batch_max), DeviceLostError);
+  // By hand: limb rows of 32 queries, of a byte a row, and their products.
+  EXPECT_GE(fake_cuda::peak_bytes(0), matrix - 4'096 + 128 * kRows + 32 * 4 * kColumns);
+  EXPECT_LE(fake_cuda::peak_bytes(0) + kCudaItselfBytes, needed);
+}
+
+// A matrix of zeros, whose products and responses are zeros.
+TEST(EmulatedCudaMemory, TakesNoMoreWhileItServes) {
+  constexpr uint64_t kRows = 300, kColumns = 41;
+  constexpr WireBits kBits{32, 32};
+  const ServingNeeds needs{.batch_max = 33};
+  const auto engine = maker()->make_serving_engine(kRows, kColumns, needs);
+  engine->seal();
+  Canary canary = zero_canary(kRows, kColumns, needs, kBits);
+  canary.response.resize(bit_sequence_bytes(kColumns, kBits.response));
+  engine->check_kernels(canary, needs.batch_max);
+  const auto pipeline = engine->make_answer_pipeline(kBits, 2 * needs.batch_max, needs.batch_max);
+  pipeline->set_canary(canary, std::chrono::milliseconds(0));
+  const uint64_t before = fake_cuda::allocated_bytes();
+  fake_cuda::reset_peaks();
+  const uint64_t on_device = fake_cuda::peak_bytes(0);
+  pipeline->check();
+  for (const size_t count : {1, 5, 33}) {
+    pipeline->begin(0, count);
+    pipeline->begin(needs.batch_max, count);
+    pipeline->finish();
+    pipeline->finish();
+  }
+  EXPECT_EQ(fake_cuda::peak_bytes(0), on_device);
+  EXPECT_EQ(fake_cuda::allocated_bytes(), before) << "nor of the host";
+}
+
+// Where another process has taken what was set aside.
+TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
+  constexpr uint64_t kRows = 128, kColumns = (64 << 20) / kRows;
+  const ServingNeeds needs{.batch_max = 1};
+  const auto engine = maker()->make_serving_engine(kRows, kColumns, needs);
+  engine->seal();
+  const Canary canary = zero_canary(kRows, kColumns, needs, {32, 32});
+  const uint64_t before = fake_cuda::allocated_bytes();
+  const fake_cuda::ScopedFaults faults("memory=" + std::to_string(before + 1'000));
+  const auto refusal = [&](const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const DeviceLostError&) {
+      throw;
+    } catch (const ResourceError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const std::string& text : {refusal([&] { engine->check_kernels(canary, 1); }), refusal([&] {
+                                    engine->make_answer_pipeline({32, 32}, 1, 1);
+                                  })}) {
+    EXPECT_NE(text.find("the queries that the kernels are "), std::string::npos) << text;
+    EXPECT_NE(text.find(" bytes of memory; CUDA device 0 has "), std::string::npos) << text;
+    EXPECT_NE(text.find("end other processes"), std::string::npos) << text;
+  }
+  EXPECT_EQ(fake_cuda::allocated_bytes(), before);
+}
+
+// Where queries are rounded up to whole tiles, 1,179,648 x 1,040 takes 850 MB beside the matrix.
+TEST(EmulatedCudaMemory, CountsTheLimbsOfWholeTiles) {
+  // By hand: two lanes of 128 limb rows, a multiple of 256, of a byte a row; 32 queries of 4 bytes
+  // a row and one word more; 32 products and responses of 4 bytes a column, whole 32 columns of the
+  // latter. The query of a canary.
+  constexpr uint64_t kRows = 1'179'648, kColumns = 1'040;
+  constexpr uint64_t kBeside =
+      2 * (256 * kRows + 32 * 4 * (kRows + 1) + 32 * 4 * kColumns + 32 * 4 * 1'056) +
+      4 * (kRows + 1);
+  EXPECT_EQ(bytes_needed(kRows, kColumns, {.batch_max = 32}),
+            kRows * kColumns + kBeside + kCudaItselfBytes);
+}
+
+TEST(EmulatedCudaMemory, SetsAsideWhatPackingTakes) {
+  const ServingNeeds needs{.batch_max = 3, .pack_count = 1};
+  const uint64_t needed = bytes_needed(130, ring::kDimension - 7, needs);
+  const uint64_t peak = peak_of(130, ring::kDimension - 7, needs, {32, 32}, needed);
+  EXPECT_LE(peak + kCudaItselfBytes, needed);
+  // The buffer in which tables arrive has gone when the batches take their memory.
+  EXPECT_GE(peak + kCudaItselfBytes + (13 << 20), needed);
+}
+
+// Before a matrix is loaded that is of no use without them.
+TEST(EmulatedCudaMemory, RefusesTablesBeforeTheMatrixIsLoaded) {
+  const auto engines = maker();
+  // 96 tables in eights of 403 MB are 4.8 GB.
+  fake_cuda::reset_peaks();
+  const uint64_t before = fake_cuda::peak_bytes(0);
+  try {
+    engines->make_serving_engine(130, 96 * ring::kDimension, {.batch_max = 3, .pack_count = 96});
+    ADD_FAILURE();
+  } catch (const ResourceError& error) {
+    EXPECT_NE(
+        std::string(error.what()).find("the matrix, the packing tables and their queries need"),
+        std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("mode hint"), std::string::npos);
+  }
+  EXPECT_EQ(fake_cuda::peak_bytes(0), before) << "nothing was allocated";
+  EXPECT_NO_THROW(engines->make_serving_engine(130, 96 * ring::kDimension, {.batch_max = 3}));
+}
+
+TEST(EmulatedCudaMemory, RefusesBatchesThatDoNotFitBeforeItAllocates) {
+  const auto engine = maker()->make_engine(100'000, 3);
+  const uint64_t before = fake_cuda::allocated_bytes();
+  try {
+    engine->make_answer_pipeline({32, 32}, 3, 4'000);
+    ADD_FAILURE();
+  } catch (const ResourceError& error) {
+    EXPECT_NE(std::string(error.what()).find("two batches of up to 4000 queries need"),
+              std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("lower --batch-max"), std::string::npos);
+  }
+  EXPECT_EQ(fake_cuda::allocated_bytes(), before);
+}
+
+// Whose memory it is decides what an operator does.
+TEST(EmulatedCudaMemory, TellsTheHostsMemoryFromTheDevices) {
+  const auto engine = maker()->make_engine(100, 3);
+  const auto refusal = [&](const char* faults) {
+    const fake_cuda::ScopedFaults scoped(faults);
+    try {
+      engine->make_answer_pipeline({32, 32}, 3, 4);
+    } catch (const DeviceLostError&) {
+      throw;
+    } catch (const ResourceError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string host = refusal("fail=cudaMallocHost@0:2");
+  EXPECT_NE(host.find("the host has no "), std::string::npos) << host;
+  EXPECT_NE(host.find("ulimit -l"), std::string::npos) << host;
+  EXPECT_EQ(host.find("the device has no"), std::string::npos) << host;
+  const std::string device = refusal("fail=cudaMalloc@0:2");
+  EXPECT_NE(device.find("the device has no "), std::string::npos) << device;
+  EXPECT_EQ(device.find("ulimit"), std::string::npos) << device;
+  EXPECT_EQ(refusal(""), "");
+}
+
+}  // namespace
+}  // namespace blindfuse
