@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `make demo` runs: builds a database of the English dictionary, serves it on this machine, privately
-# looks up a few words, and stops the server again. Everything it makes lies in build/demo and is used again.
+# What `make demo` runs: builds a database of the English dictionary, serves it on this machine, looks up some words
+# privately, and stops the server. All files are in build/demo, and the next run uses them again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -60,11 +60,11 @@ if [ ! -s "$words_tsv" ] || [ bench/datasets/wordnet.py -nt "$words_tsv" ]; then
 fi
 printf '   %s words in %s\n' "$(wc -l <"$words_tsv")" "$words_tsv"
 
-step '2. The operator turns it into a database that answers private look-ups'
+step '2. The operator builds a database for private look-ups'
 "$programs/blindfuse" build "$words_tsv" --output "$database"
 
-step '3. ... and serves it'
-# The client keeps what it fetches by the server's address, so the port of the last run is the first choice.
+step '3. The operator serves it'
+# The client's cache is by the address of the server, so the port of the last run is tried first.
 last_port=0
 [ ! -s "$port_file" ] || last_port=$(<"$port_file")
 if ! start_server "$last_port" && ! start_server 0; then
@@ -75,7 +75,7 @@ fi
 echo "${url##*:}" >"$port_file"
 printf '   at %s\n' "$url"
 
-step '4. A client fetches what it needs once, whatever it will ask for'
+step '4. A client downloads what it needs before its first look-up. It is the same for every client.'
 "$programs/blindfuse-client" sync "$url" --json --cache "$work/cache" >"$work/sync.json"
 
 # One at a time, as people look things up. The client exits with 3 when a key is not there.
@@ -112,8 +112,9 @@ whole = f"{size(database['matrix_bytes'])} ({database['key_count']:,} keys)"
 
 part = "mask" if database["mode"] == "packed" else "hint"
 print(f"   {sync['parts']} {part}{'s' if sync['parts'] != 1 else ''}, {size(sync['hint_bytes'])}; "
-      f"fetched now: {sync['shards_fetched']}, {size(sync['bytes_fetched'])} with the table, {sync['seconds']:.2f} s")
-print("\n5. The client looks up words; the server cannot tell which, or whether they are there")
+      f"downloaded now: {sync['shards_fetched']}, {size(sync['bytes_fetched'])} with the epoch's table, "
+      f"{sync['seconds']:.2f} s")
+print("\n5. The client looks up words. The server learns neither the words nor whether they are there.")
 for answer in answers:
     seconds, wire = answer["seconds"], answer["bytes"]
     text = answer["value"] if answer["found"] else "(not there)"
@@ -125,12 +126,12 @@ for answer in answers:
 PYTHON
 
 stop_server
-step 'Done; the server is stopped. The same again by hand:'
+step 'Done. The server has stopped. To do the same by hand:'
 cat <<TEXT
    $programs/blindfuse serve $database --listen 127.0.0.1:8080
    $programs/blindfuse-client get http://127.0.0.1:8080 --cache $work/cache -- WORD...
 TEXT
-# Where the server has its page, which takes Emscripten.
+# Only a server that was built with Emscripten has the page.
 if grep -q ' page: ' "$server_log"; then
-  echo '   or, in a browser, the page that the server shows: http://127.0.0.1:8080/'
+  echo '   or open the server in a browser: http://127.0.0.1:8080/'
 fi

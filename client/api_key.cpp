@@ -20,7 +20,7 @@ std::string read_api_key(const std::filesystem::path& file) {
   std::string key = read_file(file, kFileBytesMax);
   key.resize(std::min(key.find_first_of("\r\n"), key.size()));
   if (!is_api_key(key)) {
-    throw InputError(file.string() + ": its first line is no API key");
+    throw InputError(file.string() + ": its first line is not an API key");
   }
   return key;
 }

@@ -48,7 +48,7 @@ void check(const ClientOptions& options) {
     throw InputError("mode is \"" + options.mode + "\"; it is hint, packed, or empty for either");
   }
   if (!options.http.api_key.empty() && !is_api_key(options.http.api_key)) {
-    throw InputError("http.api_key is no API key: letters, digits and -._~+/=, and no line end");
+    throw InputError("http.api_key is not an API key: letters, digits and -._~+/=, and no line end");
   }
 }
 

@@ -16,6 +16,7 @@
 #include "client/line_input.h"
 #include "src/base/base64.h"
 #include "src/program/amount.h"
+#include "src/program/help_formatter.h"
 #include "src/program/program.h"
 #include "src/program/progress.h"
 #include "src/protocol/key_hash.h"
@@ -26,15 +27,19 @@ namespace {
 constexpr size_t kPrepareMax = 16;
 
 constexpr const char* kGetHelp =
-    R"(Prints the value of KEY, byte for byte, and a newline. With several keys: for each that is there,
-KEY, a tab, its value and a newline. Without KEY, keys are read from standard input, one a line,
-and printed as several are. Keys and values that hold tabs or newlines are told apart with --json.
-In an index database keys are numbers: 0, 1, 2, ...
+    R"(Examples:
+  blindfuse-client get https://example.org tea
+  blindfuse-client get https://example.org -- -x     a key that begins with a dash
+  blindfuse-client get https://example.org <keys.txt
 
-Put -- before a KEY that begins with a dash: get URL -- -x
+Prints the value of one KEY as it is, and a newline. For several keys, it prints
+KEY, a tab, the value and a newline for each key that is there. Without KEY it
+reads keys from standard input, one a line. Use --json for keys and values that
+contain tabs or newlines. In an index database, keys are numbers from 0.
 
-Fetches hints, or masks, first when the server has a new epoch.
-Exit status: 0 all found, 3 a key is not there, 1 failed, 2 misuse.)";
+Downloads hints or masks first if the server has a new epoch.
+
+Exit status: 0 all found, 1 failed, 2 wrong usage, 3 a key is not there.)";
 
 struct Settings {
   std::string url;
@@ -236,71 +241,77 @@ void run_sync(Settings& settings) {
 }
 
 void add_common_options(CLI::App& command, Settings& settings) {
-  command.add_option("URL", settings.url, "Address of the server: http://127.0.0.1:8080")
+  command.add_option("URL", settings.url, "Address of the server, such as https://example.org")
       ->required();
-  command.add_option("--cache", settings.client.cache_folder,
-                     "Folder for hints or masks (default: $XDG_CACHE_HOME/blindfuse or "
-                     "~/.cache/blindfuse)");
-  command.add_option("--ca-file", settings.client.http.ca_file,
-                     "Certificates (PEM) to trust for https (default: the system's)");
-  command.add_option("--api-key-file", settings.api_key_file,
-                     "File whose first line is the key that the server asks for");
+  command.option_defaults()->group("Server");
   command
-      .add_option(
-          "--timeout", settings.timeout_s,
-          "Seconds that a look-up or a sync may take, and one more for each 32,000 bytes that "
-          "it has to move")
+      .add_option("--ca-file", settings.client.http.ca_file,
+                  "Certificates (PEM) to trust for HTTPS (default: those of the system)")
+      ->type_name("FILE");
+  command
+      .add_option("--api-key-file", settings.api_key_file,
+                  "File whose first line is the API key for the server")
+      ->type_name("FILE");
+  command
+      .add_option("--timeout", settings.timeout_s,
+                  "Seconds that a look-up or a sync may take, plus one for each 32,000 bytes to "
+                  "transfer")
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
   command
-      .add_option("--mode", settings.client.mode,
-                  "Refuse a database in another mode: hint (its secrecy rests on plain LWE) or "
-                  "packed; either when left out")
+      .add_option(
+          "--mode", settings.client.mode,
+          "Refuse a database in another mode. Secrecy rests on LWE in hint mode, and on ring "
+          "LWE and circular security in packed mode (default: accept both)")
       ->check(CLI::IsMember(std::vector<std::string>{"hint", "packed"}));
   command
       .add_option("--hint-bytes-max", settings.client.hint_bytes_max,
-                  "Refuse a database whose hints, or masks, take more on disk")
+                  "Refuse a database whose hints or masks are larger in all")
       ->capture_default_str();
   command
       .add_option("--transfer-bytes-max", settings.client.transfer_bytes_max,
                   "Refuse a database whose query or response is larger")
       ->capture_default_str();
+  command.option_defaults()->group("Options");
+  command
+      .add_option("--cache", settings.client.cache_folder,
+                  "Folder for hints or masks (default: $XDG_CACHE_HOME/blindfuse or "
+                  "~/.cache/blindfuse)")
+      ->type_name("DIR");
   command.add_flag("--json", settings.json, "Print JSON, one object a line");
 }
 
 void add_get(CLI::App& app, Settings& settings) {
-  CLI::App* get = app.add_subcommand("get", "Privately look up keys");
+  CLI::App* get = app.add_subcommand("get", "Look up keys privately.");
   get->footer(kGetHelp);
   add_common_options(*get, settings);
   get->add_option("KEY", settings.keys, "Keys to look up");
-  get->add_option(
-         "--prepare", settings.prepare,
-         "Queries to make in one pass over the public matrix, which in the mode hint costs little\n"
-         "more than one (default: the number of keys, at most 16)")
+  get->add_option("--prepare", settings.prepare,
+                  "Queries to prepare at once. In hint mode, several cost little more than one "
+                  "(default: the "
+                  "number of keys, at most 16)")
       ->check(CLI::Range(1, 1024));
-  get->add_option(
-         "--threads", settings.client.thread_count,
-         "Threads to make queries with; 0 is one a processor. In the mode packed it is one")
+  get->add_option("--threads", settings.client.thread_count,
+                  "Number of threads that prepare queries in hint mode; 0: as many as processors")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
-  get->add_option("--hint-memory-bytes-max", settings.client.hint_memory_bytes_max,
-                  "Keep hints, or masks, in memory when all of them take at most this; larger ones "
-                  "are all read\nagain in every look-up")
+  get->add_option(
+         "--hint-memory-bytes-max", settings.client.hint_memory_bytes_max,
+         "Keep hints or masks in memory if all of them take at most this many bytes. If not, "
+         "each look-up reads all of them from the cache")
       ->capture_default_str();
-  get->add_option("--key-encoding", settings.key_encoding,
-                  "How keys are written: utf8, hex or base64")
+  get->add_option("--key-encoding", settings.key_encoding, "How keys are written")
       ->check(CLI::IsMember(key_encodings()))
-      ->type_name("NAME")
       ->capture_default_str();
   get->callback([&settings] { run_get(settings); });
 }
 
 void add_sync(CLI::App& app, Settings& settings) {
-  CLI::App* sync = app.add_subcommand("sync", "Fetch all hints, or masks, that changed");
+  CLI::App* sync = app.add_subcommand("sync", "Download all hints or masks that changed.");
+  sync->footer("Example:\n  blindfuse-client sync https://example.org");
   add_common_options(*sync, settings);
   sync->add_flag("--verify", settings.verify,
-                 "Check every hint or mask that is already there; fetch all again when one is "
-                 "altered");
+                 "Check every hint or mask in the cache. Download all again if one is damaged");
   sync->callback([&settings] { run_sync(settings); });
 }
 
@@ -308,9 +319,11 @@ void add_sync(CLI::App& app, Settings& settings) {
 }  // namespace blindfuse
 
 int main(int argc, char** argv) {
-  CLI::App app("Private look-ups: the server learns neither the key nor whether it is there.",
+  CLI::App app("Look up keys privately: the server learns neither the key nor whether it is there.",
                "blindfuse-client");
   app.require_subcommand(1);
+  app.footer("\"blindfuse-client COMMAND --help\" shows the options of a command.");
+  blindfuse::format_help(app);
   blindfuse::Settings settings;
   blindfuse::add_get(app, settings);
   blindfuse::add_sync(app, settings);

@@ -135,7 +135,7 @@ std::string RemoteDatabase::fetch_manifest() {
     parse_manifest(text);
   } catch (const InputError& error) {
     throw ProtocolError(at +
-                        " is no manifest that this client understands: " + printable(error.what()));
+                        " is not a manifest that this client understands: " + printable(error.what()));
   }
   return text;
 }

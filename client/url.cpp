@@ -79,7 +79,7 @@ Url parse_url(std::string_view text) {
   const size_t colon = authority.find(':', bracketed ? bracket : 0);
   const std::string_view host =
       bracketed ? authority.substr(1, bracket - 1) : authority.substr(0, colon);
-  if (!(bracketed ? is_ipv6(host) : is_host(host))) fail(text, "its host is no host name");
+  if (!(bracketed ? is_ipv6(host) : is_host(host))) fail(text, "its host is not a host name");
   if (bracketed && bracket + 1 != std::min(colon, authority.size())) {
     fail(text, "something stands between the host and the port");
   }

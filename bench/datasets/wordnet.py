@@ -6,6 +6,8 @@ definitions of each part of speech in sense order, the most frequent sense first
 
     dog<tab>n. a member of the genus Canis ...; a dull unattractive ...; v. go after with the intent to catch
 
+A value that would be longer than --value-bytes ends with the last definition that fits, and with an ellipsis.
+
 The data are those of Debian's package wordnet-base."""
 
 import os
@@ -16,7 +18,7 @@ import tsv
 # The suffix of WordNet's files, and what a dictionary prints for it.
 PARTS_OF_SPEECH = [("noun", "n."), ("verb", "v."), ("adj", "adj."), ("adv", "adv.")]
 
-# Examples stand in quotes behind the definition, nearly always after a semicolon.
+# Examples stand in quotes after the definition, nearly always after a semicolon.
 EXAMPLE = re.compile(r'\s*[;:,]\s*"')
 
 
@@ -45,6 +47,23 @@ def senses(path):
         yield fields[0].replace("_", " "), fields[-count:]
 
 
+ELLIPSIS = " \u2026"
+
+
+def shortened(meanings, size):
+    """The definitions in one text of at most `size` bytes, as many as fit (all when `size` is 0). Of a first definition
+    that does not fit, as many words as do."""
+    text = "; ".join(meanings)
+    if size == 0 or len(text.encode()) <= size:
+        return text
+    room = size - len(ELLIPSIS.encode())
+    whole = [end for end in range(1, len(meanings)) if len("; ".join(meanings[:end]).encode()) <= room]
+    if whole:
+        return "; ".join(meanings[:whole[-1]]) + ELLIPSIS
+    words = tsv.cut(text, room)
+    return words.rpartition(" ")[0].rstrip(" ,;:") + ELLIPSIS
+
+
 def main():
     parser = tsv.parser(__doc__, value_bytes=256)
     parser.add_argument("--data", default="/usr/share/wordnet", metavar="DIR",
@@ -55,10 +74,9 @@ def main():
     for suffix, label in PARTS_OF_SPEECH:
         definition = definitions(os.path.join(arguments.data, f"data.{suffix}"))
         for word, offsets in senses(os.path.join(arguments.data, f"index.{suffix}")):
-            text = f"{label} " + "; ".join(definition[offset] for offset in offsets)
-            meanings.setdefault(word, []).append(text)
-    tsv.write(((word, "; ".join(meanings[word])) for word in sorted(meanings)),
-              arguments.value_bytes)
+            first, *others = (definition[offset] for offset in offsets)
+            meanings.setdefault(word, []).extend([f"{label} {first}", *others])
+    tsv.write((word, shortened(meanings[word], arguments.value_bytes)) for word in sorted(meanings))
 
 
 if __name__ == "__main__":

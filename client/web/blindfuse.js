@@ -80,7 +80,7 @@ function bytesOfKey(key, kind) {
     return new TextEncoder().encode(String(key));
   }
   if (typeof key === 'string') {
-    if (/\p{Surrogate}/u.test(key)) throw new TypeError('a key has half a surrogate pair, which is no text');
+    if (/\p{Surrogate}/u.test(key)) throw new TypeError('a key has half of a surrogate pair, which is not text');
     return new TextEncoder().encode(key);
   }
   if (key instanceof Uint8Array && kind !== 'index') return key.slice();
@@ -298,7 +298,7 @@ class Client {
 
 export async function connect(url, options = {}) {
   if (typeof Worker === 'undefined' || typeof WebAssembly === 'undefined') {
-    throw new ResourceError('resource', 'this is no browser with WebAssembly and workers; use a newer one');
+    throw new ResourceError('resource', 'this browser has no WebAssembly or no workers; use a newer one');
   }
   const checked = checkedOptions(options);
   return new Client(resolvedUrl(url), checked).start(checked.signal);

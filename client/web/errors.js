@@ -15,7 +15,7 @@ export class BlindfuseError extends Error {
 export class InputError extends BlindfuseError {}
 // No server answered, the connection broke, the call took too long, or the client's own files do not load.
 export class ConnectionError extends BlindfuseError {}
-// What answered is no blindfuse server, one from the future, or one that breaks the protocol.
+// The answer did not come from a blindfuse server, or from a newer one, or from one that breaks the protocol.
 export class ProtocolError extends BlindfuseError {}
 // The server answered with an error; `status` is its own. Also busy and epoch-gone.
 export class ServerError extends BlindfuseError {}

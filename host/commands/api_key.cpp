@@ -106,9 +106,12 @@ void add_api_key_command(CLI::App& program) {
   };
   auto options = std::make_shared<Options>();
   CLI::App* command = program.add_subcommand(
-      "api-key", "Make an API key: prints it, once, and keeps its hash in a file for `serve`");
-  command->add_option("name", options->name, "Whose key it is, for the log")->required();
-  command->add_option("--file", options->file, "The file of keys, made if there is none")
+      "api-key",
+      "Make an API key. Prints the key once, and adds its hash to a file for serve --api-keys.");
+  command->footer("Example:\n  blindfuse api-key alice --file keys.txt");
+  command->add_option("name", options->name, "Who gets the key; logs show this name")->required();
+  command->add_option("--file", options->file, "File of API keys; created if missing")
+      ->type_name("FILE")
       ->required();
   command->callback([options] {
     const std::string key = make_api_key(fill_from_system);

@@ -97,7 +97,7 @@ void print_text(const BuildReport& report, const std::string& output) {
               human_bytes(layout.query_bytes()).c_str(),
               human_bytes(layout.response_bytes()).c_str());
   if (is_packed(layout)) {
-    std::printf("the server keeps %s of packing tables beside the matrix\n",
+    std::printf("the server also keeps %s of packing tables\n",
                 human_bytes(layout.packing_table_bytes()).c_str());
   }
 }
@@ -113,7 +113,7 @@ void log_plan(const BuildReport& report) {
       layout.query_bits, layout.response_bits, is_packed(layout) ? "mask" : "hint",
       layout.hint_bits, layout.noise().log2_failure);
   if (is_packed(layout)) {
-    log_info("packed responses: the server will keep {} of packing tables beside {} of matrix",
+    log_info("packed responses: the server will keep {} of packing tables and {} of matrix",
              human_bytes(layout.packing_table_bytes()), human_bytes(layout.matrix_bytes()));
   }
   if (report.survey.duplicates_dropped > 0) {
@@ -138,7 +138,7 @@ void warn_of_uneven_shards(const BuildReport& report) {
   if (report.fullest_shard < kKeysMin || report.fullest_shard < 2 * expected) return;
   log_warning(
       "the fullest of {} shards has {} keys, and would have about {} by chance: keys have been "
-      "chosen to make the database larger; --fresh spreads them anew, with another salt",
+      "chosen to make the database larger; --fresh distributes them again, with another salt",
       shards, report.fullest_shard, expected);
 }
 
@@ -229,24 +229,38 @@ void add_source_options(CLI::App& command, SourceOptions& source) {
               {"ndjson", SourceFormat::kNdjson},
               {"sqlite", SourceFormat::kSqlite}},
              "Format of the inputs (default: by the file's name)");
-  command.add_option("--key-column", source.key_column, "CSV: the column of the keys")
+  command.add_option("--key-column", source.key_column, "CSV: name of the column of keys")
+      ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--value-column", source.value_column, "CSV: the column of the values")
+  command.add_option("--value-column", source.value_column, "CSV: name of the column of values")
+      ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--key-field", source.key_field, "NDJSON: the member with the key")
+  command.add_option("--key-field", source.key_field, "NDJSON: name of the member with the key")
+      ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--value-field", source.value_field, "NDJSON: the member with the value")
+  command
+      .add_option("--value-field", source.value_field, "NDJSON: name of the member with the value")
+      ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--sqlite-query", source.sqlite_query,
-                     "SQLite: a SELECT of two columns, key and value");
+  command
+      .add_option("--sqlite-query", source.sqlite_query,
+                  "SQLite: a SELECT statement with two columns, key and value")
+      ->type_name("SQL");
   const std::map<std::string, TextEncoding> encodings = {{"utf8", TextEncoding::kUtf8},
                                                          {"hex", TextEncoding::kHex},
                                                          {"base64", TextEncoding::kBase64}};
   add_choice(command, "--key-encoding", source.key_encoding, encodings,
-             "How keys are written (default utf8)");
+             "How keys are written (default: utf8)");
   add_choice(command, "--value-encoding", source.value_encoding, encodings,
-             "How values are written (default utf8)");
+             "How values are written (default: utf8)");
 }
+
+}  // namespace
+
+namespace {
+
+constexpr const char* kBuildExample =
+    "Example:\n  blindfuse build words.tsv --output words.blindfuse";
 
 }  // namespace
 
@@ -254,18 +268,21 @@ void add_build_command(CLI::App& program) {
   auto options = std::make_shared<BuildCommand>();
   CLI::App* command = program.add_subcommand(
       "build",
-      "Make a database directory from key-value files, or bring one up to date: only shards whose "
-      "keys or values changed are built again");
+      "Make a database directory from files of keys and values, or bring one up to date. An update "
+      "builds only the shards whose keys or values changed.");
+  command->footer(kBuildExample);
   command
       ->add_option("input", options->inputs,
-                   "Files of pairs: .tsv (KEY<tab>VALUE, no header), .csv (RFC 4180, with header), "
-                   ".ndjson (objects with key and value), .sqlite; - is standard input. Several "
-                   "are read as one")
+                   "Files of pairs, read as one: .tsv (KEY<tab>VALUE, no header), .csv (RFC 4180, "
+                   "with a header), .ndjson (an object a line), .sqlite, or - for standard input")
       ->required();
+  command->option_defaults()->group("Output");
   command
       ->add_option("--output", options->output,
-                   "The database directory: a database, or new or empty")
-      ->required();
+                   "Database directory: an existing database, or a new or empty directory")
+      ->required()
+      ->type_name("DIR");
+  command->option_defaults()->group("Input");
   add_source_options(*command, options->source);
   command
       ->add_option("--value-bytes-max", options->input.value_bytes_max,
@@ -274,22 +291,27 @@ void add_build_command(CLI::App& program) {
       ->capture_default_str();
   add_choice(*command, "--long-values", options->input.long_values,
              {{"error", LongValues::kError}, {"truncate", LongValues::kTruncate}},
-             "What to do with longer ones: error (default) or truncate");
-  add_choice(*command, "--on-duplicate", options->input.on_duplicate,
-             {{"error", DuplicatePolicy::kError},
-              {"first", DuplicatePolicy::kFirst},
-              {"last", DuplicatePolicy::kLast}},
-             "When a key comes twice: error (default), or keep the first or the last");
+             "What to do with a longer value (default: error)");
+  add_choice(
+      *command, "--on-duplicate", options->input.on_duplicate,
+      {{"error", DuplicatePolicy::kError},
+       {"first", DuplicatePolicy::kFirst},
+       {"last", DuplicatePolicy::kLast}},
+      "What to do when a key comes twice: fail, or keep its first or last value (default: error)");
   options->layout.add_to(*command);
   options->lookups = command->get_option("--lookups-per-client");
-  command->add_flag(
-      "--fresh", options->fresh,
-      "Start anew: new salt, new seed, new layout; clients download everything again");
+  command->add_flag("--fresh", options->fresh,
+                    "Build everything again, with a new salt, seed and layout. Clients download "
+                    "everything again");
   command
       ->add_option("--engine", options->engine,
-                   "auto, cpu, cpu:KERNEL, cuda, or cuda:KERNEL, with @DEVICE or without")
+                   "What computes: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL, or the last two with "
+                   "@DEVICE after them")
+      ->type_name("ENGINE")
       ->capture_default_str();
-  command->add_option("--threads", options->thread_count, "Threads; 0 is one a processor")
+  command
+      ->add_option("--threads", options->thread_count,
+                   "Number of threads; 0: as many as processors")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the report as JSON");

@@ -133,17 +133,20 @@ void print_text(const Inspection& found) {
 
 void add_inspect_command(CLI::App& program) {
   auto options = std::make_shared<InspectCommand>();
-  CLI::App* command = program.add_subcommand("inspect", "Show what is in a database directory");
-  command->add_option("directory", options->directory, "The database directory")->required();
+  CLI::App* command = program.add_subcommand("inspect", "Show what is in a database directory.");
+  command->footer("Example:\n  blindfuse inspect words.blindfuse --verify");
+  command->add_option("directory", options->directory, "Database directory")->required();
   command->add_flag("--verify", options->verify,
-                    "Check every file against its hash, and look sample keys up through a real "
-                    "server on loopback and the real client");
-  command->add_option("--engine", options->engine, "With --verify: as for serve")
+                    "Check every file against its hash. Look up some keys through a server on "
+                    "loopback and the client library");
+  command->add_option("--engine", options->engine, "With --verify: what computes, as for serve")
       ->capture_default_str();
-  command->add_option("--threads", options->thread_count, "Threads; 0 is one a processor")
+  command
+      ->add_option("--threads", options->thread_count,
+                   "Number of threads; 0: as many as processors")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
-  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--json", options->json, "Print the report as JSON");
   command->callback([options] {
     const Inspection found = inspect(*options);
     options->json ? print_json(found) : print_text(found);

@@ -34,44 +34,48 @@ std::string defaults() {
 void LayoutOptions::add_to(CLI::App& command) {
   std::vector<std::string> names;
   for (const LweParams& set : lwe_params()) names.emplace_back(set.name);
+  command.option_defaults()->group("Layout and security");
   command.add_flag("--index", index,
-                   "A database addressed by number: the position in the input, from 0");
+                   "Make a database whose keys are numbers: the position in the input, from 0");
   command
       .add_option("--lookups-per-client", lookups_per_client,
-                  "Look-ups that a client makes in one epoch: many favour small queries, few a "
-                  "small hint")
+                  "Expected look-ups of a client in one epoch. A large number makes queries small, "
+                  "a small number makes the hint small")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000}))
       ->capture_default_str();
-  command.add_option("--shards", shard_count, "Number of shards instead of the planner's choice")
+  command.add_option("--shards", shard_count, "Number of shards (default: chosen from the size)")
       ->check(CLI::Range(1u, kShardCountMax));
   command
-      .add_option("--arity", arity,
-                  "Rows a key: 3 (default), or 4 for a smaller matrix that takes longer to fill")
+      .add_option(
+          "--arity", arity,
+          "Rows of a key in the filter. 4 gives a smaller matrix and a longer build (default: 3)")
       ->check(CLI::IsMember({3u, 4u}));
   command
       .add_option(
           "--mode", mode_choice,
-          "hint: clients download a hint once an epoch, and their look-ups are smaller; "
-          "packed: they need none, but every query carries 48 KiB of keys, and secrecy "
-          "rests on ring LWE; auto: whichever costs a client fewer bytes in all, but packed "
-          "only where its packing tables take no more than the matrix, or than 256 MiB")
+          "hint: a client downloads a hint once an epoch; look-ups are smaller; secrecy rests on "
+          "LWE. packed: no hint; each query carries 48 KiB of keys; secrecy rests on ring LWE and "
+          "circular security. auto: the mode that costs a client fewer bytes, but packed only if "
+          "its tables take at most 256 MiB or no more than the matrix")
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "hint", "packed"}))
       ->capture_default_str();
   command
       .add_option("--params", params,
-                  "Parameter set, which fixes the mode, too (default " + defaults() + ")")
+                  "Parameter set. It fixes the mode, too (default: " + defaults() + ")")
       ->check(CLI::IsMember(names));
   command
-      .add_option("--digest-bytes", digest_bytes,
-                  "Bytes of the key's digest in a record (default 8): a key that is not there "
-                  "is taken for one that is with probability 2^-(8 N)")
+      .add_option(
+          "--digest-bytes", digest_bytes,
+          "Bytes of the digest of a key in its record. An absent key is reported as present "
+          "with probability 2^-(8 N) (default: 8)")
       ->check(CLI::Range(1u, kDigestBytesMax));
-  command.add_option("--query-bits", query_bits, "Bits sent of each query word")
+  command.add_option("--query-bits", query_bits, "Bits sent of each word of a query")
       ->check(CLI::Range(24u, 32u));
-  command.add_option("--response-bits", response_bits, "Bits sent of each response word")
+  command.add_option("--response-bits", response_bits, "Bits sent of each word of a response")
       ->check(CLI::Range(9u, 32u));
-  command.add_option("--hint-bits", hint_bits, "Bits kept of each hint word, or of a mask's")
+  command.add_option("--hint-bits", hint_bits, "Bits kept of each word of a hint or mask")
       ->check(CLI::Range(16u, 32u));
+  command.option_defaults()->group("Options");
 }
 
 std::optional<Mode> LayoutOptions::mode() const {

@@ -84,7 +84,7 @@ std::string choice(const std::vector<std::vector<Plan>>& modes, const Plan& best
 // What the server's memory has to do with it.
 void print_packing(const Layout& best_packed) {
   std::printf(
-      "  In the packed mode the server keeps %s of packing tables beside %s of matrix;\n"
+      "  In the packed mode the server keeps %s of packing tables and %s of matrix;\n"
       "  more shards make them larger, so that the best is the one with the fewest packs of\n"
       "  those with up to %.0f %% more bytes than the fewest.\n",
       human_bytes(best_packed.packing_table_bytes()).c_str(),
@@ -132,17 +132,19 @@ void run_plan(const PlanOptions& options) {
 void add_plan_command(CLI::App& program) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command = program.add_subcommand(
-      "plan", "Show the layouts for a number of keys and a size of value, and what each costs");
+      "plan", "Show the layouts for a number of keys and a length of values, and what each costs.");
+  command->footer("Example:\n  blindfuse plan --keys 1000000 --value-bytes 256");
+  command->option_defaults()->group("Database");
   command->add_option("--keys", options->key_count, "Number of keys")
       ->required()
       ->check(CLI::Range(uint64_t{1}, kKeyCountMax));
-  command->add_option("--value-bytes", options->value_bytes, "Bytes of the longest value")
+  command
+      ->add_option("--value-bytes", options->value_bytes, "Length of the longest value, in bytes")
       ->required()
       ->check(CLI::Range(0u, kValueBytesMax));
-  command->add_flag("--fixed-values", options->fixed_values,
-                    "All values have exactly that many bytes");
+  command->add_flag("--fixed-values", options->fixed_values, "All values have exactly this length");
   options->layout.add_to(*command);
-  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--json", options->json, "Print the report as JSON");
   command->callback([options] { run_plan(*options); });
 }
 

@@ -82,18 +82,22 @@ void run(const SelfTestCommand& command) {
 void add_self_test_command(CLI::App& program) {
   auto options = std::make_shared<SelfTestCommand>();
   CLI::App* command = program.add_subcommand(
-      "self-test", "Check that a GPU computes what the CPU does, kernel by kernel");
-  command->add_option("--engine", options->engine, "cuda, or cuda@DEVICE")->capture_default_str();
+      "self-test", "Check that each kernel of a GPU computes the same as the CPU.");
+  command->footer("Example:\n  blindfuse self-test --engine cuda@1");
+  command->add_option("--engine", options->engine, "Which GPU: cuda, or cuda@DEVICE")
+      ->capture_default_str();
   command
       ->add_option("--seconds-per-check", options->seconds_per_check,
-                   "How long a check may take before it counts as hung")
+                   "How long a check may take, in seconds; after that it counts as hung")
       ->check(CLI::Range(1u, 86'400u))
       ->capture_default_str();
-  command->add_option(
-      "--without", options->without,
-      "A kernel that is not checked: dp4a, mma, mma-rows, wgmma, wgmma-tma, cublas, packing or tables; any "
-      "number of times");
-  command->add_flag("--json", options->json, "Print JSON");
+  command
+      ->add_option("--without", options->without,
+                   "A kernel to leave out: dp4a, mma, mma-rows, wgmma, wgmma-tma, cublas, packing "
+                   "or tables. May be "
+                   "given several times")
+      ->type_name("KERNEL");
+  command->add_flag("--json", options->json, "Print the report as JSON");
   command->add_flag("--worker", options->is_worker)->group("");
   command->add_option("--first", options->first)->group("");
   command->callback([options] { run(*options); });

@@ -29,7 +29,7 @@ void check_origin(const std::string& origin) {
   if (origin == "*" || is_origin(origin)) return;
   throw UsageError(
       "--cors-origin " + origin +
-      " is no origin: it is written scheme://host or scheme://host:port, in lower case "
+      " is not an origin: write scheme://host or scheme://host:port, in lower case "
       "and without a path or a slash at the end, as in https://example.org; * is all");
 }
 
@@ -37,22 +37,30 @@ void check_origin(const std::string& origin) {
 
 void ServeOptions::add_to(CLI::App& command) {
   add_config_option(command);
-  command.add_option("directory", directory, "The database directory (needed)");
+  command.add_option("directory", directory, "Database directory; needed here or in --config");
+  command.option_defaults()->group("Addresses");
   command
-      .add_option("--listen", listen,
-                  "HOST:PORT to listen on, [ADDRESS]:PORT for IPv6, or unix:PATH; port 0 is any "
-                  "that is free")
+      .add_option(
+          "--listen", listen,
+          "Where to listen: HOST:PORT, [ADDRESS]:PORT for IPv6, or unix:PATH. Port 0 is any "
+          "free port")
+      ->type_name("ADDRESS")
       ->capture_default_str();
-  command.add_option("--admin-listen", admin_listen,
-                     "HOST:PORT or unix:PATH for metrics, health, the epochs in memory, the log "
-                     "level and draining. Other than on a loopback address or a UNIX socket, it "
-                     "has metrics and health alone");
+  command
+      .add_option(
+          "--admin-listen", admin_listen,
+          "Where to listen for administration: metrics, health, epochs in memory, log level "
+          "and draining. An address other than loopback or a UNIX socket gives metrics and "
+          "health only")
+      ->type_name("ADDRESS");
   // Kept until the release after 0.2.
   command.add_option("--metrics-listen", metrics_listen_, "The former name of --admin-listen")
       ->group("");
-  command.add_option("--ready-file", service.ready_file,
-                     "File to write the server's URL to once it accepts requests, and to remove "
-                     "at exit");
+  command
+      .add_option(
+          "--ready-file", service.ready_file,
+          "File that gets the server's URL when the server accepts requests; removed at exit")
+      ->type_name("FILE");
   add_engine_options(command);
   add_queue_options(command);
   add_memory_options(command);
@@ -61,72 +69,76 @@ void ServeOptions::add_to(CLI::App& command) {
 }
 
 void ServeOptions::add_engine_options(CLI::App& command) {
+  command.option_defaults()->group("Engine and epochs");
   command
       .add_option("--engine", engine,
-                  "auto, cpu, cpu:KERNEL, cuda, or cuda:KERNEL, with @DEVICE or without")
+                  "What computes: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL, or the last two with "
+                  "@DEVICE after them")
+      ->type_name("ENGINE")
       ->capture_default_str();
   command
       .add_option("--gpu-batch-seconds-max", gpu_batch_seconds_max_,
-                  "How long a GPU may take for a batch before it counts as hung, and the server "
-                  "ends with status 1; a third of it brings a warning")
+                  "How long a GPU may take for a batch. After this time it counts as hung, and the "
+                  "server ends with status 1; after a third of it, there is a warning")
       ->check(CLI::Range(uint64_t{1}, kDaySeconds))
       ->capture_default_str();
   command
       .add_option("--threads", thread_count,
-                  "Threads of the engine, and of packing; 0 is one a processor")
+                  "Number of threads of the engine; 0: as many as processors")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   command
       .add_option("--grace-seconds", grace_seconds_,
-                  "For how long an epoch is served after a new one has replaced it")
+                  "How long an epoch is still served after a new one has replaced it")
       ->check(CLI::Range(uint64_t{0}, kDaySeconds))
       ->capture_default_str();
   command
-      .add_option("--epochs-max", service.reload.epochs_max,
-                  "Epochs in memory, one that is being loaded included; the oldest makes room, and "
-                  "downloads of it end")
+      .add_option(
+          "--epochs-max", service.reload.epochs_max,
+          "Most epochs in memory, including one that is being loaded. Before there would be "
+          "more, the oldest is dropped, and downloads of it end")
       ->check(CLI::Range(2u, 1000u))
       ->capture_default_str();
   command
       .add_option("--watch-seconds", watch_seconds_,
-                  "How often to look for a new epoch in the directory; 0: only on SIGHUP")
+                  "How often to look for a new epoch in the directory; 0: on SIGHUP only")
       ->check(CLI::Range(uint64_t{0}, kDaySeconds))
       ->capture_default_str();
 }
 
 void ServeOptions::add_queue_options(CLI::App& command) {
+  command.option_defaults()->group("Limits");
   command
       .add_option("--batch-max", service.batches.batch_max,
-                  "Queries that the engine answers in one pass over the database")
+                  "Most queries that the engine answers in one pass over the database")
       ->check(CLI::Range(1u, 4096u))
       ->capture_default_str();
   command
       .add_option("--queue-max", service.batches.queue_max,
-                  "Queries that may wait for the engine; more get status 503")
+                  "Most queries that may wait for the engine; further ones get status 503")
       ->check(CLI::Range(1u, 65'536u))
       ->capture_default_str();
   per_request_ =
       command
           .add_option("--queries-per-request-max", service.server.api.queries_per_request_max,
-                      "Queries in one request; at most --queue-max")
+                      "Most queries in one request; at most --queue-max")
           ->check(CLI::Range(1u, 65'536u))
           ->capture_default_str();
   command
       .add_option("--timeout-ms", timeout_ms_,
-                  "How long a query may wait for the engine; after that it gets status 503")
+                  "How long a query may wait for the engine; then it gets status 503")
       ->check(CLI::Range(uint64_t{1}, kDaySeconds * 1000))
       ->capture_default_str();
   command
       .add_option("--http-threads", http_threads_,
-                  "Threads that read and answer requests, and wait for nobody; 0 is one a "
-                  "processor, at most 16")
+                  "Number of threads for requests; 0: as many as processors, at most 16")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   command
       .add_option(
           "--connections-max", service.server.http.connections_max,
-          "Connections; beyond that, the one that has been silent longest is closed, or one "
-          "that is sending or taking something slowly")
+          "Most connections. A further one closes the connection that has been silent longest, or "
+          "one that sends or reads slowly")
       ->check(CLI::Range(1u, 100'000u))
       ->capture_default_str();
 }
@@ -134,44 +146,56 @@ void ServeOptions::add_queue_options(CLI::App& command) {
 void ServeOptions::add_memory_options(CLI::App& command) {
   constexpr uint64_t kMost = uint64_t{1} << 40;
   command
-      .add_option("--request-bytes-max", service.server.api.request_bytes_max,
-                  "Memory for the bodies of requests while they arrive; when there are more, the "
-                  "one that has been arriving longest is given up")
+      .add_option(
+          "--request-bytes-max", service.server.api.request_bytes_max,
+          "Memory for the bodies of requests while they arrive. When it is used up, the body "
+          "that has been arriving longest is dropped")
       ->check(CLI::Range(uint64_t{1}, kMost))
       ->capture_default_str();
   command
-      .add_option("--response-bytes-max", service.server.api.response_bytes_max,
-                  "Memory for responses to queries, from the queue until they are sent; when there "
-                  "are more, the client that has stood still longest while it is sent its response "
-                  "is cut off, and where none is sent to, a query gets status 503")
+      .add_option(
+          "--response-bytes-max", service.server.api.response_bytes_max,
+          "Memory for responses, from the queue until they are sent. When it is used up, the "
+          "client that has not read for longest is disconnected; if there is none, a query "
+          "gets status 503")
       ->check(CLI::Range(uint64_t{1}, kMost))
       ->capture_default_str();
 }
 
 void ServeOptions::add_access_options(CLI::App& command) {
-  command.add_option("--tls-cert", tls_certificate,
-                     "Certificate with its chain, in PEM: speak HTTPS. Read again on SIGHUP");
-  command.add_option("--tls-key", tls_key, "Private key of the certificate, in PEM");
-  command.add_option("--api-keys", api_keys,
-                     "File of the keys that may ask (see `blindfuse api-key`). Read again on "
-                     "SIGHUP");
-  command.add_option("--cors-origin", service.server.api.cors_origins,
-                     "Origin whose pages may ask, as in https://example.org; * is all. May be "
-                     "given several times");
-  command.add_flag("--no-page", no_page_, "Serve no page for browsers at /");
+  command.option_defaults()->group("Access");
+  command
+      .add_option("--tls-cert", tls_certificate,
+                  "Serve HTTPS with this certificate and its chain, in PEM. Read again on SIGHUP")
+      ->type_name("FILE");
+  command.add_option("--tls-key", tls_key, "Private key of the certificate, in PEM")
+      ->type_name("FILE");
+  command
+      .add_option("--api-keys", api_keys,
+                  "Answer only clients with an API key in this file (see blindfuse api-key). Read "
+                  "again on SIGHUP")
+      ->type_name("FILE");
+  command
+      .add_option("--cors-origin", service.server.api.cors_origins,
+                  "Origin whose pages may send requests, such as https://example.org; * means all. "
+                  "May be given several times")
+      ->type_name("ORIGIN");
+  command.add_flag("--no-page", no_page_, "Do not serve the page for browsers at /");
 }
 
 void ServeOptions::add_log_options(CLI::App& command) {
   static const std::map<std::string, LogFormat> kFormats = {{"text", LogFormat::kText},
                                                             {"json", LogFormat::kJson}};
-  command.add_option("--log-format", log_format, "text, or json: an object a line")
+  command.option_defaults()->group("Log");
+  command.add_option("--log-format", log_format, "Lines of text, or a JSON object a line")
       ->transform(CLI::CheckedTransformer(kFormats).description("{text,json}"))
       ->default_str("text");
-  command.add_option("--log-level", log_level, "The least that is logged")
+  command.add_option("--log-level", log_level, "Lowest level that is logged")
       ->check(CLI::IsMember(log_level_names()))
       ->capture_default_str();
   command.add_flag("--access-log", service.server.api.access_log,
-                   "Log each request: method, route, status, bytes, time, client's address");
+                   "Log each request: method, route, status, bytes, time, address of the client");
+  command.option_defaults()->group("Options");
 }
 
 void ServeOptions::finish() {

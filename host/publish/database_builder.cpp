@@ -131,7 +131,7 @@ class Build {
       auto reason = why_not_kept(previous_->manifest.layout, options_, report_.survey);
       if (!reason) reason = keep_previous_layout();
       if (!reason) return;
-      report_.layout_reason = "chosen anew, since " + *reason;
+      report_.layout_reason = "chosen again, because " + *reason;
     }
     PlanRequest request = plan_request(options_, report_.survey);
     // What secrecy rests on changes when the operator says so, not when values become longer.

@@ -91,7 +91,8 @@ void add_config_option(CLI::App& command) {
   const auto path = std::make_shared<std::string>();
   command
       .add_option("--config", *path,
-                  "A file with any of these options, a line each: name = value, without dashes")
+                  "File with any of these options, one a line: name = value, without dashes")
+      ->type_name("FILE")
       ->configurable(false);
   // After the command line and the environment have been read.
   command.parse_complete_callback([&command, path] {

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "src/base/errors.h"
+#include "src/program/help_formatter.h"
 #include "src/program/printable.h"
 #include "src/program/version.h"
 
@@ -26,9 +27,10 @@ namespace {
 void name_environment_variables(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_lnames().empty()) continue;
-    // These two replace the command, which a variable that happens to be set must not do.
-    if (option->get_lnames()[0] == "help" || option->get_lnames()[0] == "version") continue;
-    std::string name = "BLINDFUSE_" + option->get_lnames()[0];
+    // These replace the command, which a variable that happens to be set must not do.
+    const std::string& word = option->get_lnames()[0];
+    if (word == "help" || word == "help-all" || word == "version") continue;
+    std::string name = "BLINDFUSE_" + word;
     for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
     option->envname(name);
   }
@@ -76,7 +78,7 @@ int run_program(CLI::App& app, int argc, char** argv) {
   // A reader that goes away is an error to report, not a reason to die without a word.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // nor is a limit on the size of files
-  app.set_version_flag("--version", app.get_name() + " " + program_version());
+  app.set_version_flag("--version", app.get_name() + " " + program_version(), "Show the version");
   name_environment_variables(app);
   try {
     fill_closed_streams();
@@ -110,6 +112,8 @@ int run_commands(const std::string& name, const std::string& description,
                  void (*add_commands)(CLI::App& program), int argc, char** argv) {
   CLI::App program(description, name);
   program.require_subcommand(1);
+  program.footer("\"" + name + " COMMAND --help\" shows the options of a command.");
+  format_help(program);
   add_commands(program);
   return run_program(program, argc, argv);
 }

@@ -1,131 +1,70 @@
 #!/usr/bin/env python3
-"""The manual pages and the example configuration name the options that the programs have, all and no others, and the pages
-say of each what --help does."""
+"""The manual pages and docs/REFERENCE.md have the options that the programs have, as host/packaging/reference.py writes them;
+there is a page for each command; and the example configuration names all options of `serve`, with their defaults."""
 import argparse
+import importlib.util
 import pathlib
 import re
-import subprocess
 import sys
 
-# Of each program: its commands, and the page that holds their options.
-PAGES = {
-    ("blindfuse", ""): "blindfuse.1",
-    ("blindfuse", "plan"): "blindfuse-plan.1",
-    ("blindfuse", "build"): "blindfuse-build.1",
-    ("blindfuse", "inspect"): "blindfuse-inspect.1",
-    ("blindfuse", "serve"): "blindfuse-serve.1",
-    ("blindfuse", "api-key"): "blindfuse-api-key.1",
-    ("blindfuse", "self-test"): "blindfuse-self-test.1",
-    ("blindfuse-client", ""): "blindfuse-client.1",
-    ("blindfuse-client", "get"): "blindfuse-client.1",
-    ("blindfuse-client", "sync"): "blindfuse-client.1",
-}
-CONFIG_PAGE = "blindfuse.conf.5"
 
-
-def help_of(programs, program, command):
-    arguments = [programs / program, *([command] if command else []), "--help"]
-    return subprocess.run(arguments, check=True, capture_output=True, text=True, timeout=60).stdout
-
-
-def options_of(text):
-    """Each option of a --help with its default, None where none is shown."""
-    options = {}
-    for name, rest in re.findall(r"^  (?:-\w,)?--([a-z-]+)(.*)$", text, re.MULTILINE):
-        shown = re.search(r"=(\S+) \(Env", rest)
-        options[name] = shown[1] if shown else None
-    return options
-
-
-def sayings_of(text):
-    """What a --help says of each option, as a page has it: its description, and its range."""
-    sayings = {}
-    name = None
-    for line in text.splitlines():
-        if option := re.match(r"  (?:-\w,)?--([a-z-]+)(.*)", line):
-            name = option[1]
-            before, env, description = option[2].partition("(Env:")
-            limits = re.search(r" in \[(\d+) - (\d+)\]", before)
-            sayings[name] = [description.partition(")")[2].strip() if env else before.strip()]
-            if limits:
-                sayings[name].append(f"{limits[1]} to {limits[2]}")
-        elif name and line.startswith(" " * 20):
-            sayings[name][0] = f"{sayings[name][0]} {line.strip()}".strip()
-        else:
-            name = None
-    return sayings
-
-
-def commands_of(text):
-    return re.findall(r"^  ([a-z-]+) ", text.partition("Subcommands:")[2], re.MULTILINE)
-
-
-def unescape(roff):
-    for mark, meaning in ((r"\-", "-"), (r"\(dq", '"'), (r"\(aq", "'"), (r"\&", ""), (r"\fR", ""), (r"\fB", "")):
-        roff = roff.replace(mark, meaning)
-    return roff
-
-
-def described_in(page):
-    """What the tags of a page's lists name: options, or names of the configuration."""
-    tags = re.findall(r"^\.TP\n(.*)$", unescape(page), re.MULTILINE)
-    options = {name for tag in tags for name in re.findall(r"(?<![\w-])--([a-z-]+)", tag)}
-    settings = {name for tag in tags for name in re.findall(r'^\.BI "([a-z-]+) = ', tag)}
-    return options, settings
-
-
-def paragraph_of(page, tag):
-    """What a page says of an option, in one line."""
-    found = re.search(rf"^\.TP\n.*?{tag}(?![\w-]).*\n((?:(?!\.TP|\.SH|\.SS).*\n)*)", unescape(page), re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
-
-
-def compare_sayings(where, page, text, prefix, names):
-    faults = []
-    for name, sayings in sayings_of(text).items():
-        there = paragraph_of(page, prefix + name)
-        faults += [f"{where} says of {name} {there!r}, and --help {saying!r}" for saying in sayings
-                   if name in names and f"{saying}." not in there]
-    return faults
+def load_reference(packaging):
+    spec = importlib.util.spec_from_file_location("reference", packaging / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
 
 
 def compare(where, there, expected):
-    faults = [f"{where} does not describe {name}" for name in sorted(expected - there)]
-    return faults + [f"{where} describes {name}, which there is not" for name in sorted(there - expected)]
+    faults = [f"{where} does not have {name}" for name in sorted(expected - there)]
+    return faults + [f"{where} has {name}, which does not exist" for name in sorted(there - expected)]
 
 
-def check_pages(programs, manual):
+def check_documents(reference, programs, manual, docs):
     faults = []
-    expected = {}
-    for (program, command), page in PAGES.items():
-        text = help_of(programs, program, command)
-        expected.setdefault(page, set()).update(options_of(text))
-        if not command:
-            known = {name for of, name in PAGES if of == program and name}
-            faults += compare(f"the list of {program}'s pages", known, set(commands_of(text)))
-        faults += compare_sayings(page, (manual / page).read_text(), text, "--",
-                                  set(options_of(text)) - {"help", "version"})
-    for page, options in expected.items():
-        faults += compare(page, described_in((manual / page).read_text())[0], options)
-    present = {path.name for path in manual.iterdir()}
-    return faults + compare("the list of pages", set(expected) | {CONFIG_PAGE}, present)
+    for path, expected in reference.documents(programs, manual, docs):
+        if path.read_text(encoding="utf-8") != expected:
+            faults.append(f"{path.name} differs from --help-all: run host/packaging/reference.py after a build")
+    return faults
 
 
-def check_configuration(programs, manual, example):
-    text = help_of(programs, "blindfuse", "serve")
-    options = options_of(text)
-    settings = set(options) - {"help", "config"} | {"directory"}
-    page = (manual / CONFIG_PAGE).read_text()
-    faults = compare(CONFIG_PAGE, described_in(page)[1], settings)
-    faults += compare_sayings(CONFIG_PAGE, page, text, '^\\.BI "', settings)
-    # A path is no default, and a service has no use for the file that says when it is ready.
-    lines = re.findall(r"^(#?)([a-z-]+) = (.*)$", example.read_text(), re.MULTILINE)
-    faults += compare(example.name, {name for _, name, _ in lines}, settings - {"ready-file"})
+def check_pages(reference, programs, manual):
+    pages = {path.name for path in manual.iterdir()}
+    faults = compare("the folder of manual pages", pages, {*reference.PAGES, reference.CONFIG_PAGE})
+    for program in ("blindfuse", "blindfuse-client"):
+        commands = set(reference.commands_of(reference.help_of(programs, program, "")))
+        paged = {command for of, several in reference.PAGES.values() if of == program for command in several}
+        faults += compare(f"the list of {program}'s pages", paged - {""}, commands)
+    return faults
+
+
+def check_configuration(reference, programs, example):
+    settings = {option.name: option for option in reference.settings(programs)}
+    # A path is not a default, and a service has no use for the file that says when it is ready.
+    lines = re.findall(r"^(#?)([a-z-]+) = (.*)$", example.read_text(encoding="utf-8"), re.MULTILINE)
+    faults = compare(example.name, {name for _, name, _ in lines}, {*settings, "directory"} - {"ready-file"})
     for commented, name, value in lines:
-        default = options.get(name)
-        if commented and default is not None and value.strip('"') != default:
+        default = settings[name].default if name in settings else ""
+        if commented and default and value.strip('"') != default:
             faults.append(f"{example.name} shows {name} = {value}, and the default is {default}")
     return faults
+
+
+def check_parser(reference):
+    """The reader of --help-all, on a page that is written by hand."""
+    page = (
+        "Make tea.\n\nUsage: teapot fill --kind green|black [OPTIONS] CUP\n\nArguments:\n  CUP   What to fill\n\nLeaves:\n"
+        "  --leaves N\n      Leaves a pot (default: 3)\n      [1 to 9; TEAPOT_LEAVES]\n"
+        "  --kind green|black\n      Which tea, for\n      whom (required)\n\nOther options:\n  -h, --help\n      Show this help\n")
+    make = reference.Option
+    expected = [
+        make("leaves", "", "N", "Leaves a pot", "3", False, "1 to 9", "TEAPOT_LEAVES", "Leaves"),
+        make("kind", "", "green|black", "Which tea, for whom", "", True, "", "", "Leaves"),
+        make("help", "h", "", "Show this help", "", False, "", "", "Other options"),
+    ]
+    read = reference.options_of(page)
+    return [] if read == expected else [f"options_of() reads {read}, not {expected}"]
 
 
 def main():
@@ -133,9 +72,12 @@ def main():
     parser.add_argument("--programs", type=pathlib.Path, required=True, help="folder of the built programs")
     parser.add_argument("--packaging", type=pathlib.Path, required=True, help="host/packaging")
     options = parser.parse_args()
+    reference = load_reference(options.packaging)
     manual = options.packaging / "man"
-    faults = check_pages(options.programs, manual)
-    faults += check_configuration(options.programs, manual, options.packaging / "config/blindfuse.conf")
+    faults = check_parser(reference)
+    faults += check_pages(reference, options.programs, manual)
+    faults += check_documents(reference, options.programs, manual, options.packaging / "../../docs")
+    faults += check_configuration(reference, options.programs, options.packaging / "config/blindfuse.conf")
     for fault in faults:
         print(fault)
     return 1 if faults else 0

@@ -159,7 +159,7 @@ TEST(BuildProgram, SaysWhatPackedResponsesTake) {
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("2 of 2 shards rebuilt, 1 of 1 pack; a new epoch"));
   EXPECT_THAT(made.out, HasSubstr("kB of masks once an epoch"));
-  EXPECT_THAT(made.out, HasSubstr("the server keeps 50.3 MB of packing tables beside the matrix"));
+  EXPECT_THAT(made.out, HasSubstr("the server also keeps 50.3 MB of packing tables"));
   EXPECT_THAT(made.err, HasSubstr("packed mode"));
   EXPECT_THAT(made.err, HasSubstr(" s, packs "));
   // Without being asked it stays in this mode.
@@ -279,7 +279,7 @@ TEST(BuildProgram, MisuseHasAStatusOfItsOwn) {
   EXPECT_EQ(version.status, 0);
   EXPECT_THAT(version.out, HasSubstr("blindfuse 0."));
   for (const char* command : {"plan", "build", "inspect", "serve"}) {
-    const ProgramResult help = run(folder, {kBlindfuse, command, "--help"});
+    const ProgramResult help = run(folder, {kBlindfuse, command, "--help-all"});
     EXPECT_EQ(help.status, 0);
     EXPECT_THAT(help.out, HasSubstr("BLINDFUSE_"));
   }

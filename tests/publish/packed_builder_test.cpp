@@ -195,7 +195,7 @@ TEST(PackedBuilder, ChangesTheModeInPlace) {
   options.mode = Mode::kPacked;
   const BuildReport packed = build(pairs, root, options);
   EXPECT_EQ(packed.layout.mode(), Mode::kPacked);
-  EXPECT_THAT(packed.layout_reason, HasSubstr("chosen anew, since the mode changed"));
+  EXPECT_THAT(packed.layout_reason, HasSubstr("chosen again, because the mode changed"));
   EXPECT_EQ(packed.shards_rebuilt, 3u);
   EXPECT_EQ(packed.packs_rebuilt, 1u);
   EXPECT_TRUE(packed.changed);

@@ -40,7 +40,7 @@ def test_wrong_urls(url: str) -> None:
         ({"cache": ""}, blindfuse.InputError, "cache="),
         ({"ca_file": "/no/such/file"}, blindfuse.InputError, "/no/such/file"),
         ({"api_key": "a\r\nX: y"}, blindfuse.InputError, "api_key="),
-        ({"api_key": "no!key"}, blindfuse.InputError, "^api_key= is no API key"),
+        ({"api_key": "no!key"}, blindfuse.InputError, "^api_key= is not an API key"),
         ({"api_key": ""}, blindfuse.InputError, "api_key= is empty"),
         ({"api_key": b"a"}, TypeError, "api_key= takes a str"),
         ({"progress": 1}, TypeError, "progress= takes"),

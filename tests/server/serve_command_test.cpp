@@ -223,7 +223,7 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
         "https://Example.org", "https://example.org:", "https://*.example.org", "null"}) {
     EXPECT_EQ(status({path("nowhere"), "--cors-origin", origin}), 2) << origin;
     EXPECT_THAT(log(),
-                testing::HasSubstr(std::string("--cors-origin ") + origin + " is no origin"));
+                testing::HasSubstr(std::string("--cors-origin ") + origin + " is not an origin"));
   }
   EXPECT_EQ(status({path("words"), "--batch-max", "none"}), 2);
 }

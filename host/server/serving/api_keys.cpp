@@ -44,7 +44,7 @@ ApiKeys::ApiKeys(std::filesystem::path file)
     : file_(std::move(file)), entries_(std::make_shared<const std::vector<Entry>>(read(file_))) {
   if (!entries_->empty()) return;
   throw InputError(file_.string() +
-                   " has no keys, so that nobody could ask; make one with `blindfuse api-key`");
+                   " has no keys, so no client could ask; make one with `blindfuse api-key`");
 }
 
 std::vector<ApiKeys::Entry> ApiKeys::read(const std::filesystem::path& file) {

@@ -1,4 +1,4 @@
-// What operators watch, in Prometheus's terms. docs/OPERATING.md lists every name.
+// What operators watch, in Prometheus's terms. docs/REFERENCE.md lists every name.
 #pragma once
 
 #include <prometheus/counter.h>

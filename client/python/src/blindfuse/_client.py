@@ -370,7 +370,7 @@ def _path(name: str, value: object) -> str:
     if not isinstance(path, str):
         raise TypeError(f"{name}= takes a path that is text; os.fsdecode() makes it so")
     if not path or "\0" in path:
-        raise InputError(f"{name}= is no path; leave it out for the default")
+        raise InputError(f"{name}= is not a path; leave it out for the default")
     return os.path.expanduser(path)
 
 

@@ -14,7 +14,7 @@ class InputError(BlindfuseError, ValueError):
 
 
 class ProtocolError(BlindfuseError):
-    """What answers is no blindfuse server, or one that this client does not understand: its answer was thrown away."""
+    """The answer did not come from a blindfuse server, or from one that this client understands. It was discarded."""
 
 
 class CacheError(BlindfuseError):

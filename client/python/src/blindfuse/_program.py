@@ -30,7 +30,7 @@ def find_program() -> str:
     if named:
         if os.access(named, os.X_OK) and os.path.isfile(named):
             return named
-        raise ResourceError(f"BLINDFUSE_PROGRAM is {named}, which is no program; let it name the program `blindfuse`")
+        raise ResourceError(f"BLINDFUSE_PROGRAM is {named}, which is not a program; let it name the program `blindfuse`")
     beside = Path(sysconfig.get_path("scripts")) / "blindfuse"
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which("blindfuse")
     if found is None:

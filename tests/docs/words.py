@@ -1,0 +1,72 @@
+"""The words and phrases that CONTRIBUTING.md, section "Words", replaces, and what reads text for them."""
+import re
+
+# What is found, and the cure. Each is a whole word or phrase, in any case.
+CURES = {
+    r"beside": "next to, compared with",
+    r"(?:all|nothing|none|anything|everything) but": "all ... except, only",
+    r"but for": "except, without",
+    r"save for": "except",
+    r"for want of": "because there is no",
+    r"nobody": "no one; better: name the subject",
+    r"(?<!there )(?:is|are|was|were) no (?!longer|more\b|less\b|later\b|earlier\b|larger\b|smaller\b|better\b|slower\b|faster\b)":
+        "is not a, there is no",
+    r"behind(?! (?:nginx|a proxy|a reverse proxy|a load balancer|proxies))": "after, below",
+    r"likewise": "also",
+    r"anew": "again",
+    r"lest": "so that ... not",
+    r"whosoever|whatsoever|thereof|therein|hitherto|forthwith": "a word of today",
+    r"in vain": "without success",
+    r"of old": "previous",
+    r"be it": "whether it is",
+    r"as it were|so to speak": "nothing",
+}
+FINDERS = [(re.compile(rf"\b{words}" + ("" if words.endswith(")") else r"\b"), re.IGNORECASE), cure)
+           for words, cure in CURES.items()]
+
+PROSE_WIDTH = 120
+
+
+def words_of(text):
+    """Pairs of each phrase in the text that has a cure, and the cure."""
+    return [(found[0].strip(), cure) for finder, cure in FINDERS for found in finder.finditer(text)]
+
+
+def prose_of(markdown):
+    """Pairs of the number and the text of each line that is prose or a table: no code, no HTML comments, no quoted code."""
+    in_code = False
+    for number, line in enumerate(markdown.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        elif not in_code and not line.startswith("    ") and not line.startswith("<!--"):
+            yield number, re.sub(r"`[^`]*`|\]\([^)]*\)", "``", line)  # no code, no targets of links
+
+
+def faults_of_document(name, markdown):
+    """A line of text for each fault: a phrase with a cure, or a line of prose that is too wide."""
+    faults = []
+    lines = markdown.splitlines()
+    for number, line in prose_of(markdown):
+        faults += [f'{name}:{number}: "{words}": {cure}' for words, cure in words_of(line)]
+        whole = lines[number - 1]
+        # A table's row cannot be broken, and neither can a link that is a line.
+        if len(whole) > PROSE_WIDTH and not whole.lstrip().startswith("|") and " " in whole[: PROSE_WIDTH + 1].strip():
+            faults.append(f"{name}:{number}: {len(whole)} characters, of at most {PROSE_WIDTH}")
+    return faults
+
+
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+
+
+def strings_of(source):
+    """Pairs of the number of a line of C++ and its string literals of several words, which users may see."""
+    for number, line in enumerate(source.splitlines(), 1):
+        code = line.partition("//")[0] if '"' not in line.partition("//")[0] else line
+        for literal in LITERAL.findall(code):
+            if " " in literal.strip():
+                yield number, literal
+
+
+def faults_of_source(name, source):
+    return [f'{name}:{number}: "{words}": {cure}'
+            for number, literal in strings_of(source) for words, cure in words_of(literal)]
