@@ -1,5 +1,4 @@
-// The parameter sets: plain LWE, or ring LWE. q = 2^32, secret and error uniform on {-1, 0, 1},
-// always.
+// The parameter sets: plain LWE, or ring LWE, with q = 2^32. Secrets are uniform on {-1, 0, 1}.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +25,7 @@ struct LweParams {
   std::string_view security;  // what it gives, in words
   std::string_view source;    // where that is estimated
   Mode mode = Mode::kHint;    // that it is for
+  uint32_t error_max = 1;     // errors of queries are uniform on -error_max..error_max: 1 or 4
 };
 
 // All sets, the default of the mode kHint first.

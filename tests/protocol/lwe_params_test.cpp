@@ -23,6 +23,13 @@ TEST(LweParams, AreTheSetsOfTheProtocol) {
   EXPECT_EQ(lwe_params().size(), kDimensions.size());
 }
 
+// docs/PARAMETERS.md, section 1: only the smallest dimension needs wider errors.
+TEST(LweParams, HaveTernaryErrorsExceptForTheSmallestDimension) {
+  for (const LweParams& set : lwe_params()) {
+    EXPECT_EQ(set.error_max, set.name == "lwe-1288" ? 4u : 1u) << set.name;
+  }
+}
+
 TEST(LweParams, BeginWithTheDefault) { EXPECT_EQ(lwe_params().front().name, "lwe-1774"); }
 
 TEST(LweParams, AreOfOneModeEach) {
