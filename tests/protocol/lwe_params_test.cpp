@@ -16,7 +16,8 @@ TEST(LweParams, AreTheSetsOfTheProtocol) {
   std::map<std::string, uint32_t> dimensions;
   for (const LweParams& set : lwe_params()) {
     dimensions[std::string(set.name)] = set.dimension;
-    EXPECT_FALSE(set.security.empty());
+    EXPECT_GE(set.security_bits, 128u) << set.name;
+    EXPECT_EQ(set.assumption, set.mode == Mode::kHint ? "LWE" : "ring LWE and circular security");
     EXPECT_FALSE(set.source.empty());
   }
   EXPECT_EQ(dimensions, kDimensions);
