@@ -24,6 +24,7 @@ def faults(source, programs):
     yield from said("client/example/CMakeLists.txt", r"find_package\(blindfuse ([0-9.]+)")
     yield from said("docs/CLIENTS.md", r"find_package\(blindfuse ([0-9.]+)")
     yield from said("docs/CLIENTS.md", r"libblindfuse-client\.so\.([0-9.]*[0-9])")
+    yield from said("docs/COMPATIBILITY.md", r"find_package\(blindfuse ([0-9.]+)")
     yield from said("docs/COMPATIBILITY.md", r"libblindfuse-client\.so\.([0-9.]*[0-9])")
     # The newest version with a section of its own, after what is not released yet.
     changelog = re.findall(r"^## \[([0-9][^\]]*)\] - \d{4}-\d{2}-\d{2}$", (source / "CHANGELOG.md").read_text(), re.M)

@@ -224,8 +224,7 @@ TEST(BuiltInPage, HasAllThatItNames) {
   EXPECT_THAT(text, Not(HasSubstr("://"))) << "nothing from elsewhere";
 }
 
-// In the first lines, where people look; WebAssembly has no comments, and blindfuse_core.js speaks for
-// it.
+// In the first lines, where people look. WebAssembly has no comments: blindfuse_core.js has them.
 TEST(BuiltInPage, SaysTheLicenceInEveryFile) {
   if (!Page::built_in()) GTEST_SKIP() << "the server was built without its page";
   size_t count = 0;
