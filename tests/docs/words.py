@@ -34,11 +34,13 @@ def words_of(text):
 
 def prose_of(markdown):
     """Pairs of the number and the text of each line that is prose or a table: no code, no HTML comments, no quoted code."""
-    in_code = False
+    in_code = in_block = False  # the latter: what a program writes between comments
     for number, line in enumerate(markdown.splitlines(), 1):
         if line.lstrip().startswith("```"):
             in_code = not in_code
-        elif not in_code and not line.startswith("    ") and not line.startswith("<!--"):
+        elif line.startswith("<!-- "):
+            in_block = line.startswith("<!-- begin: ") or line == "<!-- options -->"
+        elif not in_code and not in_block and not line.startswith("    "):
             yield number, re.sub(r"`[^`]*`|\]\([^)]*\)", "``", line)  # no code, no targets of links
 
 

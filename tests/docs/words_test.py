@@ -33,7 +33,8 @@ def check_words():
         if found != expected:
             faults.append(f"words_of({text!r}) is {found}, not {expected}")
     wide = "word " * 30
-    page = f"a `beside` b\n```\nbeside {wide}\n```\n| {wide} |\n{wide}\n[a](x#beside) nobody\n"
+    page = (f"a `beside` b\n```\nbeside {wide}\n```\n| {wide} |\n{wide}\n[a](x#beside) nobody\n"
+            f"<!-- begin: table -->\nbeside {wide}\n<!-- end: table -->\n")
     found = [fault.partition(":")[2] for fault in words.faults_of_document("page", page)]
     expected = ["6: 150 characters, of at most 120", '7: "nobody": no one; better: name the subject']
     if found != expected:
