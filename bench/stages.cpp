@@ -209,7 +209,7 @@ void PrepareQueries(State& state) {
   const auto count = static_cast<size_t>(state.range(0));
   const PublicMatrix matrix(MatrixSeed{}, kDimension);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(prepare_queries(matrix, kRows, count, 1, fill_from_system));
+    benchmark::DoNotOptimize(prepare_queries(matrix, kRows, 1, count, 1, fill_from_system));
   }
   report_bytes(state, static_cast<double>(kRows) * kDimension * 4);
 }

@@ -152,8 +152,9 @@ DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t q
   return DecodingSecret(std::move(secret_));
 }
 
-std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_count, size_t count,
-                                           unsigned thread_count, const RandomSource& random,
+std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_count,
+                                           uint32_t error_max, size_t count, unsigned thread_count,
+                                           const RandomSource& random,
                                            const ProgressCallback& progress) {
   invariant(row_count > 0 && row_count % kPanelRows == 0, "rows come in whole panels");
   const ProcessToken maker = ProcessToken::current();
@@ -162,7 +163,7 @@ std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_c
   std::vector<uint32_t*> words;
   for (size_t i = 0; i < count; ++i) {
     sample_ternary(random, secrets.emplace_back(a.dimension()).span());
-    sample_ternary(random, masked.emplace_back(row_count).span());
+    sample_errors(random, error_max, masked.emplace_back(row_count).span());
     factors.emplace_back(secrets.back().span());
     words.push_back(masked.back().span().data());
   }

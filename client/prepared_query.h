@@ -74,11 +74,13 @@ class PreparedQuery {
 };
 
 // Makes `count` queries in one pass over A: each panel is generated once and multiplied by every
-// secret. Takes, beside the queries, one panel a thread. `random` is called on the calling thread
-// alone, s then e for one query after another. row_count is a multiple of 64; thread_count 0: one a
-// processor. Throws CancelledError, and what `random` throws.
-std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_count, size_t count,
-                                           unsigned thread_count, const RandomSource& random,
+// secret. Takes one panel a thread in addition to the queries. `random` is called on the calling
+// thread alone, s then e for one query after another. row_count is a multiple of 64; error_max: of
+// the parameter set (LweParams::error_max); thread_count 0: one a processor. Throws CancelledError,
+// and what `random` throws.
+std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_count,
+                                           uint32_t error_max, size_t count, unsigned thread_count,
+                                           const RandomSource& random,
                                            const ProgressCallback& progress = {});
 
 }  // namespace blindfuse

@@ -16,9 +16,9 @@ std::vector<PreparedQuery> QueryPreparation::make(size_t count, unsigned thread_
                                                   const RandomSource& random,
                                                   const ProgressCallback& progress) const {
   if (ring_) return ring_->make(count, random, progress);
-  const Layout& layout = manifest_.layout;
-  return prepare_queries(PublicMatrix(manifest_.seed, layout.lwe->dimension), layout.row_count,
-                         count, thread_count, random, progress);
+  const LweParams& lwe = *manifest_.layout.lwe;
+  return prepare_queries(PublicMatrix(manifest_.seed, lwe.dimension), manifest_.layout.row_count,
+                         lwe.error_max, count, thread_count, random, progress);
 }
 
 std::vector<PreparedQuery> prepare_queries_for(const Manifest& manifest, size_t count,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/base/errors.h"
+
 namespace blindfuse {
 namespace {
 
@@ -41,6 +43,19 @@ void sample_ternary(const RandomSource& random, std::span<uint32_t> words) {
       write_digits(byte, words.first(count));
       words = words.subspan(count);
     }
+  }
+}
+
+void sample_errors(const RandomSource& random, uint32_t max, std::span<uint32_t> words) {
+  invariant(max == 1 || max == 4, "errors are of one ternary digit or of two");
+  sample_ternary(random, words);
+  if (max == 1) return;
+  constexpr size_t kBlockWords = 16'384;
+  SecretBuffer<uint32_t> digits(std::min(kBlockWords, words.size()));
+  for (size_t done = 0; done < words.size();) {
+    const auto upper = digits.span().first(std::min(digits.size(), words.size() - done));
+    sample_ternary(random, upper);
+    for (const uint32_t digit : upper) words[done++] += 3 * digit;
   }
 }
 

@@ -72,4 +72,9 @@ class SecretBuffer {
 // operating system gives about 0.3 GB/s, so no generator of our own stands in between.
 void sample_ternary(const RandomSource& random, std::span<uint32_t> words);
 
+// Fills `words` with independent numbers (modulo 2^32), each uniform on -max..max; max is 1 or 4
+// (LweParams::error_max). With 4, a number is t + 3 u of two ternary numbers t and u, which come
+// from `random` in this order, all t first.
+void sample_errors(const RandomSource& random, uint32_t max, std::span<uint32_t> words);
+
 }  // namespace blindfuse

@@ -35,3 +35,4 @@ install(EXPORT blindfuse NAMESPACE blindfuse:: FILE blindfuse-config.cmake DESTI
         COMPONENT client-library)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/blindfuse-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/blindfuse-config-version.cmake DESTINATION ${package} COMPONENT client-library)
+install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/blindfuse COMPONENT client-library)

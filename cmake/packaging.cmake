@@ -30,7 +30,8 @@ install_compressed(${packaged}/changelog.Debian changelog.Debian ${CMAKE_INSTALL
 install_compressed(${CMAKE_SOURCE_DIR}/CHANGELOG.md changelog ${CMAKE_INSTALL_DOCDIR})
 
 # As in the source tree, so that links between documents lead somewhere.
-install(FILES ${packaging}/debian/copyright README.md CONTRIBUTING.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${packaging}/debian/copyright LICENSE NOTICE README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
 install(FILES ${packaging}/systemd/gpu.conf ${packaging}/grafana/blindfuse.json ${packaging}/prometheus/alerts.yml
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)

@@ -103,6 +103,26 @@ TEST(Noise, OfQueriesIsThatOfTheBudget) {
   }
 }
 
+// E1 of the set whose errors are uniform on -4..4. Rounding hides how wide they are below 31 bits.
+TEST(Noise, OfQueriesWithWideErrorsIsThatOfTheBudget) {
+  SeededRandom random(405);
+  constexpr uint64_t kRows = 512;
+  for (const uint32_t bits : {27u, 31u, 32u}) {
+    SCOPED_TRACE(std::to_string(bits) + " bits");
+    std::vector<double> samples(20'000);
+    for (double& sample : samples) {
+      int64_t sum = 0;
+      for (uint64_t r = 0; r < kRows; ++r) {
+        const int e = static_cast<int>(random.below(9)) - 4;
+        const uint32_t word = random.u32();  // of s * A
+        sum += e + rounding_error(word + static_cast<uint32_t>(e), bits);
+      }
+      sample = -128.0 * static_cast<double>(sum);
+    }
+    expect_noise(samples, noise_budget(kRows, 1288, 1, bits, 32, 32, 0, 4).query_variance);
+  }
+}
+
 // E3: 10,000 columns of hint, with a secret for each.
 TEST(Noise, OfHintsIsThatOfTheBudget) {
   SeededRandom random(402);

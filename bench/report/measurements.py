@@ -315,6 +315,47 @@ def measure_load(settings: Settings, shape: Shape, shares: list[float]) -> Figur
         shutil.rmtree(settings.work / "cache", ignore_errors=True)
 
 
+def measure_overview(settings: Settings, shape: Shape) -> Figures:
+    """What operators and clients get with default options: built, served on all cores and asked by one client; then
+    asked by as many clients at once as a batch holds, on all cores but one, which makes the load."""
+    database, cache = settings.work / "database", settings.work / "cache"
+    source = write_input(settings, shape)
+    every = sorted(range(settings.cores))
+    engine_cores, load_cores = set(every[:-1]) or {0}, {every[-1]}
+    try:
+        builds = []
+        for _ in range(settings.runs):
+            shutil.rmtree(database, ignore_errors=True)
+            beside = yardstick(settings, settings.cores)
+            outcome = settings.programs.run(
+                "blindfuse", "build", source, "--output", database, "--value-encoding", "hex", "--json"
+            )
+            built = outcome.json()
+            builds.append(built["seconds"] | beside | {"wall": outcome.seconds, "peak_bytes": outcome.peak_bytes})
+        source.unlink()
+        figures = {
+            "threads": settings.cores,
+            "layout": built["layout"],
+            "directory_bytes": folder_bytes(database),
+            "build": spreads(builds),
+        } | ask(settings, shape, database, cache, settings.cores)
+        with settings.programs.server(database, "--threads", str(len(engine_cores)), cores=engine_cores) as (url, metrics):
+            common = ["--json", "--cache", str(cache), "--warmup", str(settings.load_seconds / 3)]
+            lines = [
+                settings.programs.run(
+                    "blindfuse-bench-load", url, "--metrics-url", f"unix:{metrics}", *common,
+                    "--seconds", str(settings.load_seconds), "--concurrency", "32", cores=load_cores,
+                ).json()
+                for _ in range(settings.runs)
+            ]
+        per_core = [line["lookups_per_second"] / len(engine_cores) for line in lines]
+        return figures | {"engine_threads": len(engine_cores), "lookups_per_second_and_core": spread(per_core)}
+    finally:
+        source.unlink(missing_ok=True)
+        shutil.rmtree(database, ignore_errors=True)
+        shutil.rmtree(cache, ignore_errors=True)
+
+
 def measure_device(settings: Settings) -> Figures:
     """A GPU's engine; its program gives medians of rounds."""
     outcome = settings.programs.run("blindfuse-bench-cuda", "--json", "--kernels", "all")
@@ -333,6 +374,7 @@ KINDS: dict[str, Callable[..., Figures]] = {
     "product": measure_product,
     "database": measure_database,
     "load": measure_load,
+    "overview": measure_overview,
     "device": measure_device,
     "application": measure_application,
 }

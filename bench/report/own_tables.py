@@ -115,5 +115,33 @@ def load(made: Comparison) -> Table:
     return table
 
 
+def overview(made: Comparison) -> Table:
+    table = Table(
+        "overview",
+        "With default options",
+        ["keys x value", "mode", "build", "memory of the build", "memory of the server", "first visit", "its time", "query", "response",
+         "a look-up", "look-ups a second and core"],
+        about="`build` chose the mode. First visit: what a client downloads once an epoch. A look-up: one "
+        "client on the same machine, from making the query to the value. The last column: 32 clients at once.",
+    )
+    found_ones = [made.results.find(name) for name in made.results.files if name.startswith("overview.")]
+    for found in sorted(filter(None, found_ones), key=lambda each: Shape(**each.content["asked"]).raw_bytes):
+        shape = found.content["asked"]
+        table.add(
+            f"{shape['keys']:,} x {shape['value_bytes']} B{found.reduced}",
+            Cell(found.figures["layout"]["mode"]),
+            seconds(found.number("build", "wall")),
+            size(found.number("build", "peak_bytes")),
+            size(found.number("server_resident_bytes")),
+            size(found.number("sync", "bytes")),
+            seconds(found.number("sync", "seconds")),
+            size(found.number("lookup_bytes", "query")),
+            size(found.number("lookup_bytes", "response")),
+            seconds(found.number("lookup", "total")),
+            shown(found.number("lookups_per_second_and_core")),
+        )
+    return table
+
+
 def tables(made: Comparison) -> list[Table]:
-    return [bytes_of_clients(made), load(made), spreads(made)]
+    return [overview(made), bytes_of_clients(made), load(made), spreads(made)]

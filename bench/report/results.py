@@ -125,7 +125,7 @@ class Results:
         days = sorted({content["date"][:10] for content in contents})
         # What is exact is not measured several times.
         runs = sorted(
-            {content["runs"] for content in contents if content.get("kind") in ("product", "database", "load", "application")}
+            {content["runs"] for content in contents if content.get("kind") in ("product", "database", "load", "overview", "application")}
         )
         medians = f"; medians of {' or '.join(map(str, runs))} runs" if runs else ""
         return (

@@ -49,6 +49,8 @@ class Task:
         threads = options.get("threads", 2)
         build = dimension * matrix / MULTIPLY_ADDS_PER_SECOND / threads + shape.raw_bytes / INPUT_BYTES_PER_SECOND
         made = 2 * shape.raw_bytes / INPUT_BYTES_PER_SECOND
+        if self.kind == "overview":
+            return made + runs * (2 * build + matrix / 1e9 + 30)
         if self.kind == "load":
             return made + build + (len(SHARES) + 1) * runs * 6
         prepare = dimension * 4 * shape.keys * 1.15 / 5e9
@@ -68,6 +70,11 @@ def _database(shape: Shape, layout: str, threads: int) -> Task:
 # The one that batches of clients are shown with: a million records of 1 KiB.
 BATCH_SHAPE = Shape("keyword", 1 << 20, 1024)
 LOAD_SHAPE = Shape("keyword", 1 << 18, 1024)
+# What the report begins with, in the mode that `build` chooses.
+OVERVIEW_SHAPES = [
+    Shape("keyword", 150_000, 256), Shape("keyword", 1_000_000, 100), Shape("keyword", 1_000_000, 1024),
+    Shape("keyword", 100_000_000, 16),
+]
 
 
 def every_task() -> list[Task]:
@@ -90,6 +97,7 @@ def every_task() -> list[Task]:
     made += [_database(shape, "planned", 1) for shape in shapes.peer_shapes() if shape.raw_bytes <= 1 << 30]
     made += [_database(shapes.record_shapes()[0], "square", 1)]
     made += [_database(BATCH_SHAPE, "planned", machine.facts()["cores"])]
+    made += [Task("overview", f"{shape.keys}x{shape.value_bytes}", shape) for shape in OVERVIEW_SHAPES]
     made.append(Task("load", LOAD_SHAPE.name, LOAD_SHAPE, (("shares", SHARES),)))
     made += [Task("application", name, arguments=(("name", name),)) for name in applications.BY_NAME]
     return list({task.file: task for task in made}.values())

@@ -70,10 +70,10 @@ void run() {
       }
     });
     if (round % 5 == 0) {
-      query.measure([&] { prepare_queries(a, kRows, 1, 1, fill_from_system); });
+      query.measure([&] { prepare_queries(a, kRows, 1, 1, 1, fill_from_system); });
     }
     if (round % 20 == 0) {
-      eight.measure([&] { prepare_queries(a, kRows, 8, 1, fill_from_system); });
+      eight.measure([&] { prepare_queries(a, kRows, 1, 8, 1, fill_from_system); });
     }
   }
   const double bytes = static_cast<double>(kPanels * a.panel_words() * 4);

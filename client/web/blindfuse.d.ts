@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // The browser client of blindfuse: private look-ups. The server learns how many keys are asked for and when; not
 // which, and not whether they are there.
 

@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // The browser client: private look-ups in a database that a blindfuse server offers.
 //
 //   import {connect} from './blindfuse.js';

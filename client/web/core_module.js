@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // The WebAssembly module, for those who ask it: worker.js, and the workers that help it.
 
 import createCore from './blindfuse_core.js';

@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // What goes wrong, as a page sees it. `code` says which kind it is; the message is one line that names the cure.
 
 export class BlindfuseError extends Error {

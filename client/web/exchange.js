@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // One HTTP request, waited for: the client library is synchronous, and a worker may be.
 
 // {method, url, range, apiKey, body, timeoutMs, isFresh} -> {status, contentType, retryAfter, contentRange, body}, or

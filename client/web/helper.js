@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // A worker that helps worker.js to prepare queries: {module, build} first, then {id, first, last, secrets} is answered by
 // {id, products}, or by {id, broken}, after which it is not to be asked again.
 

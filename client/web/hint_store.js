@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // Hints from one visit to the next: the files of the client library's cache in IndexedDB.
 //
 // One object store, a record a file, keyed [address, path]. A save is one transaction, so that what another tab reads

@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // Queries, prepared by as many workers as there are processors, up to four: it is nearly all of the time that a
 // look-up takes, and a vector here has a quarter of the width that the native client's has. Those of databases in the
 // mode `packed` take so little that one worker makes them.

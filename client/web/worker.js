@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // The worker: the client library, which waits for its requests, and a queue before it.
 //
 // A message {id, op, ...} is answered by {id, reply} or {id, error}; {progress} comes in between. Messages wait their

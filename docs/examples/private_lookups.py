@@ -1,5 +1,5 @@
-"""Private look-ups in a table of 20,000 items: cells for a notebook, or a script that draws private_lookups.svg beside
-itself. private_lookups.md shows what comes out. Needs blindfuse, matplotlib, and the program `blindfuse` on the PATH."""
+"""Private look-ups in a table of 20,000 items: cells for a notebook, or a script that draws private_lookups.svg next to
+itself. private_lookups.md shows the output. Needs blindfuse, matplotlib, and the program `blindfuse` on the PATH."""
 
 # %% A table, and a server of it on this machine
 from __future__ import annotations

@@ -112,6 +112,7 @@ void log_plan(const BuildReport& report) {
       report.layout_reason, mode_name(layout.mode()), layout.shard_count, layout.row_count,
       layout.query_bits, layout.response_bits, is_packed(layout) ? "mask" : "hint",
       layout.hint_bits, layout.noise().log2_failure);
+  log_info("{}", security_line(*layout.lwe));
   if (is_packed(layout)) {
     log_info("packed responses: the server will keep {} of packing tables and {} of matrix",
              human_bytes(layout.packing_table_bytes()), human_bytes(layout.matrix_bytes()));

@@ -108,6 +108,7 @@ void print_text(const Inspection& found) {
                                std::to_string(layout.query_bits) + ", response " +
                                std::to_string(layout.response_bits) +
                                (packed ? ", mask " : ", hint ") + std::to_string(layout.hint_bits));
+  print_line("security", security_line(*layout.lwe));
   char failure[64];
   std::snprintf(failure, sizeof failure, "at most 2^%.1f a look-up", layout.noise().log2_failure);
   print_line("failure", failure);

@@ -12,6 +12,8 @@ nlohmann::json layout_json(const Layout& layout) {
       {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
       {"mode", mode_name(layout.mode())},
       {"lwe", layout.lwe->name},
+      {"assumption", layout.lwe->assumption},
+      {"security_bits", layout.lwe->security_bits},
       {"key_count", layout.key_count},
       {"shard_count", layout.shard_count},
       {"row_count", layout.row_count},
@@ -32,6 +34,15 @@ nlohmann::json layout_json(const Layout& layout) {
       {"packing_table_bytes", layout.packing_table_bytes()},
       {"log2_failure", layout.noise().log2_failure},
   };
+}
+
+std::string security_line(const LweParams& set) {
+  const char* const other = set.mode == Mode::kPacked
+                                ? "--mode hint rests on LWE alone"
+                                : "--mode packed needs no hint, and rests on ring LWE";
+  return std::string(mode_name(set.mode)) + " mode: secrecy rests on " +
+         std::string(set.assumption) + " (" + std::string(set.name) + ", an estimated " +
+         std::to_string(set.security_bits) + " bits); " + other;
 }
 
 std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t rows) {

@@ -95,7 +95,8 @@ HintParts Layout::hint_parts_of(uint32_t shard) const {
 
 NoiseBudget Layout::noise() const {
   return noise_budget(row_count, lwe->dimension, record_bytes(), query_bits, response_bits,
-                      hint_bits, mode() == Mode::kPacked ? packing_variance() : 0.0);
+                      hint_bits, mode() == Mode::kPacked ? packing_variance() : 0.0,
+                      lwe->error_max);
 }
 
 void check_layout(const Layout& layout) {

@@ -8,13 +8,14 @@
 namespace blindfuse {
 namespace {
 
+constexpr std::string_view kRingAssumption = "ring LWE and circular security";
+
 constexpr std::array<LweParams, 4> kSets = {{
-    {"lwe-1774", 1774, "128 bits after 2^52 queries", "FrodoPIR, section 5.2"},
-    {"lwe-1572", 1572, "128 bits after about 2^30 queries", "FrodoPIR, appendix C"},
-    {"lwe-1288", 1288, "128 bits, plain LWE", "FrodoPIR, appendix C"},
-    {"ring-2048", ring::kDimension,
-     "well over 128 bits, ring LWE; packing keys are assumed to be circularly secure",
-     "SandwichPIR (ePrint 2026/1816)", Mode::kPacked},
+    {"lwe-1774", 1774, Mode::kHint, 1, "LWE", 176, "FrodoPIR, section 5.2"},
+    {"lwe-1572", 1572, Mode::kHint, 1, "LWE", 155, "FrodoPIR, appendix C"},
+    {"lwe-1288", 1288, Mode::kHint, 4, "LWE", 133, "FrodoPIR, appendix C"},
+    {"ring-2048", ring::kDimension, Mode::kPacked, 1, kRingAssumption, 205,
+     "SandwichPIR (ePrint 2026/1816)"},
 }};
 
 }  // namespace

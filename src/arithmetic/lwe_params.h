@@ -1,5 +1,4 @@
-// The parameter sets: plain LWE, or ring LWE. q = 2^32, secret and error uniform on {-1, 0, 1},
-// always.
+// The parameter sets: plain LWE, or ring LWE, with q = 2^32. Secrets are uniform on {-1, 0, 1}.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +20,13 @@ enum class Mode {
 std::string_view mode_name(Mode mode);
 
 struct LweParams {
-  std::string_view name;      // identity in the manifest
-  uint32_t dimension;         // n; of the ring, where mode is kPacked
-  std::string_view security;  // what it gives, in words
-  std::string_view source;    // where that is estimated
-  Mode mode = Mode::kHint;    // that it is for
+  std::string_view name;        // identity in the manifest
+  uint32_t dimension;           // n; of the ring, where mode is kPacked
+  Mode mode;                    // that it is for
+  uint32_t error_max;           // errors of queries are uniform on -error_max..error_max: 1 or 4
+  std::string_view assumption;  // what secrecy rests on
+  uint32_t security_bits;       // by the lattice estimator (docs/security/estimate.json)
+  std::string_view source;      // that proposes n
 };
 
 // All sets, the default of the mode kHint first.

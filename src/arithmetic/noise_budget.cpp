@@ -10,7 +10,10 @@
 namespace blindfuse {
 namespace {
 
-constexpr double kTernaryVariance = 2.0 / 3.0;
+// Of a number that is uniform on -max..max.
+constexpr double uniform_variance(uint32_t max) { return max * (max + 1.0) / 3.0; }
+
+constexpr double kTernaryVariance = uniform_variance(1);
 constexpr double kLargestByte = 128.0;          // matrix bytes are signed
 constexpr double kDecodingBound = 8'388'608.0;  // 2^23: half the distance of two plaintexts
 // Digits are the same for every query of an epoch, so that each column has a variance of its own: a
@@ -36,10 +39,10 @@ double packing_variance() {
 
 NoiseBudget noise_budget(uint64_t row_count, uint32_t dimension, uint32_t record_bytes,
                          uint32_t query_bits, uint32_t response_bits, uint32_t hint_bits,
-                         double packing) {
+                         double packing, uint32_t error_max) {
   NoiseBudget budget;
   budget.query_variance = kLargestByte * kLargestByte * static_cast<double>(row_count) *
-                          (kTernaryVariance + rounding_variance(query_bits));
+                          (uniform_variance(error_max) + rounding_variance(query_bits));
   budget.hint_variance = kTernaryVariance * dimension * rounding_variance(hint_bits);
   budget.packing_variance = packing;
   budget.response_bound = response_bits == 32 ? 0.0 : std::exp2(31.0 - response_bits);

@@ -1,8 +1,8 @@
 // How likely a look-up decodes wrongly, for any data (docs/PARAMETERS.md derives each line).
 //
 // A byte decodes when |E1 + E2 + E3| < 2^23, with
-//   E1 = sum over rows of e_r d_r, |d_r| <= 128; e_r the ternary error plus the rounding of the
-//   query word, E2 the rounding of the response word, at most 2^(31 - response_bits), E3 = sum over
+//   E1 = sum over rows of e_r d_r, |d_r| <= 128; e_r the error of the query plus the rounding of
+//   its word, E2 the rounding of the response word, at most 2^(31 - response_bits), E3 = sum over
 //   k of s_k times the rounding of the hint word.
 // All random terms are sub-Gaussian with their own variance as proxy, so E1 + E3 is too, and its
 // tail is at most 2 exp(-t^2 / (2 variance)). The W bytes of a record are taken by the union bound.
@@ -37,9 +37,9 @@ double rounding_variance(uint32_t bits);
 double packing_variance();
 
 // row_count R >= 1, dimension n, record_bytes W >= 1; the bit counts as in the manifest; packing:
-// 0, or packing_variance().
+// 0, or packing_variance(); error_max: errors are uniform on -error_max..error_max.
 NoiseBudget noise_budget(uint64_t row_count, uint32_t dimension, uint32_t record_bytes,
                          uint32_t query_bits, uint32_t response_bits, uint32_t hint_bits,
-                         double packing = 0);
+                         double packing = 0, uint32_t error_max = 1);
 
 }  // namespace blindfuse

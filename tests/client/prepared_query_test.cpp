@@ -127,7 +127,8 @@ TEST(PrepareQueries, IsTheSumThatTheProtocolSays) {
   // Bytes of 5: the digits 2 1 0 0 0 of base 3, less one, over and over; s first, then e.
   constexpr int kPattern[] = {1, 0, -1, -1, -1};
   constexpr uint32_t kDimension = 37, kRows = 192;
-  auto queries = prepare_queries(PublicMatrix(kSeed, kDimension), kRows, 1, 1, constant_random(5));
+  auto queries =
+      prepare_queries(PublicMatrix(kSeed, kDimension), kRows, 1, 1, 1, constant_random(5));
   ASSERT_EQ(queries.size(), 1u);
   const Opened opened = open(std::move(queries[0]));
   reference_pir::Ternary s, e;
@@ -140,7 +141,8 @@ TEST(PrepareQueries, IsTheSumThatTheProtocolSays) {
 TEST(PrepareQueries, ErrorsAreTernaryAndQueriesDiffer) {
   constexpr uint32_t kDimension = 1288, kRows = 640;
   const auto a = reference_matrix(kDimension, kRows);
-  auto queries = prepare_queries(PublicMatrix(kSeed, kDimension), kRows, 3, 2, seeded_random(31));
+  auto queries =
+      prepare_queries(PublicMatrix(kSeed, kDimension), kRows, 1, 3, 2, seeded_random(31));
   std::vector<std::vector<uint32_t>> errors, secrets;
   for (PreparedQuery& query : queries) {
     const Opened opened = open(std::move(query));
@@ -171,19 +173,19 @@ TEST(PrepareQueries, OnePassEqualsSeparatePassesForAnyThreads) {
     }
     return words;
   };
-  const auto together = opened(prepare_queries(a, kRows, 6, 1, seeded_random(41)));
-  EXPECT_EQ(opened(prepare_queries(a, kRows, 6, 3, seeded_random(41))), together);
-  EXPECT_EQ(opened(prepare_queries(a, kRows, 6, 0, seeded_random(41))), together);
-  EXPECT_EQ(opened(prepare_queries(a, kRows, 6, 50, seeded_random(41))), together);
+  const auto together = opened(prepare_queries(a, kRows, 1, 6, 1, seeded_random(41)));
+  EXPECT_EQ(opened(prepare_queries(a, kRows, 1, 6, 3, seeded_random(41))), together);
+  EXPECT_EQ(opened(prepare_queries(a, kRows, 1, 6, 0, seeded_random(41))), together);
+  EXPECT_EQ(opened(prepare_queries(a, kRows, 1, 6, 50, seeded_random(41))), together);
   std::vector<PreparedQuery> apart;
   const RandomSource random = seeded_random(41);
   for (int i = 0; i < 6; ++i)
-    apart.push_back(std::move(prepare_queries(a, kRows, 1, 1, random)[0]));
+    apart.push_back(std::move(prepare_queries(a, kRows, 1, 1, 1, random)[0]));
   EXPECT_EQ(opened(std::move(apart)), together);
 }
 
 TEST(PrepareQueries, NoneIsNone) {
-  EXPECT_TRUE(prepare_queries(PublicMatrix(kSeed, 10), 64, 0, 1, seeded_random(1)).empty());
+  EXPECT_TRUE(prepare_queries(PublicMatrix(kSeed, 10), 64, 1, 0, 1, seeded_random(1)).empty());
 }
 
 TEST(PrepareQueries, ReportsProgressAndStopsWhenTold) {
@@ -196,10 +198,10 @@ TEST(PrepareQueries, ReportsProgressAndStopsWhenTold) {
     last = std::max(last, progress.done);
     return true;
   };
-  prepare_queries(a, 640, 1, 1, seeded_random(1), follow);
+  prepare_queries(a, 640, 1, 1, 1, seeded_random(1), follow);
   EXPECT_EQ(last, 640u);
   for (const unsigned threads : {1u, 4u}) {
-    EXPECT_THROW(prepare_queries(a, 64'000, 2, threads, seeded_random(1),
+    EXPECT_THROW(prepare_queries(a, 64'000, 1, 2, threads, seeded_random(1),
                                  [](const ClientProgress&) { return false; }),
                  CancelledError);
   }
@@ -227,7 +229,7 @@ TEST(Query, WordsAtQueriedRowsAreUniform) {
   constexpr uint32_t kWatched[] = {7, 21, 55, 8, 40};  // the last two are not asked for
   const std::vector<uint32_t> rows = {7, 21, 55};
   const PublicMatrix a(kSeed, 48);
-  auto queries = prepare_queries(a, 64, kQueries, 1, seeded_random(51));
+  auto queries = prepare_queries(a, 64, 1, kQueries, 1, seeded_random(51));
   RowCounts counts[5];
   std::vector<uint32_t> words(64);
   for (PreparedQuery& query : queries) {

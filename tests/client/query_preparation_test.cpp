@@ -37,11 +37,19 @@ std::vector<std::vector<uint8_t>> opened(std::vector<PreparedQuery> queries, siz
 }
 
 TEST(QueryPreparation, IsOfThePublicMatrixWhereThereAreHints) {
-  const Manifest manifest = manifest_of("lwe-1288");
-  const auto made = opened(prepare_queries_for(manifest, 2, 2, seeded_random(1)), 14'336);
-  ASSERT_EQ(made.size(), 2u);
-  const PublicMatrix a(manifest.seed, 1288);
-  EXPECT_EQ(made, opened(prepare_queries(a, 4096, 2, 1, seeded_random(1)), 14'336));
+  struct Set {
+    const char* name;
+    uint32_t dimension, error_max;
+  };
+  for (const Set& set : {Set{"lwe-1774", 1774, 1}, Set{"lwe-1288", 1288, 4}}) {
+    SCOPED_TRACE(set.name);
+    const Manifest manifest = manifest_of(set.name);
+    const auto made = opened(prepare_queries_for(manifest, 2, 2, seeded_random(1)), 14'336);
+    ASSERT_EQ(made.size(), 2u);
+    const PublicMatrix a(manifest.seed, set.dimension);
+    const auto expected = prepare_queries(a, 4096, set.error_max, 2, 1, seeded_random(1));
+    EXPECT_EQ(made, opened(expected, 14'336));
+  }
 }
 
 TEST(QueryPreparation, IsOfThePublicPolynomialsWhereResponsesArePacked) {

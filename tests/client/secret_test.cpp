@@ -137,6 +137,40 @@ TEST(SampleTernary, IsUniformOverNumbersAndPairs) {
   }
 }
 
+TEST(SampleErrors, AreTernaryWithABoundOfOne) {
+  std::vector<uint32_t> errors(1000), ternary(1000);
+  sample_errors(seeded_random(4), 1, errors);
+  sample_ternary(seeded_random(4), ternary);
+  EXPECT_EQ(errors, ternary);
+}
+
+TEST(SampleErrors, AreATernaryNumberPlusThreeTimesAnotherWithABoundOfFour) {
+  // 5 is the digits 2 1 0 0 0, less one each; 121 is 1 1 1 1 1; 0 is 0 0 0 0 0. Each request for
+  // bytes gets one of these alone.
+  const std::vector<uint8_t> given = {5, 0};
+  size_t at = 0;
+  std::vector<uint32_t> words(5);
+  sample_errors(
+      [&](std::span<uint8_t> bytes) { std::fill(bytes.begin(), bytes.end(), given.at(at++)); }, 4,
+      words);
+  const auto minus = [](uint32_t number) { return uint32_t{0} - number; };
+  EXPECT_EQ(words, (std::vector<uint32_t>{minus(2), minus(3), minus(4), minus(4), minus(4)}));
+}
+
+TEST(SampleErrors, AreUniformWithABoundOfFour) {
+  for (const size_t size : {size_t{1}, size_t{16'384}, size_t{16'385}, size_t{3'000'000}}) {
+    std::vector<uint32_t> words(size, 99);
+    sample_errors(seeded_random(7), 4, words);
+    std::vector<uint64_t> singles(9);
+    for (const uint32_t word : words) {
+      ASSERT_LE(word + 4, 8u);
+      ++singles[word + 4];
+    }
+    // Exceeded with probability 1e-6 for 8 degrees of freedom.
+    if (size > 10'000) EXPECT_LT(chi_square(singles), 42.7) << size;
+  }
+}
+
 TEST(SampleTernary, PassesOnWhatItsSourceThrows) {
   std::vector<uint32_t> words(10);
   EXPECT_THROW(sample_ternary([](std::span<uint8_t>) { throw std::runtime_error("dry"); }, words),

@@ -11,7 +11,7 @@ CURES = {
     r"nobody": "no one; better: name the subject",
     r"(?<!there )(?:is|are|was|were) no (?!longer|more\b|less\b|later\b|earlier\b|larger\b|smaller\b|better\b|slower\b|faster\b)":
         "is not a, there is no",
-    r"behind(?! (?:nginx|a proxy|a reverse proxy|a load balancer|proxies))": "after, below",
+    r"behind\b(?! (?:nginx|a proxy|a reverse proxy|a load balancer|proxies))": "after, below",
     r"likewise": "also",
     r"anew": "again",
     r"lest": "so that ... not",
@@ -34,11 +34,13 @@ def words_of(text):
 
 def prose_of(markdown):
     """Pairs of the number and the text of each line that is prose or a table: no code, no HTML comments, no quoted code."""
-    in_code = False
+    in_code = in_block = False  # the latter: what a program writes between comments
     for number, line in enumerate(markdown.splitlines(), 1):
         if line.lstrip().startswith("```"):
             in_code = not in_code
-        elif not in_code and not line.startswith("    ") and not line.startswith("<!--"):
+        elif line.startswith("<!-- "):
+            in_block = line.startswith("<!-- begin: ") or line == "<!-- options -->"
+        elif not in_code and not in_block and not line.startswith("    "):
             yield number, re.sub(r"`[^`]*`|\]\([^)]*\)", "``", line)  # no code, no targets of links
 
 
@@ -55,14 +57,14 @@ def faults_of_document(name, markdown):
     return faults
 
 
-LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+# A string literal, or a comment, in which quotes are none.
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|//.*')
 
 
 def strings_of(source):
     """Pairs of the number of a line of C++ and its string literals of several words, which users may see."""
     for number, line in enumerate(source.splitlines(), 1):
-        code = line.partition("//")[0] if '"' not in line.partition("//")[0] else line
-        for literal in LITERAL.findall(code):
+        for literal in LITERAL.findall(line):
             if " " in literal.strip():
                 yield number, literal
 

@@ -45,7 +45,17 @@ grep -q '^2 keys, ' lookup.err || fail "the example said: $(cat lookup.err)"
 status=0; example-build/lookup http://127.0.0.1:9 owl 2>lookup.err || status=$?
 [ $status = 1 ] && grep -q '^no server: cannot connect' lookup.err || fail "without a server: $status $(cat lookup.err)"
 
-# A later minor version is another one, as long as the major one is 0.
-sed -i 's/blindfuse 0.1 REQUIRED/blindfuse 0.2 REQUIRED/' example/CMakeLists.txt
-! "$cmake" -S example -B refused -DCMAKE_PREFIX_PATH="$folder/prefix" >refused.log 2>&1 || fail 'version 0.2 was found'
+# Another minor version is another library, as long as the major one is 0.
+[ -n "$(find prefix -name libblindfuse-client.so.0.2)" ] ||
+  fail "the library is not named after version 0.2: $(find prefix -name '*.so*')"
+for other in 0.1 0.3; do
+  sed "s/blindfuse 0.2 REQUIRED/blindfuse $other REQUIRED/" "$source/client/example/CMakeLists.txt" >example/CMakeLists.txt
+  ! "$cmake" -S example -B "refused-$other" -DCMAKE_PREFIX_PATH="$folder/prefix" >refused.log 2>&1 ||
+    fail "version $other was found"
+  grep -q 'compatible with requested version' refused.log || fail "version $other was not looked for: $(cat refused.log)"
+done
+# The licence comes with the library.
+for file in LICENSE NOTICE; do
+  cmp "$source/$file" "prefix/share/licenses/blindfuse/$file" || fail "the installed library lacks $file"
+done
 echo 'PASS'

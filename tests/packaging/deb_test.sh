@@ -38,7 +38,7 @@ holds -rw-r--r-- usr/lib/systemd/system/blindfuse-gpu-devices.service
 holds -rw-r--r-- etc/blindfuse/blindfuse.conf
 holds -rw-r--r-- usr/share/doc/blindfuse/copyright
 holds -rw-r--r-- usr/share/doc/blindfuse/changelog.Debian.gz
-for document in README.md CONTRIBUTING.md CHANGELOG.md docs/OPERATING.md docs/images/page.png \
+for document in LICENSE NOTICE README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/THREAT_MODEL.md docs/OPERATING.md docs/images/page.png \
   docs/applications/safe-browsing.md docs/examples/private_lookups.py; do
   holds -rw-r--r-- "usr/share/doc/blindfuse/$document"
 done
@@ -49,7 +49,11 @@ for page in "$here"/../../host/packaging/man/*.[15]; do
   holds -rw-r--r-- "usr/share/man/man${page##*.}/$(basename "$page").gz"
 done
 dpkg-deb --extract "$package" "$work/extracted"
-"$here/links_test.py" "$work/extracted/usr/share/doc/blindfuse" || fail 'the installed documents have links that lead nowhere'
+documents=$work/extracted/usr/share/doc/blindfuse
+"$here/licence_test.py" --copyright "$documents/copyright" || fail 'the copyright file does not say the licence'
+cmp "$here/../../LICENSE" "$documents/LICENSE" && cmp "$here/../../NOTICE" "$documents/NOTICE" ||
+  fail 'the package has another licence than the source'
+"$here/links_test.py" "$documents" || fail 'the installed documents have links that lead nowhere'
 ! grep -v ' root/root ' "$work/contents" || fail 'the package holds what is not of root'
 ! grep -E '^[^ ]{5}w|^[^ ]{8}w|^[^ ]*[sS]' "$work/contents" || fail 'the package holds what others may write to, or setuid'
 ! grep -E ' \./(usr/local|var|run|tmp)' "$work/contents" || fail 'the package holds what it should make, or not at all'

@@ -2,7 +2,7 @@
 """The documents' links to each other lead somewhere, in the source tree and where the package puts the documents. There
 links into the source, which is not installed, are let be.
 
-  links_test.py FOLDER   (with README.md, CONTRIBUTING.md and docs/)
+  links_test.py FOLDER   (with README.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md and docs/)
 """
 import pathlib
 import re
@@ -41,7 +41,8 @@ def fault_of(folder, page, link):
 
 def main():
     folder = pathlib.Path(sys.argv[1]).resolve()
-    pages = [folder / "README.md", folder / "CONTRIBUTING.md", *sorted((folder / "docs").rglob("*.md"))]
+    tops = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+    pages = [*(folder / top for top in tops), *sorted((folder / "docs").rglob("*.md"))]
     count = 0
     faults = []
     for page in pages:

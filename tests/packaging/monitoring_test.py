@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The Grafana dashboard and the Prometheus alerts name metrics, labels and their values that the server has."""
+"""The Grafana dashboard and the Prometheus alerts name metrics, labels and their values that the server has, and
+docs/REFERENCE.md names all of its metrics."""
 import argparse
 import itertools
 import json
@@ -64,6 +65,15 @@ def faults_in(where, expression, names, labels, source):
                 yield f"{where}: there is no label {label}: {expression}"
 
 
+def faults_of_reference(reference, names):
+    """Whether the tables of the reference name the server's metrics, all and no others."""
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in names}
+    rows = [line.split("|")[1] for line in reference.partition("## Metrics")[2].splitlines() if line.startswith("| `")]
+    listed = {name for row in rows for name, _ in METRIC.findall(row)}
+    yield from (f"REFERENCE.md does not name the metric {name}" for name in sorted(families - listed))
+    yield from (f"REFERENCE.md: there is no metric {name}" for name in sorted(listed - families))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", type=pathlib.Path, required=True, help="root of the source")
@@ -85,6 +95,7 @@ def main():
         family = re.sub(r"_(bucket|sum|count)$", "", name)
         if not any(other == name or other.startswith(family + "_") for other in used):
             faults.append(f"dashboard: {name} is not shown")
+    faults += faults_of_reference((root / "docs/REFERENCE.md").read_text(), names)
     if len(names) < 20 or len(shown) < 20 or len(alerts) < 5:
         faults.append(f"only {len(names)} metrics, {len(shown)} expressions and {len(alerts)} alerts were found")
     for fault in faults:

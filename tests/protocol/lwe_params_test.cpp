@@ -16,11 +16,19 @@ TEST(LweParams, AreTheSetsOfTheProtocol) {
   std::map<std::string, uint32_t> dimensions;
   for (const LweParams& set : lwe_params()) {
     dimensions[std::string(set.name)] = set.dimension;
-    EXPECT_FALSE(set.security.empty());
+    EXPECT_GE(set.security_bits, 128u) << set.name;
+    EXPECT_EQ(set.assumption, set.mode == Mode::kHint ? "LWE" : "ring LWE and circular security");
     EXPECT_FALSE(set.source.empty());
   }
   EXPECT_EQ(dimensions, kDimensions);
   EXPECT_EQ(lwe_params().size(), kDimensions.size());
+}
+
+// docs/PARAMETERS.md, section 1: only the smallest dimension needs wider errors.
+TEST(LweParams, HaveTernaryErrorsExceptForTheSmallestDimension) {
+  for (const LweParams& set : lwe_params()) {
+    EXPECT_EQ(set.error_max, set.name == "lwe-1288" ? 4u : 1u) << set.name;
+  }
 }
 
 TEST(LweParams, BeginWithTheDefault) { EXPECT_EQ(lwe_params().front().name, "lwe-1774"); }

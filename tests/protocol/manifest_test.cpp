@@ -113,6 +113,23 @@ TEST(Manifest, ReadsWhatItWrites) {
   }
 }
 
+// docs/PROTOCOL.md, section 2, has both.
+TEST(Manifest, TakesSome700Bytes) {
+  for (const json& c : manifest_vectors().at("valid")) {
+    if (has_unknown_members(c.at("manifest"))) continue;
+    const Manifest manifest = parse_manifest(c.at("text").get<std::string>()).manifest;
+    EXPECT_NEAR(static_cast<double>(serialize_manifest(manifest).size()), 700, 50) << c.at("name");
+  }
+}
+TEST(Manifest, HasNoLowerBoundOfItsFailures) {
+  const ParsedManifest parsed =
+      parse_manifest(altered_text({{"failure_log2", -9'007'199'254'740'991}}));
+  EXPECT_EQ(
+      parsed.manifest,
+      parse_manifest(manifest_vectors().at("valid").at(0).at("text").get<std::string>()).manifest)
+      << "no step needs it";
+}
+
 // 108 blocks of 2048 rows, so that the first manifest may be of either mode.
 TEST(Manifest, KnowsPackedResponses) {
   const json change = {{"mode", "packed"}, {"lwe", "ring-2048"}};

@@ -58,6 +58,13 @@ TEST(NoiseBudget, IsTheFormula) {
     EXPECT_NEAR(budget.log2_failure, -126.215444691551, 1e-9);
   }
   {
+    // The same with errors on -4..4, whose variance is 20/3: 2^14 * 1024 * (20/3 + 1365.5).
+    const NoiseBudget budget = noise_budget(1024, 1288, 1, 25, 9, 17, 0, 4);
+    EXPECT_NEAR(budget.query_variance, 69'063'409'664.0 / 3, 1);
+    EXPECT_NEAR(budget.hint_variance, 230'496'578'648.0 / 3, 1);
+    EXPECT_NEAR(budget.log2_failure, 1 - 127.08719733077731, 1e-9);
+  }
+  {
     // Nothing rounded: 2^14 * 4096 * 2/3, and the whole 2^23 is room.
     const NoiseBudget budget = noise_budget(4096, 1288, 1024, 32, 32, 32);
     EXPECT_NEAR(budget.query_variance, 134'217'728.0 / 3, 1e-6);

@@ -32,6 +32,13 @@ def random_ternary(count: int) -> Words:
     return scheme.ternary(os.urandom(count + count // 32 + 256), count)
 
 
+def random_errors(lwe: str, count: int) -> Words:
+    """[9] Uniform in -4 .. 4 for lwe-1288, and ternary for the others."""
+    if lwe != "lwe-1288":
+        return random_ternary(count)
+    return random_ternary(count) + numpy.uint32(3) * random_ternary(count)
+
+
 class HintMode:
     """[6, 8 to 11] Queries and what becomes of their responses; hints: of all shards."""
 
@@ -44,7 +51,7 @@ class HintMode:
     def query(self, rows: Sequence[int]) -> tuple[Words, bytes]:
         """s, and what is sent."""
         s = random_ternary(self.m.dimension)
-        b = scheme.query_words(self.matrix, s, random_ternary(self.m.row_count), rows)
+        b = scheme.query_words(self.matrix, s, random_errors(self.m.lwe, self.m.row_count), rows)
         return s, pack(round_words(b, self.m.query_bits), self.m.query_bits)
 
     def record(self, s: Words, shard: int, answer: bytes) -> bytes:

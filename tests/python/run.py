@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 
 TESTS = pathlib.Path(__file__).resolve().parent
 ROOT = TESTS.parent.parent
 PACKAGE = ROOT / "client" / "python"
+LICENCES = ("LICENSE", "NOTICE", "THIRD_PARTY_LICENSES")
 
 # In an environment with nothing but the wheel.
 ALONE = """
@@ -49,11 +51,26 @@ def check_source_package(python, work):
     sources = [path.relative_to(ROOT) for path in compiled if path.is_relative_to(ROOT)]
     ours = {f"tree/{path}" for path in sources if not path.parts[0].startswith("build")}
     headers = {f"tree/{path.relative_to(ROOT)}" for name in ("src", "client") for path in (ROOT / name).rglob("*.h")}
-    missing = ((ours | headers) - packed) | ({"tree/CMakeLists.txt", "tree/cmake/client.cmake", "PKG-INFO"} - packed)
+    missing = ((ours | headers) - packed) | ({"tree/CMakeLists.txt", "tree/cmake/client.cmake", "PKG-INFO", *LICENCES} - packed)
     if missing or not ours:
         sys.exit(f"missing in the source package: {sorted(missing)}")
     if junk := [name for name in packed if "__pycache__" in name or name.endswith((".so", ".o"))]:
         sys.exit(f"in the source package: {junk}")
+
+
+def check_licence(wheel):
+    """The wheel names its licence in the form of PEP 639 and holds its text, that of the tree."""
+    with zipfile.ZipFile(wheel) as archive:
+        (info,) = {name.partition("/")[0] for name in archive.namelist() if ".dist-info/" in name}
+        metadata = archive.read(f"{info}/METADATA").decode().partition("\n\n")[0].splitlines()
+        wanted = {"License-Expression: Apache-2.0", *(f"License-File: {name}" for name in LICENCES)}
+        if missing := wanted - set(metadata):
+            sys.exit(f"not in the metadata of {wheel.name}: {sorted(missing)}")
+        for name in ("LICENSE", "NOTICE"):
+            if archive.read(f"{info}/licenses/{name}") != (ROOT / name).read_bytes():
+                sys.exit(f"{wheel.name} has another {name} than the tree")
+        if b"3-clause BSD" not in archive.read(f"{info}/licenses/THIRD_PARTY_LICENSES"):
+            sys.exit(f"{wheel.name} lacks the licences of what is compiled in")
 
 
 def main():
@@ -81,6 +98,7 @@ def main():
             "-Ccmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=12", PACKAGE, env=environment, stdout=subprocess.DEVNULL)
         (wheel,) = (fresh / "dist").glob("*.whl")
         print(wheel.name)
+        check_licence(wheel)
         (fresh / "build").symlink_to(work / "build")
         check_source_package(tools / "python", fresh)
 

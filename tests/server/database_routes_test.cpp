@@ -73,6 +73,22 @@ TEST_F(DatabaseRoutes, RefusesShardsThatAreNone) {
   EXPECT_EQ(get(hint_path(std::string(7'000, '0'))).status, 200) << "leading zeros are a number";
 }
 
+// Those of hints are no others than "shards", which RefusesShardsThatAreNone has.
+TEST_F(DatabaseRoutes, IgnoresParametersElsewhere) {
+  for (const char* query : {"?x=1", "?shards=99", "?%zz", "?"}) {
+    EXPECT_EQ(get("/v1/database" + std::string(query)).body, database_.downloads->manifest_text)
+        << query;
+    EXPECT_EQ(get(epoch_path("/shards") + query).body, get(epoch_path("/shards")).body) << query;
+    EXPECT_EQ(get("/health/live" + std::string(query)).status, 200) << query;
+    EXPECT_EQ(get("/openapi.json" + std::string(query)).status, 200) << query;
+  }
+}
+
+// docs/HTTP_API.md quotes the header.
+TEST_F(DatabaseRoutes, SayHowLongAConnectionStays) {
+  EXPECT_EQ(get("/v1/database").header("keep-alive"), "timeout=5, max=1000");
+}
+
 TEST_F(DatabaseRoutes, TagsEachSelectionOfHints) {
   const std::string all = get(epoch_path("/hint")).header("etag");
   EXPECT_EQ(all.size(), 66u);

@@ -339,7 +339,7 @@ def manifest_file():
         "index": manifest_base(
             kind="index", lwe="lwe-1288", key_count=1000000, shard_count=1000, row_count=1024,
             arity=1, segment_length=0, digest_bytes=0, length_bytes=4, value_bytes=131072,
-            query_bits=32, response_bits=9, hint_bits=17, failure_log2=-147),
+            query_bits=32, response_bits=9, hint_bits=17, failure_log2=-146),
         "packed-keyword": manifest_base(
             mode="packed", kind="keyword", lwe="ring-2048", key_count=80000, shard_count=8,
             row_count=12288, arity=3, segment_length=512, digest_bytes=8, length_bytes=2,

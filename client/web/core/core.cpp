@@ -179,8 +179,9 @@ class Core {
       return {{"panels", 0}};
     }
     begun_at_ = steady_clock::now();
-    preparation_.emplace(PublicMatrix(manifest.seed, manifest.layout.lwe->dimension),
-                         manifest.layout.row_count, count);
+    const LweParams& lwe = *manifest.layout.lwe;
+    preparation_.emplace(PublicMatrix(manifest.seed, lwe.dimension), manifest.layout.row_count,
+                         lwe.error_max, count);
     bytes = preparation_->for_others();
     return {{"panels", preparation_->panel_count()}};
   }

@@ -22,11 +22,12 @@ void multiply(const PublicMatrix& a, std::span<const SecretFactor> factors, uint
 
 }  // namespace
 
-Preparation::Preparation(const PublicMatrix& a, uint32_t row_count, size_t count)
+Preparation::Preparation(const PublicMatrix& a, uint32_t row_count, uint32_t error_max,
+                         size_t count)
     : maker_(ProcessToken::current()), a_(a), panel_count_(row_count / kPanelRows) {
   for (size_t i = 0; i < count; ++i) {
     sample_ternary(fill_from_system, secrets_.emplace_back(a.dimension()).span());
-    sample_ternary(fill_from_system, masked_.emplace_back(row_count).span());
+    sample_errors(fill_from_system, error_max, masked_.emplace_back(row_count).span());
     factors_.emplace_back(secrets_.back().span());
   }
 }

@@ -21,7 +21,7 @@ namespace blindfuse::web {
 class Preparation {
  public:
   // row_count is a multiple of 64. Throws what the system's randomness does.
-  Preparation(const PublicMatrix& a, uint32_t row_count, size_t count);
+  Preparation(const PublicMatrix& a, uint32_t row_count, uint32_t error_max, size_t count);
 
   uint64_t panel_count() const { return panel_count_; }
 

@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // A value as people read it. It comes from a server and may be any bytes: it is shown as text, never as markup.
 
 import { count, counted, element, hex } from './format.js';

@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // What the server saw of the last look-ups: the bytes of the queries as they went out, their sizes and times, side by side.
 
 import { count, counted, duration, element, hex, size } from './format.js';

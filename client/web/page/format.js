@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // Numbers as people read them, and elements as programs write them.
 
 const counts = new Intl.NumberFormat('en');

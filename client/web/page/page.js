@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // The page: connects, downloads the hints, or masks, with the visitor's consent, looks keys up, and shows what the server saw of it.
 
 import { answerOf } from './answer.js';

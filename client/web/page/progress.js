@@ -1,3 +1,5 @@
+// Copyright the blindfuse authors. SPDX-License-Identifier: Apache-2.0
+
 // The card that says what the page is busy with before it can answer, what is in its way, and what to do about it.
 
 import { count, element, portion } from './format.js';

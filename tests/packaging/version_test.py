@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""CMakeLists.txt has the version; programs, documents and examples say the same.
+
+  version_test.py SOURCE_FOLDER PROGRAMS_FOLDER
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def faults(source, programs):
+    version = re.search(r"^project\(blindfuse VERSION ([0-9.]+) ", (source / "CMakeLists.txt").read_text(), re.M)[1]
+    minor = version.rpartition(".")[0]
+
+    def said(path, pattern):
+        found = re.findall(pattern, (source / path).read_text(), re.M)
+        if not found:
+            yield f"{path}: nothing there says the version"
+        for other in found:
+            if other not in (version, minor):
+                yield f"{path} says {other}, and CMakeLists.txt {version}"
+
+    yield from said("client/example/CMakeLists.txt", r"find_package\(blindfuse ([0-9.]+)")
+    yield from said("docs/CLIENTS.md", r"find_package\(blindfuse ([0-9.]+)")
+    yield from said("docs/CLIENTS.md", r"libblindfuse-client\.so\.([0-9.]*[0-9])")
+    yield from said("docs/COMPATIBILITY.md", r"find_package\(blindfuse ([0-9.]+)")
+    yield from said("docs/COMPATIBILITY.md", r"libblindfuse-client\.so\.([0-9.]*[0-9])")
+    # The newest version with a section of its own, after what is not released yet.
+    changelog = re.findall(r"^## \[([0-9][^\]]*)\] - \d{4}-\d{2}-\d{2}$", (source / "CHANGELOG.md").read_text(), re.M)
+    if changelog[:1] != [version]:
+        yield f"CHANGELOG.md: the newest version is {changelog[:1]}, and that of CMakeLists.txt is {version}"
+    for program in ("blindfuse", "blindfuse-client"):
+        shown = subprocess.run([programs / program, "--version"], capture_output=True, text=True, check=True).stdout
+        if shown.strip() != f"{program} {version}":
+            yield f"{program} --version says {shown!r}, and CMakeLists.txt {version}"
+
+
+def main():
+    found = list(faults(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])))
+    for fault in found:
+        print(fault)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
