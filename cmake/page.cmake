@@ -73,6 +73,8 @@ else()
 endif()
 configure_file(host/server/routes/page_files.cpp.in ${page_source} @ONLY)
 if(page_dependencies)
-  set_source_files_properties(${page_source} PROPERTIES OBJECT_DEPENDS "${page_dependencies}")
+  # By itself: in a unity build nothing would follow from what it depends on, and the program would keep the former page.
+  set_source_files_properties(${page_source} PROPERTIES OBJECT_DEPENDS "${page_dependencies}"
+                              SKIP_UNITY_BUILD_INCLUSION ON)
 endif()
 target_sources(blindfuse_host_server_routes PRIVATE ${page_source})

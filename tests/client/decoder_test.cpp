@@ -74,6 +74,35 @@ INSTANTIATE_TEST_SUITE_P(Databases, DecoderVectors,
                                       : "index";
                          });
 
+// A client that asks for one number of an index database can read as many as there are shards. Not
+// a thing that anyone needs: docs/THREAT_MODEL.md says it, and this shows that it is so.
+TEST(IndexResponse, HoldsTheRowOfEveryShard) {
+  const nlohmann::json vectors = read_vectors("database_index.json");
+  const ServedDatabase& served = ServedDatabase::from_vectors("database_index.json");
+  const Layout layout = served.layout();
+  const nlohmann::json& values = vectors["values"];
+  for (const nlohmann::json& query : vectors["queries"]) {
+    if (query["rows"].empty()) continue;  // beyond the end
+    SCOPED_TRACE(query["name"]);
+    const uint64_t row = query["index"].get<uint64_t>() / layout.shard_count;
+    const Bytes response = bytes_of_hex(query["response"]);
+    for (uint32_t shard = 0; shard < layout.shard_count; ++shard) {
+      // Section 5: the length, the value, zeros; zeros alone where there is no such number.
+      Bytes expected;
+      const uint64_t number = row * layout.shard_count + shard;
+      if (number < values.size()) {
+        expected = bytes_of_hex(values[number]);
+        expected.insert(expected.begin(), static_cast<uint8_t>(expected.size()));
+      }
+      expected.resize(layout.record_bytes());
+      EXPECT_EQ(decode(DecodingSecret(secret_of(query["s"])), layout, shard,
+                       words_of_shard(layout, shard, response).span(), served.hints()[shard]),
+                expected)
+          << shard;
+    }
+  }
+}
+
 TEST(ServedDatabase, HasTheFrozenHints) {
   // The reference's hints are those of the vectors, so that the tests above stand on frozen ground.
   for (const char* name : {"database_keyword.json", "database_index.json"}) {
