@@ -14,7 +14,7 @@ void check_epoch(LoadedDatabase& database, const EpochCheckOptions& options) {
   complete_canary(*database.canary, database.manifest.layout, database.packing_tables,
                   options.thread_count);
   std::exception_ptr error;
-  const WaitableThread check([&] {
+  WaitableThread check([&] {
     try {
       database.engine->check_kernels(*database.canary, options.batch_max);
     } catch (...) {
@@ -22,7 +22,7 @@ void check_epoch(LoadedDatabase& database, const EpochCheckOptions& options) {
     }
   });
   // A device that hangs cannot be waited for.
-  if (!check.ends_within(options.limit)) {
+  if (!check.join_within(options.limit)) {
     log_error(
         "the GPU did not multiply the matrix in {} s: the device hangs, and the program ends; "
         "nvidia-smi and the kernel's log (journalctl -k, \"Xid\") may say more",

@@ -46,7 +46,7 @@ void CanaryProducts::multiply(std::span<const uint8_t> columns,
   const size_t rows = low_.size();
   invariant(columns.size() == products.size() * rows, "whole columns");
   // Bytes as numbers of 16 bits, of which a cache keeps a block.
-  constexpr size_t kBlock = 1024;
+  constexpr size_t kBlock = 256;
   std::array<int16_t, kBlock> bytes;
   for (size_t c = 0; c < products.size(); ++c) {
     const uint8_t* const column = columns.data() + c * rows;
@@ -54,7 +54,7 @@ void CanaryProducts::multiply(std::span<const uint8_t> columns,
     for (size_t first = 0; first < rows; first += kBlock) {
       const size_t count = std::min(kBlock, rows - first);
       for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<int8_t>(column[first + i]);
-      // Of a block no sum leaves 32 bits: 2^10 products of 2^15 and 2^7.
+      // Of a block no sum leaves 31 bits and a sign: 2^8 products of at most 2^15 times 2^7.
       int32_t block_low = 0, block_high = 0;
       for (size_t i = 0; i < count; ++i) {
         block_low += int32_t{low_[first + i]} * int32_t{bytes[i]};

@@ -20,7 +20,7 @@ void FileReloader::request() {
 
 bool FileReloader::stop(std::chrono::milliseconds patience) {
   tell_to_stop();
-  return worker_.ends_within(patience);
+  return worker_.join_within(patience);
 }
 
 void FileReloader::tell_to_stop() {

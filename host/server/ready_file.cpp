@@ -36,8 +36,8 @@ void ReadyFile::remove(const std::filesystem::path& path) noexcept {
 void ReadyFile::end_process(const std::filesystem::path& path) {
   constexpr std::chrono::seconds kPatience{1};
   try {
-    const WaitableThread removal([&] { remove(path); });
-    (void)removal.ends_within(kPatience);
+    WaitableThread removal([&] { remove(path); });
+    (void)removal.join_within(kPatience);
     _exit(kExitFailed);  // the destructor would wait for the end of the removal
   } catch (const std::exception&) {
     _exit(kExitFailed);  // no thread can be started

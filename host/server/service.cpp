@@ -163,8 +163,8 @@ class Service {
       if (held.epoch) held.epoch->scheduler().abandon();
     }
     try {
-      const WaitableThread responses([this] { server_.stop(); });
-      (void)responses.ends_within(kPatience);
+      WaitableThread responses([this] { server_.stop(); });
+      (void)responses.join_within(kPatience);
       ReadyFile::end_process(ready_file);  // the destructor would wait for the responses
     } catch (const std::exception&) {
       ReadyFile::end_process(ready_file);  // no thread can be started

@@ -39,10 +39,15 @@ WaitableThread::WaitableThread(std::function<void()> work)
         promise_.set_value();
       })) {}
 
-WaitableThread::~WaitableThread() { thread_.join(); }
+WaitableThread::~WaitableThread() {
+  if (thread_.joinable()) thread_.join();
+}
 
-bool WaitableThread::ends_within(std::chrono::milliseconds patience) const {
-  return std::shared_future<void>(ended_).wait_for(patience) == std::future_status::ready;
+bool WaitableThread::join_within(std::chrono::milliseconds patience) {
+  if (!thread_.joinable()) return true;
+  if (ended_.wait_for(patience) != std::future_status::ready) return false;
+  thread_.join();
+  return true;
 }
 
 }  // namespace blindfuse

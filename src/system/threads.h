@@ -28,12 +28,13 @@ class WaitableThread {
   WaitableThread(const WaitableThread&) = delete;
   WaitableThread& operator=(const WaitableThread&) = delete;
 
-  // Whether the work has ended, after that long at most. Any thread.
-  bool ends_within(std::chrono::milliseconds patience) const;
+  // Joins the thread, if its work ends after that long at most, and says whether it has. True from
+  // then on. For the owner alone: not for two threads at the same time.
+  bool join_within(std::chrono::milliseconds patience);
 
  private:
   std::promise<void> promise_;
-  const std::shared_future<void> ended_;
+  const std::future<void> ended_;
   std::thread thread_;
 };
 

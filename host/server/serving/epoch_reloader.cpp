@@ -45,7 +45,7 @@ void EpochReloader::tell_to_stop() {
 
 bool EpochReloader::stop(std::chrono::milliseconds patience) {
   tell_to_stop();
-  return watcher_.ends_within(patience);
+  return watcher_.join_within(patience);
 }
 
 void EpochReloader::request() {
