@@ -51,8 +51,9 @@ done
 dpkg-deb --extract "$package" "$work/extracted"
 documents=$work/extracted/usr/share/doc/blindfuse
 "$here/licence_test.py" --copyright "$documents/copyright" || fail 'the copyright file does not say the licence'
-cmp "$here/../../LICENSE" "$documents/LICENSE" && cmp "$here/../../NOTICE" "$documents/NOTICE" ||
-  fail 'the package has another licence than the source'
+for file in LICENSE NOTICE; do
+  cmp "$here/../../$file" "$documents/$file" || fail "the package has another $file than the source"
+done
 "$here/links_test.py" "$documents" || fail 'the installed documents have links that lead nowhere'
 ! grep -v ' root/root ' "$work/contents" || fail 'the package holds what is not of root'
 ! grep -E '^[^ ]{5}w|^[^ ]{8}w|^[^ ]*[sS]' "$work/contents" || fail 'the package holds what others may write to, or setuid'

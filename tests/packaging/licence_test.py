@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The licence is said wherever a part of blindfuse goes by itself: in the tree, in the Python package, in each file of the
-page for browsers, and in the Debian package's copyright file.
+page for browsers, in the images of containers, and in the Debian package's copyright file.
 
   licence_test.py --source FOLDER
   licence_test.py --copyright FILE
@@ -55,6 +55,10 @@ def faults_of_source(folder):
     for name in ("LICENSE", "NOTICE"):
         if (folder / "client/python" / name).read_bytes() != (folder / name).read_bytes():
             yield f"client/python/{name} is not {name}: copy it"
+    for name in ("Containerfile", "Containerfile.cuda"):
+        image = (folder / "host/packaging/container" / name).read_text().rpartition("\nFROM ")[2]
+        if 'LABEL org.opencontainers.image.licenses="Apache-2.0"' not in image:
+            yield f"the image of {name} has no label with the licence"
     web = folder / "client/web"
     sent = [*web.glob("*.js"), *web.glob("*.d.ts"), web / "core/licence.js", *(web / "page").iterdir()]
     for path in sorted(sent):
