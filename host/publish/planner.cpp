@@ -143,7 +143,7 @@ std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count
         layout.query_bits = q;
         layout.response_bits = r;
         layout.hint_bits = h;
-        if (layout.noise().log2_failure > kFailureLog2Max) continue;
+        if (!layout.has_enough_error() || layout.noise().log2_failure > kFailureLog2Max) continue;
         const uint64_t total = total_bytes(layout, request.lookups_per_client);
         if (!best || total < best->total_bytes) best = {layout, sync_bytes(layout), total};
         break;  // more hint bits only cost more

@@ -99,6 +99,10 @@ NoiseBudget Layout::noise() const {
                       lwe->error_max);
 }
 
+bool Layout::has_enough_error() const {
+  return query_bits < 32 || lwe->error_max > 1 || row_count <= kTernaryRowsMax;
+}
+
 void check_layout(const Layout& layout) {
   invariant(layout.lwe != nullptr, "a layout has an LWE parameter set");
   check_range("key_count", layout.key_count, 1, kKeyCountMax);
@@ -124,6 +128,9 @@ void check_layout(const Layout& layout) {
     check_index(layout);
   }
   check(layout.record_bytes() >= 1, "records of an index database must have at least one byte");
+  check(layout.has_enough_error(),
+        "query_bits must be at most 31 where a shard has more than 2^24 rows: errors of three "
+        "values are not secure for so many samples");
   const double log2_failure = layout.noise().log2_failure;
   if (log2_failure > kFailureLog2Max) {
     throw InputError("a look-up would fail with probability up to 2^" + one_decimal(log2_failure) +

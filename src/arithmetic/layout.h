@@ -22,6 +22,10 @@ inline constexpr uint32_t kShardCountMax = 65'536;
 // (src/arithmetic/ring/crt_ntt.h).
 inline constexpr uint32_t kPackedRowsMax = 1u << 24;
 
+// Most rows whose queries may carry ternary errors without rounding: with more, the attack of Arora
+// and Ge takes less than 2^128 operations (docs/PARAMETERS.md, section 1).
+inline constexpr uint32_t kTernaryRowsMax = 1u << 24;
+
 // Parts first .. last of a hint, both included.
 struct HintParts {
   uint32_t first = 0;
@@ -73,6 +77,10 @@ struct Layout {
 
   FuseShape fuse() const { return {arity, segment_length, row_count}; }
   NoiseBudget noise() const;
+
+  // Whether the errors of a query, with their rounding, have enough values for its number of
+  // samples (kTernaryRowsMax).
+  bool has_enough_error() const;
 
   bool operator==(const Layout&) const = default;
 };

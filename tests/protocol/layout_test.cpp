@@ -363,6 +363,26 @@ TEST(CheckLayout, RefusesABoundAbove40Bits) {
   }
 }
 
+// An attack that takes advantage of errors with three values (docs/PARAMETERS.md, section 1).
+TEST(CheckLayout, WantsRoundedQueriesWhereThereAreManyTernaryErrors) {
+  Layout layout = good_index();
+  layout.response_bits = layout.hint_bits = 32;
+  for (const char* set : {"lwe-1774", "lwe-1572"}) {
+    layout.lwe = find_lwe_params(set);
+    layout.query_bits = 32;
+    layout.row_count = 1u << 24;
+    EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "") << set;
+    layout.row_count += kPanelRows;
+    const std::string message = input_error_of([&] { check_layout(layout); });
+    EXPECT_NE(message.find("query_bits must be at most 31"), std::string::npos) << message;
+    layout.query_bits = 31;
+    EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "") << set;
+  }
+  layout.lwe = find_lwe_params("lwe-1288");
+  layout.query_bits = 32;
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+}
+
 TEST(IndexPlace, DealsKeysOutToShardsInTurn) {
   for (const uint32_t shards : {1u, 3u, 1000u}) {
     std::set<std::pair<uint32_t, uint32_t>> places;

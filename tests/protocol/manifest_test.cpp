@@ -201,6 +201,7 @@ std::vector<std::string> words_that_name(const json& c) {
   const std::string reason = c.at("reason");
   if (reason == "epoch differs") return {"altered"};
   if (reason == "records of no bytes") return {"one byte"};
+  if (reason == "more than 2^24 rows with 32 query_bits") return {"query_bits must be at most 31"};
   if (reason == "members must not nest") return {"strings and integers"};
   if (reason == "not one JSON object") return {"not json", "not a json object", "strings and"};
   std::string member = c.at("change");

@@ -437,6 +437,9 @@ def manifest_file():
     refuse_value(kw, "row_count", 2 * length3, "fewer segments than the arity", cross)
     refuse_value("index", "key_count", 1024000 + 1, "more keys than shard_count * row_count", cross)
     refuse_value(kw, "length_bytes", 1, "value_bytes does not fit length_bytes", cross)
+    many = {"lwe": "lwe-1572", "row_count": (1 << 24) + 64, "response_bits": 32, "hint_bits": 32}
+    refuse("index", "".join(f"{name} = {value}, " for name, value in many.items()) + "new epoch",
+           "more than 2^24 rows with 32 query_bits", changed("index", **many), cross)
     refuse("index", "length_bytes = 0, value_bytes = 0, new epoch", "records of no bytes",
            changed("index", length_bytes=0, value_bytes=0), cross)
     return {"about": "Section 2. `text` is the JSON as a server sends it. invalid: each breaks one "
