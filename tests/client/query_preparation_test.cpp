@@ -47,8 +47,8 @@ TEST(QueryPreparation, IsOfThePublicMatrixWhereThereAreHints) {
     const auto made = opened(prepare_queries_for(manifest, 2, 2, seeded_random(1)), 14'336);
     ASSERT_EQ(made.size(), 2u);
     const PublicMatrix a(manifest.seed, set.dimension);
-    const auto expected = prepare_queries(a, 4096, set.error_max, 2, 1, seeded_random(1));
-    EXPECT_EQ(made, opened(expected, 14'336));
+    auto expected = prepare_queries(a, 4096, set.error_max, 2, 1, seeded_random(1));
+    EXPECT_EQ(made, opened(std::move(expected), 14'336));
   }
 }
 

@@ -167,7 +167,9 @@ TEST(SampleErrors, AreUniformWithABoundOfFour) {
       ++singles[word + 4];
     }
     // Exceeded with probability 1e-6 for 8 degrees of freedom.
-    if (size > 10'000) EXPECT_LT(chi_square(singles), 42.7) << size;
+    if (size > 10'000) {
+      EXPECT_LT(chi_square(singles), 42.7) << size;
+    }
   }
 }
 
