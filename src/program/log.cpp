@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
 
 namespace blindfuse {
 namespace {
@@ -85,6 +88,19 @@ void set_log_level(std::string_view level) {
 
 void log_message(LogLevel level, std::string_view message) noexcept try {
   spdlog::log(level_of(level), "{}", message);
+} catch (...) {
+}
+
+void log_within(std::chrono::milliseconds patience, LogLevel level, std::string message) noexcept
+    try {
+  std::promise<void> promise;
+  const auto is_logged = promise.get_future();
+  // Left alone where it does not end: nothing of the caller's is in use there.
+  std::thread([level, message = std::move(message), promise = std::move(promise)]() mutable {
+    log_message(level, message);
+    promise.set_value();
+  }).detach();
+  (void)is_logged.wait_for(patience);
 } catch (...) {
 }
 
