@@ -26,7 +26,7 @@ namespace {
 using support::SeededRandom;
 
 // Few enough dimensions for many shapes; the sets of the protocol have tests of their own below.
-constexpr LweParams kSmallLwe = {"test", 40, "none", "tests"};
+constexpr LweParams kSmallLwe = {"test", 40, Mode::kHint, 1, "nothing", 0, "tests"};
 
 struct Shape {
   DatabaseKind kind = DatabaseKind::kKeyword;
