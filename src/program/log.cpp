@@ -8,8 +8,9 @@
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
+
+#include "src/system/threads.h"
 
 namespace blindfuse {
 namespace {
@@ -93,12 +94,12 @@ void log_message(LogLevel level, std::string_view message) noexcept try {
 
 void log_within(std::chrono::milliseconds patience, LogLevel level, std::string message) noexcept
     try {
-  std::promise<void> promise;
-  const auto is_logged = promise.get_future();
+  const auto logged = std::make_shared<std::promise<void>>();
+  const auto is_logged = logged->get_future();
   // Left alone where it does not end: nothing of the caller's is in use there.
-  std::thread([level, message = std::move(message), promise = std::move(promise)]() mutable {
+  start_thread([level, message = std::move(message), logged] {
     log_message(level, message);
-    promise.set_value();
+    logged->set_value();
   }).detach();
   (void)is_logged.wait_for(patience);
 } catch (...) {

@@ -116,7 +116,7 @@ void fail_every_call(void (*work)(), const std::string& others = "") {
       const std::string call = fake_cuda::struck_call();
       EXPECT_TRUE(error == "lost" || (error.empty() && gives_back(call)))
           << error << " after call " << n << ", " << call;
-      if (error.empty()) EXPECT_EQ(fake_cuda::allocated_bytes(), before) << "after call " << n;
+      expect_given_back(error, before, n);
     }
     fake_cuda::begin_anew();
   }

@@ -231,7 +231,9 @@ TEST_F(EmulatedCudaServe, EndsWhenTheDeviceHangsBeforeItServes) {
   const std::pair<const char*, const char*> hangs[] = {
       {"hang=scan_mma", "a check of the kernels on the matrix"},
       {"freeze=cudaMemcpy2DAsync", "columns on their way to it"},
-      {"freeze=cudaStreamSynchronize@0", "a checksum of the matrix"},
+      // The waits before it are for the question whether there is wgmma, and for the end of its
+      // stream.
+      {"freeze=cudaStreamSynchronize@2", "a checksum of the matrix"},
       // The first query of the server's own; the launch before it multiplies the matrix.
       {"hang=scan_dp4a<1>@1", "a query of the server's own"},
   };
@@ -254,18 +256,18 @@ TEST_F(EmulatedCudaServe, EndsWhenTheDeviceHangsInACheckOfANewEpoch) {
                             {"--gpu-batch-seconds-max", "2", "--watch-seconds", "1"});
   ASSERT_NE(server->url(), "") << server->program().err();
   const std::string query(query_bytes(server->program().err()), '\0');
-  server_testing::LoopbackClient client(server->url());
-  const auto epoch =
-      nlohmann::json::parse(client.ask(server_testing::get_request("/v1/database")).body)["epoch"]
-          .get<std::string>();
+  const auto ask = [&](const std::string& request) {
+    return server_testing::LoopbackClient(server->url()).ask(request);
+  };
+  const std::string epoch =
+      nlohmann::json::parse(ask(server_testing::get_request("/v1/database")).body).at("epoch");
   write_file(folder_ / "input.tsv", "key0\tanother value\n");
   const auto built = build({"--engine", "cpu"}, "");
   ASSERT_EQ(built.status, 0) << built.err;
   int status = 200;
   while (status == 200) {
-    status = client
-                 .ask(server_testing::post_request("/v1/epochs/" + epoch + "/queries",
-                                                   "application/octet-stream", query))
+    status = ask(server_testing::post_request("/v1/epochs/" + epoch + "/queries",
+                                              "application/octet-stream", query))
                  .status;
   }
   EXPECT_EQ(status, 503);

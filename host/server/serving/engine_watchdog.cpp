@@ -69,9 +69,9 @@ void EngineWatchdog::watch() {
     }
     const bool is_late = busy.counted >= options_.warn_after;
     if (is_late && !has_warned) {
-      log_within(
-          kLogPatience, LogLevel::kWarning,
-          said + "; the program ends in " + in_seconds(options_.give_up_after - busy.counted));
+      log_within(kLogPatience, LogLevel::kWarning,
+                 said + "; the program ends after " +
+                     in_seconds(options_.give_up_after + busy.time - busy.counted));
     }
     has_warned = is_late;
     on_look_();
