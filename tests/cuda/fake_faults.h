@@ -14,14 +14,15 @@ enum class LaunchFault {
   kFault,  // an illegal address: every later call of the runtime fails
   kHang,   // does not end, until other faults are set
   kSkip,   // computes nothing, and goes well
+  kMiscount,  // computes all, and then one word or byte of it is another (emulator::miscount)
   kDie     // ends the process
 };
 
 // The faults from here on, "" for none, separated by commas. Counts calls and launches from 0
 // again, and ends what hangs. Throws std::invalid_argument for what is not a list of
 //
-//   spoil=KERNEL, fault=KERNEL, hang=KERNEL, skip=KERNEL, die=KERNEL   a launch of this kernel, as
-//                                 above
+//   spoil=KERNEL, fault=KERNEL, hang=KERNEL, skip=KERNEL, miscount=KERNEL, die=KERNEL   a launch of
+//                                 this kernel, as above
 //   alter=copy                    a copy brings a first byte that is not the one it was sent
 //   fail=CALL:ERROR, lose=CALL:ERROR    a call returns this number; lose: and all that follow
 //   stall=CALL                    once the device is lost, a call does not return
