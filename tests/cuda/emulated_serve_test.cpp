@@ -87,7 +87,7 @@ TEST_F(EmulatedCudaServe, AnswersWithKernelsThatPass) {
   ASSERT_NE(server->url(), "") << server->program().err();
   EXPECT_EQ(get(*server, 1).out, "value 0\n");
   EXPECT_EQ(server->stop(), 0);
-  EXPECT_TRUE(contains(server->program().err(), "14 of 14 checks passed")) << server->program().err();
+  EXPECT_TRUE(contains(server->program().err(), "17 of 17 checks passed")) << server->program().err();
 }
 
 // A wrong tile of wgmma: the others answer, and the log names it.
