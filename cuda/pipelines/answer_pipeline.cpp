@@ -11,6 +11,7 @@
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/pipelines/canary_check.h"
+#include "cuda/pipelines/product_blame.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/base/errors.h"
@@ -55,9 +56,14 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     for (Lane& lane : lanes_) {
       lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
       lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
-      lane.products = DeviceMemory<uint32_t>(sizes_.products);
+      // What was not cut must not pass for a query of zeros, whose products would be zeros.
+      BLINDFUSE_CUDA(cudaMemset(lane.limbs.data(), 0x55, sizes_.limbs));
+      lane.sums_and_products = DeviceMemory<uint32_t>(sizes_.sums + sizes_.products);
+      lane.sums = lane.sums_and_products.data();
+      lane.products = lane.sums + sizes_.sums;
       lane.responses = DeviceMemory<uint32_t>(sizes_.responses);
       lane.finished = PinnedMemory<uint8_t>(batch_max * response_bytes_);
+      lane.differences = PinnedMemory<uint32_t>(batch_max);
     }
     limb_pitch_ = matrix.pitch();
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
@@ -105,13 +111,12 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     matrix_.use_device();
     const Lane& lane = lanes_[oldest.lane];
     lane.done.wait();
-    if (oldest.has_canary) {
-      judge_canary(lane, oldest.kernel, oldest.canary_place,
-                   static_cast<uint32_t>(oldest.count) + 1);
-      if (oldest.canary_place != oldest.count) {
-        std::ranges::copy(response(lane, oldest.count),
-                          response(lane, oldest.canary_place).begin());
-      }
+    const auto count = static_cast<uint32_t>(oldest.count);
+    const uint32_t queries = count + (oldest.has_canary ? 1 : 0);
+    if (oldest.has_canary) judge_canary(lane, oldest.kernel, oldest.canary_place, queries);
+    judge_products(lane, oldest.kernel, queries);
+    if (oldest.has_canary && oldest.canary_place != oldest.count) {
+      std::ranges::copy(response(lane, oldest.count), response(lane, oldest.canary_place).begin());
     }
     if (canary_) canary_->require_fit(oldest.kernel);
     return {lane.finished.data(), oldest.count * response_bytes_};
@@ -155,9 +160,12 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   struct Lane {
     DeviceMemory<uint32_t> queries;  // as they are in slots
     DeviceMemory<int8_t> limbs;
-    DeviceMemory<uint32_t> products;
+    DeviceMemory<uint32_t> sums_and_products;  // which are cleared together
+    uint32_t* sums = nullptr;                  // of each query's words, weighted
+    uint32_t* products = nullptr;
     DeviceMemory<uint32_t> responses;
     PinnedMemory<uint8_t> finished;
+    PinnedMemory<uint32_t> differences;  // of each query's products, weighted, from its sum
     Event done;
     Stream stream;
   };
@@ -213,16 +221,21 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     Lane& lane = lanes_[number];
     const cudaStream_t stream = lane.stream.get();
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
+    const CheckVector* const check = scanner_.check_vector();
+    BLINDFUSE_CUDA(cudaMemsetAsync(lane.sums, 0,
+                                   (sizes_.sums + queries * columns_) * sizeof(uint32_t), stream));
     start_cut(BitSequences{lane.queries.data(), sizes_.slot_words, bits_.query, rows_}, queries,
-              limbs, stream);
-    BLINDFUSE_CUDA(
-        cudaMemsetAsync(lane.products.data(), 0, queries * columns_ * sizeof(uint32_t), stream));
-    scanner_.start(choice, limbs, queries, {0, rows_}, lane.products.data(), stream);
-    responder_->start(
-        number,
-        {queries, lane.products.data(), columns_, lane.queries.data() + sizes_.extras_at,
-         sizes_.slot_words, lane.responses.data()},
-        stream);
+              limbs, check == nullptr ? QuerySums{} : check->query_sums(lane.sums), stream);
+    scanner_.start(choice, limbs, queries, {0, rows_}, lane.products, stream);
+    if (check != nullptr) {
+      // What does not come here is not right.
+      std::fill_n(lane.differences.data(), queries, ~uint32_t{0});
+      check->start_compare(lane.products, lane.sums, queries, lane.differences.data(), stream);
+    }
+    responder_->start(number,
+                      {queries, lane.products, columns_, lane.queries.data() + sizes_.extras_at,
+                       sizes_.slot_words, lane.responses.data()},
+                      stream);
     BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, lane.responses.data(),
                                      sizes_.response_words * sizeof(uint32_t), response_bytes_,
                                      queries, cudaMemcpyDeviceToHost, stream));
@@ -240,16 +253,44 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     start(next_, choice, queries);
     lane.done.wait();
     judge_canary(lane, choice.kernel, place, queries);
+    judge_products(lane, choice.kernel, queries);
   }
 
   void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place, uint32_t queries) {
     if (canary_->is_right(response(lane, place))) return canary_->note_right(kernel, queries);
-    std::vector<uint32_t> products(columns_);
-    BLINDFUSE_CUDA(cudaMemcpyAsync(products.data(), lane.products.data() + place * columns_,
-                                   columns_ * sizeof(uint32_t), cudaMemcpyDeviceToHost,
-                                   lane.stream.get()));
+    canary_->blame(kernel, responder_->kernel(), queries, products_of(lane, place), is_proved_);
+  }
+
+  // Of all queries of a batch: of those that do not agree with their products, the first one's
+  // products say whether the scan or the check is wrong.
+  void judge_products(const Lane& lane, Scanner::Kernel kernel, uint32_t queries) {
+    if (scanner_.check_vector() == nullptr) return;
+    const std::span<const uint32_t> differences = lane.differences.span().first(queries);
+    const auto is_wrong = [](uint32_t difference) { return difference != 0; };
+    const auto first = std::ranges::find_if(differences, is_wrong);
+    if (first == differences.end()) {
+      scanner_.record().note_passed(Scanner::name_of(kernel), CheckStage::kProduct);
+      return;
+    }
+    const auto query = static_cast<uint32_t>(first - differences.begin());
+    const std::vector<uint32_t> products = products_of(lane, query);
+    const uint32_t sum = words_of(lane, lane.sums + query, 1).front();
+    if (canary_) canary_->make_all_due();
+    blame_products(scanner_, kernel,
+                   {queries, static_cast<uint32_t>(std::ranges::count_if(differences, is_wrong)),
+                    query, products, sum});
+  }
+
+  // What is there once the lane's batch is done.
+  static std::vector<uint32_t> words_of(const Lane& lane, const uint32_t* from, uint64_t count) {
+    std::vector<uint32_t> words(count);
+    BLINDFUSE_CUDA(cudaMemcpyAsync(words.data(), from, count * sizeof(uint32_t),
+                                   cudaMemcpyDeviceToHost, lane.stream.get()));
     lane.stream.wait();
-    canary_->blame(kernel, responder_->kernel(), queries, products, is_proved_);
+    return words;
+  }
+  std::vector<uint32_t> products_of(const Lane& lane, uint32_t place) const {
+    return words_of(lane, lane.products + place * columns_, columns_);
   }
 
   Scanner& scanner_;
@@ -265,7 +306,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   PinnedMemory<uint32_t> slots_;
   std::optional<CanaryCheck> canary_;
   bool is_proved_ = false;  // as CanaryCheck::blame() has it
-  Lane lanes_[kLanes];  // behind all that their streams use
+  Lane lanes_[kLanes];      // behind all that their streams use
   size_t next_ = 0;
   std::deque<Begun> begun_;
 };

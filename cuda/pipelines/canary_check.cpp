@@ -71,20 +71,13 @@ void CanaryCheck::blame(Scanner::Kernel kernel, std::string_view responder, uint
     throw DeviceLostError("the GPU's " + std::string(responder) + " is wrong: " + why +
                           "; the responses of this batch are withheld");
   }
-  const std::string name(Scanner::name_of(kernel));
   uint64_t wrong = 0;
   for (size_t c = 0; c < products.size(); ++c) wrong += products[c] != canary_.products[c];
   const std::string why = std::to_string(wrong) + " of " + std::to_string(products.size()) +
                           " words of the product of the server's own query are wrong" + batch +
                           ", the first in column " + std::to_string(found - products.begin());
-  scanner_.require_matrix(why);
-  scanner_.record().note_failed(name, CheckStage::kCanary, why);
-  // What was right before may be wrong now for the same reason.
-  right_.clear();
-  scanner_.choose(query_count);  // throws where no kernel is left
-  throw KernelReplacedError(
-      "the kernel cuda:" + name + " is wrong: " + why +
-      "; the responses of this batch are withheld, and another kernel takes its place");
+  make_all_due();
+  scanner_.blame(kernel, CheckStage::kCanary, query_count, why);
 }
 
 }  // namespace blindfuse

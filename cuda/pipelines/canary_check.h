@@ -43,6 +43,8 @@ class CanaryCheck {
   void spoil(std::span<uint8_t> response) const;
 
   void note_right(Scanner::Kernel kernel, uint32_t query_count);
+  // After a kernel was wrong: what was right before may be wrong now for the same reason.
+  void make_all_due() { right_.clear(); }
   // Before the responses of a batch by this kernel leave: throws ResourceError where it has come
   // into quarantine since the batch began, as by the canary of another one.
   void require_fit(Scanner::Kernel kernel) const;

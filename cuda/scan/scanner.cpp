@@ -289,8 +289,12 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   invariant(canary.words.size() == rows && canary.products.size() == columns,
             "a canary of the matrix");
   const uint32_t count = trial_queries(batch_max);
-  require_room(trial_bytes(rows, columns, batch_max) + bytes_for(count),
+  require_room(trial_bytes(rows, columns, batch_max) + bytes_for(count) +
+                   (canary.weights.empty() ? 0 : CheckVector::bytes_of(rows, columns)),
                "the queries that the kernels are checked with", kStartAdvice);
+  is_check_vector_right_ = false;
+  check_vector_ =
+      canary.weights.empty() ? nullptr : std::make_unique<CheckVector>(matrix_, canary.weights);
   const DeviceMemory<uint32_t> query(rows), product(columns);
   const DeviceMemory<uint32_t> words(kQueriesInFour * rows), products(count * columns);
   const DeviceMemory<int8_t> limbs(limb_rows_for(count) * matrix_.pitch());
@@ -326,6 +330,41 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   stream.wait();
   choose(1);
   choose(count);
+  if (check_vector_) make_check_vector(canary);
+}
+
+// Right where the canary's words, weighted by it, are what its products are, weighted.
+void Scanner::make_check_vector(const Canary& canary) {
+  const std::vector<uint32_t> vector = check_vector_->compute();
+  uint32_t of_words = 0, of_products = 0;
+  for (size_t r = 0; r < vector.size(); ++r) of_words += canary.words[r] * vector[r];
+  for (size_t c = 0; c < canary.weights.size(); ++c) {
+    of_products += canary.products[c] * canary.weights[c];
+  }
+  const bool is_right = of_words == of_products;
+  // Also where it is: a byte that changed since the last time, before the vector was made, would
+  // have become what is right.
+  if (!matrix_.is_as_sent()) {
+    refuse_matrix("found when the vector was made that products are checked with");
+  }
+  if (!is_right) {
+    const std::string why =
+        "the vector that products are checked with is not what the host's product says";
+    record_->note_failed(kWeighing, CheckStage::kMatrix, why);
+    throw DeviceLostError("the GPU's " + std::string(kWeighing) + " is wrong: " + why);
+  }
+  record_->note_passed(kWeighing, CheckStage::kMatrix);
+  is_check_vector_right_ = true;
+}
+
+void Scanner::blame(Kernel kernel, CheckStage stage, uint32_t query_count, const std::string& why) {
+  require_matrix(why);
+  const std::string name(name_of(kernel));
+  record_->note_failed(name, stage, why);
+  choose(query_count);  // throws where no kernel is left
+  throw ResourceError(
+      "the kernel cuda:" + name + " is wrong: " + why +
+      "; the responses of this batch are withheld, and another kernel takes its place");
 }
 
 void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
@@ -364,6 +403,10 @@ void Scanner::require_matrix(const std::string& what) const {
   } catch (const ResourceError&) {
     return;  // no memory for the checksum: the kernel is not to go on for that
   }
+  refuse_matrix(what);
+}
+
+void Scanner::refuse_matrix(const std::string& what) {
   throw DeviceLostError("the matrix has changed in the device's memory: " + what +
                         "; nvidia-smi -q -d ECC counts errors of the memory");
 }

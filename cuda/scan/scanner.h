@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cuda/scan/calibrations.h"
+#include "cuda/scan/check_vector.h"
 #include "cuda/scan/cublas_product.h"
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/kernels/scan_args.h"
@@ -55,6 +56,8 @@ class Scanner {
   static uint32_t room(Kernel kernel, uint32_t query_count);
 
   KernelRecord& record() const { return *record_; }
+  // The name in it of what makes and uses the check vector.
+  static constexpr std::string_view kWeighing = "weighing";
 
   // Device memory that start() takes by itself for so many queries, in addition to what it has.
   uint64_t bytes_for(uint64_t query_count) const;
@@ -66,13 +69,26 @@ class Scanner {
 
   // As Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen, with each of
   // its tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and
-  // trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h).
+  // trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h). Then, where the
+  // canary has weights, the check vector is made, which stays.
   void check_kernels(const Canary& canary, size_t batch_max);
+
+  // What products are checked with; null where they are not.
+  const CheckVector* check_vector() const {
+    return is_check_vector_right_ ? check_vector_.get() : nullptr;
+  }
 
   // After a wrong product: throws DeviceLostError when the matrix is not what was sent any more, so
   // that no kernel is to blame. Returns as if it were where that cannot be told for lack of memory.
   // `what`: the wrong product, for people.
   void require_matrix(const std::string& what) const;
+
+  // After a wrong product in a batch of query_count queries, `why`, where the matrix is what was
+  // sent: puts the kernel into quarantine. Throws ResourceError, saying that the batch is withheld
+  // and another kernel takes this one's place, or DeviceLostError where none does, or where it was
+  // the matrix.
+  [[noreturn]] void blame(Kernel kernel, CheckStage stage, uint32_t query_count,
+                          const std::string& why);
 
   // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and
   // none where a matrix of this size was measured before; timing_bytes() of device memory until it
@@ -87,6 +103,8 @@ class Scanner {
   // Those that choose() may return.
   std::vector<Kernel> candidates() const;
   void check_kernel(Kernel kernel, const Trial& trial);
+  void make_check_vector(const Canary& canary);
+  [[noreturn]] static void refuse_matrix(const std::string& what);
   ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
   Kernel preferred(uint32_t query_count) const;
   Kernel many() const { return calibration_.wgmma_for_many ? Kernel::kWgmma : Kernel::kMma; }
@@ -102,6 +120,8 @@ class Scanner {
   // What is not measured is taken for this.
   Calibration calibration_;
   std::unique_ptr<CublasProduct> cublas_;
+  std::unique_ptr<CheckVector> check_vector_;
+  bool is_check_vector_right_ = false;
 };
 
 }  // namespace blindfuse

@@ -28,8 +28,9 @@ int device_count();
 std::string device_description(int device);
 
 // For a device that can be used. Asks it what it can run. Scans: each kernel with each of its
-// tiles, through the pipeline that answers queries. Packing: responses packed under clients' keys.
-// Tables: packing tables and masks, as `build` makes them.
+// tiles, through the pipeline that answers queries, and once with the check of their products.
+// Packing: responses packed under clients' keys. Tables: packing tables and masks, as `build` makes
+// them.
 std::vector<KernelCheck> kernel_checks(int device);
 
 }  // namespace blindfuse

@@ -10,6 +10,8 @@ std::string_view name_of(CheckStage stage) {
       return "matrix";
     case CheckStage::kCanary:
       return "canary";
+    case CheckStage::kProduct:
+      return "product";
     case CheckStage::kBuild:
       return "build";
   }

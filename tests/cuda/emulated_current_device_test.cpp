@@ -40,7 +40,7 @@ TEST(EmulatedCudaCurrentDeviceDeathTest, AWrongCurrentDeviceIsFound) {
         const DeviceMemory<uint32_t> words(4);
         cudaSetDevice(1);
         int kernel = 0;
-        fake_cuda::launch("none", &kernel, 0, stream.get(), [](bool) {});
+        fake_cuda::launch("none", &kernel, 0, stream.get(), [](fake_cuda::LaunchFault) {});
       },
       "another than the current device");
 }

@@ -246,7 +246,7 @@ TEST(EmulatedCuda, AllowsKernelsTheirSharedMemory) {
   int kernel = 0;
   const Stream stream;
   const auto launch = [&](uint32_t bytes) {
-    return fake_cuda::launch("none", &kernel, bytes, stream.get(), [](bool) {});
+    return fake_cuda::launch("none", &kernel, bytes, stream.get(), [](fake_cuda::LaunchFault) {});
   };
   EXPECT_EQ(launch(48 << 10), cudaSuccess);
   EXPECT_THROW(launch((48 << 10) + 1), std::logic_error);

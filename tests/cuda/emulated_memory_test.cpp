@@ -49,6 +49,7 @@ Canary zero_canary(uint64_t rows, uint64_t columns, const ServingNeeds& needs, W
   Canary canary;
   canary.words.resize(rows);
   canary.products.resize(columns);
+  canary.weights.assign(columns, 1);
   canary.query.resize(bit_sequence_bytes(rows, bits.query) +
                       (needs.pack_count == 0 ? 0 : ring::kKeyBytes));
   return canary;
@@ -174,11 +175,11 @@ TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
 TEST(EmulatedCudaMemory, CountsTheLimbsOfWholeTiles) {
   // By hand: two lanes of 128 limb rows, a multiple of 256, of a byte a row; 32 queries of 4 bytes
   // a row and one word more; 32 products and responses of 4 bytes a column, whole 32 columns of the
-  // latter. The query of a canary.
+  // latter; 32 sums. The query of a canary. What products are checked with: 4 bytes a row and column.
   constexpr uint64_t kRows = 1'179'648, kColumns = 1'040;
   constexpr uint64_t kBeside =
-      2 * (256 * kRows + 32 * 4 * (kRows + 1) + 32 * 4 * kColumns + 32 * 4 * 1'056) +
-      4 * (kRows + 1);
+      2 * (256 * kRows + 32 * 4 * (kRows + 1) + 32 * 4 * kColumns + 32 * 4 * 1'056 + 32 * 4) +
+      4 * (kRows + 1) + 4 * (kRows + kColumns);
   EXPECT_EQ(bytes_needed(kRows, kColumns, {.batch_max = 32}),
             kRows * kColumns + kBeside + kCudaItselfBytes);
 }

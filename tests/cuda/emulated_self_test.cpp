@@ -170,7 +170,7 @@ TEST_F(EmulatedCudaSelfTest, PrintsATable) {
       << text;
   EXPECT_NE(
       text.find(
-          "\n1 of 7 checks did not pass: use --engine cuda:KERNEL with another kernel, or cpu\n"),
+          "\n1 of 8 checks did not pass: use --engine cuda:KERNEL with another kernel, or cpu\n"),
       std::string::npos)
       << text;
 }

@@ -111,7 +111,7 @@ TEST_F(EmulatedCudaServe, AnswersWithKernelsThatPass) {
   ASSERT_NE(server->url(), "") << server->program().err();
   EXPECT_EQ(get(*server, 1).out, "value 0\n");
   EXPECT_EQ(server->stop(), 0);
-  EXPECT_TRUE(contains(server->program().err(), "14 of 14 checks passed"))
+  EXPECT_TRUE(contains(server->program().err(), "17 of 17 checks passed"))
       << server->program().err();
 }
 
@@ -174,6 +174,22 @@ TEST_F(EmulatedCudaServe, WithholdsABatchThatIsWrong) {
   EXPECT_EQ(server->stop(), 0);
   const std::string log = server->program().err();
   EXPECT_TRUE(contains(log, "the GPU's kernel wgmma failed its canary check")) << log;
+  EXPECT_EQ(occurrences(log, "the responses of this batch are withheld"), 1u) << log;
+}
+
+// A batch of one client's query, in which there is no canary, and one word of its product wrong.
+TEST_F(EmulatedCudaServe, WithholdsOneWrongWordOfOneQuery) {
+  // The first launches multiply the matrix, and the canary.
+  const auto server = serve("cuda", "", "miscount=scan_dp4a<1>@2");
+  ASSERT_NE(server->url(), "") << server->program().err();
+  for (int i = 0; i < 3; ++i) {
+    const auto got = get(*server, 1);
+    EXPECT_EQ(got.status, 0) << got.err;
+    EXPECT_EQ(got.out, "value 0\n") << "clients ask again by themselves";
+  }
+  EXPECT_EQ(server->stop(), 0);
+  const std::string log = server->program().err();
+  EXPECT_TRUE(contains(log, "the GPU's kernel dp4a failed its product check")) << log;
   EXPECT_EQ(occurrences(log, "the responses of this batch are withheld"), 1u) << log;
 }
 

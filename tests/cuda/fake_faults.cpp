@@ -106,6 +106,8 @@ Fault parse_fault(std::string_view text) {
       fault.launch = LaunchFault::kHang;
     } else if (kind == "skip") {
       fault.launch = LaunchFault::kSkip;
+    } else if (kind == "miscount") {
+      fault.launch = LaunchFault::kMiscount;
     } else if (kind == "die") {
       fault.launch = LaunchFault::kDie;
     } else {

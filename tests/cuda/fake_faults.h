@@ -10,11 +10,12 @@ namespace blindfuse::fake_cuda {
 // What a launch of a kernel does.
 enum class LaunchFault {
   kNone,
-  kSpoil,  // leaves its last block out
-  kFault,  // an illegal address: every later call of the runtime fails
-  kHang,   // does not end, until other faults are set
-  kSkip,   // computes nothing, and goes well
-  kDie     // ends the process
+  kSpoil,     // leaves its last block out
+  kFault,     // an illegal address: every later call of the runtime fails
+  kHang,      // does not end, until other faults are set
+  kSkip,      // computes nothing, and goes well
+  kMiscount,  // computes all, and then one word or byte of it is another (emulator::miscount)
+  kDie        // ends the process
 };
 
 // What a copy does.
@@ -23,11 +24,12 @@ enum class CopyFault { kNone, kAlter, kDrop };
 // The faults from here on, "" for none, separated by commas. Counts calls and launches from 0
 // again, and ends what hangs. Throws std::invalid_argument for what is not a list of
 //
-//   spoil=KERNEL, fault=KERNEL, hang=KERNEL, skip=KERNEL, die=KERNEL   a launch of this kernel, as
-//                                 above
+//   spoil=KERNEL, fault=KERNEL, hang=KERNEL, skip=KERNEL, miscount=KERNEL, die=KERNEL   a launch of
+//                                 this kernel, as above
 //   alter=COPY, drop=COPY         a copy brings a first byte that is not the one it was sent, or
-//   nothing fail=CALL:ERROR, lose=CALL:ERROR    a call returns this number; lose: and all that
-//   follow stall=CALL                    once the device is lost, a call does not return
+//                                 nothing
+//   fail=CALL:ERROR, lose=CALL:ERROR    a call returns this number; lose: and all that follow
+//   stall=CALL                    once the device is lost, a call does not return
 //   freeze=CALL                   a call does not return
 //   print=CALL                    a call writes what is not asked for to standard output
 //   devices=COUNT                 so many devices; 1 otherwise

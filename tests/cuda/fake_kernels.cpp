@@ -84,9 +84,9 @@ class LoadedKernels {
 void run_kernel(const Run& run, LaunchFault fault) {
   switch (fault) {
     case LaunchFault::kNone:
-      return run(false);
     case LaunchFault::kSpoil:
-      return run(true);
+    case LaunchFault::kMiscount:
+      return run(fault);
     case LaunchFault::kFault:
       return lose(cudaErrorIllegalAddress);
     case LaunchFault::kHang:

@@ -8,10 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/cuda/fake_faults.h"
+
 namespace blindfuse::fake_cuda {
 
-// A kernel's run, without its last block if that is to be left out.
-using Run = std::function<void(bool omits_last_block)>;
+// A kernel's run, as it is, without its last block (kSpoil), or with one word of its results altered
+// (kMiscount).
+using Run = std::function<void(LaunchFault)>;
 
 // Puts a kernel's run into a stream. What it returns, and what happens to the run, is what
 // set_faults() says (tests/cuda/fake_faults.h). Ends the process where the stream is not one of the
