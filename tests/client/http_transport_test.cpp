@@ -123,7 +123,7 @@ TEST_F(HttpTransportTest, NobodyThereNamesTheCure) {
 TEST_F(HttpTransportTest, AServerOfAnotherKindIsNamed) {
   fake_.alter_body = [](Bytes& body) { body = reference_pir::bytes_of("<html>hello</html>"); };
   HttpFakeServer server(fake_);
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("no manifest"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("not a manifest"));
 }
 
 TEST_F(HttpTransportTest, AStatusWithoutABodyIsNamed) {
@@ -251,7 +251,7 @@ TEST_F(HttpTransportTest, HeadsWithinTheLimitsAreRead) {
   const RawServer server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 " + std::string(400, 'a') +
                          "\r\nX: " + std::string(8000, 'b') + "\r\n" + repeated("Y: z\r\n", kHeaderLinesMax - 2) +
                          "Content-Length: 11\r\n\r\n" + body);
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("no manifest"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("not a manifest"));
 }
 
 TEST_F(HttpTransportTest, WhatIsNoHttpIsToldFromAConnectionThatBreaks) {

@@ -380,7 +380,7 @@ TEST(CheckLayout, WantsRoundedQueriesWhereThereAreManyTernaryErrors) {
   }
   layout.lwe = find_lwe_params("lwe-1288");
   layout.query_bits = 32;
-  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+  EXPECT_TRUE(layout.has_enough_error());  // nine values; but that is too much noise for a look-up
 }
 
 TEST(IndexPlace, DealsKeysOutToShardsInTurn) {

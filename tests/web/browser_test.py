@@ -346,7 +346,7 @@ class ClientAlone(PageTest):
         call = "succeeded = core._blindfuse_call("
         self.assertIn(call, text)
         page = self.visit({"core_module.js": text.replace(
-            call, "if (keys.length > 0 && keys[0][0] === 33) throw new Error('overflow'); " + call)})
+            call, "if (request.op === 'lookUp' && keys[0][0] === 33) throw new Error('overflow'); " + call)})
         error, ready, value = self.run_in(page, """
           const client = await connect('/');
           await client.prepare(1);
