@@ -106,22 +106,23 @@ cuda-tools: deps-test in-place
 
 # What compares the server with its own description.
 api-tools: deps-test in-place
-	@[ -x build/api-tools/bin/st ] && exit 0
-	python3 -m venv build/api-tools && build/api-tools/bin/pip install -q 'schemathesis==4.*' ||
+	@[ -e build/api-tools/complete ] && exit 0
+	python3 -m venv --clear build/api-tools && build/api-tools/bin/pip install -q 'schemathesis==4.*' &&
+	  touch build/api-tools/complete ||
 	  echo 'schemathesis could not be installed: the test of /openapi.json is skipped.' >&2
 
 # What drives a browser, Debian's, over the page that the server shows.
 web-tools: deps-test in-place
 	@[ -e build/web-tools/complete ] && exit 0
-	python3 -m venv build/web-tools && build/web-tools/bin/pip install -q 'playwright==1.*' \
+	python3 -m venv --clear build/web-tools && build/web-tools/bin/pip install -q 'playwright==1.*' \
 	  'axe-playwright-python==0.1.*' && touch build/web-tools/complete ||
 	  echo 'Playwright could not be installed: the test of the page is skipped.' >&2
 
 # What builds, checks and tests the Python package.
 python-tools: deps-test in-place
-	@[ -x build/python-tools/bin/pytest ] && exit 0
-	python3 -m venv build/python-tools && build/python-tools/bin/pip install -q 'build==1.*' 'mypy==2.*' \
-	  'nanobind==3.*' 'pytest==9.*' 'scikit-build-core==1.*' 'tqdm==4.*' ||
+	@[ -e build/python-tools/complete ] && exit 0
+	python3 -m venv --clear build/python-tools && build/python-tools/bin/pip install -q 'build==1.*' 'mypy==2.*' \
+	  'nanobind==3.*' 'pytest==9.*' 'scikit-build-core==1.*' 'tqdm==4.*' && touch build/python-tools/complete ||
 	  echo 'What tests the Python package could not be installed: its test is skipped.' >&2
 
 # What was built belongs to where the tree lay: a tree that was moved or copied builds anew, out of the compiler's cache.
