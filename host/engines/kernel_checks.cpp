@@ -231,8 +231,8 @@ std::vector<KernelCheck> kernel_checks(int device) {
                         [=] { load_cuda_kernels(device, ""); },
                         [=] { return check_scan(kernel, device, count); }});
     }
-    checks.push_back(
-        {std::string(kernel), "products", [=] { return check_weighing(kernel, device); }});
+    checks.push_back({std::string(kernel), "products", [=] { load_cuda_kernels(device, ""); },
+                      [=] { return check_weighing(kernel, device); }});
   }
   // Tiles of up to 16 queries and of up to 8 packs, and one more of each.
   for (const auto& [packs, count] : {std::pair<uint64_t, size_t>{1, 1}, {1, 17}, {9, 1}, {9, 17}}) {
