@@ -5,6 +5,7 @@
 #include "host/engines/canary_response.h"
 #include "host/server/ready_file.h"
 #include "src/program/log.h"
+#include "src/system/random.h"
 #include "src/system/threads.h"
 
 namespace blindfuse {
@@ -12,7 +13,7 @@ namespace blindfuse {
 void check_epoch(LoadedDatabase& database, const EpochCheckOptions& options) {
   if (!database.canary) return;
   complete_canary(*database.canary, database.manifest.layout, database.packing_tables,
-                  options.thread_count);
+                  options.thread_count, fill_from_system);
   std::exception_ptr error;
   const WaitableThread check([&] {
     try {

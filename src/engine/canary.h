@@ -12,6 +12,7 @@ struct Canary {
   std::vector<uint32_t> products;  // C: the words times the matrix, modulo 2^32
   std::vector<uint8_t> query;      // the words as they are sent, and packing keys if there are any
   std::vector<uint8_t> response;   // as it is sent
+  uint64_t seed = 0;               // of its places in batches
 };
 
 }  // namespace blindfuse
