@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "cuda/device/device_loss.h"
 #include "cuda/device/launch_trail.h"
 #include "cuda/scan/product_check.h"
 #include "cuda/scan/scan_kernels.h"
@@ -58,6 +59,7 @@ class Timer {
     BLINDFUSE_CUDA(cudaEventCreate(&end_));
   }
   ~Timer() {
+    if (is_device_lost()) return;
     (void)cudaEventDestroy(begin_);
     (void)cudaEventDestroy(end_);
   }

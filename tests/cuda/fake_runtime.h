@@ -31,10 +31,17 @@ void forget_kernels();
 // Since then, the kernels whose code came to a device with their first launch, each once.
 std::vector<std::string> kernels_loaded_late();
 
+// For the runtime's functions: counts the call. What it has to return without doing anything.
+cudaError_t begin(const char* call);
+
 // What is allocated now: on all devices, and pinned.
 uint64_t allocated_bytes();
 // The most that was allocated on this device at any time since reset_peaks().
 uint64_t peak_bytes(int device);
 void reset_peaks();
+
+// The devices of a new process, of which nothing is allocated: after one that has left all to a
+// device that it lost.
+void begin_anew();
 
 }  // namespace blindfuse::fake_cuda
