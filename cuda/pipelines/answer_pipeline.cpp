@@ -76,6 +76,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   void begin(size_t first, size_t count) override {
     matrix_.use_device();
+    is_proved_ = true;
     const auto queries = static_cast<uint32_t>(count);
     const Scanner::Choice choice = scanner_.choose(queries);
     const bool has_canary = canary_ && rides_along(choice.kernel, queries);
@@ -86,9 +87,15 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * sizes_.slot_words,
                                    count * sizes_.slot_words * sizeof(uint32_t),
                                    cudaMemcpyHostToDevice, lane.stream.get()));
-    if (has_canary) put_canary(lane, queries);
+    const uint32_t place = has_canary ? canary_->next_place(queries + 1) : queries;
+    if (has_canary) {
+      // The query that was there comes last.
+      if (place != queries)
+        copy_query(lane, lane.queries.data() + place * sizes_.slot_words, queries);
+      put_canary(lane, place);
+    }
     start(next_, choice, queries + (has_canary ? 1 : 0));
-    begun_.push_back({next_, count, choice.kernel, has_canary});
+    begun_.push_back({next_, count, choice.kernel, has_canary, place});
     next_ = (next_ + 1) % kLanes;
   }
 
@@ -99,13 +106,22 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const Lane& lane = lanes_[oldest.lane];
     lane.done.wait();
     if (oldest.has_canary) {
-      judge_canary(lane, oldest.kernel, static_cast<uint32_t>(oldest.count));
+      judge_canary(lane, oldest.kernel, oldest.canary_place,
+                   static_cast<uint32_t>(oldest.count) + 1);
+      if (oldest.canary_place != oldest.count) {
+        std::ranges::copy(response(lane, oldest.count),
+                          response(lane, oldest.canary_place).begin());
+      }
     }
     if (canary_) canary_->require_fit(oldest.kernel);
     return {lane.finished.data(), oldest.count * response_bytes_};
   }
 
   void set_canary(const Canary& canary, std::chrono::milliseconds interval) override {
+    invariant(canary.query.size() ==
+                      sizes_.query_bytes + responder_->shape().extra_words * sizeof(uint32_t) &&
+                  canary.products.size() == columns_ && canary.response.size() == response_bytes_,
+              "a canary of this matrix, complete");
     matrix_.use_device();
     std::vector<uint32_t> slot(sizes_.slot_words);
     put_at(slot.data(), canary.query);
@@ -115,7 +131,20 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   void check() override {
     if (!canary_) return;
     matrix_.use_device();
-    // The kernel for one query, and that for many.
+    for (bool is_over = false; !is_over;) {
+      try {
+        check_those_due();
+        is_over = true;
+      } catch (const KernelReplacedError&) {
+        // The record has it, and there is one kernel less.
+      }
+    }
+    is_proved_ = true;
+  }
+
+ private:
+  // The kernel for one query, and that for many.
+  void check_those_due() {
     const auto most = static_cast<uint32_t>(batch_max_);
     const Scanner::Kernel few = scanner_.choose(1).kernel;
     if (canary_->is_due(few, 1)) compute_canary(1);
@@ -123,7 +152,6 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     if (many != few && canary_->is_due(many, most)) compute_canary(most);
   }
 
- private:
   struct Lane {
     DeviceMemory<uint32_t> queries;  // as they are in slots
     DeviceMemory<int8_t> limbs;
@@ -135,9 +163,10 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   };
   struct Begun {
     size_t lane;
-    size_t count;  // without the canary, which comes last
+    size_t count;  // without the canary
     Scanner::Kernel kernel;
     bool has_canary;
+    uint32_t canary_place;  // the query that would have it comes last, after the others
   };
 
   void put_at(uint32_t* slot, std::span<const uint8_t> query) const {
@@ -158,14 +187,25 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
            scanner_.choose(queries + 1).kernel == kernel;
   }
 
-  // What is still there of the response before would be right: it goes first.
+  std::span<uint8_t> response(const Lane& lane, size_t place) const {
+    return {lane.finished.data() + place * response_bytes_, response_bytes_};
+  }
+
+  // From the device's memory to a place in the batch.
+  void copy_query(const Lane& lane, const uint32_t* query, uint32_t place) const {
+    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data() + place * sizes_.slot_words, query,
+                                   sizes_.slot_words * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
+                                   lane.stream.get()));
+  }
+
+  // What is still there of the response before would be right, on the device and in the host's
+  // memory: it goes first.
   void put_canary(const Lane& lane, uint32_t place) const {
-    const uint64_t slot_words = sizes_.slot_words, response_words = sizes_.response_words;
+    const uint64_t response_words = sizes_.response_words;
+    canary_->spoil(response(lane, place));
     BLINDFUSE_CUDA(cudaMemsetAsync(lane.responses.data() + place * response_words, 0xff,
                                    response_words * sizeof(uint32_t), lane.stream.get()));
-    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data() + place * slot_words, canary_->query(),
-                                   slot_words * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
-                                   lane.stream.get()));
+    copy_query(lane, canary_->query(), place);
   }
 
   // From the lane's queries to responses in the host's memory.
@@ -189,28 +229,27 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     lane.done.record(lane.stream);
   }
 
-  // A batch of so many, of which the canary is the last one and the others are whatever the lane
-  // has: by the same kernel and tile as a batch of clients' queries that has no room for it.
+  // A batch of so many, of which the canary is one and the others are whatever the lane has: by the
+  // same kernel and tile as a batch of clients' queries that has no room for it.
   void compute_canary(uint32_t queries) {
     const Lane& lane = lanes_[next_];
     const Scanner::Choice choice = scanner_.choose(queries);
     note(lane, "the server's own query in a batch of " + std::to_string(queries));
-    put_canary(lane, queries - 1);
+    const uint32_t place = canary_->next_place(queries);
+    put_canary(lane, place);
     start(next_, choice, queries);
     lane.done.wait();
-    judge_canary(lane, choice.kernel, queries - 1);
+    judge_canary(lane, choice.kernel, place, queries);
   }
 
-  void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place) {
-    if (canary_->is_right({lane.finished.data() + place * response_bytes_, response_bytes_})) {
-      return canary_->note_right(kernel, place + 1);
-    }
+  void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place, uint32_t queries) {
+    if (canary_->is_right(response(lane, place))) return canary_->note_right(kernel, queries);
     std::vector<uint32_t> products(columns_);
     BLINDFUSE_CUDA(cudaMemcpyAsync(products.data(), lane.products.data() + place * columns_,
                                    columns_ * sizeof(uint32_t), cudaMemcpyDeviceToHost,
                                    lane.stream.get()));
     lane.stream.wait();
-    canary_->blame(kernel, responder_->kernel(), place + 1, products);
+    canary_->blame(kernel, responder_->kernel(), queries, products, is_proved_);
   }
 
   Scanner& scanner_;
@@ -225,6 +264,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   uint64_t limb_pitch_ = 0;
   PinnedMemory<uint32_t> slots_;
   std::optional<CanaryCheck> canary_;
+  bool is_proved_ = false;  // as CanaryCheck::blame() has it
   Lane lanes_[kLanes];  // behind all that their streams use
   size_t next_ = 0;
   std::deque<Begun> begun_;

@@ -21,6 +21,11 @@ void KernelRecord::note_passed(std::string_view kernel, CheckStage stage) {
   ++results_[{std::string(kernel), stage}].passed;
 }
 
+void KernelRecord::count_failed(std::string_view kernel, CheckStage stage) {
+  const std::lock_guard lock(mutex_);
+  ++results_[{std::string(kernel), stage}].failed;
+}
+
 void KernelRecord::note_failed(std::string_view kernel, CheckStage stage, const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
