@@ -67,8 +67,8 @@ void ServeOptions::add_engine_options(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--gpu-batch-seconds-max", gpu_batch_seconds_max_,
-                  "How long a GPU may take for a batch before it counts as hung, and the server "
-                  "ends with status 1; a third of it brings a warning")
+                  "How long a GPU may take for a batch, or another call, before it counts as hung, "
+                  "and the program ends with status 1; a third of it brings a warning")
       ->check(CLI::Range(uint64_t{1}, kDaySeconds))
       ->capture_default_str();
   command
