@@ -6,7 +6,10 @@
 
 #include "cuda/cuda_engine.h"
 #include "cuda/device/device_info.h"
+#include "cuda/packing/packing_kernels.h"
+#include "cuda/packing/table_kernels.h"
 #include "cuda/pipelines/pack_maker.h"
+#include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/scanner.h"
 
 namespace blindfuse {
@@ -52,6 +55,13 @@ class CudaEngineMaker final : public EngineMaker {
 };
 
 }  // namespace
+
+void load_cuda_kernels(int device, std::string_view part) {
+  use_cuda_device(device);
+  load_scan_kernels();
+  if (part == "packing") load_packing_kernels();
+  if (part == "tables") load_table_kernels();
+}
 
 std::vector<std::string_view> cuda_kernel_names() { return Scanner::kernel_names(); }
 

@@ -111,6 +111,10 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose(const EngineRequest& request
       device_count = std::max(device_count, result.device_count);
       why = why_not(result, request.parts);
       if (why.empty()) return on_device("", device, result);
+    } catch (const SelfTestError& error) {
+      // Others may do better.
+      device_count = std::max(device_count, error.device_count());
+      why = error.what();
     } catch (const ResourceError& error) {
       why = error.what();
     }

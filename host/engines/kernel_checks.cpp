@@ -202,6 +202,7 @@ std::vector<KernelCheck> kernel_checks(int device) {
     for (const size_t count : batches_of(kernel)) {
       checks.push_back({std::string(kernel),
                         std::to_string(count) + (count == 1 ? " query" : " queries"),
+                        [=] { load_cuda_kernels(device, ""); },
                         [=] { return check_scan(kernel, device, count); }});
     }
   }
@@ -210,9 +211,11 @@ std::vector<KernelCheck> kernel_checks(int device) {
     checks.push_back({"packing",
                       std::to_string(packs) + (packs == 1 ? " pack" : " packs") + ", " +
                           std::to_string(count) + (count == 1 ? " query" : " queries"),
+                      [=] { load_cuda_kernels(device, "packing"); },
                       [=] { return check_packing(device, packs, count); }});
   }
-  checks.push_back({"tables", "1 pack", [=] { return check_tables(device); }});
+  checks.push_back({"tables", "1 pack", [=] { load_cuda_kernels(device, "tables"); },
+                    [=] { return check_tables(device); }});
   return checks;
 }
 

@@ -11,6 +11,9 @@ namespace blindfuse {
 struct KernelCheck {
   std::string kernel;  // as in KernelRecord: "wgmma", "packing", "tables"
   std::string name;    // for people: "64 queries"
+  // Loads the kernels' code, which may take as long as the driver's start. Throws what engines
+  // throw.
+  std::function<void()> load;
   // "" when all is as it should be; otherwise what is not, for people. Throws what engines throw.
   std::function<std::string()> run;
 };

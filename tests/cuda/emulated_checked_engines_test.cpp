@@ -119,6 +119,24 @@ TEST_F(EmulatedCudaChoice, TriesTheNextDevice) {
   EXPECT_EQ(tested_[1].device, 1);
 }
 
+// With a self-test of its own: the first device does not even come to its first check.
+TEST_F(EmulatedCudaChoice, TriesTheNextDeviceWhereOneHangs) {
+  const fake_cuda::ScopedFaults devices("devices=2");
+  std::vector<int> tested;
+  const CheckedEngines engines(
+      {"auto", 1, {}},
+      {.on_warning = [this](const std::string& text) { warnings_.push_back(text); }},
+      [&](const SelfTestOptions& options) {
+        tested.push_back(options.device);
+        if (options.device == 0) throw SelfTestError("it hangs before its first check", 2);
+        return with({check("dp4a")}, 2);
+      });
+  EXPECT_EQ(tested, (std::vector<int>{0, 1}));
+  EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda@1");
+  EXPECT_EQ(warnings_,
+            std::vector<std::string>{"CUDA device 0 is not used: it hangs before its first check"});
+}
+
 TEST_F(EmulatedCudaChoice, NeedsEveryPartThatIsUsed) {
   const auto packing_wrong = with({check("dp4a"), check("packing", Outcome::kWrong)});
   EXPECT_FALSE(choose("auto", {packing_wrong}, {"packing"}).computes_on_device());
