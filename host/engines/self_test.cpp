@@ -53,7 +53,7 @@ class Report {
     while (!line.empty()) {
       const ssize_t written = write(output_.get(), line.data(), line.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return;  // nobody listens any more
+      if (written < 0) return;  // its reader has gone
       line.erase(0, static_cast<size_t>(written));
     }
   }

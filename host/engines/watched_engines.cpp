@@ -108,7 +108,7 @@ class WatchedEngine final : public Engine {
   uint64_t row_count() const override { return engine_->row_count(); }
   uint64_t column_count() const override { return engine_->column_count(); }
   uint64_t host_bytes(std::span<const ColumnRange> shared, const Engine* other) const override {
-    return engine_->host_bytes(shared, other == nullptr ? nullptr : &behind(*other));
+    return engine_->host_bytes(shared, other == nullptr ? nullptr : &unwrapped(*other));
   }
 
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
@@ -117,7 +117,7 @@ class WatchedEngine final : public Engine {
   }
   bool share_columns(uint64_t first, uint64_t count, const Engine& other) override {
     const Call call(engine_.calls(), "columns of the epoch before");
-    return engine_->share_columns(first, count, behind(other));
+    return engine_->share_columns(first, count, unwrapped(other));
   }
   void seal() override {
     const Call call(engine_.calls(), "a checksum of the matrix");
@@ -153,7 +153,7 @@ class WatchedEngine final : public Engine {
 
  private:
   // Engines of a kind know each other.
-  static const Engine& behind(const Engine& other) {
+  static const Engine& unwrapped(const Engine& other) {
     const auto* watched = dynamic_cast<const WatchedEngine*>(&other);
     return watched == nullptr ? other : *watched->engine_;
   }

@@ -37,7 +37,7 @@ void set_log_level(std::string_view level);
 void log_message(LogLevel level, std::string_view message) noexcept;
 
 // The same by a thread of its own, for which it waits no longer than that: standard error may be a
-// pipe that nobody reads, and its lock somebody's who waits there.
+// pipe without a reader, and another thread may wait there with its lock.
 void log_within(std::chrono::milliseconds patience, LogLevel level, std::string message) noexcept;
 
 template <typename... Values>

@@ -151,7 +151,7 @@ TEST_F(EmulatedCudaCanary, IsComputedByEveryKernelWhileThereAreNoBatches) {
   EXPECT_EQ(checks("wgmma", CheckStage::kCanary), 1u) << "what takes its place, at once";
 }
 
-// An engine that nobody was answered by yet is refused, and what is wrong for it stays in use for
+// An engine that has answered no client yet is refused, and what is wrong for it stays in use for
 // others: it may have been given wrong tables.
 TEST_F(EmulatedCudaCanary, RefusesAPipelineWhoseFirstCheckIsWrong) {
   const auto engine = this->engine();

@@ -214,7 +214,7 @@ TEST_F(EmulatedCudaServe, EndsWhenAKernelNeverDoes) {
   EXPECT_FALSE(std::filesystem::exists(server->ready_file()));
 }
 
-// A pipe that is full, and that nobody reads.
+// A pipe that is full, and has no reader.
 TEST_F(EmulatedCudaServe, EndsWhereItsLogHangsToo) {
   const std::string log = folder_ / "log";
   ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);
@@ -295,7 +295,7 @@ TEST_F(EmulatedCudaServe, EndsWhenTheDeviceHangsInACheckOfANewEpoch) {
   EXPECT_EQ(server->program().wait(), 1);
   const std::string log = server->program().err();
   EXPECT_TRUE(contains(log, "loading epoch")) << log;
-  // What hangs first, and not the batch that waits behind it.
+  // What hangs first, and not the batch that waits for it.
   EXPECT_TRUE(hangs_in(log, "a check of the kernels on the matrix")) << log;
   EXPECT_FALSE(std::filesystem::exists(server->ready_file()));
 }

@@ -200,7 +200,7 @@ TEST_F(WatchedEngines, AreAsThoseThatTheyWatch) {
   EXPECT_EQ(next->column_count(), kWatchedColumns);
   EXPECT_EQ(next->host_bytes({}, old.get()), kWatchedRows * kWatchedColumns);
   EXPECT_EQ(next->host_bytes({}, nullptr), kWatchedRows * kWatchedColumns);
-  EXPECT_TRUE(next->share_columns(3, 1, *old)) << "they know what is behind each other";
+  EXPECT_TRUE(next->share_columns(3, 1, *old)) << "each knows what the other one watches";
   EXPECT_NE(maker_->kernel_record(), nullptr);
   EXPECT_EQ(maker_->packs_at_once(1, 1), 1u);
 }

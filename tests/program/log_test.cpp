@@ -154,7 +154,7 @@ TEST_F(Log, KnowsItsLevels) {
   }
 }
 
-// Standard error that nobody reads.
+// Standard error without a reader.
 class StuckSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void let_go() { go_.set_value(); }

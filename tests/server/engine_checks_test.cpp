@@ -336,7 +336,7 @@ TEST(EngineWatchdog, TellsOfACallOfTheDeviceThatDoesNotReturn) {
   hangs.wait_for(1);
 }
 
-TEST(EngineWatchdog, TellsOfALateCallBehindAnEarlierOneThatIsAllowedMore) {
+TEST(EngineWatchdog, TellsOfALateCallAfterAnEarlierOneThatIsAllowedMore) {
   ManualClock clock;
   const auto calls = std::make_shared<DeviceCalls>();
   Events looks, hangs;

@@ -306,7 +306,7 @@ TEST_F(Reloader, LoadsNothingThatItHas) {
   EXPECT_EQ(loads("failure"), 0);
 }
 
-// Whose first query, the server's own, is answered wrong: nobody is answered from it.
+// Whose first query, the server's own, is answered wrong: no client is answered from it.
 TEST_F(Reloader, RefusesAnEpochWhoseFirstCheckFails) {
   const EpochId first = build(1);
   serve(kNever);

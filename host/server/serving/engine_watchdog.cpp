@@ -8,7 +8,7 @@
 namespace blindfuse {
 namespace {
 
-// For a log that nobody reads, or whose reader hangs as well.
+// For a log that has no reader, or one that hangs as well.
 constexpr std::chrono::seconds kLogPatience{1};
 
 std::string in_seconds(std::chrono::steady_clock::duration time) {
