@@ -14,6 +14,7 @@
 #include "host/database/directory.h"
 #include "host/server/database_server.h"
 #include "host/server/serving/server_state.h"
+#include "src/base/errors.h"
 #include "tests/publish/builder_testing.h"
 #include "tests/server/loopback_client.h"
 
