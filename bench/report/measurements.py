@@ -181,40 +181,38 @@ def folder_bytes(folder: pathlib.Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+def measured_builds(
+    settings: Settings, source: pathlib.Path, database: pathlib.Path, threads: int, *options: str
+) -> tuple[Figures, Figures]:
+    """Builds the database from nothing in every run: the last report, and the spreads of times and memory."""
+    figures = []
+    for _ in range(settings.runs):
+        shutil.rmtree(database, ignore_errors=True)
+        yardsticks = yardstick(settings, threads)
+        outcome = settings.programs.run(
+            "blindfuse", "build", source, "--output", database, "--value-encoding", "hex", *options,
+            "--threads", str(threads), "--json",
+        )
+        report = outcome.json()
+        figures.append(report["seconds"] | yardsticks | {"wall": outcome.seconds, "peak_bytes": outcome.peak_bytes})
+    return report, spreads(figures)
+
+
 def measure_database(settings: Settings, shape: Shape, layout: str, threads: int) -> Figures:
     """A database from records to look-ups: built several times, then served, synced with and asked."""
     chosen = layout_of(plan(settings, shape), layout)
     database, cache = settings.work / "database", settings.work / "cache"
     options = [] if layout == "planned" else ["--shards", str(chosen["shard_count"])]
     source = write_input(settings, shape)
-    builds, reports = [], []
     try:
-        for _ in range(settings.runs):
-            shutil.rmtree(database, ignore_errors=True)
-            beside = yardstick(settings, threads)
-            outcome = settings.programs.run(
-                "blindfuse",
-                "build",
-                source,
-                "--output",
-                database,
-                "--value-encoding",
-                "hex",
-                *shape.options(),
-                *options,
-                "--threads",
-                str(threads),
-                "--json",
-            )
-            reports.append(outcome.json())
-            builds.append(reports[-1]["seconds"] | beside | {"wall": outcome.seconds, "peak_bytes": outcome.peak_bytes})
+        report, builds = measured_builds(settings, source, database, threads, *shape.options(), *options)
         source.unlink()
         figures = {
             "threads": threads,
-            "layout": reports[-1]["layout"],
-            "layout_reason": reports[-1]["layout_reason"],
+            "layout": report["layout"],
+            "layout_reason": report["layout_reason"],
             "directory_bytes": folder_bytes(database),
-            "build": spreads(builds),
+            "build": builds,
         }
         return figures | ask(settings, shape, database, cache, threads)
     finally:
@@ -259,10 +257,15 @@ def ask(settings: Settings, shape: Shape, database: pathlib.Path, cache: pathlib
         }
 
 
+def cores_of_engine_and_load(settings: Settings) -> tuple[set[int], set[int]]:
+    """All cores but the last, and the last; the same one twice where there is one."""
+    every = range(settings.cores)
+    return set(every[:-1]) or {0}, {every[-1]}
+
+
 def measure_load(settings: Settings, shape: Shape, shares: list[float]) -> Figures:
     """Latency over load: the engine on all cores but the last, which makes the load, where there are two."""
-    every = sorted(range(settings.cores))
-    engine_cores, load_cores = set(every[:-1]) or {0}, {every[-1]}
+    engine_cores, load_cores = cores_of_engine_and_load(settings)
     database = settings.work / "database"
     source = write_input(settings, shape)
     common = ["--json", "--cache", str(settings.work / "cache"), "--warmup", str(settings.load_seconds / 3)]
@@ -320,24 +323,15 @@ def measure_overview(settings: Settings, shape: Shape) -> Figures:
     asked by as many clients at once as a batch holds, on all cores but one, which makes the load."""
     database, cache = settings.work / "database", settings.work / "cache"
     source = write_input(settings, shape)
-    every = sorted(range(settings.cores))
-    engine_cores, load_cores = set(every[:-1]) or {0}, {every[-1]}
+    engine_cores, load_cores = cores_of_engine_and_load(settings)
     try:
-        builds = []
-        for _ in range(settings.runs):
-            shutil.rmtree(database, ignore_errors=True)
-            beside = yardstick(settings, settings.cores)
-            outcome = settings.programs.run(
-                "blindfuse", "build", source, "--output", database, "--value-encoding", "hex", "--json"
-            )
-            built = outcome.json()
-            builds.append(built["seconds"] | beside | {"wall": outcome.seconds, "peak_bytes": outcome.peak_bytes})
+        report, builds = measured_builds(settings, source, database, settings.cores)
         source.unlink()
         figures = {
             "threads": settings.cores,
-            "layout": built["layout"],
+            "layout": report["layout"],
             "directory_bytes": folder_bytes(database),
-            "build": spreads(builds),
+            "build": builds,
         } | ask(settings, shape, database, cache, settings.cores)
         with settings.programs.server(database, "--threads", str(len(engine_cores)), cores=engine_cores) as (url, metrics):
             common = ["--json", "--cache", str(cache), "--warmup", str(settings.load_seconds / 3)]

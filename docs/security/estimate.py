@@ -7,6 +7,9 @@ FOLDER is a clone of https://github.com/malb/lattice-estimator; Debian has SageM
 of lattice reduction is MATZOV. The attacks are the primal one (usvp), bounded distance decoding (bdd), the dual hybrid
 attack, and that of Arora and Ge with Groebner bases (arora-gb), which takes advantage of errors with few values.
 
+"many_samples" has the attack of Arora and Ge alone, for more samples: what limits the rows of queries without rounding.
+"ternary_lwe-1288" has that set with the errors of the others.
+
 A number of bits is the logarithm of the operations that an attack takes. "bits" of a set is the least of its attacks, rounded
 down. tests/docs/security_test.py compares PARAMETERS.md and the source with this output."""
 import argparse
@@ -29,8 +32,17 @@ SETS = {
 }
 
 
+# Dimension, largest error, logarithm of the number of samples. Errors up to 2 are ternary ones after rounding by one bit.
+MANY_SAMPLES = [(1774, 1, 20), (1774, 1, 24), (1774, 1, 25), (1774, 1, 26), (1572, 1, 24), (1572, 1, 25), (1572, 2, 26.6)]
+
+
 def bits_of(cost):
     return round(float(math.log2(cost["rop"])), 1) if cost["rop"] < float("inf") else None
+
+
+def parameters(estimator, dimension, error_max, modulus, samples):
+    return estimator.LWE.Parameters(
+        n=dimension, q=modulus, Xs=estimator.ND.UniformMod(3), Xe=estimator.ND.Uniform(-error_max, error_max), m=samples)
 
 
 def attacks_on(estimator, params):
@@ -40,16 +52,19 @@ def attacks_on(estimator, params):
                          ("arora-gb", estimator.lwe.arora_gb)):
         cost = attack(params)
         costs[name] = bits_of(cost)
-        print(f"{params.tag}: {name}: {cost!r}", file=sys.stderr)
+        print(f"n = {params.n}, modulo {params.q}: {name}: {cost!r}", file=sys.stderr)
     return costs
 
 
-def estimate(estimator, name, dimension, error_max, modulus, samples):
-    params = estimator.LWE.Parameters(
-        n=dimension, q=modulus, Xs=estimator.ND.UniformMod(3), Xe=estimator.ND.Uniform(-error_max, error_max),
-        m=samples, tag=f"{name}, modulo {modulus}")
-    attacks = attacks_on(estimator, params)
+def estimate(estimator, dimension, error_max, modulus, samples):
+    attacks = attacks_on(estimator, parameters(estimator, dimension, error_max, modulus, samples))
     return {"modulus": modulus, "samples": samples, "attacks": attacks}
+
+
+def many_samples(estimator, dimension, error_max, log2_samples):
+    params = parameters(estimator, dimension, error_max, Q, int(2**log2_samples))
+    return {"dimension": dimension, "error_max": error_max, "log2_samples": log2_samples,
+            "arora-gb": bits_of(estimator.lwe.arora_gb(params))}
 
 
 def main():
@@ -64,11 +79,13 @@ def main():
                             capture_output=True, text=True).stdout.strip()
     sets = {}
     for name, (dimension, error_max, instances) in SETS.items():
-        found = [estimate(estimator, name, dimension, error_max, *instance) for instance in instances]
+        found = [estimate(estimator, dimension, error_max, *instance) for instance in instances]
         least = min(bits for each in found for bits in each["attacks"].values() if bits is not None)
         sets[name] = {"dimension": dimension, "error_max": error_max, "bits": math.floor(least), "instances": found}
     print(json.dumps({"estimator": commit, "sage": sage.version.version, "cost_model": "MATZOV",
-                      "date": datetime.date.today().isoformat(), "sets": sets}, indent=2))
+                      "date": datetime.date.today().isoformat(), "sets": sets,
+                      "ternary_lwe-1288": estimate(estimator, 1288, 1, Q, 2**20),
+                      "many_samples": [many_samples(estimator, *each) for each in MANY_SAMPLES]}, indent=2))
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ NoiseBudget Layout::noise() const {
 }
 
 bool Layout::has_enough_error() const {
-  return query_bits < 32 || lwe->error_max > 1 || row_count <= kTernaryRowsMax;
+  return query_bits < 32 || row_count <= kUnroundedRowsMax;
 }
 
 void check_layout(const Layout& layout) {

@@ -22,9 +22,9 @@ inline constexpr uint32_t kShardCountMax = 65'536;
 // (src/arithmetic/ring/crt_ntt.h).
 inline constexpr uint32_t kPackedRowsMax = 1u << 24;
 
-// Most rows whose queries may carry ternary errors without rounding: with more, the attack of Arora
-// and Ge takes less than 2^128 operations (docs/PARAMETERS.md, section 1).
-inline constexpr uint32_t kTernaryRowsMax = 1u << 24;
+// Most rows of queries of 32 bits, which are not rounded: with more samples of ternary errors, the
+// attack of Arora and Ge takes less than 2^128 operations (docs/PARAMETERS.md, section 1).
+inline constexpr uint32_t kUnroundedRowsMax = 1u << 24;
 
 // Parts first .. last of a hint, both included.
 struct HintParts {
@@ -79,7 +79,7 @@ struct Layout {
   NoiseBudget noise() const;
 
   // Whether the errors of a query, with their rounding, have enough values for its number of
-  // samples (kTernaryRowsMax).
+  // samples (kUnroundedRowsMax).
   bool has_enough_error() const;
 
   bool operator==(const Layout&) const = default;

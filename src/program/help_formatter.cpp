@@ -155,8 +155,8 @@ std::string arguments_of(const CLI::App& app) {
   return text.empty() ? "" : "\nArguments:\n" + text;
 }
 
-// The options that every program has come last.
-bool is_on_program(const CLI::Option& option) {
+// One that every command has, which comes last.
+bool is_common(const CLI::Option& option) {
   return option.check_lname("help") || option.check_lname("help-all") ||
          option.check_lname("version");
 }
@@ -178,8 +178,7 @@ std::string options_of(const CLI::App& app, CLI::AppFormatMode mode) {
     if (options.empty()) continue;
     const bool others = group == kNoGroup && !text.empty();
     text += "\n" + (others ? "Other options" : group) + ":\n";
-    std::ranges::stable_partition(options,
-                                  [](const auto* option) { return !is_on_program(*option); });
+    std::ranges::stable_partition(options, [](const auto* option) { return !is_common(*option); });
     for (const CLI::Option* option : options) text += option_text(*option, mode);
   }
   return text;

@@ -6,11 +6,10 @@
 
 namespace blindfuse {
 
-// --help has of each option its choices, its description and its default; --help-all also has the
-// range of its numbers and its environment variable, and, of a program that is made of commands,
-// the page of each. No line is wider than kWidth, except for one word that is.
-//
-// A command's footer is printed as it is, and begins with an example.
+// --help shows choices, description and default of each option. --help-all also shows the range of
+// numbers and the environment variable, and, for a program that is made of commands, the page of
+// each command. Only a line that is one word may be wider than kWidth, and lines of the footer,
+// which is printed as it is.
 class HelpFormatter : public CLI::FormatterBase {
  public:
   static constexpr size_t kWidth = 80;
@@ -20,8 +19,8 @@ class HelpFormatter : public CLI::FormatterBase {
                         CLI::AppFormatMode mode) const override;
 };
 
-// Makes `app`, and the commands that are added to it later, print their help so. --help-all is
-// another option of each.
+// Sets this format for `app` and the commands that are added to it afterwards, and adds --help-all
+// to each.
 void format_help(CLI::App& app);
 
 }  // namespace blindfuse

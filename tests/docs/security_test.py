@@ -5,6 +5,7 @@ script that made it asks for is what the source has.
   security_test.py SOURCE"""
 import importlib.util
 import json
+import math
 import pathlib
 import re
 import sys
@@ -26,6 +27,9 @@ def main():
     source = sets_of_source((root / "src/arithmetic/lwe_params.cpp").read_text(encoding="utf-8"))
     document = (root / "docs/PARAMETERS.md").read_text(encoding="utf-8")
 
+    layout = (root / "src/arithmetic/layout.h").read_text(encoding="utf-8")
+    log2_rows = int(re.search(r"kUnroundedRowsMax = 1u << (\d+);", layout)[1])
+
     faults = []
     estimated = {name: (each["dimension"], each["error_max"], each["bits"]) for name, each in estimate["sets"].items()}
     if source != estimated:
@@ -38,6 +42,16 @@ def main():
             faults.append(f"PARAMETERS.md has no row with {name} and its {bits} bits")
         if bits < 128:
             faults.append(f"{name} has less than 128 bits")
+    section = document.partition("**Errors and samples.**")[2].partition("**Many queries.**")[0]
+    ternary = min(filter(None, estimate["ternary_lwe-1288"]["attacks"].values()))
+    if f"{math.floor(ternary)} bits" not in section:
+        faults.append(f"PARAMETERS.md does not say that ternary errors would give lwe-1288 {ternary} bits")
+    for each in estimate["many_samples"]:
+        bits = each["arora-gb"]
+        if f"2^{math.floor(bits)}" not in section:
+            faults.append(f"PARAMETERS.md does not say 2^{math.floor(bits)} of {each}")
+        if each["log2_samples"] <= log2_rows and bits < 128:
+            faults.append(f"queries without rounding may have 2^{log2_rows} rows: {each}")
     if estimate["estimator"] not in document:
         faults.append("PARAMETERS.md does not name the commit of the estimator")
     for fault in faults:

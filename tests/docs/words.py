@@ -9,7 +9,7 @@ CURES = {
     r"save for": "except",
     r"for want of": "because there is no",
     r"nobody": "no one; better: name the subject",
-    r"(?<!there )(?:is|are|was|were) no (?!longer|more\b|less\b|later\b|earlier\b|larger\b|smaller\b|better\b|slower\b|faster\b)":
+    r"(?<!there )(?:is|are|was|were) no\b(?! (?:longer|more|less|later|earlier|larger|smaller|better|slower|faster)\b)":
         "is not a, there is no",
     r"behind\b(?! (?:nginx|a proxy|a reverse proxy|a load balancer|proxies))": "after, below",
     r"likewise": "also",
@@ -19,17 +19,16 @@ CURES = {
     r"in vain": "without success",
     r"of old": "previous",
     r"be it": "whether it is",
-    r"as it were|so to speak": "nothing",
+    r"as it were|so to speak": "leave it out",
 }
-FINDERS = [(re.compile(rf"\b{words}" + ("" if words.endswith(")") else r"\b"), re.IGNORECASE), cure)
-           for words, cure in CURES.items()]
+FINDERS = [(re.compile(rf"\b(?:{words})\b", re.IGNORECASE), cure) for words, cure in CURES.items()]
 
 PROSE_WIDTH = 120
 
 
 def words_of(text):
     """Pairs of each phrase in the text that has a cure, and the cure."""
-    return [(found[0].strip(), cure) for finder, cure in FINDERS for found in finder.finditer(text)]
+    return [(found[0], cure) for finder, cure in FINDERS for found in finder.finditer(text)]
 
 
 def prose_of(markdown):
@@ -57,7 +56,7 @@ def faults_of_document(name, markdown):
     return faults
 
 
-# A string literal, or a comment, in which quotes are none.
+# A string literal; or a comment, where quotes begin no literal.
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|//.*')
 
 

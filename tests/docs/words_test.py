@@ -25,6 +25,7 @@ def check_words():
         "Everything but the key.": ["Everything but"],
         "It is no key; there is no key; it is no longer a key.": ["is no"],
         "It waits behind nginx, and behind the others.": ["behind"],
+        "As it were, whatsoever it is.": ["whatsoever", "As it were"],
         "The server sends the answer.": [],
         "A besides b, behindhand, lesty.": [],
     }

@@ -378,9 +378,6 @@ TEST(CheckLayout, WantsRoundedQueriesWhereThereAreManyTernaryErrors) {
     layout.query_bits = 31;
     EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "") << set;
   }
-  layout.lwe = find_lwe_params("lwe-1288");
-  layout.query_bits = 32;
-  EXPECT_TRUE(layout.has_enough_error());  // nine values; but that is too much noise for a look-up
 }
 
 TEST(IndexPlace, DealsKeysOutToShardsInTurn) {

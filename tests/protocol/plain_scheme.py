@@ -115,7 +115,7 @@ def read_manifest(data: bytes) -> SimpleNamespace:
         require(m.row_count // length >= m.arity, "fewer segments than the arity")
     else:
         require(m.key_count <= m.shard_count * m.row_count, "more keys than rows")
-    require(m.query_bits < 32 or m.row_count <= 2**24 or m.lwe == "lwe-1288", "too many rows for 32 query_bits")
+    require(m.query_bits < 32 or m.row_count <= 2**24, "too many rows for 32 query_bits")
     m.dimension = DIMENSIONS[m.mode][m.lwe]
     m.record_bytes = m.digest_bytes + m.length_bytes + m.value_bytes
     require(m.record_bytes > 0, "records are empty")
