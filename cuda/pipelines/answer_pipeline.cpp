@@ -191,7 +191,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   // Whether one query more costs the batch nothing.
   bool rides_along(Scanner::Kernel kernel, uint32_t queries) const {
-    return queries < batch_max_ && queries < Scanner::room(kernel, queries) &&
+    return queries < batch_max_ && queries < room_of(kernel, queries) &&
            scanner_.choose(queries + 1).kernel == kernel;
   }
 
@@ -269,7 +269,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const auto is_wrong = [](uint32_t difference) { return difference != 0; };
     const auto first = std::ranges::find_if(differences, is_wrong);
     if (first == differences.end()) {
-      scanner_.record().note_passed(Scanner::name_of(kernel), CheckStage::kProduct);
+      scanner_.record().note_passed(name_of(kernel), CheckStage::kProduct);
       return;
     }
     const auto query = static_cast<uint32_t>(first - differences.begin());

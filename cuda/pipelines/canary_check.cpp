@@ -41,11 +41,11 @@ void CanaryCheck::spoil(std::span<uint8_t> response) const {
 
 void CanaryCheck::note_right(Scanner::Kernel kernel, uint32_t query_count) {
   right_[tile_of(kernel, query_count)] = Clock::now();
-  scanner_.record().note_passed(Scanner::name_of(kernel), CheckStage::kCanary);
+  scanner_.record().note_passed(name_of(kernel), CheckStage::kCanary);
 }
 
 void CanaryCheck::require_fit(Scanner::Kernel kernel) const {
-  const std::string name(Scanner::name_of(kernel));
+  const std::string name(name_of(kernel));
   if (const auto why = scanner_.record().why_unfit(name)) {
     throw ResourceError("the kernel cuda:" + name +
                         " has been found wrong since this batch began: " + *why +

@@ -11,16 +11,9 @@
 
 #include "cuda/device/memory.h"
 #include "cuda/scan/scanner.h"
-#include "src/base/errors.h"
 #include "src/engine/canary.h"
 
 namespace blindfuse {
-
-// A kernel was wrong and is in quarantine now, and another one takes its place.
-class KernelReplacedError : public ResourceError {
- public:
-  using ResourceError::ResourceError;
-};
 
 // For the pipeline's one caller.
 class CanaryCheck {
@@ -33,7 +26,7 @@ class CanaryCheck {
   // In the device's memory.
   const uint32_t* query() const { return query_.data(); }
   // Whether an interval has passed since this kernel last had a right response in a batch of its
-  // tile for so many queries (Scanner::room), or it had none.
+  // tile for so many queries (room_of), or it had none.
   bool is_due(Scanner::Kernel kernel, uint32_t query_count) const;
   bool is_right(std::span<const uint8_t> response) const;
   // Where the canary is put in the next batch of so many queries, of which it is one: anywhere, so
@@ -62,7 +55,7 @@ class CanaryCheck {
   using Tile = std::pair<Scanner::Kernel, uint32_t>;  // and the queries that it has room for
 
   static Tile tile_of(Scanner::Kernel kernel, uint32_t query_count) {
-    return {kernel, Scanner::room(kernel, query_count)};
+    return {kernel, room_of(kernel, query_count)};
   }
 
   const Canary& canary_;

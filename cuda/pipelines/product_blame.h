@@ -20,7 +20,7 @@ struct WrongProducts {
 // Of a batch by this kernel; the scanner has a check vector. The check itself is to blame where its
 // vector has changed, or where the products agree with the sum by what the host computes. Otherwise
 // it is the matrix, if that has changed; and if not, the kernel, or what cut its limbs: the kernel
-// comes into quarantine. Throws ResourceError where another kernel takes its place, and else
+// comes into quarantine. Throws KernelReplacedError where another kernel takes its place, and else
 // DeviceLostError.
 [[noreturn]] void blame_products(Scanner& scanner, Scanner::Kernel kernel,
                                  const WrongProducts& wrong);

@@ -10,7 +10,6 @@
 #include "cuda/scan/product_check.h"
 #include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/trial_memory.h"
-#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
@@ -19,35 +18,6 @@ namespace {
 constexpr const char* kStartAdvice =
     "end other processes that have memory of the device (nvidia-smi lists them), lower "
     "--batch-max, or use --engine cpu";
-
-// Batches that try each tile of a kernel, of at most so many queries.
-std::vector<uint32_t> trial_batches(Scanner::Kernel kernel, uint32_t most) {
-  std::vector<uint32_t> batches;
-  const auto add = [&](uint32_t count) {
-    count = std::min(count, most);
-    if (batches.empty() || batches.back() < count) batches.push_back(count);
-  };
-  switch (kernel) {
-    case Scanner::Kernel::kDp4a:
-      for (uint32_t count = 1; count <= kScanDp4aQueriesMax; ++count) add(count);
-      break;
-    case Scanner::Kernel::kAuto:
-    case Scanner::Kernel::kMma:
-    case Scanner::Kernel::kMmaRows:
-      for (const uint32_t tile : kMmaTileQueries) add(tile);
-      add(most);
-      break;
-    case Scanner::Kernel::kWgmma:
-    case Scanner::Kernel::kWgmmaTma:
-      for (const uint32_t tile : kWgmmaTileQueries) add(tile);
-      add(most);
-      break;
-    case Scanner::Kernel::kCublas:
-      add(1);
-      add(most);
-  }
-  return batches;
-}
 
 // Two points of a stream, and the time between them.
 class Timer {
@@ -85,13 +55,6 @@ class Timer {
 
 }  // namespace
 
-std::vector<std::string_view> Scanner::kernel_names() {
-  std::vector<std::string_view> names = {"dp4a", "mma", "mma-rows"};
-  if (has_wgmma()) names.insert(names.end(), {"wgmma", "wgmma-tma"});
-  if (CublasProduct::is_there()) names.push_back("cublas");
-  return names;
-}
-
 std::string Scanner::choice() const {
   if (kernel_ != Kernel::kAuto) return "";
   const std::string many(name_of(this->many()));
@@ -105,30 +68,10 @@ Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel,
     : matrix_(matrix),
       record_(std::move(record)),
       calibrations_(std::move(calibrations)),
-      kernel_(kernel_named(kernel)),
+      kernel_(scan_kernel_named(kernel)),
       calibration_{kScanDp4aQueriesMax, false} {
   if (kernel_ == Kernel::kCublas) cublas_ = std::make_unique<CublasProduct>();
   if (kernel_ == Kernel::kAuto) has_wgmma_ = has_wgmma();
-}
-
-Scanner::Kernel Scanner::kernel_named(std::string_view name) {
-  if (name.empty()) return Kernel::kAuto;
-  if (name == "dp4a") return Kernel::kDp4a;
-  if (name == "mma") return Kernel::kMma;
-  if (name == "mma-rows") return Kernel::kMmaRows;
-  if (name == "wgmma" || name == "wgmma-tma") {
-    if (!has_wgmma()) {
-      throw UsageError("the kernel cuda:" + std::string(name) +
-                       " needs a GPU of compute capability 9.0, and CUDA_FORCE_PTX_JIT unset");
-    }
-    return name == "wgmma" ? Kernel::kWgmma : Kernel::kWgmmaTma;
-  }
-  if (name == "cublas") {
-    CublasProduct::require();
-    return Kernel::kCublas;
-  }
-  throw UsageError("there is no CUDA kernel \"" + std::string(name) +
-                   "\"; there are dp4a, mma, mma-rows, wgmma, wgmma-tma and cublas");
 }
 
 uint32_t Scanner::step_count(RowRange rows) {
@@ -164,25 +107,6 @@ void Scanner::start(Choice choice, const Limbs& limbs, uint32_t query_count, Row
   start_kernel(choice.kernel, args(limbs, query_count, rows, products), stream);
 }
 
-std::string_view Scanner::name_of(Kernel kernel) {
-  switch (kernel) {
-    case Kernel::kDp4a:
-      return "dp4a";
-    case Kernel::kAuto:
-    case Kernel::kMma:
-      return "mma";
-    case Kernel::kMmaRows:
-      return "mma-rows";
-    case Kernel::kWgmma:
-      return "wgmma";
-    case Kernel::kWgmmaTma:
-      return "wgmma-tma";
-    case Kernel::kCublas:
-      return "cublas";
-  }
-  return "";
-}
-
 Scanner::Kernel Scanner::preferred(uint32_t query_count) const {
   if (kernel_ != Kernel::kAuto) return kernel_;
   return query_count <= calibration_.dp4a_max ? Kernel::kDp4a : many();
@@ -206,31 +130,7 @@ Scanner::Choice Scanner::choose(uint32_t query_count) const {
     }
     kernel = *next;
   }
-  return {kernel, order_of(kernel)};
-}
-
-uint32_t Scanner::room(Kernel kernel, uint32_t query_count) {
-  const auto rounded_up = [&](uint32_t tile) { return (query_count + tile - 1) / tile * tile; };
-  switch (kernel) {
-    case Kernel::kDp4a:
-      return query_count;
-    case Kernel::kAuto:
-    case Kernel::kMma:
-    case Kernel::kMmaRows:
-      for (const uint32_t tile : kMmaTileQueries) {
-        if (query_count <= tile) return tile;
-      }
-      return rounded_up(kMmaTileQueries.back());
-    case Kernel::kWgmma:
-    case Kernel::kWgmmaTma:
-      for (const uint32_t tile : kWgmmaTileQueries) {
-        if (query_count <= tile) return tile;
-      }
-      return rounded_up(kWgmmaTileQueries.back());
-    case Kernel::kCublas:
-      return rounded_up(kQueriesInFour);
-  }
-  return query_count;
+  return {kernel, limb_order_of(kernel)};
 }
 
 std::vector<Scanner::Kernel> Scanner::candidates() const {
@@ -238,22 +138,6 @@ std::vector<Scanner::Kernel> Scanner::candidates() const {
   std::vector<Kernel> kernels = {Kernel::kDp4a, Kernel::kMma};
   if (has_wgmma_) kernels.push_back(Kernel::kWgmma);
   return kernels;
-}
-
-LimbOrder Scanner::order_of(Kernel kernel) {
-  switch (kernel) {
-    case Kernel::kAuto:
-    case Kernel::kMma:
-      return LimbOrder::kMma;
-    case Kernel::kWgmma:
-      return LimbOrder::kWgmma;
-    case Kernel::kDp4a:
-    case Kernel::kMmaRows:
-    case Kernel::kWgmmaTma:
-    case Kernel::kCublas:
-      return LimbOrder::kRows;
-  }
-  return LimbOrder::kRows;
 }
 
 void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream) {
@@ -310,7 +194,7 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   for (const Kernel kernel : candidates()) {
     if (!is_fit(kernel)) continue;
     const Trial trial{count,
-                      {limbs.data(), matrix_.pitch(), order_of(kernel)},
+                      {limbs.data(), matrix_.pitch(), limb_order_of(kernel)},
                       product.data(),
                       products.data(),
                       stream.get()};
@@ -362,14 +246,14 @@ void Scanner::blame(Kernel kernel, CheckStage stage, uint32_t query_count, const
   const std::string name(name_of(kernel));
   record_->note_failed(name, stage, why);
   choose(query_count);  // throws where no kernel is left
-  throw ResourceError(
+  throw KernelReplacedError(
       "the kernel cuda:" + name + " is wrong: " + why +
       "; the responses of this batch are withheld, and another kernel takes its place");
 }
 
 void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
   const uint64_t columns = matrix_.column_count();
-  for (const uint32_t count : trial_batches(kernel, trial.query_count)) {
+  for (const uint32_t count : trial_batches_of(kernel, trial.query_count)) {
     launch_trail::note(trial.stream, "a check of cuda:" + std::string(name_of(kernel)) + " with " +
                                          std::to_string(count) + " queries");
     BLINDFUSE_CUDA(
@@ -451,10 +335,10 @@ double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   double least = 1e9;
   for (int i = 0; i < 4; ++i) {
     timer.begin();
-    start_kernel(
-        kernel,
-        args({limbs.data(), matrix_.pitch(), order_of(kernel)}, query_count, rows, products.data()),
-        stream.get());
+    start_kernel(kernel,
+                 args({limbs.data(), matrix_.pitch(), limb_order_of(kernel)}, query_count, rows,
+                      products.data()),
+                 stream.get());
     const double taken = timer.end();
     if (i > 0) least = std::min(least, taken);
   }

@@ -13,15 +13,23 @@
 #include "cuda/scan/check_vector.h"
 #include "cuda/scan/cublas_product.h"
 #include "cuda/scan/device_matrix.h"
+#include "cuda/scan/kernel_kinds.h"
 #include "cuda/scan/kernels/scan_args.h"
+#include "src/base/errors.h"
 #include "src/engine/engine.h"
 #include "src/engine/kernel_record.h"
 
 namespace blindfuse {
 
+// A kernel was wrong and is in quarantine now, and another one takes its place.
+class KernelReplacedError : public ResourceError {
+ public:
+  using ResourceError::ResourceError;
+};
+
 class Scanner {
  public:
-  enum class Kernel { kAuto, kDp4a, kMma, kMmaRows, kWgmma, kWgmmaTma, kCublas };
+  using Kernel = ScanKernel;
 
   // A kernel for one scan, and the order in which it wants its limbs.
   struct Choice {
@@ -29,16 +37,11 @@ class Scanner {
     LimbOrder order = LimbOrder::kMma;
   };
 
-  // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. record: which of
-  // them may be used. calibrations: of the matrix's device. Throws UsageError for any other name.
+  // kernel: one of scan_kernel_names(), or "" for the fastest by the size of the batch. record:
+  // which of them may be used. calibrations: of the matrix's device. Throws UsageError for any
+  // other name.
   Scanner(const DeviceMatrix& matrix, std::string_view kernel, std::shared_ptr<KernelRecord> record,
           std::shared_ptr<Calibrations> calibrations = std::make_shared<Calibrations>());
-
-  // Throws what the constructor throws for this kernel.
-  static void check_kernel(std::string_view kernel) { kernel_named(kernel); }
-
-  // Those that this machine can run.
-  static std::vector<std::string_view> kernel_names();
 
   // Which kernel serves which batch, for people; "" when one serves all.
   std::string choice() const;
@@ -51,9 +54,6 @@ class Scanner {
   // quarantine, the next of wgmma, mma and dp4a. Throws DeviceLostError, saying why, when the one
   // that was named, or every one, is in quarantine. Any thread.
   Choice choose(uint32_t query_count) const;
-  static std::string_view name_of(Kernel kernel);
-  // Queries that a scan of query_count queries by this kernel has room for at the same cost.
-  static uint32_t room(Kernel kernel, uint32_t query_count);
 
   KernelRecord& record() const { return *record_; }
   // The name in it of what makes and uses the check vector.
@@ -84,9 +84,9 @@ class Scanner {
   void require_matrix(const std::string& what) const;
 
   // After a wrong product in a batch of query_count queries, `why`, where the matrix is what was
-  // sent: puts the kernel into quarantine. Throws ResourceError, saying that the batch is withheld
-  // and another kernel takes this one's place, or DeviceLostError where none does, or where it was
-  // the matrix.
+  // sent: puts the kernel into quarantine. Throws KernelReplacedError, saying that the batch is
+  // withheld, where another kernel takes this one's place, or DeviceLostError where none does, or
+  // where it was the matrix.
   [[noreturn]] void blame(Kernel kernel, CheckStage stage, uint32_t query_count,
                           const std::string& why);
 
@@ -98,8 +98,6 @@ class Scanner {
  private:
   struct Trial;
 
-  static Kernel kernel_named(std::string_view name);
-  static LimbOrder order_of(Kernel kernel);
   // Those that choose() may return.
   std::vector<Kernel> candidates() const;
   void check_kernel(Kernel kernel, const Trial& trial);

@@ -336,7 +336,8 @@ TEST_F(EmulatedCudaServe, EndsABuildWhenTheDeviceHangs) {
   const auto built =
       build({"--engine", "cuda", "--fresh", "--gpu-batch-seconds-max", "1"}, "", "hang=scan_mma");
   EXPECT_EQ(built.status, 1);
-  EXPECT_TRUE(hangs_in(built.err, "the last panels of the hint")) << built.err;
+  // Where a panel's work is done at once, its launch does not return.
+  EXPECT_TRUE(hangs_in(built.err, "(a panel|the last panels) of the hint")) << built.err;
   EXPECT_EQ(read_whole(database_ + "/manifest.json"), manifest);
 }
 
