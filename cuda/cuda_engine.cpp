@@ -10,6 +10,7 @@
 #include "cuda/pipelines/batch_sizes.h"
 #include "cuda/pipelines/packed_answer_pipeline.h"
 #include "cuda/pipelines/panel_products.h"
+#include "cuda/scan/check_vector.h"
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/scanner.h"
@@ -24,7 +25,7 @@ constexpr uint64_t kQueriesAtOnce = kScanMmaQueriesMax;
 
 // Device memory that an engine needs in addition to its matrix and to what CUDA itself takes: the
 // larger one of what it takes before it serves and while it does, whatever the words of queries and
-// responses are rounded to.
+// responses are rounded to; and what products are checked with, which it takes all the time.
 uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
                        const ServingNeeds& needs, uint64_t timed_bytes_min) {
   constexpr uint32_t kBitsMax = 32;
@@ -38,7 +39,7 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
   if (kernel.empty()) before = std::max(before, timing_bytes(rows, columns, timed_bytes_min));
   // What cuBLAS has taken for the trial stays.
   const uint64_t scan = kernel == "cublas" ? CublasProduct::sum_bytes(needs.batch_max, columns) : 0;
-  return scan + std::max(before, pipeline);
+  return scan + CheckVector::bytes_of(rows, columns) + std::max(before, pipeline);
 }
 
 // The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing

@@ -19,7 +19,8 @@ namespace blindfuse {
 // kernel or a device that is not there; ResourceError when the device cannot be used now, and, with
 // the bytes needed and those free, when its memory cannot hold the matrix and what is set aside.
 //
-// Set aside, and not allocated, is what CUDA itself takes (kCudaItselfBytes), and the larger one of
+// Set aside, and not allocated, is what CUDA itself takes (kCudaItselfBytes), what products are
+// checked with (CheckVector::bytes_of), and the larger one of
 //
 //   before it serves: what check_kernels(), or the timing of kernels for a matrix of a size that
 //   `calibrations` has not, takes until it returns;

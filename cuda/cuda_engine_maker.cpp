@@ -6,7 +6,10 @@
 
 #include "cuda/cuda_engine.h"
 #include "cuda/device/device_info.h"
+#include "cuda/packing/packing_kernels.h"
+#include "cuda/packing/table_kernels.h"
 #include "cuda/pipelines/pack_maker.h"
+#include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/scanner.h"
 
 namespace blindfuse {
@@ -16,7 +19,7 @@ class CudaEngineMaker final : public EngineMaker {
  public:
   CudaEngineMaker(std::string_view kernel, int device, std::shared_ptr<KernelRecord> record)
       : kernel_(kernel), device_(use_cuda_device(device)), record_(std::move(record)) {
-    Scanner::check_kernel(kernel_);
+    scan_kernel_named(kernel_);
   }
 
   std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const override {
@@ -53,7 +56,14 @@ class CudaEngineMaker final : public EngineMaker {
 
 }  // namespace
 
-std::vector<std::string_view> cuda_kernel_names() { return Scanner::kernel_names(); }
+void load_cuda_kernels(int device, std::string_view part) {
+  use_cuda_device(device);
+  load_scan_kernels();
+  if (part == "packing") load_packing_kernels();
+  if (part == "tables") load_table_kernels();
+}
+
+std::vector<std::string_view> cuda_kernel_names() { return scan_kernel_names(); }
 
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device,
                                                     std::shared_ptr<KernelRecord> record) {

@@ -16,6 +16,11 @@ namespace blindfuse {
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device,
                                                     std::shared_ptr<KernelRecord> record);
 
+// Loads the code of all kernels for the scan to the device, and of those of this part of what it
+// computes, "packing" or "tables"; "" for none. Where the device is newer than the program, the
+// driver compiles it. Throws what make_cuda_engine_maker throws.
+void load_cuda_kernels(int device, std::string_view part);
+
 // What --engine takes after "cuda:" on this machine, which has a device.
 std::vector<std::string_view> cuda_kernel_names();
 

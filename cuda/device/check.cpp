@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cuda/device/device_loss.h"
 #include "cuda/device/launch_trail.h"
 #include "src/base/errors.h"
 
@@ -16,6 +17,7 @@ void check_cuda(cudaError_t status, const char* call, const char* file, int line
     (void)cudaGetLastError();  // this one does not stay
     throw ResourceError(message);
   }
+  note_device_lost();
   throw DeviceLostError(message + launch_trail::text());
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cuda/device/check.h"
+#include "cuda/device/device_loss.h"
 #include "cuda/device/device_states.h"
 #include "src/base/errors.h"
 
@@ -108,6 +109,7 @@ int use_cuda_device(int device) {
     case WhyNot::Kind::kState:
       throw ResourceError(message);
     case WhyNot::Kind::kLost:
+      note_device_lost();
       throw DeviceLostError(message);
   }
   return device;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cuda/device/device_loss.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -42,6 +43,14 @@ void* allocate_pinned(uint64_t bytes) {
   }
   BLINDFUSE_CUDA(status);
   return memory;
+}
+
+void free_on_device(void* memory) noexcept {
+  if (memory != nullptr && !is_device_lost()) (void)cudaFree(memory);
+}
+
+void free_pinned(void* memory) noexcept {
+  if (memory != nullptr && !is_device_lost()) (void)cudaFreeHost(memory);
 }
 
 }  // namespace blindfuse

@@ -24,6 +24,9 @@ constexpr uint64_t kCudaItselfBytes = uint64_t{64} << 20;
 // for 0 bytes.
 void* allocate_on_device(uint64_t bytes);
 void* allocate_pinned(uint64_t bytes);
+// Give it back, or leave it where the device is lost (cuda/device/device_loss.h).
+void free_on_device(void* memory) noexcept;
+void free_pinned(void* memory) noexcept;
 
 // `count` values on the device that is current when it is made; all bytes zero at first.
 template <typename T>
@@ -37,7 +40,7 @@ class DeviceMemory {
     data_ = static_cast<T*>(allocate_on_device(count * sizeof(T)));
     BLINDFUSE_CUDA(cudaMemset(data_, 0, count * sizeof(T)));
   }
-  ~DeviceMemory() { (void)cudaFree(data_); }
+  ~DeviceMemory() { free_on_device(data_); }
   DeviceMemory(DeviceMemory&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
   DeviceMemory& operator=(DeviceMemory&& other) noexcept {
@@ -63,7 +66,7 @@ class PinnedMemory {
     if (count == 0) return;
     data_ = static_cast<T*>(allocate_pinned(count * sizeof(T)));
   }
-  ~PinnedMemory() { (void)cudaFreeHost(data_); }
+  ~PinnedMemory() { free_pinned(data_); }
   PinnedMemory(PinnedMemory&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
   PinnedMemory& operator=(PinnedMemory&& other) noexcept {

@@ -13,12 +13,8 @@ namespace blindfuse {
 class Stream {
  public:
   Stream() { BLINDFUSE_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  // Through with its work: the memory that it uses may go now.
-  ~Stream() {
-    (void)cudaStreamSynchronize(stream_);
-    (void)cudaStreamDestroy(stream_);
-    launch_trail::forget(stream_, launch_trail::position());
-  }
+  // Through with its work: the memory that it uses may go now. Nothing where the device is lost.
+  ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -36,7 +32,7 @@ class Stream {
 class Event {
  public:
   Event() { BLINDFUSE_CUDA(cudaEventCreateWithFlags(&event_, kFlags)); }
-  ~Event() { (void)cudaEventDestroy(event_); }
+  ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 

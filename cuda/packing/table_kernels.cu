@@ -7,6 +7,15 @@
 
 namespace blindfuse {
 
+void load_table_kernels() {
+  load_kernel(cut_public_rows);
+  load_kernel(ntt_columns);
+  load_kernel(transpose_squares);
+  load_kernel(ntt_and_rotate_rows);
+  load_kernel(key_switch_down);
+  load_kernel(key_switch_last);
+}
+
 void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStream_t stream) {
   constexpr uint64_t kThreads = 256;
   if (limbs.pitch == 0) return;

@@ -11,6 +11,9 @@
 
 namespace blindfuse {
 
+// As load_scan_kernels().
+void load_table_kernels();
+
 // The limbs of 2048 queries, one for each coefficient of hint polynomials; blocks: a public
 // polynomial's 2048 words for each 2048 rows of limbs.pitch.
 void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStream_t stream);

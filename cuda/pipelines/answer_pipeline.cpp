@@ -11,6 +11,7 @@
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/pipelines/canary_check.h"
+#include "cuda/pipelines/product_blame.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/base/errors.h"
@@ -55,9 +56,14 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     for (Lane& lane : lanes_) {
       lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
       lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
-      lane.products = DeviceMemory<uint32_t>(sizes_.products);
+      // What was not cut must not pass for a query of zeros, whose products would be zeros.
+      BLINDFUSE_CUDA(cudaMemset(lane.limbs.data(), 0x55, sizes_.limbs));
+      lane.sums_and_products = DeviceMemory<uint32_t>(sizes_.sums + sizes_.products);
+      lane.sums = lane.sums_and_products.data();
+      lane.products = lane.sums + sizes_.sums;
       lane.responses = DeviceMemory<uint32_t>(sizes_.responses);
       lane.finished = PinnedMemory<uint8_t>(batch_max * response_bytes_);
+      lane.differences = PinnedMemory<uint32_t>(batch_max);
     }
     limb_pitch_ = matrix.pitch();
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
@@ -76,6 +82,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   void begin(size_t first, size_t count) override {
     matrix_.use_device();
+    is_proved_ = true;
     const auto queries = static_cast<uint32_t>(count);
     const Scanner::Choice choice = scanner_.choose(queries);
     const bool has_canary = canary_ && rides_along(choice.kernel, queries);
@@ -86,9 +93,15 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * sizes_.slot_words,
                                    count * sizes_.slot_words * sizeof(uint32_t),
                                    cudaMemcpyHostToDevice, lane.stream.get()));
-    if (has_canary) put_canary(lane, queries);
+    const uint32_t place = has_canary ? canary_->next_place(queries + 1) : queries;
+    if (has_canary) {
+      // The query that was there comes last.
+      if (place != queries)
+        copy_query(lane, lane.queries.data() + place * sizes_.slot_words, queries);
+      put_canary(lane, place);
+    }
     start(next_, choice, queries + (has_canary ? 1 : 0));
-    begun_.push_back({next_, count, choice.kernel, has_canary});
+    begun_.push_back({next_, count, choice.kernel, has_canary, place});
     next_ = (next_ + 1) % kLanes;
   }
 
@@ -98,14 +111,22 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     matrix_.use_device();
     const Lane& lane = lanes_[oldest.lane];
     lane.done.wait();
-    if (oldest.has_canary) {
-      judge_canary(lane, oldest.kernel, static_cast<uint32_t>(oldest.count));
+    const auto count = static_cast<uint32_t>(oldest.count);
+    const uint32_t queries = count + (oldest.has_canary ? 1 : 0);
+    if (oldest.has_canary) judge_canary(lane, oldest.kernel, oldest.canary_place, queries);
+    judge_products(lane, oldest.kernel, queries);
+    if (oldest.has_canary && oldest.canary_place != oldest.count) {
+      std::ranges::copy(response(lane, oldest.count), response(lane, oldest.canary_place).begin());
     }
     if (canary_) canary_->require_fit(oldest.kernel);
     return {lane.finished.data(), oldest.count * response_bytes_};
   }
 
   void set_canary(const Canary& canary, std::chrono::milliseconds interval) override {
+    invariant(canary.query.size() ==
+                      sizes_.query_bytes + responder_->shape().extra_words * sizeof(uint32_t) &&
+                  canary.products.size() == columns_ && canary.response.size() == response_bytes_,
+              "a canary of this matrix, complete");
     matrix_.use_device();
     std::vector<uint32_t> slot(sizes_.slot_words);
     put_at(slot.data(), canary.query);
@@ -115,7 +136,20 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   void check() override {
     if (!canary_) return;
     matrix_.use_device();
-    // The kernel for one query, and that for many.
+    for (bool is_over = false; !is_over;) {
+      try {
+        check_those_due();
+        is_over = true;
+      } catch (const KernelReplacedError&) {
+        // The record has it, and there is one kernel less.
+      }
+    }
+    is_proved_ = true;
+  }
+
+ private:
+  // The kernel for one query, and that for many.
+  void check_those_due() {
     const auto most = static_cast<uint32_t>(batch_max_);
     const Scanner::Kernel few = scanner_.choose(1).kernel;
     if (canary_->is_due(few, 1)) compute_canary(1);
@@ -123,21 +157,24 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     if (many != few && canary_->is_due(many, most)) compute_canary(most);
   }
 
- private:
   struct Lane {
     DeviceMemory<uint32_t> queries;  // as they are in slots
     DeviceMemory<int8_t> limbs;
-    DeviceMemory<uint32_t> products;
+    DeviceMemory<uint32_t> sums_and_products;  // which are cleared together
+    uint32_t* sums = nullptr;                  // of each query's words, weighted
+    uint32_t* products = nullptr;
     DeviceMemory<uint32_t> responses;
     PinnedMemory<uint8_t> finished;
+    PinnedMemory<uint32_t> differences;  // of each query's products, weighted, from its sum
     Event done;
     Stream stream;
   };
   struct Begun {
     size_t lane;
-    size_t count;  // without the canary, which comes last
+    size_t count;  // without the canary
     Scanner::Kernel kernel;
     bool has_canary;
+    uint32_t canary_place;  // the query that would have it comes last, after the others
   };
 
   void put_at(uint32_t* slot, std::span<const uint8_t> query) const {
@@ -154,18 +191,29 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   // Whether one query more costs the batch nothing.
   bool rides_along(Scanner::Kernel kernel, uint32_t queries) const {
-    return queries < batch_max_ && queries < Scanner::room(kernel, queries) &&
+    return queries < batch_max_ && queries < room_of(kernel, queries) &&
            scanner_.choose(queries + 1).kernel == kernel;
   }
 
-  // What is still there of the response before would be right: it goes first.
+  std::span<uint8_t> response(const Lane& lane, size_t place) const {
+    return {lane.finished.data() + place * response_bytes_, response_bytes_};
+  }
+
+  // From the device's memory to a place in the batch.
+  void copy_query(const Lane& lane, const uint32_t* query, uint32_t place) const {
+    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data() + place * sizes_.slot_words, query,
+                                   sizes_.slot_words * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
+                                   lane.stream.get()));
+  }
+
+  // What is still there of the response before would be right, on the device and in the host's
+  // memory: it goes first.
   void put_canary(const Lane& lane, uint32_t place) const {
-    const uint64_t slot_words = sizes_.slot_words, response_words = sizes_.response_words;
+    const uint64_t response_words = sizes_.response_words;
+    canary_->spoil(response(lane, place));
     BLINDFUSE_CUDA(cudaMemsetAsync(lane.responses.data() + place * response_words, 0xff,
                                    response_words * sizeof(uint32_t), lane.stream.get()));
-    BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data() + place * slot_words, canary_->query(),
-                                   slot_words * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
-                                   lane.stream.get()));
+    copy_query(lane, canary_->query(), place);
   }
 
   // From the lane's queries to responses in the host's memory.
@@ -173,44 +221,76 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     Lane& lane = lanes_[number];
     const cudaStream_t stream = lane.stream.get();
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
+    const CheckVector* const check = scanner_.check_vector();
+    BLINDFUSE_CUDA(cudaMemsetAsync(lane.sums, 0,
+                                   (sizes_.sums + queries * columns_) * sizeof(uint32_t), stream));
     start_cut(BitSequences{lane.queries.data(), sizes_.slot_words, bits_.query, rows_}, queries,
-              limbs, stream);
-    BLINDFUSE_CUDA(
-        cudaMemsetAsync(lane.products.data(), 0, queries * columns_ * sizeof(uint32_t), stream));
-    scanner_.start(choice, limbs, queries, {0, rows_}, lane.products.data(), stream);
-    responder_->start(
-        number,
-        {queries, lane.products.data(), columns_, lane.queries.data() + sizes_.extras_at,
-         sizes_.slot_words, lane.responses.data()},
-        stream);
+              limbs, check == nullptr ? QuerySums{} : check->query_sums(lane.sums), stream);
+    scanner_.start(choice, limbs, queries, {0, rows_}, lane.products, stream);
+    if (check != nullptr) {
+      // What does not come here is not right.
+      std::fill_n(lane.differences.data(), queries, ~uint32_t{0});
+      check->start_compare(lane.products, lane.sums, queries, lane.differences.data(), stream);
+    }
+    responder_->start(number,
+                      {queries, lane.products, columns_, lane.queries.data() + sizes_.extras_at,
+                       sizes_.slot_words, lane.responses.data()},
+                      stream);
     BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, lane.responses.data(),
                                      sizes_.response_words * sizeof(uint32_t), response_bytes_,
                                      queries, cudaMemcpyDeviceToHost, stream));
     lane.done.record(lane.stream);
   }
 
-  // A batch of so many, of which the canary is the last one and the others are whatever the lane
-  // has: by the same kernel and tile as a batch of clients' queries that has no room for it.
+  // A batch of so many, of which the canary is one and the others are whatever the lane has: by the
+  // same kernel and tile as a batch of clients' queries that has no room for it.
   void compute_canary(uint32_t queries) {
     const Lane& lane = lanes_[next_];
     const Scanner::Choice choice = scanner_.choose(queries);
     note(lane, "the server's own query in a batch of " + std::to_string(queries));
-    put_canary(lane, queries - 1);
+    const uint32_t place = canary_->next_place(queries);
+    put_canary(lane, place);
     start(next_, choice, queries);
     lane.done.wait();
-    judge_canary(lane, choice.kernel, queries - 1);
+    judge_canary(lane, choice.kernel, place, queries);
+    judge_products(lane, choice.kernel, queries);
   }
 
-  void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place) {
-    if (canary_->is_right({lane.finished.data() + place * response_bytes_, response_bytes_})) {
-      return canary_->note_right(kernel, place + 1);
+  void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place, uint32_t queries) {
+    if (canary_->is_right(response(lane, place))) return canary_->note_right(kernel, queries);
+    canary_->blame(kernel, responder_->kernel(), queries, products_of(lane, place), is_proved_);
+  }
+
+  // Of all queries of a batch: of those that do not agree with their products, the first one's
+  // products say whether the scan or the check is wrong.
+  void judge_products(const Lane& lane, Scanner::Kernel kernel, uint32_t queries) {
+    if (scanner_.check_vector() == nullptr) return;
+    const std::span<const uint32_t> differences = lane.differences.span().first(queries);
+    const auto is_wrong = [](uint32_t difference) { return difference != 0; };
+    const auto first = std::ranges::find_if(differences, is_wrong);
+    if (first == differences.end()) {
+      scanner_.record().note_passed(name_of(kernel), CheckStage::kProduct);
+      return;
     }
-    std::vector<uint32_t> products(columns_);
-    BLINDFUSE_CUDA(cudaMemcpyAsync(products.data(), lane.products.data() + place * columns_,
-                                   columns_ * sizeof(uint32_t), cudaMemcpyDeviceToHost,
-                                   lane.stream.get()));
+    const auto query = static_cast<uint32_t>(first - differences.begin());
+    const std::vector<uint32_t> products = products_of(lane, query);
+    const uint32_t sum = words_of(lane, lane.sums + query, 1).front();
+    if (canary_) canary_->make_all_due();
+    blame_products(scanner_, kernel,
+                   {queries, static_cast<uint32_t>(std::ranges::count_if(differences, is_wrong)),
+                    query, products, sum});
+  }
+
+  // What is there once the lane's batch is done.
+  static std::vector<uint32_t> words_of(const Lane& lane, const uint32_t* from, uint64_t count) {
+    std::vector<uint32_t> words(count);
+    BLINDFUSE_CUDA(cudaMemcpyAsync(words.data(), from, count * sizeof(uint32_t),
+                                   cudaMemcpyDeviceToHost, lane.stream.get()));
     lane.stream.wait();
-    canary_->blame(kernel, responder_->kernel(), place + 1, products);
+    return words;
+  }
+  std::vector<uint32_t> products_of(const Lane& lane, uint32_t place) const {
+    return words_of(lane, lane.products + place * columns_, columns_);
   }
 
   Scanner& scanner_;
@@ -225,7 +305,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   uint64_t limb_pitch_ = 0;
   PinnedMemory<uint32_t> slots_;
   std::optional<CanaryCheck> canary_;
-  Lane lanes_[kLanes];  // behind all that their streams use
+  bool is_proved_ = false;  // as CanaryCheck::blame() has it
+  Lane lanes_[kLanes];      // behind all that their streams use
   size_t next_ = 0;
   std::deque<Begun> begun_;
 };

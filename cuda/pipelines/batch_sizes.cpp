@@ -7,6 +7,12 @@
 #include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse {
+namespace {
+
+// 128 bytes: the products, which follow, begin where a warp's accesses to them are whole lines.
+constexpr uint64_t kLineWords = 32;
+
+}  // namespace
 
 BatchSizes::BatchSizes(const BatchShape& shape, size_t batch_max)
     : query_bytes(bit_sequence_bytes(shape.row_count, shape.query_bits)),
@@ -17,6 +23,7 @@ BatchSizes::BatchSizes(const BatchShape& shape, size_t batch_max)
       queries(batch_max * slot_words),
       limbs(limb_rows_for(static_cast<uint32_t>(batch_max)) *
             DeviceMatrix::pitch_of(shape.row_count)),
+      sums((batch_max + kLineWords - 1) / kLineWords * kLineWords),
       products(batch_max * shape.column_count),
       responses(batch_max * shape.response_words) {}
 

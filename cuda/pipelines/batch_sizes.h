@@ -30,13 +30,14 @@ struct BatchSizes {
   // What each lane has.
   uint64_t queries;    // words of 32 bits
   uint64_t limbs;      // bytes
+  uint64_t sums;       // of each query's words, weighted; words of 32 bits, whole lines of memory
   uint64_t products;   // words of 32 bits
   uint64_t responses;  // words of 32 bits
 
   // Bytes of the device's memory that all lanes take, and the query of a canary, which is copied to
   // a lane from its own place; it is one of the batch_max queries there.
   uint64_t device_bytes() const {
-    return kLanes * (limbs + sizeof(uint32_t) * (queries + products + responses)) +
+    return kLanes * (limbs + sizeof(uint32_t) * (queries + sums + products + responses)) +
            sizeof(uint32_t) * slot_words;
   }
 };

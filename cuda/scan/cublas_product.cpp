@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "cuda/device/device_loss.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/scan_kernels.h"
@@ -65,6 +66,7 @@ class CublasProduct::Library {
     if (status == CUBLAS_STATUS_ALLOC_FAILED) {
       throw ResourceError(std::string(call) + " failed: the device's memory is full");
     }
+    note_device_lost();
     throw DeviceLostError(std::string(call) + " failed: " + status_string(status));
   }
 
@@ -95,7 +97,9 @@ struct CublasProduct::Work {
   Event sums_free;  // the last product has read them
 
   Work() { library.check(library.create(&handle), "cublasCreate"); }
-  ~Work() { library.destroy(handle); }
+  ~Work() {
+    if (!is_device_lost()) library.destroy(handle);
+  }
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 };

@@ -15,6 +15,8 @@
 #include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
 #include "cuda/scan/kernels/scan_wgmma_tma.cuh"
+#include "cuda/scan/kernels/weigh_columns.cuh"
+#include "cuda/scan/kernels/weigh_products.cuh"
 
 namespace blindfuse {
 namespace {
@@ -126,6 +128,8 @@ void load_scan_kernels() {
   load_kernel(scan_wgmma_tma<256, 4>);
   load_kernel(combine_sums);
   load_kernel(round_products);
+  load_kernel(weigh_columns);
+  load_kernel(weigh_products);
 }
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs,
@@ -137,11 +141,11 @@ void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs,
 }
 
 void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs,
-               cudaStream_t stream) {
+               const QuerySums& check, cudaStream_t stream) {
   if (limbs.pitch == 0 || query_count == 0) return;
   launch_kernel("cut_bit_sequences", cut_bit_sequences,
                 dim3(blocks_for(limbs.pitch / kRowsPerThread), query_count), kThreads, 0, stream,
-                from, limbs);
+                from, limbs, check);
 }
 
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream) {
@@ -212,6 +216,21 @@ void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream) {
 void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream) {
   launch_kernel("combine_sums", combine_sums, dim3(blocks_for(args.column_count), query_count),
                 kThreads, 0, stream, args);
+}
+
+void start_weigh_columns(const WeighColumnsArgs& args, cudaStream_t stream) {
+  if (args.column_pitch == 0 || args.column_count == 0) return;
+  launch_kernel("weigh_columns", weigh_columns,
+                dim3(blocks_for(args.column_count, kWeighedColumns),
+                     blocks_for(args.column_pitch / kRowsPerThread, kWeighColumnsThreads)),
+                kWeighColumnsThreads, 0, stream, args);
+}
+
+void start_weigh_products(const WeighProductsArgs& args, uint32_t query_count,
+                          cudaStream_t stream) {
+  if (query_count == 0) return;
+  launch_kernel("weigh_products", weigh_products, query_count, kWeighProductsThreads,
+                kWeighProductsSharedBytes, stream, args);
 }
 
 void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t stream) {

@@ -30,7 +30,8 @@ uint64_t limb_rows_for(uint32_t query_count);
 void load_scan_kernels();
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
-void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
+void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs,
+               const QuerySums& check, cudaStream_t stream);
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);
 // The limbs in LimbOrder::kMma.
 void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
@@ -45,5 +46,7 @@ void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream);
 bool has_wgmma();
 void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream);
 void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t stream);
+void start_weigh_columns(const WeighColumnsArgs& args, cudaStream_t stream);
+void start_weigh_products(const WeighProductsArgs& args, uint32_t query_count, cudaStream_t stream);
 
 }  // namespace blindfuse

@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "cuda/device/device_loss.h"
 #include "cuda/device/launch_trail.h"
 #include "cuda/scan/product_check.h"
 #include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/trial_memory.h"
-#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
@@ -18,35 +18,6 @@ namespace {
 constexpr const char* kStartAdvice =
     "end other processes that have memory of the device (nvidia-smi lists them), lower "
     "--batch-max, or use --engine cpu";
-
-// Batches that try each tile of a kernel, of at most so many queries.
-std::vector<uint32_t> trial_batches(Scanner::Kernel kernel, uint32_t most) {
-  std::vector<uint32_t> batches;
-  const auto add = [&](uint32_t count) {
-    count = std::min(count, most);
-    if (batches.empty() || batches.back() < count) batches.push_back(count);
-  };
-  switch (kernel) {
-    case Scanner::Kernel::kDp4a:
-      for (uint32_t count = 1; count <= kScanDp4aQueriesMax; ++count) add(count);
-      break;
-    case Scanner::Kernel::kAuto:
-    case Scanner::Kernel::kMma:
-    case Scanner::Kernel::kMmaRows:
-      for (const uint32_t tile : kMmaTileQueries) add(tile);
-      add(most);
-      break;
-    case Scanner::Kernel::kWgmma:
-    case Scanner::Kernel::kWgmmaTma:
-      for (const uint32_t tile : kWgmmaTileQueries) add(tile);
-      add(most);
-      break;
-    case Scanner::Kernel::kCublas:
-      add(1);
-      add(most);
-  }
-  return batches;
-}
 
 // Two points of a stream, and the time between them.
 class Timer {
@@ -58,6 +29,7 @@ class Timer {
     BLINDFUSE_CUDA(cudaEventCreate(&end_));
   }
   ~Timer() {
+    if (is_device_lost()) return;
     (void)cudaEventDestroy(begin_);
     (void)cudaEventDestroy(end_);
   }
@@ -83,13 +55,6 @@ class Timer {
 
 }  // namespace
 
-std::vector<std::string_view> Scanner::kernel_names() {
-  std::vector<std::string_view> names = {"dp4a", "mma", "mma-rows"};
-  if (has_wgmma()) names.insert(names.end(), {"wgmma", "wgmma-tma"});
-  if (CublasProduct::is_there()) names.push_back("cublas");
-  return names;
-}
-
 std::string Scanner::choice() const {
   if (kernel_ != Kernel::kAuto) return "";
   const std::string many(name_of(this->many()));
@@ -103,30 +68,10 @@ Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel,
     : matrix_(matrix),
       record_(std::move(record)),
       calibrations_(std::move(calibrations)),
-      kernel_(kernel_named(kernel)),
+      kernel_(scan_kernel_named(kernel)),
       calibration_{kScanDp4aQueriesMax, false} {
   if (kernel_ == Kernel::kCublas) cublas_ = std::make_unique<CublasProduct>();
   if (kernel_ == Kernel::kAuto) has_wgmma_ = has_wgmma();
-}
-
-Scanner::Kernel Scanner::kernel_named(std::string_view name) {
-  if (name.empty()) return Kernel::kAuto;
-  if (name == "dp4a") return Kernel::kDp4a;
-  if (name == "mma") return Kernel::kMma;
-  if (name == "mma-rows") return Kernel::kMmaRows;
-  if (name == "wgmma" || name == "wgmma-tma") {
-    if (!has_wgmma()) {
-      throw UsageError("the kernel cuda:" + std::string(name) +
-                       " needs a GPU of compute capability 9.0, and CUDA_FORCE_PTX_JIT unset");
-    }
-    return name == "wgmma" ? Kernel::kWgmma : Kernel::kWgmmaTma;
-  }
-  if (name == "cublas") {
-    CublasProduct::require();
-    return Kernel::kCublas;
-  }
-  throw UsageError("there is no CUDA kernel \"" + std::string(name) +
-                   "\"; there are dp4a, mma, mma-rows, wgmma, wgmma-tma and cublas");
 }
 
 uint32_t Scanner::step_count(RowRange rows) {
@@ -162,25 +107,6 @@ void Scanner::start(Choice choice, const Limbs& limbs, uint32_t query_count, Row
   start_kernel(choice.kernel, args(limbs, query_count, rows, products), stream);
 }
 
-std::string_view Scanner::name_of(Kernel kernel) {
-  switch (kernel) {
-    case Kernel::kDp4a:
-      return "dp4a";
-    case Kernel::kAuto:
-    case Kernel::kMma:
-      return "mma";
-    case Kernel::kMmaRows:
-      return "mma-rows";
-    case Kernel::kWgmma:
-      return "wgmma";
-    case Kernel::kWgmmaTma:
-      return "wgmma-tma";
-    case Kernel::kCublas:
-      return "cublas";
-  }
-  return "";
-}
-
 Scanner::Kernel Scanner::preferred(uint32_t query_count) const {
   if (kernel_ != Kernel::kAuto) return kernel_;
   return query_count <= calibration_.dp4a_max ? Kernel::kDp4a : many();
@@ -204,31 +130,7 @@ Scanner::Choice Scanner::choose(uint32_t query_count) const {
     }
     kernel = *next;
   }
-  return {kernel, order_of(kernel)};
-}
-
-uint32_t Scanner::room(Kernel kernel, uint32_t query_count) {
-  const auto rounded_up = [&](uint32_t tile) { return (query_count + tile - 1) / tile * tile; };
-  switch (kernel) {
-    case Kernel::kDp4a:
-      return query_count;
-    case Kernel::kAuto:
-    case Kernel::kMma:
-    case Kernel::kMmaRows:
-      for (const uint32_t tile : kMmaTileQueries) {
-        if (query_count <= tile) return tile;
-      }
-      return rounded_up(kMmaTileQueries.back());
-    case Kernel::kWgmma:
-    case Kernel::kWgmmaTma:
-      for (const uint32_t tile : kWgmmaTileQueries) {
-        if (query_count <= tile) return tile;
-      }
-      return rounded_up(kWgmmaTileQueries.back());
-    case Kernel::kCublas:
-      return rounded_up(kQueriesInFour);
-  }
-  return query_count;
+  return {kernel, limb_order_of(kernel)};
 }
 
 std::vector<Scanner::Kernel> Scanner::candidates() const {
@@ -236,22 +138,6 @@ std::vector<Scanner::Kernel> Scanner::candidates() const {
   std::vector<Kernel> kernels = {Kernel::kDp4a, Kernel::kMma};
   if (has_wgmma_) kernels.push_back(Kernel::kWgmma);
   return kernels;
-}
-
-LimbOrder Scanner::order_of(Kernel kernel) {
-  switch (kernel) {
-    case Kernel::kAuto:
-    case Kernel::kMma:
-      return LimbOrder::kMma;
-    case Kernel::kWgmma:
-      return LimbOrder::kWgmma;
-    case Kernel::kDp4a:
-    case Kernel::kMmaRows:
-    case Kernel::kWgmmaTma:
-    case Kernel::kCublas:
-      return LimbOrder::kRows;
-  }
-  return LimbOrder::kRows;
 }
 
 void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream) {
@@ -287,8 +173,12 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   invariant(canary.words.size() == rows && canary.products.size() == columns,
             "a canary of the matrix");
   const uint32_t count = trial_queries(batch_max);
-  require_room(trial_bytes(rows, columns, batch_max) + bytes_for(count),
+  require_room(trial_bytes(rows, columns, batch_max) + bytes_for(count) +
+                   (canary.weights.empty() ? 0 : CheckVector::bytes_of(rows, columns)),
                "the queries that the kernels are checked with", kStartAdvice);
+  is_check_vector_right_ = false;
+  check_vector_ =
+      canary.weights.empty() ? nullptr : std::make_unique<CheckVector>(matrix_, canary.weights);
   const DeviceMemory<uint32_t> query(rows), product(columns);
   const DeviceMemory<uint32_t> words(kQueriesInFour * rows), products(count * columns);
   const DeviceMemory<int8_t> limbs(limb_rows_for(count) * matrix_.pitch());
@@ -304,7 +194,7 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   for (const Kernel kernel : candidates()) {
     if (!is_fit(kernel)) continue;
     const Trial trial{count,
-                      {limbs.data(), matrix_.pitch(), order_of(kernel)},
+                      {limbs.data(), matrix_.pitch(), limb_order_of(kernel)},
                       product.data(),
                       products.data(),
                       stream.get()};
@@ -324,11 +214,46 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   stream.wait();
   choose(1);
   choose(count);
+  if (check_vector_) make_check_vector(canary);
+}
+
+// Right where the canary's words, weighted by it, are what its products are, weighted.
+void Scanner::make_check_vector(const Canary& canary) {
+  const std::vector<uint32_t> vector = check_vector_->compute();
+  uint32_t of_words = 0, of_products = 0;
+  for (size_t r = 0; r < vector.size(); ++r) of_words += canary.words[r] * vector[r];
+  for (size_t c = 0; c < canary.weights.size(); ++c) {
+    of_products += canary.products[c] * canary.weights[c];
+  }
+  const bool is_right = of_words == of_products;
+  // Also where it is: a byte that changed since the last time, before the vector was made, would
+  // have become what is right.
+  if (!matrix_.is_as_sent()) {
+    refuse_matrix("found when the vector was made that products are checked with");
+  }
+  if (!is_right) {
+    const std::string why =
+        "the vector that products are checked with is not what the host's product says";
+    record_->note_failed(kWeighing, CheckStage::kMatrix, why);
+    throw DeviceLostError("the GPU's " + std::string(kWeighing) + " is wrong: " + why);
+  }
+  record_->note_passed(kWeighing, CheckStage::kMatrix);
+  is_check_vector_right_ = true;
+}
+
+void Scanner::blame(Kernel kernel, CheckStage stage, uint32_t query_count, const std::string& why) {
+  require_matrix(why);
+  const std::string name(name_of(kernel));
+  record_->note_failed(name, stage, why);
+  choose(query_count);  // throws where no kernel is left
+  throw KernelReplacedError(
+      "the kernel cuda:" + name + " is wrong: " + why +
+      "; the responses of this batch are withheld, and another kernel takes its place");
 }
 
 void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
   const uint64_t columns = matrix_.column_count();
-  for (const uint32_t count : trial_batches(kernel, trial.query_count)) {
+  for (const uint32_t count : trial_batches_of(kernel, trial.query_count)) {
     launch_trail::note(trial.stream, "a check of cuda:" + std::string(name_of(kernel)) + " with " +
                                          std::to_string(count) + " queries");
     BLINDFUSE_CUDA(
@@ -362,6 +287,10 @@ void Scanner::require_matrix(const std::string& what) const {
   } catch (const ResourceError&) {
     return;  // no memory for the checksum: the kernel is not to go on for that
   }
+  refuse_matrix(what);
+}
+
+void Scanner::refuse_matrix(const std::string& what) {
   throw DeviceLostError("the matrix has changed in the device's memory: " + what +
                         "; nvidia-smi -q -d ECC counts errors of the memory");
 }
@@ -406,10 +335,10 @@ double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   double least = 1e9;
   for (int i = 0; i < 4; ++i) {
     timer.begin();
-    start_kernel(
-        kernel,
-        args({limbs.data(), matrix_.pitch(), order_of(kernel)}, query_count, rows, products.data()),
-        stream.get());
+    start_kernel(kernel,
+                 args({limbs.data(), matrix_.pitch(), limb_order_of(kernel)}, query_count, rows,
+                      products.data()),
+                 stream.get());
     const double taken = timer.end();
     if (i > 0) least = std::min(least, taken);
   }

@@ -10,17 +10,26 @@
 #include <vector>
 
 #include "cuda/scan/calibrations.h"
+#include "cuda/scan/check_vector.h"
 #include "cuda/scan/cublas_product.h"
 #include "cuda/scan/device_matrix.h"
+#include "cuda/scan/kernel_kinds.h"
 #include "cuda/scan/kernels/scan_args.h"
+#include "src/base/errors.h"
 #include "src/engine/engine.h"
 #include "src/engine/kernel_record.h"
 
 namespace blindfuse {
 
+// A kernel was wrong and is in quarantine now, and another one takes its place.
+class KernelReplacedError : public ResourceError {
+ public:
+  using ResourceError::ResourceError;
+};
+
 class Scanner {
  public:
-  enum class Kernel { kAuto, kDp4a, kMma, kMmaRows, kWgmma, kWgmmaTma, kCublas };
+  using Kernel = ScanKernel;
 
   // A kernel for one scan, and the order in which it wants its limbs.
   struct Choice {
@@ -28,16 +37,11 @@ class Scanner {
     LimbOrder order = LimbOrder::kMma;
   };
 
-  // kernel: one of kernel_names(), or "" for the fastest by the size of the batch. record: which of
-  // them may be used. calibrations: of the matrix's device. Throws UsageError for any other name.
+  // kernel: one of scan_kernel_names(), or "" for the fastest by the size of the batch. record:
+  // which of them may be used. calibrations: of the matrix's device. Throws UsageError for any
+  // other name.
   Scanner(const DeviceMatrix& matrix, std::string_view kernel, std::shared_ptr<KernelRecord> record,
           std::shared_ptr<Calibrations> calibrations = std::make_shared<Calibrations>());
-
-  // Throws what the constructor throws for this kernel.
-  static void check_kernel(std::string_view kernel) { kernel_named(kernel); }
-
-  // Those that this machine can run.
-  static std::vector<std::string_view> kernel_names();
 
   // Which kernel serves which batch, for people; "" when one serves all.
   std::string choice() const;
@@ -50,11 +54,10 @@ class Scanner {
   // quarantine, the next of wgmma, mma and dp4a. Throws DeviceLostError, saying why, when the one
   // that was named, or every one, is in quarantine. Any thread.
   Choice choose(uint32_t query_count) const;
-  static std::string_view name_of(Kernel kernel);
-  // Queries that a scan of query_count queries by this kernel has room for at the same cost.
-  static uint32_t room(Kernel kernel, uint32_t query_count);
 
   KernelRecord& record() const { return *record_; }
+  // The name in it of what makes and uses the check vector.
+  static constexpr std::string_view kWeighing = "weighing";
 
   // Device memory that start() takes by itself for so many queries, in addition to what it has.
   uint64_t bytes_for(uint64_t query_count) const;
@@ -66,13 +69,26 @@ class Scanner {
 
   // As Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen, with each of
   // its tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and
-  // trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h).
+  // trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h). Then, where the
+  // canary has weights, the check vector is made, which stays.
   void check_kernels(const Canary& canary, size_t batch_max);
+
+  // What products are checked with; null where they are not.
+  const CheckVector* check_vector() const {
+    return is_check_vector_right_ ? check_vector_.get() : nullptr;
+  }
 
   // After a wrong product: throws DeviceLostError when the matrix is not what was sent any more, so
   // that no kernel is to blame. Returns as if it were where that cannot be told for lack of memory.
   // `what`: the wrong product, for people.
   void require_matrix(const std::string& what) const;
+
+  // After a wrong product in a batch of query_count queries, `why`, where the matrix is what was
+  // sent: puts the kernel into quarantine. Throws KernelReplacedError, saying that the batch is
+  // withheld, where another kernel takes this one's place, or DeviceLostError where none does, or
+  // where it was the matrix.
+  [[noreturn]] void blame(Kernel kernel, CheckStage stage, uint32_t query_count,
+                          const std::string& why);
 
   // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and
   // none where a matrix of this size was measured before; timing_bytes() of device memory until it
@@ -82,11 +98,11 @@ class Scanner {
  private:
   struct Trial;
 
-  static Kernel kernel_named(std::string_view name);
-  static LimbOrder order_of(Kernel kernel);
   // Those that choose() may return.
   std::vector<Kernel> candidates() const;
   void check_kernel(Kernel kernel, const Trial& trial);
+  void make_check_vector(const Canary& canary);
+  [[noreturn]] static void refuse_matrix(const std::string& what);
   ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
   Kernel preferred(uint32_t query_count) const;
   Kernel many() const { return calibration_.wgmma_for_many ? Kernel::kWgmma : Kernel::kMma; }
@@ -102,6 +118,8 @@ class Scanner {
   // What is not measured is taken for this.
   Calibration calibration_;
   std::unique_ptr<CublasProduct> cublas_;
+  std::unique_ptr<CheckVector> check_vector_;
+  bool is_check_vector_right_ = false;
 };
 
 }  // namespace blindfuse

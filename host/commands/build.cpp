@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "host/commands/device_limit.h"
 #include "host/commands/engine_log.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
@@ -31,6 +32,7 @@ struct BuildCommand {
   bool fresh = false;
   std::string engine = "auto";
   unsigned thread_count = 0;
+  DeviceLimit limit;
   bool json = false;
   const CLI::Option* lookups = nullptr;
 };
@@ -197,7 +199,9 @@ void run_build(BuildCommand& command) {
   }
   std::vector<std::string> parts;
   if (options.mode != Mode::kHint) parts.push_back("tables");
-  const CheckedEngines engines({options.engine, options.thread_count, parts},
+  const auto calls = std::make_shared<DeviceCalls>();
+  const auto watchdog = command.limit.watch(calls);
+  const CheckedEngines engines({options.engine, options.thread_count, parts, calls},
                                logging_engine_listener());
   options.engines = &engines.get();
   const BuildReport report = build_database(sources, command.output, options);
@@ -315,6 +319,7 @@ void add_build_command(CLI::App& program) {
                    "Number of threads; 0: as many as processors")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
+  options->limit.add_to(*command);
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->callback([options] { run_build(*options); });
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "host/commands/device_limit.h"
 #include "host/commands/engine_log.h"
 #include "host/commands/epoch_check.h"
 #include "host/commands/layout_table.h"
@@ -32,6 +33,7 @@ struct InspectCommand {
   bool verify = false;
   std::string engine = "auto";
   unsigned thread_count = 0;
+  DeviceLimit limit;
   bool json = false;
 };
 
@@ -51,15 +53,16 @@ Inspection inspect(const InspectCommand& command) {
   found.retired = directory.read_retired(parsed.epoch).size();
   if (command.verify) {
     const bool is_packed = parsed.manifest.layout.mode() == Mode::kPacked;
+    const auto calls = std::make_shared<DeviceCalls>();
+    const auto watchdog = command.limit.watch(calls);
     const CheckedEngines engines(
         {command.engine, command.thread_count,
-         is_packed ? std::vector<std::string>{"packing"} : std::vector<std::string>{}},
+         is_packed ? std::vector<std::string>{"packing"} : std::vector<std::string>{}, calls},
         logging_engine_listener());
     LoadedDatabase database = load_database(command.directory, engines.get());
-    check_epoch(database,
-                {.batch_max = BatchLimits{}.batch_max, .thread_count = command.thread_count});
+    check_epoch(database, BatchLimits{}.batch_max, command.thread_count);
     const std::string samples = directory.read_samples(database.manifest, kSamplesBytesMax);
-    found.check = check_samples(std::move(database), samples);
+    found.check = check_samples(std::move(database), samples, command.limit, calls);
   }
   return found;
 }
@@ -147,6 +150,7 @@ void add_inspect_command(CLI::App& program) {
                    "Number of threads; 0: as many as processors")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
+  options->limit.add_to(*command);
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->callback([options] {
     const Inspection found = inspect(*options);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "host/publish/samples.h"
@@ -140,14 +141,17 @@ std::vector<nlohmann::json> answers_of(const std::string& output) {
 
 }  // namespace
 
-SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text) {
+SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
+                          const DeviceLimit& limit, std::shared_ptr<const DeviceCalls> calls) {
   const std::vector<Sample> samples = parse_samples(samples_text);
   const bool keyword = database.manifest.layout.kind == DatabaseKind::kKeyword;
   const std::string beyond_the_end = std::to_string(database.manifest.layout.key_count);
+  const bool on_device = database.canary.has_value();
   const ScratchFolder cache;
   ServerMetrics metrics;
   const ServedEpochs epochs(
       std::make_shared<const ServingEpoch>(std::move(database), BatchLimits{}, &metrics));
+  const auto watchdog = limit.watch(std::move(calls), on_device ? &epochs : nullptr);
   const DatabaseServer server(epochs, metrics, http::ListeningSocket({}), ServerOptions{});
   std::vector<std::string> arguments = {client_program(), "get", "--json", "--cache", cache.path()};
   if (keyword) arguments.insert(arguments.end(), {"--key-encoding", "base64"});

@@ -3,8 +3,10 @@
 // client's process.
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "host/commands/device_limit.h"
 #include "host/database/loaded_database.h"
 
 namespace blindfuse {
@@ -15,7 +17,9 @@ struct SampleCheck {
 };
 
 // Throws InputError, naming the key, when an answer is wrong; ResourceError when the client program
-// is missing or fails.
-SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text);
+// is missing or fails. limit: of the batches, where the database's engine computes on a device,
+// which `calls` belong to.
+SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
+                          const DeviceLimit& limit, std::shared_ptr<const DeviceCalls> calls);
 
 }  // namespace blindfuse

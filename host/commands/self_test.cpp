@@ -21,6 +21,7 @@ using Outcome = SelfTestResult::Outcome;
 struct SelfTestCommand {
   std::string engine = "cuda";
   unsigned seconds_per_check = 20;
+  unsigned seconds_to_start = static_cast<unsigned>(kDeviceStartLimit.count());
   std::vector<std::string> without;
   bool json = false;
   bool is_worker = false;
@@ -69,7 +70,8 @@ void run(const SelfTestCommand& command) {
   const SelfTestResult result =
       run_self_test({.device = name->device,
                      .without = command.without,
-                     .patience = std::chrono::seconds(command.seconds_per_check)});
+                     .patience = std::chrono::seconds(command.seconds_per_check),
+                     .start_patience = std::chrono::seconds(command.seconds_to_start)});
   if (!result.why_no_device.empty()) {
     throw ResourceError("the engine cuda cannot run: " + result.why_no_device);
   }
@@ -89,6 +91,12 @@ void add_self_test_command(CLI::App& program) {
   command
       ->add_option("--seconds-per-check", options->seconds_per_check,
                    "How long a check may take, in seconds; after that it counts as hung")
+      ->check(CLI::Range(1u, 86'400u))
+      ->capture_default_str();
+  command
+      ->add_option("--seconds-to-start", options->seconds_to_start,
+                   "How long the driver may take to start, and to load or compile the code of a "
+                   "check, in seconds; after that it counts as hung")
       ->check(CLI::Range(1u, 86'400u))
       ->capture_default_str();
   command

@@ -19,9 +19,12 @@
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
 #include "host/engines/checked_engines.h"
+#include "host/server/ready_file.h"
 #include "host/server/service.h"
+#include "host/server/serving/engine_watchdog.h"
 #include "host/server/signals.h"
 #include "host/system/descriptors.h"
+#include "host/system/device_calls.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"
@@ -42,8 +45,7 @@ LoadedDatabase load(const ServeOptions& options, CheckedEngines& engines,
   LoadedDatabase database =
       load_database(directory, engines.get(), current, on_step, options.service.batches.batch_max);
   engines.check_parts(parts_for(database.manifest.layout.mode()));
-  check_epoch(database, {options.service.batches.batch_max, options.thread_count,
-                         options.service.watchdog.give_up_after, options.service.ready_file});
+  check_epoch(database, options.service.batches.batch_max, options.thread_count);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Layout& layout = database.manifest.layout;
   const bool packed = layout.mode() == Mode::kPacked;
@@ -93,11 +95,16 @@ std::vector<std::string> parts_for(const std::string& directory) {
   }
 }
 
-Loaded load_first(const ServeOptions& options) {
+Loaded load_first(const ServeOptions& options, const std::shared_ptr<DeviceCalls>& calls) {
+  // Nothing is served yet. The processor cannot take over: what hangs cannot be taken away from the
+  // thread that waits for it.
+  const EngineWatchdog watchdog(
+      calls, nullptr, options.service.watchdog, [] {},
+      [&] { ReadyFile::end_process(options.service.ready_file); });
   const auto load_with = [&](const std::string& engine) {
     Loaded loaded;
     loaded.engines = std::make_unique<CheckedEngines>(
-        EngineRequest{engine, options.thread_count, parts_for(options.directory)},
+        EngineRequest{engine, options.thread_count, parts_for(options.directory), calls},
         logging_engine_listener());
     loaded.database = load(options, *loaded.engines, nullptr, [] {});
     return loaded;
@@ -136,7 +143,8 @@ void run_serve(ServeOptions& options) {
   Signals signals;
   Loaded loaded;
   // Meanwhile there is nothing to finish, and a signal ends the program as usual.
-  signals.run_until_next([&] { loaded = load_first(options); }, Signals::die_of);
+  const auto calls = std::make_shared<DeviceCalls>();
+  signals.run_until_next([&] { loaded = load_first(options, calls); }, Signals::die_of);
   serve_until_stopped(
       {.database = std::move(*loaded.database),
        .socket = std::move(socket),
@@ -145,6 +153,7 @@ void run_serve(ServeOptions& options) {
        .tls = std::move(tls),
        .api_keys = std::move(api_keys),
        .kernel_record = loaded.engines->get().kernel_record(),
+       .device_calls = calls,
        .loader =
            [&](const LoadedDatabase& current, const std::function<void()>& on_step) {
              return load(options, *loaded.engines, &current, on_step);

@@ -27,10 +27,9 @@ bool is_origin(std::string_view text) {
 // What no browser sends would allow nobody, and nobody would be told.
 void check_origin(const std::string& origin) {
   if (origin == "*" || is_origin(origin)) return;
-  throw UsageError(
-      "--cors-origin " + origin +
-      " is not an origin: write scheme://host or scheme://host:port, in lower case "
-      "and without a path or a slash at the end, as in https://example.org; * is all");
+  throw UsageError("--cors-origin " + origin +
+                   " is not an origin: write scheme://host or scheme://host:port, in lower case "
+                   "and without a path or a slash at the end, as in https://example.org; * is all");
 }
 
 }  // namespace
@@ -77,9 +76,11 @@ void ServeOptions::add_engine_options(CLI::App& command) {
       ->type_name("ENGINE")
       ->capture_default_str();
   command
-      .add_option("--gpu-batch-seconds-max", gpu_batch_seconds_max_,
-                  "How long a GPU may take for a batch. After this time it counts as hung, and the "
-                  "server ends with status 1; after a third of it, there is a warning")
+      .add_option(
+          "--gpu-batch-seconds-max", gpu_batch_seconds_max_,
+          "How long a GPU may take for a batch, or another call. After this time it counts as "
+          "hung, and the program ends with status 1; after a third of it, there is a "
+          "warning")
       ->check(CLI::Range(uint64_t{1}, kDaySeconds))
       ->capture_default_str();
   command

@@ -33,6 +33,13 @@ std::vector<uint32_t> canary_words(uint64_t row_count, uint32_t query_bits) {
   return words;
 }
 
+std::vector<uint32_t> product_weights(uint64_t column_count) {
+  std::vector<uint32_t> weights(column_count);
+  fill_from_system({reinterpret_cast<uint8_t*>(weights.data()), weights.size() * sizeof(uint32_t)});
+  for (uint32_t& weight : weights) weight |= 1;
+  return weights;
+}
+
 CanaryProducts::CanaryProducts(std::span<const uint32_t> words)
     : low_(words.size()), high_(words.size()) {
   for (size_t r = 0; r < words.size(); ++r) {

@@ -13,6 +13,10 @@ namespace blindfuse {
 // columns share their products.
 std::vector<uint32_t> canary_words(uint64_t row_count, uint32_t query_bits);
 
+// Weights of so many columns, for the check of all products: uniform odd words, which the system gives
+// anew each time. Secret only in that no fault can depend on them.
+std::vector<uint32_t> product_weights(uint64_t column_count);
+
 // Multiplies one canary's words with columns. Any thread.
 class CanaryProducts {
  public:

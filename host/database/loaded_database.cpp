@@ -247,6 +247,7 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
     database.canary.emplace();
     database.canary->words = canary_words(layout.row_count, layout.query_bits);
     database.canary->products.resize(layout.column_count());
+    database.canary->weights = product_weights(layout.column_count());
   }
   downloads->hints.resize(layout.hint_part_count());
   database.packing_tables.resize(layout.pack_count());

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,29 +56,32 @@ class KnownProduct final : public Engine {
   const Canary& canary_;
 };
 
-void append_packing_keys(std::vector<uint8_t>& query) {
-  // Not secret, and not a key of anything: what is packed is compared, and not decoded.
-  std::random_device seed;
-  std::mt19937 numbers(seed());
-  std::uniform_int_distribution<uint32_t> word(0, ring::kPackingModulus - 1);
+// Not secret, and not a key of anything: what is packed is compared, and not decoded.
+void append_packing_keys(std::vector<uint8_t>& query, const RandomSource& random) {
   const size_t first = query.size();
   query.resize(first + ring::kKeyBytes);
-  for (size_t i = 0; i < ring::kKeyWords; ++i)
-    store_le(query.data() + first + 4 * i, word(numbers));
+  random(std::span(query).subspan(first));
+  for (size_t i = 0; i < ring::kKeyWords; ++i) {
+    // Drawn again where it is not below the modulus, as one in 350,000 is not.
+    uint8_t* const word = query.data() + first + 4 * i;
+    while (load_le<uint32_t>(word) >= ring::kPackingModulus) random({word, 4});
+  }
 }
 
 }  // namespace
 
 void complete_canary(Canary& canary, const Layout& layout,
-                     std::span<const SharedPackingTable> tables, unsigned thread_count) {
+                     std::span<const SharedPackingTable> tables, unsigned thread_count,
+                     const RandomSource& random) {
   const WireBits bits{layout.query_bits, layout.response_bits};
+  random({reinterpret_cast<uint8_t*>(&canary.seed), sizeof canary.seed});
   canary.query.resize(bit_sequence_bytes(canary.words.size(), bits.query));
   write_bit_sequence(canary.words, bits.query, canary.query);
   KnownProduct engine(canary);
   WorkerThreads threads(thread_count);
   std::unique_ptr<AnswerPipeline> pipeline;
   if (layout.mode() == Mode::kPacked) {
-    append_packing_keys(canary.query);
+    append_packing_keys(canary.query, random);
     pipeline = make_cpu_packed_answer_pipeline(engine, bits, tables, 1, 1, threads);
   } else {
     pipeline = make_cpu_answer_pipeline(engine, bits, 1, 1);

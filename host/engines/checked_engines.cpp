@@ -7,6 +7,7 @@
 
 #include "host/engines/engine_factory.h"
 #include "host/engines/engine_name.h"
+#include "host/engines/watched_engines.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -74,7 +75,10 @@ std::string why_not(const SelfTestResult& result, const std::vector<std::string>
 
 CheckedEngines::CheckedEngines(const EngineRequest& request, EngineListener listener,
                                SelfTestRun run)
-    : listener_(std::move(listener)), run_(std::move(run)), engines_(choose(request)) {}
+    : listener_(std::move(listener)),
+      run_(std::move(run)),
+      calls_(request.calls),
+      engines_(choose(request)) {}
 
 SelfTestResult CheckedEngines::test(int device, const std::vector<std::string>& parts,
                                     std::string_view kernel) const {
@@ -107,6 +111,10 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose(const EngineRequest& request
       device_count = std::max(device_count, result.device_count);
       why = why_not(result, request.parts);
       if (why.empty()) return on_device("", device, result);
+    } catch (const SelfTestError& error) {
+      // Others may do better.
+      device_count = std::max(device_count, error.device_count());
+      why = error.what();
     } catch (const ResourceError& error) {
       why = error.what();
     }
@@ -119,13 +127,13 @@ std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
                                                    const std::string& kernel, int device) {
   const SelfTestResult result = test(device, request.parts, kernel);
   if (!result.why_no_device.empty()) {
-    make_engine_maker(request.name, request.thread_count);  // says it by the error's kind
+    refuse(request);
     throw ResourceError("the engine cuda could not run: " + result.why_no_device);
   }
   const bool has_kernel = std::ranges::any_of(
       result.checks, [&](const Check& check) { return check.kernel == kernel; });
   if (!kernel.empty() && !has_kernel) {
-    make_engine_maker(request.name, request.thread_count);  // says that the kernel is unknown
+    refuse(request);
     throw ResourceError("the kernel cuda:" + kernel + " was not checked");
   }
   const std::string why = why_not(result, request.parts);
@@ -140,6 +148,12 @@ std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
   return on_device(kernel, device, result);
 }
 
+// Throws what says by its kind why there is no such engine, if it can be told without a self-test.
+void CheckedEngines::refuse(const EngineRequest& request) const {
+  const DeviceCalls::Call call(calls_, "starting its driver", kDeviceStartLimit);
+  make_engine_maker(request.name, request.thread_count);
+}
+
 std::unique_ptr<EngineMaker> CheckedEngines::on_device(const std::string& kernel, int device,
                                                        const SelfTestResult& result) {
   const auto record = std::make_shared<KernelRecord>(listener_.on_quarantine);
@@ -149,7 +163,8 @@ std::unique_ptr<EngineMaker> CheckedEngines::on_device(const std::string& kernel
       "self-test of " + result.device + ": " +
       std::to_string(std::ranges::count(result.checks, Outcome::kPassed, &Check::outcome)) +
       " of " + std::to_string(result.checks.size()) + " checks passed");
-  return make_device_engine_maker(kernel, device, record);
+  const DeviceCalls::Call call(calls_, "starting its driver", kDeviceStartLimit);
+  return make_watched_engine_maker(make_device_engine_maker(kernel, device, record), calls_);
 }
 
 void CheckedEngines::check_parts(const std::vector<std::string>& parts) {

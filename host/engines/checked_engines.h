@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/engines/self_test.h"
+#include "host/system/device_calls.h"
 #include "src/engine/engine_maker.h"
 #include "src/engine/kernel_record.h"
 
@@ -19,6 +20,8 @@ struct EngineRequest {
   // What of a GPU is used in addition to the scan: "packing", where responses are packed, and
   // "tables", where packing tables are made.
   std::vector<std::string> parts;
+  // Has the calls of a device that are under way; those that engines make, too.
+  std::shared_ptr<DeviceCalls> calls = std::make_shared<DeviceCalls>();
 };
 
 // For people, a line each. Any thread.
@@ -61,12 +64,14 @@ class CheckedEngines {
   std::unique_ptr<EngineMaker> choose(const EngineRequest& request);
   std::unique_ptr<EngineMaker> named(const EngineRequest& request, const std::string& kernel,
                                      int device);
+  void refuse(const EngineRequest& request) const;
   std::unique_ptr<EngineMaker> on_device(const std::string& kernel, int device,
                                          const SelfTestResult& result);
   void check_now(const std::vector<std::string>& parts, KernelRecord& record) const;
 
   const EngineListener listener_;
   const SelfTestRun run_;
+  const std::shared_ptr<DeviceCalls> calls_;
   int device_ = -1;  // the CPU
   std::unique_ptr<EngineMaker> engines_;
 };

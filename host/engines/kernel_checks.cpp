@@ -118,6 +118,32 @@ std::string check_scan(std::string_view kernel, int device, size_t count) {
   return check_scan_of(*maker, least, {32, 32}, queries, count);
 }
 
+// Of one query, whose products are checked as those of clients' queries are: throws where the check
+// does not agree with them.
+std::string check_weighing(std::string_view kernel, int device) {
+  constexpr WireBits kBits{32, 32};
+  Numbers numbers;
+  const auto matrix = numbers.octets(kRows * kColumns);
+  Canary canary;
+  for (uint64_t r = 0; r < kRows; ++r)
+    canary.words.push_back(static_cast<uint32_t>(numbers.next()));
+  for (uint64_t c = 0; c < kColumns; ++c) {
+    canary.weights.push_back(static_cast<uint32_t>(numbers.next()) | 1);
+  }
+  canary.products.resize(kColumns);
+  filled(*on_cpu(), kRows, kColumns, matrix)
+      ->multiply({canary.words.data(), 1, kRows}, {0, kRows},
+                 {canary.products.data(), 1, kColumns});
+  const auto engine = filled(*on_device(kernel, device), kRows, kColumns, matrix);
+  engine->check_kernels(canary, 1);
+  std::vector<uint8_t> query(bit_sequence_bytes(kRows, kBits.query));
+  write_bit_sequence(canary.words, kBits.query, query);
+  std::vector<uint8_t> expected(bit_sequence_bytes(kColumns, kBits.response));
+  write_bit_sequence(canary.products, kBits.response, expected);
+  return difference(answers(*engine->make_answer_pipeline(kBits, 1, 1), query, 1), expected, 1,
+                    kBits.response, "checked responses");
+}
+
 uint32_t below_modulus(Numbers& numbers) {
   return static_cast<uint32_t>((numbers.next() >> 32) * ring::kPackingModulus >> 32);
 }
@@ -202,17 +228,22 @@ std::vector<KernelCheck> kernel_checks(int device) {
     for (const size_t count : batches_of(kernel)) {
       checks.push_back({std::string(kernel),
                         std::to_string(count) + (count == 1 ? " query" : " queries"),
+                        [=] { load_cuda_kernels(device, ""); },
                         [=] { return check_scan(kernel, device, count); }});
     }
+    checks.push_back({std::string(kernel), "products", [=] { load_cuda_kernels(device, ""); },
+                      [=] { return check_weighing(kernel, device); }});
   }
   // Tiles of up to 16 queries and of up to 8 packs, and one more of each.
   for (const auto& [packs, count] : {std::pair<uint64_t, size_t>{1, 1}, {1, 17}, {9, 1}, {9, 17}}) {
     checks.push_back({"packing",
                       std::to_string(packs) + (packs == 1 ? " pack" : " packs") + ", " +
                           std::to_string(count) + (count == 1 ? " query" : " queries"),
+                      [=] { load_cuda_kernels(device, "packing"); },
                       [=] { return check_packing(device, packs, count); }});
   }
-  checks.push_back({"tables", "1 pack", [=] { return check_tables(device); }});
+  checks.push_back({"tables", "1 pack", [=] { load_cuda_kernels(device, "tables"); },
+                    [=] { return check_tables(device); }});
   return checks;
 }
 

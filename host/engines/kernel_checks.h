@@ -11,6 +11,9 @@ namespace blindfuse {
 struct KernelCheck {
   std::string kernel;  // as in KernelRecord: "wgmma", "packing", "tables"
   std::string name;    // for people: "64 queries"
+  // Loads the kernels' code, which may take as long as the driver's start. Throws what engines
+  // throw.
+  std::function<void()> load;
   // "" when all is as it should be; otherwise what is not, for people. Throws what engines throw.
   std::function<std::string()> run;
 };
@@ -25,8 +28,9 @@ int device_count();
 std::string device_description(int device);
 
 // For a device that can be used. Asks it what it can run. Scans: each kernel with each of its
-// tiles, through the pipeline that answers queries. Packing: responses packed under clients' keys.
-// Tables: packing tables and masks, as `build` makes them.
+// tiles, through the pipeline that answers queries, and once with the check of their products.
+// Packing: responses packed under clients' keys. Tables: packing tables and masks, as `build` makes
+// them.
 std::vector<KernelCheck> kernel_checks(int device);
 
 }  // namespace blindfuse

@@ -1,10 +1,13 @@
 #include "host/engines/self_test.h"
 
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <csignal>
-#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -13,6 +16,7 @@
 #include "host/engines/kernel_checks.h"
 #include "host/system/child_process.h"
 #include "src/base/errors.h"
+#include "src/system/file.h"
 
 namespace blindfuse {
 namespace {
@@ -26,15 +30,51 @@ using Said = ChildProcess::Said;
 //   device TEXT            what it is; or
 //   none TEXT              why it cannot be used; or
 //   absent TEXT            that there is none
+//   load NUMBER KERNEL NAME
 //   begin NUMBER KERNEL NAME
 //   passed | wrong TEXT | failed TEXT
 //   end
-void say(std::string_view word, std::string text = "") {
-  std::ranges::replace(text, '\n', ' ');
-  constexpr size_t kTextMax = 2'000;
-  text.resize(std::min(text.size(), kTextMax));
-  std::printf("%s\n", (std::string(word) + (text.empty() ? "" : " " + text)).c_str());
-  std::fflush(stdout);
+//
+// Any other line is not the worker's: a library may print what it likes before main().
+class Report {
+ public:
+  // Standard output becomes the report's alone.
+  Report() : output_(dup(STDOUT_FILENO)) {
+    if (!output_.is_open() || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+      throw ResourceError(std::string("the self-test cannot report: ") + std::strerror(errno));
+    }
+  }
+
+  void say(std::string_view word, std::string text = "") const {
+    std::ranges::replace(text, '\n', ' ');
+    constexpr size_t kTextMax = 2'000;
+    text.resize(std::min(text.size(), kTextMax));
+    std::string line = std::string(word) + (text.empty() ? "" : " " + text) + "\n";
+    while (!line.empty()) {
+      const ssize_t written = write(output_.get(), line.data(), line.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return;  // its reader has gone
+      line.erase(0, static_cast<size_t>(written));
+    }
+  }
+
+ private:
+  const FileDescriptor output_;
+};
+
+template <typename Number>
+std::optional<Number> number_in(const std::string& text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<Outcome> outcome_of(const std::string& word) {
+  if (word == "passed") return Outcome::kPassed;
+  if (word == "wrong") return Outcome::kWrong;
+  if (word == "failed") return Outcome::kFailed;
+  return std::nullopt;
 }
 
 std::pair<std::string, std::string> split(const std::string& text) {
@@ -62,43 +102,53 @@ class SelfTest {
   void run_worker() {
     ChildProcess worker(own_program(), arguments());
     std::optional<SelfTestResult::Check> begun;
-    for (;;) {
-      const auto line = worker.read_line(options_.patience);
+    // The driver, or code of kernels.
+    bool is_starting = true;
+    while (!is_over_) {
+      const auto patience = is_starting ? options_.start_patience : options_.patience;
+      const auto line = worker.read_line(patience);
       if (line.said != Said::kLine) {
         const bool hangs = line.said == Said::kNothing;
         const std::string end = worker.end(std::chrono::milliseconds(hangs ? 0 : 1'000));
         if (!begun) fail_to_begin(hangs, end);
+        const char* what = is_starting ? "its code was not loaded in " : "it did not end in ";
         finish(*begun, hangs ? Outcome::kHung : Outcome::kCrashed,
-               hangs ? "it did not end in " + std::to_string(options_.patience.count()) + " ms"
+               hangs ? what + std::to_string(patience.count()) + " ms"
                      : "the process ended: " + (end.empty() ? "exit status 0" : end));
         return;
       }
       const auto [word, text] = split(line.text);
-      if (word == "device") {
-        result_.device = text;
-      } else if (word == "devices") {
-        result_.device_count = std::stoi(text);
-      } else if (word == "none" || word == "absent") {
-        result_.why_no_device = text;
-        result_.is_absent = word == "absent";
-        is_over_ = true;
-        return;
-      } else if (word == "begin") {
+      if (word == "load" || word == "begin") {
         const auto [number, what] = split(text);
         const auto [kernel, name] = split(what);
-        next_ = std::stoull(number) + 1;
+        const auto place = number_in<size_t>(number);
+        if (!place) continue;
+        next_ = *place + 1;
         begun = SelfTestResult::Check{kernel, name, Outcome::kPassed, ""};
-      } else if (word == "end") {
-        is_over_ = true;
-        return;
-      } else if (begun) {
-        const Outcome outcome = word == "passed"  ? Outcome::kPassed
-                                : word == "wrong" ? Outcome::kWrong
-                                                  : Outcome::kFailed;
-        finish(*std::exchange(begun, std::nullopt), outcome, text);
+        is_starting = word == "load";
+      } else if (const auto outcome = outcome_of(word); outcome && begun) {
+        is_starting = true;
+        finish(*std::exchange(begun, std::nullopt), *outcome, text);
         // What follows an error in the same process proves nothing of other kernels.
-        if (outcome != Outcome::kPassed) return;
+        if (*outcome != Outcome::kPassed) return;
+      } else {
+        take(word, text);
       }
+    }
+  }
+
+  // What is said of the device, and at the end.
+  void take(const std::string& word, const std::string& text) {
+    if (word == "device") {
+      result_.device = text;
+    } else if (word == "devices") {
+      result_.device_count = number_in<int>(text).value_or(result_.device_count);
+    } else if (word == "none" || word == "absent") {
+      result_.why_no_device = text;
+      result_.is_absent = word == "absent";
+      is_over_ = true;
+    } else if (word == "end") {
+      is_over_ = true;
     }
   }
 
@@ -120,13 +170,15 @@ class SelfTest {
   // Neither a device that can be used nor why not: the driver crashes or hangs.
   [[noreturn]] void fail_to_begin(bool hangs, const std::string& end) const {
     if (!result_.checks.empty()) {
-      throw ResourceError("the self-test of " + result_.device +
-                          " does not go on: " + (hangs ? "it hangs" : "the process ended: " + end));
+      throw SelfTestError("the self-test of " + result_.device + " does not go on: " +
+                              (hangs ? "it hangs" : "the process ended: " + end),
+                          result_.device_count);
     }
-    throw ResourceError(
+    throw SelfTestError(
         "the self-test of CUDA device " + std::to_string(options_.device) +
-        (hangs ? " hangs before its first check" : " ended before its first check: " + end) +
-        "; nvidia-smi may say more, and --engine cpu does without the device");
+            (hangs ? " hangs before its first check" : " ended before its first check: " + end) +
+            "; nvidia-smi may say more, and --engine cpu does without the device",
+        result_.device_count);
   }
 
   const SelfTestOptions& options_;
@@ -177,24 +229,28 @@ void note(const SelfTestResult& result, KernelRecord& record) {
 void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without) {
   // No longer than who asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const Report report;
   const int count = device_count();
-  say("devices", std::to_string(count));
+  report.say("devices", std::to_string(count));
   if (const std::string why_not = why_no_device(device); !why_not.empty()) {
-    return say(is_device_absent(device) ? "absent" : "none", why_not);
+    return report.say(is_device_absent(device) ? "absent" : "none", why_not);
   }
-  say("device", device_description(device));
+  report.say("device", device_description(device));
   const std::vector<KernelCheck> checks = kernel_checks(device);
   for (size_t i = first; i < checks.size(); ++i) {
     if (lists(without, checks[i].kernel)) continue;
-    say("begin", std::to_string(i) + " " + checks[i].kernel + " " + checks[i].name);
+    const std::string check = std::to_string(i) + " " + checks[i].kernel + " " + checks[i].name;
     try {
+      report.say("load", check);
+      checks[i].load();
+      report.say("begin", check);
       const std::string difference = checks[i].run();
-      difference.empty() ? say("passed") : say("wrong", difference);
+      difference.empty() ? report.say("passed") : report.say("wrong", difference);
     } catch (const std::exception& error) {
-      say("failed", error.what());
+      report.say("failed", error.what());
     }
   }
-  say("end");
+  report.say("end");
 }
 
 }  // namespace blindfuse

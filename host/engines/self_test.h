@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "host/system/device_calls.h"
+#include "src/base/errors.h"
 #include "src/engine/kernel_record.h"
 
 namespace blindfuse {
@@ -16,7 +18,10 @@ struct SelfTestOptions {
   int device = 0;
   // Of the kernels, "packing" and "tables" among them, those that are not checked.
   std::vector<std::string> without = {};
-  std::chrono::milliseconds patience = std::chrono::seconds(20);  // with one check, and the start
+  std::chrono::milliseconds patience = std::chrono::seconds(20);  // with one check
+  // With the start of the driver, and with the code of the kernels of one check, which the driver
+  // loads or compiles.
+  std::chrono::milliseconds start_patience = kDeviceStartLimit;
 };
 
 struct SelfTestResult {
@@ -42,19 +47,32 @@ struct SelfTestResult {
   bool passed() const;
 };
 
+// The worker hung or ended before its first check, or between two of them.
+class SelfTestError : public ResourceError {
+ public:
+  SelfTestError(const std::string& what, int device_count)
+      : ResourceError(what), device_count_(device_count) {}
+  // Of this machine, as far as the worker has said so; otherwise 0.
+  int device_count() const { return device_count_; }
+
+ private:
+  int device_count_;
+};
+
 // "passed", "wrong", "failed", "crashed", "hung"
 std::string_view name_of(SelfTestResult::Outcome outcome);
 
 // Runs this program again, as a worker that makes the checks, and again for what is left when it
 // has ended before its time. Makes no call of CUDA itself. Throws ResourceError when no process can
-// be started, or the worker says nothing before its first check.
+// be started, SelfTestError when the worker does not come to its first check.
 SelfTestResult run_self_test(const SelfTestOptions& options);
 
 // The same into the record of the device's kernels.
 void note(const SelfTestResult& result, KernelRecord& record);
 
 // What the worker does: makes the checks from number `first` on, except those of the kernels
-// `without`, and says so on standard output, for run_self_test().
+// `without`, and says so on standard output, for run_self_test(). What others print there goes to
+// standard error instead.
 void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without);
 
 }  // namespace blindfuse

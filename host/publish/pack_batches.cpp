@@ -2,13 +2,13 @@
 
 #include <array>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 
 #include "host/engines/engine_factory.h"
 #include "host/publish/column_reader.h"
 #include "src/base/errors.h"
+#include "src/system/random.h"
 
 namespace blindfuse {
 namespace {
@@ -63,7 +63,9 @@ void PackBatches::make(std::span<const uint32_t> packs, const OnColumns& on_colu
   const std::unique_ptr<PackMaker> maker = maker_of(packs, on_columns);
   std::optional<size_t> checked;
   if (engines_.kernel_record() != nullptr && !packs.empty()) {
-    checked = std::random_device()() % packs.size();
+    uint64_t number = 0;
+    fill_from_system({reinterpret_cast<uint8_t*>(&number), sizeof number});
+    checked = number % packs.size();
   }
   threads_.run_each(packs.size(), [&](unsigned, size_t i) {
     std::vector<uint32_t> table(kTableWords);

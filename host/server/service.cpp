@@ -73,6 +73,7 @@ class Service {
       : tls_(parts.tls),
         api_keys_(parts.api_keys),
         kernel_record_(parts.kernel_record),
+        device_calls_(parts.device_calls),
         epochs_(serve_first(std::move(parts.database), options, on_engine_lost)),
         server_(epochs_, metrics_, std::move(parts.socket),
                 with_keys(options.server, std::move(parts.api_keys)), std::move(parts.tls)) {
@@ -93,7 +94,7 @@ class Service {
     }
     files_.emplace([this] { read_files_again(); });
     watchdog_.emplace(
-        epochs_, watchdog_options(options), [this] { alive_.tell(); },
+        device_calls_, &epochs_, watchdog_options(options), [this] { alive_.tell(); },
         [this, ready_file = options.ready_file] { end_hanging(ready_file); });
     log_info("listening on {}", server_.url());
     // A browser cannot open a UNIX socket.
@@ -141,6 +142,10 @@ class Service {
         [on_engine_lost = std::move(on_engine_lost)](const std::exception& error) {
           if (dynamic_cast<const DeviceLostError*>(&error) != nullptr) on_engine_lost();
         });
+    // Of its first query, the server's own.
+    const EngineWatchdog watchdog(
+        device_calls_, nullptr, options.watchdog, [] {},
+        [&] { ReadyFile::end_process(options.ready_file); });
     auto epoch =
         std::make_shared<const ServingEpoch>(std::move(database), options.batches, &metrics_);
     log_info("engine {}, {}", epoch->engine().name(), epoch->engine().hardware());
@@ -185,6 +190,7 @@ class Service {
   const std::shared_ptr<http::TlsCertificate> tls_;
   const std::shared_ptr<ApiKeys> api_keys_;
   const std::shared_ptr<const KernelRecord> kernel_record_;
+  const std::shared_ptr<const DeviceCalls> device_calls_;
   ServerMetrics metrics_;
   ServedEpochs epochs_;
   DatabaseServer server_;

@@ -13,6 +13,7 @@
 #include "host/server/serving/engine_watchdog.h"
 #include "host/server/serving/epoch_reloader.h"
 #include "host/server/signals.h"
+#include "host/system/device_calls.h"
 
 namespace blindfuse {
 
@@ -33,6 +34,8 @@ struct ServiceParts {
   std::shared_ptr<ApiKeys> api_keys;          // may be none
   // Of the kernels of the device that the database's engine computes on; none where it is the CPU.
   std::shared_ptr<const KernelRecord> kernel_record = nullptr;
+  // Those under way on that device.
+  std::shared_ptr<const DeviceCalls> device_calls = std::make_shared<const DeviceCalls>();
   EpochReloader::Loader loader;               // none: one epoch for ever
 };
 
@@ -40,11 +43,12 @@ struct ServiceParts {
 uint64_t service_descriptors(const ServiceOptions& options);
 
 // Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate
-// and keys again, and looks for a new epoch. Where an engine with a kernel record hangs, all who
-// wait get status 503, and the process ends with kExitFailed. Throws what DatabaseServer throws at
-// its start, and DeviceLostError, likewise after an orderly end, when the engine's device fails:
-// what was served then stays in memory, and the process is to end without static destructors
-// (run_program()).
+// and keys again, and looks for a new epoch. Where an engine with a kernel record hangs, in a batch
+// or while a new epoch is loaded, all who wait get status 503, and the process ends with
+// kExitFailed; where it hangs before anything is answered, the process ends so at once. Throws what
+// DatabaseServer throws at its start, and DeviceLostError, likewise after an orderly end, when the
+// engine's device fails: what was served then stays in memory, and the process is to end without
+// static destructors (run_program()).
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 
 }  // namespace blindfuse

@@ -42,8 +42,11 @@ class AnswerPipeline {
   // ResourceError, or DeviceLostError when nothing else could take the place of what is wrong, and
   // the kernel record has it. Pipelines of engines without a kernel record compute no canary.
   virtual void set_canary(const Canary& /*canary*/, std::chrono::milliseconds /*interval*/) {}
-  // Computes the canary by each kernel for which an interval has passed since the last time. While
-  // no batch has begun; the caller of begin(). Throws as finish() does.
+  // Computes the canary by each kernel for which an interval has passed since the last time, and by
+  // what takes the place of one that is wrong. While no batch has begun; the caller of begin().
+  // Throws as finish() does; and before the first batch, until it has gone well once, ResourceError
+  // where all products are right and what is made of them is not. That is counted in the kernel
+  // record, and nothing comes into quarantine: other pipelines may be right.
   virtual void check() {}
 };
 

@@ -62,6 +62,10 @@ class Engine {
   // kernels that are fit. Called after seal() and before a pipeline is made. Engines without a kernel record check nothing. Throws
   // DeviceLostError when no kernel is left that may be used, or when the matrix is not what was set any
   // more; ResourceError when memory is short.
+  //
+  // Where the canary has weights, pipelines check the products of every query from then on: finish()
+  // throws ResourceError, or DeviceLostError, where one is wrong (AnswerPipeline::set_canary says when
+  // which), and the kernel record has it.
   virtual void check_kernels(const Canary& /*canary*/, size_t /*batch_max*/) {}
 
   // products[b][c] += sum over r in rows of queries[b][r - rows.first] * int8(matrix[r][c]), modulo

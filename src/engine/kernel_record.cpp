@@ -10,6 +10,8 @@ std::string_view name_of(CheckStage stage) {
       return "matrix";
     case CheckStage::kCanary:
       return "canary";
+    case CheckStage::kProduct:
+      return "product";
     case CheckStage::kBuild:
       return "build";
   }
@@ -19,6 +21,11 @@ std::string_view name_of(CheckStage stage) {
 void KernelRecord::note_passed(std::string_view kernel, CheckStage stage) {
   const std::lock_guard lock(mutex_);
   ++results_[{std::string(kernel), stage}].passed;
+}
+
+void KernelRecord::count_failed(std::string_view kernel, CheckStage stage) {
+  const std::lock_guard lock(mutex_);
+  ++results_[{std::string(kernel), stage}].failed;
 }
 
 void KernelRecord::note_failed(std::string_view kernel, CheckStage stage, const std::string& why) {

@@ -19,10 +19,11 @@ enum class CheckStage {
   kSelfTest,  // small problems, in a process of its own, before anything else
   kMatrix,    // the matrix itself, before the first query
   kCanary,    // a query of the server's own among those of clients
+  kProduct,   // the products of a batch of clients' queries, with what the queries add up to
   kBuild,     // something that is to be published
 };
 
-// "self-test", "matrix", "canary", "build"
+// "self-test", "matrix", "canary", "product", "build"
 std::string_view name_of(CheckStage stage);
 
 // Kernels have the names that --engine takes, and those of the others: "packing", "tables". One
@@ -37,6 +38,8 @@ class KernelRecord {
   explicit KernelRecord(Listener on_quarantine = {}) : on_quarantine_(std::move(on_quarantine)) {}
 
   void note_passed(std::string_view kernel, CheckStage stage);
+  // Counts a failure that may lie with what the kernel was given, and leaves it in use.
+  void count_failed(std::string_view kernel, CheckStage stage);
   // Into quarantine it goes. why: for people, "a product differs in 3 of 1,040 columns".
   void note_failed(std::string_view kernel, CheckStage stage, const std::string& why);
 

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "src/system/threads.h"
 
 namespace blindfuse {
 namespace {
@@ -85,6 +89,19 @@ void set_log_level(std::string_view level) {
 
 void log_message(LogLevel level, std::string_view message) noexcept try {
   spdlog::log(level_of(level), "{}", message);
+} catch (...) {
+}
+
+void log_within(std::chrono::milliseconds patience, LogLevel level, std::string message) noexcept
+    try {
+  const auto logged = std::make_shared<std::promise<void>>();
+  const auto is_logged = logged->get_future();
+  // Left alone where it does not end: nothing of the caller's is in use there.
+  start_thread([level, message = std::move(message), logged] {
+    log_message(level, message);
+    logged->set_value();
+  }).detach();
+  (void)is_logged.wait_for(patience);
 } catch (...) {
 }
 

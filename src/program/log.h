@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -34,6 +35,10 @@ void set_log_level(std::string_view level);
 // This function and those that follow lose a message when there is no memory for it. Whoever logs a
 // failure must not fail because of the log.
 void log_message(LogLevel level, std::string_view message) noexcept;
+
+// The same by a thread of its own, for which it waits no longer than that: standard error may be a
+// pipe without a reader, and another thread may wait there with its lock.
+void log_within(std::chrono::milliseconds patience, LogLevel level, std::string message) noexcept;
 
 template <typename... Values>
 void log_formatted(LogLevel level, fmt::format_string<Values...> text, Values&&... values) noexcept

@@ -74,8 +74,8 @@ TEST_F(EmulatedCudaChoice, TakesTheDeviceWhoseKernelsPass) {
   EXPECT_TRUE(warnings_.empty());
   // Neither what is not used nor what takes long to load is checked.
   const auto& without = tested_.at(0).without;
-  EXPECT_EQ(without, (std::vector<std::string>{"mma-rows", "wgmma-tma", "cublas", "packing",
-                                               "tables"}));
+  EXPECT_EQ(without,
+            (std::vector<std::string>{"mma-rows", "wgmma-tma", "cublas", "packing", "tables"}));
 }
 
 TEST_F(EmulatedCudaChoice, ChecksAKernelToCompareWithWhenItIsNamed) {
@@ -93,10 +93,10 @@ TEST_F(EmulatedCudaChoice, KeepsAKernelThatFailedOutOfUse) {
 }
 
 TEST_F(EmulatedCudaChoice, FallsBackToTheProcessorWithOneWarning) {
-  for (const Outcome outcome : {Outcome::kWrong, Outcome::kFailed, Outcome::kCrashed, Outcome::kHung}) {
+  for (const Outcome outcome :
+       {Outcome::kWrong, Outcome::kFailed, Outcome::kCrashed, Outcome::kHung}) {
     warnings_.clear();
-    const auto engines =
-        choose("auto", {with({check("dp4a", outcome), check("mma", outcome)})});
+    const auto engines = choose("auto", {with({check("dp4a", outcome), check("mma", outcome)})});
     EXPECT_FALSE(engines.computes_on_device());
     EXPECT_EQ(engines.get().kernel_record(), nullptr);
     ASSERT_EQ(warnings_.size(), 1u);
@@ -111,12 +111,30 @@ TEST_F(EmulatedCudaChoice, FallsBackToTheProcessorWithOneWarning) {
 
 TEST_F(EmulatedCudaChoice, TriesTheNextDevice) {
   const fake_cuda::ScopedFaults devices("devices=2");
-  const auto engines = choose("auto", {with({check("dp4a", Outcome::kWrong)}, 2),
-                                       with({check("dp4a")}, 2)});
+  const auto engines =
+      choose("auto", {with({check("dp4a", Outcome::kWrong)}, 2), with({check("dp4a")}, 2)});
   EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda@1");
   EXPECT_EQ(warnings_.size(), 1u);
   ASSERT_EQ(tested_.size(), 2u);
   EXPECT_EQ(tested_[1].device, 1);
+}
+
+// With a self-test of its own: the first device does not even come to its first check.
+TEST_F(EmulatedCudaChoice, TriesTheNextDeviceWhereOneHangs) {
+  const fake_cuda::ScopedFaults devices("devices=2");
+  std::vector<int> tested;
+  const CheckedEngines engines(
+      {"auto", 1, {}},
+      {.on_warning = [this](const std::string& text) { warnings_.push_back(text); }},
+      [&](const SelfTestOptions& options) {
+        tested.push_back(options.device);
+        if (options.device == 0) throw SelfTestError("it hangs before its first check", 2);
+        return with({check("dp4a")}, 2);
+      });
+  EXPECT_EQ(tested, (std::vector<int>{0, 1}));
+  EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda@1");
+  EXPECT_EQ(warnings_,
+            std::vector<std::string>{"CUDA device 0 is not used: it hangs before its first check"});
 }
 
 TEST_F(EmulatedCudaChoice, NeedsEveryPartThatIsUsed) {
@@ -136,7 +154,8 @@ TEST_F(EmulatedCudaChoice, SaysWhyADeviceThatIsThereCannotBeUsed) {
   EXPECT_EQ(warnings_[0], "CUDA device 0 is not used: its driver is busy");
   // A self-test that says nothing at all.
   EXPECT_FALSE(choose("auto", {}).computes_on_device());
-  EXPECT_EQ(warnings_.at(1), "CUDA device 0 is not used: the self-test hangs before its first check");
+  EXPECT_EQ(warnings_.at(1),
+            "CUDA device 0 is not used: the self-test hangs before its first check");
 }
 
 TEST_F(EmulatedCudaChoice, WarnsOfNothingWhereThereIsNoDevice) {
@@ -191,8 +210,8 @@ TEST_F(EmulatedCudaChoice, UsesNothingThatCouldNotBeCheckedNow) {
   SelfTestResult exclusive;
   exclusive.why_no_device = "another process has it";
   const SelfTestResult failed = with({check("packing", Outcome::kFailed)});
-  auto engines = choose("cuda", {with({check("dp4a")}), exclusive, with({}), failed,
-                                 with({check("packing")})});
+  auto engines = choose(
+      "cuda", {with({check("dp4a")}), exclusive, with({}), failed, with({check("packing")})});
   for (const char* why : {"another process has it", "nothing was checked", "failed, of the test"}) {
     try {
       engines.check_parts({"packing"});

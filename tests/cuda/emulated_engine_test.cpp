@@ -133,7 +133,7 @@ TEST(EmulatedCuda, NamesItsDeviceAndItsKernels) {
 TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
   emulator::set_wgmma_code(false);
   for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
-    EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), kernel), 0);
+    EXPECT_EQ(std::ranges::count(scan_kernel_names(), kernel), 0);
     try {
       make_cuda_engine(kernel, 0, fresh_record(), 64, 3);
       ADD_FAILURE();
@@ -145,7 +145,7 @@ TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
   }
   emulator::set_wgmma_code(true);
   for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
-    EXPECT_EQ(std::ranges::count(Scanner::kernel_names(), kernel), 1);
+    EXPECT_EQ(std::ranges::count(scan_kernel_names(), kernel), 1);
   }
 }
 
@@ -217,13 +217,15 @@ TEST(EmulatedCuda, ComputesWrongProductsWithASpoiltKernel) {
   EXPECT_EQ(product(), expected);
 }
 
-// A call may fail once, or the device may be lost; nothing leaks either way.
+// A call may fail once, after which nothing is left behind, or the device may be lost: nothing is
+// given back to it then.
 TEST(EmulatedCuda, TellsWhatFailsOnceFromALostDevice) {
   const uint64_t before = fake_cuda::allocated_bytes();
   {
     const fake_cuda::ScopedFaults faults("fail=cudaMalloc@0:2");
     EXPECT_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3), ResourceError);
     EXPECT_NO_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3));
+    EXPECT_EQ(fake_cuda::allocated_bytes(), before);
   }
   {
     const fake_cuda::ScopedFaults faults("fault=cut_plain_words");
@@ -238,15 +240,16 @@ TEST(EmulatedCuda, TellsWhatFailsOnceFromALostDevice) {
       EXPECT_NE(std::string(error.what()).find("cudaErrorIllegalAddress"), std::string::npos);
     }
     EXPECT_THROW(make_cuda_engine("", 0, fresh_record(), 64, 3), DeviceLostError);
+    EXPECT_EQ(fake_cuda::late_give_back_count(), 0u);
   }
-  EXPECT_EQ(fake_cuda::allocated_bytes(), before);
+  fake_cuda::begin_anew();
 }
 
 TEST(EmulatedCuda, AllowsKernelsTheirSharedMemory) {
   int kernel = 0;
   const Stream stream;
   const auto launch = [&](uint32_t bytes) {
-    return fake_cuda::launch("none", &kernel, bytes, stream.get(), [](bool) {});
+    return fake_cuda::launch("none", &kernel, bytes, stream.get(), [](fake_cuda::LaunchFault) {});
   };
   EXPECT_EQ(launch(48 << 10), cudaSuccess);
   EXPECT_THROW(launch((48 << 10) + 1), std::logic_error);

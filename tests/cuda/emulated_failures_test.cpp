@@ -22,11 +22,14 @@ class EmulatedCudaFailures : public ::testing::Test {
   EmulatedCudaFailures() {
     std::string name = std::filesystem::temp_directory_path() / "blindfuse-failures-XXXXXX";
     folder_ = mkdtemp(name.data());
+    // An emulator takes the time that it takes.
+    setenv("BLINDFUSE_GPU_BATCH_SECONDS_MAX", "600", 1);
     build("one");
   }
   ~EmulatedCudaFailures() override {
     unsetenv("BLINDFUSE_FAKE_CUDA_FAULTS");
     unsetenv("BLINDFUSE_FAKE_CUDA_FAULTS_LATER");
+    unsetenv("BLINDFUSE_GPU_BATCH_SECONDS_MAX");
     std::filesystem::remove_all(folder_);
   }
 
@@ -109,7 +112,10 @@ TEST_F(EmulatedCudaFailures, WhatTheCommandLineHasWrongIsNot) {
 TEST_F(EmulatedCudaFailures, ADeviceThatIsLostWhileAnEpochLoadsEndsTheService) {
   // Each engine asks how much memory there is for its matrix, for the check of its kernels, and for
   // its pipeline.
-  serve("", "cuda", "lose=cudaMemGetInfo@3:719");
+  // To give something back would not return.
+  serve("", "cuda",
+        "lose=cudaMemGetInfo@3:719,stall=cudaFree,stall=cudaFreeHost,stall=cudaStreamDestroy,"
+        "stall=cudaStreamSynchronize,stall=cudaEventDestroy");
   ASSERT_NE(url(), "") << said_;
   build("two");
   EXPECT_EQ(end(), "exit status 1") << said_;

@@ -107,18 +107,48 @@ TEST_F(EmulatedCudaSelfTest, OutlivesWhatEndsAProcess) {
                       {"wgmma-tma", "passed"}}));
 }
 
+// Code that does not come to the device, as where the driver compiles it, has a time of its own.
+TEST_F(EmulatedCudaSelfTest, GivesTheCodeOfKernelsATimeOfItsOwn) {
+  const std::string text =
+      run("freeze=cudaFuncGetAttributes",
+          {"--without", "mma", "--without", "mma-rows", "--without", "wgmma", "--without",
+           "wgmma-tma", "--seconds-per-check", "600", "--seconds-to-start", "1"});
+  EXPECT_NE(text.find("hung: its code was not loaded in 1000 ms"), std::string::npos) << text;
+  EXPECT_EQ(end_, "exit status 1");
+}
+
+// Libraries print what they like: before main(), and in any call.
+TEST_F(EmulatedCudaSelfTest, ReadsNoLinesThatAreNotItsOwn) {
+  setenv("BLINDFUSE_FAKE_CUDA_GREETING",
+         "devices many\ndevices 99999999999999999999\nload\nbegin x dp4a 1 query\npassed\nhello",
+         1);
+  const std::string text = run("print=cudaGetDeviceCount,print=cudaFuncGetAttributes@30",
+                               {"--without", "mma-rows", "--without", "wgmma-tma"});
+  unsetenv("BLINDFUSE_FAKE_CUDA_GREETING");
+  EXPECT_NE(text.find("failed by nobody"), std::string::npos) << "on standard error";
+  EXPECT_NE(text.find("\nall 17 checks passed\n"), std::string::npos) << text;
+}
+
 TEST_F(EmulatedCudaSelfTest, SaysWhyItDoesNotBegin) {
   EXPECT_NE(run("devices=0").find("the engine cuda cannot run: cudaErrorNoDevice, no CUDA device"),
             std::string::npos);
   EXPECT_EQ(end_, "exit status 1");
   EXPECT_NE(run("die=ask_for_wgmma").find("ended before its first check: signal 9 (Killed)"),
             std::string::npos);
-  EXPECT_NE(run("hang=ask_for_wgmma", {"--seconds-per-check", "1"})
+  EXPECT_NE(run("hang=ask_for_wgmma", {"--seconds-to-start", "1"})
                 .find("the self-test of CUDA device 0 hangs before its first check"),
             std::string::npos);
   EXPECT_EQ(run("", {"--engine", "cpu"}),
             "blindfuse: --engine cpu has no self-test; it is cuda, or cuda@DEVICE\n");
   EXPECT_EQ(end_, "exit status 2");
+}
+
+TEST_F(EmulatedCudaSelfTest, PassesOnADeviceNextToOneThatHangs) {
+  constexpr const char* kFirstHangs = "devices=2,only=0,hang=ask_for_wgmma";
+  EXPECT_NE(run(kFirstHangs, {"--seconds-to-start", "1"})
+                .find("the self-test of CUDA device 0 hangs before its first check"),
+            std::string::npos);
+  EXPECT_EQ(outcomes(kFirstHangs, {"--engine", "cuda@1"}), all_kernels("passed"));
 }
 
 TEST_F(EmulatedCudaSelfTest, ChecksTheDeviceThatIsNamed) {
@@ -128,9 +158,8 @@ TEST_F(EmulatedCudaSelfTest, ChecksTheDeviceThatIsNamed) {
 }
 
 TEST_F(EmulatedCudaSelfTest, PrintsATable) {
-  const std::string text =
-      run("spoil=scan_mma<64>",
-          {"--without", "wgmma", "--without", "mma-rows", "--without", "wgmma-tma"});
+  const std::string text = run("spoil=scan_mma<64>", {"--without", "wgmma", "--without", "mma-rows",
+                                                      "--without", "wgmma-tma"});
   EXPECT_NE(text.find("emulator, compute capability 9.0"), std::string::npos) << text;
   // Every query lacks the rows of the block that was left out.
   EXPECT_TRUE(std::regex_search(
@@ -141,7 +170,7 @@ TEST_F(EmulatedCudaSelfTest, PrintsATable) {
       << text;
   EXPECT_NE(
       text.find(
-          "\n1 of 7 checks did not pass: use --engine cuda:KERNEL with another kernel, or cpu\n"),
+          "\n1 of 8 checks did not pass: use --engine cuda:KERNEL with another kernel, or cpu\n"),
       std::string::npos)
       << text;
 }

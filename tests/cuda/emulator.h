@@ -40,6 +40,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 
 #include "cuda/scan/kernels/wgmma_descriptor.h"
 #include "tests/cuda/wgmma_code.h"
@@ -53,6 +54,7 @@
 #include <vector_functions.h>
 
 #include "cuda/device/check.h"
+#include "cuda/scan/kernels/scan_args.h"
 #include "tests/cuda/fake_runtime.h"
 #undef __global__
 #undef __device__
@@ -342,15 +344,41 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
 
 #ifdef BLINDFUSE_FAKE_CUDA_RUNTIME
 namespace blindfuse {
+namespace emulator {
+
+// Alters a number that a kernel with such an argument has computed, if it is one of the product or
+// of its check: query 0's product with column 0, the highest limb of its first word, its difference,
+// or the first row of the check vector.
+template <typename Argument>
+void miscount(const Argument& argument) {
+  if constexpr (std::is_same_v<Argument, ScanArgs>) {
+    argument.products[0] ^= 0x40000000;
+  } else if constexpr (std::is_same_v<Argument, Limbs>) {
+    const uint32_t row = limb_row(0, 3);
+    argument.bytes[argument.order == LimbOrder::kMma ? fragment_offset(row, 0)
+                                                     : row * argument.pitch] ^= 1;
+  } else if constexpr (std::is_same_v<Argument, WeighProductsArgs>) {
+    argument.differences[0] += 1;
+  } else if constexpr (std::is_same_v<Argument, WeighColumnsArgs>) {
+    argument.vector[0] ^= 1;
+  }
+}
+
+}  // namespace emulator
 
 template <typename Kernel, typename... Args>
 void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
                    uint32_t shared_bytes, cudaStream_t stream, const Args&... args) {
   check_launch(fake_cuda::launch(name, reinterpret_cast<const void*>(kernel), shared_bytes, stream,
-                                 [=](bool omits_last_block) {
+                                 [=](fake_cuda::LaunchFault fault) {
                                    emulator::run_grid(
-                                       {.omits_last_block = omits_last_block}, grid, threads,
-                                       shared_bytes, [&] { kernel(args...); }, false);
+                                       {.omits_last_block =
+                                            fault == fake_cuda::LaunchFault::kSpoil},
+                                       grid, threads, shared_bytes, [&] { kernel(args...); },
+                                       false);
+                                   if (fault == fake_cuda::LaunchFault::kMiscount) {
+                                     (emulator::miscount(args), ...);
+                                   }
                                  }),
                name, stream, __FILE__, __LINE__);
 }

@@ -121,6 +121,17 @@ size_t Devices::allocated_bytes() {
   return all;
 }
 
+void Devices::begin_anew() {
+  const std::lock_guard lock(mutex_);
+  for (Queue* queue : queues_) delete queue;
+  queues_.clear();
+  for (const auto& [memory, allocation] : allocations_) {
+    ::operator delete(const_cast<void*>(memory), kAlignment);
+  }
+  allocations_.clear();
+  used_.clear();
+}
+
 void Devices::require_on(int device, const void* memory) {
   const std::lock_guard lock(mutex_);
   auto at = allocations_.upper_bound(memory);

@@ -60,6 +60,8 @@ class Devices {
   // The most that was allocated on this device at any time since the peak was reset.
   size_t peak_bytes(int device);
   void reset_peaks();
+  // As a new process finds them: without queues and allocations. Whoever has one must not use it.
+  void begin_anew();
   // Ends the process when this is memory of another device.
   void require_on(int device, const void* memory);
 

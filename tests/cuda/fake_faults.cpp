@@ -2,8 +2,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <charconv>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
@@ -11,6 +13,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "cuda/device/device_loss.h"
 
 namespace blindfuse::fake_cuda {
 namespace {
@@ -21,9 +25,12 @@ enum class Target { kLaunch, kCopy, kCall };
 struct Fault {
   Target target;
   LaunchFault launch = LaunchFault::kNone;
+  CopyFault copy = CopyFault::kNone;
   int error = 0;
   bool loses = false;
   bool stalls = false;
+  bool freezes = false;
+  bool prints = false;
   std::string name;
   uint64_t first = 0;
   uint64_t last = UINT64_MAX;
@@ -32,6 +39,7 @@ struct Fault {
   bool is_of(Target other, std::string_view other_name) const {
     if (target != other) return false;
     if (name == other_name || (target == Target::kCall && name == "any")) return true;
+    if (target == Target::kCopy) return name == "copy";
     return target == Target::kLaunch && name == other_name.substr(0, other_name.find('<'));
   }
   bool happens() {
@@ -45,8 +53,10 @@ struct Faults {
   uint64_t device_bytes = uint64_t{4} << 30;
   int capability_major = 9;
   int driver_version = CUDART_VERSION;
+  std::optional<int> only_device;
   uint64_t call_count = 0;
   std::string struck_call;
+  uint64_t late_give_backs = 0;
   int lost = 0;
   std::vector<Fault> list;
 };
@@ -78,11 +88,14 @@ Fault parse_fault(std::string_view text) {
     fault.error = static_cast<int>(number_of(error));
     fault.loses = kind == "lose";
     place = call;
-  } else if (kind == "stall") {
+  } else if (kind == "stall" || kind == "freeze" || kind == "print") {
     fault.target = Target::kCall;
-    fault.stalls = true;
-  } else if (kind == "alter") {
+    fault.prints = kind == "print";
+    fault.stalls = kind == "stall";
+    fault.freezes = kind == "freeze";
+  } else if (kind == "alter" || kind == "drop") {
     fault.target = Target::kCopy;
+    fault.copy = kind == "alter" ? CopyFault::kAlter : CopyFault::kDrop;
   } else {
     fault.target = Target::kLaunch;
     if (kind == "spoil") {
@@ -93,6 +106,8 @@ Fault parse_fault(std::string_view text) {
       fault.launch = LaunchFault::kHang;
     } else if (kind == "skip") {
       fault.launch = LaunchFault::kSkip;
+    } else if (kind == "miscount") {
+      fault.launch = LaunchFault::kMiscount;
     } else if (kind == "die") {
       fault.launch = LaunchFault::kDie;
     } else {
@@ -124,12 +139,38 @@ Faults parse_faults(std::string_view text) {
       faults.capability_major = static_cast<int>(number_of(what));
     } else if (kind == "driver") {
       faults.driver_version = static_cast<int>(number_of(what));
+    } else if (kind == "only") {
+      faults.only_device = static_cast<int>(number_of(what));
     } else {
       faults.list.push_back(parse_fault(first));
     }
     text = rest;
   }
   return faults;
+}
+
+bool is_argument(std::string_view name) {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string argument;
+  while (std::getline(file, argument, '\0')) {
+    if (argument == name) return true;
+  }
+  return false;
+}
+
+// As libraries that are loaded with a program may do.
+[[maybe_unused]] const bool has_greeted = [] {
+  const char* greeting = std::getenv("BLINDFUSE_FAKE_CUDA_GREETING");
+  if (greeting == nullptr || !is_argument("--worker")) return false;
+  std::puts(greeting);
+  std::fflush(stdout);
+  return true;
+}();
+
+bool gives_back(std::string_view call) {
+  constexpr std::string_view kCalls[] = {"cudaFree", "cudaFreeHost", "cudaStreamDestroy",
+                                         "cudaEventDestroy", "cudaStreamSynchronize"};
+  return std::ranges::count(kCalls, call) > 0;
 }
 
 class State {
@@ -152,6 +193,7 @@ class State {
   // The first fault that happens to this one, which counts for all.
   std::optional<Fault> next(Target target, std::string_view name) {
     const std::lock_guard lock(mutex_);
+    if (faults_.only_device.value_or(current_device) != current_device) return std::nullopt;
     std::optional<Fault> found;
     for (Fault& fault : faults_.list) {
       if (fault.is_of(target, name) && fault.happens() && !found) found = fault;
@@ -162,6 +204,7 @@ class State {
     {
       const std::lock_guard lock(mutex_);
       ++faults_.call_count;
+      if (faults_.lost != 0 && gives_back(name)) ++faults_.late_give_backs;
     }
     auto fault = next(Target::kCall, name);
     if (fault) {
@@ -196,14 +239,7 @@ class State {
     if (faults != nullptr) faults_ = parse_faults(faults);
   }
 
-  static bool is_self_test() {
-    std::ifstream file("/proc/self/cmdline", std::ios::binary);
-    std::string argument;
-    while (std::getline(file, argument, '\0')) {
-      if (argument == "self-test") return true;
-    }
-    return false;
-  }
+  static bool is_self_test() { return is_argument("self-test"); }
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -213,9 +249,15 @@ class State {
 
 }  // namespace
 
-void set_faults(std::string_view faults) { State::get().set(parse_faults(faults)); }
+thread_local int current_device = 0;
+
+void set_faults(std::string_view faults) {
+  State::get().set(parse_faults(faults));
+  forget_lost_device();
+}
 
 uint64_t call_count() { return State::get().call_count(); }
+uint64_t late_give_back_count() { return State::get().read(&Faults::late_give_backs); }
 std::string struck_call() { return State::get().read(&Faults::struck_call); }
 
 LaunchFault next_launch(std::string_view kernel) {
@@ -223,11 +265,19 @@ LaunchFault next_launch(std::string_view kernel) {
   return fault ? fault->launch : LaunchFault::kNone;
 }
 
-bool is_next_copy_altered() { return State::get().next(Target::kCopy, "copy").has_value(); }
+CopyFault next_copy(std::string_view call) {
+  const auto fault = State::get().next(Target::kCopy, call);
+  return fault ? fault->copy : CopyFault::kNone;
+}
 
 int next_call(std::string_view call) {
   const auto fault = State::get().next_call(call);
-  if (fault && fault->stalls && lost() != 0) hang();
+  if (fault && fault->prints) {
+    std::printf("failed by nobody\npassed");
+    std::fflush(stdout);
+    return lost();
+  }
+  if (fault && (fault->freezes || (fault->stalls && lost() != 0))) hang();
   if (fault && fault->loses) lose(fault->error);
   if (const int error = lost(); error != 0) return error;
   return fault ? fault->error : 0;

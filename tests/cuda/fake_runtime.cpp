@@ -2,16 +2,12 @@
 // the host's, and kernels are the emulator's (tests/cuda/emulator.h).
 #include "tests/cuda/fake_runtime.h"
 
-#include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <set>
-#include <stdexcept>
-#include <string>
+#include <memory>
 #include <utility>
 
+#include "cuda/device/device_loss.h"
 #include "tests/cuda/fake_device.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/fake_faults.h"
@@ -20,15 +16,7 @@ namespace blindfuse::fake_cuda {
 namespace {
 
 // Of the calling thread, as in CUDA.
-thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
-
-// Counts the call. What it has to return without doing anything.
-cudaError_t begin(const char* call) {
-  const auto error = static_cast<cudaError_t>(next_call(call));
-  if (error != cudaSuccess) last_error = error;
-  return error;
-}
 
 // What a call returns that has waited for work.
 cudaError_t after_work() {
@@ -45,72 +33,6 @@ cudaError_t refused(cudaError_t error) {
 Queue* queue_of(cudaStream_t stream) { return reinterpret_cast<Queue*>(stream); }
 Event* event_of(cudaEvent_t event) { return reinterpret_cast<Event*>(event); }
 
-class SharedMemory {
- public:
-  void allow(const void* kernel, uint32_t bytes) {
-    const std::lock_guard lock(mutex_);
-    if (bytes > kMax) {
-      throw std::logic_error("a kernel is allowed " + std::to_string(bytes) +
-                             " bytes of shared memory: there are " + std::to_string(kMax));
-    }
-    allowed_[{current_device, kernel}] = bytes;
-  }
-  void require(const void* kernel, uint32_t bytes) {
-    const std::lock_guard lock(mutex_);
-    const auto at = allowed_.find({current_device, kernel});
-    const uint32_t most = at == allowed_.end() ? kUnasked : at->second;
-    if (bytes > most) {
-      throw std::logic_error("a launch with " + std::to_string(bytes) +
-                             " bytes of shared memory of a kernel that is allowed " +
-                             std::to_string(most));
-    }
-  }
-
- private:
-  static constexpr uint32_t kMax = 227 << 10;
-  static constexpr uint32_t kUnasked = 48 << 10;
-
-  std::mutex mutex_;
-  std::map<std::pair<int, const void*>, uint32_t> allowed_;
-};
-
-SharedMemory& shared_memory() {
-  static SharedMemory memory;
-  return memory;
-}
-
-// Which kernels are on which device.
-class LoadedKernels {
- public:
-  static LoadedKernels& get() {
-    static LoadedKernels kernels;
-    return kernels;
-  }
-
-  void load(const void* kernel) {
-    const std::lock_guard lock(mutex_);
-    loaded_.insert({current_device, kernel});
-  }
-  void launch(const void* kernel, const char* name) {
-    const std::lock_guard lock(mutex_);
-    if (loaded_.insert({current_device, kernel}).second) late_.insert(name);
-  }
-  void forget() {
-    const std::lock_guard lock(mutex_);
-    loaded_.clear();
-    late_.clear();
-  }
-  std::vector<std::string> late() {
-    const std::lock_guard lock(mutex_);
-    return {late_.begin(), late_.end()};
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<std::pair<int, const void*>> loaded_;
-  std::set<std::string> late_;
-};
-
 void put(cudaStream_t stream, std::function<void()> work) {
   Devices::get().put(queue_of(stream), {std::move(work)});
 }
@@ -121,53 +43,22 @@ void require_current(int device) {
   }
 }
 
-void run_kernel(const Run& run, LaunchFault fault) {
-  switch (fault) {
-    case LaunchFault::kNone:
-      return run(false);
-    case LaunchFault::kSpoil:
-      return run(true);
-    case LaunchFault::kFault:
-      return lose(cudaErrorIllegalAddress);
-    case LaunchFault::kHang:
-      return hang();
-    case LaunchFault::kSkip:
-      return;
-    case LaunchFault::kDie:
-      std::raise(SIGKILL);
-  }
-}
-
 }  // namespace
 
-cudaError_t launch(const char* name, const void* kernel, uint32_t shared_bytes, cudaStream_t stream,
-                   Run run) {
-  shared_memory().require(kernel, shared_bytes);
-  require_current(queue_of(stream)->device);
-  if (const cudaError_t error = begin("cudaLaunchKernel")) return error;
-  LoadedKernels::get().launch(kernel, name);
-  put(stream, [run = std::move(run), fault = next_launch(name)] { run_kernel(run, fault); });
-  return cudaSuccess;
+cudaError_t begin(const char* call) {
+  const auto error = static_cast<cudaError_t>(next_call(call));
+  if (error != cudaSuccess) last_error = error;
+  return error;
 }
-
-cudaError_t allow_shared(const void* kernel, uint32_t bytes) {
-  if (const cudaError_t error = begin("cudaFuncSetAttribute")) return error;
-  shared_memory().allow(kernel, bytes);
-  return cudaSuccess;
-}
-
-cudaError_t load_kernel(const void* kernel) {
-  if (const cudaError_t error = begin("cudaFuncGetAttributes")) return error;
-  LoadedKernels::get().load(kernel);
-  return cudaSuccess;
-}
-
-void forget_kernels() { LoadedKernels::get().forget(); }
-std::vector<std::string> kernels_loaded_late() { return LoadedKernels::get().late(); }
 
 uint64_t allocated_bytes() { return Devices::get().allocated_bytes(); }
 uint64_t peak_bytes(int device) { return Devices::get().peak_bytes(device); }
 void reset_peaks() { Devices::get().reset_peaks(); }
+
+void begin_anew() {
+  Devices::get().begin_anew();
+  forget_lost_device();
+}
 
 }  // namespace blindfuse::fake_cuda
 
@@ -330,8 +221,9 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind)
   if (const cudaError_t error = begin("cudaMemcpy")) return error;
   Devices::get().require_on(current_device, to);
   Devices::get().require_on(current_device, from);
-  std::memmove(to, from, bytes);
-  if (is_next_copy_altered()) *static_cast<char*>(to) ^= 1;
+  const CopyFault fault = next_copy("cudaMemcpy");
+  if (fault != CopyFault::kDrop) std::memmove(to, from, bytes);
+  if (fault == CopyFault::kAlter) *static_cast<char*>(to) ^= 1;
   return cudaSuccess;
 }
 
@@ -361,9 +253,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   if (const cudaError_t error = begin("cudaMemcpyAsync")) return error;
   Devices::get().require_on(queue_of(stream)->device, to);
   Devices::get().require_on(queue_of(stream)->device, from);
-  put(stream, [=, altered = is_next_copy_altered()] {
-    std::memcpy(to, from, bytes);
-    if (altered) *static_cast<char*>(to) ^= 1;
+  put(stream, [=, fault = next_copy("cudaMemcpyAsync")] {
+    if (fault != CopyFault::kDrop) std::memcpy(to, from, bytes);
+    if (fault == CopyFault::kAlter) *static_cast<char*>(to) ^= 1;
   });
   return cudaSuccess;
 }
@@ -373,12 +265,13 @@ cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_
   if (width > to_pitch || width > from_pitch) return refused(cudaErrorInvalidValue);
   Devices::get().require_on(queue_of(stream)->device, to);
   Devices::get().require_on(queue_of(stream)->device, from);
-  put(stream, [=, altered = is_next_copy_altered()] {
+  put(stream, [=, fault = next_copy("cudaMemcpy2DAsync")] {
+    if (fault == CopyFault::kDrop) return;
     for (size_t i = 0; i < height; ++i) {
       std::memcpy(static_cast<char*>(to) + i * to_pitch,
                   static_cast<const char*>(from) + i * from_pitch, width);
     }
-    if (altered) *static_cast<char*>(to) ^= 1;
+    if (fault == CopyFault::kAlter) *static_cast<char*>(to) ^= 1;
   });
   return cudaSuccess;
 }

@@ -8,10 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/cuda/fake_faults.h"
+
 namespace blindfuse::fake_cuda {
 
-// A kernel's run, without its last block if that is to be left out.
-using Run = std::function<void(bool omits_last_block)>;
+// A kernel's run, as it is, without its last block (kSpoil), or with one word of its results altered
+// (kMiscount).
+using Run = std::function<void(LaunchFault)>;
 
 // Puts a kernel's run into a stream. What it returns, and what happens to the run, is what
 // set_faults() says (tests/cuda/fake_faults.h). Ends the process where the stream is not one of the
@@ -31,10 +34,17 @@ void forget_kernels();
 // Since then, the kernels whose code came to a device with their first launch, each once.
 std::vector<std::string> kernels_loaded_late();
 
+// For the runtime's functions: counts the call. What it has to return without doing anything.
+cudaError_t begin(const char* call);
+
 // What is allocated now: on all devices, and pinned.
 uint64_t allocated_bytes();
 // The most that was allocated on this device at any time since reset_peaks().
 uint64_t peak_bytes(int device);
 void reset_peaks();
+
+// The devices of a new process, of which nothing is allocated: after one that has left all to a
+// device that it lost.
+void begin_anew();
 
 }  // namespace blindfuse::fake_cuda

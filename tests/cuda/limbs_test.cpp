@@ -116,6 +116,7 @@ TEST(CudaLimbs, CutsWordsInPanels) {
   }
 }
 
+// And adds them up, weighted, where that is asked for.
 TEST(CudaLimbs, CutsPackedWordsOfEveryWidth) {
   SeededRandom random(503);
   constexpr uint32_t kQueries = 3;
@@ -126,9 +127,15 @@ TEST(CudaLimbs, CutsPackedWordsOfEveryWidth) {
     for (uint32_t& word : packed) word = random.u32();
     const uint64_t pitch = uint64_t{blocks_for(rows, kStepRows)} * kStepRows;
     const Memory<int8_t> limbs(pitch * 16);
+    const Memory<uint32_t> weights(pitch), sums(kQueries);
+    for (uint32_t& weight : weights) weight = random.u32();
+    std::ranges::fill(sums, bits);
+    const bool is_checked = bits % 4 != 3;
     launch(dim3(blocks_for(pitch / kRowsPerThread, 32), kQueries), 32, 0, cut_bit_sequences,
-           BitSequences{packed.data(), words_each, bits, rows}, Limbs{limbs.data(), pitch});
+           BitSequences{packed.data(), words_each, bits, rows}, Limbs{limbs.data(), pitch},
+           is_checked ? QuerySums{weights.data(), sums.data()} : QuerySums{});
     for (uint32_t q = 0; q < kQueries; ++q) {
+      uint64_t weighted = bits;
       for (uint64_t r = 0; r < pitch; ++r) {
         uint32_t sum = 0;
         for (uint32_t l = 0; l < 4; ++l) {
@@ -140,7 +147,9 @@ TEST(CudaLimbs, CutsPackedWordsOfEveryWidth) {
           word |= (packed[q * words_each + at / 32] >> at % 32 & 1) << (32 - bits + b);
         }
         ASSERT_EQ(sum, word) << bits << " bits, query " << q << ", row " << r;
+        if (is_checked) weighted += uint64_t{word} * weights[r];
       }
+      ASSERT_EQ(sums[q], static_cast<uint32_t>(weighted)) << bits << " bits, query " << q;
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/prime_field.h"
+#include "tests/client/seeded_random.h"
 #include "tests/engine/packed_reference.h"
 #include "tests/support.h"
 
@@ -40,7 +41,7 @@ Layout layout_with(const char* params) {
 TEST(CanaryResponse, IsTheProductRoundedInTheHintMode) {
   SeededRandom random(150);
   Canary canary = random_canary(random, 192, 37);
-  complete_canary(canary, layout_with("lwe-1288"), {}, 1);
+  complete_canary(canary, layout_with("lwe-1288"), {}, 1, seeded_random(152));
   std::vector<uint32_t> words(192);
   ASSERT_TRUE(is_bit_sequence(canary.query, 192, kQueryBitsOfCanary));
   read_bit_sequence(canary.query, kQueryBitsOfCanary, 0, words);
@@ -63,11 +64,23 @@ TEST(CanaryResponse, IsPackedUnderTheKeysOfItsQuery) {
   }
   const std::vector<SharedPackingTable> tables(2, table);
   Canary canary = random_canary(random, kRowsOfCanary, kColumnsOfCanary);
-  complete_canary(canary, layout_with("ring-2048"), tables, 2);
+  // At first words of which every other one is not below the modulus, and is drawn again.
+  const RandomSource others = seeded_random(153);
+  size_t draws = 0;  // of keys
+  const RandomSource keys_of_bytes = [&](std::span<uint8_t> bytes) {
+    others(bytes);
+    if (bytes.size() != sizeof(Canary::seed) && draws++ == 0) {
+      for (size_t i = 0; i < bytes.size(); ++i) {
+        if (i / 4 % 2 == 0) bytes[i] = 0xff;
+      }
+    }
+  };
+  complete_canary(canary, layout_with("ring-2048"), tables, 2, keys_of_bytes);
   const uint64_t words_bytes = bit_sequence_bytes(kRowsOfCanary, kQueryBitsOfCanary);
   ASSERT_EQ(canary.query.size(), words_bytes + ring::kKeyBytes);
   const auto keys = std::span<const uint8_t>(canary.query).subspan(words_bytes);
   EXPECT_NO_THROW(check_packing_keys(keys));
+  EXPECT_EQ(draws, 1 + ring::kKeyWords / 2);
   EXPECT_EQ(canary.response,
             support::packed_reference(canary.products, tables, keys, kResponseBitsOfCanary));
 }

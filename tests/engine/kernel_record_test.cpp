@@ -43,5 +43,16 @@ TEST(KernelRecord, KeepsWhatHasFailedInQuarantine) {
   EXPECT_EQ(told, std::vector<std::string>{"wgmma, canary, 3 of 7 words differ"});
 }
 
+// Where what it was given may be to blame.
+TEST(KernelRecord, LeavesInUseWhatIsCountedAlone) {
+  bool is_told = false;
+  KernelRecord record([&](std::string_view, CheckStage, const std::string&) { is_told = true; });
+  record.count_failed("packing", CheckStage::kCanary);
+  ASSERT_EQ(record.counts().size(), 1u);
+  EXPECT_EQ(record.counts()[0].failed, 1u);
+  EXPECT_TRUE(record.is_fit("packing"));
+  EXPECT_FALSE(is_told);
+}
+
 }  // namespace
 }  // namespace blindfuse

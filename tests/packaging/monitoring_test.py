@@ -74,6 +74,17 @@ def faults_of_reference(reference, names):
     yield from (f"REFERENCE.md: there is no metric {name}" for name in sorted(listed - families))
 
 
+def late_alerts(text):
+    """Alerts that say for how long something has been so, and that come later."""
+    for alert in text.split("- alert: ")[1:]:
+        name = alert.split()[0]
+        said = re.search(r"summary: .* for (\d+) minutes", alert)
+        windows = [int(minutes) for minutes in re.findall(r"\[(\d+)m\]", alert)]
+        waits = [int(minutes) for minutes in re.findall(r"\bfor: (\d+)m", alert)]
+        if said and max(windows, default=0) + sum(waits) > int(said[1]):
+            yield f"alerts: {name} comes after more than the {said[1]} minutes that it says"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--source", type=pathlib.Path, required=True, help="root of the source")
@@ -85,8 +96,9 @@ def main():
 
     dashboard = json.loads((root / "host/packaging/grafana/blindfuse.json").read_text())
     shown = list(strings_under(dashboard, {"expr", "query"}))
-    alerts = list(rules_of((root / "host/packaging/prometheus/alerts.yml").read_text()))
-    faults = []
+    rules = (root / "host/packaging/prometheus/alerts.yml").read_text()
+    alerts = list(rules_of(rules))
+    faults = list(late_alerts(rules))
     for where, expressions in (("dashboard", shown), ("alerts", alerts)):
         for expression in expressions:
             faults += faults_in(where, expression, names, labels, source)

@@ -2,9 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
+#include <future>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -147,6 +152,38 @@ TEST_F(Log, KnowsItsLevels) {
     const auto level = spdlog::level::from_str(name);
     EXPECT_TRUE(name == "off" || level != spdlog::level::off) << name << " is unknown to spdlog";
   }
+}
+
+// Standard error without a reader.
+class StuckSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void let_go() { go_.set_value(); }
+  void wait_for_a_line() { written_.get_future().wait(); }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg&) override {
+    go_.get_future().wait();
+    written_.set_value();
+  }
+  void flush_() override {}
+
+  std::promise<void> go_, written_;
+};
+
+TEST_F(Log, IsNotWaitedForWhereItIsStuck) {
+  const auto sink = std::make_shared<StuckSink>();
+  // What logs there may still be in the logger when the test is over.
+  static auto* const kept =
+      new std::shared_ptr<spdlog::logger>(std::make_shared<spdlog::logger>("stuck", sink));
+  spdlog::set_default_logger(*kept);
+  log_within(std::chrono::milliseconds(1), LogLevel::kError, "the device hangs");
+  sink->let_go();
+  sink->wait_for_a_line();
+}
+
+TEST_F(Log, IsThereWhenItWasWaitedFor) {
+  log_within(std::chrono::minutes(1), LogLevel::kError, "the device hangs");
+  EXPECT_EQ(lines(), std::vector<std::string>{"error the device hangs"});
 }
 
 }  // namespace

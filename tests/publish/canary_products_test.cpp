@@ -42,6 +42,19 @@ TEST(CanaryWords, AreMultiplesThatAQueryCanHave) {
   }
 }
 
+TEST(ProductWeights, AreOddAndOthersEachTime) {
+  const auto weights = product_weights(1000);
+  ASSERT_EQ(weights.size(), 1000u);
+  uint32_t all = 0, common = ~0u;
+  for (const uint32_t weight : weights) {
+    all |= weight;
+    common &= weight;
+  }
+  EXPECT_EQ(all, ~0u);
+  EXPECT_EQ(common, 1u) << "the lowest bit, and no other that all have";
+  EXPECT_NE(product_weights(1000), weights);
+}
+
 TEST(CanaryProducts, AreTheSumsOfTheDefinition) {
   SeededRandom random(400);
   for (const size_t rows : {1, 2, 7, 64, 1023, 1024, 1025, 3000}) {

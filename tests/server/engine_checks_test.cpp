@@ -9,6 +9,7 @@
 
 #include "host/server/serving/batch_scheduler.h"
 #include "host/server/serving/engine_watchdog.h"
+#include "host/system/device_calls.h"
 #include "tests/server/ask_and_wait.h"
 #include "tests/server/tiny_database.h"
 
@@ -132,10 +133,13 @@ TEST_F(EngineCheckTest, IsMadeBeforeAnythingIsAnswered) {
     ask_and_wait(*scheduler, bytes_in(pack(random_query(1), kQueryBits)));
     EXPECT_EQ(told_->checks.count(), 1u);
   }
+}
+
+// Nobody gets a scheduler whose engine is wrong.
+TEST_F(EngineCheckTest, ThatFailsAtFirstRefusesTheEngine) {
   told_->failing = true;
-  const auto scheduler = this->scheduler(std::chrono::hours(1), &canary_);
-  observer_.failures.wait_for(1);
-  EXPECT_TRUE(observer_.lost);
+  EXPECT_THROW(scheduler(std::chrono::hours(1), &canary_), DeviceLostError);
+  EXPECT_EQ(told_->checks.count(), 1u);
 }
 
 TEST_F(EngineCheckTest, IsMadeAgainAndAgainWhileNobodyAsks) {
@@ -211,9 +215,10 @@ TEST(EngineWatchdog, TellsOnceOfAnEngineThatHangs) {
   const auto epoch = server_testing::tiny_epoch(control);
   const ServedEpochs epochs(epoch);
   ManualClock clock;
+  const auto calls = std::make_shared<DeviceCalls>();
   Events looks, hangs;
   const EngineWatchdog watchdog(
-      epochs, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
+      calls, &epochs, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
   // However late it is, an engine that is idle does not hang.
   clock.set(std::chrono::hours(1));
   looks.wait_for(looks.count() + 2);
@@ -248,9 +253,11 @@ TEST(EngineWatchdog, SeesTheEngineOfAnEpochThatLeaves) {
   epochs.replace(server_testing::tiny_epoch(std::make_shared<TestEngine::Control>()), now);
   EXPECT_EQ(epochs.retire(now), 0u);
   ManualClock clock;
+  const auto calls = std::make_shared<DeviceCalls>();
   Events hangs;
   {
-    const EngineWatchdog watchdog(epochs, clock.options(), [] {}, [&] { hangs.happen(); });
+    const EngineWatchdog watchdog(
+        calls, &epochs, clock.options(), [] {}, [&] { hangs.happen(); });
     clock.set(std::chrono::seconds(31));
     hangs.wait_for(1);
   }
@@ -264,11 +271,12 @@ TEST(EngineWatchdog, LeavesAProcessorAllTheTimeItTakes) {
   const auto epoch = server_testing::tiny_epoch(control);
   const ServedEpochs epochs(epoch);
   ManualClock clock;
+  const auto calls = std::make_shared<DeviceCalls>();
   Events looks, hangs;
   WatchdogOptions options = clock.options();
   options.judges_batches = false;
   const EngineWatchdog watchdog(
-      epochs, options, [&] { looks.happen(); }, [&] { hangs.happen(); });
+      calls, &epochs, options, [&] { looks.happen(); }, [&] { hangs.happen(); });
   control->hold();
   auto answer = ask_later(epoch->scheduler(), bytes_in(pack(random_query(1), kQueryBits)));
   control->wait_for_batches(1);
@@ -284,9 +292,10 @@ TEST(EngineWatchdog, TakesAnEngineThatComesBackForAWorkingOne) {
   const auto epoch = server_testing::tiny_epoch(control);
   const ServedEpochs epochs(epoch);
   ManualClock clock;
+  const auto calls = std::make_shared<DeviceCalls>();
   Events looks, hangs;
   const EngineWatchdog watchdog(
-      epochs, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
+      calls, &epochs, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
   for (uint64_t seed = 0; seed < 3; ++seed) {
     control->hold();
     auto answer =
@@ -300,6 +309,43 @@ TEST(EngineWatchdog, TakesAnEngineThatComesBackForAWorkingOne) {
     answer.get();
   }
   EXPECT_EQ(hangs.count(), 0u);
+}
+
+// Whoever makes it, and whether or not anything is served.
+TEST(EngineWatchdog, TellsOfACallOfTheDeviceThatDoesNotReturn) {
+  ManualClock clock;
+  const auto calls = std::make_shared<DeviceCalls>();
+  Events looks, hangs;
+  const EngineWatchdog watchdog(
+      calls, nullptr, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
+  {
+    const DeviceCalls::Call call(calls, "one that returns");
+    clock.set(std::chrono::seconds(20));
+    looks.wait_for(looks.count() + 2);
+  }
+  clock.set(std::chrono::seconds(100));
+  looks.wait_for(looks.count() + 2);
+  EXPECT_EQ(hangs.count(), 0u);
+  clock.set(std::chrono::seconds(0));
+  const DeviceCalls::Call start(calls, "one that is allowed more", std::chrono::hours(1));
+  looks.wait_for(looks.count() + 2);
+  clock.set(std::chrono::minutes(30));
+  looks.wait_for(looks.count() + 2);
+  EXPECT_EQ(hangs.count(), 0u);
+  clock.set(std::chrono::minutes(61));
+  hangs.wait_for(1);
+}
+
+TEST(EngineWatchdog, TellsOfALateCallAfterAnEarlierOneThatIsAllowedMore) {
+  ManualClock clock;
+  const auto calls = std::make_shared<DeviceCalls>();
+  Events looks, hangs;
+  const EngineWatchdog watchdog(
+      calls, nullptr, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
+  const DeviceCalls::Call start(calls, "one that is allowed more", std::chrono::hours(2));
+  const DeviceCalls::Call late(calls, "one that hangs");
+  clock.set(std::chrono::seconds(31));
+  hangs.wait_for(1);
 }
 
 }  // namespace

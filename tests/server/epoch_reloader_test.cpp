@@ -16,6 +16,7 @@
 #include "host/server/serving/server_state.h"
 #include "src/base/errors.h"
 #include "tests/publish/builder_testing.h"
+#include "tests/server/doubtful_engine.h"
 #include "tests/server/loopback_client.h"
 
 namespace blindfuse::server_testing {
@@ -121,7 +122,9 @@ class Reloader : public ::testing::Test {
           if (before_load_) before_load_();
           on_step();
           if (after_step_) after_step_();
-          return builder_testing::load(root());
+          LoadedDatabase database = builder_testing::load(root());
+          if (before_serving_) before_serving_(database);
+          return database;
         },
         ReloadOptions{.directory = root(),
                       .grace = grace,
@@ -199,6 +202,7 @@ class Reloader : public ::testing::Test {
   std::atomic<int> load_count_ = 0;
   std::function<void()> before_load_;  // set before serve()
   std::function<void()> after_step_;   // the same
+  std::function<void(LoadedDatabase&)> before_serving_;  // of what is loaded; before request()
   std::promise<void> device_lost_;     // says the reloader, once
   ReloaderClock clock_;
   std::unique_ptr<ServedEpochs> epochs_;
@@ -300,6 +304,30 @@ TEST_F(Reloader, LoadsNothingThatItHas) {
   EXPECT_EQ(load_count_, 0);
   EXPECT_EQ(loads("success"), 0);
   EXPECT_EQ(loads("failure"), 0);
+}
+
+// Whose first query, the server's own, is answered wrong: no client is answered from it.
+TEST_F(Reloader, RefusesAnEpochWhoseFirstCheckFails) {
+  const EpochId first = build(1);
+  serve(kNever);
+  std::atomic<bool> is_wrong = true;
+  before_serving_ = [&](LoadedDatabase& database) {
+    database.canary.emplace();
+    database.engine = std::make_unique<DoubtfulEngine>(std::move(database.engine), is_wrong);
+  };
+  const EpochId second = build(2);
+  reloader_->request();
+  wait_for([&] { return loads("failure") == 1; });
+  EXPECT_EQ(current(), first);
+  EXPECT_EQ(epochs_->all().size(), 1u);
+  expect_version(1);
+  EXPECT_EQ(device_lost_.get_future().wait_for(std::chrono::seconds(0)),
+            std::future_status::timeout)
+      << "what answers right goes on";
+  is_wrong = false;
+  reloader_->request();
+  wait_for_epoch(second);
+  expect_version(2);
 }
 
 // The read that it is in may take for ever; where it returns, nothing more is read.

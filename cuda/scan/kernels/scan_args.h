@@ -82,6 +82,13 @@ struct BitSequences {
   uint64_t row_count;
 };
 
+// sums[q] += sum over the rows r of query q's word r times weights[r], modulo 2^32: of the words
+// before they are limbs. Without addresses nothing is added.
+struct QuerySums {
+  const uint32_t* weights = nullptr;  // one a row up to the limbs' pitch, 16-byte aligned
+  uint32_t* sums = nullptr;
+};
+
 // products[q * product_pitch + c] += sum over the rows r of query q's word r times the byte of
 // column c in row r, modulo 2^32.
 //
@@ -108,6 +115,27 @@ struct CombineArgs {
   uint32_t column_count;
   uint32_t* products;
   uint64_t product_pitch;
+};
+
+// vector[r] += sum over the columns c of weights[c] times the byte of column c in row r, modulo
+// 2^32, for all rows r below column_pitch.
+struct WeighColumnsArgs {
+  const int8_t* columns;  // as ScanArgs has them
+  uint64_t column_pitch;
+  uint32_t column_count;
+  const uint32_t* weights;
+  uint32_t* vector;
+};
+
+// differences[q] = sum over the columns c of products[q * product_pitch + c] times weights[c], less
+// sums[q], modulo 2^32.
+struct WeighProductsArgs {
+  const uint32_t* products;
+  uint64_t product_pitch;
+  uint32_t column_count;
+  const uint32_t* weights;
+  const uint32_t* sums;
+  uint32_t* differences;
 };
 
 // Products to responses: each product rounded to its upper bits (src/arithmetic/bit_sequence.h),

@@ -34,7 +34,10 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
   sorted_.expired.reserve(slots_.size());
   done_.reserve(limits.batch_max);
   pipeline_ = make_pipeline(engine, layout, limits, slots_.size(), tables);
-  if (has_canary_) pipeline_->set_canary(*canary, limits.check_interval);
+  if (has_canary_) {
+    pipeline_->set_canary(*canary, limits.check_interval);
+    pipeline_->check();
+  }
   worker_ = start_thread([this] { work(); });
 }
 
@@ -134,7 +137,6 @@ void BatchScheduler::abandon() {
 
 void BatchScheduler::work() {
   std::unique_lock lock(mutex_);
-  if (has_canary_) check_engine(lock);
   while (!abandoned_) {
     if (batches_.empty()) {
       await_work(lock);

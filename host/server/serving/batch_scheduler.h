@@ -68,9 +68,10 @@ class BatchScheduler {
   // The engine holds the matrix of this layout and is used by the worker alone. Takes (queue_max +
   // 2 batch_max) times a query's room where the engine wants it (src/engine/engine.h). The
   // observer, if any, outlives the scheduler. tables: of every pack, where responses are packed.
-  // canary: of an engine whose kernels are checked; it is computed before the first batch, then with
-  // batches and while there are none, and outlives the scheduler. The observer is told of failures.
-  // Throws ResourceError when there is no such room.
+  // canary: of an engine whose kernels are checked; it is computed here, then with batches and
+  // while there are none, and outlives the scheduler. The observer is told of later failures.
+  // Throws ResourceError when there is no such room, and what AnswerPipeline::check() throws:
+  // whoever has a scheduler has an engine that has answered right.
   BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                  BatchObserver* observer = nullptr,
                  const std::vector<SharedPackingTable>& tables = {},

@@ -1,6 +1,5 @@
 #include "host/server/serving/engine_watchdog.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "src/program/log.h"
@@ -9,15 +8,20 @@
 namespace blindfuse {
 namespace {
 
-int64_t whole_seconds(std::chrono::steady_clock::duration time) {
-  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+// For a log that has no reader, or one that hangs as well.
+constexpr std::chrono::seconds kLogPatience{1};
+
+std::string in_seconds(std::chrono::steady_clock::duration time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
 }
 
 }  // namespace
 
-EngineWatchdog::EngineWatchdog(const ServedEpochs& epochs, WatchdogOptions options,
-                               std::function<void()> on_look, std::function<void()> on_hang)
-    : epochs_(epochs),
+EngineWatchdog::EngineWatchdog(std::shared_ptr<const DeviceCalls> calls, const ServedEpochs* epochs,
+                               WatchdogOptions options, std::function<void()> on_look,
+                               std::function<void()> on_hang)
+    : calls_(std::move(calls)),
+      epochs_(epochs),
       options_(std::move(options)),
       on_look_(std::move(on_look)),
       on_hang_(std::move(on_hang)),
@@ -32,14 +36,18 @@ EngineWatchdog::~EngineWatchdog() {
   thread_.join();
 }
 
-std::chrono::steady_clock::duration EngineWatchdog::longest_batch() const {
+EngineWatchdog::Busy EngineWatchdog::longest() const {
   const auto now = options_.clock();
-  std::chrono::steady_clock::duration longest{0};
-  for (const EpochInMemory& held : epochs_.in_memory()) {
+  Busy longest;
+  if (const auto call = calls_->latest()) {
+    longest = {call->what, now - call->since, now - call->counts_from()};
+  }
+  if (epochs_ == nullptr || !options_.judges_batches) return longest;
+  for (const EpochInMemory& held : epochs_->in_memory()) {
     if (!held.epoch) continue;
-    if (const auto since = held.epoch->scheduler().busy_since()) {
-      longest = std::max(longest, now - *since);
-    }
+    const auto since = held.epoch->scheduler().busy_since();
+    if (since && now - *since > longest.counted)
+      longest = {"one batch", now - *since, now - *since};
   }
   return longest;
 }
@@ -49,18 +57,21 @@ void EngineWatchdog::watch() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     lock.unlock();
-    const auto busy = longest_batch();
-    if (options_.judges_batches && busy >= options_.give_up_after) {
-      log_error(
-          "the engine has been busy with one batch for {} s: the device hangs, and the server ends; "
-          "nvidia-smi and the kernel's log (journalctl -k, \"Xid\") may say more",
-          whole_seconds(busy));
+    const Busy busy = longest();
+    const std::string said =
+        "the engine has been busy with " + busy.what + " for " + in_seconds(busy.time);
+    if (busy.counted >= options_.give_up_after) {
+      log_within(kLogPatience, LogLevel::kError,
+                 said +
+                     ": the device hangs, and the program ends; nvidia-smi and the kernel's log "
+                     "(journalctl -k, \"Xid\") may say more");
       return on_hang_();
     }
-    const bool is_late = options_.judges_batches && busy >= options_.warn_after;
+    const bool is_late = busy.counted >= options_.warn_after;
     if (is_late && !has_warned) {
-      log_warning("the engine has been busy with one batch for {} s; the server ends after {} s",
-                  whole_seconds(busy), whole_seconds(options_.give_up_after));
+      log_within(kLogPatience, LogLevel::kWarning,
+                 said + "; the program ends after " +
+                     in_seconds(options_.give_up_after + busy.time - busy.counted));
     }
     has_warned = is_late;
     on_look_();

@@ -1,13 +1,16 @@
-// Watches for an engine that does not come back from a batch: a kernel on a GPU that never ends.
+// Watches for an engine that does not come back: a kernel on a GPU that never ends, or a driver.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "host/server/serving/serving_epoch.h"
+#include "host/system/device_calls.h"
 
 namespace blindfuse {
 
@@ -24,22 +27,32 @@ struct WatchdogOptions {
 
 class EngineWatchdog {
  public:
-  // Looks at the schedulers of all epochs in memory. on_look: called after every look that found no
-  // engine that hangs. on_hang: called once, after one of them has been busy with a batch for
-  // give_up_after; then nothing more is looked at. Both on the watchdog's thread, with no lock held.
-  // `epochs` outlives it. Throws ResourceError when no thread can be started.
-  EngineWatchdog(const ServedEpochs& epochs, WatchdogOptions options, std::function<void()> on_look,
+  // Looks at the device's calls, and at the schedulers of all epochs in memory; epochs: null where
+  // none is served. on_look: called after every look that found nothing that hangs. on_hang: called
+  // once, after a batch, or a call beyond the time that it is allowed, has taken give_up_after;
+  // then nothing more is looked at. Both on the watchdog's thread, with no lock held. The log says
+  // what hangs, before on_hang, unless it hangs itself. `epochs` outlives this. Throws
+  // ResourceError when no thread can be started.
+  EngineWatchdog(std::shared_ptr<const DeviceCalls> calls, const ServedEpochs* epochs,
+                 WatchdogOptions options, std::function<void()> on_look,
                  std::function<void()> on_hang);
   ~EngineWatchdog();
   EngineWatchdog(const EngineWatchdog&) = delete;
   EngineWatchdog& operator=(const EngineWatchdog&) = delete;
 
  private:
-  void watch();
-  // How long the engine has been busy that has been so for longest; 0 where all are idle.
-  std::chrono::steady_clock::duration longest_batch() const;
+  struct Busy {
+    std::string what;  // for people
+    std::chrono::steady_clock::duration time{0};
+    std::chrono::steady_clock::duration counted{0};  // without what it is allowed in addition
+  };
 
-  const ServedEpochs& epochs_;
+  void watch();
+  // What has taken longest; nothing where all are idle.
+  Busy longest() const;
+
+  const std::shared_ptr<const DeviceCalls> calls_;
+  const ServedEpochs* const epochs_;
   const WatchdogOptions options_;
   const std::function<void()> on_look_;
   const std::function<void()> on_hang_;

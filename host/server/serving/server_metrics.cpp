@@ -143,7 +143,8 @@ ServerMetrics::ServerMetrics()
       engine_checks_(BuildCounter()
                          .Name("blindfuse_engine_checks_total")
                          .Help("Comparisons of what a kernel of the GPU computed with what the host "
-                               "computed, by kernel, stage (self-test, matrix, canary) and result.")
+                               "computed, by kernel, stage (self-test, matrix, canary, product) "
+                               "and result.")
                          .Register(registry_)),
       quarantined_kernels_(BuildGauge()
                                .Name("blindfuse_kernel_quarantined")

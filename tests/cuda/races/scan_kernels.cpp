@@ -20,6 +20,8 @@
 #include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
 #include "cuda/scan/kernels/scan_wgmma_tma.cuh"
+#include "cuda/scan/kernels/weigh_columns.cuh"
+#include "cuda/scan/kernels/weigh_products.cuh"
 
 namespace blindfuse::races {
 namespace {
@@ -136,12 +138,16 @@ Subject cut_bits() {
             const Memory<uint32_t> packed(kQueries * kStride);
             for (uint32_t& word : packed) word = random.u32();
             const Memory<int8_t> limbs(kRows * 16);
-            const Ranges ranges(packed, limbs);
-            Report report =
-                run(options, ranges, dim3(2, kQueries), 32, 0, cut_bit_sequences,
-                    BitSequences{packed.data(), kStride, kBits, kRows}, Limbs{limbs.data(), kRows});
+            const Memory<uint32_t> weights(kRows), sums(kQueries);
+            for (uint32_t& weight : weights) weight = random.u32();
+            std::ranges::fill(sums, 0u);
+            const Ranges ranges(packed, limbs, weights, sums);
+            Report report = run(options, ranges, dim3(2, kQueries), 32, 0, cut_bit_sequences,
+                                BitSequences{packed.data(), kStride, kBits, kRows},
+                                Limbs{limbs.data(), kRows}, QuerySums{weights.data(), sums.data()});
             if (is_right == nullptr) return report;
             *is_right = true;
+            uint32_t weighted[kQueries] = {};
             for (uint64_t at = 0; at < kQueries * kRows; ++at) {
               const uint64_t q = at / kRows, row = at % kRows;
               uint32_t sum = 0, word = 0;
@@ -154,7 +160,9 @@ Subject cut_bits() {
                 word |= (packed[q * kStride + bit / 32] >> bit % 32 & 1) << (32 - kBits + b);
               }
               *is_right &= sum == word;
+              weighted[q] += word * weights[row];
             }
+            *is_right &= std::ranges::equal(sums, weighted);
             return report;
           },
           {}};
@@ -209,6 +217,63 @@ Subject round() {
               const uint32_t upper = products[i] >> 16, rest = products[i] & 0xffff;
               const bool up = rest > 0x8000 || (rest == 0x8000 && upper % 2 == 1);
               *is_right &= (responses[i / 2] >> i % 2 * 16 & 0xffff) == (upper + up) % 0x10000;
+            }
+            return report;
+          },
+          {}};
+}
+
+Subject weigh_matrix() {
+  return {"weigh_columns",
+          [](const Options& options, bool* is_right) {
+            constexpr uint64_t kPitch = 5 * 128;
+            constexpr uint32_t kColumns = kWeighedColumns + 3;
+            SeededRandom random(604);
+            const Memory<int8_t> bytes(kPitch * kColumns);
+            for (int8_t& byte : bytes) byte = static_cast<int8_t>(random.byte());
+            const Memory<uint32_t> weights(kColumns), vector(kPitch);
+            for (uint32_t& weight : weights) weight = random.u32();
+            std::ranges::fill(vector, 0u);
+            const Ranges ranges(bytes, weights, vector);
+            Report report = run(
+                options, ranges, dim3(2, 2), 32, 0, weigh_columns,
+                WeighColumnsArgs{bytes.data(), kPitch, kColumns, weights.data(), vector.data()});
+            if (is_right == nullptr) return report;
+            *is_right = true;
+            for (uint64_t r = 0; r < kPitch; ++r) {
+              uint32_t sum = 0;
+              for (uint64_t c = 0; c < kColumns; ++c) {
+                sum += weights[c] * static_cast<uint32_t>(int32_t{bytes[c * kPitch + r]});
+              }
+              *is_right &= vector[r] == sum;
+            }
+            return report;
+          },
+          {}};
+}
+
+Subject weigh_batch() {
+  return {"weigh_products",
+          [](const Options& options, bool* is_right) {
+            constexpr uint32_t kColumns = 700, kQueries = 2;
+            SeededRandom random(605);
+            const Memory<uint32_t> products(kQueries * kColumns), weights(kColumns), sums(kQueries);
+            for (const auto* words : {&products, &weights, &sums}) {
+              for (uint32_t& word : *words) word = random.u32();
+            }
+            const Memory<uint32_t> differences(kQueries);
+            const Ranges ranges(products, weights, sums, differences);
+            Report report = run(options, ranges, kQueries, kWeighProductsThreads,
+                                kWeighProductsSharedBytes, weigh_products,
+                                WeighProductsArgs{products.data(), kColumns, kColumns,
+                                                  weights.data(), sums.data(), differences.data()});
+            if (is_right == nullptr) return report;
+            *is_right = true;
+            for (uint32_t q = 0; q < kQueries; ++q) {
+              uint32_t sum = 0;
+              for (uint32_t c = 0; c < kColumns; ++c)
+                sum += products[q * kColumns + c] * weights[c];
+              *is_right &= differences[q] == sum - sums[q];
             }
             return report;
           },
@@ -308,11 +373,12 @@ Subject wgmma_tma() {
 
 const std::vector<Subject>& scan_subjects() {
   static const std::vector<Subject> all = {
-      cut_plain(),     cut_bits(),      combine(),        round(),         ask(),
-      dp4a<1>(),       dp4a<2>(),       dp4a<3>(),        mma<16>(),       mma<32>(),
-      mma<64>(),       mma<128>(),      mma_rows<16>(),   mma_rows<32>(),  mma_rows<64>(),
-      mma_rows<128>(), wgmma<32>(),     wgmma<64>(),      wgmma<128>(),    wgmma<256>(),
-      wgmma_tma<32>(), wgmma_tma<64>(), wgmma_tma<128>(), wgmma_tma<256>()};
+      cut_plain(),     cut_bits(),     combine(),       round(),         weigh_matrix(),
+      weigh_batch(),   ask(),          dp4a<1>(),       dp4a<2>(),       dp4a<3>(),
+      mma<16>(),       mma<32>(),      mma<64>(),       mma<128>(),      mma_rows<16>(),
+      mma_rows<32>(),  mma_rows<64>(), mma_rows<128>(), wgmma<32>(),     wgmma<64>(),
+      wgmma<128>(),    wgmma<256>(),   wgmma_tma<32>(), wgmma_tma<64>(), wgmma_tma<128>(),
+      wgmma_tma<256>()};
   return all;
 }
 

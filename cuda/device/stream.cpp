@@ -1,0 +1,17 @@
+#include "cuda/device/stream.h"
+
+#include "cuda/device/device_loss.h"
+
+namespace blindfuse {
+
+Stream::~Stream() {
+  if (!is_device_lost()) (void)cudaStreamSynchronize(stream_);
+  if (!is_device_lost()) (void)cudaStreamDestroy(stream_);
+  launch_trail::forget(stream_, launch_trail::position());
+}
+
+Event::~Event() {
+  if (!is_device_lost()) (void)cudaEventDestroy(event_);
+}
+
+}  // namespace blindfuse

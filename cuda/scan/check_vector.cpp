@@ -1,0 +1,66 @@
+#include "cuda/scan/check_vector.h"
+
+#include "cuda/device/stream.h"
+#include "cuda/scan/checksum.h"
+#include "cuda/scan/scan_kernels.h"
+
+namespace blindfuse {
+namespace {
+
+// Whole words of 8 bytes, as the checksum takes them.
+uint64_t words_of(uint64_t row_count, uint64_t column_count) {
+  return DeviceMatrix::pitch_of(row_count) + (column_count + 1) / 2 * 2;
+}
+
+}  // namespace
+
+uint64_t CheckVector::bytes_of(uint64_t row_count, uint64_t column_count) {
+  return words_of(row_count, column_count) * sizeof(uint32_t);
+}
+
+CheckVector::CheckVector(const DeviceMatrix& matrix, std::span<const uint32_t> weights)
+    : matrix_(matrix),
+      host_weights_(weights.begin(), weights.end()),
+      words_(words_of(matrix.row_count(), matrix.column_count())) {
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
+  const Stream stream;
+  BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data() + matrix.pitch(), host_weights_.data(),
+                                 host_weights_.size() * sizeof(uint32_t), cudaMemcpyHostToDevice,
+                                 stream.get()));
+  stream.wait();
+}
+
+std::vector<uint32_t> CheckVector::compute() {
+  std::vector<uint32_t> vector(matrix_.row_count());
+  const Stream stream;
+  BLINDFUSE_CUDA(
+      cudaMemsetAsync(words_.data(), 0, matrix_.pitch() * sizeof(uint32_t), stream.get()));
+  start_weigh_columns({matrix_.data(), matrix_.pitch(),
+                       static_cast<uint32_t>(matrix_.column_count()), weights(), words_.data()},
+                      stream.get());
+  BLINDFUSE_CUDA(cudaMemcpyAsync(vector.data(), words_.data(), vector.size() * sizeof(uint32_t),
+                                 cudaMemcpyDeviceToHost, stream.get()));
+  computed_ = checksum(stream.get());
+  return vector;
+}
+
+bool CheckVector::is_as_computed() const {
+  const Stream stream;
+  return checksum(stream.get()) == computed_;
+}
+
+uint64_t CheckVector::checksum(cudaStream_t stream) const {
+  return device_checksum(reinterpret_cast<const uint64_t*>(words_.data()), words_.size() / 2,
+                         stream);
+}
+
+void CheckVector::start_compare(const uint32_t* products, const uint32_t* sums,
+                                uint32_t query_count, uint32_t* differences,
+                                cudaStream_t stream) const {
+  const uint64_t columns = matrix_.column_count();
+  start_weigh_products(
+      {products, columns, static_cast<uint32_t>(columns), weights(), sums, differences},
+      query_count, stream);
+}
+
+}  // namespace blindfuse

@@ -1,0 +1,61 @@
+// What every product of a batch is checked with (Huang and Abraham, Algorithm-based fault tolerance
+// for matrix operations, 1984).
+//
+// With odd weights w, a word a column, and v = M w, the products P of queries Q with the matrix M
+// are right only if P w = Q v modulo 2^32, a number for each query. Where one word of a query's
+// product is wrong, by d, the two differ by d w, which an odd w leaves different from 0. Where
+// several are, all by multiples of 2^k and one by no multiple of 2^(k+1), the two are equal for at
+// most one choice of weights in 2^(31-k): a weight whose error is an odd multiple of 2^k brings, as
+// it takes all odd values, 2^(31-k) different ones. So errors in the highest bits of many words are
+// seen less often, and two of exactly 2^31 never.
+//
+// Q v is of the words that clients have sent, and not of their limbs: wrong limbs are found as
+// well.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cuda/device/memory.h"
+#include "cuda/scan/device_matrix.h"
+#include "cuda/scan/kernels/scan_args.h"
+
+namespace blindfuse {
+
+// v and w in the device's memory. The matrix outlives it.
+class CheckVector {
+ public:
+  // weights: C words, all odd. v is zero until compute() is called. Throws as check_cuda() does.
+  CheckVector(const DeviceMatrix& matrix, std::span<const uint32_t> weights);
+
+  // Device memory for a matrix of so many rows and columns.
+  static uint64_t bytes_of(uint64_t row_count, uint64_t column_count);
+
+  // Multiplies the matrix with the weights, and returns v, R words, when that is done. One scan.
+  std::vector<uint32_t> compute();
+  // Whether both are still what they were when compute() returned. Waits.
+  bool is_as_computed() const;
+
+  std::span<const uint32_t> host_weights() const { return host_weights_; }
+
+  // What start_cut() adds up Q v with, one sum for each query.
+  QuerySums query_sums(uint32_t* sums) const { return {words_.data(), sums}; }
+  // differences[q] = the sum of query q's products, weighted, less sums[q]: 0 where they are right.
+  // Behind what is in the stream.
+  void start_compare(const uint32_t* products, const uint32_t* sums, uint32_t query_count,
+                     uint32_t* differences, cudaStream_t stream) const;
+
+ private:
+  const uint32_t* weights() const { return words_.data() + matrix_.pitch(); }
+  uint64_t checksum(cudaStream_t stream) const;
+
+  const DeviceMatrix& matrix_;
+  const std::vector<uint32_t> host_weights_;
+  DeviceMemory<uint32_t> words_;  // v, up to the matrix's pitch, and w
+  uint64_t computed_ = 0;         // their checksum
+};
+
+}  // namespace blindfuse

@@ -1,0 +1,52 @@
+// Calls of a device's driver, any of which may never return: which are under way.
+#pragma once
+
+#include <chrono>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace blindfuse {
+
+// What a driver may take to start, and to load or compile the code of kernels.
+inline constexpr std::chrono::seconds kDeviceStartLimit{120};
+
+// Any thread.
+class DeviceCalls {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct UnderWay {
+    const char* what;  // for people: "a checksum of the matrix"
+    Clock::time_point since;
+    Clock::duration allowed;  // in addition to what every call may take
+
+    Clock::time_point counts_from() const { return since + allowed; }
+  };
+
+  // A call under way, from construction to destruction.
+  class Call {
+   public:
+    // what: for people, and outlives it. allowed: the time that it may take in addition to what
+    // every call may.
+    Call(std::shared_ptr<DeviceCalls> calls, const char* what, Clock::duration allowed = {});
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    const std::shared_ptr<DeviceCalls> calls_;
+    std::list<UnderWay>::iterator place_;
+  };
+
+  // The one whose time was over first, or will be; nothing where none is under way.
+  std::optional<UnderWay> latest() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::list<UnderWay> under_way_;
+};
+
+}  // namespace blindfuse

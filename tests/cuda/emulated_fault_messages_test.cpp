@@ -1,0 +1,54 @@
+// What is said of a fault on a device: which batches and kernels were running.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "src/base/errors.h"
+#include "tests/cuda/fake_faults.h"
+#include "tests/cuda/small_problem.h"
+
+namespace blindfuse::small_problem {
+namespace {
+
+TEST(EmulatedCudaFaultMessages, AreNamedWithWhatWasRunning) {
+  const auto engine = engine_with(0);
+  engine->seal();
+  const auto pipeline = engine->make_answer_pipeline(kBits, kQueries, kQueries);
+  problem().expect_right(*pipeline);
+  const fake_cuda::ScopedFaults faults("fault=scan_mma<16>");
+  try {
+    pipeline->begin(0, 4);
+    pipeline->finish();
+    ADD_FAILURE();
+  } catch (const DeviceLostError& error) {
+    // Not what was finished before.
+    const std::string text = error.what();
+    EXPECT_NE(
+        text.find("; in the device since the last good wait: a batch of 4 queries of 200 rows "
+                  "and 37 columns, cut_bit_sequences, scan_mma<16>"),
+        std::string::npos)
+        << text;
+    EXPECT_EQ(text.find("batch of 2"), std::string::npos) << text;
+  }
+}
+
+// Two batches are under way, and either may have done it.
+TEST(EmulatedCudaFaultMessages, NameBothBatchesThatWereRunning) {
+  const auto engine = engine_with(0);
+  engine->seal();
+  const auto pipeline = engine->make_answer_pipeline(kBits, kQueries, kQueries);
+  const fake_cuda::ScopedFaults faults("fault=scan_dp4a<2>");
+  try {
+    pipeline->begin(0, 2);
+    pipeline->begin(2, 3);
+    pipeline->finish();
+    ADD_FAILURE();
+  } catch (const DeviceLostError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("a batch of 2 queries"), std::string::npos) << text;
+    EXPECT_NE(text.find("scan_dp4a<2>"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace blindfuse::small_problem
