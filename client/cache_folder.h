@@ -21,6 +21,11 @@ std::filesystem::path database_folder(const std::filesystem::path& cache, std::s
 // is closed.
 FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCallback& progress);
 
+// The same, without telling, for a lock that is never held for longer than it takes to write a
+// file.
+// InputError when the file cannot be made, ResourceError when it cannot be locked.
+FileDescriptor lock_briefly(const std::filesystem::path& path);
+
 // Held by everyone who reads a folder's hints, so that nobody removes any from under them: with a
 // hint gone, a client would have to ask for it after its query, and so tell the server the shard.
 class UseLock {

@@ -18,6 +18,7 @@
 #include "client/checked_hints.h"
 #include "client/database_description.h"
 #include "client/hint_cache.h"
+#include "client/manifest_guard.h"
 #include "client/prepared_query.h"
 #include "client/query_preparation.h"
 #include "client/remote_database.h"
@@ -38,7 +39,8 @@ namespace blindfuse {
 // in the one may be none in the other, and whether a query follows would tell.
 class Session {
  public:
-  // Checks that the server answers with a manifest. `address` names the server in messages and in
+  // Checks that the server answers with a manifest, and that ManifestGuard takes it, as every later
+  // one, before anything else is done with it. `address` names the server in messages and in
   // the cache, whose files are where `files` says. Secrets are drawn from `random`.
   Session(std::unique_ptr<Transport> transport, const std::string& address, ClientOptions options,
           RandomSource random = fill_from_system, HintFiles files = HintFiles::kOnDisk,
@@ -47,6 +49,10 @@ class Session {
   // Of the call under way. What is asked of the session within one Deadline::Call is one call; else
   // each function is.
   Deadline& deadline() { return remote_.deadline(); }
+
+  // As of the last manifest that was taken.
+  std::shared_ptr<const SignerStatus> signer() const { return guard_.status(); }
+  ManifestGuard& guard() { return guard_; }
 
   // Brings the hints up to the server's current epoch; with `verify`, checks every cached one
   // first.
@@ -82,6 +88,7 @@ class Session {
   class Attempts;
 
   void sync_once(bool verify, SyncResult& result);
+  std::string fetch_manifest();
   std::string take_manifest();
   void use(DatabaseDescription database);
   void check_kind(DatabaseKind kind);
@@ -100,6 +107,7 @@ class Session {
   RandomSource random_;
   RemoteDatabase remote_;
   HintCache cache_;
+  ManifestGuard guard_;
   const HintFiles hint_files_;
   std::optional<std::string> manifest_text_;  // fetched, and not yet used
   std::optional<DatabaseKind> kind_;          // of the first database there was

@@ -56,6 +56,9 @@ class SharedSession {
   // After the last call that ended.
   size_t prepared_count() const { return prepared_count_; }
 
+  // The same.
+  SignerStatus signer() const;
+
  private:
   // One call, and what came of it.
   struct LookUp {
@@ -103,7 +106,8 @@ class SharedSession {
   std::optional<Session> session_;
   std::atomic<size_t> prepared_count_ = 0;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const SignerStatus> signer_;
   std::condition_variable_any changed_;
   bool is_taken_ = false;
   LookUps waiting_;

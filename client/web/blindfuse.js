@@ -20,6 +20,8 @@ const defaults = {
   onProgress: null,
   apiKey: '',
   mode: '',
+  serverKey: '',
+  allowRollback: false,
   storage: 'persistent',
   prepareAhead: 1,
   timeoutSeconds: 60,
@@ -49,6 +51,10 @@ function checkedOptions(given) {
     wrong('apiKey', 'the key that the server\'s operator gave out: letters, digits and -._~+/=');
   }
   if (!['', 'hint', 'packed'].includes(options.mode)) wrong('mode', "'hint' or 'packed'");
+  if (typeof options.serverKey !== 'string' || !/^([0-9a-f]{64})?$/.test(options.serverKey)) {
+    wrong('serverKey', 'the public key of the database: 64 digits 0-9 and a-f');
+  }
+  if (typeof options.allowRollback !== 'boolean') wrong('allowRollback', 'true or false');
   if (options.storage !== 'persistent' && options.storage !== 'memory') wrong('storage', "'persistent' or 'memory'");
   for (const [name, max] of Object.entries(bounds)) {
     const min = least[name] ?? 0;
@@ -164,6 +170,7 @@ class Client {
   #connected = null; // settles when #connection can be asked
   #isClosed = false;
   #info = null;
+  #signer = null;
   #kind = null; // of the first database there was
   #preparedCount = 0;
   #storage = {kind: 'memory', reason: null};
@@ -178,6 +185,14 @@ class Client {
   }
   get info() {
     return this.#info;
+  }
+  get signer() {
+    if (!this.#signer?.key) return null;
+    const {key, sequence, time, isChecked} = this.#signer;
+    return {key, sequence, time: new Date(time * 1000), isChecked};
+  }
+  get signerWarning() {
+    return this.#signer?.warning || null;
   }
   get storage() {
     return this.#storage.kind;
@@ -273,16 +288,16 @@ class Client {
   }
 
   #connect() {
-    const {apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax} = this.#options;
+    const {onProgress, signal, ...options} = this.#options;
     const connection = new Connection((news) => this.#hear(news));
     this.#connection = connection;
-    this.#connected = connection.request(
-      {op: 'connect', url: this.#url, apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax});
+    this.#connected = connection.request({op: 'connect', url: this.#url, ...options});
     // Whoever asks next tries anew.
     this.#connected.catch((error) => connection.end(error));
   }
 
-  #hear({info, prepared, storage, progress}) {
+  #hear({info, signer, prepared, storage, progress}) {
+    if (signer) this.#signer = signer;
     if (info) {
       this.#info = Object.freeze(info);
       this.#kind ??= info.kind;

@@ -1,4 +1,4 @@
-// `blindfuse api-key`: a new key for a server that asks for them.
+// `blindfuse api-key`: keys for a server that asks for them.
 #pragma once
 
 namespace CLI {

@@ -234,6 +234,7 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   const auto downloads = std::make_shared<EpochDownloads>();
   downloads->manifest_text = std::move(manifest_text);
   ParsedManifest parsed = parse_manifest(downloads->manifest_text);
+  check_signature(parsed);
   database.manifest = parsed.manifest;
   database.epoch = parsed.epoch;
   const Layout& layout = database.manifest.layout;

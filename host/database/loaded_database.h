@@ -49,10 +49,10 @@ struct LoadedDatabase {
 // nor checked, and memory is shared where that is possible. `previous` may be in use meanwhile, and
 // go later.
 //
-// Throws InputError, naming the file, when the directory is not a database or a file that is read
-// is missing, truncated or altered; ResourceError when memory does not hold it, and what
-// EngineMaker::make_serving_engine throws. on_step is called every few megabytes, and ends the load
-// by what it throws. batch_max: queries in the batches that the engine will answer.
+// Throws InputError, naming the file, when the directory is not a database, its signature is wrong,
+// or a file that is read is missing, truncated or altered; ResourceError when memory does not hold
+// it, and what EngineMaker::make_serving_engine throws. on_step is called every few megabytes, and
+// ends the load by what it throws. batch_max: queries in the batches that the engine will answer.
 LoadedDatabase load_database(
     const std::filesystem::path& directory, const EngineMaker& engines,
     const LoadedDatabase* previous = nullptr, const std::function<void()>& on_step = [] {},

@@ -17,6 +17,7 @@ PAGES = {
     "blindfuse-build.1": ("blindfuse", ["build"]),
     "blindfuse-inspect.1": ("blindfuse", ["inspect"]),
     "blindfuse-serve.1": ("blindfuse", ["serve"]),
+    "blindfuse-keygen.1": ("blindfuse", ["keygen"]),
     "blindfuse-api-key.1": ("blindfuse", ["api-key"]),
     "blindfuse-self-test.1": ("blindfuse", ["self-test"]),
     "blindfuse-client.1": ("blindfuse-client", ["get", "sync"]),
@@ -145,8 +146,8 @@ def between_headings(page, content):
     head, mark, rest = page.partition(".SH OPTIONS\n")
     if not mark:
         raise ValueError("a page without OPTIONS")
-    following = rest.find("\n.SH ")
-    return head + mark + content + (rest[following + 1:] if following >= 0 else "")
+    following = f"\n{rest}".find("\n.SH ")
+    return head + mark + content + (rest[following:] if following >= 0 else "")
 
 
 def command_list(programs, program, commands):
@@ -197,6 +198,8 @@ def reference_body(programs):
             options = [option for option in options_of(help_of(programs, program, command))
                        if option.name not in COMMON]
             parts.append(f"\n### {program} {command}\n")
+            if not options:
+                parts.append("\nIt has no options.\n")
             for group in dict.fromkeys(option.group for option in options):
                 parts.append(f"\n{group}:\n\n" + markdown_table(o for o in options if o.group == group))
     return "".join(parts)

@@ -11,6 +11,7 @@
 
 #include "host/publish/input.h"
 #include "host/publish/planner.h"
+#include "host/publish/signing_key.h"
 #include "host/publish/survey.h"
 #include "src/engine/engine_maker.h"
 #include "src/protocol/manifest.h"
@@ -19,6 +20,9 @@
 namespace blindfuse {
 
 struct BuildReport;
+
+// Seconds since 1970 UTC.
+uint64_t unix_seconds();
 
 // What the operator asks for. What is left open is kept from the directory's current epoch where
 // that fits, and otherwise chosen.
@@ -33,6 +37,11 @@ struct BuildOptions {
   std::optional<Mode> mode;
   const LweParams* lwe = nullptr;
   uint64_t lookups_per_client = 100;
+  // Signs what is published; outlives the build. Without one, and without drop_signature, a
+  // directory that is signed is refused.
+  const SigningKey* signing_key = nullptr;
+  bool drop_signature = false;
+  std::function<uint64_t()> clock = unix_seconds;  // of signatures
   bool fresh = false;  // a new salt, a new seed, a new layout, every shard
   // What hints or packs are made with: the engine of this name; or what is given, with its checks,
   // which outlives the build.
@@ -53,6 +62,9 @@ struct BuildReport {
   uint32_t shards_rebuilt = 0;
   uint32_t packs_rebuilt = 0;
   bool changed = false;                      // false: the epoch was already what the input says
+  // Of what is published now; its number and time stay where neither epoch nor signer changed.
+  std::optional<ManifestSignature> signature;
+  bool signature_changed = false;            // signed again, or not signed any more
   bool layout_kept = false;                  // it is that of the previous epoch
   std::string layout_reason;                 // why the layout is what it is, in words
   std::vector<std::string> unclaimed_files;  // that look like a build's, and stay

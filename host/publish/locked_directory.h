@@ -52,15 +52,17 @@ class LockedDirectory {
   bool has_manifest() const;
 
   // The epoch that is there; `table` is empty when it cannot be read.
-  void start_from(const Manifest& manifest, const EpochTable& table);
+  void start_from(const Manifest& manifest, const EpochTable& table,
+                  const std::optional<ManifestSignature>& signature = {});
 
   // Deletes what a killed build left: it may be as large as a database, and the room is needed.
   void clear_leftovers() { clear(); }
 
   // Makes `manifest` the current epoch, durably and atomically, after everything that it refers to;
   // notes the epoch that it replaces. The files that it refers to have been written (unsynced is
-  // enough). ResourceError.
-  void publish(const Manifest& manifest, const EpochTable& table);
+  // enough). Nothing is published when epoch and signature are those that are there. ResourceError.
+  void publish(const Manifest& manifest, const EpochTable& table,
+               const std::optional<ManifestSignature>& signature = {});
 
   // The names of files that look like a build's, and that no journal and no epoch names: what a
   // build left whose journal was lost, or an epoch whose table was.
@@ -87,6 +89,7 @@ class LockedDirectory {
   const std::optional<EntryStatus> first_manifest_;
   BuildJournal journal_;
   std::optional<EpochId> current_;  // nothing: no manifest, or none that can be read
+  std::optional<ManifestSignature> current_signature_;
   DatabaseWriter writer_;
 };
 

@@ -13,6 +13,8 @@ def use(words: blindfuse.Client, names: list[str], numbers: list[int]) -> None:
     by_number: dict[int, Optional[bytes]] = words.get_many(numbers)
     sizes: list[int] = [answer.response_bytes for answer in words.look_up([*names, b"owl"])]
     epoch: str = words.info.epoch
+    signer: Optional[blindfuse.Signer] = words.signer
+    print(signer.key if signer else "not signed", signer and signer.time.year)
     print(value, by_name, by_number, sizes, epoch, words["owl"], "owl" in words)
     words.get(1.5)  # type: ignore[arg-type]
     words.get(None)  # type: ignore[arg-type]
@@ -30,6 +32,6 @@ def make() -> None:
     blindfuse.Database.build(((b"a", "b") for _ in range(1)), "db", shards=2)
     blindfuse.Database.build(["first", "second"], "db", index=True)
     birds: dict[str, str] = {"owl": "bird"}
-    blindfuse.Database.build(birds, "db")
+    blindfuse.Database.build(birds, "db", sign="key")
     with database.serve() as server, server.connect() as words:
         use(words, ["owl"], [])

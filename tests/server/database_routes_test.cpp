@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/hex.h"
+#include "src/protocol/sha256.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {
@@ -30,7 +32,11 @@ TEST_F(DatabaseRoutes, GivesTheManifest) {
   EXPECT_EQ(response.body, database_.downloads->manifest_text);
   EXPECT_EQ(response.header("content-type"), "application/json");
   EXPECT_EQ(response.header("cache-control"), "no-cache");
-  EXPECT_EQ(response.header("etag"), "\"" + database_.epoch + "\"");
+  const std::string& text = database_.downloads->manifest_text;
+  EXPECT_EQ(response.header("etag"),
+            "\"" +
+                encode_hex(sha256({reinterpret_cast<const uint8_t*>(text.data()), text.size()})) +
+                "\"");
 }
 
 TEST_F(DatabaseRoutes, GivesTheShardTable) {

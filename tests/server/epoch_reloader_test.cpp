@@ -89,7 +89,7 @@ class NoDescriptors {
 class Reloader : public ::testing::Test {
  protected:
   // Version `n` of the pairs, as the directory's next epoch.
-  EpochId build(int n) const {
+  EpochId build(int n, const SigningKey* key = nullptr) const {
     Pairs pairs;
     for (int i = 0; i < 200; ++i) {
       pairs.emplace_back("key " + std::to_string(i), value(i, n));
@@ -97,6 +97,7 @@ class Reloader : public ::testing::Test {
     BuildOptions options;
     options.shard_count = 2;
     options.lwe = find_lwe_params("lwe-1288");
+    options.signing_key = key;
     return builder_testing::build(pairs, root(), options).epoch;
   }
   static std::string value(int i, int n) {
@@ -328,6 +329,42 @@ TEST_F(Reloader, RefusesAnEpochWhoseFirstCheckFails) {
   reloader_->request();
   wait_for_epoch(second);
   expect_version(2);
+}
+
+// A build that changes only the signature publishes the same epoch again.
+TEST_F(Reloader, TakesAnotherSignatureWithoutLoadingTheEpoch) {
+  build(1);
+  serve(kOften);
+  const auto served = [&] { return ask(get_request("/v1/database")); };
+  const std::string tag = served().header("etag");
+  const auto held = epochs_->current();
+  for (int i = 0; i < 2; ++i) {
+    const SigningKey key = SigningKey::make(fill_from_system);
+    build(1, &key);
+    const std::string text = read_whole(root() / "manifest.json");
+    wait_for([&] { return served().body == text; });
+    EXPECT_EQ(parse_manifest(served().body).signature->signer, key.public_key());
+    EXPECT_NE(served().header("etag"), tag) << "a cache must not have it for the one before";
+  }
+  EXPECT_EQ(epochs_->current(), held);
+  EXPECT_EQ(load_count_, 0);
+  EXPECT_EQ(loads("failure"), 0);
+  expect_version(1);
+}
+
+TEST_F(Reloader, RefusesAWrongSignature) {
+  const SigningKey key = SigningKey::make(fill_from_system);
+  build(1, &key);
+  serve(kNever);
+  const std::string before = ask(get_request("/v1/database")).body;
+  const ParsedManifest parsed = parse_manifest(before);
+  ManifestSignature wrong = *parsed.signature;
+  wrong.sequence += 1;
+  std::ofstream(root() / "manifest.json") << serialize_manifest(parsed.manifest, wrong);
+  reloader_->request();
+  wait_for([&] { return loads("failure") == 1; });
+  EXPECT_EQ(ask(get_request("/v1/database")).body, before);
+  expect_version(1);
 }
 
 // The read that it is in may take for ever; where it returns, nothing more is read.

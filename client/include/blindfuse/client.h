@@ -76,6 +76,10 @@ class BLINDFUSE_API Client {
   // Entries of an index database. InputError for a keyword database.
   std::vector<Answer> look_up(std::span<const uint64_t> entries, std::stop_token stop = {});
 
+  // Who signed the database: as of the last manifest that was fetched, the first by connect(). Asks
+  // the server nothing.
+  SignerStatus signer() const;
+
   // What is known of the database: of the epoch whose hints are there, which are fetched when there
   // are none.
   DatabaseInfo database(std::stop_token stop = {});

@@ -31,6 +31,12 @@ struct ClientOptions {
   unsigned thread_count = 0;  // to prepare queries with; 0: one a processor; "packed" takes one
   size_t prepare_batch = 1;   // queries made in one pass when none are left
   HttpOptions http;
+  // The public key that signs the database, 64 lower-case hex digits. A manifest is then refused
+  // with SignatureError when it is not signed, or by another key, or wrongly, when an older one is
+  // served than was seen before, and when there are two of one number. Empty: the key of the first
+  // manifest is remembered, and SignerStatus::warning says when it changes.
+  std::string server_key;
+  bool allow_rollback = false;  // take a manifest that is older than the newest one seen
   // "hint" or "packed": a database in another mode is refused before anything is asked. The server
   // names the mode, and with it what secrecy rests on; this is the client's say. Empty: either.
   std::string mode;

@@ -2,6 +2,7 @@
 //
 //   InputError             a key, an option, or a URL is wrong
 //     ProtocolError        what answers is not a blindfuse server, or breaks the protocol
+//       SignatureError     the database's signature is not what it has to be
 //     CacheError           a downloaded hint is missing or altered
 //   ResourceError          memory or a disk failed
 //     ConnectionError      no server answers, the connection broke, or the call took too long
@@ -30,6 +31,14 @@ class BLINDFUSE_API ConnectionError : public ResourceError {
 class BLINDFUSE_API ProtocolError : public InputError {
  public:
   using InputError::InputError;
+};
+
+// The manifest is not signed, or by another key than ClientOptions::server_key, or its signature is
+// wrong, or it is older than one seen before, or there is another one of its number. Nothing of it
+// was used.
+class BLINDFUSE_API SignatureError : public ProtocolError {
+ public:
+  using ProtocolError::ProtocolError;
 };
 
 // The server answered with an error. what() holds its own words.

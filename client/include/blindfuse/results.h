@@ -29,6 +29,17 @@ struct SyncResult {
   double seconds = 0;
 };
 
+// Who signed the database, as its last manifest says.
+struct SignerStatus {
+  std::string signer;       // the public key, 64 hex digits; empty: the manifest is not signed
+  uint64_t sequence = 0;    // the manifest's number: a larger one is newer
+  uint64_t time = 0;        // when it was signed, in seconds since 1970 UTC
+  bool is_checked = false;  // the signature is right; false where nothing can check it (browsers)
+  // For a client without ClientOptions::server_key: that the signer changed, that there is none any
+  // more, or that the manifest is older than one seen before. One line; empty: nothing of these.
+  std::string warning;
+};
+
 // One epoch of a database.
 struct DatabaseInfo {
   std::string epoch;      // its identity: 64 hex digits

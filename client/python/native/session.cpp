@@ -150,6 +150,12 @@ void Session::prepare(size_t count, nb::handle progress, const Stop* stop) {
   });
 }
 
+nb::tuple Session::signer() {
+  if (!client_) throw InputError("this client is closed; connect again");
+  const SignerStatus status = client_->signer();
+  return nb::make_tuple(status.signer, status.sequence, status.time, status.warning);
+}
+
 size_t Session::prepared_count() {
   return call(nb::none(), nullptr,
               [](Client& client, const std::stop_token&) { return client.prepared_count(); });

@@ -51,6 +51,8 @@ class Session {
   nanobind::tuple database(nanobind::handle progress, const Stop* stop);
   void prepare(size_t count, nanobind::handle progress, const Stop* stop);
   size_t prepared_count();
+  // Without the client's turn.
+  nanobind::tuple signer();
 
  private:
   explicit Session(Client client);

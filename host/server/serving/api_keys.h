@@ -47,6 +47,13 @@ class ApiKeys {
   std::shared_ptr<const std::vector<Entry>> entries_;
 };
 
+// The names of the keys in the text of such a file, in the order of its lines. InputError, naming
+// the line, when a line is none of these.
+std::vector<std::string> api_key_names(std::string_view text, const std::filesystem::path& file);
+
+// The text without the lines of the keys of this name; everything else stays as it is.
+std::string without_api_keys(std::string_view text, std::string_view name);
+
 // A new key of 256 random bits, and its line for the file. A name has letters, digits, '.', '_' and
 // '-', up to 64 of them; InputError otherwise.
 std::string make_api_key(const RandomSource& random);

@@ -63,6 +63,7 @@ class EpochReloader {
   void retire(std::chrono::steady_clock::time_point now);
   std::string manifest_identity() const;
   void load();
+  void take_signature(const ServingEpoch& current);
   void make_room();
 
   ServedEpochs& epochs_;

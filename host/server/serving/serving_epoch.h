@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ class ServingEpoch {
   ServingEpoch(LoadedDatabase database, const BatchLimits& limits,
                BatchObserver* observer = nullptr)
       : database_(std::move(database)),
+        manifest_text_(std::make_shared<const std::string>(database_.downloads->manifest_text)),
         scheduler_(std::make_unique<BatchScheduler>(*database_.engine, layout(), limits, observer,
                                                     database_.packing_tables,
                                                     database_.canary ? &*database_.canary
@@ -30,11 +32,25 @@ class ServingEpoch {
   const Layout& layout() const { return database_.manifest.layout; }
   const Engine& engine() const { return *database_.engine; }
 
+  // What clients get as the manifest. Any thread.
+  std::shared_ptr<const std::string> manifest_text() const {
+    const std::lock_guard lock(manifest_mutex_);
+    return manifest_text_;
+  }
+  // Of this epoch, with another signature or none: nothing else of the epoch changes. Any thread.
+  void replace_manifest_text(std::string text) const {
+    auto shared = std::make_shared<const std::string>(std::move(text));
+    const std::lock_guard lock(manifest_mutex_);
+    manifest_text_ = std::move(shared);
+  }
+
   // Any number of threads may ask it, also those that see the epoch as const.
   BatchScheduler& scheduler() const { return *scheduler_; }
 
  private:
   const LoadedDatabase database_;
+  mutable std::mutex manifest_mutex_;
+  mutable std::shared_ptr<const std::string> manifest_text_;
   const std::unique_ptr<BatchScheduler>
       scheduler_;  // last, so that its worker ends before its engine does
 };

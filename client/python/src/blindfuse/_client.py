@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import math
 import os
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Awaitable, Callable, ClassVar, Iterable, NoReturn, Sequence, TypeVar
 
 from . import _blindfuse
-from ._errors import InputError, CancelledError
+from ._errors import InputError, CancelledError, SignerWarning, in_our_words
 from ._keys import AnyKey, Key, native_key, native_keys
 from ._progress import ProgressCallback, Report, TerminalBar, report_to
-from ._results import Answer, DatabaseInfo, SyncResult
+from ._results import Answer, DatabaseInfo, Signer, SyncResult
 
 _Result = TypeVar("_Result")
 _Stop = _blindfuse.Stop
@@ -45,6 +47,7 @@ class Client:
         self._pool: ThreadPoolExecutor | None = None
         self._pool_lock = threading.Lock()
         self._closed = False
+        self._warned = ""
         self._process = _blindfuse.ProcessToken.current()
 
     # Look-ups
@@ -86,6 +89,18 @@ class Client:
     def info(self) -> DatabaseInfo:
         """What is known of the database. Fetches the hints when they are not here yet."""
         return self._info(None)
+
+    @property
+    def signer(self) -> Signer | None:
+        """Who signed the database, as of the last manifest that was fetched; None: it is not signed."""
+        key, sequence, seconds, _ = self._alive().signer()
+        if not key:
+            return None
+        try:
+            time = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+        except (OverflowError, ValueError, OSError):
+            time = datetime.datetime.max.replace(tzinfo=datetime.timezone.utc)
+        return Signer(key, sequence, time)
 
     def sync(self, verify: bool = False) -> SyncResult:
         """Brings the hints on disk up to the server's current epoch; look-ups do so by themselves.
@@ -185,6 +200,20 @@ class Client:
     def _done(self) -> None:
         if isinstance(self._report, TerminalBar):
             self._report.clear()
+        self._warn()
+
+    def _warn(self) -> None:
+        """Says what the library has to say of the signer, once."""
+        if self._closed or not self._process.is_current():
+            return
+        try:
+            warning = self._session.signer()[3]
+        except InputError:
+            return  # closed meanwhile
+        if warning != self._warned:
+            self._warned = warning
+            if warning:
+                warnings.warn(in_our_words(warning), SignerWarning, stacklevel=4)
 
     def _get(self, key: Key, stop: _Stop | None) -> bytes | None:
         session = self._alive()
@@ -269,6 +298,8 @@ def connect(
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
     mode: str | None = None,
+    server_key: str | None = None,
+    allow_rollback: bool = False,
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
     transfer_bytes_max: int = 1 << 30,
@@ -284,6 +315,9 @@ def connect(
     ca_file: certificates (PEM) to trust for https instead of the system's
     api_key: what the server asks for, if it does
     mode: "hint" or "packed": a database in another mode, whose secrecy rests on something else, is refused
+    server_key: the public key of the database, 64 hex digits: one that is not signed with it, or is older than one seen
+        before, raises SignatureError (default: a SignerWarning when the key that was seen first changes)
+    allow_rollback: with a key, take a database that is older than one seen before
     progress: a function that is called with a blindfuse.Progress now and then, and ends the call by raising; or True or
         False for a progress bar of tqdm or none (default: one where stderr is a terminal and tqdm is installed)
     hint_bytes_max, transfer_bytes_max: a database is refused if its hints, or its query or response, take more
@@ -303,6 +337,8 @@ async def aconnect(
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
     mode: str | None = None,
+    server_key: str | None = None,
+    allow_rollback: bool = False,
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
     transfer_bytes_max: int = 1 << 30,
@@ -323,18 +359,21 @@ def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
     timeout = _seconds(options["timeout"])
     api_key = _api_key(options["api_key"])
     mode = _mode(options["mode"])
+    trust = (_server_key(options["server_key"]), bool(options["allow_rollback"]))
     limits = (
         _number(name, options[name], 0, 2**63)
         for name in ("hint_bytes_max", "transfer_bytes_max", "hint_memory_bytes_max")
     )
-    hints, transfers, hint_memory = limits
+    hints, transfers, memory = limits
     report = report_to(options["progress"])
 
     def work(stop: _Stop | None) -> Client:
         session = _blindfuse.connect(
-            url, cache, threads, prepare, timeout, ca_file, api_key, mode, hints, transfers, hint_memory, report, stop
+            url, cache, threads, prepare, timeout, ca_file, api_key, mode, hints, transfers, memory, *trust, report, stop
         )
-        return Client(session, url, report)
+        client = Client(session, url, report)
+        client._warn()
+        return client
 
     return work
 
@@ -381,6 +420,16 @@ def _mode(value: object) -> str:
         raise TypeError(f"mode= takes a str, not {type(value).__name__}")
     if value not in ("hint", "packed"):
         raise InputError(f"mode={value!r} is none; it takes 'hint', 'packed', or None for either")
+    return value
+
+
+def _server_key(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"server_key= takes a str, not {type(value).__name__}")
+    if len(value) != 64 or not set(value) <= set("0123456789abcdef"):
+        raise InputError("server_key= is not a public key: 64 digits 0-9 and a-f")
     return value
 
 

@@ -63,6 +63,8 @@ class Database:
         long_values: str | None = None,
         on_duplicate: str | None = None,
         fresh: bool = False,
+        sign: str | os.PathLike[str] | None = None,
+        unsigned: bool = False,
         engine: str | None = None,
         threads: int | None = None,
     ) -> Database:
@@ -83,6 +85,7 @@ class Database:
             "value-bytes-max": value_bytes_max,
             "long-values": long_values,
             "on-duplicate": on_duplicate,
+            "sign": None if sign is None else os.fspath(sign),
             "engine": engine,
             "threads": threads,
         }
@@ -90,6 +93,7 @@ class Database:
         arguments += ["--key-encoding", "base64", "--value-encoding", "base64"]
         arguments += ["--output", os.fspath(path), *_arguments(options)]
         arguments += ["--index"] * bool(index) + ["--fresh"] * bool(fresh)
+        arguments += ["--unsigned"] * bool(unsigned)
         report = json.loads(_build(arguments, _lines(items, index), Path(path).absolute().parent))
         layout = report["layout"]
         return Database(

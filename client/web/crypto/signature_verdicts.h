@@ -1,0 +1,31 @@
+// Signatures, where the browser checks them: it does so asynchronously, and the library does not
+// wait. So the first check of a signature ends the call with what is to be checked
+// (UncheckedSignature); worker.js has the browser check it, tells, and makes the call again.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/protocol/ed25519.h"
+
+namespace blindfuse::web {
+
+// Not an error of the library's kinds: only the module's exports handle it.
+struct UncheckedSignature {
+  PublicKey signer;
+  std::string message;
+  Signature signature;
+
+  bool operator==(const UncheckedSignature&) const = default;
+};
+
+enum class Verdict {
+  kRight,
+  kWrong,
+  kUnable,  // the browser knows no Ed25519
+};
+
+// For verify_ed25519(), until there is another one.
+void note_verdict(UncheckedSignature of, Verdict verdict);
+
+}  // namespace blindfuse::web
