@@ -25,8 +25,9 @@ class CsvSource : public KeyValueSource {
   std::optional<uint64_t> bytes_total() const override { return rows_.lines().bytes_total(); }
 
  private:
-  // The index of the column that the row last read, the header, calls `wanted`.
-  size_t find_column(std::string_view wanted) const;
+  // The index of the column that the row last read, the header, calls `wanted`. `option`: of the
+  // program, which names another one.
+  size_t find_column(std::string_view wanted, std::string_view option) const;
   InputPlace place() const { return {name(), place_unit(), rows_.line_number()}; }
 
   CsvReader rows_;

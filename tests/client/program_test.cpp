@@ -218,6 +218,10 @@ TEST_F(ClientProgram, ExplainsItself) {
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("3 a key is not there"));
   EXPECT_THAT(run("--version").out, StartsWith("blindfuse-client "));
+  EXPECT_EQ(run("help").out, run("--help").out);
+  EXPECT_EQ(run("help get").out, help.out);
+  EXPECT_EQ(run("help fetch").err,
+            "blindfuse-client: there is no command \"fetch\"; there are get, sync\n");
 }
 
 }  // namespace

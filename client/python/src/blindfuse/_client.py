@@ -10,7 +10,8 @@ import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Awaitable, Callable, ClassVar, Iterable, NoReturn, Sequence, TypeVar
+from typing import Any, Awaitable, Callable, ClassVar, Coroutine, Iterable, Literal, NoReturn, Sequence, TypeVar
+from typing import overload
 
 from . import _blindfuse
 from ._errors import InputError, CancelledError, SignerWarning, in_our_words
@@ -19,6 +20,8 @@ from ._progress import ProgressCallback, Report, TerminalBar, report_to
 from ._results import Answer, DatabaseInfo, Signer, SyncResult
 
 _Result = TypeVar("_Result")
+_Default = TypeVar("_Default")
+_Mode = Literal["hint", "packed"]
 _Stop = _blindfuse.Stop
 
 # Threads for awaiting: while the keys of one full request wait for their answers, those of the next gather.
@@ -52,9 +55,23 @@ class Client:
 
     # Look-ups
 
-    def get(self, key: Key) -> bytes | None:
-        """The value of a key, or None when it is not there."""
-        return self._get(key, None)
+    @overload
+    def get(self, key: Key) -> bytes | None: ...
+    @overload
+    def get(self, key: Key, default: _Default) -> bytes | _Default: ...
+    def get(self, key: Key, default: object = None) -> object:
+        """The value of a key, or `default` when the key is not there."""
+        value = self._get(key, None)
+        return default if value is None else value
+
+    @overload
+    def get_text(self, key: Key) -> str | None: ...
+    @overload
+    def get_text(self, key: Key, default: _Default) -> str | _Default: ...
+    def get_text(self, key: Key, default: object = None) -> object:
+        """Like get(), with the value as text. A value that is not UTF-8 raises UnicodeDecodeError."""
+        value = self._get(key, None)
+        return default if value is None else value.decode()
 
     def get_many(self, keys: Iterable[AnyKey]) -> dict[AnyKey, bytes | None]:
         """The values of several keys, 16 keys to a request; None for those that are not there.
@@ -120,9 +137,23 @@ class Client:
 
     # The same for asyncio. Cancelling the task stops the work.
 
-    async def aget(self, key: Key) -> bytes | None:
+    @overload
+    async def aget(self, key: Key) -> bytes | None: ...
+    @overload
+    async def aget(self, key: Key, default: _Default) -> bytes | _Default: ...
+    async def aget(self, key: Key, default: object = None) -> object:
         """get() for asyncio. Those that are awaited together are asked for together."""
-        return await self._in_thread(lambda stop: self._get(key, stop))
+        value = await self._in_thread(lambda stop: self._get(key, stop))
+        return default if value is None else value
+
+    @overload
+    async def aget_text(self, key: Key) -> str | None: ...
+    @overload
+    async def aget_text(self, key: Key, default: _Default) -> str | _Default: ...
+    async def aget_text(self, key: Key, default: object = None) -> object:
+        """get_text() for asyncio."""
+        value = await self._in_thread(lambda stop: self._get(key, stop))
+        return default if value is None else value.decode()
 
     async def aget_many(self, keys: Iterable[AnyKey]) -> dict[AnyKey, bytes | None]:
         """get_many() for asyncio."""
@@ -288,6 +319,41 @@ def _start(pool: ThreadPoolExecutor | None, work: Callable[[_Stop], _Result]) ->
     return result()
 
 
+class Connecting(Coroutine[Any, Any, Client]):
+    """A client that is being connected; `blindfuse.aconnect` makes one. To be awaited, or for `async with`."""
+
+    def __init__(self, work: Callable[[_Stop | None], Client]) -> None:
+        """Use `blindfuse.aconnect`."""
+        self._coroutine = _connected(work)
+        self._client: Client | None = None
+
+    def __await__(self) -> Any:
+        return self._coroutine.__await__()
+
+    def send(self, value: Any) -> Any:
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    async def __aenter__(self) -> Client:
+        self._client = await self
+        return self._client
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._client is not None:
+            self._client.close()
+
+
+async def _connected(work: Callable[[_Stop | None], Client]) -> Client:
+    return await _start(None, work)
+
+
 def connect(
     url: str,
     *,
@@ -297,7 +363,7 @@ def connect(
     timeout: float = 60,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
-    mode: str | None = None,
+    mode: _Mode | None = None,
     server_key: str | None = None,
     allow_rollback: bool = False,
     progress: ProgressCallback | bool | None = None,
@@ -327,7 +393,7 @@ def connect(
     return _connector(locals())(None)
 
 
-async def aconnect(
+def aconnect(
     url: str,
     *,
     cache: str | os.PathLike[str] | None = None,
@@ -336,16 +402,16 @@ async def aconnect(
     timeout: float = 60,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
-    mode: str | None = None,
+    mode: _Mode | None = None,
     server_key: str | None = None,
     allow_rollback: bool = False,
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
     transfer_bytes_max: int = 1 << 30,
     hint_memory_bytes_max: int = 1 << 30,
-) -> Client:
-    """connect() for asyncio."""
-    return await _start(None, _connector(locals()))
+) -> Connecting:
+    """connect() for asyncio: `words = await aconnect(url)`, or `async with aconnect(url) as words`."""
+    return Connecting(_connector(locals()))
 
 
 def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
@@ -419,7 +485,7 @@ def _mode(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"mode= takes a str, not {type(value).__name__}")
     if value not in ("hint", "packed"):
-        raise InputError(f"mode={value!r} is none; it takes 'hint', 'packed', or None for either")
+        raise InputError(f"mode={value!r} is not a mode; it takes 'hint', 'packed', or None for either")
     return value
 
 
