@@ -35,6 +35,7 @@ struct BuildCommand {
   InputOptions input;
   std::string signing_key;  // the file; empty: none
   bool drop_signature = false;
+  uint32_t value_room = 0;
   bool fresh = false;
   std::string engine = "auto";
   unsigned thread_count = 0;
@@ -179,6 +180,12 @@ BuildOptions options_of(const BuildCommand& command) {
   options.shard_count = command.layout.shard_count;
   options.arity = command.layout.arity;
   options.digest_bytes = command.layout.digest_bytes;
+  if (command.value_room > command.input.value_bytes_max) {
+    throw UsageError(
+        "--value-room " + std::to_string(command.value_room) + " is more than --value-bytes-max " +
+        std::to_string(command.input.value_bytes_max) + "; lower the one or raise the other");
+  }
+  options.value_room = command.value_room;
   options.query_bits = command.layout.query_bits;
   options.response_bits = command.layout.response_bits;
   options.hint_bits = command.layout.hint_bits;
@@ -336,6 +343,14 @@ void add_build_command(CLI::App& program) {
        {"last", DuplicatePolicy::kLast}},
       "What to do when a key comes twice: fail, or keep its first or last value (default: error)");
   options->layout.add_to(*command);
+  command->option_defaults()->group("Layout and security");
+  command
+      ->add_option("--value-room", options->value_room,
+                   "Room for values of N bytes in every record, even if all are shorter now. A "
+                   "longer value then needs no new layout")
+      ->check(CLI::Range(0u, kValueBytesMax))
+      ->capture_default_str();
+  command->option_defaults()->group("Options");
   options->lookups = command->get_option("--lookups-per-client");
   command->add_flag("--fresh", options->fresh,
                     "Build everything again, with a new salt, seed and layout. Clients download "

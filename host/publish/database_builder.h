@@ -31,6 +31,9 @@ struct BuildOptions {
   std::optional<uint32_t> shard_count;
   std::optional<uint32_t> arity;
   std::optional<uint32_t> digest_bytes;
+  // Bytes of value that every record has room for at least, so that a longer value can come later
+  // without a new layout.
+  uint32_t value_room = 0;
   std::optional<uint32_t> query_bits;
   std::optional<uint32_t> response_bits;
   std::optional<uint32_t> hint_bits;
@@ -61,7 +64,7 @@ struct BuildReport {
   uint64_t truncated_values = 0;
   uint32_t shards_rebuilt = 0;
   uint32_t packs_rebuilt = 0;
-  bool changed = false;                      // false: the epoch was already what the input says
+  bool changed = false;  // false: the epoch was already what the input says
   // Of what is published now; its number and time stay where neither epoch nor signer changed.
   std::optional<ManifestSignature> signature;
   bool signature_changed = false;            // signed again, or not signed any more
