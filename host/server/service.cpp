@@ -46,7 +46,8 @@ void reload(Files* files, const char* what) {
     files->reload();
     log_info("{} read again", what);
   } catch (const std::exception& error) {
-    log_error("{} not read again, those before go on: {}", what, error.what());
+    log_error("{} could not be read again; the server continues with the previous ones: {}", what,
+              error.what());
   }
 }
 
