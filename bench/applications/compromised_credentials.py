@@ -313,7 +313,7 @@ def of_ranges(found: Result) -> Table:
     checked, lines = found.figures["list"]["credentials"], found.figures["range"]["lines"]
     table = Table(
         f"{NAME}-range",
-        "Private look-ups beside range requests",
+        "Private look-ups compared with range requests",
         ["bytes in all", "range requests", "private look-ups", "private / range"],
         about="Sent and received. Ranges are not compressed here, and have "
         f"{lines['least']} to {lines['most']} lines each.",

@@ -68,7 +68,7 @@ for count in counts:
 
 # %% The same for asyncio: what is awaited together is asked together
 async def many() -> None:
-    async with await blindfuse.aconnect(server.url, cache=FOLDER / "cache", progress=False) as words:
+    async with blindfuse.aconnect(server.url, cache=FOLDER / "cache", progress=False) as words:
         found = await asyncio.gather(*(words.aget(code) for code in present[:16]))
         print(f"{sum(value is not None for value in found)} of {len(found)} found")
 

@@ -356,14 +356,15 @@ void add_build_command(CLI::App& program) {
                     "Build everything again, with a new salt, seed and layout. Clients download "
                     "everything again");
   command
-      ->add_option("--engine", options->engine,
-                   "What computes: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL, or the last two with "
-                   "@DEVICE after them")
+      ->add_option(
+          "--engine", options->engine,
+          "Engine: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL; the last two also with @DEVICE")
       ->type_name("ENGINE")
       ->capture_default_str();
   command
       ->add_option("--threads", options->thread_count,
-                   "Number of threads; 0: as many as processors")
+                   "Number of threads; 0: one for each processor that the process may use, within "
+                   "the CPU limit of its control group")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   options->limit.add_to(*command);

@@ -157,7 +157,8 @@ void add_inspect_command(CLI::App& program) {
       ->capture_default_str();
   command
       ->add_option("--threads", options->thread_count,
-                   "Number of threads; 0: as many as processors")
+                   "Number of threads; 0: one for each processor that the process may use, within "
+                   "the CPU limit of its control group")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   options->limit.add_to(*command);

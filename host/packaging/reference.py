@@ -57,6 +57,11 @@ def commands_of(text):
     return re.findall(r"^  ([a-z-]+) ", text.partition("Commands:")[2].partition("\n\n")[0], re.MULTILINE)
 
 
+def usage_of(text):
+    """The command line of a page of --help-all, such as "blindfuse build --output DIR [OPTIONS] INPUT..."."""
+    return " ".join(text.partition("Usage: ")[2].partition("\n\n")[0].split())
+
+
 def options_of(text):
     """The options of a page of --help-all, in its order."""
     options = []
@@ -195,11 +200,9 @@ def reference_body(programs):
         for command in commands:
             if not command:
                 continue
-            options = [option for option in options_of(help_of(programs, program, command))
-                       if option.name not in COMMON]
-            parts.append(f"\n### {program} {command}\n")
-            if not options:
-                parts.append("\nIt has no options.\n")
+            page = help_of(programs, program, command)
+            options = [option for option in options_of(page) if option.name not in COMMON]
+            parts.append(f"\n### {program} {command}\n\n`{usage_of(page)}`\n")
             for group in dict.fromkeys(option.group for option in options):
                 parts.append(f"\n{group}:\n\n" + markdown_table(o for o in options if o.group == group))
     return "".join(parts)
