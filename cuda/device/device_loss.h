@@ -8,7 +8,7 @@ namespace blindfuse {
 // back stays until the process ends.
 bool is_device_lost();
 void note_device_lost();
-// For tests, whose devices come back.
+// Where nothing is held of it; and for tests, whose devices come back.
 void forget_lost_device();
 
 }  // namespace blindfuse

@@ -82,6 +82,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   void begin(size_t first, size_t count) override {
     matrix_.use_device();
+    require_parts();
     is_proved_ = true;
     const auto queries = static_cast<uint32_t>(count);
     const Scanner::Choice choice = scanner_.choose(queries);
@@ -118,6 +119,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     if (oldest.has_canary && oldest.canary_place != oldest.count) {
       std::ranges::copy(response(lane, oldest.count), response(lane, oldest.canary_place).begin());
     }
+    require_parts();
     if (canary_) canary_->require_fit(oldest.kernel);
     return {lane.finished.data(), oldest.count * response_bytes_};
   }
@@ -136,6 +138,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   void check() override {
     if (!canary_) return;
     matrix_.use_device();
+    require_parts();
     for (bool is_over = false; !is_over;) {
       try {
         check_those_due();
@@ -148,6 +151,17 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   }
 
  private:
+  // What nothing takes the place of, whichever pipeline found it wrong: batches that have begun are
+  // withheld, too, as are those that still wait when a server ends for it.
+  void require_parts() const {
+    for (const std::string_view part : {responder_->kernel(), Scanner::kWeighing}) {
+      const auto why = scanner_.record().why_unfit(part);
+      if (!why) continue;
+      throw DeviceLostError("the GPU's " + std::string(part) + " has been found wrong: " + *why +
+                            "; the responses of this batch are withheld");
+    }
+  }
+
   // The kernel for one query, and that for many.
   void check_those_due() {
     const auto most = static_cast<uint32_t>(batch_max_);

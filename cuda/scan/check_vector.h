@@ -9,8 +9,8 @@
 // it takes all odd values, 2^(31-k) different ones. So errors in the highest bits of many words are
 // seen less often, and two of exactly 2^31 never.
 //
-// Q v is of the words that clients have sent, and not of their limbs: wrong limbs are found as
-// well.
+// Q v is of the words that have arrived in the device's memory, and not of their limbs: wrong limbs
+// are found as well. A query that has arrived as another one agrees with its product.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -37,10 +37,12 @@ class AnswerPipeline {
   virtual std::span<const uint8_t> finish() = 0;
 
   // From now on the canary is computed with each batch that has room for it, and by each kernel and
-  // tile at least once in an interval in which they are used. The canary outlives the pipeline. Called before
-  // the first begin(). Where its response is not what the host computed, finish() or begin() throws
-  // ResourceError, or DeviceLostError when nothing else could take the place of what is wrong, and
-  // the kernel record has it. Pipelines of engines without a kernel record compute no canary.
+  // tile at least once in an interval in which they are used. The canary outlives the pipeline.
+  // Called before the first begin(). Where its response is not what the host computed, finish() or
+  // begin() throws ResourceError, or DeviceLostError when nothing else could take the place of what
+  // is wrong, and the kernel record has it. What is in quarantine and has no replacement answers
+  // nothing more: finish(), begin() and check() of all pipelines that use it throw DeviceLostError.
+  // Pipelines of engines without a kernel record compute no canary.
   virtual void set_canary(const Canary& /*canary*/, std::chrono::milliseconds /*interval*/) {}
   // Computes the canary by each kernel for which an interval has passed since the last time, and by
   // what takes the place of one that is wrong. While no batch has begun; the caller of begin().

@@ -26,8 +26,9 @@ enum class CheckStage {
 // "self-test", "matrix", "canary", "product", "build"
 std::string_view name_of(CheckStage stage);
 
-// Kernels have the names that --engine takes, and those of the others: "packing", "tables". One
-// that has failed a check is in quarantine for as long as the process lives. Any thread.
+// Kernels have the names that --engine takes, and those of the others: "packing", "rounding",
+// "tables", "weighing". One that has failed a check is in quarantine for as long as the process
+// lives. Any thread.
 class KernelRecord {
  public:
   // Told of each kernel that comes into quarantine, by the thread that reported it, with no lock
