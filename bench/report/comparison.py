@@ -110,7 +110,7 @@ def theirs(row: published.Row, column: str) -> Number:
 def _contradicted() -> dict[str, float]:
     """Cells of papers that the papers' other figures contradict, with how far from those they are."""
     found = {}
-    for name in ("chalametpir", "frodopir", "ypir", "peers"):
+    for name in ("chalametpir", "frodopir", "ypir", "inspire", "via", "sealpir", "peers", "packed"):
         for entry in published.document(name)["inconsistencies"]:
             apart = abs(entry["printed"] / entry["expected"] - 1) if entry["expected"] else float("inf")
             found[f"published/{name}.json#{entry['where']}"] = apart

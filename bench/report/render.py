@@ -14,7 +14,9 @@ from typing import Any
 import applications
 import beside_chalametpir
 import beside_frodopir
+import beside_inspire
 import beside_peers
+import beside_sealpir
 import beside_ypir
 import costs
 import machine
@@ -40,7 +42,17 @@ GROUPS = {
     "Bytes and dollars": ("figure-bytes-over-shards", "bytes", "costs", "costs-gpu"),
     "Latency over load": ("figure-latency-over-load", "load"),
 }
-MAKERS = (beside_chalametpir, beside_frodopir, beside_ypir, beside_peers, own_tables, costs, applications)
+MAKERS = (
+    beside_chalametpir,
+    beside_frodopir,
+    beside_ypir,
+    beside_inspire,
+    beside_sealpir,
+    beside_peers,
+    own_tables,
+    costs,
+    applications,
+)
 
 
 def documents(folder: pathlib.Path) -> list[pathlib.Path]:
