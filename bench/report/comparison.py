@@ -141,7 +141,7 @@ def reason_of(worse: Worse) -> str | None:
 def worse_table(found: list[Worse]) -> Table:
     """Everything in which ours is slower or larger, the worst first, with the reason."""
     table = Table(
-        "slower", "The worst first", ["beside", "what", "rows", "the worst, ours / theirs", "reason"]
+        "slower", "The worst first", ["table", "what", "rows", "the worst, ours / theirs", "reason"]
     )
     groups: dict[tuple[str, str], list[Worse]] = {}
     for each in found:

@@ -175,7 +175,8 @@ def table(made: Comparison) -> Table:
         about="By number, except where a row says by key. Every 1 KB is 1,024 bytes. A look-up: query and response, "
         "with keys that go with every query. Once: what a client transfers before its look-ups, in hint and packed "
         "mode once an epoch; keys that are uploaded stay on the server. Ours in hint mode: the server's whole time "
-        "over HTTP, on the same machine; in packed mode without HTTP. Theirs without network.",
+        "over HTTP, on the same machine; in packed mode without HTTP. Theirs without network. A star after a scheme: the "
+        "YPIR authors' own version of it.",
     )
     for group in GROUPS:
         table.rows.append([Cell(f"**{group}**"), *[Cell("")] * (len(table.columns) - 1)])

@@ -8,11 +8,6 @@ from cells import digits
 from results import Results
 
 MARKERS = {lookups.NONE: "o", lookups.MASKS: "o", lookups.HINT: "s", lookups.KEYS: "^"}
-LEGEND = {
-    "o": "nothing, or less than 1 MB",
-    "s": "a hint: 3 to 222 MB down",
-    "^": "keys: 4 to 15 MB up, kept by the server",
-}
 OURS = {lookups.PACKED_MODE: style.COLORS[1], lookups.HINT_MODE: style.COLORS[0]}
 THEIRS = style.QUIET
 # Where a label stands from a scheme's point, in points, and what it says if not the scheme; right of its last point when
@@ -27,7 +22,7 @@ PLACES = {
     (lookups.BITS, lookups.HINT_MODE): [(-1, -8, -3, "right", "")],
     (lookups.RECORDS, "InsPIRe(2)"): [(0, -8, -3, "right", "")],
     (lookups.RECORDS, lookups.PACKED_MODE): [(-1, -9, -3, "right", "")],
-    (lookups.RECORDS, lookups.HINT_MODE): [(0, 0, 9, "center", ""), (1, 22, -17, "right", "hint mode, one shard")],
+    (lookups.RECORDS, lookups.HINT_MODE): [(0, 0, 9, "center", ""), (1, -10, -3, "right", "one shard")],
     (lookups.RECORDS, "ChalametPIR"): [(0, 0, 8, "center", "ChalametPIR, M1"), (-1, 0, 8, "center", "ChalametPIR, EC2")],
     (lookups.RECORDS, "FrodoPIR"): [(-1, 4, -15, "center", "FrodoPIR, EC2")],
     (lookups.RECORDS, "KSPIR"): [(-1, -3, -14, "right", "")],
@@ -41,6 +36,8 @@ UNLABELLED = {"SimplePIR*", "DoublePIR"}
 
 def _label(axis: Any, group: str, scheme: str, measured: list[lookups.Point], color: str) -> None:
     for which, x, y, side, text in PLACES.get((group, scheme), [(-1, 7, -3, "left", "")]):
+        if which >= len(measured):
+            continue
         point = measured[which]
         axis.annotate(
             text or scheme.removeprefix("blindfuse, ").rstrip("*"),
@@ -57,6 +54,20 @@ def _label(axis: Any, group: str, scheme: str, measured: list[lookups.Point], co
 def _place(point: lookups.Point) -> tuple[float, float]:
     assert point.speed is not None
     return point.lookup.value / 1024, point.speed.value
+
+
+def _legend(points: list[lookups.Point]) -> dict[str, str]:
+    """What a marker's shape says."""
+
+    def span(kind: str) -> str:
+        sizes = [point.once.value / 1024**2 for point in points if point.once and point.once_kind == kind]
+        return f"{min(sizes):.0f} to {max(sizes):.0f} MB"
+
+    return {
+        "o": "nothing, or less than 1 MB",
+        "s": f"a hint: {span(lookups.HINT)} down",
+        "^": f"keys: {span(lookups.KEYS)} up, kept by the server",
+    }
 
 
 def _panel(axis: Any, group: str, points: list[lookups.Point]) -> None:
@@ -117,7 +128,7 @@ def bytes_over_throughput(pyplot: Any, results: Results) -> Any:
     axes[0].set_ylabel("database a second and core, GB/s")
     shapes = [
         pyplot.Line2D([], [], marker=marker, linestyle="", color=style.INK, markerfacecolor=style.CARD, label=label)
-        for marker, label in LEGEND.items()
+        for marker, label in _legend(points).items()
     ]
     axes[0].legend(handles=shapes, title="once, before the first look-up", title_fontsize=8, fontsize=7.5,
                    loc="lower left", alignment="left")
