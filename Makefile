@@ -225,7 +225,7 @@ report: deps-report configure-tests ## measure what docs/BENCHMARKS.md compares,
 	$(MAKE) --no-print-directory report-tables
 
 # Debian's own Python, which finds Debian's matplotlib whatever python3 is.
-report-tables: deps-report ## figures and tables of docs/BENCHMARKS.md, from the JSON that is there
+report-tables: deps-report ## figures and tables of docs/BENCHMARKS*.md, from the JSON that is there
 	@python=/usr/bin/python3
 	[ -x "$$python" ] || python=python3
 	"$$python" bench/report/figures.py

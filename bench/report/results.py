@@ -117,8 +117,8 @@ class Results:
     def about(self, names: Iterable[str]) -> str:
         """The machine, the commits and the days of some files, for the line above what they made."""
         contents = [self.files[name] for name in sorted(set(names))]
-        machine = contents[0]["machine"]
-        gpu = f"; {machine['gpu']['name']}, driver {machine['gpu']['driver']}" if machine["gpu"] else ""
+        facts = contents[0]["machine"]
+        gpu = f"; {facts['gpu']['name']}, driver {facts['gpu']['driver']}" if facts["gpu"] else ""
         commits = sorted(
             {content["commit"][:10] + ("+" if content["uncommitted_changes"] else "") for content in contents}
         )
@@ -129,7 +129,7 @@ class Results:
         )
         medians = f"; medians of {' or '.join(map(str, runs))} runs" if runs else ""
         return (
-            f"{machine['cpu']} ({machine['cpu_family_model_stepping']}), {machine['cores']} cores{gpu}; "
+            f"{machine.name(facts)}, {facts['cores']} cores{gpu}; "
             f"commit {', '.join(commits)}; {days[0]}{' to ' + days[-1] if len(days) > 1 else ''}{medians}"
         )
 

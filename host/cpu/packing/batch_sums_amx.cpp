@@ -284,7 +284,7 @@ void sum(const BatchSumArgs& args) { Group(args).add_up(); }
 
 }  // namespace
 
-// From where on: docs/BENCHMARKS.md.
+// From where on: docs/BENCHMARKS_DETAILS.md.
 const BatchSums kAmxBatchSums = {.products_min = 128,
                                  .tables_max = 16,
                                  .queries_together = kTogether,

@@ -98,7 +98,8 @@ struct Sums {
 };
 
 // A table is asked for 32 lines before it is used, which no processor does by itself across pages:
-// a tenth faster for one query (docs/BENCHMARKS.md). Behind its end nothing is touched by asking.
+// a tenth faster for one query (docs/BENCHMARKS_DETAILS.md). Behind its end nothing is touched by
+// asking.
 constexpr size_t kAheadWords = 32 * kPointsTogether;
 
 template <size_t kQueries>
