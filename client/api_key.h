@@ -11,7 +11,7 @@ namespace blindfuse {
 // Letters, digits and -._~+/= (RFC 6750, section 2.1).
 bool is_api_key(std::string_view text);
 
-// The first line of a file. Throws InputError when it is no API key.
+// The first line of a file. Throws InputError when it is not an API key.
 std::string read_api_key(const std::filesystem::path& file);
 
 }  // namespace blindfuse

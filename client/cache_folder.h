@@ -26,14 +26,16 @@ FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCa
 // InputError when the file cannot be made, ResourceError when it cannot be locked.
 FileDescriptor lock_briefly(const std::filesystem::path& path);
 
-// Held by everyone who reads a folder's hints, so that nobody removes any from under them: with a
-// hint gone, a client would have to ask for it after its query, and so tell the server the shard.
+// Held by everyone who reads a folder's hints, so that no process removes any while they are in
+// use: with a hint gone, a client would have to ask for it after its query, and so tell the server
+// the shard.
 class UseLock {
  public:
   // Throws InputError when the file cannot be made, ResourceError when it cannot be locked.
   explicit UseLock(std::filesystem::path path);
 
-  // Runs `work` while nobody else holds the lock. False, without running it, when somebody does.
+  // Runs `work` while no other process holds the lock. False, without running it, when somebody
+  // does.
   bool run_alone(const std::function<void()>& work);
 
  private:

@@ -14,7 +14,7 @@
 
 namespace blindfuse {
 
-// The shard, rows and digest of a key. As good as the key itself: kept in a SecretBuffer.
+// The shard, rows and digest of a key. Reveals as much as the key itself: kept in a SecretBuffer.
 struct KeyPlace {
   uint32_t shard = 0;
   uint32_t row_count = 0;  // 0: an index beyond the end; asked for like any other, and not there

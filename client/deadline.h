@@ -9,8 +9,8 @@
 
 namespace blindfuse {
 
-// A call gets a second more for each so many bytes that it moves. Slow lines are faster, and so are
-// anonymity networks.
+// A call gets a second more for each this many bytes that it moves. Slow lines are faster, and so
+// are anonymity networks.
 inline constexpr uint64_t kBytesPerSecondMin = 32'000;
 
 // One for all requests of a call, those that are repeated and those that go on where another broke
@@ -38,7 +38,7 @@ class Deadline {
     Deadline& deadline_;
   };
 
-  // Gives the call under way the time for so many bytes. They are those that the manifest names,
+  // Gives the call under way the time for this many bytes. They are those that the manifest names,
   // which the limits of ClientOptions bound; never those of a header, which a server can change
   // with every answer.
   void allow(uint64_t bytes);
@@ -60,8 +60,8 @@ class Deadline {
   bool is_over() const { return now() >= end_; }
   // 0 when it is over.
   std::chrono::milliseconds left() const;
-  // For one request of several, which moves so many bytes: as long as a call of its own would have,
-  // and no longer than left().
+  // For one request of several, which moves this many bytes: as long as a call of its own would
+  // have, and no longer than left().
   std::chrono::milliseconds left_for(uint64_t bytes) const;
 
   // Throws ConnectionError, in the words of trouble(), when it is over.

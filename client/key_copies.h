@@ -19,7 +19,7 @@ class BasicKeyCopies {
  public:
   using Text = std::basic_string<char, std::char_traits<char>, Allocator>;
 
-  // Room for `count` keys: to grow would leave copies behind.
+  // Room for `count` keys: growing would leave copies in freed memory.
   explicit BasicKeyCopies(size_t count) { texts_.reserve(count); }
   ~BasicKeyCopies() {
     for (Text& text : texts_) wipe_memory(text.data(), text.size());

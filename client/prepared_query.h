@@ -35,7 +35,7 @@ class DecodingSecret {
   SecretBuffer<uint32_t> words_;
 };
 
-// A secret s and b' = s * A + e: a query but for the key; and, where responses are packed, the keys
+// A secret s and b' = s * A + e: a query without the key; and, where responses are packed, the keys
 // that pack its response under s. Good only in the process that made it: a fork copies memory, and
 // two queries under one secret would tell the server both their rows. ProcessToken says which
 // children are recognized.
@@ -52,7 +52,7 @@ class PreparedQuery {
   PreparedQuery& operator=(PreparedQuery&&) = default;
 
   // Writes the query for these rows (each below R; none is a query too) into `query`:
-  // bit_sequence_bytes(R, query_bits) bytes, and the packing keys behind them. Gives what decodes
+  // bit_sequence_bytes(R, query_bits) bytes, and the packing keys after them. Gives what decodes
   // its answer. Throws std::logic_error when this one was used or moved away before, or was made by
   // another process.
   [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,

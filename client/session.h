@@ -62,7 +62,7 @@ class Session {
   // responses are packed.
   void prepare(size_t count);
   size_t prepared_count() const { return prepared_.size(); }
-  // Takes queries that were made ahead elsewhere, in so many seconds each: for database(), as
+  // Takes queries that were made ahead elsewhere, in this many seconds each: for database(), as
   // PreparedQuery::is_for has it.
   void add_prepared(std::vector<PreparedQuery> queries, double seconds);
 
@@ -98,7 +98,7 @@ class Session {
   Batch encrypt(std::span<const std::string> keys);
   void ask(Batch& batch);
   void open_hints();
-  // The time to move so many queries and their responses.
+  // The time to move this many queries and their responses.
   void allow_for(size_t count);
   std::vector<Batch> ask_all(std::span<const std::string> keys);
   std::vector<Answer> decode_all(std::vector<Batch> batches, size_t key_count);

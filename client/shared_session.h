@@ -46,7 +46,7 @@ class SharedSession {
   // Keys of several calls that wait together are asked for together, as many as fit a request. One
   // that can be no key is the error of its own call alone, as is what the progress callback throws
   // on its thread; any other error is that of all. When the thread that asks for all of them is
-  // told to stop, the others ask anew.
+  // told to stop, the others ask again.
   std::vector<Answer> look_up(std::span<const std::string> keys, KeyForm form,
                               const std::stop_token& stop);
 

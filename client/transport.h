@@ -16,7 +16,7 @@ namespace blindfuse {
 
 inline constexpr uint64_t kProblemBytesMax = 65'536;
 
-// What a server answered, but for the body of a success, which a BodyReceiver got.
+// The answer of a server, without the body of a success, which a BodyReceiver got.
 struct HttpReply {
   int status = 0;
   std::string content_type;

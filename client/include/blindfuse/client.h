@@ -25,8 +25,8 @@ namespace blindfuse {
 
 class SharedSession;
 
-// Any number of threads may use one client at once, but for moving and destroying it: keys that
-// wait together are asked for together, in one request of up to kQueriesPerRequest. The progress
+// Any number of threads may use one client at once, except to move or destroy it: keys that wait
+// together are asked for together, in one request of up to kQueriesPerRequest. The progress
 // callback is called by whichever thread does the work, one at a time; it must not call the client.
 //
 // get, get_many and look_up fetch the hints first when there are none yet, and when the server no
@@ -40,7 +40,7 @@ class SharedSession;
 // Every call may be stopped, from another thread, through its stop token: it throws CancelledError
 // within a fraction of a second (except while the system's name service looks for the server), and
 // the client can be used again, as after any error (blindfuse/errors.h). What other threads asked
-// for in the same request is asked for anew. By itself a call ends at its deadline
+// for in the same request is asked for again. By itself a call ends at its deadline
 // (HttpOptions::timeout), with ConnectionError.
 class BLINDFUSE_API Client {
  public:
@@ -76,8 +76,8 @@ class BLINDFUSE_API Client {
   // Entries of an index database. InputError for a keyword database.
   std::vector<Answer> look_up(std::span<const uint64_t> entries, std::stop_token stop = {});
 
-  // Who signed the database: as of the last manifest that was fetched, the first by connect(). Asks
-  // the server nothing.
+  // The signer of the database, as of the last manifest that was fetched, the first by connect().
+  // Asks the server nothing.
   SignerStatus signer() const;
 
   // What is known of the database: of the epoch whose hints are there, which are fetched when there

@@ -44,8 +44,8 @@ struct ClientOptions {
   // or response.
   uint64_t hint_bytes_max = uint64_t{64} << 30;
   uint64_t transfer_bytes_max = uint64_t{1} << 30;
-  // Hints of at most so many bytes in all are kept in memory from the first look-up on. Larger ones
-  // are read and checked, all of them, in every look-up.
+  // Hints of at most this many bytes in all are kept in memory from the first look-up on. Larger
+  // ones are read and checked, all of them, in every look-up.
   uint64_t hint_memory_bytes_max = uint64_t{1} << 30;
   ProgressCallback progress;
 };

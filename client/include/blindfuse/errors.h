@@ -26,8 +26,8 @@ class BLINDFUSE_API ConnectionError : public ResourceError {
   using ResourceError::ResourceError;
 };
 
-// What answered is no blindfuse server, or one that breaks the protocol: its answer was thrown
-// away.
+// The answer did not come from a blindfuse server, or the server broke the protocol. The client has
+// thrown the answer away.
 class BLINDFUSE_API ProtocolError : public InputError {
  public:
   using InputError::InputError;

@@ -29,7 +29,7 @@ struct SyncResult {
   double seconds = 0;
 };
 
-// Who signed the database, as its last manifest says.
+// The signer of the database, as its last manifest names it.
 struct SignerStatus {
   std::string signer;       // the public key, 64 hex digits; empty: the manifest is not signed
   uint64_t sequence = 0;    // the manifest's number: a larger one is newer

@@ -20,8 +20,8 @@ struct LastExchange {
 };
 
 // A browser hands over an answer when all of it has come, so hints are asked for in pieces: that is
-// what progress can be told of, and what an interruption costs. Nothing but the time of a whole
-// request can be bounded.
+// what progress can be told of, and what an interruption costs. Only the time of a whole request
+// can be bounded.
 class WebTransport : public Transport {
  public:
   // `last` outlives the transport.

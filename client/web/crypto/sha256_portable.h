@@ -16,7 +16,7 @@ class Sha256Portable {
   Sha256Portable() { reset(); }
 
   void update(std::span<const uint8_t> bytes);
-  // The digest of everything since the start or the last finish(); starts anew.
+  // The digest of everything since the start or the last finish(); starts again.
   std::array<uint8_t, 32> finish();
 
  private:
