@@ -12,7 +12,7 @@
 namespace blindfuse {
 
 // Throws ResourceError, with the bytes needed, those free, and the advice, when the current device
-// has no room for so many bytes of `what`. Returns them.
+// has no room for this many bytes of `what`. Returns them.
 uint64_t require_room(uint64_t bytes, const char* what, const char* advice);
 
 // What CUDA itself may take of the device for what we do: its granules of memory, the temporary

@@ -36,7 +36,7 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Behind all that is in the stream now. One thread at a time records and waits.
+  // Comes after all work that is in the stream now. One thread at a time records and waits.
   void record(cudaStream_t stream) {
     BLINDFUSE_CUDA(cudaEventRecord(event_, stream));
     recorded_in_ = stream;
@@ -48,7 +48,7 @@ class Event {
     BLINDFUSE_CUDA(cudaEventSynchronize(event_));
     launch_trail::forget(recorded_in_, recorded_at_);
   }
-  // The stream goes on behind it.
+  // The stream continues after it.
   void hold(cudaStream_t stream) const { BLINDFUSE_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
   void hold(const Stream& stream) const { hold(stream.get()); }
 

@@ -18,7 +18,7 @@ void load_packing_kernels();
 // group_count groups of 16 points.
 void start_cut_table(const CutTableArgs& args, uint32_t group_count, cudaStream_t stream);
 void start_cut_keys(const CutKeysArgs& args, uint32_t query_count, cudaStream_t stream);
-// For all packs, with args.first_tile 0; at the points of so many sets.
+// For all packs, with args.first_tile 0; at the points of this many sets.
 void start_sum_points(const SumArgs& args, uint32_t set_count, cudaStream_t stream);
 void start_finish_packs(const FinishArgs& args, uint32_t query_count, cudaStream_t stream);
 

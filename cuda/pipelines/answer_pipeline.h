@@ -19,7 +19,8 @@ struct ScannedBatch {
   uint32_t query_count;
   const uint32_t* products;  // those of query q from q * product_pitch on
   uint64_t product_pitch;
-  const uint32_t* extras;  // what its queries brought beside their words, extra_pitch words apart
+  const uint32_t* extras;  // what its queries brought in addition to their words, extra_pitch words
+                           // apart
   uint64_t extra_pitch;
   uint32_t* responses;  // shape().response_words for each query
 };
@@ -33,11 +34,12 @@ class Responder {
   virtual std::string_view kernel() const = 0;
   // Of the batches that it takes.
   virtual const BatchShape& shape() const = 0;
-  // Behind what is in the stream. Batches of different lanes may be computed at the same time.
+  // Comes after the work that is in the stream. Batches of different lanes may be computed at the
+  // same time.
   virtual void start(size_t lane, const ScannedBatch& batch, cudaStream_t stream) = 0;
 };
 
-// Scanner and matrix outlive it. Throws ResourceError when there is no room for so many queries.
+// Scanner and matrix outlive it. Throws ResourceError when there is no room for this many queries.
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             const DeviceMatrix& matrix,
                                                             WireBits bits, size_t slot_count,

@@ -26,11 +26,11 @@ class CanaryCheck {
   // In the device's memory.
   const uint32_t* query() const { return query_.data(); }
   // Whether an interval has passed since this kernel last had a right response in a batch of its
-  // tile for so many queries (room_of), or it had none.
+  // tile for this many queries (room_of), or it had none.
   bool is_due(Scanner::Kernel kernel, uint32_t query_count) const;
   bool is_right(std::span<const uint8_t> response) const;
-  // Where the canary is put in the next batch of so many queries, of which it is one: anywhere, so
-  // that a place that is wrong is found, whichever it is.
+  // Where the canary is put in the next batch of this many queries, of which it is one: anywhere,
+  // so that a place that is wrong is found, whichever it is.
   uint32_t next_place(uint32_t query_count);
   // Overwrites a response, in each of its bytes, by one that is not right.
   void spoil(std::span<uint8_t> response) const;

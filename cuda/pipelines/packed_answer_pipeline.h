@@ -13,9 +13,9 @@
 namespace blindfuse {
 
 // tables: one for every 2048 columns of the matrix, and for what is left; copied to the device. A
-// query has its bit sequence and, after it, packing keys (ring::kKeyBytes). Scanner and
-// matrix outlive it. Throws ResourceError, with the bytes needed and those free, when there is no
-// room for the tables and for so many queries.
+// query has its bit sequence and, after it, packing keys (ring::kKeyBytes). Scanner and matrix
+// outlive it. Throws ResourceError, with the bytes needed and those free, when there is no room for
+// the tables and for this many queries.
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
     std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max);

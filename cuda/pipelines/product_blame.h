@@ -1,4 +1,4 @@
-// Who is to blame for products that do not agree with their queries (cuda/scan/check_vector.h).
+// Finds the cause of products that do not agree with their queries (cuda/scan/check_vector.h).
 #pragma once
 
 #include <cstdint>

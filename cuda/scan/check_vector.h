@@ -31,7 +31,7 @@ class CheckVector {
   // weights: C words, all odd. v is zero until compute() is called. Throws as check_cuda() does.
   CheckVector(const DeviceMatrix& matrix, std::span<const uint32_t> weights);
 
-  // Device memory for a matrix of so many rows and columns.
+  // Device memory for a matrix of this many rows and columns.
   static uint64_t bytes_of(uint64_t row_count, uint64_t column_count);
 
   // Multiplies the matrix with the weights, and returns v, R words, when that is done. One scan.
@@ -44,7 +44,7 @@ class CheckVector {
   // What start_cut() adds up Q v with, one sum for each query.
   QuerySums query_sums(uint32_t* sums) const { return {words_.data(), sums}; }
   // differences[q] = the sum of query q's products, weighted, less sums[q]: 0 where they are right.
-  // Behind what is in the stream.
+  // Comes after the work that is in the stream.
   void start_compare(const uint32_t* products, const uint32_t* sums, uint32_t query_count,
                      uint32_t* differences, cudaStream_t stream) const;
 

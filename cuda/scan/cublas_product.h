@@ -21,14 +21,14 @@ class CublasProduct {
   CublasProduct();
   ~CublasProduct();
 
-  // Device memory that start() takes in addition to the arguments', for so many queries and
+  // Device memory that start() takes in addition to the arguments', for this many queries and
   // columns.
   static uint64_t sum_bytes(uint64_t query_count, uint64_t column_count);
   // What it has of that already.
   uint64_t held_bytes() const;
 
-  // Starts it, behind all that was started before on whatever stream; args.limbs and args.products
-  // as for the kernels (cuda/scan/scan_kernels.h).
+  // Starts it, after all that was started before on any stream; args.limbs and args.products as for
+  // the kernels (cuda/scan/scan_kernels.h).
   void start(const ScanArgs& args, cudaStream_t stream);
 
  private:

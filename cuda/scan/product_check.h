@@ -13,7 +13,7 @@ namespace blindfuse {
 // All addresses are the current device's. They throw as check_cuda() does.
 
 // words[j * row_count + r] = (2 (first + j) + 1) * query[r], modulo 2^32, for `count` queries from
-// `first` on. Behind what is in the stream.
+// `first` on. Comes after the work that is in the stream.
 void start_odd_multiples(const uint32_t* query, uint64_t row_count, uint32_t first, uint32_t count,
                          uint32_t* words, cudaStream_t stream);
 
@@ -30,8 +30,8 @@ ProductDifference compare_products(const uint32_t* products, const uint32_t* pro
                                    uint64_t column_count, uint32_t query_count,
                                    cudaStream_t stream);
 
-// Fills memory with words that look random, for measurements: 8 bytes each. Behind what is in the
-// stream.
+// Fills memory with words that look random, for measurements: 8 bytes each. Comes after the work
+// that is in the stream.
 void start_noise(uint64_t* words, uint64_t word_count, cudaStream_t stream);
 
 }  // namespace blindfuse

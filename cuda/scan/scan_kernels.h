@@ -20,7 +20,7 @@ constexpr uint32_t kScanMmaQueriesMax = 32;
 constexpr std::array<uint32_t, 4> kMmaTileQueries = {4, 8, 16, kScanMmaQueriesMax};
 constexpr std::array<uint32_t, 4> kWgmmaTileQueries = {8, 16, 32, 64};
 
-// The limb rows that must be allocated for so many queries: those of the largest tile of any
+// The limb rows that must be allocated for this many queries: those of the largest tile of any
 // kernel.
 uint64_t limb_rows_for(uint32_t query_count);
 

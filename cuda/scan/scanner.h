@@ -50,7 +50,7 @@ class Scanner {
   static uint32_t step_count(RowRange rows);
   static uint32_t lead(RowRange rows) { return static_cast<uint32_t>(rows.first % kStepRows); }
 
-  // The kernel for so many queries: the one that was named, or the fastest; where that one is in
+  // The kernel for this many queries: the one that was named, or the fastest; where that one is in
   // quarantine, the next of wgmma, mma and dp4a. Throws DeviceLostError, saying why, when the one
   // that was named, or every one, is in quarantine. Any thread.
   Choice choose(uint32_t query_count) const;
@@ -59,7 +59,7 @@ class Scanner {
   // The name in it of what makes and uses the check vector.
   static constexpr std::string_view kWeighing = "weighing";
 
-  // Device memory that start() takes by itself for so many queries, in addition to what it has.
+  // Device memory that start() takes by itself for this many queries, in addition to what it has.
   uint64_t bytes_for(uint64_t query_count) const;
 
   // products[q * C + c] += query q's limbs times the rows; limbs as ScanArgs has them, in the

@@ -11,7 +11,7 @@ namespace blindfuse {
 // w + 0x80808080, each less 128. Signed, so that every instruction and library that multiplies
 // bytes with bytes will do.
 //
-// A limb row is one limb of all of a query's words, zero in front of the first and behind the last.
+// A limb row is one limb of all of a query's words, zero before the first and after the last.
 enum class LimbOrder {
   kRows,  // as the rows of the matrix
   // Each 64 rows as wgmma wants them when a thread's operand is sixteen neighbouring rows: rows
