@@ -1,6 +1,6 @@
-// The database's sample keys, asked for through the real query path: this database behind a real
-// server on loopback, and the client program beside ours. The secrets of the queries stay in the
-// client's process.
+// The database's sample keys, asked for through the real query path: a real server serves this
+// database on loopback, and the client program is the one next to ours. The secrets of the queries
+// stay in the client's process.
 #pragma once
 
 #include <memory>

@@ -53,7 +53,7 @@ class DatabaseDirectory {
   // The manifest's text; InputError when the directory is not a database.
   std::string read_manifest_text() const;
 
-  // The same, parsed; InputError, naming the file, when it is no manifest.
+  // The same, parsed; InputError, naming the file, when it is not a manifest.
   ParsedManifest read_manifest() const;
 
   // The serialized table of a manifest (src/protocol/epoch_table.h), checked against its hash.

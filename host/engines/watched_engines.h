@@ -9,9 +9,9 @@
 namespace blindfuse {
 
 // The same maker, whose calls, and those of all that it makes, are noted in `calls` while they are
-// under way. Of answer pipelines that is what comes before batches, and checks: batches are watched
-// by who begins them. What starts a driver or loads kernels is allowed kDeviceStartLimit in
-// addition.
+// under way. Of answer pipelines that is what comes before batches, and checks: the code that
+// begins batches watches them. What starts a driver or loads kernels is allowed kDeviceStartLimit
+// in addition.
 std::unique_ptr<EngineMaker> make_watched_engine_maker(std::unique_ptr<EngineMaker> maker,
                                                        std::shared_ptr<DeviceCalls> calls);
 

@@ -44,7 +44,7 @@ class LineReader {
   // Bytes that are read and not yet handed out.
   std::string_view pending() const { return {buffer_.get() + begin_, end_ - begin_}; }
 
-  // Reads at least one more byte behind the pending ones; false at the end.
+  // Reads at least one more byte after the pending ones; false at the end.
   bool fill();
   void make_room();
   void check_compression();

@@ -28,10 +28,10 @@ struct Filter {
 // The seed of the next try.
 using NextSeed = std::function<uint64_t()>;
 
-// slot_hashes: one a key, fewer than 2^32, all different. The result depends on nothing but the
-// arguments and the seeds. Throws InputError when two slot hashes are equal (only another salt
-// helps), or when no seed of kFilterTriesMax works: the shape is too small for the keys, or they
-// were chosen to meet in the same rows.
+// slot_hashes: one a key, fewer than 2^32, all different. The result depends only on the arguments
+// and the seeds. Throws InputError when two slot hashes are equal (only another salt helps), or
+// when no seed of kFilterTriesMax works: the shape is too small for the keys, or they were chosen
+// to meet in the same rows.
 Filter build_filter(const FuseShape& shape, std::span<const uint64_t> slot_hashes,
                     const NextSeed& next_seed);
 

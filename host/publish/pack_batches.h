@@ -27,7 +27,7 @@ struct PackSource {
   static constexpr uint64_t first_column(uint32_t pack) {
     return uint64_t{pack} * ring::kDimension;
   }
-  // 2048 but for the last pack.
+  // 2048 except in the last pack.
   uint64_t column_count(uint32_t pack) const {
     return std::min<uint64_t>(ring::kDimension, layout.column_count() - first_column(pack));
   }

@@ -10,7 +10,7 @@
 
 namespace blindfuse {
 
-// What is known, and what the operator has fixed.
+// The known sizes of the data, and the choices that the operator has fixed.
 struct PlanRequest {
   DatabaseKind kind = DatabaseKind::kKeyword;
   uint64_t key_count = 0;
@@ -52,15 +52,15 @@ std::vector<Plan> plan_layouts(const PlanRequest& request);
 // for packed responses: they would more than double the memory of a large server.
 inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
 
-// What is to be chosen from: the plan_layouts() of each mode, none of them empty. With the mode
+// The plans to choose from: the plan_layouts() of each mode, none of them empty. With the mode
 // fixed, by itself or by the set, that mode's, all of them unless is_unasked. With both open, the
 // hint mode's first, and then those of the packed mode that stay below kPackingBytesUnasked or the
 // matrix, if there are any. Throws InputError when there is no plan at all; with both open it is
 // the hint mode's.
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
 
-// What packed responses may cost a client for the server's sake, of the fewest bytes: every pack
-// takes 50 MB of memory that is read for each batch.
+// The bytes that a client may move in packed mode to spare the server memory, as a multiple of the
+// fewest possible: every pack takes 50 MB of memory that is read for each batch.
 inline constexpr double kBytesForFewerPacks = 1.15;
 
 // The cheapest of them, which are all of one mode: the fewest total bytes, and of equals the fewest

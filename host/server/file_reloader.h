@@ -10,7 +10,7 @@
 
 namespace blindfuse {
 
-// Has a thread of its own: a file system that hangs holds up nobody else, signals least of all.
+// Has a thread of its own: a file system that hangs holds up no other work, and no signals.
 class FileReloader {
  public:
   // reload: reads the files again; throws nothing. Throws ResourceError where there is no thread.
@@ -20,7 +20,7 @@ class FileReloader {
   FileReloader(const FileReloader&) = delete;
   FileReloader& operator=(const FileReloader&) = delete;
 
-  // Any thread: reads the files again, once more if that has begun.
+  // Any thread: reads the files again, again if that has begun.
   void request();
   // Finishes what has begun. False if it has not ended after that long: a file cannot be read, and
   // what `reload` refers to stays in use.

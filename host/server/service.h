@@ -36,7 +36,7 @@ struct ServiceParts {
   std::shared_ptr<const KernelRecord> kernel_record = nullptr;
   // Those under way on that device.
   std::shared_ptr<const DeviceCalls> device_calls = std::make_shared<const DeviceCalls>();
-  EpochReloader::Loader loader;               // none: one epoch for ever
+  EpochReloader::Loader loader;               // none: one epoch forever
 };
 
 // How many files the process may have to have open: one for each client, and what else it uses.
@@ -46,7 +46,7 @@ uint64_t service_descriptors(const ServiceOptions& options);
 // and keys again, and looks for a new epoch. Where an engine with a kernel record hangs, in a batch
 // or while a new epoch is loaded, all who wait get status 503, and the process ends with
 // kExitFailed; where it hangs before anything is answered, the process ends so at once. Throws what
-// DatabaseServer throws at its start, and DeviceLostError, likewise after an orderly end, when the
+// DatabaseServer throws at its start, and DeviceLostError, also after an orderly end, when the
 // engine's device fails: what was served then stays in memory, and the process is to end without
 // static destructors (run_program()).
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);

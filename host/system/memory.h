@@ -8,7 +8,7 @@
 namespace blindfuse {
 
 // Throws ResourceError, naming `what` and the bytes needed and available, when the machine's memory
-// cannot hold so many more, or the control group of this process must not.
+// cannot hold this many more, or the control group of this process must not.
 void check_memory(std::string_view what, uint64_t bytes);
 
 // Zeros, aligned to a page, in huge pages where the system has them; takes no memory until it is

@@ -37,7 +37,7 @@ class WorkerThreads {
       try {
         for (size_t i = next++; i < count; i = next++) work(thread, i);
       } catch (...) {
-        next = count;  // the other threads need not finish what nobody will use
+        next = count;  // the other threads need not finish work that no one will use
         throw;
       }
     });

@@ -28,7 +28,7 @@ class BatchPacker {
   BatchPacker(std::vector<SharedPackingTable> tables, WorkerThreads& threads,
               const RingKernel& kernel = ring_kernels().front());
 
-  // Throws ResourceError when there is no memory for so many queries at a time.
+  // Throws ResourceError when there is no memory for this many queries at a time.
   void pack(std::span<const Query> queries);
 
  private:

@@ -16,8 +16,8 @@ class PackingKeys {
   static PackingKeys read(std::span<const uint8_t> bytes);
 
   // For each key and digit the halves of the orbit, of kHalfWords each: automorphisms turn halves,
-  // and the beginning of each is repeated behind its end, so that any 16 points of a turned half
-  // are contiguous.
+  // and the beginning of each is repeated after its end, so that any 16 points of a turned half are
+  // contiguous.
   static constexpr size_t kHalfWords = ring::kOrbit + 16;
   static constexpr size_t kWords = ring::kKeys * ring::kDigits * 2 * kHalfWords;
   const uint32_t* words() const { return words_.data(); }

@@ -37,7 +37,7 @@ struct BatchSumArgs {
 struct BatchSums {
   size_t products_min;
   size_t tables_max;
-  // Keys are arranged for so many queries together, in key_parts parts, by any threads.
+  // Keys are arranged for this many queries together, in key_parts parts, by any threads.
   size_t queries_together;
   size_t key_parts;
   size_t key_part_bytes;

@@ -141,8 +141,8 @@ struct VectorNtt {
   }
 
  private:
-  // The factors of the level with kBlocks blocks in a row of a tile stand behind those of the
-  // levels with fewer.
+  // The factors of the level with kBlocks blocks in a row of a tile follow those of the levels with
+  // fewer.
   static constexpr size_t level_words(size_t blocks) { return 2 * kLanes * (blocks - 1); }
 
   // The level with kBlocks blocks, and those after it. Templates, so that all rows are registers.

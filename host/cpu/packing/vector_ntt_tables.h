@@ -15,7 +15,7 @@
 
 namespace blindfuse {
 
-// For kernels, which are compiled for other processors and so use nothing but plain memory.
+// For kernels, which are compiled for other processors and so use only plain memory.
 struct VectorNttView {
   uint32_t modulus, inverse_of_modulus;
   ring::MontgomeryConstant two32;           // 2^32 as a factor: takes a division by 2^32 back

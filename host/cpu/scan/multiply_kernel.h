@@ -39,7 +39,7 @@ struct MultiplyArgs {
   size_t group_count;
   uint32_t* products;
   size_t product_stride;  // words
-  uint8_t* scratch;       // the kernel's scratch_bytes, aligned to 64; nobody else's meanwhile
+  uint8_t* scratch;       // the kernel's scratch_bytes, aligned to 64; not shared meanwhile
 };
 
 struct MultiplyKernel {
@@ -49,8 +49,8 @@ struct MultiplyKernel {
   // group_count * kGroupBytes bytes, aligned to 64.
   void (*cut)(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs);
   void (*multiply)(const MultiplyArgs& args);
-  // At most so many in a call: their limbs of a block (12 KiB a query) stay in the
-  // second-level cache while the block passes.
+  // At most this many in a call: their limbs of a block (12 KiB a query) stay in the second-level
+  // cache while the block passes.
   size_t queries_at_once = 32;
   size_t scratch_bytes = 0;
 };

@@ -29,8 +29,8 @@ namespace blindfuse {
 #endif
 
 // Groups that pass at a time. With few queries, runs of 1024 rows, so that their words and what is
-// fetched ahead stay in the first-level cache beside the matrix (48 KiB on Zen 5). With many, whose
-// words stream from the second level, longer runs save additions across lanes.
+// fetched ahead stay in the first-level cache together with the matrix (48 KiB on Zen 5). With
+// many, whose words stream from the second level, longer runs save additions across lanes.
 inline constexpr size_t kFewQueries = 4;
 inline constexpr size_t kFewQueriesGroups = 16;
 // Up to here the words of all of a block's runs fit there, and a tile is read to its end before the
@@ -166,7 +166,7 @@ inline void multiply_run(const MultiplyArgs& args, size_t c, size_t g, size_t ru
 }
 
 // What to fetch while the groups from g on pass, in a call that is read from its beginning to its
-// end: what lies further on, and what will be read next behind the end.
+// end: what lies further on, and what will be read next after the end.
 template <typename Unit>
 inline const int8_t* ahead_of(const MultiplyArgs& args, size_t c, size_t g) {
   const int8_t* here = group_in_tile<Unit>(args, c, g);
@@ -183,8 +183,8 @@ inline void multiply_run_by_run(const MultiplyArgs& args) {
   constexpr size_t kColumnsAhead = kAheadBytes / (kRun * kGroupRows);
   for (size_t g = 0; g < args.group_count; g += kRun) {
     for (size_t c = 0; c < args.column_count; c += kTileColumns) {
-      // Behind the last tile come the first ones of the next run, and behind the last run those
-      // that are next.
+      // After the last tile come the first ones of the next run, and after the last run those that
+      // are next.
       const bool here = c + kColumnsAhead < args.column_count;
       const size_t column = here ? c + kColumnsAhead : c % kColumnsAhead;
       const size_t group = here ? g : g + kRun;

@@ -53,7 +53,7 @@ class Connections {
     void enter(Stage stage, const void* memory = nullptr);
     // As many bytes has its body now. 0 when there is none. More than before break its silence.
     void set_body_bytes(uint64_t bytes);
-    // Takes room for a response of so many bytes of memory, where all may have `all_max`. Those
+    // Takes room for a response of this many bytes of memory, where all may have `all_max`. Those
     // that have stood still longest while theirs is sent are ended to make room.
     Reservation reserve_response(uint64_t bytes, uint64_t all_max);
     // The client has taken some more of its response.

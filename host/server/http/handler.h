@@ -68,7 +68,7 @@ class Handler {
 
   // A request whose head has arrived, from a client of this address. Never throws, nor nullptr.
   virtual std::unique_ptr<Exchange> begin(RequestHead head, const std::string& peer) = 0;
-  // What is sent for bytes that are no request. The connection ends with it. Never throws.
+  // The response to bytes that are not a request. The connection ends with it. Never throws.
   virtual Response refuse(const Error& error, const std::string& peer) = 0;
 
   // The most that all bodies may hold while they arrive. When there is more, the one that has been

@@ -17,7 +17,8 @@ struct ListenAddress {
   bool operator==(const ListenAddress&) const = default;
 };
 
-// Throws UsageError for anything but unix:PATH and HOST:PORT, with brackets around an IPv6 address.
+// Throws UsageError for anything except unix:PATH and HOST:PORT, with brackets around an IPv6
+// address.
 ListenAddress parse_listen_address(std::string_view text);
 
 // The text again.

@@ -16,8 +16,8 @@ class ListeningSocket {
  public:
   // Takes the address; clients are refused until listen(). Throws InputError, with the address and
   // what the system says, when that cannot be: no such host, a port in use or not allowed. A UNIX
-  // socket that nobody listens on any more is replaced; one that somebody does, or another kind of
-  // file, is not.
+  // socket on which no process listens any more is replaced. One on which a process listens, or a
+  // file of another kind, is not.
   explicit ListeningSocket(const ListenAddress& address);
   // Removes the file of a UNIX socket, if it is still this one's.
   ~ListeningSocket();

@@ -38,7 +38,7 @@ class Server {
   };
   Memory memory() const;
 
-  // Accepts nobody any more, answers the requests that have begun, closes all connections, and
+  // Accepts no more connections, answers the requests that have begun, closes all connections, and
   // returns when that is done. Again: returns at once.
   void stop();
 

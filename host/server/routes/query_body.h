@@ -40,7 +40,8 @@ void check_binary_length(uint64_t body_bytes, const QueryBodyLimits& limits);
 std::span<const uint8_t> read_query_body(BodyFormat format, std::span<char> body,
                                          const QueryBodyLimits& limits);
 
-// The memory that write_response_body takes for so many responses, those that it is given included.
+// The memory that write_response_body takes for this many responses, those that it is given
+// included.
 uint64_t response_memory_bytes(BodyFormat format, uint64_t count, uint64_t response_bytes);
 
 // The body for responses of response_bytes each, one after another.

@@ -35,7 +35,7 @@ QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead
 std::span<const uint8_t> read_queries(const ServingEpoch& epoch, const QueryRequest& query,
                                       std::span<char> body);
 
-// Throws Refusal when the queue has no room for so many queries now.
+// Throws Refusal when the queue has no room for this many queries now.
 void check_queue(const ServingEpoch& epoch, size_t query_count);
 
 // Queues what read_queries() gave, which may go as soon as this returns; the epoch stays until the

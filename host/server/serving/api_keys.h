@@ -1,5 +1,5 @@
-// Who may ask: keys that clients send as `Authorization: Bearer KEY`. A key says who asks, not what
-// for.
+// The clients that may ask: keys that they send as `Authorization: Bearer KEY`. A key says who
+// asks, not what for.
 //
 // The file has a line for each key, its name and its hash: `NAME sha256:HEX`. Lines that are empty
 // or begin with # say nothing. Keys are random and long, so that a plain hash keeps them.
@@ -24,12 +24,12 @@ class ApiKeys {
   // there is no key.
   explicit ApiKeys(std::filesystem::path file);
 
-  // Reads the file again; without any key left, nobody may ask. Throws InputError; the keys stay as
-  // they were then. Any thread.
+  // Reads the file again; without any key left, no client may ask. Throws InputError; the keys stay
+  // as they were then. Any thread.
   void reload();
 
-  // The name of the key in an Authorization header; nothing when it is no key of these. Takes the
-  // same time whichever key it is, and however much of one is right.
+  // The name of the key in an Authorization header; nothing when it is none of these keys. Takes
+  // the same time whichever key it is, and however much of one is right.
   std::optional<std::string> find(std::string_view authorization) const;
 
   size_t count() const;

@@ -3,7 +3,7 @@
 // Threads that have queries write them into a ring of slots; one worker thread takes whatever waits
 // at the ring's head, up to batch_max, the moment the engine is free: no timer when idle, full
 // batches under load. An engine that can begin with a batch while it computes another gets full
-// ones early. Queries that nobody waits for any more are left out before they cost anything.
+// ones early. Queries that no client waits for any more are left out before they cost anything.
 #pragma once
 
 #include <chrono>
@@ -47,7 +47,7 @@ class SchedulerStopped : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What becomes of queries, for whoever counts. Called by the worker.
+// Is told about the queries of each batch, for counting. Called by the worker.
 class BatchObserver {
  public:
   virtual ~BatchObserver() = default;
@@ -57,7 +57,7 @@ class BatchObserver {
   // A batch has ended; `time` is from its beginning, or from the end of the one before it where the
   // two overlapped: so all of them together are the time in which the engine was busy.
   virtual void on_batch(size_t query_count, std::chrono::duration<double> time) = 0;
-  // What the engine threw when a batch failed.
+  // A batch failed with this error of the engine.
   virtual void on_failure(const std::exception& error) = 0;
 };
 
@@ -88,7 +88,7 @@ class BatchScheduler {
                                      Clock::time_point deadline = Clock::time_point::max(),
                                      std::function<void()> on_done = {});
 
-  // Whether so many queries would find room now. Throws as ask() does when they would not.
+  // Whether this many queries would find room now. Throws as ask() does when they would not.
   void check_room(size_t count) const;
 
   const BatchLimits& limits() const { return limits_; }
@@ -116,7 +116,7 @@ class BatchScheduler {
 
   struct Batch {
     size_t slot_count;   // from head_ on; the first query_count of them are in the engine
-    size_t query_count;  // 0: nobody wanted any of them
+    size_t query_count;  // 0: none of them was wanted
     Clock::time_point begun_at;
     bool failed = false;
   };
@@ -128,13 +128,13 @@ class BatchScheduler {
   void work();
   void await_work(std::unique_lock<std::mutex>& lock);
   void check_engine(std::unique_lock<std::mutex>& lock);
-  // What could go to the engine now: slots behind those that it has, and how many of them hold
+  // The slots that could go to the engine now, after those that it has, and how many of them hold
   // queries that are wanted.
   struct Next {
     size_t slot_count = 0;
     size_t query_count = 0;
   };
-  // What is to be done for a batch without the lock.
+  // The work for a batch that is done without the lock.
   struct Sorted {
     std::vector<std::pair<size_t, size_t>> moves;  // of queries, from one slot to another
     std::vector<std::shared_ptr<PendingAnswer>> expired;
@@ -162,7 +162,8 @@ class BatchScheduler {
   bool abandoned_ = false;
   std::optional<Clock::time_point> busy_since_;
 
-  // The worker's, which nobody would catch if it ran out of memory: their room is made beforehand.
+  // The worker's, whose exceptions nothing would catch if it ran out of memory: their room is made
+  // beforehand.
   std::vector<Batch> batches_;                        // in the engine, the oldest first
   Clock::time_point last_end_ = {};                   // of a batch
   Sorted sorted_;                                     // of the batch that begins

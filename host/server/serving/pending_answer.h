@@ -38,7 +38,8 @@ class PendingAnswer {
   // Responses as they are sent, one after another, in the order of the queries.
   std::string& responses() { return responses_; }
 
-  // Any thread: nobody wants it any more. false when the engine has begun with it, or it is done.
+  // The answer is no longer wanted. Any thread. false when the engine has begun with it, or it is
+  // done.
   bool drop() {
     if (!leave_waiting(State::kDropped)) return false;
     release_memory(responses_);  // its slots may keep the rest for a while
@@ -68,7 +69,7 @@ class PendingAnswer {
     try {
       if (on_done_) on_done_();
     } catch (const std::exception&) {
-      // Who waits finds it done at the deadline.
+      // A thread that waits finds it done at the deadline.
     }
   }
 
