@@ -55,13 +55,13 @@ struct Layout {
   Mode mode() const { return lwe->mode; }
   // Packs of 2048 columns, the last one of fewer; none where responses are not packed.
   uint32_t pack_count() const;
-  // What a server keeps beside the matrix (src/arithmetic/packing_table.h); 0 where responses are
-  // not packed.
+  // The memory that a server needs in addition to the matrix (src/arithmetic/packing_table.h); 0
+  // where responses are not packed.
   uint64_t packing_table_bytes() const;
 
   // Of the words alone.
   uint64_t query_words_bytes() const;
-  // With the packing keys behind them, where responses are packed.
+  // With the packing keys after them, where responses are packed.
   uint64_t query_bytes() const;
   uint64_t response_bytes() const;
 

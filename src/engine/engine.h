@@ -45,8 +45,8 @@ class Engine {
   // Instead of setting `count` columns from `first` on: takes them from another engine, which is
   // sealed and whose matrix has as many rows and columns and is the same there. What can be shared
   // is not copied. The other may compute meanwhile, and may be destroyed later, or this one before
-  // it. False, with nothing done, when columns cannot be had that way, and set_columns() has to be
-  // used. Threads as for set_columns(). Throws ResourceError.
+  // it. False, with nothing done, when columns are not available that way, and set_columns() has to
+  // be used. Threads as for set_columns(). Throws ResourceError.
   //
   // Best called before set_columns(), which may insist that memory holds all that is missing.
   virtual bool share_columns(uint64_t first, uint64_t count, const Engine& other) = 0;

@@ -26,8 +26,8 @@ class EngineMaker {
  public:
   virtual ~EngineMaker() = default;
 
-  // An engine for a matrix of so many rows and columns. Throws ResourceError when the engine takes
-  // the matrix's memory now (Engine::host_bytes) and does not get it.
+  // An engine for a matrix of this many rows and columns. Throws ResourceError when the engine
+  // takes the matrix's memory now (Engine::host_bytes) and does not get it.
   virtual std::unique_ptr<Engine> make_engine(uint64_t row_count, uint64_t column_count) const = 0;
 
   // The same for an engine that serves: where memory holds the matrix, and not with it what else
@@ -42,10 +42,10 @@ class EngineMaker {
   // checked.
   virtual std::shared_ptr<KernelRecord> kernel_record() const { return nullptr; }
 
-  // How many packs of R rows are best made by one pack maker, for a caller that has so many threads
-  // to set columns and to make packs: at least 1. What a pack takes is bounded by this, too: on the
-  // CPU, 84 MB a pack (16.8 MB of polynomials, the rest while the pack is made), and on a device
-  // its columns and some 67 MB.
+  // How many packs of R rows are best made by one pack maker, for a caller that has this many
+  // threads to set columns and to make packs: at least 1. What a pack takes is bounded by this,
+  // too: on the CPU, 84 MB a pack (16.8 MB of polynomials, the rest while the pack is made), and on
+  // a device its columns and some 67 MB.
   virtual size_t packs_at_once(uint64_t row_count, unsigned thread_count) const = 0;
 
   // For packs of column_count columns. blocks: the R words of the public polynomials of all blocks

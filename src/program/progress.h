@@ -10,7 +10,7 @@
 namespace blindfuse {
 
 // Shows what is being done, how far it is, its rate and the time left, on standard error; nothing
-// when that is no terminal, and nothing in the first second. The line is cleared at the end.
+// when that is not a terminal, and nothing in the first second. The line is cleared at the end.
 // advance() may be called from any thread.
 class Progress {
  public:

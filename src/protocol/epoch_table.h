@@ -36,7 +36,7 @@ struct EpochTable {
 
 uint64_t epoch_table_bytes(const Layout& layout);
 
-// The shards' entries, and the packs' behind them.
+// The entries of the shards, and after them those of the packs.
 std::vector<uint8_t> serialize_epoch_table(const EpochTable& table);
 
 // Throws InputError for another length than epoch_table_bytes().

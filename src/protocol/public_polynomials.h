@@ -18,7 +18,7 @@ class PublicPolynomials {
   // a_j, which rows 2048 j .. 2048 j + 2047 are asked for with: uniform words, the first 8192 bytes
   // of the keystream with nonce j.
   void fill_block(uint32_t j, MutablePolynomial words) const;
-  // Those of all blocks of so many rows, a multiple of 2048: a word a row.
+  // Those of all blocks of this many rows, a multiple of 2048: a word a row.
   std::vector<uint32_t> blocks(uint32_t row_count) const;
 
   // w, the mask of digit k of a packing key: uniform modulo the packing modulus, at the points of

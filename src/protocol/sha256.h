@@ -23,7 +23,7 @@ class Sha256 {
   void update(std::span<const uint8_t> bytes);
   void update(std::string_view bytes);
 
-  // The digest of everything since the start or the last finish(); starts anew.
+  // The digest of everything since the start or the last finish(); starts again.
   Sha256Digest finish();
 
  private:

@@ -21,7 +21,7 @@ inline constexpr unsigned kDroppedBits = 32 - kDigits * kDigitBits;
 constexpr uint32_t gadget(size_t k) { return uint32_t{1} << (kDroppedBits + kDigitBits * k); }
 
 // Digits with |sum of digit k * gadget(k) - x| at most 2^(kDroppedBits - 1), modulo the modulus.
-// All but the last are in -128 .. 127; the last is in -128 .. 128.
+// All except the last are in -128 .. 127; the last is in -128 .. 128.
 constexpr std::array<int32_t, kDigits> decompose(uint32_t x, const PrimeField& field) {
   // Halves are rounded up; shifts of signed numbers round down.
   int64_t rest = (field.centered(x) + (int64_t{1} << (kDroppedBits - 1))) >> kDroppedBits;
