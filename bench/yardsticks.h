@@ -1,4 +1,4 @@
-// What the machine can do at best, measured beside every benchmark: its streaming reads, and its
+// What the machine can do at best, measured next to every benchmark: its streaming reads, and its
 // multiply instruction with nothing else to do.
 #pragma once
 

@@ -19,8 +19,8 @@ class RandomBytes {
 
   RandomBytes();
 
-  // So many of them, at most kBytes, from a place that depends on `which`, aligned to 4 bytes: the
-  // same every time.
+  // This many of them, at most kBytes, from a place that depends on `which`, aligned to 4 bytes:
+  // the same every time.
   std::span<const uint8_t> part(size_t byte_count, uint64_t which) const;
 
  private:

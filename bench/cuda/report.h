@@ -29,7 +29,7 @@ struct Check {
   uint32_t found = 0;
   uint32_t expected = 0;
   size_t queries = 0;    // in which there are some
-  uint64_t columns = 0;  // likewise
+  uint64_t columns = 0;  // the same
 };
 
 // Packed queries to packed responses.

@@ -1,4 +1,4 @@
-// What the device could do at best, measured beside everything else: copies and reads of its
+// What the device could do at best, measured next to everything else: copies and reads of its
 // memory, products of bytes by the vendor's library, and transfers from the host.
 #pragma once
 

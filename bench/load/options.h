@@ -17,7 +17,8 @@ enum class BodyFormat { kBinary, kJson };
 
 struct Options {
   std::string url;
-  // Closed loop, unless there is a rate: so many connections, each with one request after another.
+  // Closed loop, unless there is a rate: this many connections, each with one request after
+  // another.
   unsigned concurrency = 1;
   std::optional<double> rate;  // look-ups a second, over `connections` at most
   unsigned connections = 64;

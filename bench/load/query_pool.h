@@ -3,8 +3,8 @@
 // Every query has a secret of its own, from the operating system. But when all have been sent they
 // are sent again, which no client ever does (docs/PROTOCOL.md, section 9): here it is for measuring
 // only, because a query takes a second or so to make and is answered in milliseconds. The same
-// bytes again are no second equation in the secret, so the server learns nothing more about it; it
-// does learn that the same key was asked for again, which is nothing to hide when the keys are a
+// bytes again are not a second equation in the secret, so the server learns nothing more about it;
+// it does learn that the same key was asked for again, which is nothing to hide when the keys are a
 // benchmark's.
 #pragma once
 

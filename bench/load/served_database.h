@@ -1,4 +1,4 @@
-// A database behind a URL as a client has it: its current epoch, with all hints on disk.
+// The database at a URL, as a client has it: its current epoch, with all hints on disk.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ nlohmann::json server_figures(const std::string& before, const std::string& afte
 
 class ServerMetrics {
  public:
-  // Of options.metrics_url. Throws UsageError for what is no address.
+  // Of options.metrics_url. Throws UsageError for text that is not an address.
   explicit ServerMetrics(const Options& options);
 
   // Nothing when no address was given, or it gives none; says why on standard error, once.

@@ -61,7 +61,7 @@ def markdown(table: Table) -> str:
 
 
 def pictures(drawn: pathlib.Path) -> dict[str, str]:
-    """A block for each figure that was drawn, whose files lie beside the document."""
+    """A block for each figure that was drawn, whose files lie next to the document."""
     path = drawn / "sources.json"
     captions: dict[str, str] = json.loads(path.read_text())["captions"] if path.exists() else {}
     made: dict[str, str] = {}
