@@ -7,7 +7,7 @@
 
 namespace blindfuse::fake_cuda {
 
-// What a launch of a kernel does.
+// The fault of a kernel's launch.
 enum class LaunchFault {
   kNone,
   kSpoil,     // leaves its last block out
@@ -18,7 +18,7 @@ enum class LaunchFault {
   kDie        // ends the process
 };
 
-// What a copy does.
+// The fault of a copy.
 enum class CopyFault { kNone, kAlter, kDrop };
 
 // The faults from here on, "" for none, separated by commas. Counts calls and launches from 0
@@ -29,14 +29,13 @@ enum class CopyFault { kNone, kAlter, kDrop };
 //   alter=COPY, drop=COPY         a copy brings a first byte that is not the one it was sent, or
 //                                 nothing
 //   fail=CALL:ERROR, lose=CALL:ERROR    a call returns this number; lose: and all that follow
-//   stall=CALL                    once the device is lost, a call does not return
-//   freeze=CALL                   a call does not return
-//   print=CALL                    a call writes what is not asked for to standard output
-//   devices=COUNT                 so many devices; 1 otherwise
-//   only=DEVICE                   all of the above on this device alone; on all otherwise
-//   memory=BYTES                  what each of them has; 4 GiB otherwise
-//   capability=MAJOR              what they are; compute capability 9.0 otherwise
-//   driver=VERSION                the driver's CUDA version, 12040 for 12.4, 0 for none; otherwise
+//   stall=CALL                    once the device is lost, a call does not return freeze=CALL
+//   a call does not return print=CALL                    a call writes what is not asked for to
+//   standard output devices=COUNT                 this many devices; 1 otherwise only=DEVICE
+//   all of the above on this device alone; on all otherwise memory=BYTES                  what each
+//   of them has; 4 GiB otherwise capability=MAJOR              what they are; compute capability
+//   9.0 otherwise driver=VERSION                the driver's CUDA version, 12040 for 12.4, 0 for
+//   none; otherwise
 //                                 that of the runtime
 //
 // KERNEL, COPY and CALL with "@N" mean the one that N others precede, with "@N+" that one and all
@@ -80,7 +79,7 @@ int driver_version();
 extern thread_local int current_device;
 // From now on every call returns this number, until other faults are set.
 void lose(int error);
-// What every call returns; 0 while the devices are not lost.
+// The error that every call returns; 0 while the devices are not lost.
 int lost();
 // Returns when other faults are set.
 void hang();
