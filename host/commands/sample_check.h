@@ -16,9 +16,9 @@ struct SampleCheck {
   size_t absent = 0;  // random keys that were rightly not found
 };
 
-// Throws InputError, naming the key, when an answer is wrong; ResourceError when the client program
-// is missing or fails. limit: of the batches, where the database's engine computes on a device,
-// which `calls` belong to.
+// Throws InputError, which names the key, if an answer is wrong. Throws ResourceError if the client
+// program is missing or fails. limit: for the batches, if the database's engine computes on a
+// device, whose calls are in `calls`.
 SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
                           const DeviceLimit& limit, std::shared_ptr<const DeviceCalls> calls);
 

@@ -19,7 +19,8 @@
 
 namespace blindfuse {
 
-// The missing folders of a path, which are made. Those that are empty at the end are removed again.
+// The folders of a path that were not there at first. Those that are empty at the end are removed
+// again.
 class MissingFolders {
  public:
   explicit MissingFolders(const std::filesystem::path& path);

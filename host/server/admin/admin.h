@@ -20,7 +20,7 @@ enum class AdminAccess {
 
 class Admin final : public http::Handler {
  public:
-  // What is given by reference outlives this.
+  // Everything given by reference outlives this.
   Admin(const ServedEpochs& epochs, ServerMetrics& metrics, Readiness& readiness,
         AdminAccess access);
 

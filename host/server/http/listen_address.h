@@ -1,4 +1,5 @@
-// Where a server listens: "127.0.0.1:8080", "localhost:0", "[::1]:8080", "unix:/run/server.socket".
+// The address on which a server listens: "127.0.0.1:8080", "localhost:0", "[::1]:8080",
+// "unix:/run/server.socket".
 #pragma once
 
 #include <cstdint>
