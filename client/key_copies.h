@@ -1,4 +1,4 @@
-// Copies of keys, wiped before their memory is given back.
+// Copies of keys, which are wiped before their memory is freed.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace blindfuse {
 
-// Moves only; what was moved from is empty.
+// Moves only. A moved-from object is empty.
 template <class Allocator>
 class BasicKeyCopies {
  public:

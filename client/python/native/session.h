@@ -1,4 +1,4 @@
-// What Python holds of a Client.
+// The object in which Python holds a Client.
 #pragma once
 
 #include <nanobind/nanobind.h>
