@@ -1,4 +1,5 @@
-// The product by the vendor's library, as a kernel to compare with: bytes times limbs with cuBLAS.
+// The product by the vendor's library, for comparison with the kernels: bytes times limbs with
+// cuBLAS.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,15 +10,15 @@
 
 namespace blindfuse {
 
-// For one device. cuBLAS is loaded when it is first needed, so that nothing else depends on it.
+// For one device. cuBLAS is loaded at its first use, so that no other code depends on it.
 class CublasProduct {
  public:
-  // Whether the library is installed; and what throws UsageError where it is not.
+  // Whether the library is installed. The second function throws UsageError if it is not.
   static bool is_there();
   static void require();
 
-  // On the current device. Throws UsageError where the library is not installed, ResourceError when
-  // it fails.
+  // On the current device. Throws UsageError if the library is not installed, ResourceError if it
+  // fails.
   CublasProduct();
   ~CublasProduct();
 

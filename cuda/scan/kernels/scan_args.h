@@ -1,4 +1,5 @@
-// What the kernels are given. Plain C++, for those who start them; all addresses are the device's.
+// The arguments of the kernels. Plain C++, for the code that starts them. All addresses are the
+// device's.
 #pragma once
 
 #include <cstdint>
