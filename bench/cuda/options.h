@@ -38,7 +38,7 @@ inline constexpr Shape kTinyHintShape{"hint", 256, 40};
 inline constexpr Shape kTinyPackShape{"packs", 2'048, 2'048};
 inline constexpr Shape kTinyCheckShape{"check", 320 + 64, 72};
 
-// Bytes and times that a measurement takes besides.
+// The other bytes and times of a measurement.
 struct Sizes {
   uint64_t copied_bytes = uint64_t{2} << 30;     // by the yardstick of copies
   uint64_t sent_bytes = uint64_t{256} << 20;     // by the yardstick of transfers

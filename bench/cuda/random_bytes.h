@@ -1,5 +1,5 @@
-// Random bytes for matrices and queries of any size. Never zeros: a GPU draws less power on those,
-// and is faster.
+// Random bytes for matrices and queries of any size. They are never zeros: a GPU draws less power
+// on zeros, and is faster.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Additions to products as the scans' epilogues make them: which block adds what to which product.
-// Plain C++, for the device and for tests.
+// Additions to products as the scans' epilogues make them: the block, the addend and the product of
+// each. Plain C++, for the device and for tests.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Text of unknown origin, fit for a terminal and for one line: names of files, keys, a server's
-// words.
+// Makes text of unknown origin fit for a terminal and for one line: names of files, keys, messages
+// of a server.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The two kinds of error that what is installed may throw; src/base/errors.h tells all kinds.
+// The two kinds of error that the installed library throws. src/base/errors.h has all kinds.
 #pragma once
 
 #include <stdexcept>
