@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Draws a sweep of blindfuse-bench-load (its --json lines, as bench/load/sweep writes them) as SVG and PNG:
 
-  load-concurrency   throughput and latency over the number of connections load-batch         effective bytes a second
-  over the size of the engine's batches load-formats       the throughput of JSON bodies next to that of binary ones
+  load-concurrency   throughput and latency over the number of connections
+  load-batch         effective bytes a second over the size of the engine's batches
+  load-formats       the throughput of JSON bodies next to that of binary ones
 
 Each where the lines have what it takes: the last one needs both formats at the same concurrency."""
 

@@ -32,7 +32,7 @@ constexpr uint32_t reduced_value(uint32_t query, uint32_t column) {
   return query * 0x0101'0101u + column * 2 + 1;
 }
 
-// How often a tile is added to by all of this many blocks.
+// The number of additions to a tile by all blocks, which are this many.
 constexpr uint32_t times_reduced(const ReductionWalk& walk, uint32_t blocks, uint32_t tile) {
   uint32_t times = 0;
   for (uint32_t block = 0; block < blocks; ++block) {

@@ -29,13 +29,14 @@ enum class CopyFault { kNone, kAlter, kDrop };
 //   alter=COPY, drop=COPY         a copy brings a first byte that is not the one it was sent, or
 //                                 nothing
 //   fail=CALL:ERROR, lose=CALL:ERROR    a call returns this number; lose: and all that follow
-//   stall=CALL                    once the device is lost, a call does not return freeze=CALL
-//   a call does not return print=CALL                    a call writes what is not asked for to
-//   standard output devices=COUNT                 this many devices; 1 otherwise only=DEVICE
-//   all of the above on this device alone; on all otherwise memory=BYTES                  what each
-//   of them has; 4 GiB otherwise capability=MAJOR              what they are; compute capability
-//   9.0 otherwise driver=VERSION                the driver's CUDA version, 12040 for 12.4, 0 for
-//   none; otherwise
+//   stall=CALL                    once the device is lost, a call does not return
+//   freeze=CALL                   a call does not return
+//   print=CALL                    a call writes what is not asked for to standard output
+//   devices=COUNT                 this many devices; 1 otherwise
+//   only=DEVICE                   all of the above on this device alone; on all otherwise
+//   memory=BYTES                  what each of them has; 4 GiB otherwise
+//   capability=MAJOR              what they are; compute capability 9.0 otherwise
+//   driver=VERSION                the driver's CUDA version, 12040 for 12.4, 0 for none; otherwise
 //                                 that of the runtime
 //
 // KERNEL, COPY and CALL with "@N" mean the one that N others precede, with "@N+" that one and all

@@ -2,8 +2,8 @@
 """Writes the test vectors of docs/PROTOCOL.md, by the scheme in plain Python, which is independent of the product:
 tests/protocol/plain_scheme.py. Here are inputs, what can be wrong with them, and what a server does.
 
-    generate.py            writes the *.json files next to this script generate.py --check    fails when the files on
-    disk differ from what it would write
+    generate.py            writes the *.json files next to this script
+    generate.py --check    fails when the files on disk differ from what it would write
 
 In the JSON files, text that starts with 0x is one integer; other hexadecimal text is bytes, in
 order.

@@ -73,7 +73,8 @@ class Database:
         Keys and values are bytes, or str, which are written as UTF-8. With `index`, items are values, and their numbers
         are their keys. Items are taken one by one, into a file next to `path`, not into memory. The rest are the
         options of `blindfuse build` of the same names, which tells about them; None leaves the choice to it. What is
-        wrong with the input or the options raises BlindfuseError, and changes nothing on disk. """
+        wrong with the input or the options raises BlindfuseError, and changes nothing on disk.
+        """
         options = {
             "shards": shards,
             "arity": arity,
