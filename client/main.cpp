@@ -352,7 +352,7 @@ int main(int argc, char** argv) {
   blindfuse::Settings settings;
   blindfuse::add_get(app, settings);
   blindfuse::add_sync(app, settings);
-  // What stands behind -- is keys, byte for byte: the parser would read "[a,b]" as two.
+  // Arguments after -- are keys, byte for byte: the parser would read "[a,b]" as two.
   char** const end = argv + argc;
   char** const dashes = std::find_if(argv, end, [](std::string_view text) { return text == "--"; });
   if (dashes != end) settings.keys_after_dashes.assign(dashes + 1, end);

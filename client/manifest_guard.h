@@ -1,5 +1,5 @@
-// Which manifests a client takes: by their signature (docs/PROTOCOL.md, section 2, Signature), and
-// by what it has seen of the server before.
+// Decides which manifests a client accepts: by their signature (docs/PROTOCOL.md, section 2,
+// Signature), and by the manifests that it has seen of the server before.
 #pragma once
 
 #include <blindfuse/client_options.h>
@@ -20,18 +20,19 @@ class ManifestGuard {
   // `folder` is that of the server's hints, and exists. `address` names the server in messages.
   ManifestGuard(std::filesystem::path folder, std::string address, const ClientOptions& options);
 
-  // With ClientOptions::server_key: SignatureError for a manifest that is not signed, signed by
-  // another key, wrongly signed, older than the newest one seen of that key, or another than the
-  // one seen of its number. Without: SignatureError for one that is wrongly signed; the rest is for
-  // status()->warning.
+  // With ClientOptions::server_key: throws SignatureError for a manifest that is not signed, signed
+  // by another key, wrongly signed, older than the newest one seen of that key, or different from
+  // the one seen of its number. Without: throws SignatureError for one that is wrongly signed.
+  // status()->warning reports the other cases.
   //
-  // Remembers what it takes before it returns, and throws what SeenSignersFile does. Sends nothing.
+  // Stores what it accepts before it returns, and throws the errors of SeenSignersFile. Sends
+  // nothing.
   void take(const ParsedManifest& parsed);
 
-  // Of the last manifest that was taken.
+  // The status of the last manifest that was accepted.
   const std::shared_ptr<const SignerStatus>& status() const { return status_; }
 
-  // What is remembered, for those who keep it elsewhere, too.
+  // The stored signers, for callers that also store them elsewhere.
   const SeenSignersFile& seen() const { return file_; }
 
  private:

@@ -1,5 +1,5 @@
-// What a client remembers of the manifests of one server: who signed them, and the newest of each
-// signer. Kept next to the hints, shared by all clients of one user.
+// A client's record of the manifests of one server: their signers, and the newest manifest of each.
+// It lies next to the hints, and all clients of one user share it.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct SeenManifest {
 };
 
 struct SeenSigners {
-  // The public key, in hex, that signed the first manifest, or that was asked for last; empty:
+  // The public key, in hex, that signed the first manifest, or that was asked for last. Empty:
   // none.
   std::string signer;
   std::map<std::string, SeenManifest> newest;  // by public key
 
-  // Takes what is newer in `other`, and its signer where there is none here.
+  // Takes the newer entries of `other`, and its signer if there is none here.
   void merge(const SeenSigners& other);
 
   bool operator==(const SeenSigners&) const = default;
@@ -33,7 +33,7 @@ struct SeenSigners {
 
 // As JSON.
 std::string serialize_seen_signers(const SeenSigners& seen);
-// InputError when it is not what serialize_seen_signers() writes.
+// Throws InputError if the text is not one of serialize_seen_signers().
 SeenSigners parse_seen_signers(std::string_view text);
 
 class SeenSignersFile {
@@ -43,13 +43,14 @@ class SeenSignersFile {
   // `folder` is that of the server's hints, and exists.
   explicit SeenSignersFile(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // What is there; nothing seen when there is no file. CacheError when it is damaged; InputError or
-  // ResourceError when it cannot be read.
+  // The content of the file; empty if there is no file. Throws CacheError if it is damaged, and
+  // InputError or ResourceError if it cannot be read.
   SeenSigners read() const;
 
-  // Reads it, lets `change` alter it, and writes it, durably and atomically, if that changed
-  // anything. Clients take turns, so that none loses what another has written. Throws what read()
-  // and `change` do, and then writes nothing; ResourceError when it cannot be written.
+  // Reads the file, lets `change` alter its content, and writes it, durably and atomically, if
+  // anything changed. Clients take turns, so that none loses an entry that another has written.
+  // Throws the errors of read() and of `change`, and then writes nothing. Throws ResourceError if
+  // it cannot be written.
   void update(const std::function<void(SeenSigners&)>& change) const;
 
  private:

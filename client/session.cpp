@@ -48,7 +48,7 @@ struct Session::Batch {
   double server_seconds = 0;
 };
 
-// How often a request may be made anew, always with other queries.
+// How often a request may be made again, always with other queries.
 class Session::Attempts {
  public:
   Attempts(const ProgressCallback& progress, const Deadline& deadline)

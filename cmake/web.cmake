@@ -32,7 +32,7 @@ ExternalProject_Add(blindfuse_web
   EXCLUDE_FROM_ALL OFF
   USES_TERMINAL_BUILD ON)
 
-# What a page needs to have beside it.
+# The files that a page needs next to it.
 set_target_properties(blindfuse_web PROPERTIES BLINDFUSE_FILES "${web_files}")
 
 find_program(BLINDFUSE_NODE NAMES node nodejs)
@@ -41,7 +41,7 @@ if(BLINDFUSE_TESTS AND BLINDFUSE_NODE)
   # Above 2 GiB a pointer is negative, and slice() would take other memory than was meant.
   add_test(NAME web_core_takes_no_slices COMMAND ${CMAKE_COMMAND} -DFILE=${web}/dist/blindfuse_core.js
            -P ${CMAKE_SOURCE_DIR}/tests/web/no_heap_slices.cmake)
-  # The library once more, with GoogleTest: built when it is to be run.
+  # The library again, with GoogleTest: built when it is to be run.
   add_test(NAME web_tests_build COMMAND ${CMAKE_COMMAND} --build ${web} --target blindfuse_web_tests)
   set_tests_properties(web_tests_build PROPERTIES FIXTURES_SETUP web_tests TIMEOUT 1800)
   # Processes, threads and locks between them are what a browser does not have.

@@ -1,4 +1,5 @@
-"""Peers' own code beside ours, as ratios to memory bandwidth on the same kind of machine; and what each can do."""
+"""Peers' own code compared with ours, as ratios to memory bandwidth on the same kind of machine; and what each can
+do."""
 
 import packed
 import published
@@ -11,7 +12,7 @@ PAPER = "peers"
 
 
 def shape_of(row: published.Row) -> Shape:
-    """Single bits stand beside a gigabyte of small records."""
+    """Single bits are compared with a gigabyte of small records."""
     if row["value_bytes"] < 1:
         return Shape("index", 1 << 22, 256)
     return Shape(row["kind"], row["keys"], row["value_bytes"])

@@ -1,4 +1,4 @@
-"""YPIR's figure 4 and the rows of its tables 2 and 7, beside index databases in the square layout."""
+"""YPIR's figure 4 and the rows of its tables 2 and 7, next to index databases in the square layout."""
 
 import packed
 import published

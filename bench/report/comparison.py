@@ -1,4 +1,4 @@
-"""Tables that set theirs beside ours, and what they say about who is better."""
+"""Tables that compare peers' figures with ours, and what they say about who is better."""
 
 from __future__ import annotations
 

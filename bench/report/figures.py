@@ -65,7 +65,7 @@ def bytes_over_shards(pyplot: Any, results: Results) -> Any:
 
 
 def throughput_over_batch(pyplot: Any, results: Results) -> Any:
-    """Every kernel of the CPU, beside what memory and the best kernel's instruction allow."""
+    """Every kernel of the CPU, next to what memory and the best kernel's instruction allow."""
     found = results.find(f"product.{BATCH_SHAPE.name}.planned.kernels.json")
     if found is None:
         return None

@@ -78,7 +78,7 @@ def wrapped(prose: str) -> str:
 
 
 def pictures(drawn: pathlib.Path) -> dict[str, str]:
-    """A block for each figure that was drawn, whose files lie beside the document."""
+    """A block for each figure that was drawn, whose files lie next to the document."""
     path = drawn / "sources.json"
     captions: dict[str, str] = json.loads(path.read_text())["captions"] if path.exists() else {}
     made: dict[str, str] = {}

@@ -54,7 +54,7 @@ export interface ConnectOptions {
 }
 
 /** A signal stops the worker, and with it everything that the client was asked: the rest fails, too, with a
- * CancelledError. The client can be used again, but a download that was going on begins anew; one that broke by itself
+ * CancelledError. The client can be used again, but a download that was going on begins again; one that broke by itself
  * goes on where it was. */
 export interface CallOptions {
   signal?: AbortSignal;
@@ -80,7 +80,7 @@ export interface DatabaseInfo {
   readonly mode: 'hint' | 'packed';
 }
 
-/** Who signed the database. */
+/** The signer of the database. */
 export interface Signer {
   /** The public key, 64 hex digits. */
   readonly key: string;
@@ -143,8 +143,8 @@ export interface Client {
    * the database changes meanwhile, every 64 are of one version. */
   getMany(keys: Iterable<Key>, options?: CallOptions): Promise<(Uint8Array | null)[]>;
   lookUp(key: Key, options?: CallOptions & {inspect?: boolean}): Promise<Answer>;
-  /** Makes so many more queries ahead, in one pass; up to 1000 can be ready. Memory: 4 bytes a row of the database for
-   * each, and 48 KiB more in the mode 'packed'. */
+  /** Makes this many more queries ahead, in one pass; up to 1000 can be ready. Memory: 4 bytes a row of the database
+   * for each, and 48 KiB more in the mode 'packed'. */
   prepare(count: number, options?: CallOptions): Promise<void>;
   /** Ends the worker; what it was asked fails with a CancelledError. */
   close(): void;

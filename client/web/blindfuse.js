@@ -6,9 +6,9 @@
 //   const words = await connect('https://example.org', {onProgress: console.log});
 //   const definition = await words.getText('serendipity');
 //
-// The C++ client library does the work, as WebAssembly in a worker; this file passes messages. What everything means
-// is in blindfuse.d.ts. A page needs, beside its own origin's scripts and workers, 'wasm-unsafe-eval' in its content
-// security policy, if it has one.
+// The C++ client library does the work, as WebAssembly in a worker; this file passes messages. What everything means is
+// in blindfuse.d.ts. A page needs, in addition to its own origin's scripts and workers, 'wasm-unsafe-eval' in its
+// content security policy, if it has one.
 
 import {buildId} from './build_id.js';
 import {InputError, CancelledError, ConnectionError, ResourceError, ProtocolError, errorOf} from './errors.js';
@@ -30,8 +30,8 @@ const defaults = {
   signal: null,
 };
 
-// What the numbers of the options may be. Hints lie in the browser's memory, beside the module's; the module's own ends
-// at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
+// What the numbers of the options may be. Hints lie in the browser's memory, outside of the module's; the module's own
+// ends at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
 const bounds = {prepareAhead: 1000, timeoutSeconds: 86_400, hintBytesMax: 3 * 1024 * MiB, transferBytesMax: 512 * MiB};
 const least = {timeoutSeconds: 1};
 
@@ -279,7 +279,7 @@ class Client {
     }
   }
 
-  // A worker's own client does the same, but another worker begins anew. What is a key in the one kind may be none in
+  // A worker's own client does the same, but another worker begins again. What is a key in the one kind may be none in
   // the other: whether a query follows would tell the server.
   #checkKind() {
     if (this.#info.kind === this.#kind) return;
@@ -292,7 +292,7 @@ class Client {
     const connection = new Connection((news) => this.#hear(news));
     this.#connection = connection;
     this.#connected = connection.request({op: 'connect', url: this.#url, ...options});
-    // Whoever asks next tries anew.
+    // Whoever asks next tries again.
     this.#connected.catch((error) => connection.end(error));
   }
 

@@ -44,7 +44,7 @@ let isWorking = false;
 
 const tell = (stage, done, total) => self.postMessage({progress: {stage, done, total}});
 
-// What every answer says, a failure's too.
+// The members that every answer has, a failure's too.
 function note({info: newInfo, signer: newSigner, prepared: newPrepared}) {
   if (newInfo) info = newInfo;
   if (newSigner) signer = newSigner;
@@ -85,7 +85,7 @@ function pathsUnder(path, under = '') {
   return paths;
 }
 
-// What was seen of signers, here and in other tabs, made the same in the library and in the store.
+// Makes the signers that this tab and others have seen the same in the library and in the store.
 async function shareSigners() {
   if (!isConnected || isDead) return;
   const path = `${core.FS.readdir(folder).find((name) => !name.startsWith('.'))}/signers.json`;
@@ -124,7 +124,7 @@ async function keep(epoch) {
   hasFetched = false;
 }
 
-// What came before a download broke: the next attempt, which may be of another worker, goes on from there.
+// The bytes that came before a download broke: the next attempt, which may be of another worker, goes on from there.
 async function keepBegun() {
   if (!hasFetched || isDead) return;
   hasFetched = false;
@@ -177,7 +177,7 @@ const operations = {
     return reply;
   },
   async lookUp({keys, inspect}) {
-    // What the server is sent must not depend on a later key that can be none.
+    // Requests to the server must not depend on a later key that may be invalid.
     if (keys.length > chunkKeys) await call({op: 'checkKeys'}, keys);
     const all = {values: [], costs: []};
     let firstError = null;
@@ -211,7 +211,7 @@ const operations = {
   },
 };
 
-// What the page is told of it. A module that broke answers nothing more, and this worker with it.
+// The error as the page gets it. A module that broke answers nothing more, and this worker with it.
 function reportOf(error) {
   if (error instanceof BrokenCore) isDead = true;
   const isReport = typeof error?.code === 'string' && typeof error.message === 'string' && !(error instanceof Error);

@@ -56,7 +56,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     for (Lane& lane : lanes_) {
       lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
       lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
-      // What was not cut must not pass for a query of zeros, whose products would be zeros.
+      // Queries that were not cut must not pass for queries of zeros, whose products would be
+      // zeros.
       BLINDFUSE_CUDA(cudaMemset(lane.limbs.data(), 0x55, sizes_.limbs));
       lane.sums_and_products = DeviceMemory<uint32_t>(sizes_.sums + sizes_.products);
       lane.sums = lane.sums_and_products.data();
@@ -197,7 +198,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                       reinterpret_cast<uint8_t*>(slot + sizes_.extras_at));
   }
 
-  // What follows in the lane belongs to this, of the one matrix.
+  // The following work in the lane belongs to this, of the one matrix.
   void note(const Lane& lane, const std::string& what) const {
     launch_trail::note(lane.stream.get(), what + " of " + std::to_string(rows_) + " rows and " +
                                               std::to_string(columns_) + " columns");
@@ -220,8 +221,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                                    lane.stream.get()));
   }
 
-  // What is still there of the response before would be right, on the device and in the host's
-  // memory: it goes first.
+  // A rest of the response before would be right, on the device and in the host's memory: it is
+  // overwritten first.
   void put_canary(const Lane& lane, uint32_t place) const {
     const uint64_t response_words = sizes_.response_words;
     canary_->spoil(response(lane, place));
@@ -242,7 +243,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
               limbs, check == nullptr ? QuerySums{} : check->query_sums(lane.sums), stream);
     scanner_.start(choice, limbs, queries, {0, rows_}, lane.products, stream);
     if (check != nullptr) {
-      // What does not come here is not right.
+      // A value that does not arrive here is not right.
       std::fill_n(lane.differences.data(), queries, ~uint32_t{0});
       check->start_compare(lane.products, lane.sums, queries, lane.differences.data(), stream);
     }
@@ -256,8 +257,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     lane.done.record(lane.stream);
   }
 
-  // A batch of so many, of which the canary is one and the others are whatever the lane has: by the
-  // same kernel and tile as a batch of clients' queries that has no room for it.
+  // A batch of this many queries, of which the canary is one and the others are whatever the lane
+  // has: by the same kernel and tile as a batch of clients' queries that has no room for it.
   void compute_canary(uint32_t queries) {
     const Lane& lane = lanes_[next_];
     const Scanner::Choice choice = scanner_.choose(queries);
@@ -295,7 +296,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                     query, products, sum});
   }
 
-  // What is there once the lane's batch is done.
+  // The words that are there after the lane's batch is done.
   static std::vector<uint32_t> words_of(const Lane& lane, const uint32_t* from, uint64_t count) {
     std::vector<uint32_t> words(count);
     BLINDFUSE_CUDA(cudaMemcpyAsync(words.data(), from, count * sizeof(uint32_t),
@@ -320,7 +321,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   PinnedMemory<uint32_t> slots_;
   std::optional<CanaryCheck> canary_;
   bool is_proved_ = false;  // as CanaryCheck::blame() has it
-  Lane lanes_[kLanes];      // behind all that their streams use
+  Lane lanes_[kLanes];      // after all that their streams use
   size_t next_ = 0;
   std::deque<Begun> begun_;
 };

@@ -1,4 +1,4 @@
-// blindfuse keygen: a key to sign databases with.
+// `blindfuse keygen`: makes a key that signs databases.
 #pragma once
 
 namespace CLI {

@@ -24,7 +24,7 @@ bool is_origin(std::string_view text) {
          std::ranges::none_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
 }
 
-// What no browser sends would allow nobody, and nobody would be told.
+// An origin that no browser sends would allow no page, without a message.
 void check_origin(const std::string& origin) {
   if (origin == "*" || is_origin(origin)) return;
   throw UsageError("--cors-origin " + origin +

@@ -1,4 +1,4 @@
-// The signature of a manifest, as people and programs are told of it.
+// Shows the signature of a manifest to people and programs.
 #pragma once
 
 #include <nlohmann/json.hpp>

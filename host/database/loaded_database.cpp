@@ -103,7 +103,7 @@ std::vector<ColumnRange> unchanged_columns(const LoadedDatabase& database,
   return columns;
 }
 
-// Takes these from the previous epoch's engine, as far as it can be had; says which shards'
+// Takes these from the previous epoch's engine, as far as it is available; says which shards'
 // matrices are there now.
 std::vector<bool> share_matrices(LoadedDatabase& database, std::span<const ColumnRange> columns,
                                  const LoadedDatabase* previous,

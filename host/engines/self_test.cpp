@@ -234,7 +234,7 @@ void note(const SelfTestResult& result, KernelRecord& record) {
 }
 
 void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without) {
-  // No longer than who asked for it.
+  // It ends no later than the process that asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const Report report;
   const int count = device_count();

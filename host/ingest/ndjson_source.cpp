@@ -167,7 +167,7 @@ bool NdjsonSource::next(KeyValuePair& pair) {
 }
 
 bool NdjsonSource::next_object_line(Line& line) {
-  constexpr std::string_view kBlanks = " \t\r";  // what JSON calls white space, but for \n
+  constexpr std::string_view kBlanks = " \t\r";  // what JSON calls white space, except \n
   while (lines_.next(line)) {
     if (line.text.find_first_not_of(kBlanks) != std::string_view::npos) return true;
   }

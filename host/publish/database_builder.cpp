@@ -152,7 +152,8 @@ class Build {
       report_.layout_reason = "chosen again, because " + *reason;
     }
     PlanRequest request = plan_request(options_, report_.survey);
-    // What secrecy rests on changes when the operator says so, not when values become longer.
+    // The assumption that secrecy rests on changes when the operator says so, not when values
+    // become longer.
     const bool keeps_set = previous_ && !options_.fresh && options_.lwe == nullptr;
     const Mode mode_before = previous_ ? previous_->manifest.layout.mode() : Mode::kHint;
     if (keeps_set && options_.mode.value_or(mode_before) == mode_before) {
@@ -216,7 +217,7 @@ class Build {
     if (manifest_.layout.mode() == Mode::kPacked) writer.make_folder(kPacksFolder);
   }
 
-  // What the mode wants besides filters and matrices.
+  // The stage that the mode needs in addition to filters and matrices.
   EpochTable finish_table(ShardStageResult shards, const EpochTable& reusable) {
     if (manifest_.layout.mode() == Mode::kHint) {
       build_hints(directory_, locked_.writer(), manifest_.layout, manifest_.seed, shards.rebuilt,
@@ -248,7 +249,8 @@ class Build {
     report_.unclaimed_files = locked_.unclaimed_files();
   }
 
-  // What neither changes nor gets another signer keeps its number: it is not published again.
+  // A manifest that neither changes nor gets another signer keeps its number: it is not published
+  // again.
   void sign() {
     const auto before = previous_ ? previous_->signature : std::nullopt;
     if (options_.signing_key == nullptr) {

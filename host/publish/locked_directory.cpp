@@ -101,7 +101,7 @@ LockedDirectory::~LockedDirectory() {
       undo();
     }
   } catch (const std::exception&) {
-    // What stays is in the journal, for the next build.
+    // A path that stays is in the journal, for the next build.
   }
 }
 
@@ -134,7 +134,7 @@ void LockedDirectory::check(const BuildJournal& journal) const {
   directory_.read_retired({});
 }
 
-// What no journal and no epoch names, in the directory and in its folders.
+// The entries of the directory and of its folders that neither a journal nor an epoch names.
 std::vector<std::string> LockedDirectory::unknown_entries(const BuildJournal& journal) const {
   std::vector<std::string> unknown;
   const auto look_at = [&](const OpenFolder& folder, const std::string& file,
@@ -166,7 +166,7 @@ std::vector<std::string> LockedDirectory::unclaimed_files() const try {
   });
   return files;
 } catch (const std::runtime_error&) {
-  return {};  // what cannot be looked at is no reason to fail: the epoch is published
+  return {};  // a path that cannot be looked at is not a reason to fail: the epoch is published
 }
 
 void LockedDirectory::start_from(const Manifest& manifest, const EpochTable& table,

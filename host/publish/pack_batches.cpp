@@ -22,7 +22,7 @@ struct Columns {
   uint64_t to;
 };
 
-// The packs' columns, each pack full but for the last, cut into pieces that a thread reads at once:
+// The packs' columns, each pack full except the last, cut into pieces that a thread reads at once:
 // many for every thread, so that all end at about the same time, of 16 MiB at most.
 std::vector<Columns> pieces_of(const PackSource& source, std::span<const uint32_t> packs,
                                unsigned thread_count) {

@@ -1,5 +1,5 @@
-// The private key that manifests are signed with (Ed25519), and its file: PKCS #8 in PEM, as
-// OpenSSL writes it, too.
+// The private key that signs manifests (Ed25519), and its file: PKCS #8 in PEM, as OpenSSL writes
+// it, too.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ class SigningKey {
  public:
   static SigningKey make(const RandomSource& random);
 
-  // InputError when the file cannot be read, or is not that of such a key without a password.
+  // Throws InputError if the file cannot be read, or does not hold such a key without a password.
   static SigningKey read(const std::filesystem::path& file);
 
   SigningKey(SigningKey&&) noexcept;
@@ -24,9 +24,9 @@ class SigningKey {
 
   const PublicKey& public_key() const { return public_key_; }
 
-  // Makes a file that its owner alone may read, durably. InputError when the name is taken,
-  // whatever it is, or the file cannot be made; ResourceError when it cannot be written. Nothing is
-  // left then.
+  // Makes a file that only its owner may read, durably. Throws InputError if anything has the name
+  // already, or if the file cannot be made. Throws ResourceError if it cannot be written. No file
+  // is left after an error.
   void write(const std::filesystem::path& file) const;
 
   Signature sign(std::string_view message) const;

@@ -1,4 +1,4 @@
-// Ed25519 signatures (RFC 8032), checked: by OpenSSL, or, where that is not, by the browser
+// Verifies Ed25519 signatures (RFC 8032), by OpenSSL or, in builds without it, by the browser
 // (client/web/crypto).
 #pragma once
 
@@ -13,14 +13,14 @@ namespace blindfuse {
 using PublicKey = std::array<uint8_t, 32>;
 using Signature = std::array<uint8_t, 64>;
 
-// Nothing here can check a signature: a browser may not know Ed25519.
+// The signature cannot be verified here: a browser may not know Ed25519.
 class CannotVerify : public InputError {
  public:
   using InputError::InputError;
 };
 
-// Whether `signature` is that of `signer` for `message`; false also when `signer` is not the key of
-// anyone. CannotVerify.
+// Whether `signature` is that of `signer` for `message`. False also if `signer` is not a valid
+// public key. Throws CannotVerify.
 bool verify_ed25519(const PublicKey& signer, std::string_view message, const Signature& signature);
 
 }  // namespace blindfuse

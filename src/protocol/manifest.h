@@ -1,4 +1,5 @@
-// The manifest of one epoch: what a client needs first (docs/PROTOCOL.md, section 2).
+// The manifest of one epoch, which a client needs before anything else (docs/PROTOCOL.md, section
+// 2).
 #pragma once
 
 #include <optional>
@@ -30,17 +31,17 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-// The manifest as JSON text with its epoch id and, if it has one, its signature: indented, with a
-// newline at the end.
+// The manifest as JSON text, with its epoch id and its signature, if it has one. The text is
+// indented and ends with a newline.
 std::string serialize_manifest(const Manifest& manifest,
                                const std::optional<ManifestSignature>& signature = {});
 
-// SHA-256 over the canonical form of every member except the epoch itself and those of the
+// The SHA-256 of the canonical form of all members except the epoch itself and those of the
 // signature.
 EpochId epoch_id(const Manifest& manifest);
 
-// What a signature is made for: all of the manifest, with the members of `signature` except the
-// signature itself.
+// The text that is signed: the whole manifest, with the members of `signature` except the signature
+// itself.
 std::string signed_text(const Manifest& manifest, const ManifestSignature& signature);
 
 struct ParsedManifest {
@@ -50,14 +51,14 @@ struct ParsedManifest {
   std::string signed_text;  // what it is made for, with members that are unknown here
 };
 
-// Checks format, mode, parameter set, every range, the failure bound, the epoch id, and the form of
-// the signature. Throws InputError.
+// Checks the format, mode, parameter set, every range, the failure bound, the epoch id, and the
+// form of the signature. Throws InputError.
 ParsedManifest parse_manifest(std::string_view text);
 
-// Whether a signature is there, and is its signer's. CannotVerify.
+// Whether there is a signature, and it is its signer's. Throws CannotVerify.
 bool is_rightly_signed(const ParsedManifest& parsed);
 
-// InputError when a signature is there, and is not its signer's.
+// Throws InputError if there is a signature that is not its signer's.
 void check_signature(const ParsedManifest& parsed);
 
 }  // namespace blindfuse

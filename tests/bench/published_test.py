@@ -31,7 +31,7 @@ def last_digit(value: float, digits: int) -> float:
 
 
 def words(row: Row) -> int:
-    """Entries of a record, of so many bits each."""
+    """Entries of a record, of this many bits each."""
     return math.ceil(8 * row["value_bytes"] / row["plaintext_bits"])
 
 

@@ -374,7 +374,7 @@ TEST_F(EmulatedCudaProducts, AreCheckedWhereResponsesArePacked) {
   engine->set_columns(0, bytes_);
   engine->seal();
   engine->check_kernels(canary_, 1);
-  // What packing computes is no matter here.
+  // The result of packing does not matter here.
   constexpr const char* kFast =
       "skip=cut_table,skip=cut_keys,skip=sum_points,skip=finish_packs,miscount=scan_dp4a@1";
   const fake_cuda::ScopedFaults faults(kFast);

@@ -79,7 +79,7 @@ def chunk_walk(tiles, steps, walker, walkers):
 
 
 class Cache:
-    """Keeps what was used last, up to so many bytes; forgets what was used longest ago."""
+    """Keeps what was used last, up to this many bytes; forgets what was used longest ago."""
 
     def __init__(self, capacity):
         self.capacity, self.size, self.kept = capacity, 0, collections.OrderedDict()

@@ -1,6 +1,6 @@
 // Manifests: refused with InputError and a message of one short line, or such that writing and
-// reading again gives the same. The text is tried as it is, and once more with the epoch id that
-// belongs to it, since nobody guesses a hash.
+// reading again gives the same. The text is tried as it is, and again with the epoch id that
+// belongs to it, since a fuzzer cannot guess a hash.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -45,7 +45,7 @@ void require_sizes(const blindfuse::Layout& layout) {
   require(first.last - first.first == last.last - last.first);
 }
 
-// What is signed does not depend on how it was written, and a right signature is right once more.
+// What is signed does not depend on how it was written, and a right signature is right again.
 void try_signature(const blindfuse::ParsedManifest& parsed) {
   require(parsed.signature.has_value() == !parsed.signed_text.empty());
   if (!parsed.signature) return require(!blindfuse::is_rightly_signed(parsed));
@@ -77,7 +77,7 @@ void try_manifest(std::string_view text) {
   }
 }
 
-// The same members with their epoch id; empty when the text is no flat object.
+// The same members with their epoch id; empty when the text is not a flat object.
 std::string with_epoch(std::string_view text) {
   // As deep as the parser goes, so that taking it apart does not exhaust our own stack.
   const auto flat = [](int depth, json::parse_event_t, json&) { return depth <= 2; };

@@ -43,7 +43,7 @@ class LyingServer(Page):
         self.page = (200, "application/json", json.dumps(self.members | members).encode())
 
     def sign(self, number: int, seed: bytes = SEED, since: int = TIME, **changed: str | int) -> None:
-        """As `number`, so many seconds after `since`; then some members are changed."""
+        """As `number`, this many seconds after `since`; then some members are changed."""
         made = self.members | {
             "sequence": number,
             "time": since + number,

@@ -79,7 +79,7 @@ TEST_F(DatabaseRoutes, RefusesShardsThatAreNone) {
   EXPECT_EQ(get(hint_path(std::string(7'000, '0'))).status, 200) << "leading zeros are a number";
 }
 
-// Those of hints are no others than "shards", which RefusesShardsThatAreNone has.
+// Those of hints are the same as "shards", which RefusesShardsThatAreNone has.
 TEST_F(DatabaseRoutes, IgnoresParametersElsewhere) {
   for (const char* query : {"?x=1", "?shards=99", "?%zz", "?"}) {
     EXPECT_EQ(get("/v1/database" + std::string(query)).body, database_.downloads->manifest_text)

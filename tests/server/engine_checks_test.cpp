@@ -135,7 +135,7 @@ TEST_F(EngineCheckTest, IsMadeBeforeAnythingIsAnswered) {
   }
 }
 
-// Nobody gets a scheduler whose engine is wrong.
+// No scheduler is made for an engine that is wrong.
 TEST_F(EngineCheckTest, ThatFailsAtFirstRefusesTheEngine) {
   told_->failing = true;
   EXPECT_THROW(scheduler(std::chrono::hours(1), &canary_), DeviceLostError);
@@ -162,7 +162,7 @@ TEST_F(EngineCheckTest, IsNotMadeWithoutACanary) {
   EXPECT_EQ(told_->checks.count(), 0u);
 }
 
-// Those in the engine and those that wait: all are told, and the engine's late answer is nobody's.
+// Those in the engine and those that wait: all are told, and the engine's late answer is dropped.
 TEST(AbandonedScheduler, FailsAllWhoWait) {
   const auto control = std::make_shared<TestEngine::Control>();
   const LoadedDatabase database =
@@ -239,8 +239,8 @@ TEST(EngineWatchdog, TellsOnceOfAnEngineThatHangs) {
   EXPECT_EQ(hangs.count(), 1u);
 }
 
-// An epoch whose grace has ended stays where the watchdog sees it as long as its engine is busy, and
-// nobody waits for it.
+// An epoch whose grace has ended stays where the watchdog sees it as long as its engine is busy,
+// and no thread waits for it.
 TEST(EngineWatchdog, SeesTheEngineOfAnEpochThatLeaves) {
   const auto control = std::make_shared<TestEngine::Control>();
   auto old = server_testing::tiny_epoch(control);

@@ -285,7 +285,7 @@ TEST_F(Reloader, LooksWhenItIsAskedTo) {
   wait_for_epoch(second);
   expect_version(2);
   const EpochId third = build(3);
-  // Nobody has asked.
+  // Without a request.
   std::this_thread::sleep_for(std::chrono::milliseconds(700));
   EXPECT_EQ(current(), second);
   reloader_->request();
@@ -297,7 +297,7 @@ TEST_F(Reloader, LoadsNothingThatItHas) {
   build(1);
   serve(kWheneverTheClockMoves, std::chrono::hours(1), clock_.clock());
   for (int i = 0; i < 5; ++i) reloader_->request();
-  // The same manifest, written once more.
+  // The same manifest, written again.
   const std::string text = read_whole(root() / "manifest.json");
   std::ofstream(root() / "new") << text;
   std::filesystem::rename(root() / "new", root() / "manifest.json");
@@ -367,7 +367,7 @@ TEST_F(Reloader, RefusesAWrongSignature) {
   expect_version(1);
 }
 
-// The read that it is in may take for ever; where it returns, nothing more is read.
+// The read that it is in may take forever; where it returns, nothing more is read.
 TEST_F(Reloader, LoadsNoFurtherThanTheNextStepWhenItStops) {
   const EpochId first = build(1);
   std::promise<void> begun, go_on;
@@ -525,7 +525,7 @@ TEST_F(Reloader, SaysThatTheDeviceIsLost) {
   EXPECT_EQ(load_count_, 1) << "it is not tried again";
 }
 
-// What the machine lacked may be there later, and nobody has to say so.
+// What the machine lacked may be there later, and no one has to say so.
 TEST_F(Reloader, TriesAnEpochAgainThatTheMachineHadNoRoomFor) {
   const std::vector<std::pair<const char*, std::function<void()>>> troubles = {
       {"memory", [] { throw std::bad_alloc(); }},

@@ -203,7 +203,7 @@ class Soak:
         print(json.dumps(sample), flush=True)
 
     def await_switch(self, server, loads):
-        """Until the newest of so many epochs is alone in memory."""
+        """Until the newest of this many epochs is alone in memory."""
         def is_switched():
             if server.process.poll() is not None:
                 raise Failure(f"{server.scheme}: the server ended with {server.process.returncode}")

@@ -2,7 +2,7 @@
 """Writes the test vectors of docs/PROTOCOL.md, by the scheme in plain Python, which is independent of the product:
 tests/protocol/plain_scheme.py. Here are inputs, what can be wrong with them, and what a server does.
 
-    generate.py            writes the *.json files beside this script
+    generate.py            writes the *.json files next to this script
     generate.py --check    fails when the files on disk differ from what it would write
 
 In the JSON files, text that starts with 0x is one integer; other hexadecimal text is bytes, in
@@ -70,7 +70,7 @@ def unmix64(x):
 
 
 def fuse_shape(key_count, arity):
-    """Segment length, capacity and row count for so many keys in one shard."""
+    """Segment length, capacity and row count for this many keys in one shard."""
     log_m, factor_log = math.log(key_count), math.log(max(key_count, 2))
     if arity == 3:
         exponent = log_m / math.log(3.33) + 2.25
@@ -856,14 +856,14 @@ def packed_file():
                          "sha256": sha256(words_to_bytes(values)).hex()})
         assert len(query) == m.query_bytes
 
-        # What a server would answer: masks that nobody computed serve as well as others.
+        # What a server would answer: random masks serve as well as computed ones.
         content = stream(f"{label}/content", column_count)
         if value is not None:
             record = scheme.make_record(m, value, digest)
             content = content[:shard * w] + record + content[shard * w + w:]
         noise = [word % ((1 << 23) + 1) - (1 << 22)
                  for word in stream_words(f"{label}/noise", column_count)]
-        # As large as it may be beside the rounding of the response, 2^21 at most.
+        # As large as it may be compared with the rounding of the response, 2^21 at most.
         noise[shard * w], noise[shard * w + w - 1] = 6291400, -6291400
         masked = numpy.concatenate([scheme.times(scheme.sign_manifest(s)) @ mask % Q for mask in raised])
         bodies = [nearest(byte * Q, 256) + noise[c] for c, byte in enumerate(content)]

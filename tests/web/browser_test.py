@@ -47,7 +47,7 @@ class PageTest(unittest.TestCase):
         self.requests, self.complaints = [], []
         context.on("request", lambda request: self.requests.append(request.url))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        # What the policy forbids, and what throws; a server that does not answer is in the console, too.
+        # Violations of the policy, and exceptions; a server that does not answer is in the console, too.
         page.on("console", lambda line: self.complaints.append(line.text) if line.type == "error" and not expect_errors else None)
         if fake is not None:
             context.route("**/client/blindfuse.js", lambda route: route.fulfill(
@@ -60,7 +60,7 @@ class PageTest(unittest.TestCase):
         page.locator("#status", has_text="Ready.").wait_for()
 
     def look_up(self, page, key):
-        """What the page shows for a key, typed and sent with the keyboard."""
+        """The text that the page shows for a key, typed and sent with the keyboard."""
         page.locator("#key").fill(key)
         page.locator("#key").press("Enter")
         self.await_answer(page, key)
@@ -212,7 +212,8 @@ class ClientAlone(PageTest):
         cls.database = build_database(options.blindfuse, lines, cls.folder, "many", ["--mode", "hint"])
 
     def visit(self, replaced=None, url=None):
-        """A page beside the client of the server, or of the one at `url`; some of the client's files are other ones."""
+        """A page next to the client of the server, or of the one at `url`; some of the client's files are other
+        ones."""
         context = self.browser.new_context()
         self.addCleanup(context.close)
         for name, body in (replaced or {}).items():
@@ -226,7 +227,7 @@ class ClientAlone(PageTest):
         return self.server.get(f"client/{name}")[1].decode()
 
     def run_in(self, page, script):
-        """What `script` returns, which has `connect` and failed(function), the error of that one."""
+        """The result of `script`, which has `connect` and failed(function), the error of that one."""
         return page.evaluate("""async () => {
           const {connect} = await import(new URL('client/blindfuse.js', location));
           const failed = (work) => work().then(() => null, ({code, message, isOutdated}) => ({code, message, isOutdated}));
@@ -576,7 +577,7 @@ class ClientAlone(PageTest):
 
 
 class StandIn(PageTest):
-    """What the page makes of a client, whatever that client does."""
+    """Tests of the page with a client that may do anything."""
 
     @classmethod
     def setUpClass(cls):

@@ -277,7 +277,7 @@ class Core {
     const std::vector<Answer> answers = session_->look_up(keys.span());
     size_t bytes_max = last_.query.size() + last_.response.size();
     for (const Answer& answer : answers) bytes_max += answer.value ? answer.value->size() : 0;
-    bytes.reserve(bytes_max);  // growing would leave copies behind
+    bytes.reserve(bytes_max);  // growing would leave copies in memory
     auto values = json::array();
     auto costs = json::array();
     for (const Answer& answer : answers) {

@@ -1,6 +1,7 @@
-// Signatures, where the browser checks them: it does so asynchronously, and the library does not
-// wait. So the first check of a signature ends the call with what is to be checked
-// (UncheckedSignature); worker.js has the browser check it, tells, and makes the call again.
+// Signatures that the browser checks. It does so asynchronously, and the library does not wait. So
+// the first check of a signature ends the call with the signature to be checked
+// (UncheckedSignature). worker.js lets the browser check it, reports the verdict, and makes the
+// call again.
 #pragma once
 
 #include <string>
@@ -25,7 +26,7 @@ enum class Verdict {
   kUnable,  // the browser knows no Ed25519
 };
 
-// For verify_ed25519(), until there is another one.
+// The verdict for verify_ed25519(), until there is another one.
 void note_verdict(UncheckedSignature of, Verdict verdict);
 
 }  // namespace blindfuse::web

@@ -60,14 +60,14 @@ function picture(look) {
   return canvas;
 }
 
-/** A time with a bar beside it, as long as it is to the longest. */
+/** A time with a bar next to it, as long as it is to the longest. */
 function time(seconds, longest) {
   const bar = element('span', { class: 'length', 'aria-hidden': 'true' });
   bar.style.inlineSize = `${100 * seconds / Math.max(longest, 1e-9)}%`;
   return [duration(seconds), bar];
 }
 
-/** A row of the table. Roles are spelt out, since on a phone rows are no table rows to the style sheet. */
+/** A row of the table. Roles are spelt out, since on a phone rows are not table rows to the style sheet. */
 function row(name, looks, cells, attributes = {}) {
   const made = element('tr', { role: 'row', ...attributes }, element('th', { scope: 'row', role: 'rowheader' }, name));
   for (let i = 0; i < 2; ++i) {

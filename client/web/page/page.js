@@ -37,7 +37,7 @@ const serverKey = new URLSearchParams(location.hash.slice(1)).get('server-key') 
 
 let client = null;
 let apiKey;
-let attempt = 0;     // counts connections: what an earlier one still reports is nobody's business
+let attempt = 0;     // counts connections: reports of an earlier one are ignored
 let isReady = false;
 let looking = false;
 let lookingSince = 0;

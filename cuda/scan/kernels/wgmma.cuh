@@ -24,8 +24,8 @@ constexpr bool kHasWgmma = false;
 // runs other code if its driver compiles the PTX instead (CUDA_FORCE_PTX_JIT).
 __device__ __forceinline__ bool runs_wgmma_code() { return kHasWgmma; }
 
-// What this thread wrote to shared memory, its asynchronous copies too, is seen by the products
-// that are started behind the next barrier.
+// The products that are started after the next barrier see what this thread wrote to shared memory,
+// its asynchronous copies included.
 __device__ __forceinline__ void publish_shared() {
   BLINDFUSE_WGMMA("fence.proxy.async.shared::cta;" ::: "memory");
 }

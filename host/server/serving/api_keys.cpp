@@ -116,7 +116,7 @@ std::optional<std::string> ApiKeys::find(std::string_view authorization) const {
     entries = entries_;
   }
   // Hashes are compared: where a comparison ends says nothing of the key. That of nothing may be in
-  // the file, made by a script whose variable was empty; it lets nobody in.
+  // the file, made by a script whose variable was empty; it admits no client.
   const std::string_view key = bearer_key(authorization);
   const Sha256Digest hash = hash_of(key);
   const Entry* found = nullptr;

@@ -2,7 +2,7 @@
 
 from typing import Callable, NoReturn
 
-# Called with the stage's number, how much is done, and of how much (0: nobody knows).
+# Called with the stage's number, how much is done, and of how much (0: unknown).
 _Report = Callable[[int, int, int], None]
 
 __version__: str

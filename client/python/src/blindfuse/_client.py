@@ -109,7 +109,7 @@ class Client:
 
     @property
     def signer(self) -> Signer | None:
-        """Who signed the database, as of the last manifest that was fetched; None: it is not signed."""
+        """The signer of the database, as of the last manifest that was fetched; None: it is not signed."""
         key, sequence, seconds, _ = self._alive().signer()
         if not key:
             return None
@@ -188,7 +188,7 @@ class Client:
         with self._pool_lock:
             pool, self._pool = self._pool, None
         if pool is not None:
-            # What waits for a thread still begins, to find the client closed: its caller did not cancel it.
+            # A call that waits for a thread still begins, to find the client closed: its caller did not cancel it.
             pool.shutdown(wait=False)
 
     @property
@@ -219,7 +219,7 @@ class Client:
             "a Client cannot be pickled or copied: it holds secrets of queries; connect again where you need one"
         )
 
-    # What is behind all that; `stop` may be requested from another thread.
+    # The part of a client that does the work; `stop` may be requested from another thread.
 
     def _alive(self) -> _blindfuse.Session:
         if not self._process.is_current():
@@ -293,7 +293,7 @@ class Client:
                     raise CancelledError("the client was closed before the call was done") from None
                 raise
 
-        # In a forked child, where nobody lets go of the lock any more, this raises.
+        # In a forked child, where no thread releases the lock any more, this raises.
         self._alive()
         with self._pool_lock:
             # close() in another thread shuts the pool down before this or after.
@@ -387,7 +387,7 @@ def connect(
     progress: a function that is called with a blindfuse.Progress now and then, and ends the call by raising; or True or
         False for a progress bar of tqdm or none (default: one where stderr is a terminal and tqdm is installed)
     hint_bytes_max, transfer_bytes_max: a database is refused if its hints, or its query or response, take more
-    hint_memory_bytes_max: hints of at most so many bytes in all are kept in memory; larger ones are all read again in
+    hint_memory_bytes_max: hints of at most this many bytes in all are kept in memory; larger ones are all read again in
         every look-up
     """
     return _connector(locals())(None)
@@ -415,7 +415,7 @@ def aconnect(
 
 
 def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
-    """What connects, once all arguments are found to be right."""
+    """The function that connects, once all arguments are found to be right."""
     url = options["url"]
     if not isinstance(url, str):
         raise TypeError(f"url= takes a str such as 'http://127.0.0.1:8080', not {type(url).__name__}")

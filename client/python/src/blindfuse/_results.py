@@ -38,7 +38,7 @@ class SyncResult:
 
 @dataclass(frozen=True)
 class Signer:
-    """Who signed the database, as its last manifest says."""
+    """The signer of the database, as its last manifest names it."""
 
     key: str  # the public key, 64 hex digits
     sequence: int  # the manifest's number: a larger one is newer
