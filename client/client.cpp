@@ -52,7 +52,8 @@ void check(const ClientOptions& options) {
     throw InputError("the server's key (--server-key) is not a public key: 64 digits 0-9 and a-f");
   }
   if (!options.http.api_key.empty() && !is_api_key(options.http.api_key)) {
-    throw InputError("http.api_key is not an API key: letters, digits and -._~+/=, and no line end");
+    throw InputError(
+        "http.api_key is not an API key: letters, digits and -._~+/=, and no line end");
   }
 }
 

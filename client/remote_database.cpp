@@ -134,8 +134,8 @@ std::string RemoteDatabase::fetch_manifest() {
   try {
     parse_manifest(text);
   } catch (const InputError& error) {
-    throw ProtocolError(at +
-                        " is not a manifest that this client understands: " + printable(error.what()));
+    throw ProtocolError(
+        at + " is not a manifest that this client understands: " + printable(error.what()));
   }
   return text;
 }

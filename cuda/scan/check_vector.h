@@ -9,8 +9,9 @@
 // it takes all odd values, 2^(31-k) different ones. So errors in the highest bits of many words are
 // seen less often, and two of exactly 2^31 never.
 //
-// Q v is computed from the words that have arrived in the device's memory, and not from their limbs.
-// So wrong limbs are found as well. A query that was altered on its way agrees with its product.
+// Q v is computed from the words that have arrived in the device's memory, and not from their
+// limbs. So wrong limbs are found as well. A query that was altered on its way agrees with its
+// product.
 #pragma once
 
 #include <cuda_runtime_api.h>

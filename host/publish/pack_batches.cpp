@@ -82,8 +82,7 @@ void PackBatches::require_right(uint32_t pack, PackingTable table,
   constexpr std::string_view kKernel = "tables";
   const uint64_t rows = source_.layout.row_count;
   const uint64_t count = source_.column_count(pack);
-  const auto maker =
-      make_engine_maker("cpu", 1)->make_pack_maker(blocks_, key_masks_, count);
+  const auto maker = make_engine_maker("cpu", 1)->make_pack_maker(blocks_, key_masks_, count);
   ColumnReader reader(source_);
   std::vector<uint8_t> column(rows);
   for (uint64_t c = 0; c < count; ++c) {

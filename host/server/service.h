@@ -22,7 +22,7 @@ struct ServiceOptions {
   BatchLimits batches;
   ServerOptions server;
   ReloadOptions reload;
-  WatchdogOptions watchdog;  // of an engine with a kernel record
+  WatchdogOptions watchdog;          // of an engine with a kernel record
   std::filesystem::path ready_file;  // empty: none
 };
 
@@ -37,7 +37,7 @@ struct ServiceParts {
   std::shared_ptr<const KernelRecord> kernel_record = nullptr;
   // The calls that are under way on that device.
   std::shared_ptr<const DeviceCalls> device_calls = std::make_shared<const DeviceCalls>();
-  EpochReloader::Loader loader;               // none: one epoch forever
+  EpochReloader::Loader loader;  // none: one epoch forever
 };
 
 // The number of files that the process may have to open: one for each client, and those of its

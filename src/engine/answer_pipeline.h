@@ -10,7 +10,8 @@
 
 namespace blindfuse {
 
-// How the words of queries and responses are rounded to bit sequences (docs/PROTOCOL.md, section 7).
+// How the words of queries and responses are rounded to bit sequences (docs/PROTOCOL.md, section
+// 7).
 struct WireBits {
   uint32_t query = 32;
   uint32_t response = 32;

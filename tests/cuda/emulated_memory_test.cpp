@@ -177,7 +177,8 @@ TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
 TEST(EmulatedCudaMemory, CountsTheLimbsOfWholeTiles) {
   // By hand: two lanes of 128 limb rows, a multiple of 256, of a byte a row; 32 queries of 4 bytes
   // a row and one word more; 32 products and responses of 4 bytes a column, whole 32 columns of the
-  // latter; 32 sums. The query of a canary. What products are checked with: 4 bytes a row and column.
+  // latter; 32 sums. The query of a canary. What products are checked with: 4 bytes a row and
+  // column.
   constexpr uint64_t kRows = 1'179'648, kColumns = 1'040;
   constexpr uint64_t kBeside =
       2 * (256 * kRows + 32 * 4 * (kRows + 1) + 32 * 4 * kColumns + 32 * 4 * 1'056 + 32 * 4) +

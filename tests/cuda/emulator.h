@@ -347,8 +347,8 @@ namespace blindfuse {
 namespace emulator {
 
 // Alters a number that a kernel with such an argument has computed, if it is one of the product or
-// of its check: query 0's product with column 0, the highest limb of its first word, its difference,
-// or the first row of the check vector.
+// of its check: query 0's product with column 0, the highest limb of its first word, its
+// difference, or the first row of the check vector.
 template <typename Argument>
 void miscount(const Argument& argument) {
   if constexpr (std::is_same_v<Argument, ScanArgs>) {
@@ -369,18 +369,17 @@ void miscount(const Argument& argument) {
 template <typename Kernel, typename... Args>
 void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
                    uint32_t shared_bytes, cudaStream_t stream, const Args&... args) {
-  check_launch(fake_cuda::launch(name, reinterpret_cast<const void*>(kernel), shared_bytes, stream,
-                                 [=](fake_cuda::LaunchFault fault) {
-                                   emulator::run_grid(
-                                       {.omits_last_block =
-                                            fault == fake_cuda::LaunchFault::kSpoil},
-                                       grid, threads, shared_bytes, [&] { kernel(args...); },
-                                       false);
-                                   if (fault == fake_cuda::LaunchFault::kMiscount) {
-                                     (emulator::miscount(args), ...);
-                                   }
-                                 }),
-               name, stream, __FILE__, __LINE__);
+  check_launch(
+      fake_cuda::launch(name, reinterpret_cast<const void*>(kernel), shared_bytes, stream,
+                        [=](fake_cuda::LaunchFault fault) {
+                          emulator::run_grid(
+                              {.omits_last_block = fault == fake_cuda::LaunchFault::kSpoil}, grid,
+                              threads, shared_bytes, [&] { kernel(args...); }, false);
+                          if (fault == fake_cuda::LaunchFault::kMiscount) {
+                            (emulator::miscount(args), ...);
+                          }
+                        }),
+      name, stream, __FILE__, __LINE__);
 }
 
 template <typename Kernel>

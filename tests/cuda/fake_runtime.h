@@ -12,8 +12,8 @@
 
 namespace blindfuse::fake_cuda {
 
-// A kernel's run, as it is, without its last block (kSpoil), or with one word of its results altered
-// (kMiscount).
+// A kernel's run, as it is, without its last block (kSpoil), or with one word of its results
+// altered (kMiscount).
 using Run = std::function<void(LaunchFault)>;
 
 // Puts a kernel's run into a stream. What it returns, and what happens to the run, is what

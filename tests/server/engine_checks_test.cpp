@@ -225,8 +225,7 @@ TEST(EngineWatchdog, TellsOnceOfAnEngineThatHangs) {
   clock.set(std::chrono::seconds(0));
   looks.wait_for(looks.count() + 2);
   control->hold();
-  auto answer =
-      ask_later(epoch->scheduler(), bytes_in(pack(random_query(1), kQueryBits)));
+  auto answer = ask_later(epoch->scheduler(), bytes_in(pack(random_query(1), kQueryBits)));
   control->wait_for_batches(1);
   looks.wait_for(looks.count() + 2);
   clock.set(std::chrono::seconds(20));
@@ -298,8 +297,7 @@ TEST(EngineWatchdog, TakesAnEngineThatComesBackForAWorkingOne) {
       calls, &epochs, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
   for (uint64_t seed = 0; seed < 3; ++seed) {
     control->hold();
-    auto answer =
-        ask_later(epoch->scheduler(), bytes_in(pack(random_query(seed), kQueryBits)));
+    auto answer = ask_later(epoch->scheduler(), bytes_in(pack(random_query(seed), kQueryBits)));
     control->wait_for_batches(seed + 1);
     clock.set(std::chrono::seconds(20));
     looks.wait_for(looks.count() + 2);

@@ -201,10 +201,10 @@ class Reloader : public ::testing::Test {
   const TemporaryFolder folder_;
   ServerMetrics metrics_;
   std::atomic<int> load_count_ = 0;
-  std::function<void()> before_load_;  // set before serve()
-  std::function<void()> after_step_;   // the same
+  std::function<void()> before_load_;                    // set before serve()
+  std::function<void()> after_step_;                     // the same
   std::function<void(LoadedDatabase&)> before_serving_;  // of what is loaded; before request()
-  std::promise<void> device_lost_;     // says the reloader, once
+  std::promise<void> device_lost_;                       // says the reloader, once
   ReloaderClock clock_;
   std::unique_ptr<ServedEpochs> epochs_;
   std::unique_ptr<DatabaseServer> server_;

@@ -23,10 +23,9 @@ class ServingEpoch {
                BatchObserver* observer = nullptr)
       : database_(std::move(database)),
         manifest_text_(std::make_shared<const std::string>(database_.downloads->manifest_text)),
-        scheduler_(std::make_unique<BatchScheduler>(*database_.engine, layout(), limits, observer,
-                                                    database_.packing_tables,
-                                                    database_.canary ? &*database_.canary
-                                                                     : nullptr)) {}
+        scheduler_(std::make_unique<BatchScheduler>(
+            *database_.engine, layout(), limits, observer, database_.packing_tables,
+            database_.canary ? &*database_.canary : nullptr)) {}
 
   const LoadedDatabase& database() const { return database_; }
   const Layout& layout() const { return database_.manifest.layout; }
