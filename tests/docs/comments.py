@@ -21,7 +21,7 @@ JAVASCRIPT = re.compile(
     r"|/\*(?P<block>(?:.|\n)*?)\*/"
     r"|//(?P<line>.*)"
     r"|(?:(?<=[(,=:\[!&|?{};])|(?<=return))[ \t]*/(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/")
-HTML = re.compile(r"<!--(?P<block>(?:.|\n)*?)-->(?P<line>\Z)?")
+HTML = re.compile(r"<!--(?P<block>(?:.|\n)*?)-->")
 # A number sign that begins a word begins a comment, outside of quotes that end on the same line.
 NUMBER_SIGN = re.compile(r"""^(?:"(?:[^"\\]|\\.)*"|'[^']*'|(?<=\S)\#|[^#])*?(?:^|(?<=[\s;]))\#(?!!)(.*)""")
 
@@ -38,10 +38,11 @@ def joined(lines, alone):
 
 
 def signed_comments(grammar, source):
+    """grammar: an expression with the groups `block`, `line` or both for the text of a comment."""
     lines, alone = [], set()
-    number, read, line_start = 1, 0, 0
+    number, read = 1, 0
     for found in grammar.finditer(source):
-        text = found["block"] if found["block"] is not None else found["line"]
+        text = next((text for name, text in found.groupdict().items() if name != "delimiter" and text is not None), None)
         if text is None:
             continue
         number += source.count("\n", read, found.start())
