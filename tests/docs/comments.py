@@ -42,7 +42,8 @@ def signed_comments(grammar, source):
     lines, alone = [], set()
     number, read = 1, 0
     for found in grammar.finditer(source):
-        text = next((text for name, text in found.groupdict().items() if name != "delimiter" and text is not None), None)
+        texts = [text for name, text in found.groupdict().items() if name in ("block", "line")]
+        text = next((text for text in texts if text is not None), None)
         if text is None:
             continue
         number += source.count("\n", read, found.start())
@@ -80,7 +81,8 @@ def python_comments(source):
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
             first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            value = first.value if isinstance(first, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 comments.append([(number, text[number - 1].strip(' "'))
                                  for number in range(first.lineno, first.end_lineno + 1)])
     return comments
