@@ -61,7 +61,7 @@ def without_code(line):
 
 
 def prose_of(markdown):
-    """Pairs of the number and the text of each line that is prose or a table: no code, no HTML comments, no quoted code."""
+    """Pairs of the number and the text of each line of prose or of a table: no code, HTML comments or quoted code."""
     in_code = in_block = False  # the latter: what a program writes between comments
     for number, line in enumerate(markdown.splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -121,6 +121,6 @@ def faults_of_comments(name, source):
     whats.sort()
     if len(whats) > HEADLESS_WHATS_MAX:
         lines = ", ".join(map(str, whats))
-        faults.append(f'{name}:{whats[HEADLESS_WHATS_MAX]}: "What": {len(whats)} comments begin with a headless clause, '
+        faults.append(f'{name}:{whats[HEADLESS_WHATS_MAX]}: "What": {len(whats)} comments begin with this clause, '
                       f"of at most {HEADLESS_WHATS_MAX} in a file: name the things (lines {lines})")
     return faults
