@@ -36,8 +36,8 @@ std::string hint_file_name(const Sha256Digest& hash);
 std::string partial_file_name(const Sha256Digest& hash);
 
 // Parts come in order, many in one request, for any key that is to be looked up. Each is written to
-// a partial file named after its hash, checked, and then given its own name. An interruption leaves
-// the partial file behind. Files are not synced to disk.
+// a partial file named after its hash, checked, and then given its own name. An interruption does
+// not remove the partial file. Files are not synced to disk.
 class HintDownload {
  public:
   // Downloads into `folder`.

@@ -57,9 +57,9 @@ __device__ __forceinline__ void arrive_and_expect(uint64_t* barrier, uint32_t by
       "r"(bytes)
       : "memory");
 }
-// Until the phase with this parity is complete: the current one, or the one before it, which is.
-// Before phase 0 comes one of parity 1. A thread that has waited sees the bytes that were copied in
-// the phase, and so do products that it starts.
+// Waits until the phase with this parity is complete: the current one, or the one before it, which
+// is complete. The phase before phase 0 has parity 1. A thread that has waited sees the bytes that
+// were copied in the phase, and so do products that it starts.
 __device__ __forceinline__ void wait_for_phase(uint64_t* barrier, uint32_t parity) {
   uint32_t is_complete = 0;
   do {

@@ -21,7 +21,7 @@ JAVASCRIPT = re.compile(
     r"|/\*(?P<block>(?:.|\n)*?)\*/"
     r"|//(?P<line>.*)"
     r"|(?:(?<=[(,=:\[!&|?{};])|(?<=return))[ \t]*/(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/")
-HTML = re.compile(r"<!--(?P<block>(?:.|\n)*?)-->(?P<line>\Z)?")
+HTML = re.compile(r"<!--(?P<block>(?:.|\n)*?)-->")
 # A number sign that begins a word begins a comment, outside of quotes that end on the same line.
 NUMBER_SIGN = re.compile(r"""^(?:"(?:[^"\\]|\\.)*"|'[^']*'|(?<=\S)\#|[^#])*?(?:^|(?<=[\s;]))\#(?!!)(.*)""")
 
@@ -38,10 +38,12 @@ def joined(lines, alone):
 
 
 def signed_comments(grammar, source):
+    """grammar: an expression with the groups `block`, `line` or both for the text of a comment."""
     lines, alone = [], set()
-    number, read, line_start = 1, 0, 0
+    number, read = 1, 0
     for found in grammar.finditer(source):
-        text = found["block"] if found["block"] is not None else found["line"]
+        texts = [text for name, text in found.groupdict().items() if name in ("block", "line")]
+        text = next((text for text in texts if text is not None), None)
         if text is None:
             continue
         number += source.count("\n", read, found.start())
@@ -79,7 +81,8 @@ def python_comments(source):
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
             first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            value = first.value if isinstance(first, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 comments.append([(number, text[number - 1].strip(' "'))
                                  for number in range(first.lineno, first.end_lineno + 1)])
     return comments

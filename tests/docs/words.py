@@ -14,7 +14,8 @@ CURES = {
     r"nobody": "no one; better: name the subject",
     r"(?<!there )(?:is|are|was|were) no\b(?! (?:longer|more|less|later|earlier|larger|smaller|better|slower|faster)\b)":
         "is not a, there is no",
-    r"(?<!\bleft )(?<!\bleave )(?<!\bleaves )behind\b(?! (?:nginx|a proxy|a reverse proxy|a load balancer|proxies))": "after, below",
+    r"(?<!\bleft )(?<!\bleave )(?<!\bleaves )behind\b(?! (?:nginx|a proxy|a reverse proxy|a load balancer|proxies))":
+        "after, below",
     r"likewise": "also",
     r"anew": "again",
     r"lest": "so that ... not",
@@ -60,7 +61,7 @@ def without_code(line):
 
 
 def prose_of(markdown):
-    """Pairs of the number and the text of each line that is prose or a table: no code, no HTML comments, no quoted code."""
+    """Pairs of the number and the text of each line of prose or of a table: no code, HTML comments or quoted code."""
     in_code = in_block = False  # the latter: what a program writes between comments
     for number, line in enumerate(markdown.splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -119,6 +120,7 @@ def faults_of_comments(name, source):
             whats.append(comment[0][0])
     whats.sort()
     if len(whats) > HEADLESS_WHATS_MAX:
-        faults.append(f"{name}:{whats[HEADLESS_WHATS_MAX]}: comments that begin with a headless \"What\": {len(whats)} in "
-                      f"lines {', '.join(map(str, whats))}, of at most {HEADLESS_WHATS_MAX}: name the thing")
+        lines = ", ".join(map(str, whats))
+        faults.append(f'{name}:{whats[HEADLESS_WHATS_MAX]}: "What": {len(whats)} comments begin with this clause, '
+                      f"of at most {HEADLESS_WHATS_MAX} in a file: name the things (lines {lines})")
     return faults

@@ -92,7 +92,8 @@ class B:
     "a.pyi": ("def f() -> int:\n    # set by who calls it\n    ...\n", [(2, "by who")]),
     "a.sh": ("#!/bin/sh\na=\"# nobody\" # anew\necho $# '# nobody' a#nobody; # It\n# is no key.\n",
              [(2, "anew"), (4, "is no")]),
-    "a.js": ("const a = '// nobody', b = `// nobody\n`; // nobody\nc = d / e; // in vain\nf(/[\"/]/); /** Nobody\n * asks. */\n",
+    "a.js": ("const a = '// nobody', b = `// nobody\n`; // nobody\nc = d / e; // in vain\n"
+             "f(/[\"/]/); /** Nobody\n * asks. */\n",
              [(2, "nobody"), (3, "in vain"), (4, "Nobody")]),
     "a.mjs": ("// nobody\n", [(1, "nobody")]),
     "a.ts": ("let a: string; // be it\n", [(1, "be it")]),

@@ -48,8 +48,8 @@ __device__ __forceinline__ void wgmma_fence() {
 __device__ __forceinline__ void wgmma_commit() {
   BLINDFUSE_WGMMA("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until all groups that were committed are done, but the kPending last ones: their operands may
-// change, the sums be read.
+// Waits until all committed groups are done, except the last kPending ones. Their operands may then
+// change, and the sums may be read.
 template <int kPending = 0>
 __device__ __forceinline__ void wgmma_wait() {
   BLINDFUSE_WGMMA("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
