@@ -69,7 +69,8 @@ TEST(EmulatedCudaFaultMessages, TellALostDeviceFromAFullOne) {
   } catch (const DeviceLostError& error) {
     ADD_FAILURE() << error.what();
   } catch (const ResourceError& error) {
-    EXPECT_EQ(std::string(error.what()).substr(0, 42), "no room for a checksum on the device: std:");
+    EXPECT_EQ(std::string(error.what()).substr(0, 42),
+              "no room for a checksum on the device: std:");
   }
   const fake_cuda::ScopedFaults faults("lose=cudaMemGetInfo:700");
   try {
