@@ -56,9 +56,6 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     for (Lane& lane : lanes_) {
       lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
       lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
-      // Queries that were not cut must not pass for queries of zeros, whose products would be
-      // zeros.
-      BLINDFUSE_CUDA(cudaMemset(lane.limbs.data(), 0x55, sizes_.limbs));
       lane.sums_and_products = DeviceMemory<uint32_t>(sizes_.sums + sizes_.products);
       lane.sums = lane.sums_and_products.data();
       lane.products = lane.sums + sizes_.sums;
@@ -175,6 +172,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   struct Lane {
     DeviceMemory<uint32_t> queries;  // as they are in slots
     DeviceMemory<int8_t> limbs;
+    std::optional<LimbOrder> limb_order;       // of those that are there
     DeviceMemory<uint32_t> sums_and_products;  // which are cleared together
     uint32_t* sums = nullptr;                  // of each query's words, weighted
     uint32_t* products = nullptr;
@@ -237,6 +235,12 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const cudaStream_t stream = lane.stream.get();
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
     const CheckVector* const check = scanner_.check_vector();
+    // What was not cut must not pass for a query of zeros, whose products would be zeros. Of few
+    // rows, limbs in one order may be where the zeros behind them are in another.
+    if (lane.limb_order != choice.order) {
+      BLINDFUSE_CUDA(cudaMemsetAsync(lane.limbs.data(), 0x55, sizes_.limbs, stream));
+      lane.limb_order = choice.order;
+    }
     BLINDFUSE_CUDA(cudaMemsetAsync(lane.sums, 0,
                                    (sizes_.sums + queries * columns_) * sizeof(uint32_t), stream));
     start_cut(BitSequences{lane.queries.data(), sizes_.slot_words, bits_.query, rows_}, queries,

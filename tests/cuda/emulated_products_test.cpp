@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -298,6 +299,37 @@ TEST_F(EmulatedCudaProducts, FindAWrongLimb) {
   EXPECT_EQ(answer(again, 8), "right");
   EXPECT_EQ(answer(again, 8), "right");
   EXPECT_EQ(answer(again, 8).substr(0, 24), "failed: the kernel cuda:");
+}
+
+// Of so few rows that the limbs of wgmma are, of some queries, zeros in the order of mma: what that
+// has left is not to pass for a query of zeros.
+TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterThoseOfAnotherKernel) {
+  constexpr uint64_t kFewRows = 5;
+  DeviceMatrix matrix(0, kFewRows, kColumns, 0);
+  matrix.set_columns(0, std::span(bytes_).first(kFewRows * kColumns));
+  matrix.check();
+  Canary canary;
+  canary.words.resize(kFewRows);
+  canary.products.resize(kColumns);
+  canary.weights = canary_.weights;
+  Scanner scanner(matrix, "", record_);
+  scanner.check_kernels(canary, kBatchMax);
+  const auto pipeline = make_device_answer_pipeline(scanner, matrix, kBits, kSlots, kBatchMax);
+  for (size_t i = 0; i < 8; ++i) {
+    std::vector<uint32_t> words = query_words();
+    words.resize(kFewRows);
+    pipeline->put(i, sequence(words, kBits.query));
+  }
+  for (int lane = 0; lane < 2; ++lane) {
+    pipeline->begin(0, 8);
+    pipeline->finish();
+  }
+  record_->note_failed("mma", CheckStage::kProduct, "it is");
+  // The last block, which has the last query.
+  const fake_cuda::ScopedFaults faults("spoil=cut_bit_sequences");
+  pipeline->begin(0, 8);
+  EXPECT_THROW(pipeline->finish(), ResourceError);
+  EXPECT_FALSE(record_->is_fit("wgmma"));
 }
 
 // The check itself is wrong: nothing takes its place, and the scan is not blamed.
