@@ -167,7 +167,7 @@ def points(results: Results) -> list[Point]:
     return [point for point in ours if point] + _of_papers()
 
 
-def table(made: Comparison) -> Table:
+def points_table(made: Comparison) -> Table:
     table = Table(
         "look-ups",
         "The points of the chart",
@@ -175,8 +175,8 @@ def table(made: Comparison) -> Table:
         about="By number, except where a row says by key. Every 1 KB is 1,024 bytes. A look-up: query and response, "
         "with keys that go with every query. Once: what a client transfers before its look-ups, in hint and packed "
         "mode once an epoch; keys that are uploaded stay on the server. Ours in hint mode: the server's whole time "
-        "over HTTP, on the same machine; in packed mode without HTTP. Theirs without network. A star after a scheme: the "
-        "YPIR authors' own version of it.",
+        "over HTTP, on the same machine; in packed mode without HTTP. Theirs without network. A star after a scheme: "
+        "the YPIR authors' own version of it.",
     )
     for group in GROUPS:
         table.rows.append([Cell(f"**{group}**"), *[Cell("")] * (len(table.columns) - 1)])
@@ -198,4 +198,4 @@ def table(made: Comparison) -> Table:
 
 
 def tables(made: Comparison) -> list[Table]:
-    return [table(made)]
+    return [points_table(made)]

@@ -10,8 +10,8 @@ from results import Results
 MARKERS = {lookups.NONE: "o", lookups.MASKS: "o", lookups.HINT: "s", lookups.KEYS: "^"}
 OURS = {lookups.PACKED_MODE: style.COLORS[1], lookups.HINT_MODE: style.COLORS[0]}
 THEIRS = style.QUIET
-# Where a label stands from a scheme's point, in points, and what it says if not the scheme; right of its last point when
-# nothing is said here.
+# For a scheme's labels: which of its points, how far from it in points, and what the label says if not the scheme's
+# name. Right of the last point when nothing is said here.
 PLACES = {
     (lookups.BITS, "SimplePIR"): [(-1, -6, 9, "right", "")],
     (lookups.BITS, "DoublePIR*"): [(-1, 7, 3, "left", "")],
@@ -23,7 +23,10 @@ PLACES = {
     (lookups.RECORDS, "InsPIRe(2)"): [(0, -8, -3, "right", "")],
     (lookups.RECORDS, lookups.PACKED_MODE): [(-1, -9, -3, "right", "")],
     (lookups.RECORDS, lookups.HINT_MODE): [(0, 0, 9, "center", ""), (1, -10, -3, "right", "one shard")],
-    (lookups.RECORDS, "ChalametPIR"): [(0, 0, 8, "center", "ChalametPIR, M1"), (-1, 0, 8, "center", "ChalametPIR, EC2")],
+    (lookups.RECORDS, "ChalametPIR"): [
+        (0, 0, 8, "center", "ChalametPIR, M1"),
+        (-1, 0, 8, "center", "ChalametPIR, EC2"),
+    ],
     (lookups.RECORDS, "FrodoPIR"): [(-1, 4, -15, "center", "FrodoPIR, EC2")],
     (lookups.RECORDS, "KSPIR"): [(-1, -3, -14, "right", "")],
     (lookups.RECORDS, "SimpleYPIR"): [(-1, 0, 8, "center", "")],
@@ -71,7 +74,9 @@ def _legend(points: list[lookups.Point]) -> dict[str, str]:
 
 
 def _panel(axis: Any, group: str, points: list[lookups.Point]) -> None:
-    for scheme in sorted({point.scheme for point in points}, key=lambda name: name.startswith("blindfuse")):
+    # Ours last, on top.
+    schemes = sorted(dict.fromkeys(point.scheme for point in points), key=lambda name: name.startswith("blindfuse"))
+    for scheme in schemes:
         mine = [point for point in points if point.scheme == scheme]
         measured = [point for point in mine if point.speed]
         color = OURS.get(scheme, THEIRS)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Puts the tables made of bench/results and bench/published into docs/BENCHMARKS.md, docs/BENCHMARKS_DETAILS.md and the pages of
-docs/applications, each between its markers (<!-- begin: NAME --> and <!-- end: NAME -->); what stands outside them is written by people. A table of which nothing
-has been measured leaves its place empty."""
+"""Puts the tables made of bench/results and bench/published into docs/BENCHMARKS.md,
+docs/BENCHMARKS_DETAILS.md and the pages of docs/applications, each between its markers (<!-- begin: NAME --> and
+<!-- end: NAME -->); what stands outside them is written by people. A table of which nothing has been measured leaves
+its place empty."""
 
 import argparse
 import json
