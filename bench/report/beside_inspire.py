@@ -1,4 +1,4 @@
-"""InsPIRe's tables 2 to 4 and VIA's table 1: look-ups without a hint, beside both modes of ours."""
+"""InsPIRe's tables 2 to 4 and VIA's table 1: look-ups without a hint, next to both of our modes."""
 
 import lookups
 import packed

@@ -30,7 +30,7 @@ def once_bytes(shape: Shape) -> Number | None:
 
 
 def hint_mode_bytes(shape: Shape) -> tuple[Number | None, Number | None]:
-    """What the same plan says of hint mode: of a look-up, and once an epoch."""
+    """The same plan in hint mode: bytes of a look-up, and once an epoch."""
     row = _row(shape)
     if row is None:
         return None, None

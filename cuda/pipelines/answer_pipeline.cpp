@@ -236,7 +236,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
     const CheckVector* const check = scanner_.check_vector();
     // What was not cut must not pass for a query of zeros, whose products would be zeros. Of few
-    // rows, limbs in one order may be where the zeros behind them are in another.
+    // rows, limbs in one order may be where the zeros after them are in another.
     if (lane.limb_order != choice.order) {
       BLINDFUSE_CUDA(cudaMemsetAsync(lane.limbs.data(), 0x55, sizes_.limbs, stream));
       lane.limb_order = choice.order;
