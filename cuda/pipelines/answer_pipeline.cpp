@@ -55,6 +55,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     std::ranges::fill(slots_.span(), 0u);
     for (Lane& lane : lanes_) {
       lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
+      // Those next to the first canary: not zeros, whose limbs what is not cut later would find.
+      BLINDFUSE_CUDA(cudaMemset(lane.queries.data(), 0x55, sizes_.queries * sizeof(uint32_t)));
       lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
       lane.sums_and_products = DeviceMemory<uint32_t>(sizes_.sums + sizes_.products);
       lane.sums = lane.sums_and_products.data();

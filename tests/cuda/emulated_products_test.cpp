@@ -301,6 +301,15 @@ TEST_F(EmulatedCudaProducts, FindAWrongLimb) {
   EXPECT_EQ(answer(again, 8).substr(0, 24), "failed: the kernel cuda:");
 }
 
+// Nor after the check before the first batch, for which there are no other queries yet.
+TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutInTheFirstBatch) {
+  const Made made = make();
+  made.pipeline->set_canary(canary_, std::chrono::hours(1));
+  made.pipeline->check();
+  const fake_cuda::ScopedFaults faults("spoil=cut_bit_sequences");
+  EXPECT_EQ(answer(made, kBatchMax).substr(0, 7), "failed:");
+}
+
 // Of so few rows that the limbs of wgmma are, of some queries, zeros in the order of mma: what that
 // has left is not to pass for a query of zeros.
 TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterThoseOfAnotherKernel) {
