@@ -111,6 +111,12 @@ function times(looks) {
     row('Reading the answer', looks, (look) => time(look.decodeSeconds, longest)));
 }
 
+function aboutTimes() {
+  return element('p', { class: 'quiet' },
+    'Times differ from one look-up to the next: the browser compiles its code at first, and other programs share the ' +
+    'processor. The steps are the same for every key, whether it is there or not.');
+}
+
 function verdict(looks) {
   if (looks.length < 2) return [];
   const [first, second] = looks;
@@ -155,7 +161,7 @@ export class Evidence {
     const table = element('table', { class: 'looks', role: 'table' },
       element('caption', {}, 'Above the dashed line is what you asked; below it, all that the server got of your question.'),
       head(this.#looks), queries(this.#looks), times(this.#looks));
-    this.#container.replaceChildren(table, ...verdict(this.#looks));
+    this.#container.replaceChildren(table, aboutTimes(), ...verdict(this.#looks));
     await nextTask();
     this.#paint();
   }
