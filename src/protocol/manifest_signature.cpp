@@ -1,8 +1,8 @@
 #include "src/protocol/manifest_signature.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
-#include <ctime>
 
 #include "src/base/hex.h"
 
@@ -20,15 +20,19 @@ std::optional<PublicKey> parse_public_key(std::string_view text) {
 }
 
 std::string utc_text(uint64_t seconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  // A year beyond 32 bits, or a time beyond those of this system.
-  if (static_cast<uint64_t>(time) != seconds || gmtime_r(&time, &parts) == nullptr) {
-    return "second " + std::to_string(seconds);
-  }
+  constexpr uint64_t kSecondsADay = 86'400;
+  // 31 December 9999.
+  constexpr uint64_t kLastDay = 2'932'896;
+  const uint64_t day = seconds / kSecondsADay, second = seconds % kSecondsADay;
+  if (day > kLastDay) return "second " + std::to_string(seconds);
+  // Not by std::time_t, which has 32 bits in WebAssembly.
+  const std::chrono::year_month_day date{
+      std::chrono::sys_days{std::chrono::days{static_cast<int>(day)}}};
   char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", parts.tm_year + 1900,
-                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02u:%02u:%02uZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<unsigned>(second / 3600), static_cast<unsigned>(second / 60 % 60),
+                static_cast<unsigned>(second % 60));
   return text;
 }
 

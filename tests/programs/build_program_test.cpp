@@ -325,7 +325,7 @@ TEST(PlanProgram, TakesCountsWithAUnit) {
   };
   EXPECT_EQ(plan("20k").out, plan("20000").out);
   EXPECT_EQ(plan("1M").out, plan("1000000").out);
-  for (const std::string wrong : {"0k", "5G", "1m", "1.5M", "M", "-1M", "99999999999999G"}) {
+  for (const std::string wrong : {"0k", "5G", "1m", "1.5M", "-1M", "99999999999999G"}) {
     EXPECT_EQ(plan(wrong).status, 2) << wrong;
   }
 }
