@@ -173,7 +173,7 @@ def ternary(label, count):
 
 
 def signs(words):
-    return "".join("-0+"[x + 1] for x in scheme.sign_manifest(words))
+    return "".join("-0+"[x + 1] for x in scheme.signed(words))
 
 
 def int64(x):
@@ -762,7 +762,7 @@ def check_points():
     """The points' tables, by Horner's rule; the root is a small number's power."""
     assert scheme.ROOT == next(root for root in (pow(g, (Q - 1) // 4096, Q) for g in range(2, 1000))
                                if pow(root, N, Q) == Q - 1)
-    polynomial = scheme.sign_manifest(ternary("vectors/ring/points", N))
+    polynomial = scheme.signed(ternary("vectors/ring/points", N))
     found = scheme.at_points(polynomial)
     for k in (0, 1, 1024, 2047):
         assert found[k] == ring_value(polynomial, pow(scheme.ROOT, scheme.exponent(k), Q))
@@ -865,7 +865,7 @@ def packed_file():
                  for word in stream_words(f"{label}/noise", column_count)]
         # As large as it may be compared with the rounding of the response, 2^21 at most.
         noise[shard * w], noise[shard * w + w - 1] = 6291400, -6291400
-        masked = numpy.concatenate([scheme.times(scheme.sign_manifest(s)) @ mask % Q for mask in raised])
+        masked = numpy.concatenate([scheme.times(scheme.signed(s)) @ mask % Q for mask in raised])
         bodies = [nearest(byte * Q, 256) + noise[c] for c, byte in enumerate(content)]
         numbers = scheme.lowered((masked[:column_count] + numpy.array(bodies)) % Q, 10)
         response = pack(numbers, 10)
