@@ -104,28 +104,29 @@ cuda-tools: deps-test in-place
 	  'nvidia-cuda-cuobjdump==13.*' 'nvidia-cuda-nvdisasm==13.*' ||
 	  echo 'No cuobjdump could be installed: the test of the CUDA machine code is skipped.' >&2
 
-# What compares the server with its own description.
+# Tools that compare the server with its own description.
 api-tools: deps-test in-place
 	@[ -e build/api-tools/complete ] && exit 0
 	python3 -m venv --clear build/api-tools && build/api-tools/bin/pip install -q 'schemathesis==4.*' &&
 	  touch build/api-tools/complete ||
 	  echo 'schemathesis could not be installed: the test of /openapi.json is skipped.' >&2
 
-# What drives a browser, Debian's, over the page that the server shows.
+# Tools that drive Debian's browser over the page that the server shows.
 web-tools: deps-test in-place
 	@[ -e build/web-tools/complete ] && exit 0
 	python3 -m venv --clear build/web-tools && build/web-tools/bin/pip install -q 'playwright==1.*' \
 	  'axe-playwright-python==0.1.*' && touch build/web-tools/complete ||
 	  echo 'Playwright could not be installed: the test of the page is skipped.' >&2
 
-# What builds, checks and tests the Python package.
+# Tools that build, check and test the Python package.
 python-tools: deps-test in-place
 	@[ -e build/python-tools/complete ] && exit 0
 	python3 -m venv --clear build/python-tools && build/python-tools/bin/pip install -q 'build==1.*' 'mypy==2.*' \
 	  'nanobind==3.*' 'pytest==9.*' 'scikit-build-core==1.*' 'tqdm==4.*' && touch build/python-tools/complete ||
 	  echo 'What tests the Python package could not be installed: its test is skipped.' >&2
 
-# What was built belongs to where the tree lay: a tree that was moved or copied builds anew, out of the compiler's cache.
+# What was built belongs to where the tree lay: a tree that was moved or copied builds again, out of the compiler's
+# cache.
 in-place:
 	@for folder in build build-separate build-asan build-tsan build-aarch64 build-fuzz; do
 	  home=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $$folder/CMakeCache.txt 2>/dev/null) || continue
@@ -163,7 +164,7 @@ unit-tests: configure-tests ## build and run the tests in C++ alone, without san
 bare-root: ## run demo and test on a fresh Debian 12 made by debootstrap, in build/bare-root; needs root
 	@tests/bare_root/run.sh bookworm $(JOBS) demo test
 
-bare-root-trixie: ## run demo and the unit tests on a fresh Debian 13, likewise
+bare-root-trixie: ## run demo and the unit tests on a fresh Debian 13, too
 	@tests/bare_root/run.sh trixie $(JOBS) demo unit-tests
 
 soak: deps-soak configure-tests ## serve good and hostile clients for SOAK_SECONDS, with a new epoch every SOAK_EVERY seconds
@@ -225,7 +226,7 @@ report: deps-report configure-tests ## measure what docs/BENCHMARKS.md compares,
 	$(MAKE) --no-print-directory report-tables
 
 # Debian's own Python, which finds Debian's matplotlib whatever python3 is.
-report-tables: deps-report ## figures and tables of docs/BENCHMARKS.md, from the JSON that is there
+report-tables: deps-report ## figures and tables of docs/BENCHMARKS*.md, from the JSON that is there
 	@python=/usr/bin/python3
 	[ -x "$$python" ] || python=python3
 	"$$python" bench/report/figures.py

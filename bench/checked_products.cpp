@@ -1,5 +1,5 @@
 // What a check of every product costs on the CPU: the product alone, in turns with the two forms
-// that the check can have (docs/BENCHMARKS.md, "A check of every product").
+// that the check can have (docs/BENCHMARKS_DETAILS.md, "A check of every product").
 //
 // The products P of queries Q with the matrix M are right if P w = Q (M w) modulo 2^32, for weights
 // w. Either four more columns of the matrix hold M w, as signed bytes with the weights 1, 2^8, 2^16

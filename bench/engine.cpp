@@ -1,5 +1,5 @@
-// The product on the CPU beside what the machine could do at best: its streaming reads with as many
-// threads, and its multiply instruction from registers.
+// The product on the CPU next to the machine's limits: its streaming reads with as many threads,
+// and its multiply instruction from registers.
 //
 // A batch of one has to read the matrix once, and is measured by the reads; a large batch has to
 // multiply, and is measured by the instruction. Every measurement takes turns with its yardsticks,

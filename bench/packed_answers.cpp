@@ -1,7 +1,7 @@
-// What packing costs beside the scan: whole answers to packed queries, from the bytes of the query
-// to those of the response, and the product alone, in turns on the same engine. The layout is the
-// planner's for 2^20 keys with values of 1 KB. And packing alone, by every instruction set there
-// is. One thread throughout.
+// What packing costs in addition to the scan: whole answers to packed queries, from the bytes of
+// the query to those of the response, and the product alone, in turns on the same engine. The
+// layout is the planner's for 2^20 keys with values of 1 KB. And packing alone, by every
+// instruction set there is. One thread throughout.
 #include <benchmark/benchmark.h>
 
 #include <memory>

@@ -3,7 +3,7 @@
 
   load-concurrency   throughput and latency over the number of connections
   load-batch         effective bytes a second over the size of the engine's batches
-  load-formats       the throughput of JSON bodies beside that of binary ones
+  load-formats       the throughput of JSON bodies next to that of binary ones
 
 Each where the lines have what it takes: the last one needs both formats at the same concurrency."""
 

@@ -1,4 +1,4 @@
-// What each stage costs, beside the machine's read bandwidth: key hash, filter, matrix, keystream,
+// What each stage costs, next to the machine's read bandwidth: key hash, filter, matrix, keystream,
 // hint, product, query, decoding.
 //
 // One thread throughout, so that rates compare with the yardstick and with each other.

@@ -1,5 +1,5 @@
-// What the machine can do at best, measured beside every benchmark: its streaming reads, and its
-// multiply instruction with nothing else to do.
+// The machine's limits, measured next to every benchmark: its streaming reads, and its multiply
+// instruction with nothing else to do.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// An HTTP client that gives up on a server whose answer has too long a head, or takes too long for
-// it, and when it is told to. cpp-httplib takes any head: it matches a status line with std::regex,
-// which overflows the stack, and keeps all header lines. Its own waits bound a silence each, and
-// not their sum.
+// An HTTP client that gives up if the head of an answer is too long or takes too long, and on
+// request. cpp-httplib accepts any head: it matches a status line with std::regex, which overflows
+// the stack, and keeps all header lines. Its own limits hold for each silence, and not for their
+// sum.
 #pragma once
 
 #include <httplib.h>
@@ -23,18 +23,18 @@ inline constexpr size_t kHeaderLineBytesMax = 8192;
 inline constexpr size_t kHeaderLinesMax = 64;  // later versions of the library take 100
 inline constexpr size_t kHeadBytesMax = 65'536;
 
-// For connecting to one address and for its TLS handshake, each.
+// The limit for connecting to one address, and for its TLS handshake.
 inline constexpr std::chrono::seconds kConnectTimeout{20};
-// From the first byte of a head to its last. It comes in a packet or two, and 65,536 bytes of it in
-// two seconds at kBytesPerSecondMin; the rest is for networks that stall, as anonymity networks do.
-// The time until that first byte has no limit of its own, only those of the call: a server sends
-// the head of an answer when its engine has computed all of it.
+// The limit from the first byte of a head to its last. A head comes in a packet or two, and 65,536
+// bytes of it in two seconds at kBytesPerSecondMin. The rest is for networks that stall, such as
+// anonymity networks. The time until the first byte is limited only by the call: a server sends the
+// head of an answer after its engine has computed all of it.
 inline constexpr std::chrono::seconds kHeadTimeout{20};
 
 // Counts the bytes of one answer as they are read.
 class HeadLimits {
  public:
-  // False when the bytes, the next of the answer, make a line or the head too long.
+  // False if the bytes, the next of the answer, make a line or the head too long.
   bool accept(const char* bytes, size_t size);
 
   bool in_head() const { return in_head_; }
@@ -50,25 +50,25 @@ class HeadLimits {
   std::string line_start_;
 };
 
-// One server. One thread at a time. A forked child leaves the connection to its parent: it sends
-// nothing over it, and closing its copy does not end it.
+// A client of one server. One thread at a time. A forked child leaves the connection to its parent:
+// it sends nothing over it, and closing its copy does not end the connection.
 class BoundedHttpClient : public httplib::ClientImpl {
  public:
-  // Plain when `tls` is null, which outlives this like `patience`. A wait for any byte is given up
-  // after `idle`.
+  // Plain HTTP if `tls` is null. `tls` and `patience` outlive this. A wait for any byte ends after
+  // `idle`.
   BoundedHttpClient(const std::string& host, int port, const TlsContext* tls,
                     std::chrono::seconds idle, Patience& patience);
   ~BoundedHttpClient() override;
 
-  // Before each request: closes a connection that is kept from the one before when none can go over
-  // it, because the server closed it, or sent bytes without a request.
+  // Called before each request. Closes a kept connection that cannot carry a request, because the
+  // server closed it or sent bytes without a request.
   void begin_request();
   void close_connection();
 
-  // The last request went over a connection that was kept, and no byte of an answer came: the
-  // server may well have closed it before it saw the request.
+  // Whether the last request used a kept connection and no byte of an answer came. The server has
+  // probably closed the connection before it read the request.
   bool lost_kept_connection() const { return was_kept_ && !got_byte_; }
-  // What is wrong with the certificate of the server, or X509_V_OK.
+  // The error of the server's certificate, or X509_V_OK.
   long verify_result() const { return verify_result_; }
 
  private:

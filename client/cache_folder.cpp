@@ -29,6 +29,14 @@ bool lock(const FileDescriptor& file, int operation, const std::filesystem::path
   return true;
 }
 
+FileDescriptor open_lock(const std::filesystem::path& path) {
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file.is_open()) {
+    throw InputError("cannot open " + path.string() + ": " + std::strerror(errno));
+  }
+  return file;
+}
+
 }  // namespace
 
 std::filesystem::path default_cache_folder() {
@@ -58,11 +66,13 @@ FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCa
   }
 }
 
-UseLock::UseLock(std::filesystem::path path)
-    : path_(std::move(path)), file_(open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-  if (!file_.is_open()) {
-    throw InputError("cannot open " + path_.string() + ": " + std::strerror(errno));
-  }
+FileDescriptor lock_briefly(const std::filesystem::path& path) {
+  FileDescriptor file = open_lock(path);
+  lock(file, LOCK_EX, path);
+  return file;
+}
+
+UseLock::UseLock(std::filesystem::path path) : path_(std::move(path)), file_(open_lock(path_)) {
   lock(file_, LOCK_SH, path_);
 }
 

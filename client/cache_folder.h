@@ -1,4 +1,5 @@
-// Where a client keeps the hints of one database, and how clients share that folder.
+// The folder in which clients keep the hints of one database, and the locks with which they share
+// it.
 #pragma once
 
 #include <blindfuse/progress.h>
@@ -11,24 +12,30 @@
 
 namespace blindfuse {
 
-// $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse. Throws InputError when neither variable is set.
+// $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse. Throws InputError if neither variable is set.
 std::filesystem::path default_cache_folder();
 
 // A folder under `cache` with a name made from the server's address.
 std::filesystem::path database_folder(const std::filesystem::path& cache, std::string_view address);
 
-// Waits for the exclusive lock on a file, telling `progress`; it is free again when the descriptor
-// is closed.
+// Waits for the exclusive lock on a file, and reports to `progress`. Closing the descriptor
+// releases the lock.
 FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCallback& progress);
 
-// Held by everyone who reads a folder's hints, so that nobody removes any from under them: with a
-// hint gone, a client would have to ask for it after its query, and so tell the server the shard.
+// The same without reports, for a lock that is held only while a file is written. Throws InputError
+// if the file cannot be made, and ResourceError if it cannot be locked.
+FileDescriptor lock_briefly(const std::filesystem::path& path);
+
+// Every process that reads a folder's hints holds this lock, so that no process removes any while
+// they are in use. If a hint were gone, a client would have to ask for it after its query, and so
+// reveal the shard to the server.
 class UseLock {
  public:
-  // Throws InputError when the file cannot be made, ResourceError when it cannot be locked.
+  // Throws InputError if the file cannot be made, ResourceError if it cannot be locked.
   explicit UseLock(std::filesystem::path path);
 
-  // Runs `work` while nobody else holds the lock. False, without running it, when somebody does.
+  // Runs `work` while no other process holds the lock. Returns false, without running it, if
+  // another process does.
   bool run_alone(const std::function<void()>& work);
 
  private:

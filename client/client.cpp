@@ -9,6 +9,7 @@
 #include "client/key_copies.h"
 #include "client/secret.h"
 #include "client/shared_session.h"
+#include "src/protocol/manifest_signature.h"
 
 namespace blindfuse {
 namespace {
@@ -47,8 +48,12 @@ void check(const ClientOptions& options) {
   if (!options.mode.empty() && options.mode != "hint" && options.mode != "packed") {
     throw InputError("mode is \"" + options.mode + "\"; it is hint, packed, or empty for either");
   }
+  if (!options.server_key.empty() && !parse_public_key(options.server_key)) {
+    throw InputError("the server's key (--server-key) is not a public key: 64 digits 0-9 and a-f");
+  }
   if (!options.http.api_key.empty() && !is_api_key(options.http.api_key)) {
-    throw InputError("http.api_key is not an API key: letters, digits and -._~+/=, and no line end");
+    throw InputError(
+        "http.api_key is not an API key: letters, digits and -._~+/=, and no line end");
   }
 }
 
@@ -116,6 +121,8 @@ std::vector<Answer> Client::look_up(std::span<const uint64_t> entries, std::stop
   }
   return session_->look_up(keys.span(), KeyForm::kNumber, stop);
 }
+
+SignerStatus Client::signer() const { return session_->signer(); }
 
 DatabaseInfo Client::database(std::stop_token stop) {
   return session_->run(stop, [](Session& session) { return info_of(session.database()); });

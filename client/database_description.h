@@ -1,5 +1,5 @@
-// One epoch of a database as a client knows it: its manifest and the tables of its shards and
-// packs, checked, and where they say that a key lies.
+// A client's description of one epoch of a database: its manifest and the tables of its shards and
+// packs, checked. It determines the place of a key.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace blindfuse {
 
-// The shard, rows and digest of a key. As good as the key itself: kept in a SecretBuffer.
+// The shard, rows and digest of a key. Reveals as much as the key itself: kept in a SecretBuffer.
 struct KeyPlace {
   uint32_t shard = 0;
   uint32_t row_count = 0;  // 0: an index beyond the end; asked for like any other, and not there
@@ -24,8 +24,8 @@ struct KeyPlace {
 
 class DatabaseDescription {
  public:
-  // table_bytes: as serialize_epoch_table() makes them. Throws InputError when the manifest is not
-  // one or their hash is not the manifest's.
+  // table_bytes: as serialize_epoch_table() makes them. Throws InputError if the manifest is not
+  // valid, or if the hash of the tables is not the manifest's.
   DatabaseDescription(std::string manifest_text, std::span<const uint8_t> table_bytes);
 
   const Layout& layout() const { return parsed_.manifest.layout; }
@@ -35,13 +35,13 @@ class DatabaseDescription {
   const EpochTable& epoch_table() const { return table_; }
   const std::string& manifest_text() const { return text_; }
 
-  // Where a key lies: a byte string in a keyword database, a decimal number in an index database.
-  // Throws InputError for a key that is too long or no decimal number.
+  // The place of a key: a byte string in a keyword database, a decimal number in an index database.
+  // Throws InputError for a key that is too long, or not a decimal number.
   KeyPlace place(std::string_view key) const;
-  // Where entry i of an index database lies. InputError in a keyword database.
+  // The place of entry i of an index database. Throws InputError in a keyword database.
   KeyPlace place(uint64_t i) const;
 
-  // The value in a decoded record, or nothing when the key of this place is not there.
+  // The value in a decoded record, or nothing if the key of this place is not there.
   std::optional<std::string> value_in(std::span<const uint8_t> record, const KeyPlace& place) const;
 
  private:
@@ -50,8 +50,8 @@ class DatabaseDescription {
   EpochTable table_;
 };
 
-// Digits alone, without superfluous zeros. Numbers above 2^64 - 1 become that. InputError for
-// anything else.
+// Parses digits without superfluous zeros. Numbers above 2^64 - 1 become 2^64 - 1. Throws
+// InputError for any other text.
 uint64_t parse_index(std::string_view text);
 
 }  // namespace blindfuse

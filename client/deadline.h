@@ -1,4 +1,4 @@
-// How long a call of a client may take, whatever the server does.
+// The time limit of a client's call, for any behaviour of the server.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,12 @@
 
 namespace blindfuse {
 
-// A call gets a second more for each so many bytes that it moves. Slow lines are faster, and so are
+// A call gets one second more for this many bytes that it moves. Slow lines are faster, and so are
 // anonymity networks.
 inline constexpr uint64_t kBytesPerSecondMin = 32'000;
 
-// One for all requests of a call, those that are repeated and those that go on where another broke
-// included. One thread at a time.
+// One deadline for all requests of a call, including those that are repeated and those that
+// continue a broken one. One thread at a time.
 class Deadline {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -26,7 +26,7 @@ class Deadline {
   Deadline& operator=(const Deadline&) = delete;
 
   // A call, from its beginning to its end: `timeout`, until more is allowed. A call within another
-  // is part of it.
+  // call is part of it.
   class Call {
    public:
     explicit Call(Deadline& deadline);
@@ -38,12 +38,12 @@ class Deadline {
     Deadline& deadline_;
   };
 
-  // Gives the call under way the time for so many bytes. They are those that the manifest names,
-  // which the limits of ClientOptions bound; never those of a header, which a server can change
-  // with every answer.
+  // Gives the current call the time for this many bytes. The manifest names their number, and the
+  // limits of ClientOptions bound it. A header never determines it, since a server can change
+  // headers with every answer.
   void allow(uint64_t bytes);
 
-  // Runs `work`, which is the client's own and not the server's: the clock stands still for it.
+  // Runs `work`, which is the client's own and not the server's. The clock stops meanwhile.
   template <class Work>
   auto stopped(Work work) {
     struct Stop {
@@ -55,16 +55,16 @@ class Deadline {
   }
 
   TimePoint now() const { return clock_(); }
-  // Of the call under way.
+  // The deadline of the current call.
   TimePoint end() const { return end_; }
   bool is_over() const { return now() >= end_; }
-  // 0 when it is over.
+  // 0 if the time is over.
   std::chrono::milliseconds left() const;
-  // For one request of several, which moves so many bytes: as long as a call of its own would have,
-  // and no longer than left().
+  // The time for one request of several that moves this many bytes: as long as a call of its own
+  // would have, and no longer than left().
   std::chrono::milliseconds left_for(uint64_t bytes) const;
 
-  // Throws ConnectionError, in the words of trouble(), when it is over.
+  // Throws ConnectionError with the text of trouble() if the time is over.
   void check(const std::string& address) const;
   // "the call to http://127.0.0.1:8080 was not done in 60 s; allow more with --timeout"
   std::string trouble(const std::string& address) const;

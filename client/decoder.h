@@ -1,4 +1,5 @@
-// From a response to the record of the key it was asked for (docs/PROTOCOL.md, sections 11 and 18).
+// Decodes a response to the record of the key that was asked for (docs/PROTOCOL.md, sections 11 and
+// 18).
 #pragma once
 
 #include <cstdint>
@@ -11,17 +12,17 @@
 
 namespace blindfuse {
 
-// The W words of a response in the columns of shard `shard` (below S): all that decoding it needs.
-// Throws ProtocolError when the response is not response_bytes long or has unused bits set.
+// The W words of a response in the columns of shard `shard` (below S), which suffice to decode it.
+// Throws ProtocolError if the response is not response_bytes long or has unused bits set.
 SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
                                       std::span<const uint8_t> response);
 
-// The W bytes of the record, of those words and the parts of the hint that the shard needs
-// (Layout::hint_parts_of), bit sequences, one after another.
+// The W bytes of the record, decoded from those words and the parts of the hint that the shard
+// needs (Layout::hint_parts_of), bit sequences, one after another.
 //
-// Uses the secret up. Takes a time that does not depend on the secret, the shard or the data.
-// Throws CacheError when a part of the hint is not hint_part_bytes long or has unused bits set;
-// std::logic_error when the secret was used before.
+// Consumes the secret. The time does not depend on the secret, the shard or the data. Throws
+// CacheError if a part of the hint is not hint_part_bytes long or has unused bits set. Throws
+// std::logic_error if the secret was used before.
 std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout, uint32_t shard,
                             std::span<const uint32_t> words, std::span<const uint8_t> hint);
 

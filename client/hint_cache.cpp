@@ -171,7 +171,7 @@ std::vector<MissingHint> HintCache::hints_to_fetch(const DatabaseDescription& wa
   // What no complete epoch vouches for was perhaps not on the disk yet when the machine lost power:
   // a file of the right size may hold anything.
   //
-  // Without a manifest no epoch was ever complete, and nobody asked for a key.
+  // Without a manifest no epoch was ever complete, and no key was asked for.
   if (!std::filesystem::exists(folder_ / kManifestName))
     return missing_hints(wanted, all, progress);
   const std::optional<DatabaseDescription> complete = described();

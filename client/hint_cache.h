@@ -1,5 +1,5 @@
-// The hint of one database on disk, in parts: those of its shards, or the masks of its packs.
-// Content-addressed, checked, shared by all clients of one user.
+// The hint of one database on disk, in parts: those of its shards, or the masks of its packs. The
+// files are named by their contents and checked. All clients of one user share them.
 //
 //   <folder>/manifest.json        the epoch whose hint is all here; written last
 //   <folder>/shards.table         its tables of shards and packs
@@ -26,52 +26,52 @@
 
 namespace blindfuse {
 
-// What is fetched never depends on a key: all parts, or all that changed between two epochs. When
-// one of an epoch that was complete is missing or altered, all parts are fetched again: it may have
-// been noticed by looking up a key of a shard that needs it, and fetching it by itself would tell
-// the server that shard, or the few that lie in that pack.
+// The parts that are fetched never depend on a key: all parts, or all that changed between two
+// epochs. If a part of an epoch that was complete is missing or altered, all parts are fetched
+// again. A look-up of a key in a shard that needs the part may have found this. Fetching the part
+// alone would reveal that shard to the server, or the few shards in that pack.
 class HintCache {
  public:
-  // How many bytes the disk of a folder has room for; nothing when the system does not say.
+  // The free bytes on the disk of a folder. Nothing if the system does not report them.
   using FreeBytes = std::function<std::optional<uint64_t>(const std::filesystem::path&)>;
   static std::optional<uint64_t> free_bytes_of_disk(const std::filesystem::path& folder);
 
-  // Makes the folder when it is missing. Throws InputError when it cannot.
+  // Makes the folder if it is missing. Throws InputError if that fails.
   explicit HintCache(std::filesystem::path folder, FreeBytes free_bytes = free_bytes_of_disk);
 
-  // The epoch whose hint is here, all parts of the right size, or nothing.
+  // The epoch whose hint is here, with all parts of the right size, or nothing.
   std::optional<DatabaseDescription> stored() const;
 
   // The hint of this epoch stays here until another one is complete.
   void use(const DatabaseDescription& database);
 
-  // Brings the cache to the epoch of this manifest: fetches the parts that are missing, and removes
-  // those of other epochs unless another client reads them. Before that it removes what downloads
-  // left that were not completed, except those of this epoch: a server that has a new epoch for
-  // every attempt, and completes none, would fill the disk. When the epoch that was complete lacks
-  // a part (with `verify` also when the bytes of one are not what they were), throws all parts away
-  // and fetches all. Throws what HintDownload does, and ResourceError when the disk has no room.
+  // Brings the cache to the epoch of this manifest. Fetches the missing parts, and removes those of
+  // other epochs unless another client reads them. Before that, removes incomplete downloads except
+  // those of this epoch: otherwise a server that offers a new epoch for every attempt, and
+  // completes none, would fill the disk. If the epoch that was complete lacks a part (with
+  // `verify`, also if the bytes of one have changed), discards all parts and fetches all. Throws
+  // the errors of HintDownload, and ResourceError if the disk has no room.
   DatabaseDescription sync(RemoteDatabase& remote, const std::string& manifest_text, bool verify,
                            const ProgressCallback& progress, SyncResult& result);
 
-  // One part (below Layout::hint_part_count), a bit sequence, into hint_part_bytes bytes, and checked
-  // against the table. Throws CacheError.
+  // Reads one part (below Layout::hint_part_count), a bit sequence, into hint_part_bytes bytes, and
+  // checks it against the table. Throws CacheError.
   void read_part(const DatabaseDescription& database, uint32_t part,
                  std::span<uint8_t> bytes) const;
 
   // The parts that decoding a record of a shard takes (Layout::hint_parts_of), one after another.
-  // Throws CacheError. How long it takes tells whether the system still has these parts in
-  // memory: look-ups read hints as CheckedHints does.
+  // Throws CacheError. The time reveals whether the system still has these parts in memory.
+  // Look-ups therefore read hints through CheckedHints.
   std::vector<uint8_t> read_hint(const DatabaseDescription& database, uint32_t shard) const;
 
  private:
   std::vector<uint8_t> table_for(RemoteDatabase& remote, const ParsedManifest& wanted,
                                  SyncResult& result) const;
-  // What manifest and table say, whatever hints there are.
+  // The description by manifest and table, whatever hints there are.
   std::optional<DatabaseDescription> described() const;
   std::vector<MissingHint> hints_to_fetch(const DatabaseDescription& wanted, bool verify,
                                           const ProgressCallback& progress) const;
-  // Which parts have to be read to tell that they are whole; of the others the size says it.
+  // The parts that have to be read to check them. The size suffices for the others.
   using MustRead = std::function<bool(const Sha256Digest& hash)>;
   static bool none(const Sha256Digest&) { return false; }
   static bool all(const Sha256Digest&) { return true; }

@@ -1,5 +1,5 @@
-// Fetches the parts of a hint (those of all shards, or the masks of all packs) into a folder, a
-// file a part, and goes on where an earlier attempt stopped.
+// Downloads the parts of a hint (those of all shards, or the masks of all packs) into a folder, one
+// file a part. Continues where an earlier attempt stopped.
 #pragma once
 
 #include <blindfuse/progress.h>
@@ -22,7 +22,7 @@ struct MissingHint {
   Sha256Digest hash{};
 };
 
-// What the parts of one layout's hint look like, as bit sequences.
+// The form of the parts of one layout's hint, as bit sequences.
 struct HintShape {
   explicit HintShape(const Layout& layout);
   Mode mode;
@@ -32,26 +32,26 @@ struct HintShape {
 
 // The name of a part's file: "<64 hex digits>.hint".
 std::string hint_file_name(const Sha256Digest& hash);
-// Of one whose download has begun, in the same folder.
+// The name of the file of a part whose download has begun, in the same folder.
 std::string partial_file_name(const Sha256Digest& hash);
 
-// Parts come in their order, many to a request, whatever key is going to be asked for. Each is
-// written to a partial file named after its hash, which an interruption leaves behind, checked, and
-// then given its own name. Files are not forced to disk.
+// Parts come in order, many in one request, for any key that is to be looked up. Each is written to
+// a partial file named after its hash, checked, and then given its own name. An interruption does
+// not remove the partial file. Files are not synced to disk.
 class HintDownload {
  public:
-  // Into `folder`.
+  // Downloads into `folder`.
   HintDownload(std::filesystem::path folder, const HintShape& shape,
                uint64_t request_bytes_max = kHintRequestBytes)
       : folder_(std::move(folder)), shape_(shape), request_bytes_max_(request_bytes_max) {}
 
-  // Fetches all of `missing`, in order of parts and with distinct hashes. Asks again when the
-  // connection breaks, as long as every attempt brings something and the deadline of the call,
-  // which is given the time for all of them, has not passed. A part that was put together from
-  // several attempts and is wrong is begun again once. Returns the bytes received. Throws what
-  // RemoteDatabase does, ProtocolError for a part that is not the one of the epoch's table or
-  // not a bit sequence (which must not wait until a key of its shard is decoded: the server would see
-  // the look-up fail), ResourceError when it cannot be written, CancelledError.
+  // Fetches all of `missing`, in order of parts and with distinct hashes. Gives the call's deadline
+  // the time for all of them. If the connection breaks, asks again until the deadline, as long as
+  // every attempt receives something. A part that was assembled from several attempts and is wrong
+  // is downloaded from its start once. Returns the bytes received. Throws the errors of
+  // RemoteDatabase. Throws ProtocolError for a part that is not the one of the epoch's table or not
+  // a bit sequence (this must not wait until a key of its shard is decoded: the server would see
+  // the look-up fail). Throws ResourceError if the part cannot be written, and CancelledError.
   uint64_t fetch(RemoteDatabase& remote, const EpochId& epoch, std::span<const MissingHint> missing,
                  const ProgressCallback& progress);
 

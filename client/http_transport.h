@@ -22,15 +22,15 @@ namespace blindfuse {
 class BoundedHttpClient;
 class TlsContext;
 
-// Keeps its connection open between requests, unless the server says that it will not. Follows no
-// redirects, sends no cookies, asks for no compression. Throws ProtocolError for an answer with
-// too long a head.
+// Keeps its connection open between requests, unless the server says that it will close it. Follows
+// no redirects, sends no cookies, and asks for no compression. Throws ProtocolError for an answer
+// with too long a head.
 class HttpTransport : public Transport {
  public:
-  // Connects on the first request. While it waits for the server, asks `keep_waiting` several times
-  // a second whether to; when not, the request throws CancelledError (except while the system's
-  // name service looks for the server, which nothing here can stop). Throws InputError when ca_file
-  // cannot be read.
+  // Connects at the first request. While it waits for the server, calls `keep_waiting` several
+  // times a second. If that returns false, the request throws CancelledError (except while the
+  // system's name service looks for the server, which nothing here can stop). Throws InputError if
+  // ca_file cannot be read.
   HttpTransport(Url url, const HttpOptions& options, std::function<bool()> keep_waiting = {});
   ~HttpTransport() override;
 
@@ -43,7 +43,7 @@ class HttpTransport : public Transport {
   struct Answer;
 
   HttpReply send(httplib::Request& request, BodyReceiver& receiver);
-  // False when no whole answer came.
+  // False if no complete answer came.
   bool send_once(httplib::Request& request, BodyReceiver& receiver, Answer& answer);
   [[noreturn]] void throw_trouble(const Answer& answer) const;
 

@@ -1,4 +1,4 @@
-// Copies of keys, wiped before their memory is given back.
+// Copies of keys, which are wiped before their memory is freed.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 
 namespace blindfuse {
 
-// Moves only; what was moved from is empty.
+// Moves only. A moved-from object is empty.
 template <class Allocator>
 class BasicKeyCopies {
  public:
   using Text = std::basic_string<char, std::char_traits<char>, Allocator>;
 
-  // Room for `count` keys: to grow would leave copies behind.
+  // Room for `count` keys: growing would leave copies in freed memory.
   explicit BasicKeyCopies(size_t count) { texts_.reserve(count); }
   ~BasicKeyCopies() {
     for (Text& text : texts_) wipe_memory(text.data(), text.size());

@@ -1,5 +1,5 @@
-// Lines of a stream, as many at a time as are there: a person gets an answer after every line, a
-// file is read in batches.
+// Reads the lines of a stream, as many at a time as have arrived. So a person gets an answer after
+// every line, and a file is read in batches.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ class LineInput {
   // longer than line_bytes_max.
   LineInput(int fd, size_t line_bytes_max) : fd_(fd), line_bytes_max_(line_bytes_max) {}
 
-  // Waits for one line and takes up to `count` of those that have arrived by then, without their
-  // ends ("\n" or "\r\n"). Nothing at the end of the input; a last line needs no end.
+  // Waits for one line, and takes up to `count` lines that have arrived by then, without their ends
+  // ("\n" or "\r\n"). Nothing at the end of the input. A last line needs no end.
   std::vector<std::string> next(size_t count);
 
  private:

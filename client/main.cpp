@@ -74,6 +74,15 @@ class StageProgress {
   }
   void clear() { shown_.reset(); }
 
+  // Once for each text.
+  void warn(const std::string& text) {
+    if (text == warned_) return;
+    warned_ = text;
+    if (text.empty()) return;
+    clear();
+    std::fprintf(stderr, "blindfuse-client: warning: %s\n", text.c_str());
+  }
+
  private:
   static std::unique_ptr<Progress> make(const ClientProgress& progress) {
     switch (progress.stage) {
@@ -97,6 +106,7 @@ class StageProgress {
 
   ClientStage stage_ = ClientStage::kFetchingHints;
   std::unique_ptr<Progress> shown_;
+  std::string warned_;
 };
 
 Client connect(Settings& settings, const std::shared_ptr<StageProgress>& progress) {
@@ -107,7 +117,9 @@ Client connect(Settings& settings, const std::shared_ptr<StageProgress>& progres
   settings.client.progress = [progress](const ClientProgress& report) {
     return (*progress)(report);
   };
-  return Client::connect(settings.url, settings.client);
+  Client client = Client::connect(settings.url, settings.client);
+  progress->warn(client.signer().warning);
+  return client;
 }
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
@@ -150,6 +162,7 @@ class Getter {
     for (const std::string& text : texts) keys.push_back(decode_key(text, encoding_));
     const std::vector<Answer> answers = client_.look_up(keys);
     progress_->clear();
+    progress_->warn(client_.signer().warning);
     for (size_t i = 0; i < texts.size(); ++i) print_answer(texts[i], answers[i]);
     std::fflush(stdout);
   }
@@ -215,6 +228,8 @@ void run_sync(Settings& settings) {
   Client client = connect(settings, progress);
   const SyncResult result = client.sync(settings.verify);
   progress->clear();
+  const SignerStatus signer = client.signer();
+  progress->warn(signer.warning);
   if (settings.json) {
     const nlohmann::json line = {
         {"epoch", result.epoch},
@@ -224,6 +239,9 @@ void run_sync(Settings& settings) {
         {"bytes_fetched", result.bytes_fetched},
         {"hint_bytes", result.hint_bytes},
         {"seconds", result.seconds},
+        {"signer", signer.signer},
+        {"sequence", signer.sequence},
+        {"signed_time", signer.time},
     };
     print(line.dump() + "\n");
     return;
@@ -252,6 +270,13 @@ void add_common_options(CLI::App& command, Settings& settings) {
       .add_option("--api-key-file", settings.api_key_file,
                   "File whose first line is the API key for the server")
       ->type_name("FILE");
+  command
+      .add_option("--server-key", settings.client.server_key,
+                  "Public key of the database: 64 hex digits. Refuse a database that is not signed "
+                  "with it, or that is older than one seen before")
+      ->type_name("HEX");
+  command.add_flag("--allow-rollback", settings.client.allow_rollback,
+                   "With a key, also accept a database that is older than one seen before");
   command
       .add_option("--timeout", settings.timeout_s,
                   "Seconds that a look-up or a sync may take, plus one for each 32,000 bytes to "
@@ -327,7 +352,7 @@ int main(int argc, char** argv) {
   blindfuse::Settings settings;
   blindfuse::add_get(app, settings);
   blindfuse::add_sync(app, settings);
-  // What stands behind -- is keys, byte for byte: the parser would read "[a,b]" as two.
+  // Arguments after -- are keys, byte for byte: the parser would read "[a,b]" as two.
   char** const end = argv + argc;
   char** const dashes = std::find_if(argv, end, [](std::string_view text) { return text == "--"; });
   if (dashes != end) settings.keys_after_dashes.assign(dashes + 1, end);

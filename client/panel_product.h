@@ -1,4 +1,5 @@
-// Secrets times one panel of the public matrix: what preparing a query consists of.
+// Multiplies secrets with one panel of the public matrix. This is nearly all the work of preparing
+// a query.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace blindfuse {
 
 // words[i][c] += sum over k of factors[i][k] * A[k][64 j + c], for c = 0 .. 63, modulo 2^32.
 //
-// `panel` has a.panel_words() words, to be written over. A seam: WebAssembly has an implementation
-// of its own (client/web/crypto/panel_product.cpp), in which the panel is never stored.
+// `panel` has a.panel_words() words, which are overwritten. WebAssembly has another implementation
+// (client/web/crypto/panel_product.cpp), in which the panel is never stored.
 void add_panel_products(const PublicMatrix& a, uint64_t j, std::span<const SecretFactor> factors,
                         std::span<uint32_t* const> words, std::span<uint32_t> panel);
 

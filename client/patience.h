@@ -1,4 +1,4 @@
-// When to give up waiting for a server, and why it was given up.
+// Decides when to give up waiting for a server, and keeps the reason.
 #pragma once
 
 #include <functional>
@@ -19,19 +19,20 @@ enum class GaveUp {
   kHeadTooLong,
 };
 
-// Of one request at a time.
+// For one request at a time.
 class Patience {
  public:
-  // `keep_waiting` is asked every kWaitSliceMs while nothing comes; may be empty.
+  // `keep_waiting` is called every kWaitSliceMs while nothing comes. It may be empty.
   explicit Patience(std::function<bool()> keep_waiting) : keep_waiting_(std::move(keep_waiting)) {}
 
-  // For the next request. `deadline` outlives it.
+  // Starts with the next request. `deadline` outlives it.
   void begin(const Deadline& deadline);
 
-  // Asks now and then, whether or not anything comes. False, from then on, when there is no time
-  // left or the caller does not want to go on.
+  // Called from time to time, whether or not bytes come. Returns false from the moment when there
+  // is no time left or the caller does not want to go on.
   bool may_go_on();
-  // While one lives, may_go_on() gives up at `until`, too, for the reason `late`.
+  // While an object of this type exists, may_go_on() also gives up at `until`, for the reason
+  // `late`.
   class Limit {
    public:
     Limit(Patience& patience, Deadline::TimePoint until, GaveUp late) : patience_(patience) {
@@ -46,7 +47,8 @@ class Patience {
     Patience& patience_;
   };
 
-  // Waits for these events of poll(). False when it gave up; at `until`, for the reason `late`.
+  // Waits for these events of poll(). Returns false if it gave up; at `until`, for the reason
+  // `late`.
   bool wait(int socket, short events, Deadline::TimePoint until, GaveUp late);
 
   Deadline::TimePoint now() const { return deadline_->now(); }

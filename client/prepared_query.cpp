@@ -18,7 +18,8 @@
 namespace blindfuse {
 namespace {
 
-// One pass over the panels of A, shared by threads that each take the next panel that nobody has.
+// One pass over the panels of A, shared by threads that each take the next panel that no thread
+// has.
 class PanelPass {
  public:
   PanelPass(const PublicMatrix& a, uint64_t panel_count, std::span<const SecretFactor> factors,

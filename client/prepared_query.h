@@ -1,7 +1,7 @@
 // Queries made ahead of the keys they will ask for (docs/PROTOCOL.md, sections 9 and 17).
 //
-// Nearly all of a query's cost, s * A + e, does not depend on the key. A secret serves one query,
-// ever: the types below move but do not copy, and each is used up by what it is for.
+// Nearly all of a query's cost, s * A + e, does not depend on the key. A secret must serve one
+// query only: the types below move but do not copy, and each is consumed by its use.
 #pragma once
 
 #include <blindfuse/progress.h>
@@ -18,7 +18,7 @@
 
 namespace blindfuse {
 
-// The secret s of a query that was sent: decodes one response. n words, each -1, 0 or 1 modulo
+// The secret s of a query that was sent. It decodes one response. n words, each -1, 0 or 1 modulo
 // 2^32.
 class DecodingSecret {
  public:
@@ -28,22 +28,23 @@ class DecodingSecret {
   DecodingSecret(DecodingSecret&&) = default;
   DecodingSecret& operator=(DecodingSecret&&) = default;
 
-  // Gives the words away. Throws std::logic_error when they are gone already.
+  // Returns the words and gives up their ownership. Throws std::logic_error if they are gone
+  // already.
   SecretBuffer<uint32_t> take() &&;
 
  private:
   SecretBuffer<uint32_t> words_;
 };
 
-// A secret s and b' = s * A + e: a query but for the key; and, where responses are packed, the keys
-// that pack its response under s. Good only in the process that made it: a fork copies memory, and
-// two queries under one secret would tell the server both their rows. ProcessToken says which
-// children are recognized.
+// A secret s and b' = s * A + e, which is a query without the key. If responses are packed, also
+// the keys that pack its response under s. It is valid only in the process that made it: a fork
+// copies memory, and two queries under one secret would reveal both their rows to the server.
+// ProcessToken says which children are recognized.
 class PreparedQuery {
  public:
-  // maker: the process, from before the secret was drawn, as it may fork before the query is made;
-  // seed: of the public matrix, or of the public polynomials; n and R words; and the packing keys
-  // as they are sent: none where responses are not packed.
+  // maker: the process, from before the secret was drawn, as it may fork before the query is made.
+  // seed: of the public matrix, or of the public polynomials. n and R words. The packing keys as
+  // they are sent; none if responses are not packed.
   PreparedQuery(ProcessToken maker, const MatrixSeed& seed, SecretBuffer<uint32_t> secret,
                 SecretBuffer<uint32_t> masked, std::vector<uint8_t> packing_keys = {});
   PreparedQuery(const PreparedQuery&) = delete;
@@ -51,16 +52,16 @@ class PreparedQuery {
   PreparedQuery(PreparedQuery&&) = default;
   PreparedQuery& operator=(PreparedQuery&&) = default;
 
-  // Writes the query for these rows (each below R; none is a query too) into `query`:
-  // bit_sequence_bytes(R, query_bits) bytes, and the packing keys behind them. Gives what decodes
-  // its answer. Throws std::logic_error when this one was used or moved away before, or was made by
-  // another process.
+  // Writes the query for these rows (each below R; an empty list is a valid query, too) into
+  // `query`: bit_sequence_bytes(R, query_bits) bytes, and the packing keys after them. Returns the
+  // secret that decodes its answer. Throws std::logic_error if this query was used or moved from
+  // before, or was made by another process.
   [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                        std::span<uint8_t> query) &&;
 
   size_t row_count() const { return masked_.size(); }
-  // Whether a database is one that it can ask: of the seed, the dimension, the rows and the mode
-  // that it was made for. Epochs may share all of these.
+  // Whether the query suits a database: it has the seed, the dimension, the rows and the mode for
+  // which the query was made. Epochs may share all of these.
   bool is_for(const Manifest& manifest) const;
   // False in a process that was forked since its secret was drawn.
   bool is_of_this_process() const;
@@ -74,10 +75,10 @@ class PreparedQuery {
 };
 
 // Makes `count` queries in one pass over A: each panel is generated once and multiplied by every
-// secret. Takes one panel a thread in addition to the queries. `random` is called on the calling
-// thread alone, s then e for one query after another. row_count is a multiple of 64; error_max: of
-// the parameter set (LweParams::error_max); thread_count 0: one a processor. Throws CancelledError,
-// and what `random` throws.
+// secret. Takes one panel a thread in addition to the queries. `random` is called only on the
+// calling thread, for s and then e of one query after another. row_count is a multiple of 64.
+// error_max: of the parameter set (LweParams::error_max). thread_count 0: one a processor. Throws
+// CancelledError, and the exceptions of `random`.
 std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_count,
                                            uint32_t error_max, size_t count, unsigned thread_count,
                                            const RandomSource& random,

@@ -1,4 +1,4 @@
-// Queries for one database, made ahead of the keys in the way that its mode asks for.
+// Prepares queries for one database, ahead of the keys, in the way that its mode requires.
 #pragma once
 
 #include <blindfuse/progress.h>
@@ -14,16 +14,16 @@
 
 namespace blindfuse {
 
-// Holds what all queries of the database have in common; where responses are packed, that is worth
-// keeping for the next ones.
+// Holds the data that all queries of the database share. If responses are packed, it is worth
+// keeping for the next queries.
 class QueryPreparation {
  public:
   explicit QueryPreparation(const Manifest& manifest);
 
-  // Makes `count` queries in one pass over the public matrix, or over the public polynomials where
-  // responses are packed: those by the calling thread alone, as one takes some ten milliseconds.
-  // thread_count 0: one a processor. `random` is called on the calling thread alone. Throws
-  // CancelledError, and what `random` throws.
+  // Makes `count` queries in one pass over the public matrix or, if responses are packed, over the
+  // public polynomials. The latter use the calling thread alone, as one query takes some ten
+  // milliseconds. thread_count 0: one a processor. `random` is called only on the calling thread.
+  // Throws CancelledError, and the exceptions of `random`.
   std::vector<PreparedQuery> make(size_t count, unsigned thread_count, const RandomSource& random,
                                   const ProgressCallback& progress = {}) const;
 

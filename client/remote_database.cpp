@@ -12,7 +12,7 @@ constexpr size_t kDetailCharsMax = 500;
 
 bool succeeded(const HttpReply& reply) { return reply.status == 200 || reply.status == 206; }
 
-// A body of exactly so many bytes, handed on from `skip` bytes after its beginning.
+// A body of exactly this many bytes, handed on from `skip` bytes after its beginning.
 class ExactBody : public BodyReceiver {
  public:
   // A body of `total` bytes is asked for from first_byte on; a server may ignore that and send all
@@ -55,7 +55,7 @@ class ExactBody : public BodyReceiver {
   uint64_t left_ = 0;
 };
 
-// A body of at most so many bytes.
+// A body of at most this many bytes.
 class BoundedText : public BodyReceiver {
  public:
   BoundedText(std::string what, size_t bytes_max) : what_(std::move(what)), max_(bytes_max) {}
@@ -134,8 +134,8 @@ std::string RemoteDatabase::fetch_manifest() {
   try {
     parse_manifest(text);
   } catch (const InputError& error) {
-    throw ProtocolError(at +
-                        " is not a manifest that this client understands: " + printable(error.what()));
+    throw ProtocolError(
+        at + " is not a manifest that this client understands: " + printable(error.what()));
   }
   return text;
 }

@@ -1,5 +1,5 @@
-// The routes of a blindfuse server, and what their answers mean: every length checked before memory
-// is taken for it.
+// The routes of a blindfuse server, and the meaning of their answers. Every length is checked
+// before memory is allocated for it.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace blindfuse {
 
 using ByteSink = std::function<void(std::span<const uint8_t>)>;
 
-// All functions throw ConnectionError, also when the deadline of the call has passed;
-// ServerError (EpochGoneError, ServerBusyError) when the server answers with an error; and
-// ProtocolError when its answer is not of the length, or the kind, that the protocol gives it.
+// All functions throw ConnectionError, also if the deadline of the call has passed. They throw
+// ServerError (EpochGoneError, ServerBusyError) if the server answers with an error, and
+// ProtocolError if its answer has another length or kind than the protocol defines.
 class RemoteDatabase {
  public:
   // `address` names the server in messages. `timeout` is that of ClientOptions, by this clock.
@@ -32,18 +32,18 @@ class RemoteDatabase {
   RemoteDatabase& operator=(const RemoteDatabase&) = delete;
 
   const std::string& address() const { return address_; }
-  // Of the call under way, which all that is asked here is part of; outside of one, each function
-  // is a call of its own.
+  // The current call, of which all requests here are part. Outside of one, each function is a call
+  // of its own.
   Deadline& deadline() { return deadline_; }
 
-  // The manifest's text, of at most kManifestBytesMax bytes; it parses.
+  // The manifest's text, of at most kManifestBytesMax bytes. It is a valid manifest.
   std::string fetch_manifest();
 
   // The tables of shards and packs, table_bytes in all.
   std::vector<uint8_t> fetch_table(const EpochId& epoch, uint64_t table_bytes);
 
   // The hints of the shards, or the masks of the packs, named as in "0-3,17", one after another,
-  // total_bytes in all: those from first_byte on go to sink.
+  // total_bytes in all. The bytes from first_byte on go to sink.
   void fetch_hints(const EpochId& epoch, Mode mode, const std::string& parts, uint64_t first_byte,
                    uint64_t total_bytes, const ByteSink& sink);
 

@@ -1,4 +1,4 @@
-// Tells a caller how far a client is.
+// Reports a client's progress to its caller.
 #pragma once
 
 #include <blindfuse/errors.h>
@@ -6,7 +6,7 @@
 
 namespace blindfuse {
 
-// Throws CancelledError when the callback says stop.
+// Throws CancelledError if the callback returns false.
 inline void report_progress(const ProgressCallback& callback, const ClientProgress& progress) {
   if (callback && !callback(progress)) throw CancelledError();
 }

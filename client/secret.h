@@ -1,4 +1,4 @@
-// Secrets: memory that is wiped when it is let go, and ternary numbers without bias.
+// Secrets: memory that is wiped before it is freed, and ternary numbers without bias.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ namespace blindfuse {
 // Overwrites memory in a way that the compiler does not leave out.
 void wipe_memory(void* memory, size_t bytes);
 
-// An array of zeros at first, wiped before its memory is given back. Moves only; what was moved
-// from is empty.
+// An array that is zero at first, and is wiped before its memory is freed. Moves only. A moved-from
+// array is empty.
 //
-// A forked child has a copy of it, and PreparedQuery refuses to use that. The kernel could wipe the
-// array in the child (MADV_WIPEONFORK), but a query that is zero where its mask was would tell the
-// server its rows, and a signal handler may fork in the middle of encrypting one.
+// A forked child has a copy of it, and PreparedQuery refuses to use the copy. The kernel could wipe
+// the array in the child (MADV_WIPEONFORK). But a query that is zero in place of its mask would
+// reveal its rows to the server, and a signal handler may fork during an encryption.
 template <class T, class Allocator = std::allocator<T>>
 class SecretBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -66,14 +66,14 @@ class SecretBuffer {
 // Fills `words` with independent numbers, each -1, 0 or 1 (modulo 2^32) with probability exactly
 // 1/3 when `random` is uniform.
 //
-// A byte below 243 = 3^5 holds five of them, its digits in base 3 less one, the lowest digit first;
-// other bytes are thrown away, which says nothing about those that are kept. The bytes are asked
-// for in blocks of at most 64 KiB, straight from `random`: a million numbers take 0.2 MB, and the
-// operating system gives about 0.3 GB/s, so no generator of our own stands in between.
+// A byte below 243 = 3^5 holds five of them, its digits in base 3 less one, the lowest digit first.
+// Other bytes are dropped, which reveals nothing about those that are kept. The bytes come in
+// blocks of at most 64 KiB directly from `random`. A million numbers take 0.2 MB, and the operating
+// system gives about 0.3 GB/s, so the client needs no generator of its own.
 void sample_ternary(const RandomSource& random, std::span<uint32_t> words);
 
 // Fills `words` with independent numbers (modulo 2^32), each uniform on -max..max; max is 1 or 4
-// (LweParams::error_max). With 4, a number is t + 3 u of two ternary numbers t and u, which come
+// (LweParams::error_max). With 4, a number is t + 3 u of two ternary numbers t and u. They come
 // from `random` in this order, all t first.
 void sample_errors(const RandomSource& random, uint32_t max, std::span<uint32_t> words);
 

@@ -34,8 +34,8 @@ uint32_t secret_product(const SecretFactor& factor, std::span<const uint32_t> co
 // words[i][c] += sum over k of factors[i][k] * panel[64 k + c], for c = 0 .. 63, modulo 2^32.
 //
 // The panel has 64 words for each of the factors' dimension. Each of its words is read once for
-// every few factors, so that many products cost little more than one where making the panel is what
-// takes the time.
+// several factors. Several products therefore cost little more than one if making the panel takes
+// most of the time.
 void add_secret_products(std::span<const uint32_t> panel, std::span<const SecretFactor> factors,
                          std::span<uint32_t* const> words);
 

@@ -48,7 +48,7 @@ struct Session::Batch {
   double server_seconds = 0;
 };
 
-// How often a request may be made anew, always with other queries.
+// How often a request may be made again, always with other queries.
 class Session::Attempts {
  public:
   Attempts(const ProgressCallback& progress, const Deadline& deadline)
@@ -95,8 +95,9 @@ Session::Session(std::unique_ptr<Transport> transport, const std::string& addres
       random_(std::move(random)),
       remote_(std::move(transport), address, options_.http.timeout, std::move(clock)),
       cache_(database_folder(cache_of(options_), address)),
+      guard_(database_folder(cache_of(options_), address), address, options_),
       hint_files_(files),
-      manifest_text_(remote_.fetch_manifest()) {}
+      manifest_text_(fetch_manifest()) {}
 
 SyncResult Session::sync(bool verify) {
   const Deadline::Call call(deadline());
@@ -121,7 +122,13 @@ void Session::sync_once(bool verify, SyncResult& result) {
 std::string Session::take_manifest() {
   // Used once, whatever comes of it: what is wrong with it now would stay wrong.
   if (auto fetched = std::exchange(manifest_text_, std::nullopt)) return std::move(*fetched);
-  return remote_.fetch_manifest();
+  return fetch_manifest();
+}
+
+std::string Session::fetch_manifest() {
+  std::string text = remote_.fetch_manifest();
+  guard_.take(parse_manifest(text));
+  return text;
 }
 
 void Session::use(DatabaseDescription database) {

@@ -1,5 +1,5 @@
-// Look-ups in one database, for one thread at a time: what the client library is made of
-// (<blindfuse/client.h>), apart from how bytes get to the server.
+// Look-ups in one database, for one thread at a time: the part of the client library
+// (<blindfuse/client.h>) that does not depend on the transport.
 #pragma once
 
 #include <blindfuse/client_options.h>
@@ -18,6 +18,7 @@
 #include "client/checked_hints.h"
 #include "client/database_description.h"
 #include "client/hint_cache.h"
+#include "client/manifest_guard.h"
 #include "client/prepared_query.h"
 #include "client/query_preparation.h"
 #include "client/remote_database.h"
@@ -25,42 +26,47 @@
 
 namespace blindfuse {
 
-// Errors: <blindfuse/errors.h>; after any of them the session can be used again.
+// Errors: <blindfuse/errors.h>. After any of them the session can be used again.
 //
-// get, get_many and look_up fetch the hints first when there are none yet, and when the server no
-// longer serves the epoch of those that there are. Every query uses
-// up a prepared one, answered or not: a request is repeated (a few times when the server is busy,
-// once when it closed a connection that was kept) with new queries. When the epoch changes in a
-// look-up, all its keys are asked for again, once. What the server sees never depends on a key: all
-// hints of an epoch are checked before the first query to it, all requests of a look-up are sent
-// before the first answer is decoded, and decoding does the same work for every key (CheckedHints).
-// So a session is for a keyword database or for an index one, whichever it saw first: what is a key
-// in the one may be none in the other, and whether a query follows would tell.
+// get, get_many and look_up first fetch the hints if there are none yet, or if the server no longer
+// serves their epoch. Every query consumes a prepared one, whether it is answered or not. A request
+// is repeated with new queries: a few times if the server is busy, once if it closed a connection
+// that was kept. If the epoch changes during a look-up, all its keys are asked for again, once. The
+// server's view never depends on a key: all hints of an epoch are checked before the first query to
+// it, all requests of a look-up are sent before the first answer is decoded, and decoding does the
+// same work for every key (CheckedHints). So a session is for a keyword database or for an index
+// database, whichever it saw first: a key of one may be invalid in the other, and whether a query
+// follows would reveal this.
 class Session {
  public:
-  // Checks that the server answers with a manifest. `address` names the server in messages and in
-  // the cache, whose files are where `files` says. Secrets are drawn from `random`.
+  // Checks that the server answers with a manifest, and that ManifestGuard accepts it. The same
+  // check comes first for every later manifest. `address` names the server in messages and in the
+  // cache, whose files are at `files`. Secrets are drawn from `random`.
   Session(std::unique_ptr<Transport> transport, const std::string& address, ClientOptions options,
           RandomSource random = fill_from_system, HintFiles files = HintFiles::kOnDisk,
           Deadline::Clock clock = std::chrono::steady_clock::now);
 
-  // Of the call under way. What is asked of the session within one Deadline::Call is one call; else
-  // each function is.
+  // The current call. All requests to the session within one Deadline::Call are one call. Otherwise
+  // each function is a call.
   Deadline& deadline() { return remote_.deadline(); }
 
-  // Brings the hints up to the server's current epoch; with `verify`, checks every cached one
-  // first.
+  // As of the last manifest that was accepted.
+  std::shared_ptr<const SignerStatus> signer() const { return guard_.status(); }
+  ManifestGuard& guard() { return guard_; }
+
+  // Brings the hints up to the server's current epoch. With `verify`, first checks every cached
+  // hint.
   SyncResult sync(bool verify = false);
 
-  // Makes `count` more queries ahead, in one pass. Memory: 4 R bytes each, and 48 KiB more where
-  // responses are packed.
+  // Makes `count` more queries ahead, in one pass. Each takes 4 R bytes of memory, and 48 KiB more
+  // if responses are packed.
   void prepare(size_t count);
   size_t prepared_count() const { return prepared_.size(); }
-  // Takes queries that were made ahead elsewhere, in so many seconds each: for database(), as
-  // PreparedQuery::is_for has it.
+  // Takes queries that were made ahead elsewhere, in this many seconds each, for database(), in the
+  // sense of PreparedQuery::is_for.
   void add_prepared(std::vector<PreparedQuery> queries, double seconds);
 
-  // Throws InputError when one of the keys can be no key of this database.
+  // Throws InputError if one of the keys is not a valid key of this database.
   void check_keys(std::span<const std::string> keys);
 
   // The value of a key: a byte string, or a decimal number in an index database.
@@ -69,7 +75,7 @@ class Session {
   std::vector<std::optional<std::string>> get_many(std::span<const std::string> keys);
   std::vector<Answer> look_up(std::span<const std::string> keys);
 
-  // What is known of the database: of the epoch whose hints are there, which are fetched when there
+  // The properties of the database in the epoch of the session's hints. Fetches the hints if there
   // are none.
   const DatabaseDescription& database();
 
@@ -82,6 +88,7 @@ class Session {
   class Attempts;
 
   void sync_once(bool verify, SyncResult& result);
+  std::string fetch_manifest();
   std::string take_manifest();
   void use(DatabaseDescription database);
   void check_kind(DatabaseKind kind);
@@ -91,7 +98,7 @@ class Session {
   Batch encrypt(std::span<const std::string> keys);
   void ask(Batch& batch);
   void open_hints();
-  // The time to move so many queries and their responses.
+  // The time to move this many queries and their responses.
   void allow_for(size_t count);
   std::vector<Batch> ask_all(std::span<const std::string> keys);
   std::vector<Answer> decode_all(std::vector<Batch> batches, size_t key_count);
@@ -100,6 +107,7 @@ class Session {
   RandomSource random_;
   RemoteDatabase remote_;
   HintCache cache_;
+  ManifestGuard guard_;
   const HintFiles hint_files_;
   std::optional<std::string> manifest_text_;  // fetched, and not yet used
   std::optional<DatabaseKind> kind_;          // of the first database there was

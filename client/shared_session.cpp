@@ -19,6 +19,7 @@ SharedSession::Turn::~Turn() {
   shared_.prepared_count_ = shared_.session_->prepared_count();
   {
     const std::lock_guard lock(shared_.mutex_);
+    shared_.signer_ = shared_.session_->signer();
     shared_.is_taken_ = false;
     shared_.stop_ = {};
   }
@@ -31,6 +32,7 @@ SharedSession::SharedSession(const TransportMaker& make_transport, const std::st
   options.progress = [this](const ClientProgress& progress) { return go_on(progress); };
   const auto keep_waiting = [this] { return go_on({ClientStage::kWaitingForAnswer}); };
   session_.emplace(make_transport(keep_waiting), address, std::move(options));
+  signer_ = session_->signer();
   stop_ = {};
 }
 
@@ -45,6 +47,12 @@ bool SharedSession::go_on(const ClientProgress& progress) {
     callback_threw_ = true;
     throw;
   }
+}
+
+SignerStatus SharedSession::signer() const {
+  check_process();
+  const std::lock_guard lock(mutex_);
+  return *signer_;
 }
 
 bool SharedSession::is_of_this_process() const { return maker_.is_current(); }

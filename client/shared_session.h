@@ -1,5 +1,5 @@
-// A session that any number of threads use at once: one of them has its turn, and takes along what
-// the others wait for.
+// A session that any number of threads use at once. One of them has its turn, and includes the keys
+// for which the others wait.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@
 
 namespace blindfuse {
 
-// Makes the transport of a session; the function given tells it whether to wait on.
+// Makes the transport of a session. The given function says whether to wait on.
 using TransportMaker = std::function<std::unique_ptr<Transport>(std::function<bool()>)>;
 
 enum class KeyForm {
@@ -35,18 +35,18 @@ class SharedSession {
   SharedSession(const TransportMaker& make_transport, const std::string& address,
                 ClientOptions options, std::stop_token stop);
 
-  // Runs `work` with the session, alone. Throws CancelledError when told to stop before or
-  // meanwhile.
+  // Runs `work` with exclusive use of the session. Throws CancelledError if the call is stopped
+  // before it or meanwhile.
   template <class Work>
   auto run(const std::stop_token& stop, Work work) {
     const Turn turn(*this, stop);
     return work(*session_);
   }
 
-  // Keys of several calls that wait together are asked for together, as many as fit a request. One
-  // that can be no key is the error of its own call alone, as is what the progress callback throws
-  // on its thread; any other error is that of all. When the thread that asks for all of them is
-  // told to stop, the others ask anew.
+  // Keys of several calls that wait at the same time are asked for together, as many as fit a
+  // request. An invalid key is the error of its own call alone, and so is an exception of the
+  // progress callback on its thread. Any other error is that of all calls. If the thread that asks
+  // for all of them is stopped, the others ask again.
   std::vector<Answer> look_up(std::span<const std::string> keys, KeyForm form,
                               const std::stop_token& stop);
 
@@ -55,6 +55,9 @@ class SharedSession {
 
   // After the last call that ended.
   size_t prepared_count() const { return prepared_count_; }
+
+  // The same.
+  SignerStatus signer() const;
 
  private:
   // One call, and what came of it.
@@ -103,7 +106,8 @@ class SharedSession {
   std::optional<Session> session_;
   std::atomic<size_t> prepared_count_ = 0;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const SignerStatus> signer_;
   std::condition_variable_any changed_;
   bool is_taken_ = false;
   LookUps waiting_;

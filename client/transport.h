@@ -1,5 +1,5 @@
-// How bytes get to a server and back: the seam that tests, and clients that are not native
-// programs, fill in their own way.
+// Moves bytes to a server and back. Tests, and clients that are not native programs, have
+// implementations of their own.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace blindfuse {
 
 inline constexpr uint64_t kProblemBytesMax = 65'536;
 
-// What a server answered, but for the body of a success, which a BodyReceiver got.
+// The answer of a server, without the body of a success, which a BodyReceiver got.
 struct HttpReply {
   int status = 0;
   std::string content_type;
@@ -24,41 +24,41 @@ struct HttpReply {
   std::string problem;  // the body of an error, cut at kProblemBytesMax
 };
 
-// Takes the body of a success, piece by piece. What it throws ends the request and is thrown to its
-// caller.
+// Takes the body of a success, piece by piece. Its exceptions end the request and reach the caller.
 class BodyReceiver {
  public:
   virtual ~BodyReceiver() = default;
-  // Once, before the body, when the status is 200 or 206. `length` is what the server declares, if
-  // it does.
+  // Called once, before the body, if the status is 200 or 206. `length` is the length that the
+  // server declares, if it does.
   virtual void begin(int status, std::optional<uint64_t> length) = 0;
   virtual void receive(std::span<const uint8_t> bytes) = 0;
-  // A longer body is refused: a transport that gets bodies whole need not copy one.
+  // A longer body is refused. A transport that gets bodies as a whole need not copy one.
   virtual uint64_t bytes_max() const { return std::numeric_limits<uint64_t>::max(); }
 };
 
-// A connection that had served requests before closed under this one, before a byte of the answer.
-// Many servers close connections that are idle, so that another attempt is worth while, over
-// another connection.
+// A connection that had served requests before closed during this one, before a byte of the answer.
+// Many servers close idle connections, so another attempt over another connection is worthwhile.
 class KeptConnectionClosed : public ConnectionError {
  public:
   using ConnectionError::ConnectionError;
 };
 
-// One server. One thread at a time. Paths begin with a slash and are relative to the server's
-// prefix. Both throw ConnectionError when no whole answer came; any status is an answer.
+// A connection to one server. One thread at a time. Paths begin with a slash and are relative to
+// the server's prefix. Both functions throw ConnectionError if no complete answer came. Any status
+// is an answer.
 //
-// A GET may be sent twice, where the first met a KeptConnectionClosed. A POST never is: it throws
-// that. Whether the server read it cannot be known, and the next must be made with other secrets.
+// A GET may be sent twice if the first attempt met a KeptConnectionClosed. A POST never is: it
+// throws that error. It cannot be known whether the server read the request, and the next one must
+// be made with other secrets.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Requests have to be done by then: those of one call, or of one after another. It outlives the
-  // transport. A transport that was given none may have one of its own for each request.
+  // The deadline of the requests, which are those of one call, or of one after another. It outlives
+  // the transport. A transport without a given deadline may have one of its own for each request.
   void set_deadline(Deadline& deadline) { deadline_ = &deadline; }
 
-  // Asks for the body from first_byte on: with a Range header, unless that is 0.
+  // Requests the body from first_byte on, with a Range header unless that is 0.
   virtual HttpReply get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) = 0;
 
   // Sends `body` as application/octet-stream.

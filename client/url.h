@@ -13,12 +13,12 @@ struct Url {
   uint16_t port = 80;
   std::string prefix;  // before every route: "" or "/words", without a slash at the end
 
-  // The same for all ways to write one address.
+  // The same text for all ways to write one address.
   std::string text() const;
 };
 
-// Throws InputError, saying what a URL looks like, when `text` is none: other schemes, credentials,
-// a query, odd characters.
+// Throws InputError, which shows the form of a URL, if `text` is not one: it has another scheme,
+// credentials, a query, or invalid characters.
 Url parse_url(std::string_view text);
 
 }  // namespace blindfuse

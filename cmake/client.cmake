@@ -9,7 +9,7 @@ set_target_properties(blindfuse_base blindfuse_arithmetic blindfuse_protocol bli
 
 configure_file(client/include/blindfuse/version.h.in generated/include/blindfuse/version.h @ONLY)
 file(GLOB public_headers CONFIGURE_DEPENDS client/include/blindfuse/*.h src/include/blindfuse/*.h)
-# But for what reads a program's command line.
+# Without the parts that read a program's command line.
 add_library(blindfuse_client_shared SHARED
             "$<FILTER:$<TARGET_OBJECTS:blindfuse_client>,EXCLUDE,/(key_text|line_input)[.]cpp>")
 blindfuse_link_layer(blindfuse_client_shared PRIVATE client)

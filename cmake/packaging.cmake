@@ -1,4 +1,4 @@
-# What an installed blindfuse has beside its programs, and the Debian package, for `cpack` and `make package`.
+# The files of an installed blindfuse other than its programs, and the Debian package, for `cpack` and `make package`.
 set(BLINDFUSE_MAINTAINER "blindfuse maintainers <maintainers@blindfuse.example>" CACHE STRING
     "Who answers for the package: Name <address>")
 set(BLINDFUSE_PACKAGE_RELEASE 1 CACHE STRING "Which package of this version it is")

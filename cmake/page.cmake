@@ -1,5 +1,5 @@
-# The page that the server shows to browsers, put into the program: one file to copy, nothing to install beside it. Without
-# the client for browsers (cmake/web.cmake) there is no page, and the server says so at /.
+# The page that the server shows to browsers, put into the program: one file to copy, nothing to install next to it.
+# Without the client for browsers (cmake/web.cmake) there is no page, and the server says so at /.
 set(page_folder ${CMAKE_BINARY_DIR}/page)
 set(page_source ${CMAKE_BINARY_DIR}/generated/host/server/routes/page_files.cpp)
 set(page_assembly "")

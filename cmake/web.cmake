@@ -32,7 +32,7 @@ ExternalProject_Add(blindfuse_web
   EXCLUDE_FROM_ALL OFF
   USES_TERMINAL_BUILD ON)
 
-# What a page needs to have beside it.
+# The files that a page needs next to it.
 set_target_properties(blindfuse_web PROPERTIES BLINDFUSE_FILES "${web_files}")
 
 find_program(BLINDFUSE_NODE NAMES node nodejs)
@@ -41,7 +41,7 @@ if(BLINDFUSE_TESTS AND BLINDFUSE_NODE)
   # Above 2 GiB a pointer is negative, and slice() would take other memory than was meant.
   add_test(NAME web_core_takes_no_slices COMMAND ${CMAKE_COMMAND} -DFILE=${web}/dist/blindfuse_core.js
            -P ${CMAKE_SOURCE_DIR}/tests/web/no_heap_slices.cmake)
-  # The library once more, with GoogleTest: built when it is to be run.
+  # The library again, with GoogleTest: built when it is to be run.
   add_test(NAME web_tests_build COMMAND ${CMAKE_COMMAND} --build ${web} --target blindfuse_web_tests)
   set_tests_properties(web_tests_build PROPERTIES FIXTURES_SETUP web_tests TIMEOUT 1800)
   # Processes, threads and locks between them are what a browser does not have.
@@ -49,6 +49,7 @@ if(BLINDFUSE_TESTS AND BLINDFUSE_NODE)
   add_test(NAME web_tests COMMAND ${BLINDFUSE_NODE} ${web}/tests/blindfuse_web_tests.js --gtest_filter=-${not_in_a_browser})
   set_tests_properties(web_tests PROPERTIES FIXTURES_REQUIRED web_tests TIMEOUT 900)
   add_test(NAME web_exchange COMMAND ${BLINDFUSE_NODE} --test ${CMAKE_SOURCE_DIR}/tests/web/exchange_test.mjs)
+  add_test(NAME web_signatures COMMAND ${BLINDFUSE_NODE} --test ${CMAKE_SOURCE_DIR}/tests/web/signatures_test.mjs)
 endif()
 find_program(BLINDFUSE_TSC tsc)
 if(BLINDFUSE_TESTS AND BLINDFUSE_TSC)

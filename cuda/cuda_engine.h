@@ -1,6 +1,7 @@
-// The product on a GPU: the matrix in the device's memory, many clients' queries in one scan.
+// The engine on a GPU. The matrix is in the device's memory, and one scan serves the queries of
+// many clients.
 //
-// Plain C++ outside; nothing of CUDA is needed to use it.
+// This header is plain C++: its users need nothing of CUDA.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +15,22 @@
 
 namespace blindfuse {
 
-// kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. record: which
-// kernels may be used. calibrations: what was measured on this device. Throws UsageError for a
-// kernel or a device that is not there; ResourceError when the device cannot be used now, and, with
-// the bytes needed and those free, when its memory cannot hold the matrix and what is set aside.
+// kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. record: says
+// which kernels may be used. calibrations: the measurements on this device. Throws UsageError if
+// there is no such kernel or device. Throws ResourceError if the device cannot be used now, or if
+// its memory cannot hold the matrix and the memory that is set aside. The message then has the
+// bytes needed and those free.
 //
-// Set aside, and not allocated, is what CUDA itself takes (kCudaItselfBytes), what products are
-// checked with (CheckVector::bytes_of), and the larger one of
+// Some memory is set aside, but not allocated: CUDA's own (kCudaItselfBytes), that of the check of
+// products (CheckVector::bytes_of), and the larger one of
 //
-//   before it serves: what check_kernels(), or the timing of kernels for a matrix of a size that
-//   `calibrations` has not, takes until it returns;
+//   before it serves: the memory that check_kernels() takes until it returns, or that the timing of
+//   kernels takes if `calibrations` has no matrix of this size;
 //   while it serves: the packing tables, two batches of needs.batch_max, and the query of a canary,
 //   which is computed in one of these batches.
 //
-// multiply() and make_panel_products(), which a build calls, take more, and say so when there is no
-// room.
+// multiply() and make_panel_products(), which a build calls, take more memory. They say so if there
+// is no room.
 std::unique_ptr<Engine> make_cuda_engine(
     std::string_view kernel, int device, std::shared_ptr<KernelRecord> record, uint64_t row_count,
     uint64_t column_count, const ServingNeeds& needs = {},

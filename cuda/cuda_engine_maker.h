@@ -1,4 +1,4 @@
-// Engines on a GPU. Nothing of CUDA is needed to use it.
+// Makes engines on a GPU. This header is plain C++: its users need nothing of CUDA.
 #pragma once
 
 #include <memory>
@@ -10,18 +10,18 @@
 namespace blindfuse {
 
 // kernel: one of cuda_kernel_names(), or "" for the fastest by the size of the batch. Throws
-// UsageError for a kernel or a device that is not there, ResourceError for one that the machine may
-// have later (cuda/device/device_info.h). Its engines have their matrix on that
-// device. record: of the device's kernels.
+// UsageError if there is no such kernel or device, and ResourceError for one that the machine may
+// have later (cuda/device/device_info.h). Its engines have their matrix on that device. record:
+// that of the device's kernels.
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view kernel, int device,
                                                     std::shared_ptr<KernelRecord> record);
 
-// Loads the code of all kernels for the scan to the device, and of those of this part of what it
-// computes, "packing" or "tables"; "" for none. Where the device is newer than the program, the
-// driver compiles it. Throws what make_cuda_engine_maker throws.
+// Loads the code of all kernels for the scan to the device, and of those of this part of the
+// engine, "packing" or "tables"; "" for none. If the device is newer than the program, the driver
+// compiles the code. Throws the errors of make_cuda_engine_maker.
 void load_cuda_kernels(int device, std::string_view part);
 
-// What --engine takes after "cuda:" on this machine, which has a device.
+// The names that --engine takes after "cuda:" on this machine, which has a device.
 std::vector<std::string_view> cuda_kernel_names();
 
 }  // namespace blindfuse

@@ -1,7 +1,8 @@
-// blindfuse, the operator's program: plan, build, inspect, serve, api-key, self-test.
+// blindfuse, the operator's program: plan, build, inspect, serve, keygen, api-key, self-test.
 #include "host/commands/api_key.h"
 #include "host/commands/build.h"
 #include "host/commands/inspect.h"
+#include "host/commands/keygen.h"
 #include "host/commands/plan.h"
 #include "host/commands/self_test.h"
 #include "host/commands/serve.h"
@@ -14,6 +15,7 @@ void add_commands(CLI::App& program) {
   blindfuse::add_build_command(program);
   blindfuse::add_inspect_command(program);
   blindfuse::add_serve_command(program);
+  blindfuse::add_keygen_command(program);
   blindfuse::add_api_key_command(program);
   blindfuse::add_self_test_command(program);
 }

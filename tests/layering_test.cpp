@@ -92,7 +92,7 @@ std::optional<Include> include_of(const std::string& line) {
   return Include{rest.substr(1, rest.find(is_quoted ? '"' : '>', 1) - 1), is_quoted};
 }
 
-// What includes of some files took of the table.
+// The entries of the table that includes of some files used.
 struct Used {
   std::set<std::pair<std::string, std::string>> uses;  // a layer's place, and an entry of its lists
 };
@@ -109,7 +109,7 @@ std::string project_name(const std::string& name) {
   return name;
 }
 
-// What is wrong with an include of a file of this layer; "" when nothing is.
+// The fault of an include of a file of this layer; "" when there is none.
 std::string violation_of(const Layer& layer, const Include& include, Used& used) {
   const std::string name = project_name(include.name);
   // A header of the project in angle brackets is one nevertheless.
@@ -133,7 +133,7 @@ std::string violation_of(const Layer& layer, const Include& include, Used& used)
          layer.place;
 }
 
-// What is wrong with the includes of a file; empty when nothing is.
+// The faults of the includes of a file; empty when there are none.
 std::string violations_of(const std::string& file, std::istream& text, Used& used) {
   const Layer* layer = layers().of(file);
   if (layer == nullptr) return file + ": is in no layer\n";
@@ -197,7 +197,7 @@ TEST(Layering, EveryLayerUsesThoseAboveItInTheTable) {
   }
 }
 
-// What a reader of the table may rely on, whoever edits it.
+// The properties of the table on which readers may rely, whoever edits it.
 TEST(Layering, TheTableKeepsSecretsFromTheServerAndCudaAndLibrariesFromArithmetic) {
   for (const Layer& layer : layers().all()) {
     const auto expect_none_of = [&](const char* place, const char* other) {

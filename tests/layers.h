@@ -46,7 +46,7 @@ class Layers {
 
   const std::vector<Layer>& all() const { return all_; }
 
-  // The layer of a file: the innermost folder counts. None for files that are no layer's.
+  // The layer of a file: the innermost folder counts. None for files that belong to no layer.
   const Layer* of(const std::string& file) const {
     const Layer* found = nullptr;
     for (const Layer& layer : all_) {

@@ -1,4 +1,4 @@
-// The noise as it is, beside what NoiseBudget says of it.
+// The noise as it is, compared with NoiseBudget.
 //
 // Rounding errors and noise are measured through the product's own round_word and restore_word, on
 // fixed seeds. A variance measured on N samples of a sum of many errors has a relative standard

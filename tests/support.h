@@ -1,4 +1,4 @@
-// What many tests need: randomness that can be had again, and the text of an error.
+// What many tests need: reproducible randomness, and the text of an error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace blindfuse::support {
 
-// Random numbers from a fixed seed, which it prints: a failure can be had again, and a test of
+// Random numbers from a fixed seed, which it prints: a failure can be repeated, and a test of
 // chance be tried with another. Next to nothing of <random> gives the same numbers with every
 // library, so everything is made of the raw words here.
 class SeededRandom {

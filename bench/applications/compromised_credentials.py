@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compromised credentials: is the SHA-1 of this password in a list of a hundred million, and how often was it seen?
 
-Such a list (bench/datasets/password_hashes.py) is built, served, and asked: one hash at a time, and a file of a
-hundred in one call, half of them in the list, each answer compared with the truth. Beside it stands what range services
-do today: the client sends the first hex digits of the hash, and gets all that begin with them."""
+Such a list (bench/datasets/password_hashes.py) is built, served, and asked: one hash at a time, and a file of a hundred
+in one call, half of them in the list, each answer compared with the truth. The comparison is with the range services of
+today: the client sends the first hex digits of the hash, and gets all that begin with them."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ def of_ranges(found: Result) -> Table:
     checked, lines = found.figures["list"]["credentials"], found.figures["range"]["lines"]
     table = Table(
         f"{NAME}-range",
-        "Private look-ups beside range requests",
+        "Private look-ups compared with range requests",
         ["bytes in all", "range requests", "private look-ups", "private / range"],
         about="Sent and received. Ranges are not compressed here, and have "
         f"{lines['least']} to {lines['most']} lines each.",

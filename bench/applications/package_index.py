@@ -40,7 +40,7 @@ Index = dict[str, bytes]
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """What a record holds: all of a paragraph, its beginning, or a part of it."""
+    """The contents of a record: all of a paragraph, its beginning, or a part of it."""
 
     name: str  # whole, cut or parts
     bytes: int  # room in a record; 0: as the longest needs
@@ -230,7 +230,7 @@ def measure_variant(settings: Settings, index: Index, variant: Variant) -> Figur
 
 
 def look_up(client: Client, index: Index, name: str) -> dict[str, float]:
-    """What it took, once the answer has been compared with the index."""
+    """The cost of the look-up, after the answer has been compared with the index."""
     value, took = client.get(name)
     expected = index[name][: client.variant.bytes] if client.variant.name == "cut" else index[name]
     if value != expected:

@@ -210,7 +210,7 @@ class Database:
         return (base64.b64decode(value) if answer["value_encoding"] == "base64" else value.encode()), cost
 
     def timed_look_ups(self, url: str, key: str) -> Figures:
-        """One after another, each beside its yardstick."""
+        """One after another, each next to its yardstick."""
         samples = []
         for _ in range(self.settings.runs):
             beside = yardstick(self.settings, self.settings.cores)

@@ -98,7 +98,7 @@ class Client:
 
 
 def measured_client(found: Result, form: Result) -> Client:
-    """Of the forms of which some updates were run; the week is so many times one of them."""
+    """Of the forms of which some updates were run; the week is a multiple of one of them."""
     syncs, look_ups = found.number("model", "syncs"), found.number("model", "look_ups")
     once, sync, look_up = form.number("once", "bytes"), form.number("sync", "bytes"), form.number("look_up", "bytes")
     sync_seconds, look_up_seconds = form.number("sync", "seconds"), form.number("look_up", "total_seconds")

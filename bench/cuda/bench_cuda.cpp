@@ -1,15 +1,14 @@
-// The product on a GPU beside what the device could do at best: its own copies and reads, the
-// vendor's product of bytes, and transfers from the host. Every measurement takes turns with its
-// yardsticks, so that what disturbs the one disturbs the others.
+// The product on a GPU next to the device's limits: its own copies and reads, the vendor's product
+// of bytes, and transfers from the host. Every measurement takes turns with its yardsticks, so that
+// what disturbs the one disturbs the others.
 //
 // Napkin, on an H200 (4.8 TB/s; 990 T multiply-adds of bytes a second, of which a query takes four
 // for a byte of the matrix): reading a byte takes as long as multiplying it with 52 queries. Up to
 // there a batch should take as long as one query, and be measured by the reads; beyond, by the
 // product.
 //
-// It has no use for the logging library and the like of the other programs, and links nothing but
-// the C library, so that it can be taken to a machine that has a GPU and nothing else
-// (bench/gpu/run).
+// It has no use for the logging library and the like of the other programs, and links only the C
+// library, so that it can be taken to a machine that has a GPU and nothing else (bench/gpu/run).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

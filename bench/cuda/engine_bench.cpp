@@ -1,8 +1,8 @@
-// Napkin, on an H200 (4.8 TB/s, 990 T multiply-adds of bytes a second) behind 16 lanes of PCIe 5
-// (63 GB/s), with 26 bits a word. The square's query has 426 KB, 7 us of the transfer; its scan
-// takes 0.9 ms up to 52 queries, and 17 us for each one more: the scan is the limit, whatever the
-// batch, and so it is for the billion. The tall one's query has 3.8 MB, 61 us; its scan takes 0.26
-// ms up to 52 queries: from five on the transfer is the limit.
+// Napkin, on an H200 (4.8 TB/s, 990 T multiply-adds of bytes a second) on 16 lanes of PCIe 5 (63
+// GB/s), with 26 bits a word. The square's query has 426 KB, 7 us of the transfer; its scan takes
+// 0.9 ms up to 52 queries, and 17 us for each one more: the scan is the limit, whatever the batch,
+// and so it is for the billion. The tall one's query has 3.8 MB, 61 us; its scan takes 0.26 ms up
+// to 52 queries: from five on the transfer is the limit.
 //
 // The square with packed responses: a query has 49 KB of keys more, 0.8 us of the transfer. The 16
 // tables are 0.8 GB, 0.17 ms of reads up to some 30 queries (cuda/packing/kernels/sum_points.cuh),
@@ -134,7 +134,7 @@ void print(const Bench& bench, const Shape& shape, size_t batch, const ScanSecon
   bench.report.print(shape, kernel, batch, times);
 }
 
-// Random words, which take as long as others. Nobody owns them: the random bytes stay.
+// Random words, which take as long as others. No object owns them: the random bytes stay.
 std::vector<SharedPackingTable> random_tables(const Bench& bench, uint64_t count) {
   std::vector<SharedPackingTable> tables;
   for (uint64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// What uses the kernels, through the engine: answers to a server's queries, and the hint.
+// Times the kernels through the engine: answers to a server's queries, and the hint.
 #pragma once
 
 #include "bench/cuda/options.h"
@@ -9,17 +9,17 @@ namespace blindfuse::bench {
 // All with the first of the kernels. Throw ResourceError when the device has no room for the
 // shape.
 
-// Answers batches of every size, two in flight, and prints how fast. scans: to compare with.
+// Answers batches of every size, two in flight, and prints the rates. scans: for comparison.
 void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
 
 // The same with responses that are packed under clients' secrets, for those of kPackedBatches that
 // are asked for.
 void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
 
-// Makes the hint, and the part of it that the host does, and prints the time of both.
+// Makes the hint, and the host's part of it, and prints the time of both.
 void time_hint(const Bench& bench, const Shape& shape);
 
-// Makes packing tables and masks, and brings them to the host, and prints the time of both.
+// Makes packing tables and masks, copies them to the host, and prints the time of both.
 void time_packs(const Bench& bench, const Shape& shape);
 
 }  // namespace blindfuse::bench

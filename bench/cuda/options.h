@@ -1,4 +1,4 @@
-// What is measured, and how often.
+// The shapes that are measured, and how often.
 #pragma once
 
 #include <cstddef>
@@ -28,17 +28,17 @@ inline constexpr size_t kPackedBatches[] = {1, 8, 64};
 inline constexpr Shape kHintShape{"hint", 1'048'576, 1'032};
 // 16 packs: the tables and masks of packed responses.
 inline constexpr Shape kPackShape{"packs", 131'072, 32'768};
-// What the kernels have to agree on first. Neither their steps of rows nor their tiles of columns
-// come out even.
+// The shape on which the kernels have to agree first. Neither their steps of rows nor their tiles
+// of columns come out even.
 inline constexpr Shape kCheckShape{"check", 4'096 + 64, 1'040};
 
-// What takes the places of these in a rehearsal.
+// The shapes that replace these in a rehearsal.
 inline constexpr Shape kTinyShapes[] = {{"tiny", 1'216, 96}};
 inline constexpr Shape kTinyHintShape{"hint", 256, 40};
 inline constexpr Shape kTinyPackShape{"packs", 2'048, 2'048};
 inline constexpr Shape kTinyCheckShape{"check", 320 + 64, 72};
 
-// Bytes and times that a measurement takes besides.
+// The other bytes and times of a measurement.
 struct Sizes {
   uint64_t copied_bytes = uint64_t{2} << 30;     // by the yardstick of copies
   uint64_t sent_bytes = uint64_t{256} << 20;     // by the yardstick of transfers

@@ -1,5 +1,5 @@
-// Random bytes for matrices and queries of any size. Never zeros: a GPU draws less power on those,
-// and is faster.
+// Random bytes for matrices and queries of any size. They are never zeros: a GPU draws less power
+// on zeros, and is faster.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ class RandomBytes {
 
   RandomBytes();
 
-  // So many of them, at most kBytes, from a place that depends on `which`, aligned to 4 bytes: the
-  // same every time.
+  // This many of them, at most kBytes, from a place that depends on `which`, aligned to 4 bytes:
+  // the same every time.
   std::span<const uint8_t> part(size_t byte_count, uint64_t which) const;
 
  private:

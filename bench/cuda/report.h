@@ -1,4 +1,4 @@
-// What was measured, as a table for people or JSON for programs.
+// Reports measurements, as a table for people or as JSON for programs.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Check {
   uint32_t found = 0;
   uint32_t expected = 0;
   size_t queries = 0;    // in which there are some
-  uint64_t columns = 0;  // likewise
+  uint64_t columns = 0;  // the same
 };
 
 // Packed queries to packed responses.
@@ -73,7 +73,7 @@ class Report {
   // For people, in one line that begins with "figure: ", the best of each measurement until now,
   // and of each kernel that differs from the CPU the worst.
   void print_figure();
-  // Whether anything has been measured: a check is not a measurement.
+  // Whether anything has been measured. A check is not a measurement.
   bool is_empty() const { return !has_measured_; }
 
  private:

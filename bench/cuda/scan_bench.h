@@ -1,4 +1,4 @@
-// The kernels by themselves: whether they agree, and how long each takes.
+// Checks and times the kernels by themselves.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace blindfuse::bench {
 
-// What every part of the benchmark needs.
+// The data that every part of the benchmark needs.
 struct Bench {
   const Options& options;                   // batches in ascending order
   const std::vector<std::string>& kernels;  // at least one
@@ -24,8 +24,8 @@ struct Bench {
   Report& report;
 };
 
-// Compares every kernel with the CPU, with every batch, and says where they differ. Returns those
-// that multiply as the CPU does: of the others no time means anything. Throws ResourceError when
+// Compares every kernel with the CPU, with every batch, and reports the differences. Returns the
+// kernels that multiply as the CPU does. The times of others mean nothing. Throws ResourceError if
 // the yardstick does not read the whole matrix.
 std::vector<std::string> right_kernels(const Bench& bench);
 

@@ -1,5 +1,4 @@
-// A random matrix and random queries, cut into limbs, in the device's memory: a scan and nothing
-// else is left to do.
+// A random matrix and random queries, cut into limbs, in the device's memory, ready for a scan.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@
 
 namespace blindfuse::bench {
 
-// What the engine's makers call a kernel: "auto" is none in particular.
+// The kernel's name in the engine's makers. "auto" is none in particular.
 inline std::string_view kernel_argument(const std::string& kernel) {
   return kernel == "auto" ? std::string_view() : std::string_view(kernel);
 }

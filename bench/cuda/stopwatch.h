@@ -23,9 +23,9 @@ inline double median(std::vector<double> values) {
 }
 
 // Napkin: to start a kernel takes the host some 10 us, a scan of 1.2 GB takes a device with 4.8
-// TB/s 250 us. On an idle device the host's part would count, 4 %; behind 256 MiB to read, 56 us
-// at least, it is over before the clock begins. What the caches held is gone then, too, and nothing
-// in them is left to be written.
+// TB/s 250 us. On an idle device the host's part would count, 4 %; after 256 MiB to read, 56 us at
+// least, it is over before the clock begins. What the caches held is gone then, too, and nothing in
+// them is left to be written.
 class Stopwatch {
  public:
   // On the current device.

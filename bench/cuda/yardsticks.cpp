@@ -1,7 +1,7 @@
 // Napkin, on an H200: 4.3 GB to and fro at 4.8 TB/s take 0.9 ms; 256 MiB over 16 lanes of PCIe 5
 // (63 GB/s) 4.3 ms.
 //
-// The product is 8192 x 8192 bytes deep enough that what CublasProduct does behind it does not
+// The product is 8192 x 8192 bytes deep enough that what CublasProduct does after it does not
 // count: 65536 rows are 4.4 T multiply-adds, 4.4 ms of the dense peak of 990 T/s, and to add the
 // sums to the products moves 16 + 8 bytes for each of 8192 x 2048, 0.4 GB: 0.1 ms, 2 %. Both
 // operands lie along the rows, as cuBLAS likes its bytes (transposed times not transposed).
@@ -95,7 +95,7 @@ void Yardsticks::try_product() {
 }
 
 Rates Yardsticks::measure(const DeviceMatrix& matrix) {
-  // The product first and the transfer behind it: what draws most power is not followed by what is
+  // The product first and the transfer after it: what draws most power is not followed by what is
   // measured next, which would find the clocks lowered.
   Rates rates;
   rates.multiplied = multiplied_per_second();

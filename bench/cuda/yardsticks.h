@@ -1,4 +1,4 @@
-// What the device could do at best, measured beside everything else: copies and reads of its
+// What the device could do at best, measured next to everything else: copies and reads of its
 // memory, products of bytes by the vendor's library, and transfers from the host.
 #pragma once
 
@@ -33,7 +33,8 @@ class Yardsticks {
  public:
   Yardsticks(const RandomBytes& random, const Options& options);
 
-  // "" when the product can be measured; otherwise why not: there is no cuBLAS, or none that works.
+  // "" if the product can be measured. Otherwise the reason: there is no cuBLAS, or none that
+  // works.
   const std::string& why_no_product() const { return why_no_product_; }
 
   // All of them once, one after another, and the reads of this matrix.

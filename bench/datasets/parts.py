@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Splits long values over numbered keys: TSV with values in hex, from standard input to standard output.
 
-The value of KEY begins with the number of its parts in decimal and a line feed; then comes the value itself, as
-much as there is room for in --part-bytes. The second part and those after it have the keys KEY/2, KEY/3, ... and
-are --part-bytes long, but for the last. Whoever looks KEY up reads the number and asks for the others together."""
+The value of KEY begins with the number of its parts in decimal and a line feed; then comes the value itself, as much as
+there is room for in --part-bytes. The second part and those after it have the keys KEY/2, KEY/3, ... and are
+--part-bytes long, except the last. Whoever looks KEY up reads the number and asks for the others together."""
 
 import sys
 

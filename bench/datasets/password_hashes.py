@@ -47,7 +47,7 @@ KNOWN = {
     "football": 391_047,
 }
 
-# So many are as frequent as c or more: c^-SKEW. Of 10^8 counts about 25 are above a million then.
+# This many are as frequent as c or more: c^-SKEW. Of 10^8 counts about 25 are above a million then.
 SKEW = 1.1
 COUNT_MAX = 99_999_999
 STEPS = 1 << 16  # of the table from 16 random bits to a count

@@ -10,7 +10,7 @@ import hashlib
 import tsv
 
 BLOCK_KEYS = 1 << 14  # keys that one call of the generator makes, or
-BLOCK_BYTES = 1 << 25  # as many as have about so many bytes: a block is in memory several times over
+BLOCK_BYTES = 1 << 25  # as many as have about this many bytes: a block is in memory several times over
 
 
 def blocks(keys, value_bytes, seed):

@@ -2,15 +2,15 @@
 # and a line in summary.txt the moment it has ended.
 # shellcheck shell=bash disable=SC2034,SC2154
 #
-# Set by who includes this: out, a folder that is there; budget, the seconds that all may take; stop_at, the second at
-# which no step goes on. Who includes this reads failed, which becomes 1 with the first step that is not ok.
+# The script that includes this sets: out, a folder that is there; budget, the seconds that all may take; stop_at, the
+# second at which no step goes on. It reads failed, which becomes 1 with the first step that is not ok.
 
 reserve=15  # seconds of the budget that are kept for the last look at the device
 failed=0
 child=
 sampler=
 
-# What is known, now: NAME, RESULT, SECONDS and what matters of it.
+# Prints a step's result: NAME, RESULT, SECONDS and the figures that matter.
 say() { # NAME RESULT SECONDS [TEXT]
   printf '%-20s %-8s %5s  %s\n' "$1" "$2" "$3" "${4:-}" >>"$out/summary.txt"
   printf '%-20s %-8s %5s  %s\n' "$1" "$2" "$3" "${4:-}"
@@ -21,8 +21,8 @@ left_out() { say "$1" left-out 0 "$2"; }
 # A line of a file, short enough for the summary.
 clipped() { head -c 300 | tr -d '\r' | tr '\t' ' '; }
 
-# What matters of a step's output: the last line "figure: ..." of our own programs; what the self-test, GoogleTest or
-# the sanitizer counted.
+# The figures of a step's output: the last line "figure: ..." of our own programs; what the self-test, GoogleTest or the
+# sanitizer counted.
 figure_of() { # FILE
   local line passed broken all
   line=$(grep -a '^figure: ' "$1" | tail -n 1 | clipped)
@@ -46,7 +46,7 @@ figure_of() { # FILE
   echo "$passed tests passed${broken:+; failed: $broken}"
 }
 
-# What a step's program said last.
+# The last output of a step's program.
 last_words() { # FILE
   grep -a -v '^[[:space:]]*$' "$1" | tail -n 1 | clipped
 }

@@ -1,8 +1,8 @@
-// Some of the answers, kept while the load lasts, and decoded and compared with the truth after it.
-// For all threads.
+// Keeps some of the answers while the load lasts. Decodes them after it, and compares them with the
+// expected values. For all threads.
 //
-// A query that is sent again is answered with the same bytes again, as long as the epoch lasts: so
-// one copy of them is kept, and one decoded, however often they came.
+// A query that is sent again gets the same bytes again, as long as the epoch lasts. So one copy of
+// them is kept, and one decoded, however often they came.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ class AnswerCheck {
  public:
   explicit AnswerCheck(BodyFormat format) : format_(format) {}
 
-  // The body of a success, the answer to request i of the pool. Those to other pools than the
-  // current one are not kept.
+  // Takes the body of a success, the answer to request i of the pool. Answers to other pools than
+  // the current one are not kept.
   void keep(const QueryPool& pool, size_t i, std::string body);
   void set_pool(std::shared_ptr<const QueryPool> pool);
 
-  // Decodes and compares what was kept, and forgets it and the pool. Throws CacheError when a
-  // hint is not what it should be.
+  // Decodes and compares the kept answers, and drops them and the pool. Throws CacheError if a hint
+  // is damaged.
   CheckResult check(const ServedDatabase& served);
 
  private:

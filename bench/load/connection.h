@@ -30,7 +30,7 @@ template <typename T>
 using Awaitable = boost::asio::awaitable<T, Executor>;
 inline constexpr boost::asio::use_awaitable_t<Executor> use_awaitable;
 
-// A server's address, looked up once, and what TLS needs. For all threads.
+// A server's address, resolved once, and the data that TLS needs. For all threads.
 class Endpoint {
  public:
   // Throws ConnectionError when the host has no address, InputError when ca_file (empty: the
@@ -45,8 +45,8 @@ class Endpoint {
   std::optional<boost::asio::ssl::context> tls_;
 };
 
-// What a load needs of a response. Beast's own parser keeps all fields, which takes as long as the
-// rest of a request.
+// The parts of a response that a load needs. Beast's own parser keeps all fields, which takes as
+// long as the rest of a request.
 class ResponseReader : public boost::beast::http::basic_parser<false> {
  public:
   explicit ResponseReader(bool keep_body);

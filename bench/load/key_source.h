@@ -1,4 +1,4 @@
-// The keys to ask for, and what is known of their values.
+// The keys to ask for, and their known values.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace blindfuse::load {
 
 struct KnownKey {
-  // Whether this is what the database has to say of the key.
+  // Whether this is the right answer of the database for the key.
   bool is_met_by(const std::optional<std::string>& found) const {
     return found.has_value() == is_there && (!value || found == value);
   }

@@ -1,4 +1,4 @@
-// A whole load: its queries, its threads, and what becomes of them when the server's epoch changes.
+// A whole load: its queries, its threads, and their changes when the server's epoch changes.
 #pragma once
 
 #include <chrono>
@@ -21,8 +21,8 @@ class Load {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Fetches the hints and makes the queries. Throws what reading files and the client library
-  // throw.
+  // Fetches the hints and makes the queries. Throws the errors of reading files and of the client
+  // library.
   Load(const Options& options, const Target& target);
   ~Load();
   Load(const Load&) = delete;
@@ -32,9 +32,9 @@ class Load {
   nlohmann::json database_facts() const;
 
   void start();
-  // Sleeps, and throws what a thread of the load failed with.
+  // Sleeps, and throws the exception with which a thread of the load failed.
   void sleep_until(Clock::time_point time);
-  // What was counted since this was called last.
+  // The counts since the last call.
   Window take_window();
   // Ends the load and checks answers.
   CheckResult stop();

@@ -129,7 +129,7 @@ Awaitable<void> LoadThread::let_arrive() {
   }
 }
 
-// Asks one request after another: in a closed loop for ever, in an open loop while any is due.
+// Asks one request after another: in a closed loop forever, in an open loop while any is due.
 Awaitable<void> LoadThread::keep_asking(Client& client) {
   Connection& connection = client.connection;
   Clock::time_point now = Clock::now();
@@ -180,8 +180,8 @@ LoadThread::Request LoadThread::next_request(Clock::time_point now) {
   }
   const size_t taken = pool_->take();
   if (taken >= pool_->size()) ++window_.resent;
-  // The first, so that there is one, and by chance: every so many would be the same few of the
-  // pool, again and again.
+  // The first, so that there is one, and by chance: every n-th would be the same few of the pool,
+  // again and again.
   const bool is_kept =
       options_.check_every > 0 && (taken == 0 || random_() % options_.check_every == 0);
   return {pool_, taken % pool_->size(), is_kept, due, now};
@@ -210,7 +210,7 @@ Clock::duration LoadThread::count(const Request& request, ResponseReader& respon
   }
   if (response.status != 503) return {};
   window_.refused.add_seconds(seconds_between(request.sent, now));
-  // Who is refused in an open loop is gone; the next one comes by the clock.
+  // A client that is refused in an open loop is gone; the next one comes by the clock.
   if (options_.is_open_loop()) return {};
   return std::min(kBusyWaitMax, seconds(response.retry_after_s.value_or(1)));
 }
@@ -255,7 +255,7 @@ Awaitable<void> LoadThread::stay_idle(Client& client) {
       co_await client.connection.open();
       co_await client.connection.receive();
     } catch (const boost::system::system_error&) {
-      // Refused is as good as closed.
+      // A refused connection counts as closed.
     }
     client.connection.close();
     ++window_.idle_reopened;

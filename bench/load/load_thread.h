@@ -1,5 +1,5 @@
-// One thread of the load: its connections, and what they send when. Includes Boost.Asio, so few
-// files include this.
+// One thread of the load: its connections, and their requests and times. Includes Boost.Asio, so
+// few files include this.
 #pragma once
 
 // Before Asio, whose version 1.74 uses std::exchange without it.
@@ -45,7 +45,7 @@ class LoadThread {
 
   // Sends requests of this pool from now on.
   void send_from(Pool pool);
-  // What was counted since this was called last. Waits for it.
+  // The counts since the last call. Waits for them.
   Window take_window();
 
  private:

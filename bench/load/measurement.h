@@ -16,7 +16,7 @@ struct Measurement {
   CheckResult checks;     // of all the load, warming up included
 };
 
-// Takes as long as the options say. Throws what reading files and the client library throw.
+// Takes as long as the options say. Throws the errors of reading files and of the client library.
 Measurement measure(const Options& options);
 
 }  // namespace blindfuse::load

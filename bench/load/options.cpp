@@ -123,7 +123,7 @@ void add_options(CLI::App& app, Options& options) {
 void check_options(const Options& options) {
   parse_target(options.url);
   if (!options.metrics_url.empty()) parse_target(options.metrics_url);
-  // A range lets through what is no number.
+  // A range lets through text that is not a number.
   for (const double number : {options.rate.value_or(1), options.seconds, options.warmup_s}) {
     if (!std::isfinite(number)) throw UsageError("--rate, --seconds and --warmup are numbers");
   }

@@ -1,4 +1,4 @@
-// What is to be measured.
+// The options of a measurement.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ enum class BodyFormat { kBinary, kJson };
 
 struct Options {
   std::string url;
-  // Closed loop, unless there is a rate: so many connections, each with one request after another.
+  // Closed loop, unless there is a rate: this many connections, each with one request after
+  // another.
   unsigned concurrency = 1;
   std::optional<double> rate;  // look-ups a second, over `connections` at most
   unsigned connections = 64;
@@ -64,7 +65,7 @@ void add_options(CLI::App& app, Options& options);
 // Throws UsageError for options that contradict each other.
 void check_options(const Options& options);
 
-// What one of the threads does: its share of connections and rate, and a seed of its own.
+// The share of one of the threads: its connections and rate, and a seed of its own.
 Options share_of(const Options& all, unsigned thread);
 
 }  // namespace blindfuse::load

@@ -1,4 +1,4 @@
-// When requests arrive that do not wait for one another: a Poisson process.
+// The arrival times of requests that do not wait for one another: a Poisson process.
 #pragma once
 
 #include <chrono>

@@ -1,10 +1,11 @@
-// Requests made ahead, whole as they are sent, so that making them costs nothing while they are.
+// Requests made ahead, in the form in which they are sent, so that making them takes no time while
+// they are sent.
 //
 // Every query has a secret of its own, from the operating system. But when all have been sent they
 // are sent again, which no client ever does (docs/PROTOCOL.md, section 9): here it is for measuring
 // only, because a query takes a second or so to make and is answered in milliseconds. The same
-// bytes again are no second equation in the secret, so the server learns nothing more about it; it
-// does learn that the same key was asked for again, which is nothing to hide when the keys are a
+// bytes again are not a second equation in the secret, so the server learns nothing more about it;
+// it does learn that the same key was asked for again, which is nothing to hide when the keys are a
 // benchmark's.
 #pragma once
 
@@ -43,8 +44,8 @@ class QueryPool {
   size_t size() const { return requests_.size(); }
   const PooledRequest& operator[](size_t i) const { return requests_[i]; }
 
-  // How many requests have been taken before: the next to send is that number modulo size(). Any
-  // thread may call it.
+  // The number of requests that have been taken before. The next to send is that number modulo
+  // size(). Any thread may call it.
   size_t take() const { return taken_++; }
 
  private:

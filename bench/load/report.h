@@ -1,4 +1,4 @@
-// A measurement for people and for programs.
+// Reports a measurement to people and to programs.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,8 +14,8 @@ nlohmann::ordered_json report_json(const Options& options, const Measurement& me
 // A table on standard output.
 void print_table(const Options& options, const Measurement& measured);
 
-// What went wrong, on standard error: mismatches, and nothing answered at all. True when there was
-// nothing.
+// Writes problems to standard error: mismatches, or no answer at all. Returns true if there was
+// none.
 bool report_trouble(const Measurement& measured);
 
 }  // namespace blindfuse::load

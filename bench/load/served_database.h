@@ -1,4 +1,4 @@
-// A database behind a URL as a client has it: its current epoch, with all hints on disk.
+// The database at a URL, as a client has it: its current epoch, with all hints on disk.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ class ServedDatabase {
   // Hints go to a folder below options.cache.
   ServedDatabase(const Target& target, const Options& options);
 
-  // Brings the hints to the server's current epoch; those of others may be gone then. Throws what
-  // HintCache::sync does.
+  // Brings the hints to the server's current epoch. Those of other epochs may be gone then. Throws
+  // the errors of HintCache::sync.
   DatabaseDescription sync();
 
-  // What of the hint a shard's answers are decoded with, of an epoch that sync() returned.
+  // The parts of the hint with which a shard's answers are decoded, of an epoch that sync()
+  // returned.
   std::vector<uint8_t> hint(const DatabaseDescription& database, uint32_t shard) const {
     return hints_.read_hint(database, shard);
   }

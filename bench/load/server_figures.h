@@ -1,5 +1,5 @@
-// What the server says of the measured interval: the difference of two looks at its metrics, which
-// are in Prometheus' text format.
+// The server's own figures for the measured interval: the difference of two readings of its
+// metrics, which are in Prometheus' text format.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -22,10 +22,11 @@ nlohmann::json server_figures(const std::string& before, const std::string& afte
 
 class ServerMetrics {
  public:
-  // Of options.metrics_url. Throws UsageError for what is no address.
+  // Of options.metrics_url. Throws UsageError for text that is not an address.
   explicit ServerMetrics(const Options& options);
 
-  // Nothing when no address was given, or it gives none; says why on standard error, once.
+  // Nothing if no address was given, or if it gives no figures. Writes the reason to standard error
+  // once.
   std::optional<std::string> fetch();
 
  private:

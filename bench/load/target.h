@@ -1,4 +1,4 @@
-// Which server is loaded, and how to get to it.
+// The address of the loaded server.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct Target {
   std::string host_and_port() const;
 };
 
-// Throws UsageError for what is neither a URL nor "unix:/path".
+// Throws UsageError for text that is neither a URL nor "unix:/path".
 Target parse_target(const std::string& text);
 
 // The first line of options.api_key_file, or "" without one. Throws InputError when it has none.

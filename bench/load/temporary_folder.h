@@ -1,4 +1,4 @@
-// A folder that goes with the program, also when Ctrl-C or SIGTERM ends it.
+// A folder that is removed when the program ends, also by Ctrl-C or SIGTERM.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What was counted in one interval.
+// The counts of one interval.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Window {
     return seconds > 0 ? static_cast<double>(lookups) / seconds : 0;
   }
 
-  // Adds what another thread counted in the same interval.
+  // Adds the counts of another thread in the same interval.
   void merge(const Window& other);
 };
 

@@ -1,4 +1,4 @@
-// What every probe has: the device, and lines of JSON for what it finds.
+// The parts that every probe has: the device, and lines of JSON for its findings.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct ProbeOptions {
   std::string json_file;
 };
 
-// What a device is, once it is the current one.
+// The description of a device, which is then the current one.
 struct ProbedDevice {
   // Throws ResourceError when it cannot be used.
   explicit ProbedDevice(int number);
@@ -34,7 +34,7 @@ struct ProbedDevice {
 
 class Probe {
  public:
-  // Throws what ProbedDevice throws, and InputError when json_file cannot be written.
+  // Throws the errors of ProbedDevice, and InputError if json_file cannot be written.
   explicit Probe(const ProbeOptions& options);
 
   const ProbeOptions& options() const { return options_; }

@@ -1,4 +1,4 @@
-// The probes: what the device can do at best of what the kernels do, one thing at a time.
+// The probes. Each measures the device's limit for one of the operations that kernels use.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct ProbeKind {
 // In the order in which they run.
 std::span<const ProbeKind> probe_kinds();
 
-// Each checks what it computes, and says in its lines whether it is right. Throw what CUDA throws.
+// Each checks its results, and says in its lines whether they are right. Throw CUDA's errors.
 
 // Bandwidth of reads against bytes in flight, of memory whose columns lie `pitch` bytes apart: by
 // loads, and by the tensor memory accelerator.

@@ -23,7 +23,7 @@ class Products {
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
 
-  // Times so many rounds, and prints a line.
+  // Times this many rounds, and prints a line.
   void measure(uint32_t columns, uint32_t rounds, double elapsed) {
     const cudaStream_t stream = probe_.stream().get();
     BLINDFUSE_CUDA(cudaMemsetAsync(hashes_.data(), 0, hashes_.size() * sizeof(uint32_t), stream));
@@ -77,7 +77,7 @@ class Products {
   double seconds_ = 0;
 };
 
-// So many rounds take about this time, as far as `rounds` have taken `seconds`.
+// This many rounds take about this time, as far as `rounds` have taken `seconds`.
 uint32_t rounds_for(double wanted, uint32_t rounds, double seconds) {
   constexpr double kMost = 1e7;
   return static_cast<uint32_t>(std::clamp(rounds * wanted / seconds, 1.0, kMost));

@@ -1,5 +1,5 @@
-// Additions to products as the scans' epilogues make them: which block adds what to which product.
-// Plain C++, for the device and for tests.
+// Additions to products as the scans' epilogues make them: the block, the addend and the product of
+// each. Plain C++, for the device and for tests.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,11 @@ constexpr uint32_t reduced_value(uint32_t query, uint32_t column) {
   return query * 0x0101'0101u + column * 2 + 1;
 }
 
-// How often a tile is added to by all of so many blocks.
+// The number of additions to a tile by all blocks, which are this many.
 constexpr uint32_t times_reduced(const ReductionWalk& walk, uint32_t blocks, uint32_t tile) {
   uint32_t times = 0;
   for (uint32_t block = 0; block < blocks; ++block) {
-    // The tile's turn comes after so many passes, and then after every tile_count().
+    // The tile's turn comes after this many passes, and then after every tile_count().
     const uint32_t distance =
         (tile + walk.tile_count() - block / walk.sharers % walk.tile_count()) % walk.tile_count();
     times += (walk.passes + walk.tile_count() - 1 - distance) / walk.tile_count();

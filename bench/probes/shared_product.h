@@ -1,5 +1,5 @@
-// Products of random bytes that lie in shared memory, again and again: what lies where, which
-// thread has which sum, and what comes out. Plain C++, for the device and for tests.
+// Products of random bytes in shared memory, repeated: the layout of the bytes, the sums of each
+// thread, and the results. Plain C++, for the device and for tests.
 //
 // A block has two warpgroups, each with 64 rows of A, and one B of N rows for both; all rows have
 // 128 bytes, and there are four sets of them. A round multiplies every set once.

@@ -89,7 +89,7 @@ constexpr uint32_t first_tile(const TileWalk& walk, uint32_t block, uint32_t blo
 // is known, and a word that is left out or read twice is not.
 inline constexpr uint32_t kWordFactor = 0x9e37'79b1;
 
-// Of so many words, modulo 2^32.
+// Of this many words, modulo 2^32.
 constexpr uint32_t sum_of_words(uint64_t count) {
   const uint64_t half = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
   return kWordFactor * static_cast<uint32_t>(half);

@@ -3,6 +3,7 @@
 import dataclasses
 
 import costs
+import packed
 import published
 from cells import NOTHING, ratio, shown
 from comparison import GIB, KIB, MIB, MS, S, Comparison, Table, Unit, as_printed, theirs
@@ -22,7 +23,7 @@ def bandwidth(made: Comparison) -> Table:
     table = Table(
         f"{PAPER}-table-1",
         "ChalametPIR, Table 1: bytes of a query and a response",
-        ["layout, keys x value, arity", *made.columns("query, KiB", "response, KiB")],
+        ["layout, keys x value, arity", *made.columns("query, KiB", "response, KiB"), "packed mode: both, KiB"],
         about="Their FrodoPIR layout is one shard of ours, their SimplePIR layout the number of shards with the "
         "fewest bytes online. Bytes do not depend on the machine. Theirs: no digest, p of 2^9 to 2^11, "
         "words of 32 bits.",
@@ -39,6 +40,7 @@ def bandwidth(made: Comparison) -> Table:
                 *made.cells(
                     table, label, "response", theirs(row, f"response_kB_k{arity}"), of(plan, "response_bytes"), KIB
                 ),
+                packed.cell(packed.lookup_bytes(shape_of(row, arity)), KIB),
             )
     return table
 
@@ -47,7 +49,11 @@ def online(made: Comparison) -> Table:
     table = Table(
         f"{PAPER}-table-2",
         "ChalametPIR, Table 2: online times",
-        ["their machine, keys x value", *made.columns("query prepared, ms", "response, ms", "parsing, ms")],
+        [
+            "their machine, keys x value",
+            *made.columns("query prepared, ms", "response, ms", "parsing, ms"),
+            "packed mode: response, ms",
+        ],
         about="One shard, arity 3, one thread on both sides; the machines differ, and ours is the one named "
         "above. Response: the product alone, without HTTP. Query: theirs without the part that was "
         "prepared offline, ours with it. Parsing: theirs without the product of secret and hint, ours "
@@ -65,6 +71,7 @@ def online(made: Comparison) -> Table:
             *made.cells(table, label, "query prepared", theirs(row, "query_ms"), of(database, "lookup", "prepare"), MS),
             *made.cells(table, label, "server time", theirs(row, "response_ms"), of(product, "seconds"), MS),
             *made.cells(table, label, "parsing", theirs(row, "parsing_ms"), of(database, "lookup", "decode"), MS),
+            packed.cell(packed.server_seconds(shape_of(row)), MS),
         )
     return table
 
@@ -138,6 +145,7 @@ def offline(made: Comparison) -> Table:
             "keys x value",
             *made.columns("build, s", "storage, GiB", "download, FrodoPIR's layout, MiB"),
             *made.columns("download, SimplePIR's layout, MiB"),
+            "packed mode: download, KiB",
         ],
         about=f"Theirs on {published.machine(PAPER, 'table-5')}; ours with one thread, from a file of records to a "
         "directory that can be served. Their seconds are as printed, and may be milliseconds (see "
@@ -157,6 +165,7 @@ def offline(made: Comparison) -> Table:
             *made.cells(table, label, "storage", theirs(row, "storage_GB"), of(database, "directory_bytes"), GIB),
             *made.cells(table, label, "download", theirs(row, "download_MB_frodopir"), of(one, "sync_bytes"), MIB),
             *made.cells(table, label, "hint", theirs(row, "download_MB_simplepir"), of(square, "sync_bytes"), MIB),
+            packed.cell(packed.once_bytes(shape), KIB),
         )
     return table
 

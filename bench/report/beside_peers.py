@@ -1,5 +1,7 @@
-"""Peers' own code beside ours, as ratios to memory bandwidth on the same kind of machine; and what each can do."""
+"""Peers' own code compared with ours, as ratios to memory bandwidth on the same kind of machine; and what each can
+do."""
 
+import packed
 import published
 from cells import Cell, NOTHING, count, printed, ratio, size
 from comparison import KIB, MB_DECIMAL, MS, S, Comparison, Table, Unit, as_printed, theirs, theirs_if_any
@@ -10,7 +12,7 @@ PAPER = "peers"
 
 
 def shape_of(row: published.Row) -> Shape:
-    """Single bits stand beside a gigabyte of small records."""
+    """Single bits are compared with a gigabyte of small records."""
     if row["value_bytes"] < 1:
         return Shape("index", 1 << 22, 256)
     return Shape(row["kind"], row["keys"], row["value_bytes"])
@@ -29,6 +31,8 @@ def server(made: Comparison) -> Table:
             "hint, MB: theirs",
             "ours",
             "ours / theirs",
+            "packed mode: both, KiB",
+            "once, KiB",
         ],
         about=f"Theirs on {published.document(PAPER)['machines']['zen5']['text']}. Memory bandwidth is that of "
         "the same run, one thread's where they ran with one. Ours: the planner's layout for 100 look-ups a client; "
@@ -51,6 +55,8 @@ def server(made: Comparison) -> Table:
             *made.cells(table, label, "query", theirs(row, "query_KB"), plan.number("query_bytes"), KIB),
             *made.cells(table, label, "response", theirs(row, "response_KB"), plan.number("response_bytes"), KIB),
             *made.cells(table, label, "hint", theirs_if_any(row, "hint_MB"), plan.number("sync_bytes"), MB_DECIMAL),
+            packed.cell(packed.lookup_bytes(shape), KIB),
+            packed.cell(packed.once_bytes(shape), KIB),
         )
     return table
 

@@ -1,5 +1,6 @@
-"""YPIR's figure 4 and the rows of its tables 2 and 7, beside index databases in the square layout."""
+"""YPIR's figure 4 and the rows of its tables 2 and 7, next to index databases in the square layout."""
 
+import packed
 import published
 import shapes
 from cells import Cell, Number, count, printed, ratio, read, shown
@@ -69,6 +70,8 @@ def single(made: Comparison, key: str, title: str) -> Table:
             "ours",
             "preprocessing, MiB/s: theirs",
             "ours",
+            "packed mode: a look-up, KiB",
+            "server, ms",
         ],
         about=f"Theirs on {published.machine(PAPER, key)}, one thread on both sides; ours in the layout with the "
         "fewest bytes online" + (", a record of 256 bytes for the bit." if key == "table-2" else "."),
@@ -115,6 +118,8 @@ def single(made: Comparison, key: str, title: str) -> Table:
             ratio(our_speed),
             as_printed(theirs(row, "prep_MB_s")),
             shown(preprocessing),
+            packed.cell(packed.lookup_bytes(shape), KIB),
+            packed.cell(packed.server_seconds(shape), MS),
         )
     return table
 

@@ -54,7 +54,7 @@ NOTHING = Cell("–")
 
 
 def digits(value: float, count: int = 3) -> str:
-    """So many significant digits, without an exponent, thousands apart."""
+    """This many significant digits, without an exponent, thousands apart."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     places = count - 1 - math.floor(math.log10(abs(value)))

@@ -19,6 +19,10 @@ from tasks import every_task
 
 LEAST_RUNS = 5
 NUMBER = re.compile(r"(?<![\w.])[0-9][0-9,]*(?:\.[0-9]+)?(?:e-?[0-9]+)?")
+# What people write of the tables on look-ups, and the tables that its numbers have to be in.
+SUMMARY = re.compile(r"^## Where others win$(.*?)^<!-- begin: slower -->$", re.DOTALL | re.MULTILINE)
+SUMMARIZED = ("look-ups", "inspire", "via", "sealpir")
+MEASURED = re.compile(r"([0-9][0-9.]*)(?: (?:to|and) ([0-9][0-9.]*))? (?:KB|MB|GB/s|s)\b")
 REQUIRED = ("commit", "date", "machine", "programs", "runs", "figures")
 
 
@@ -79,6 +83,22 @@ def wrong_cells(folder: pathlib.Path, results: pathlib.Path, tests: bool) -> Ite
                 yield f"{folder.name}, {table.title}: {number}, in '{label}', stands in no JSON file"
 
 
+def wrong_summary(document: str, folder: pathlib.Path) -> Iterator[str]:
+    """Every measured number of the summary is one of the tables', with as many decimals or fewer."""
+    tables = [table for table in render.tables_of(folder)[1] if table.block in SUMMARIZED]
+    cells = [cell for table in tables for row in table.rows for cell in row]
+    known = [float(number) for cell in cells for number in numbers_in(cell.text)]
+    summary = SUMMARY.search(document)
+    if summary is None:
+        yield "BENCHMARKS.md has no section 'Where others win'"
+        return
+    for found in MEASURED.finditer(summary[1]):
+        for number in filter(None, found.groups()):
+            decimals = len(number.partition(".")[2])
+            if not any(round(each, decimals) == float(number) for each in known):
+                yield f"BENCHMARKS.md, 'Where others win': {number}, in '{found[0]}', is in none of the tables"
+
+
 def wrong_results(folder: pathlib.Path, tests: bool) -> Iterator[str]:
     # Those of a GPU are measured on machines that have one.
     measured = {task.file for task in every_task()} | {"device.all.json", "parameters.gpu.json"}
@@ -107,6 +127,8 @@ def problems(results: pathlib.Path, documents: pathlib.Path, drawn: pathlib.Path
         if render.rendered(text, blocks) != text:
             found.append(f"{document.name} has blocks that are not what the results make; run `make report-tables`")
     for folder in folders(results):
+        if not tests:
+            found += wrong_summary((documents / "BENCHMARKS.md").read_text(), folder)
         found += wrong_results(folder, tests)
         found += wrong_cells(folder, results, tests)
     return found + figures.stale(results, drawn)

@@ -1,4 +1,4 @@
-"""Tables that set theirs beside ours, and what they say about who is better."""
+"""Tables that compare peers' figures with ours, and what they say about who is better."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def theirs(row: published.Row, column: str) -> Number:
 def _contradicted() -> dict[str, float]:
     """Cells of papers that the papers' other figures contradict, with how far from those they are."""
     found = {}
-    for name in ("chalametpir", "frodopir", "ypir", "peers"):
+    for name in ("chalametpir", "frodopir", "ypir", "inspire", "via", "sealpir", "peers", "packed"):
         for entry in published.document(name)["inconsistencies"]:
             apart = abs(entry["printed"] / entry["expected"] - 1) if entry["expected"] else float("inf")
             found[f"published/{name}.json#{entry['where']}"] = apart
@@ -141,7 +141,7 @@ def reason_of(worse: Worse) -> str | None:
 def worse_table(found: list[Worse]) -> Table:
     """Everything in which ours is slower or larger, the worst first, with the reason."""
     table = Table(
-        "slower", "The worst first", ["beside", "what", "rows", "the worst, ours / theirs", "reason"]
+        "slower", "The worst first", ["table", "what", "rows", "the worst, ours / theirs", "reason"]
     )
     groups: dict[tuple[str, str], list[Worse]] = {}
     for each in found:

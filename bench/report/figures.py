@@ -10,6 +10,7 @@ import sys
 from typing import Any, Callable
 
 import costs
+import lookups_figure
 import published
 import shapes
 import style
@@ -64,7 +65,7 @@ def bytes_over_shards(pyplot: Any, results: Results) -> Any:
 
 
 def throughput_over_batch(pyplot: Any, results: Results) -> Any:
-    """Every kernel of the CPU, beside what memory and the best kernel's instruction allow."""
+    """Every kernel of the CPU, next to what memory and the best kernel's instruction allow."""
     found = results.find(f"product.{BATCH_SHAPE.name}.planned.kernels.json")
     if found is None:
         return None
@@ -300,6 +301,10 @@ def cost_of_a_million(pyplot: Any, results: Results) -> Any:
 
 # Each with what is written below it.
 DRAWERS: dict[str, tuple[Callable[[Any, Results], Any], str]] = {
+    "bytes-over-throughput": (
+        lookups_figure.bytes_over_throughput,
+        "Bytes and throughput of one look-up in 1 GB, of blindfuse and as published.",
+    ),
     "bytes-over-shards": (bytes_over_shards, "What more shards buy: shorter queries for longer responses and hints."),
     "throughput-over-batch": (throughput_over_batch, "One pass over the matrix for several queries, kernel by kernel."),
     "throughput-over-batch-gpu": (throughput_on_gpu, "One pass over the matrix for several queries, on a GPU."),
@@ -313,6 +318,8 @@ def fingerprint(results: pathlib.Path) -> str:
     """Of all that figures are drawn from."""
     digest = hashlib.sha256()
     for path in [path for folder in folders(results) for path in sorted(folder.glob("*.*.json"))]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in sorted(published.FOLDER.glob("*.json")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -44,6 +44,17 @@ def _of_proc(path: str, name: str) -> str | None:
     return found[1].strip() if found else None
 
 
+# What documents call the machines of bench/results, by family and model.
+NAMES = {("6", "143"): "Xeon (Sapphire Rapids)"}
+
+
+def name(facts_of_one: dict[str, Any]) -> str:
+    """A machine's one name in all documents; where it has none, what the processor says."""
+    numbers = facts_of_one["cpu_family_model_stepping"]
+    named = NAMES.get(tuple(numbers.split("/")[:2]))
+    return named or f"{facts_of_one['cpu']} ({numbers})"
+
+
 @cache
 def gpu() -> dict[str, str] | None:
     if not shutil.which("nvidia-smi"):

@@ -1,4 +1,4 @@
-"""What is measured, and how: each kind of measurement is a function from a task to its figures."""
+"""The measurements: each kind is a function from a task to its figures."""
 
 import dataclasses
 import functools
@@ -88,7 +88,7 @@ def yardstick(settings: Settings, threads: int) -> dict[str, float]:
 
 @functools.cache
 def chosen_kernel(settings: Settings) -> str:
-    """What most of some starts take: timing may be disturbed."""
+    """The kernel that most of some starts choose: timing may disturb a single choice."""
     names = [
         settings.programs.run(
             "blindfuse-bench-engine", "--json", "--shape", "64x6", "--batch", "1", "--rounds", "1", "--threads", "1"
@@ -319,8 +319,9 @@ def measure_load(settings: Settings, shape: Shape, shares: list[float]) -> Figur
 
 
 def measure_overview(settings: Settings, shape: Shape) -> Figures:
-    """What operators and clients get with default options: built, served on all cores and asked by one client; then
-    asked by as many clients at once as a batch holds, on all cores but one, which makes the load."""
+    """The figures that operators and clients get with default options: a database is built, served on all cores and
+    asked by one client; then asked by as many clients at once as a batch holds, on all cores but one, which makes the
+    load."""
     database, cache = settings.work / "database", settings.work / "cache"
     source = write_input(settings, shape)
     engine_cores, load_cores = cores_of_engine_and_load(settings)
@@ -357,7 +358,7 @@ def measure_device(settings: Settings) -> Figures:
 
 
 def measure_application(settings: Settings, name: str) -> Figures:
-    """What bench/applications does there."""
+    """Measures bench/applications there."""
     import applications
 
     return applications.BY_NAME[name].measure(settings)

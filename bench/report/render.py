@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Puts the tables made of bench/results and bench/published into docs/BENCHMARKS.md and the pages of docs/applications,
-each between its markers (<!-- begin: NAME --> and <!-- end: NAME -->); what stands outside them is written by people. A table of which nothing
-has been measured leaves its place empty."""
+"""Puts the tables made of bench/results and bench/published into docs/BENCHMARKS.md,
+docs/BENCHMARKS_DETAILS.md and the pages of docs/applications, each between its markers (<!-- begin: NAME --> and
+<!-- end: NAME -->); what stands outside them is written by people. A table of which nothing has been measured leaves
+its place empty."""
 
 import argparse
 import json
 import pathlib
 import re
 import sys
+import textwrap
 from typing import Any
 
 import applications
 import beside_chalametpir
 import beside_frodopir
+import beside_inspire
 import beside_peers
+import beside_sealpir
 import beside_ypir
 import costs
 import machine
@@ -24,27 +28,37 @@ from results import FIGURES, RESULTS, Results, folders, json_text
 DOCUMENTS = machine.ROOT / "docs"
 MARKERS = re.compile(r"<!-- begin: ([a-z0-9-]+) -->\n(.*?)<!-- end: \1 -->", re.DOTALL)
 GROUPS = {
-    "Where ours is slower or larger": ("slower",),
+    "Cell by cell": ("slower",),
     "What each can do": ("features",),
     "ChalametPIR": tuple(f"chalametpir-{part}" for part in ("table-1", "table-2", "table-3", "table-5", "figure-3"))
     + ("figure-cost-of-a-million",),
     "FrodoPIR": tuple(f"frodopir-table-{number}" for number in (6, 8, 9, 10)),
-    "YPIR and SimplePIR": ("ypir-figure-4", "ypir-table-2", "ypir-table-7")
-    + ("figure-throughput-over-batch", "figure-throughput-over-batch-gpu"),
+    "YPIR and SimplePIR": ("ypir-figure-4", "ypir-table-2", "ypir-table-7"),
+    "InsPIRe, KSPIR, HintlessPIR and VIA": ("inspire", "via"),
+    "SealPIR": ("sealpir",),
     "Peers' own code on a machine like ours": tuple(
         f"peers-{part}" for part in ("server", "batching", "offline", "client")
     )
     + ("figure-offline-over-size",),
     "Bytes and dollars": ("figure-bytes-over-shards", "bytes", "costs", "costs-gpu"),
     "Latency over load": ("figure-latency-over-load", "load"),
-    "Spread": ("spread",),
 }
-MAKERS = (beside_chalametpir, beside_frodopir, beside_ypir, beside_peers, own_tables, costs, applications)
+MAKERS = (
+    beside_chalametpir,
+    beside_frodopir,
+    beside_ypir,
+    beside_inspire,
+    beside_sealpir,
+    beside_peers,
+    own_tables,
+    costs,
+    applications,
+)
 
 
 def documents(folder: pathlib.Path) -> list[pathlib.Path]:
     """Those with markers."""
-    return [folder / "BENCHMARKS.md", *sorted(folder.glob("applications/*.md"))]
+    return [folder / "BENCHMARKS.md", folder / "BENCHMARKS_DETAILS.md", *sorted(folder.glob("applications/*.md"))]
 
 
 def tables_of(folder: pathlib.Path) -> tuple[Results, list[Table]]:
@@ -60,8 +74,12 @@ def markdown(table: Table) -> str:
     return "\n".join(lines)
 
 
+def wrapped(prose: str) -> str:
+    return textwrap.fill(prose, 120, break_long_words=False, break_on_hyphens=False)
+
+
 def pictures(drawn: pathlib.Path) -> dict[str, str]:
-    """A block for each figure that was drawn, whose files lie beside the document."""
+    """A block for each figure that was drawn, whose files lie next to the document."""
     path = drawn / "sources.json"
     captions: dict[str, str] = json.loads(path.read_text())["captions"] if path.exists() else {}
     made: dict[str, str] = {}
@@ -80,9 +98,11 @@ def blocks(results: pathlib.Path, drawn: pathlib.Path) -> dict[str, str]:
     for folder in folders(results):
         measured, tables = tables_of(folder)
         for table in tables:
-            about = f"{table.explained}\n\n" if table.about else ""
+            about = f"{wrapped(table.explained)}\n\n" if table.about else ""
+            # A table of published figures alone names no machine of ours.
+            of_ours = f" {measured.about(table.results)}." if table.results else ""
             made[table.block] = made.get(table.block, "") + (
-                f"**{table.title}.** {measured.about(table.results)}.\n\n{about}{markdown(table)}\n\n"
+                wrapped(f"**{table.title}.**{of_ours}") + f"\n\n{about}{markdown(table)}\n\n"
             )
     return {name: text.rstrip("\n") + "\n" for name, text in made.items()}
 

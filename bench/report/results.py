@@ -1,4 +1,4 @@
-"""What was measured, by file, with the place of each number."""
+"""The measured results, by file, with the place of each number."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Result:
 
     @property
     def reduced(self) -> str:
-        """What to say of a shape that did not fit; nothing when it did."""
+        """The remark on a shape that did not fit; nothing when it did."""
         if not self.content["reduced"]:
             return ""
         measured = self.content["measured"]
@@ -93,7 +93,7 @@ class Results:
 
     @property
     def parameters(self) -> Result | None:
-        """What a person gave: the GPU instance and its price."""
+        """Facts that a person entered: the GPU instance and its price."""
         return self.find("parameters.gpu.json")
 
     def plan(self, shape: Shape, layout: str) -> Result | None:
@@ -117,19 +117,19 @@ class Results:
     def about(self, names: Iterable[str]) -> str:
         """The machine, the commits and the days of some files, for the line above what they made."""
         contents = [self.files[name] for name in sorted(set(names))]
-        machine = contents[0]["machine"]
-        gpu = f"; {machine['gpu']['name']}, driver {machine['gpu']['driver']}" if machine["gpu"] else ""
+        facts = contents[0]["machine"]
+        gpu = f"; {facts['gpu']['name']}, driver {facts['gpu']['driver']}" if facts["gpu"] else ""
         commits = sorted(
             {content["commit"][:10] + ("+" if content["uncommitted_changes"] else "") for content in contents}
         )
         days = sorted({content["date"][:10] for content in contents})
-        # What is exact is not measured several times.
+        # Exact figures are not measured several times.
         runs = sorted(
             {content["runs"] for content in contents if content.get("kind") in ("product", "database", "load", "overview", "application")}
         )
         medians = f"; medians of {' or '.join(map(str, runs))} runs" if runs else ""
         return (
-            f"{machine['cpu']} ({machine['cpu_family_model_stepping']}), {machine['cores']} cores{gpu}; "
+            f"{machine.name(facts)}, {facts['cores']} cores{gpu}; "
             f"commit {', '.join(commits)}; {days[0]}{' to ' + days[-1] if len(days) > 1 else ''}{medians}"
         )
 

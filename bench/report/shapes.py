@@ -131,6 +131,16 @@ def peer_shapes() -> list[Shape]:
     return _unique(_of("peers", "server") + _of("peers", "offline"))
 
 
+def sealpir_shapes() -> list[Shape]:
+    return _of("sealpir", "figure-9")
+
+
+def small_record_shape() -> Shape:
+    """InsPIRe's 1 GB of records of 64 bytes."""
+    row = published.rows("inspire", "table-3")[0]
+    return Shape("index", row["keys"], row["value_bytes"])
+
+
 def planned_shapes() -> list[Shape]:
     """Every shape of which some table shows bytes."""
     four = [dataclasses.replace(shape, arity=4) for shape in keyword_shapes()]
@@ -143,4 +153,6 @@ def planned_shapes() -> list[Shape]:
         + record_shapes()
         + bit_shapes()
         + peer_shapes()
+        + sealpir_shapes()
+        + [small_record_shape()]
     )

@@ -96,6 +96,7 @@ def every_task() -> list[Task]:
     made += [_database(shape, "one-shard", 1) for shape in shapes.dimension_shapes() if shape.lwe != shapes.DEFAULT_LWE]
     made += [_database(shape, "planned", 1) for shape in shapes.peer_shapes() if shape.raw_bytes <= 1 << 30]
     made += [_database(shapes.record_shapes()[0], "square", 1)]
+    made += [_database(shape, "planned", 1) for shape in [*shapes.sealpir_shapes(), shapes.small_record_shape()]]
     made += [_database(BATCH_SHAPE, "planned", machine.facts()["cores"])]
     made += [Task("overview", f"{shape.keys}x{shape.value_bytes}", shape) for shape in OVERVIEW_SHAPES]
     made.append(Task("load", LOAD_SHAPE.name, LOAD_SHAPE, (("shares", SHARES),)))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The browser's first answer beside the native client's: each starts with nothing prepared, in turns, on the same machine and
-of the same server. Prints as JSON the seconds of making a query (keystream and secret product), of the server, of
-decoding, and of all; the median of each and their quotient."""
+"""The browser's first answer compared with the native client's: each starts with nothing prepared, in turns, on the
+same machine and of the same server. Prints as JSON the seconds of making a query (keystream and secret product), of the
+server, of decoding, and of all; the median of each and their quotient."""
 
 import argparse
 import json

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """How long the page keeps a browser's main thread busy, and when it has its first answer: serves a database, opens the
-page in Chromium, looks keys up, and prints as JSON what took longer than 50 ms, which is what a person begins to notice,
-and the milliseconds from opening the page until it is ready and until the first key was answered. With `--words` a
-database of that many keys is built; with DIRECTORY that one is served. Beside it, as a yardstick, how busy the same
-browser is with a text without any script: starting a browser's first page takes a processor a while, whatever is on it."""
+page in Chromium, looks keys up, and prints as JSON what took longer than 50 ms, which is what a person begins to
+notice, and the milliseconds from opening the page until it is ready and until the first key was answered. With
+`--words` a database of that many keys is built; with DIRECTORY that one is served. For comparison, how busy the same
+browser is with a text without any script: starting a browser's first page takes a processor a while, whatever is on
+it."""
 
 import argparse
 import json

@@ -29,6 +29,13 @@ export interface ConnectOptions {
   apiKey?: string;
   /** A database in another mode, whose secrecy rests on something else, is refused. Default: '', either. */
   mode?: '' | 'hint' | 'packed';
+  /** The public key that signs the database, 64 hex digits. A database that is not signed with it, or is older than one
+   * seen before, is refused with a SignatureError. It takes a browser with Ed25519 in crypto.subtle, and a page that came
+   * by https. No key protects against the site that the page itself came from. Default: '', any: the first one seen is
+   * remembered, and signerWarning says when it changes. */
+  serverKey?: string;
+  /** With a key, a database that is older than one seen before is taken. Default: false. */
+  allowRollback?: boolean;
   /** Whether hints are kept for the next visit, in IndexedDB. Default: 'persistent', as far as the browser allows. */
   storage?: 'persistent' | 'memory';
   /** Queries to make ahead, on all processors up to four (one, in the mode 'packed'), while the client is idle, once it
@@ -47,7 +54,7 @@ export interface ConnectOptions {
 }
 
 /** A signal stops the worker, and with it everything that the client was asked: the rest fails, too, with a
- * CancelledError. The client can be used again, but a download that was going on begins anew; one that broke by itself
+ * CancelledError. The client can be used again, but a download that was going on begins again; one that broke by itself
  * goes on where it was. */
 export interface CallOptions {
   signal?: AbortSignal;
@@ -71,6 +78,18 @@ export interface DatabaseInfo {
   readonly parameterSet: string;
   /** 'packed': there are masks instead of hints, which are smaller, and queries carry packing keys. */
   readonly mode: 'hint' | 'packed';
+}
+
+/** The signer of the database. */
+export interface Signer {
+  /** The public key, 64 hex digits. */
+  readonly key: string;
+  /** The manifest's number: a larger one is newer. */
+  readonly sequence: number;
+  /** When it was signed. */
+  readonly time: Date;
+  /** The signature is right; false where the browser cannot check it. */
+  readonly isChecked: boolean;
 }
 
 export interface SyncResult {
@@ -103,6 +122,10 @@ export interface Answer {
 export interface Client {
   readonly url: string;
   readonly info: DatabaseInfo;
+  /** As of the last manifest that was fetched; null: it is not signed. */
+  readonly signer: Signer | null;
+  /** Without a serverKey: that the signer changed, or that the database was rolled back. */
+  readonly signerWarning: string | null;
   /** Whether hints are kept for the next visit, and why not. */
   readonly storage: 'persistent' | 'memory';
   readonly storageReason: string | null;
@@ -120,8 +143,8 @@ export interface Client {
    * the database changes meanwhile, every 64 are of one version. */
   getMany(keys: Iterable<Key>, options?: CallOptions): Promise<(Uint8Array | null)[]>;
   lookUp(key: Key, options?: CallOptions & {inspect?: boolean}): Promise<Answer>;
-  /** Makes so many more queries ahead, in one pass; up to 1000 can be ready. Memory: 4 bytes a row of the database for
-   * each, and 48 KiB more in the mode 'packed'. */
+  /** Makes this many more queries ahead, in one pass; up to 1000 can be ready. Memory: 4 bytes a row of the database
+   * for each, and 48 KiB more in the mode 'packed'. */
   prepare(count: number, options?: CallOptions): Promise<void>;
   /** Ends the worker; what it was asked fails with a CancelledError. */
   close(): void;
@@ -135,6 +158,7 @@ export type ErrorCode =
   | 'input'
   | 'connection'
   | 'protocol'
+  | 'signature'
   | 'server'
   | 'busy'
   | 'epoch-gone'
@@ -157,6 +181,8 @@ export class InputError extends BlindfuseError {}
 export class ConnectionError extends BlindfuseError {}
 /** The answer did not come from a blindfuse server, or from a newer one, or from one that breaks the protocol. */
 export class ProtocolError extends BlindfuseError {}
+/** The database is not signed as it has to be, or is older than one seen before. Nothing of it was used. */
+export class SignatureError extends ProtocolError {}
 /** The server answered with an error: codes 'server', 'busy' and 'epoch-gone'. */
 export class ServerError extends BlindfuseError {}
 /** A signal or close() ended it. */

@@ -6,9 +6,9 @@
 //   const words = await connect('https://example.org', {onProgress: console.log});
 //   const definition = await words.getText('serendipity');
 //
-// The C++ client library does the work, as WebAssembly in a worker; this file passes messages. What everything means
-// is in blindfuse.d.ts. A page needs, beside its own origin's scripts and workers, 'wasm-unsafe-eval' in its content
-// security policy, if it has one.
+// The C++ client library does the work, as WebAssembly in a worker; this file passes messages. What everything means is
+// in blindfuse.d.ts. A page needs, in addition to its own origin's scripts and workers, 'wasm-unsafe-eval' in its
+// content security policy, if it has one.
 
 import {buildId} from './build_id.js';
 import {InputError, CancelledError, ConnectionError, ResourceError, ProtocolError, errorOf} from './errors.js';
@@ -20,6 +20,8 @@ const defaults = {
   onProgress: null,
   apiKey: '',
   mode: '',
+  serverKey: '',
+  allowRollback: false,
   storage: 'persistent',
   prepareAhead: 1,
   timeoutSeconds: 60,
@@ -28,8 +30,8 @@ const defaults = {
   signal: null,
 };
 
-// What the numbers of the options may be. Hints lie in the browser's memory, beside the module's; the module's own ends
-// at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
+// What the numbers of the options may be. Hints lie in the browser's memory, outside of the module's; the module's own
+// ends at 2 GiB, and has to have room for one shard's hint, and for queries and responses, several times over.
 const bounds = {prepareAhead: 1000, timeoutSeconds: 86_400, hintBytesMax: 3 * 1024 * MiB, transferBytesMax: 512 * MiB};
 const least = {timeoutSeconds: 1};
 
@@ -49,6 +51,10 @@ function checkedOptions(given) {
     wrong('apiKey', 'the key that the server\'s operator gave out: letters, digits and -._~+/=');
   }
   if (!['', 'hint', 'packed'].includes(options.mode)) wrong('mode', "'hint' or 'packed'");
+  if (typeof options.serverKey !== 'string' || !/^([0-9a-f]{64})?$/.test(options.serverKey)) {
+    wrong('serverKey', 'the public key of the database: 64 digits 0-9 and a-f');
+  }
+  if (typeof options.allowRollback !== 'boolean') wrong('allowRollback', 'true or false');
   if (options.storage !== 'persistent' && options.storage !== 'memory') wrong('storage', "'persistent' or 'memory'");
   for (const [name, max] of Object.entries(bounds)) {
     const min = least[name] ?? 0;
@@ -164,6 +170,7 @@ class Client {
   #connected = null; // settles when #connection can be asked
   #isClosed = false;
   #info = null;
+  #signer = null;
   #kind = null; // of the first database there was
   #preparedCount = 0;
   #storage = {kind: 'memory', reason: null};
@@ -178,6 +185,14 @@ class Client {
   }
   get info() {
     return this.#info;
+  }
+  get signer() {
+    if (!this.#signer?.key) return null;
+    const {key, sequence, time, isChecked} = this.#signer;
+    return {key, sequence, time: new Date(time * 1000), isChecked};
+  }
+  get signerWarning() {
+    return this.#signer?.warning || null;
   }
   get storage() {
     return this.#storage.kind;
@@ -264,7 +279,7 @@ class Client {
     }
   }
 
-  // A worker's own client does the same, but another worker begins anew. What is a key in the one kind may be none in
+  // A worker's own client does the same, but another worker begins again. What is a key in the one kind may be none in
   // the other: whether a query follows would tell the server.
   #checkKind() {
     if (this.#info.kind === this.#kind) return;
@@ -273,16 +288,16 @@ class Client {
   }
 
   #connect() {
-    const {apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax} = this.#options;
+    const {onProgress, signal, ...options} = this.#options;
     const connection = new Connection((news) => this.#hear(news));
     this.#connection = connection;
-    this.#connected = connection.request(
-      {op: 'connect', url: this.#url, apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax});
-    // Whoever asks next tries anew.
+    this.#connected = connection.request({op: 'connect', url: this.#url, ...options});
+    // Whoever asks next tries again.
     this.#connected.catch((error) => connection.end(error));
   }
 
-  #hear({info, prepared, storage, progress}) {
+  #hear({info, signer, prepared, storage, progress}) {
+    if (signer) this.#signer = signer;
     if (info) {
       this.#info = Object.freeze(info);
       this.#kind ??= info.kind;

@@ -40,7 +40,7 @@ export function startCore(module, host) {
   });
 }
 
-// What is thrown then is no answer: the module is broken, and not to be asked again.
+// An exception is then not an answer: the module is broken, and not to be asked again.
 export class BrokenCore extends Error {}
 
 // Asks (core/core.cpp). `keys` are byte arrays, copied, and the copy wiped; the answer's `bytes` are the caller's to

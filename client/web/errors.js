@@ -19,6 +19,8 @@ export class InputError extends BlindfuseError {}
 export class ConnectionError extends BlindfuseError {}
 // The answer did not come from a blindfuse server, or from a newer one, or from one that breaks the protocol.
 export class ProtocolError extends BlindfuseError {}
+// The database is not signed as it has to be, or is older than one seen before. Nothing of it was used.
+export class SignatureError extends ProtocolError {}
 // The server answered with an error; `status` is its own. Also busy and epoch-gone.
 export class ServerError extends BlindfuseError {}
 // A signal, or close(), ended it.
@@ -32,6 +34,7 @@ const classes = {
   input: InputError,
   connection: ConnectionError,
   protocol: ProtocolError,
+  signature: SignatureError,
   server: ServerError,
   busy: ServerError,
   'epoch-gone': ServerError,

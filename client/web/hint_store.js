@@ -4,9 +4,13 @@
 //
 // One object store, a record a file, keyed [address, path]. A save is one transaction, so that what another tab reads
 // is one epoch's whole; and every hint is compared with its hash before the first query, whatever became of it here.
+//
+// Next to the hints is what was seen of signers (client/seen_signers.h), in a record of its own: a save leaves it alone.
 
 const databaseName = 'blindfuse';
 const storeName = 'files';
+
+export const isSigners = (path) => path.endsWith('/signers.json');
 
 // Why hints cannot be kept, in words for a person.
 function reasonOf(error) {
@@ -91,6 +95,34 @@ export class HintStore {
     await this.write(files, isFixed, (path) => this.saved.has(path) && mayGo(path));
   }
 
+  // Makes what is kept of signers be merge(bytes) of what is there, or of nothing, in one transaction: tabs lose
+  // nothing that another has seen. Nothing is kept where merge() gives null; where nothing can be kept, it is not called.
+  async mergeSigners(path, merge) {
+    if (!this.isPersistent) return;
+    try {
+      const database = await open();
+      try {
+        const transaction = database.transaction(storeName, 'readwrite');
+        const done = finished(transaction);
+        try {
+          const store = transaction.objectStore(storeName);
+          const there = await settled(store.get([this.address, path]));
+          const merged = merge(there instanceof Uint8Array ? there : null);
+          if (merged !== null) store.put(merged, [this.address, path]);
+        } catch (error) {
+          done.catch(() => {});
+          transaction.abort();
+          throw error;
+        }
+        await done;
+      } finally {
+        database.close();
+      }
+    } catch (error) {
+      this.reason = reasonOf(error);
+    }
+  }
+
   // Removes what is not among `files`, and mayGo(path).
   async write(files, isFixed, mayGo) {
     if (!this.isPersistent) return;
@@ -105,7 +137,7 @@ export class HintStore {
             const store = transaction.objectStore(storeName);
             there = new Set((await settled(store.getAllKeys(recordsOf(this.address)))).map((key) => key[1]));
             for (const path of there) {
-              if (files.has(path) || !mayGo(path)) continue;
+              if (files.has(path) || isSigners(path) || !mayGo(path)) continue;
               store.delete([this.address, path]);
               there.delete(path);
             }

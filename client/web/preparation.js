@@ -6,6 +6,7 @@
 
 import {buildId} from './build_id.js';
 import {BrokenCore, callCore} from './core_module.js';
+import {callWithSignatures} from './signatures.js';
 
 const workersMax = 4;
 const panelsMin = 8; // a few milliseconds: less is not worth a message
@@ -63,11 +64,12 @@ function turn() {
 }
 
 export class Preparer {
-  // tell(done, total) of the work.
-  constructor(core, module, tell) {
+  // tell(done, total) of the work; refresh() as callWithSignatures() has it.
+  constructor(core, module, tell, refresh) {
     this.core = core;
     this.module = module;
     this.tell = tell;
+    this.refresh = refresh;
     this.helpers = [];
     this.helpersMax = Math.min(self.navigator?.hardwareConcurrency ?? 1, workersMax) - 1;
   }
@@ -91,7 +93,7 @@ export class Preparer {
 
   // Makes `count` more queries. Gives the last answer.
   async prepare(count) {
-    const begun = callCore(this.core, {op: 'beginPrepare', count});
+    const begun = await callWithSignatures(this.core, {op: 'beginPrepare', count}, [], this.refresh);
     const {panels, bytes: secrets} = begun;
     if (panels === 0) return begun; // all is done, as packing keys are made here
     this.addHelpers();

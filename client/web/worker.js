@@ -10,8 +10,9 @@
 import {buildId} from './build_id.js';
 import {BrokenCore, callCore, compileCore, startCore} from './core_module.js';
 import {exchange} from './exchange.js';
-import {HintStore} from './hint_store.js';
+import {HintStore, isSigners} from './hint_store.js';
 import {Preparer} from './preparation.js';
+import {callWithSignatures} from './signatures.js';
 
 // ClientStage, in its order (client/include/blindfuse/progress.h).
 const stages = ['waiting-for-lock', 'fetching-hints', 'preparing-queries', 'waiting-for-server', 'waiting-for-answer',
@@ -22,7 +23,7 @@ const preparedMax = 1000;
 const isFixed = (path) => path.endsWith('.hint');
 const isPart = (path) => path.includes('/.partial-'); // of a hint (client/hint_download.cpp)
 
-const fromServer = ['protocol', 'server', 'epoch-gone']; // errors that an answer is the reason of
+const fromServer = ['protocol', 'signature', 'server', 'epoch-gone']; // errors that an answer is the reason of
 
 let core;
 let preparer;
@@ -33,6 +34,9 @@ let wantedAhead = 0;
 let hasAnswered = false;
 let prepared = 0;
 let info = null;
+let signer = null;
+let isConnected = false;
+let keptSigners = null; // the text that the store has
 let isDead = false;
 let mayUseCache = true; // the browser's own, of what the server answered earlier
 const waiting = [];
@@ -40,15 +44,16 @@ let isWorking = false;
 
 const tell = (stage, done, total) => self.postMessage({progress: {stage, done, total}});
 
-// What every answer says, a failure's too.
-function note({info: newInfo, prepared: newPrepared}) {
+// The members that every answer has, a failure's too.
+function note({info: newInfo, signer: newSigner, prepared: newPrepared}) {
   if (newInfo) info = newInfo;
+  if (newSigner) signer = newSigner;
   if (newPrepared !== undefined) prepared = newPrepared;
 }
 
-function call(request, keys) {
+async function call(request, keys) {
   try {
-    const reply = callCore(core, request, keys);
+    const reply = await callWithSignatures(core, request, keys, shareSigners);
     note(reply);
     return reply;
   } catch (error) {
@@ -80,18 +85,46 @@ function pathsUnder(path, under = '') {
   return paths;
 }
 
+// Makes the signers that this tab and others have seen the same in the library and in the store.
+async function shareSigners() {
+  if (!isConnected || isDead) return;
+  const path = `${core.FS.readdir(folder).find((name) => !name.startsWith('.'))}/signers.json`;
+  let failure = null;
+  const merge = (bytes) => {
+    try {
+      return callCore(core, {op: 'mergeSigners'}, bytes ? [bytes] : []).bytes;
+    } catch (error) {
+      failure = error;
+      return null;
+    }
+  };
+  await store.mergeSigners(path, merge);
+  if (failure !== null) throw failure;
+  keptSigners = signersText();
+}
+
+// Null while no signature was seen.
+function signersText() {
+  const path = pathsUnder(folder).find(isSigners);
+  return path === undefined ? null : core.FS.readFile(`${folder}/${path}`, {encoding: 'utf8'});
+}
+
+async function keepSigners() {
+  if (signersText() !== keptSigners) await shareSigners();
+}
+
 const readers = (paths) => new Map(paths.map((path) => [path, () => core.FS.readFile(`${folder}/${path}`)]));
 
 async function keep(epoch) {
   if (epoch === keptEpoch) return;
-  const paths = pathsUnder(folder);
+  const paths = pathsUnder(folder).filter((path) => !isSigners(path));
   if (!paths.some((path) => path.endsWith('manifest.json'))) return; // nothing fetched yet
   await store.save(readers(paths), isFixed);
   keptEpoch = epoch;
   hasFetched = false;
 }
 
-// What came before a download broke: the next attempt, which may be of another worker, goes on from there.
+// The bytes that came before a download broke: the next attempt, which may be of another worker, goes on from there.
 async function keepBegun() {
   if (!hasFetched || isDead) return;
   hasFetched = false;
@@ -112,7 +145,8 @@ function values(reply) {
 const mayDependOnKeys = (error) => ['cache', 'resource'].includes(reportOf(error).code) && !isDead;
 
 const operations = {
-  async connect({url, apiKey, mode, storage, prepareAhead, timeoutSeconds, hintBytesMax, transferBytesMax}) {
+  async connect({storage, prepareAhead, ...request}) {
+    const {url, timeoutSeconds} = request;
     const module = await compileCore(timeoutSeconds * 1000);
     core = await startCore(module, {
       exchange: (request) => exchange({...request, isFresh: !mayUseCache && request.method === 'GET'}),
@@ -128,29 +162,30 @@ const operations = {
       core.FS.writeFile(whole, bytes, {canOwn: true});
     });
     wantedAhead = prepareAhead;
-    const reply = call({op: 'connect', url, apiKey, mode, folder, timeoutSeconds, hintBytesMax, transferBytesMax});
+    const reply = await call({op: 'connect', folder, ...request});
+    isConnected = true;
     preparer = new Preparer(core, module, (done, total) =>
-      tell('preparing-queries', Math.round((done / total) * info.rowCount), info.rowCount));
+      tell('preparing-queries', Math.round((done / total) * info.rowCount), info.rowCount), shareSigners);
     if (info?.mode === 'hint') preparer.addHelpers();
     return reply;
   },
   async sync({verify}) {
     if (verify) store.forget(); // what was kept may be what was wrong
-    const reply = call({op: 'sync', verify});
+    const reply = await call({op: 'sync', verify});
     keptEpoch = null;
     await keep(reply.info.epoch);
     return reply;
   },
   async lookUp({keys, inspect}) {
-    // What the server is sent must not depend on a later key that can be none.
-    if (keys.length > chunkKeys) call({op: 'checkKeys'}, keys);
+    // Requests to the server must not depend on a later key that may be invalid.
+    if (keys.length > chunkKeys) await call({op: 'checkKeys'}, keys);
     const all = {values: [], costs: []};
     let firstError = null;
     for (let at = 0; at < keys.length; at += chunkKeys) {
       const chunk = keys.slice(at, at + chunkKeys);
       if (prepared < chunk.length) await prepare(chunk.length - prepared);
       try {
-        const reply = call({op: 'lookUp', inspect}, chunk);
+        const reply = await call({op: 'lookUp', inspect}, chunk);
         const {values: found, costs, query, response} = values(reply);
         reply.bytes.fill(0);
         all.values.push(...found);
@@ -163,7 +198,7 @@ const operations = {
     }
     if (firstError !== null) throw firstError;
     hasAnswered = true;
-    return {...all, info, prepared};
+    return {...all, info, signer, prepared};
   },
   async prepare({count}) {
     if (prepared + count > preparedMax) {
@@ -176,7 +211,7 @@ const operations = {
   },
 };
 
-// What the page is told of it. A module that broke answers nothing more, and this worker with it.
+// The error as the page gets it. A module that broke answers nothing more, and this worker with it.
 function reportOf(error) {
   if (error instanceof BrokenCore) isDead = true;
   const isReport = typeof error?.code === 'string' && typeof error.message === 'string' && !(error instanceof Error);
@@ -191,6 +226,7 @@ async function answer({id, op, ...request}) {
   if (isDead) return; // the page has been told, and asks another worker
   try {
     const reply = await operations[op](request);
+    await keepSigners();
     mayUseCache = true;
     self.postMessage({id, reply: {...reply, bytes: undefined, storage: storageOf()}});
     // After the answer: keeping hints is not what anybody waits for.

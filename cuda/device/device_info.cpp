@@ -44,7 +44,7 @@ WhyNot why_not_device(int device) {
     return {WhyNot::Kind::kUsage, "compute capability 8.0 or later is needed, and CUDA device " +
                                       std::to_string(device) + " is " + cuda_device_name(device)};
   }
-  // Which makes its context: what has to run before it, and who has it, shows here at last.
+  // Which makes its context: what has to run before it, and what has it, shows here at last.
   if (const cudaError_t status = cudaSetDevice(device)) return why_not(status);
   return {};
 }

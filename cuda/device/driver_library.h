@@ -1,10 +1,10 @@
-// Whether NVIDIA's driver is installed, without asking it anything.
+// Whether NVIDIA's driver is installed, without a call to the driver.
 #pragma once
 
 namespace blindfuse {
 
-// Whether its library for programs, libcuda.so.1, can be loaded. Initializes nothing, and makes no
-// call of CUDA.
+// Whether the driver's library for programs, libcuda.so.1, can be loaded. Initializes nothing, and
+// makes no call of CUDA.
 bool is_cuda_driver_installed();
 
 }  // namespace blindfuse

@@ -23,7 +23,7 @@ __device__ __forceinline__ void copy_16_async(void* shared, const void* global) 
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Until all of this thread's groups but the kPending last ones are there.
+// Waits until all of this thread's groups are there, except the last kPending ones.
 template <int kPending>
 __device__ __forceinline__ void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");

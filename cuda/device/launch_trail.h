@@ -1,5 +1,5 @@
-// What was put into streams and not waited for yet. CUDA reports a fault of a kernel at some later
-// call, which need not have to do with it: so the message names what was running.
+// The work that was put into streams and not waited for yet. CUDA reports a fault of a kernel at
+// some later call, which may be unrelated to it. So the message names the work that was running.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,18 +9,19 @@
 
 namespace blindfuse::launch_trail {
 
-// Any thread, all of these. `what`: a kernel's name, or for people what kernels after it belong to.
-// Of what is noted without ever being waited for, the latest is kept.
+// All of these: any thread. `what`: a kernel's name, or a description for people of the work to
+// which the kernels after it belong. Of the work that is noted without ever being waited for, the
+// latest is kept.
 void note(cudaStream_t stream, std::string what);
 
-// How much has been noted so far, for forget().
+// The number of notes so far, for forget().
 uint64_t position();
 
-// What was noted for this stream up to that position is done, and went well.
+// The work that was noted for this stream up to that position is done, without an error.
 void forget(cudaStream_t stream, uint64_t up_to);
 
-// "" when there is nothing; otherwise for the end of a message, what is the same several times in a
-// row once: "; in the device since the last good wait: a batch of 3 queries, cut_bit_sequences,
+// "" if there is nothing. Otherwise text for the end of a message, in which equal neighbours are
+// counted: "; in the device since the last good wait: a batch of 3 queries, cut_bit_sequences,
 // scan_mma<16> (2 times)".
 std::string text();
 

@@ -1,4 +1,4 @@
-// Memory of the device, and memory of the host that the device can read by itself.
+// Memory of the device, and memory of the host that the device can read directly.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,29 +11,28 @@
 
 namespace blindfuse {
 
-// Throws ResourceError, with the bytes needed, those free, and the advice, when the current device
-// has no room for so many bytes of `what`. Returns them.
+// Throws ResourceError if the current device has no room for this many bytes of `what`. The message
+// has the bytes needed, those free, and the advice. Returns the bytes.
 uint64_t require_room(uint64_t bytes, const char* what, const char* advice);
 
-// What CUDA itself may take of the device for what we do: its granules of memory, the temporary
-// memory of its algorithms, the code of kernels.
+// The memory of the device that CUDA itself may take for our work: its granules of memory, the
+// temporary memory of its algorithms, and the code of kernels.
 constexpr uint64_t kCudaItselfBytes = uint64_t{64} << 20;
 
-// Memory of the current device, and pages of the host that stay where they are. Throw
-// ResourceError, saying whose memory is short and what may be done, when there is not so much. Not
-// for 0 bytes.
+// Memory of the current device, and pinned pages of the host. Throw ResourceError if there is not
+// enough. The message says whose memory is short, and the cure. Not for 0 bytes.
 void* allocate_on_device(uint64_t bytes);
 void* allocate_pinned(uint64_t bytes);
-// Give it back, or leave it where the device is lost (cuda/device/device_loss.h).
+// Release it, or leave it if the device is lost (cuda/device/device_loss.h).
 void free_on_device(void* memory) noexcept;
 void free_pinned(void* memory) noexcept;
 
-// `count` values on the device that is current when it is made; all bytes zero at first.
+// `count` values on the device that is current when it is made. All bytes are zero at first.
 template <typename T>
 class DeviceMemory {
  public:
   DeviceMemory() = default;
-  // By way of the constructor above, so that what is thrown here frees what there is.
+  // Delegates to the constructor above, so that an exception here frees the memory.
   explicit DeviceMemory(uint64_t count) : DeviceMemory() {
     count_ = count;
     if (count == 0) return;
@@ -57,7 +56,7 @@ class DeviceMemory {
   uint64_t count_ = 0;
 };
 
-// `count` values in pages of the host that stay where they are; not cleared.
+// `count` values in pinned pages of the host, not cleared.
 template <typename T>
 class PinnedMemory {
  public:

@@ -1,4 +1,4 @@
-// A queue of work for the device, and points in it to wait for.
+// A queue of work for the device, and events in it for which the host can wait.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,7 +13,8 @@ namespace blindfuse {
 class Stream {
  public:
   Stream() { BLINDFUSE_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  // Through with its work: the memory that it uses may go now. Nothing where the device is lost.
+  // Waits for its work, so that the memory that it uses may be released. Does nothing if the device
+  // is lost.
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -36,24 +37,25 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Behind all that is in the stream now. One thread at a time records and waits.
+  // Records the event after all work that is in the stream now. One thread at a time records and
+  // waits.
   void record(cudaStream_t stream) {
     BLINDFUSE_CUDA(cudaEventRecord(event_, stream));
     recorded_in_ = stream;
     recorded_at_ = launch_trail::position();
   }
   void record(const Stream& stream) { record(stream.get()); }
-  // Until all before it is done; at once when it was never recorded.
+  // Waits until all work before the event is done. Returns at once if it was never recorded.
   void wait() const {
     BLINDFUSE_CUDA(cudaEventSynchronize(event_));
     launch_trail::forget(recorded_in_, recorded_at_);
   }
-  // The stream goes on behind it.
+  // The stream continues after it.
   void hold(cudaStream_t stream) const { BLINDFUSE_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
   void hold(const Stream& stream) const { hold(stream.get()); }
 
  private:
-  // Whoever waits sleeps: a server's processors have other things to do.
+  // Waiting threads sleep: a server's processors have other work.
   static constexpr unsigned kFlags = cudaEventDisableTiming | cudaEventBlockingSync;
 
   cudaEvent_t event_ = nullptr;

@@ -57,9 +57,9 @@ __device__ __forceinline__ void arrive_and_expect(uint64_t* barrier, uint32_t by
       "r"(bytes)
       : "memory");
 }
-// Until the phase with this parity is complete: the current one, or the one before it, which is.
-// Before phase 0 comes one of parity 1. Who has waited sees what was copied, in the phase, and so
-// do products that it starts.
+// Waits until the phase with this parity is complete: the current one, or the one before it, which
+// is complete. The phase before phase 0 has parity 1. A thread that has waited sees the bytes that
+// were copied in the phase, and so do products that it starts.
 __device__ __forceinline__ void wait_for_phase(uint64_t* barrier, uint32_t parity) {
   uint32_t is_complete = 0;
   do {
@@ -96,7 +96,7 @@ __device__ __forceinline__ void copy_box(void* to, const TensorMap* map, uint32_
       : "memory");
 }
 
-// From now on each thread of this warpgroup has so many registers, fewer or more than before. All
+// From now on each thread of this warpgroup has this many registers, fewer or more than before. All
 // of its warps call it. The kernel has __launch_bounds__; what is given up can be taken by another
 // warpgroup, which waits for it.
 template <uint32_t kCount>

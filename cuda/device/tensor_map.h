@@ -1,4 +1,4 @@
-// How the tensor memory accelerator is told where a matrix lies.
+// Describes a matrix in memory to the tensor memory accelerator.
 #pragma once
 
 #include <cuda.h>
@@ -7,8 +7,9 @@
 
 namespace blindfuse {
 
-// bytes: the matrix, aligned to 16. The driver makes it, and is found when the program runs, so
-// that nothing links it. Throws ResourceError, saying why, when there is no driver that can.
+// bytes: the matrix, aligned to 16. The driver makes the map. The program finds the driver when it
+// runs, so it is not linked. Throws ResourceError, which says why, if there is no driver that can
+// make the map.
 CUtensorMap make_tensor_map(const void* bytes, const TensorShape& shape);
 
 }  // namespace blindfuse

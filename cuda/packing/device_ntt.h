@@ -13,10 +13,10 @@ class DeviceNtt {
   static constexpr uint64_t kBytes =
       ring::kDimension * (2 * sizeof(ring::MontgomeryConstant) + sizeof(uint16_t));
 
-  // On the device that is current. Returns when all has arrived. Throws ResourceError.
+  // On the current device. Returns after all tables have arrived. Throws ResourceError.
   DeviceNtt();
 
-  // For kernels on that device, as long as this lives.
+  // For kernels on that device, as long as this exists.
   NttView view() const;
 
  private:

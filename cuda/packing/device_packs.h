@@ -1,5 +1,5 @@
-// Packing tables and masks of a matrix's columns, made on the device for all packs at the same time
-// and kept there until they are asked for.
+// Packing tables and masks of a matrix's columns. The device makes those of all packs at the same
+// time, and keeps them until they are asked for.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace blindfuse {
 
 class DevicePacks {
  public:
-  // Of all columns of the matrix, which is on the current device; done when it returns, and the
-  // matrix is not needed any more. blocks and key_masks as EngineMaker::make_pack_maker has them.
-  // Throws ResourceError, with the bytes needed and those free, when there is no room.
+  // Made of all columns of the matrix, which is on the current device. Done when the constructor
+  // returns; the matrix is not needed any more. blocks and key_masks as for
+  // EngineMaker::make_pack_maker. Throws ResourceError, with the bytes needed and those free, if
+  // there is no room.
   DevicePacks(Scanner& scanner, const DeviceMatrix& matrix, std::span<const uint32_t> blocks,
               std::span<const uint32_t> key_masks);
 
-  // The same from hint polynomials, as make_hint_words leaves them, on this device, the current
-  // one.
+  // The same from the hint polynomials of make_hint_words, on this device, the current one.
   DevicePacks(int device, DeviceMemory<uint32_t> hints, std::span<const uint32_t> key_masks);
 
   // The table and the mask of a pack. One caller at a time.

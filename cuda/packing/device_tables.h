@@ -12,13 +12,14 @@ namespace blindfuse {
 
 class DeviceTables {
  public:
-  // On the device that is current; returns when all is there. Takes as much memory as the tables,
-  // their number rounded up to whole eights. Throws ResourceError, with the bytes needed and those
-  // free, before anything is allocated, when `bytes_beside` more would not fit with them; and when
-  // what has arrived is not what was sent.
+  // On the current device. Returns after all tables have arrived. Takes as much memory as the
+  // tables, with their number rounded up to a multiple of eight. Throws ResourceError, with the
+  // bytes needed and those free, before anything is allocated if `bytes_beside` more would not fit
+  // with them. Also throws ResourceError if the bytes that arrived differ from those that were
+  // sent.
   DeviceTables(std::span<const SharedPackingTable> tables, uint64_t bytes_beside);
 
-  // What it takes of the device's memory while tables arrive, and a little less then.
+  // Its bytes of the device's memory while tables arrive. Afterwards it has a little less.
   static uint64_t bytes_for(size_t pack_count);
 
   uint32_t pack_count() const { return pack_count_; }

@@ -1,5 +1,5 @@
-// Starts the kernels that make packing tables. Everything here returns at once, and is done in the
-// stream's order; all addresses are the device's.
+// Starts the kernels that make packing tables. All functions return at once, and their work is done
+// in the stream's order. All addresses are the device's.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,7 +11,7 @@
 
 namespace blindfuse {
 
-// As load_scan_kernels().
+// The same as load_scan_kernels(), for these kernels.
 void load_table_kernels();
 
 // The limbs of 2048 queries, one for each coefficient of hint polynomials; blocks: a public

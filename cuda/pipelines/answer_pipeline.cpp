@@ -55,9 +55,9 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     std::ranges::fill(slots_.span(), 0u);
     for (Lane& lane : lanes_) {
       lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
+      // Those next to the first canary: not zeros, whose limbs what is not cut later would find.
+      BLINDFUSE_CUDA(cudaMemset(lane.queries.data(), 0x55, sizes_.queries * sizeof(uint32_t)));
       lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
-      // What was not cut must not pass for a query of zeros, whose products would be zeros.
-      BLINDFUSE_CUDA(cudaMemset(lane.limbs.data(), 0x55, sizes_.limbs));
       lane.sums_and_products = DeviceMemory<uint32_t>(sizes_.sums + sizes_.products);
       lane.sums = lane.sums_and_products.data();
       lane.products = lane.sums + sizes_.sums;
@@ -82,6 +82,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   void begin(size_t first, size_t count) override {
     matrix_.use_device();
+    require_parts();
     is_proved_ = true;
     const auto queries = static_cast<uint32_t>(count);
     const Scanner::Choice choice = scanner_.choose(queries);
@@ -118,6 +119,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     if (oldest.has_canary && oldest.canary_place != oldest.count) {
       std::ranges::copy(response(lane, oldest.count), response(lane, oldest.canary_place).begin());
     }
+    require_parts();
     if (canary_) canary_->require_fit(oldest.kernel);
     return {lane.finished.data(), oldest.count * response_bytes_};
   }
@@ -136,6 +138,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   void check() override {
     if (!canary_) return;
     matrix_.use_device();
+    require_parts();
     for (bool is_over = false; !is_over;) {
       try {
         check_those_due();
@@ -148,6 +151,17 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   }
 
  private:
+  // What nothing takes the place of, whichever pipeline found it wrong: batches that have begun are
+  // withheld, too, as are those that still wait when a server ends for it.
+  void require_parts() const {
+    for (const std::string_view part : {responder_->kernel(), Scanner::kWeighing}) {
+      const auto why = scanner_.record().why_unfit(part);
+      if (!why) continue;
+      throw DeviceLostError("the GPU's " + std::string(part) + " has been found wrong: " + *why +
+                            "; the responses of this batch are withheld");
+    }
+  }
+
   // The kernel for one query, and that for many.
   void check_those_due() {
     const auto most = static_cast<uint32_t>(batch_max_);
@@ -160,6 +174,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   struct Lane {
     DeviceMemory<uint32_t> queries;  // as they are in slots
     DeviceMemory<int8_t> limbs;
+    std::optional<LimbOrder> limb_order;       // of those that are there
     DeviceMemory<uint32_t> sums_and_products;  // which are cleared together
     uint32_t* sums = nullptr;                  // of each query's words, weighted
     uint32_t* products = nullptr;
@@ -183,7 +198,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                       reinterpret_cast<uint8_t*>(slot + sizes_.extras_at));
   }
 
-  // What follows in the lane belongs to this, of the one matrix.
+  // The following work in the lane belongs to this, of the one matrix.
   void note(const Lane& lane, const std::string& what) const {
     launch_trail::note(lane.stream.get(), what + " of " + std::to_string(rows_) + " rows and " +
                                               std::to_string(columns_) + " columns");
@@ -206,8 +221,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                                    lane.stream.get()));
   }
 
-  // What is still there of the response before would be right, on the device and in the host's
-  // memory: it goes first.
+  // A rest of the response before would be right, on the device and in the host's memory: it is
+  // overwritten first.
   void put_canary(const Lane& lane, uint32_t place) const {
     const uint64_t response_words = sizes_.response_words;
     canary_->spoil(response(lane, place));
@@ -222,13 +237,19 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const cudaStream_t stream = lane.stream.get();
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
     const CheckVector* const check = scanner_.check_vector();
+    // What was not cut must not pass for a query of zeros, whose products would be zeros. Of few
+    // rows, limbs in one order may be where the zeros after them are in another.
+    if (lane.limb_order != choice.order) {
+      BLINDFUSE_CUDA(cudaMemsetAsync(lane.limbs.data(), 0x55, sizes_.limbs, stream));
+      lane.limb_order = choice.order;
+    }
     BLINDFUSE_CUDA(cudaMemsetAsync(lane.sums, 0,
                                    (sizes_.sums + queries * columns_) * sizeof(uint32_t), stream));
     start_cut(BitSequences{lane.queries.data(), sizes_.slot_words, bits_.query, rows_}, queries,
               limbs, check == nullptr ? QuerySums{} : check->query_sums(lane.sums), stream);
     scanner_.start(choice, limbs, queries, {0, rows_}, lane.products, stream);
     if (check != nullptr) {
-      // What does not come here is not right.
+      // A value that does not arrive here is not right.
       std::fill_n(lane.differences.data(), queries, ~uint32_t{0});
       check->start_compare(lane.products, lane.sums, queries, lane.differences.data(), stream);
     }
@@ -242,8 +263,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     lane.done.record(lane.stream);
   }
 
-  // A batch of so many, of which the canary is one and the others are whatever the lane has: by the
-  // same kernel and tile as a batch of clients' queries that has no room for it.
+  // A batch of this many queries, of which the canary is one and the others are whatever the lane
+  // has: by the same kernel and tile as a batch of clients' queries that has no room for it.
   void compute_canary(uint32_t queries) {
     const Lane& lane = lanes_[next_];
     const Scanner::Choice choice = scanner_.choose(queries);
@@ -281,7 +302,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                     query, products, sum});
   }
 
-  // What is there once the lane's batch is done.
+  // The words that are there after the lane's batch is done.
   static std::vector<uint32_t> words_of(const Lane& lane, const uint32_t* from, uint64_t count) {
     std::vector<uint32_t> words(count);
     BLINDFUSE_CUDA(cudaMemcpyAsync(words.data(), from, count * sizeof(uint32_t),
@@ -306,7 +327,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   PinnedMemory<uint32_t> slots_;
   std::optional<CanaryCheck> canary_;
   bool is_proved_ = false;  // as CanaryCheck::blame() has it
-  Lane lanes_[kLanes];      // behind all that their streams use
+  Lane lanes_[kLanes];      // after all that their streams use
   size_t next_ = 0;
   std::deque<Begun> begun_;
 };

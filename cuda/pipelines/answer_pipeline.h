@@ -1,5 +1,5 @@
-// Queries to responses, both bit sequences, on the device. Two batches take turns: one is brought
-// to the device while the other is computed.
+// Computes responses from queries, both bit sequences, on the device. Two batches take turns: one
+// is copied to the device while the other is computed.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,36 +14,38 @@
 
 namespace blindfuse {
 
-// A batch whose products are there, or will be when the stream comes to it.
+// A batch whose products are there, or will be there in the stream's order.
 struct ScannedBatch {
   uint32_t query_count;
   const uint32_t* products;  // those of query q from q * product_pitch on
   uint64_t product_pitch;
-  const uint32_t* extras;  // what its queries brought beside their words, extra_pitch words apart
+  const uint32_t* extras;  // what its queries brought in addition to their words, extra_pitch words
+                           // apart
   uint64_t extra_pitch;
   uint32_t* responses;  // shape().response_words for each query
 };
 
-// What makes packed responses of products.
+// Computes packed responses from products.
 class Responder {
  public:
   virtual ~Responder() = default;
 
   // Its name in the record of kernels: "packing".
   virtual std::string_view kernel() const = 0;
-  // Of the batches that it takes.
+  // The largest batch that it takes.
   virtual const BatchShape& shape() const = 0;
-  // Behind what is in the stream. Batches of different lanes may be computed at the same time.
+  // Comes after the work that is in the stream. Batches of different lanes may be computed at the
+  // same time.
   virtual void start(size_t lane, const ScannedBatch& batch, cudaStream_t stream) = 0;
 };
 
-// Scanner and matrix outlive it. Throws ResourceError when there is no room for so many queries.
+// Scanner and matrix outlive it. Throws ResourceError if there is no room for this many queries.
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             const DeviceMatrix& matrix,
                                                             WireBits bits, size_t slot_count,
                                                             size_t batch_max);
 
-// The same with a responder of one's own, which a pipeline takes batches of up to batch_max to.
+// The same with a given responder. The pipeline gives it batches of up to batch_max.
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             const DeviceMatrix& matrix,
                                                             WireBits bits, size_t slot_count,

@@ -16,7 +16,7 @@ constexpr uint64_t kLineWords = 32;
 
 BatchSizes::BatchSizes(const BatchShape& shape, size_t batch_max)
     : query_bytes(bit_sequence_bytes(shape.row_count, shape.query_bits)),
-      // Reading a word touches the one behind it.
+      // Reading a word touches the one after it.
       extras_at((query_bytes + 3) / 4 + 1),
       slot_words(extras_at + shape.extra_words),
       response_words(shape.response_words),

@@ -1,4 +1,4 @@
-// What the batches of an answer pipeline take of the device's memory.
+// The device memory for the batches of an answer pipeline.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct BatchShape {
   uint64_t row_count = 0;
   uint64_t column_count = 0;
   uint32_t query_bits = 32;
-  uint64_t extra_words = 0;     // what a query brings beside its words: words of 32 bits
+  uint64_t extra_words = 0;     // what a query brings in addition to its words: words of 32 bits
   uint64_t response_words = 0;  // words of 32 bits of a response, as kernels write it
 };
 
@@ -27,23 +27,23 @@ struct BatchSizes {
   uint64_t extras_at;    // words of 32 bits into a slot
   uint64_t slot_words;
   uint64_t response_words;  // of the shape
-  // What each lane has.
+  // The buffers of each lane.
   uint64_t queries;    // words of 32 bits
   uint64_t limbs;      // bytes
   uint64_t sums;       // of each query's words, weighted; words of 32 bits, whole lines of memory
   uint64_t products;   // words of 32 bits
   uint64_t responses;  // words of 32 bits
 
-  // Bytes of the device's memory that all lanes take, and the query of a canary, which is copied to
-  // a lane from its own place; it is one of the batch_max queries there.
+  // Bytes of the device's memory for all lanes, and for the query of a canary. The query is copied
+  // to a lane from its own place, and is one of the batch_max queries there.
   uint64_t device_bytes() const {
     return kLanes * (limbs + sizeof(uint32_t) * (queries + sums + products + responses)) +
            sizeof(uint32_t) * slot_words;
   }
 };
 
-// What batches of the mode hint have, whose responses are rounded products, and of the mode packed,
-// whose queries bring packing keys.
+// The shapes of the batches in the hint mode, whose responses are rounded products, and in the
+// packed mode, whose queries carry packing keys.
 BatchShape hint_shape(uint64_t row_count, uint64_t column_count, uint32_t query_bits,
                       uint32_t response_bits);
 BatchShape packed_shape(uint64_t row_count, uint64_t column_count, size_t pack_count,

@@ -1,4 +1,4 @@
-// When a pipeline computes its canary, and what it says of the response that comes of it.
+// Decides when a pipeline computes its canary, and checks the canary's response.
 #pragma once
 
 #include <chrono>
@@ -18,35 +18,35 @@ namespace blindfuse {
 // For the pipeline's one caller.
 class CanaryCheck {
  public:
-  // slot: the canary's query as slots have them. The canary and the scanner outlive it. On the
-  // current device.
+  // slot: the canary's query in the form that slots have. The canary and the scanner outlive it. On
+  // the current device.
   CanaryCheck(const Canary& canary, std::span<const uint32_t> slot, Scanner& scanner,
               std::chrono::milliseconds interval);
 
   // In the device's memory.
   const uint32_t* query() const { return query_.data(); }
   // Whether an interval has passed since this kernel last had a right response in a batch of its
-  // tile for so many queries (room_of), or it had none.
+  // tile for this many queries (room_of), or it had none.
   bool is_due(Scanner::Kernel kernel, uint32_t query_count) const;
   bool is_right(std::span<const uint8_t> response) const;
-  // Where the canary is put in the next batch of so many queries, of which it is one: anywhere, so
-  // that a place that is wrong is found, whichever it is.
+  // The place of the canary in the next batch of this many queries, including the canary. It may be
+  // any place, so that every faulty place is found.
   uint32_t next_place(uint32_t query_count);
-  // Overwrites a response, in each of its bytes, by one that is not right.
+  // Overwrites a response with one that is wrong in each of its bytes.
   void spoil(std::span<uint8_t> response) const;
 
   void note_right(Scanner::Kernel kernel, uint32_t query_count);
-  // After a kernel was wrong: what was right before may be wrong now for the same reason.
+  // Called after a kernel was wrong: earlier right results may be wrong now for the same reason.
   void make_all_due() { right_.clear(); }
-  // Before the responses of a batch by this kernel leave: throws ResourceError where it has come
-  // into quarantine since the batch began, as by the canary of another one.
+  // Called before the responses of a batch by this kernel leave. Throws ResourceError if the kernel
+  // has come into quarantine since the batch began, for example by the canary of another batch.
   void require_fit(Scanner::Kernel kernel) const;
-  // Of a response that is not right, in a batch of query_count, by this kernel and this responder:
-  // says by the products which of the two was wrong, puts it into quarantine, and throws what
-  // AnswerPipeline::set_canary says, KernelReplacedError where another kernel takes the place of
-  // this one. Where the matrix has changed, nothing comes into quarantine. All other kernels are
-  // due. is_proved: whether AnswerPipeline::check() has gone well, or a batch has begun; before
-  // that a responder that is wrong is counted and refused, and not in quarantine.
+  // Called for a wrong response in a batch of query_count, by this kernel and this responder.
+  // Determines from the products which of the two was wrong, and puts it into quarantine. Throws
+  // the errors of AnswerPipeline::set_canary, and KernelReplacedError if another kernel replaces
+  // this one. If the matrix has changed, nothing comes into quarantine. All other kernels are then
+  // due. is_proved: whether AnswerPipeline::check() has succeeded, or a batch has begun. Before
+  // that, a wrong responder is counted and refused, and not put into quarantine.
   [[noreturn]] void blame(Scanner::Kernel kernel, std::string_view responder, uint32_t query_count,
                           std::span<const uint32_t> products, bool is_proved);
 

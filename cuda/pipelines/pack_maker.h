@@ -1,5 +1,5 @@
-// Packing tables and masks on the device: all columns go there, and all packs are made of them
-// together.
+// Makes packing tables and masks on the device. All columns go there, and all packs are made of
+// them together.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace blindfuse {
 
-// As EngineMaker::make_pack_maker, with this kernel and on this device, the current one. blocks and
-// key_masks outlive it.
+// Does the same as EngineMaker::make_pack_maker, with this kernel and on this device, the current
+// one. blocks and key_masks outlive it.
 std::unique_ptr<PackMaker> make_device_pack_maker(std::string_view kernel, int device,
                                                   std::shared_ptr<KernelRecord> record,
                                                   std::span<const uint32_t> blocks,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kPackingKernel = "packing";
 
-// Packs the products under the queries' keys, which are what they bring beside their words.
+// Packs the products under the queries' keys, which they bring in addition to their words.
 class Packer final : public Responder {
  public:
   Packer(std::span<const SharedPackingTable> tables, uint64_t bytes_beside, const BatchShape& shape,
@@ -27,7 +27,7 @@ class Packer final : public Responder {
 
   std::string_view kernel() const override { return kPackingKernel; }
 
-  // What it has on the device beside the tables.
+  // Its memory on the device, without the tables.
   static uint64_t device_bytes(size_t pack_count, size_t batch_max) {
     return DeviceNtt::kBytes +
            kLanes * (plane_bytes(batch_max) + sizeof(uint32_t) * sum_words(pack_count, batch_max));

@@ -1,5 +1,5 @@
-// From packed queries with packing keys to responses that are packed under the clients' secrets,
-// all of it on the device.
+// Computes responses that are packed under the clients' secrets, from queries with packing keys,
+// entirely on the device.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace blindfuse {
 
-// tables: one for every 2048 columns of the matrix, and for what is left; copied to the device. A
-// query has its bit sequence and, after it, packing keys (ring::kKeyBytes). Scanner and
-// matrix outlive it. Throws ResourceError, with the bytes needed and those free, when there is no
-// room for the tables and for so many queries.
+// tables: one for every 2048 columns of the matrix, and one for the remaining columns; copied to
+// the device. A query has its bit sequence and, after it, packing keys (ring::kKeyBytes). Scanner
+// and matrix outlive it. Throws ResourceError, with the bytes needed and those free, if there is no
+// room for the tables and for this many queries.
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
     std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max);

@@ -1,5 +1,5 @@
-// The sums of panel after panel on the device, for the hint: words go there from two buffers in
-// turn, and the sums stay there until the end.
+// Sums the products of one panel after another on the device, for the hint. Words go to the device
+// from two buffers in turn, and the sums stay there until the end.
 #pragma once
 
 #include <memory>

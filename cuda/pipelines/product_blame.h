@@ -1,4 +1,4 @@
-// Who is to blame for products that do not agree with their queries (cuda/scan/check_vector.h).
+// Finds the cause of products that do not agree with their queries (cuda/scan/check_vector.h).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace blindfuse {
 
-// A batch in which the products of some queries, weighted, are not what their words add up to.
+// A batch in which the weighted products of some queries differ from the weighted sums of their
+// words.
 struct WrongProducts {
   uint32_t query_count;
   uint32_t wrong_count;
@@ -17,11 +18,11 @@ struct WrongProducts {
   uint32_t sum;                        // what its words add up to
 };
 
-// Of a batch by this kernel; the scanner has a check vector. The check itself is to blame where its
-// vector has changed, or where the products agree with the sum by what the host computes. Otherwise
-// it is the matrix, if that has changed; and if not, the kernel, or what cut its limbs: the kernel
-// comes into quarantine. Throws KernelReplacedError where another kernel takes its place, and else
-// DeviceLostError.
+// Finds the cause for a batch by this kernel; the scanner has a check vector. The check itself is
+// the cause if its vector has changed, or if the products agree with the sum that the host
+// computes. Otherwise the cause is the matrix if it has changed, and else the kernel, or the kernel
+// that cut its limbs. The kernel comes into quarantine. Throws KernelReplacedError if another
+// kernel replaces it, and otherwise DeviceLostError.
 [[noreturn]] void blame_products(Scanner& scanner, Scanner::Kernel kernel,
                                  const WrongProducts& wrong);
 

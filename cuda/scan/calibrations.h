@@ -1,4 +1,4 @@
-// Which kernel is the fastest for which batch, as it was measured for matrices of each size.
+// The measurements that say which kernel is the fastest for each batch, for matrices of each size.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,11 @@ struct Calibration {
   bool wgmma_for_many = false;  // rather than mma, for more
 };
 
-// Of one device, for as long as a process lives, so that an epoch that comes while others are
-// served is not measured next to their batches. Any thread.
+// The measurements on one device. They are kept until the process ends, so that a new epoch is not
+// measured next to the batches of others. Any thread.
 class Calibrations {
  public:
-  // bytes_min: a scan of a smaller matrix takes no time that matters, and none that could be
-  // measured.
+  // bytes_min: a scan of a smaller matrix takes too little time to matter or to be measured.
   explicit Calibrations(uint64_t bytes_min = 64 << 20) : bytes_min_(bytes_min) {}
 
   uint64_t bytes_min() const { return bytes_min_; }

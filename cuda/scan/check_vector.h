@@ -1,5 +1,5 @@
-// What every product of a batch is checked with (Huang and Abraham, Algorithm-based fault tolerance
-// for matrix operations, 1984).
+// The vector with which every product of a batch is checked (Huang and Abraham, Algorithm-based
+// fault tolerance for matrix operations, 1984).
 //
 // With odd weights w, a word a column, and v = M w, the products P of queries Q with the matrix M
 // are right only if P w = Q v modulo 2^32, a number for each query. Where one word of a query's
@@ -9,8 +9,9 @@
 // it takes all odd values, 2^(31-k) different ones. So errors in the highest bits of many words are
 // seen less often, and two of exactly 2^31 never.
 //
-// Q v is of the words that clients have sent, and not of their limbs: wrong limbs are found as
-// well.
+// Q v is computed from the words that have arrived in the device's memory, and not from their
+// limbs. So wrong limbs are found as well. A query that was altered on its way agrees with its
+// product.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -31,20 +32,20 @@ class CheckVector {
   // weights: C words, all odd. v is zero until compute() is called. Throws as check_cuda() does.
   CheckVector(const DeviceMatrix& matrix, std::span<const uint32_t> weights);
 
-  // Device memory for a matrix of so many rows and columns.
+  // Device memory for a matrix of this many rows and columns.
   static uint64_t bytes_of(uint64_t row_count, uint64_t column_count);
 
-  // Multiplies the matrix with the weights, and returns v, R words, when that is done. One scan.
+  // Multiplies the matrix with the weights in one scan, waits for it, and returns v, R words.
   std::vector<uint32_t> compute();
-  // Whether both are still what they were when compute() returned. Waits.
+  // Whether both are the same as when compute() returned. Waits.
   bool is_as_computed() const;
 
   std::span<const uint32_t> host_weights() const { return host_weights_; }
 
-  // What start_cut() adds up Q v with, one sum for each query.
+  // The arguments with which start_cut() sums Q v, one sum for each query.
   QuerySums query_sums(uint32_t* sums) const { return {words_.data(), sums}; }
-  // differences[q] = the sum of query q's products, weighted, less sums[q]: 0 where they are right.
-  // Behind what is in the stream.
+  // differences[q] = the weighted sum of query q's products, less sums[q]: 0 if they are right.
+  // Comes after the work that is in the stream.
   void start_compare(const uint32_t* products, const uint32_t* sums, uint32_t query_count,
                      uint32_t* differences, cudaStream_t stream) const;
 

@@ -1,4 +1,5 @@
-// The product by the vendor's library, as a kernel to compare with: bytes times limbs with cuBLAS.
+// The product by the vendor's library, for comparison with the kernels: bytes times limbs with
+// cuBLAS.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,26 +10,26 @@
 
 namespace blindfuse {
 
-// For one device. cuBLAS is loaded when it is first needed, so that nothing else depends on it.
+// For one device. cuBLAS is loaded at its first use, so that no other code depends on it.
 class CublasProduct {
  public:
-  // Whether the library is installed; and what throws UsageError where it is not.
+  // Whether the library is installed. The second function throws UsageError if it is not.
   static bool is_there();
   static void require();
 
-  // On the current device. Throws UsageError where the library is not installed, ResourceError when
-  // it fails.
+  // On the current device. Throws UsageError if the library is not installed, ResourceError if it
+  // fails.
   CublasProduct();
   ~CublasProduct();
 
-  // Device memory that start() takes in addition to the arguments', for so many queries and
+  // Device memory that start() takes in addition to the arguments', for this many queries and
   // columns.
   static uint64_t sum_bytes(uint64_t query_count, uint64_t column_count);
   // What it has of that already.
   uint64_t held_bytes() const;
 
-  // Starts it, behind all that was started before on whatever stream; args.limbs and args.products
-  // as for the kernels (cuda/scan/scan_kernels.h).
+  // Starts it, after all that was started before on any stream; args.limbs and args.products as for
+  // the kernels (cuda/scan/scan_kernels.h).
   void start(const ScanArgs& args, cudaStream_t stream);
 
  private:

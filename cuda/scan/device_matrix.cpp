@@ -9,7 +9,7 @@
 namespace blindfuse {
 namespace {
 
-// Columns behind the last, all zero, for those who want a multiple of four
+// Columns after the last, all zero, for users that need a multiple of four
 // (cuda/scan/cublas_product.h).
 constexpr uint64_t kColumnGrain = 4;
 
@@ -66,7 +66,7 @@ bool DeviceMatrix::share_columns(uint64_t first, uint64_t count, const DeviceMat
   use_device();
   std::copy_n(other.sent_.begin() + static_cast<ptrdiff_t>(first), count,
               sent_.begin() + static_cast<ptrdiff_t>(first));
-  // Not behind what set_columns() sends; and done before the other matrix may go.
+  // Not after what set_columns() sends; and done before the other matrix may go.
   const Stream stream;
   BLINDFUSE_CUDA(cudaMemcpyAsync(bytes_.data() + first * pitch_, other.data() + first * pitch_,
                                  count * pitch_, cudaMemcpyDeviceToDevice, stream.get()));

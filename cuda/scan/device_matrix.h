@@ -16,10 +16,10 @@ namespace blindfuse {
 class DeviceMatrix {
  public:
   // All zero. Throws ResourceError, with the bytes needed and those free, before anything is
-  // allocated, when `bytes_beside` more would not fit with it.
+  // allocated, if `bytes_beside` more would not fit with it.
   DeviceMatrix(int device, uint64_t row_count, uint64_t column_count, uint64_t bytes_beside);
 
-  // From one column to the next, and bytes of all.
+  // The distance from one column to the next, and the bytes of all columns.
   static uint64_t pitch_of(uint64_t row_count);
   static uint64_t bytes_of(uint64_t row_count, uint64_t column_count);
 
@@ -32,17 +32,18 @@ class DeviceMatrix {
   uint64_t pitch() const { return pitch_; }
   const int8_t* data() const { return bytes_.data(); }
 
-  // As Engine::set_columns (src/engine/engine.h). Returns before all has arrived.
+  // Does the same as Engine::set_columns (src/engine/engine.h). Returns before all bytes have
+  // arrived.
   void set_columns(uint64_t first, std::span<const uint8_t> bytes);
 
-  // As Engine::share_columns, from a matrix on the same device: copies within its memory. False
-  // when the two are not alike.
+  // Does the same as Engine::share_columns, from a matrix on the same device, by a copy within its
+  // memory. Returns false if the two matrices differ in shape.
   bool share_columns(uint64_t first, uint64_t count, const DeviceMatrix& other);
 
-  // Waits until all has arrived, and compares the checksum that the device computes with that of
-  // what was sent. Throws ResourceError when they differ.
+  // Waits until all bytes have arrived, and compares the checksum that the device computes with
+  // that of the bytes that were sent. Throws ResourceError if they differ.
   void check();
-  // Whether its bytes still have that checksum. Waits as check() does; any thread, also while
+  // Whether its bytes still have that checksum. Waits as check() does. Any thread, also while
   // kernels read them.
   bool is_as_sent() const;
 

@@ -95,7 +95,7 @@ uint32_t room_of(ScanKernel kernel, uint32_t query_count) {
   return query_count;
 }
 
-// Batches that try each tile of a kernel, of at most so many queries.
+// Batches that try each tile of a kernel, of at most this many queries.
 std::vector<uint32_t> trial_batches_of(ScanKernel kernel, uint32_t most) {
   std::vector<uint32_t> batches;
   const auto add = [&](uint32_t count) {

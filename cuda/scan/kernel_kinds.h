@@ -1,5 +1,5 @@
-// The kernels that multiply a batch of queries with the matrix: their names, and what each asks
-// for.
+// The kernels that multiply a batch of queries with the matrix: their names, and their
+// requirements.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace blindfuse {
 
-// kAuto is the fastest for the batch, and stands for mma where one kernel is meant.
+// kAuto is the fastest for the batch, and stands for mma if one kernel is meant.
 enum class ScanKernel { kAuto, kDp4a, kMma, kMmaRows, kWgmma, kWgmmaTma, kCublas };
 
 std::string_view name_of(ScanKernel kernel);
 
-// Those that the current device can run.
+// The kernels that the current device can run.
 std::vector<std::string_view> scan_kernel_names();
 
-// The one of this name, kAuto for "". Throws UsageError for one that there is not, or that the
-// current device cannot run.
+// The kernel of this name; kAuto for "". Throws UsageError if there is no such kernel, or if the
+// current device cannot run it.
 ScanKernel scan_kernel_named(std::string_view name);
 
 // The order in which a kernel takes its limbs.
 LimbOrder limb_order_of(ScanKernel kernel);
 
-// Queries that a scan of query_count queries by this kernel has room for at the same cost: those of
-// its tile.
+// The number of queries for which a scan of query_count queries by this kernel has room at the same
+// cost: those of its tile.
 uint32_t room_of(ScanKernel kernel, uint32_t query_count);
 
 // Batches of at most `most` queries that try each tile of a kernel, the smallest first.

@@ -1,6 +1,7 @@
-// Starts the kernels. What has a stream returns at once, and is done in the stream's order.
+// Starts the kernels. Functions with a stream return at once, and their work is done in the
+// stream's order.
 //
-// All addresses are the device's, except where said.
+// All addresses are the device's, unless a comment says otherwise.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,21 +13,23 @@
 
 namespace blindfuse {
 
-// Queries up to which the few-queries kernel is made.
+// The largest number of queries for which the few-queries kernel is compiled.
 constexpr uint32_t kScanDp4aQueriesMax = 3;
-// Queries that the many-queries kernel has in a tile, at most; more scan the matrix again.
+// The largest number of queries in a tile of the many-queries kernel. More queries scan the matrix
+// again.
 constexpr uint32_t kScanMmaQueriesMax = 32;
 // Queries in each of their tiles.
 constexpr std::array<uint32_t, 4> kMmaTileQueries = {4, 8, 16, kScanMmaQueriesMax};
 constexpr std::array<uint32_t, 4> kWgmmaTileQueries = {8, 16, 32, 64};
 
-// The limb rows that must be allocated for so many queries: those of the largest tile of any
+// The limb rows that must be allocated for this many queries: those of the largest tile of any
 // kernel.
 uint64_t limb_rows_for(uint32_t query_count);
 
-// Brings the code of all of them to the current device, so that none is loaded, or compiled from
-// PTX, when a client waits for it. Those of Thrust are not among them: they check what arrives and
-// the kernels themselves (checksum.h, product_check.h), and so run before a server answers.
+// Loads the code of all kernels to the current device, so that none is loaded, or compiled from
+// PTX, while a client waits for it. Thrust's kernels are not among them. They check the arrived
+// bytes and the kernels themselves (checksum.h, product_check.h), and so run before a server
+// answers.
 void load_scan_kernels();
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
@@ -40,9 +43,9 @@ void start_scan_mma_rows(const ScanArgs& args, cudaStream_t stream);
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
 // Only where has_wgmma(); the limbs in LimbOrder::kRows, 16-byte aligned.
 void start_scan_wgmma_tma(const ScanArgs& args, cudaStream_t stream);
-// Whether the current device runs code that has Hopper's instructions: the device is asked, because
-// one of compute capability 9.0 whose driver compiles the PTX (CUDA_FORCE_PTX_JIT) does not.
-// Returns when it has answered.
+// Whether the current device runs code with Hopper's instructions. The device is asked, because one
+// of compute capability 9.0 whose driver compiles the PTX (CUDA_FORCE_PTX_JIT) does not. Returns
+// after it has answered.
 bool has_wgmma();
 void start_combine(const CombineArgs& args, uint32_t query_count, cudaStream_t stream);
 void start_round(const RoundArgs& args, uint32_t query_count, cudaStream_t stream);

@@ -1,4 +1,4 @@
-// One scan of a matrix, by the kernel that is asked for or the fastest for the batch.
+// Scans a matrix once, by the kernel that is asked for or by the fastest for the batch.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,7 +21,7 @@
 
 namespace blindfuse {
 
-// A kernel was wrong and is in quarantine now, and another one takes its place.
+// A kernel was wrong and is now in quarantine, and another one replaces it.
 class KernelReplacedError : public ResourceError {
  public:
   using ResourceError::ResourceError;
@@ -38,67 +38,69 @@ class Scanner {
   };
 
   // kernel: one of scan_kernel_names(), or "" for the fastest by the size of the batch. record:
-  // which of them may be used. calibrations: of the matrix's device. Throws UsageError for any
-  // other name.
+  // says which of them may be used. calibrations: those of the matrix's device. Throws UsageError
+  // for any other name.
   Scanner(const DeviceMatrix& matrix, std::string_view kernel, std::shared_ptr<KernelRecord> record,
           std::shared_ptr<Calibrations> calibrations = std::make_shared<Calibrations>());
 
-  // Which kernel serves which batch, for people; "" when one serves all.
+  // A table for people of the kernels and their batches. "" if one kernel serves all.
   std::string choice() const;
 
-  // Steps of 128 rows that a range touches, and the rows of the first that do not count.
+  // The steps of 128 rows that a range touches, and the rows of the first step that do not count.
   static uint32_t step_count(RowRange rows);
   static uint32_t lead(RowRange rows) { return static_cast<uint32_t>(rows.first % kStepRows); }
 
-  // The kernel for so many queries: the one that was named, or the fastest; where that one is in
-  // quarantine, the next of wgmma, mma and dp4a. Throws DeviceLostError, saying why, when the one
-  // that was named, or every one, is in quarantine. Any thread.
+  // The kernel for this many queries: the named one, or the fastest. If that is in quarantine, the
+  // next of wgmma, mma and dp4a. Throws DeviceLostError, which says why, if the named one, or every
+  // one, is in quarantine. Any thread.
   Choice choose(uint32_t query_count) const;
 
   KernelRecord& record() const { return *record_; }
-  // The name in it of what makes and uses the check vector.
+  // The name in the record of the kernels that make and use the check vector.
   static constexpr std::string_view kWeighing = "weighing";
 
-  // Device memory that start() takes by itself for so many queries, in addition to what it has.
+  // The device memory that start() itself takes for this many queries, in addition to the memory
+  // that it has.
   uint64_t bytes_for(uint64_t query_count) const;
 
-  // products[q * C + c] += query q's limbs times the rows; limbs as ScanArgs has them, in the
-  // choice's order, with lead(rows) zeros in front. Returns at once.
+  // products[q * C + c] += query q's limbs times the rows. The limbs are as in ScanArgs, in the
+  // choice's order, with lead(rows) zeros before them. Returns at once.
   void start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
              uint32_t* products, cudaStream_t stream);
 
-  // As Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen, with each of
-  // its tiles, multiplies the matrix with odd multiples of the canary's words. Some 12 scans, and
-  // trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h). Then, where the
-  // canary has weights, the check vector is made, which stays.
+  // Does the work of Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen,
+  // with each of its tiles, multiplies the matrix with odd multiples of the canary's words. Takes
+  // some 12 scans, and trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h).
+  // If the canary has weights, the check vector is then made, which stays.
   void check_kernels(const Canary& canary, size_t batch_max);
 
-  // What products are checked with; null where they are not.
+  // The vector with which products are checked. Null if they are not.
   const CheckVector* check_vector() const {
     return is_check_vector_right_ ? check_vector_.get() : nullptr;
   }
 
-  // After a wrong product: throws DeviceLostError when the matrix is not what was sent any more, so
-  // that no kernel is to blame. Returns as if it were where that cannot be told for lack of memory.
-  // `what`: the wrong product, for people.
+  // Called after a wrong product. Throws DeviceLostError if the matrix differs from the one that
+  // was sent, so that no kernel is at fault. If this cannot be determined for lack of memory,
+  // returns as if the matrix were right. `what`: the wrong product, for people.
   void require_matrix(const std::string& what) const;
 
-  // After a wrong product in a batch of query_count queries, `why`, where the matrix is what was
-  // sent: puts the kernel into quarantine. Throws KernelReplacedError, saying that the batch is
-  // withheld, where another kernel takes this one's place, or DeviceLostError where none does, or
-  // where it was the matrix.
+  // Called after a wrong product, `why`, in a batch of query_count queries, if the matrix is the
+  // one that was sent. Puts the kernel into quarantine. Throws KernelReplacedError, which says that
+  // the batch is withheld, if another kernel replaces this one. Throws DeviceLostError if none
+  // does, or if the matrix was at fault.
   [[noreturn]] void blame(Kernel kernel, CheckStage stage, uint32_t query_count,
                           const std::string& why);
 
-  // Times the kernels that may be used on the matrix as it is, to choose by. Some 30 scans, and
-  // none where a matrix of this size was measured before; timing_bytes() of device memory until it
-  // returns. Throws ResourceError, with the bytes needed and those free, when there is no room.
+  // Times the usable kernels on the matrix as it is, for the choice among them. Takes some 30
+  // scans, and none if a matrix of this size was measured before; timing_bytes() of device memory
+  // until it returns. Throws ResourceError, with the bytes needed and those free, if there is no
+  // room.
   void calibrate();
 
  private:
   struct Trial;
 
-  // Those that choose() may return.
+  // The kernels that choose() may return.
   std::vector<Kernel> candidates() const;
   void check_kernel(Kernel kernel, const Trial& trial);
   void make_check_vector(const Canary& canary);
@@ -115,7 +117,7 @@ class Scanner {
   const std::shared_ptr<Calibrations> calibrations_;
   Kernel kernel_;
   bool has_wgmma_ = false;  // asked where no kernel is named
-  // What is not measured is taken for this.
+  // The default for batches that are not measured.
   Calibration calibration_;
   std::unique_ptr<CublasProduct> cublas_;
   std::unique_ptr<CheckVector> check_vector_;

@@ -6,10 +6,9 @@
 #include <thrust/system_error.h>
 
 #include <new>
-#include <string>
 
 #include "cuda/device/check.h"
-#include "src/base/errors.h"
+#include "cuda/device/no_room.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same code on the CPU.
@@ -35,7 +34,7 @@ auto call_thrust(const char* what, const Call& call) {
     check_cuda(static_cast<cudaError_t>(error.code().value()), error.what(), __FILE__, __LINE__);
     throw;
   } catch (const std::bad_alloc& error) {
-    throw ResourceError(std::string("no room for ") + what + " on the device: " + error.what());
+    throw_no_room(what, error.what());
   }
 }
 

@@ -1,5 +1,5 @@
-// What the kernels' checks and measurements before an engine serves take of the device's memory,
-// next to the matrix. They give it back.
+// The device memory, in addition to the matrix, that the kernels' checks and measurements take
+// before an engine serves. They release it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace blindfuse {
 
-// Queries that kernels are timed with, at most: a batch that each of them takes whole.
+// The largest number of queries with which kernels are timed: a batch that each of them takes
+// whole.
 constexpr uint32_t kTimingQueriesMax = kScanMmaQueriesMax;
 
 // Queries of the largest batch that Scanner::check_kernels() multiplies the matrix with.

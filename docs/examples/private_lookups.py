@@ -62,13 +62,13 @@ for count in counts:
         seconds.append(requests * several[0].server_seconds + sum(
             answer.total_seconds - answer.server_seconds for answer in several))
     sent = sum(answer.query_bytes + answer.response_bytes for answer in several)
-    costs.append((min(seconds) / count * 1e3, sent / count / 1e3))  # what else this machine does is no cost
+    costs.append((min(seconds) / count * 1e3, sent / count / 1e3))  # other work of this machine is not a cost
     print(f"{count:2} keys: {costs[-1][0]:.2f} ms and {costs[-1][1]:.2f} kB a key")
 
 
 # %% The same for asyncio: what is awaited together is asked together
 async def many() -> None:
-    async with await blindfuse.aconnect(server.url, cache=FOLDER / "cache", progress=False) as words:
+    async with blindfuse.aconnect(server.url, cache=FOLDER / "cache", progress=False) as words:
         found = await asyncio.gather(*(words.aget(code) for code in present[:16]))
         print(f"{sum(value is not None for value in found)} of {len(found)} found")
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,7 @@
 
 #include "host/server/serving/api_keys.h"
 #include "src/base/errors.h"
+#include "src/program/amount.h"
 #include "src/system/file.h"
 #include "src/system/random.h"
 
@@ -43,14 +45,13 @@ void write_all(const FileDescriptor& file, const fs::path& path, const std::stri
   if (static_cast<size_t>(written) != text.size()) fail(path, ENOSPC);
 }
 
-// Whether the file could be replaced by one with a line more, of the same owner and permissions. A
+// Whether the file could be replaced by one with this text, of the same owner and permissions. A
 // loss of power leaves one of the two, whole. No file changes where the folder cannot be written,
 // or where the file is not a regular one or is a mount.
-bool replace_with_line(const fs::path& path, const std::string& line) {
+bool replace_file(const fs::path& path, const std::string& text) {
   struct stat old {};
   const bool exists = stat(path.c_str(), &old) == 0;
   if (exists && !S_ISREG(old.st_mode)) return false;
-  const std::string text = with_line(exists ? read_file(path, kFileBytesMax) : "", line);
   const fs::path temporary = path.parent_path() / temporary_name();
   const FileDescriptor file(
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerAlone));
@@ -86,38 +87,110 @@ void append_line(const fs::path& path, const std::string& line) {
   if (fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) fail(path, errno);
 }
 
-void add_line(const fs::path& named, const std::string& line) {
+// A file of keys, for this program alone: another one that changes it waits.
+class KeyFile {
+ public:
+  explicit KeyFile(const fs::path& named) : path_(target_of(named)) {
+    folder_ = FileDescriptor(open(path_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder_.is_open()) flock(folder_.get(), LOCK_EX);
+  }
+
+  // Its text, which is one of keys; empty when there is no such file, or none that can be read
+  // twice, as a pipe. InputError for a file of anything else.
+  std::string text() const {
+    struct stat status {};
+    if (stat(path_.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
+    std::string text = read_file(path_, kFileBytesMax);
+    try {
+      api_key_names(text, path_);
+    } catch (const InputError& error) {
+      throw InputError(std::string("this is not a file of API keys: ") + error.what());
+    }
+    return text;
+  }
+
+  void add(const std::string& line) {
+    if (!replace_file(path_, with_line(text(), line))) append_line(path_, line);
+  }
+
+  // How many keys there were of the name.
+  size_t revoke(const std::string& name) {
+    const std::string before = text();
+    const auto names = api_key_names(before, path_);
+    const auto count = static_cast<size_t>(std::ranges::count(names, name));
+    if (count == 0) {
+      throw InputError(path_.string() + " has no key of the name " + name +
+                       "; --list shows the names");
+    }
+    if (!replace_file(path_, without_api_keys(before, name))) {
+      throw InputError("cannot replace " + path_.string() +
+                       ": its folder cannot be written, or it is a mount; take the line out "
+                       "yourself");
+    }
+    return count;
+  }
+
+  const fs::path& path() const { return path_; }
+
+ private:
   // A symbolic link stays one.
-  std::error_code error;
-  fs::path path = fs::weakly_canonical(fs::absolute(named), error);
-  if (error) path = fs::absolute(named);
-  // Two programs that do this at the same time wait for each other.
-  const FileDescriptor folder(open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.is_open()) flock(folder.get(), LOCK_EX);
-  if (!replace_with_line(path, line)) append_line(path, line);
+  static fs::path target_of(const fs::path& named) {
+    std::error_code error;
+    const fs::path path = fs::weakly_canonical(fs::absolute(named), error);
+    return error ? fs::absolute(named) : path;
+  }
+
+  const fs::path path_;
+  FileDescriptor folder_;
+};
+
+struct ApiKeyCommand {
+  std::string name;
+  std::string file;
+  bool list = false;
+  bool revoke = false;
+};
+
+void list_keys(const ApiKeyCommand& command) {
+  const std::string text = read_file(command.file, kFileBytesMax);
+  for (const std::string& name : api_key_names(text, command.file)) std::puts(name.c_str());
+}
+
+void run_api_key(const ApiKeyCommand& command) {
+  if (command.list != command.name.empty()) {
+    throw UsageError(command.list ? "--list takes no name" : "whose key? Give a name, or --list");
+  }
+  if (command.list) return list_keys(command);
+  KeyFile file(command.file);
+  if (command.revoke) {
+    const size_t count = file.revoke(command.name);
+    std::printf("%s of %s revoked; a running server reads the file again on SIGHUP\n",
+                counted(count, "key").c_str(), command.name.c_str());
+    return;
+  }
+  const std::string key = make_api_key(fill_from_system);
+  file.add(api_key_line(command.name, key));
+  std::puts(key.c_str());
 }
 
 }  // namespace
 
 void add_api_key_command(CLI::App& program) {
-  struct Options {
-    std::string name;
-    std::string file;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ApiKeyCommand>();
   CLI::App* command = program.add_subcommand(
       "api-key",
-      "Make an API key. Prints the key once, and adds its hash to a file for serve --api-keys.");
+      "Make an API key. Prints the key once, and adds its hash to a file for serve --api-keys. "
+      "Also lists and revokes keys.");
   command->footer("Example:\n  blindfuse api-key alice --file keys.txt");
-  command->add_option("name", options->name, "Who gets the key; logs show this name")->required();
+  command->add_option("name", options->name, "Who gets the key; logs show this name");
   command->add_option("--file", options->file, "File of API keys; created if missing")
       ->type_name("FILE")
       ->required();
-  command->callback([options] {
-    const std::string key = make_api_key(fill_from_system);
-    add_line(options->file, api_key_line(options->name, key));
-    std::puts(key.c_str());
-  });
+  CLI::Option* list =
+      command->add_flag("--list", options->list, "Print the names of the keys in the file");
+  command->add_flag("--revoke", options->revoke, "Take all keys of the name out of the file")
+      ->excludes(list);
+  command->callback([options] { run_api_key(*options); });
 }
 
 }  // namespace blindfuse

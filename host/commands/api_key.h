@@ -1,4 +1,4 @@
-// `blindfuse api-key`: a new key for a server that asks for them.
+// `blindfuse api-key`: makes keys for a server that requires them.
 #pragma once
 
 namespace CLI {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -13,10 +14,13 @@
 #include "host/commands/engine_log.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
+#include "host/commands/signature_report.h"
 #include "host/engines/checked_engines.h"
 #include "host/publish/database_builder.h"
 #include "host/publish/planner.h"
+#include "host/publish/signing_key.h"
 #include "src/base/errors.h"
+#include "src/base/hex.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"
 
@@ -29,6 +33,9 @@ struct BuildCommand {
   SourceOptions source;
   LayoutOptions layout;
   InputOptions input;
+  std::string signing_key;  // the file; empty: none
+  bool drop_signature = false;
+  uint32_t value_room = 0;
   bool fresh = false;
   std::string engine = "auto";
   unsigned thread_count = 0;
@@ -59,6 +66,8 @@ void print_json(const BuildReport& report) {
   nlohmann::json object = {
       {"epoch", report.epoch},
       {"changed", report.changed},
+      {"signature", signature_json(report.signature)},
+      {"signature_changed", report.signature_changed},
       {"layout", layout_json(report.layout)},
       {"layout_reason", report.layout_reason},
       {"shards_rebuilt", report.shards_rebuilt},
@@ -80,6 +89,13 @@ void print_json(const BuildReport& report) {
   std::puts(object.dump(2).c_str());
 }
 
+const char* news_of(const BuildReport& report) {
+  if (report.changed) return "a new epoch is published";
+  if (!report.signature_changed) return "the epoch is unchanged";
+  return report.signature ? "the epoch is unchanged, and is published with a new signature"
+                          : "the epoch is unchanged, and is published without its signature";
+}
+
 void print_text(const BuildReport& report, const std::string& output) {
   const Layout& layout = report.layout;
   std::string packs;
@@ -88,12 +104,15 @@ void print_text(const BuildReport& report, const std::string& output) {
         ", " + std::to_string(report.packs_rebuilt) + " of " + counted(layout.pack_count(), "pack");
   }
   std::printf("%u of %s rebuilt%s; %s\n", report.shards_rebuilt,
-              counted(layout.shard_count, "shard").c_str(), packs.c_str(),
-              report.changed ? "a new epoch is published" : "the epoch is unchanged");
+              counted(layout.shard_count, "shard").c_str(), packs.c_str(), news_of(report));
   std::printf("%s: %s, %u rows x %s (%s), epoch %s\n", output.c_str(),
               counted(layout.key_count, "key").c_str(), layout.row_count,
               counted(layout.column_count(), "column").c_str(),
               human_bytes(layout.matrix_bytes()).c_str(), report.epoch.c_str());
+  if (report.signature) {
+    std::printf("signed by %s as %s\n", encode_hex(report.signature->signer).c_str(),
+                numbered(report.signature->sequence, report.signature->time).c_str());
+  }
   std::printf("a client downloads %s%s once an epoch, and a look-up costs %s up and %s down\n",
               human_bytes(layout.hint_bytes()).c_str(), is_packed(layout) ? " of masks" : "",
               human_bytes(layout.query_bytes()).c_str(),
@@ -161,12 +180,19 @@ BuildOptions options_of(const BuildCommand& command) {
   options.shard_count = command.layout.shard_count;
   options.arity = command.layout.arity;
   options.digest_bytes = command.layout.digest_bytes;
+  if (command.value_room > command.input.value_bytes_max) {
+    throw UsageError(
+        "--value-room " + std::to_string(command.value_room) + " is more than --value-bytes-max " +
+        std::to_string(command.input.value_bytes_max) + "; lower the one or raise the other");
+  }
+  options.value_room = command.value_room;
   options.query_bits = command.layout.query_bits;
   options.response_bits = command.layout.response_bits;
   options.hint_bits = command.layout.hint_bits;
   options.mode = command.layout.mode();
   options.lwe = command.layout.lwe();
   options.lookups_per_client = command.layout.lookups_per_client;
+  options.drop_signature = command.drop_signature;
   options.fresh = command.fresh;
   options.engine = command.engine;
   options.thread_count = command.thread_count;
@@ -192,6 +218,10 @@ void keep_freed_memory() {
 void run_build(BuildCommand& command) {
   keep_freed_memory();
   BuildOptions options = options_of(command);  // its UsageError comes before any source
+  std::optional<SigningKey> signing_key;
+  if (!command.signing_key.empty()) {
+    options.signing_key = &signing_key.emplace(SigningKey::read(command.signing_key));
+  }
   command.source.index = command.layout.index;
   std::vector<std::unique_ptr<KeyValueSource>> sources;
   for (const std::string& input : command.inputs) {
@@ -287,6 +317,15 @@ void add_build_command(CLI::App& program) {
                    "Database directory: an existing database, or a new or empty directory")
       ->required()
       ->type_name("DIR");
+  CLI::Option* sign = command->add_option(
+      "--sign", options->signing_key,
+      "Sign the manifest with the private key in this file, which keygen makes. A directory that "
+      "is signed is built again only with --sign or --unsigned");
+  sign->type_name("FILE");
+  command
+      ->add_flag("--unsigned", options->drop_signature,
+                 "Drop the signature of a directory that is signed")
+      ->excludes(sign);
   command->option_defaults()->group("Input");
   add_source_options(*command, options->source);
   command
@@ -304,19 +343,28 @@ void add_build_command(CLI::App& program) {
        {"last", DuplicatePolicy::kLast}},
       "What to do when a key comes twice: fail, or keep its first or last value (default: error)");
   options->layout.add_to(*command);
+  command->option_defaults()->group("Layout and security");
+  command
+      ->add_option("--value-room", options->value_room,
+                   "Room for values of N bytes in every record, even if all are shorter now. A "
+                   "longer value then needs no new layout")
+      ->check(CLI::Range(0u, kValueBytesMax))
+      ->capture_default_str();
+  command->option_defaults()->group("Options");
   options->lookups = command->get_option("--lookups-per-client");
   command->add_flag("--fresh", options->fresh,
                     "Build everything again, with a new salt, seed and layout. Clients download "
                     "everything again");
   command
-      ->add_option("--engine", options->engine,
-                   "What computes: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL, or the last two with "
-                   "@DEVICE after them")
+      ->add_option(
+          "--engine", options->engine,
+          "Engine: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL; the last two also with @DEVICE")
       ->type_name("ENGINE")
       ->capture_default_str();
   command
       ->add_option("--threads", options->thread_count,
-                   "Number of threads; 0: as many as processors")
+                   "Number of threads; 0: one for each processor that the process may use, within "
+                   "the CPU limit of its control group")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   options->limit.add_to(*command);

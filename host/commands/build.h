@@ -1,4 +1,4 @@
-// `blindfuse build`: from the operator's files to a database directory.
+// `blindfuse build`: makes a database directory from the operator's files.
 #pragma once
 
 namespace CLI {

@@ -12,8 +12,9 @@ void DeviceLimit::add_to(CLI::App& command) {
   constexpr uint64_t kDaySeconds = 86'400;
   command
       .add_option("--gpu-batch-seconds-max", seconds_,
-                  "How long a GPU may take for a batch, or another call, before it counts as hung, "
-                  "and the program ends with status 1; a third of it brings a warning")
+                  "How long a GPU may take for a batch, or another call. After this time it counts "
+                  "as hung, and the program ends with status 1; after a third of it, there is a "
+                  "warning")
       ->check(CLI::Range(uint64_t{1}, kDaySeconds))
       ->capture_default_str();
 }

@@ -1,4 +1,4 @@
-// The option by which a command bounds the time of a GPU, and the watch that it keeps.
+// The option that limits the time of a GPU's calls, and the watchdog for it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class DeviceLimit {
  public:
   void add_to(CLI::App& command);
 
-  // Watches these calls, and where there are epochs their batches, as long as it lives. Where one
+  // Watches these calls and, if there are epochs, their batches, until it is destroyed. If one
   // hangs, the process ends with kExitFailed, and the log says why.
   EngineWatchdog watch(std::shared_ptr<const DeviceCalls> calls,
                        const ServedEpochs* epochs = nullptr) const;

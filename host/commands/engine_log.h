@@ -1,11 +1,11 @@
-// What commands log of the engines that they choose.
+// Logs the messages about the engines that commands choose.
 #pragma once
 
 #include "host/engines/checked_engines.h"
 
 namespace blindfuse {
 
-// Logs what it is told.
+// Logs each message.
 EngineListener logging_engine_listener();
 
 }  // namespace blindfuse

@@ -1,5 +1,4 @@
-// What of a loaded epoch is checked before it answers: that a GPU multiplies its matrix as the host
-// does.
+// The check of a loaded epoch before it answers: a GPU must multiply its matrix as the host does.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +8,9 @@
 namespace blindfuse {
 
 // Completes the epoch's canary, and has every kernel multiply the matrix with it
-// (Engine::check_kernels). Nothing where the engine's kernels are not checked. batch_max: of what
-// will answer. thread_count: of packing; 0: one a processor. Throws what complete_canary() and
-// Engine::check_kernels() throw.
+// (Engine::check_kernels). Does nothing if the engine's kernels are not checked. batch_max: that of
+// the pipeline that will answer. thread_count: for packing; 0: one a processor. Throws the errors
+// of complete_canary() and Engine::check_kernels().
 void check_epoch(LoadedDatabase& database, size_t batch_max, unsigned thread_count);
 
 }  // namespace blindfuse

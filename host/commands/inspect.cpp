@@ -13,6 +13,7 @@
 #include "host/commands/epoch_check.h"
 #include "host/commands/layout_table.h"
 #include "host/commands/sample_check.h"
+#include "host/commands/signature_report.h"
 #include "host/database/directory.h"
 #include "host/database/loaded_database.h"
 #include "host/engines/checked_engines.h"
@@ -38,8 +39,8 @@ struct InspectCommand {
 };
 
 struct Inspection {
-  Manifest manifest;
-  EpochId epoch;
+  ParsedManifest parsed;
+  bool has_right_signature = false;
   EpochTable table;
   size_t retired = 0;
   std::optional<SampleCheck> check;
@@ -48,7 +49,7 @@ struct Inspection {
 Inspection inspect(const InspectCommand& command) {
   const DatabaseDirectory directory(command.directory);
   const ParsedManifest parsed = directory.read_manifest();
-  Inspection found{parsed.manifest, parsed.epoch, {}, 0, {}};
+  Inspection found{parsed, is_rightly_signed(parsed), {}, 0, {}};
   found.table = parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
   found.retired = directory.read_retired(parsed.epoch).size();
   if (command.verify) {
@@ -73,10 +74,12 @@ std::pair<uint64_t, uint64_t> fewest_and_most_keys(const ShardTable& table) {
 }
 
 void print_json(const Inspection& found) {
-  nlohmann::json object = layout_json(found.manifest.layout);
+  nlohmann::json object = layout_json(found.parsed.manifest.layout);
   const auto [fewest, most] = fewest_and_most_keys(found.table.shards);
-  object["table_bytes"] = epoch_table_bytes(found.manifest.layout);
-  object["epoch"] = found.epoch;
+  object["table_bytes"] = epoch_table_bytes(found.parsed.manifest.layout);
+  object["epoch"] = found.parsed.epoch;
+  object["signature"] = signature_json(found.parsed.signature);
+  if (found.parsed.signature) object["signature"]["right"] = found.has_right_signature;
   object["retired_epochs"] = found.retired;
   object["shard_keys_fewest"] = fewest;
   object["shard_keys_most"] = most;
@@ -90,10 +93,17 @@ void print_line(const char* what, const std::string& value) {
 }
 
 void print_text(const Inspection& found) {
-  const Layout& layout = found.manifest.layout;
+  const Layout& layout = found.parsed.manifest.layout;
   const bool packed = layout.mode() == Mode::kPacked;
   const auto [fewest, most] = fewest_and_most_keys(found.table.shards);
-  print_line("epoch", found.epoch + " (" + std::to_string(found.retired) + " before it)");
+  print_line("epoch", found.parsed.epoch + " (" + std::to_string(found.retired) + " before it)");
+  if (const auto& signature = found.parsed.signature) {
+    print_line("signed", numbered(signature->sequence, signature->time) +
+                             (found.has_right_signature ? "" : "; THE SIGNATURE IS WRONG"));
+    print_line("signer", encode_hex(signature->signer));
+  } else {
+    print_line("signed", "no");
+  }
   print_line("keys", std::to_string(layout.key_count) +
                          (layout.kind == DatabaseKind::kIndex ? ", addressed by number" : ""));
   print_line("shards", std::to_string(layout.shard_count) + " of " +
@@ -147,7 +157,8 @@ void add_inspect_command(CLI::App& program) {
       ->capture_default_str();
   command
       ->add_option("--threads", options->thread_count,
-                   "Number of threads; 0: as many as processors")
+                   "Number of threads; 0: one for each processor that the process may use, within "
+                   "the CPU limit of its control group")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   options->limit.add_to(*command);
@@ -155,6 +166,7 @@ void add_inspect_command(CLI::App& program) {
   command->callback([options] {
     const Inspection found = inspect(*options);
     options->json ? print_json(found) : print_text(found);
+    check_signature(found.parsed);
   });
 }
 

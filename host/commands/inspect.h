@@ -1,4 +1,4 @@
-// `blindfuse inspect`: what is in a database directory, and whether it is all right.
+// `blindfuse inspect`: shows the contents of a database directory, and checks them.
 #pragma once
 
 namespace CLI {

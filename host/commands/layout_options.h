@@ -24,8 +24,8 @@ struct LayoutOptions {
 
   void add_to(CLI::App& command);
 
-  // The mode that was asked for, by itself or by its set; nothing when it is left open. Throws
-  // UsageError when the set is one of the other mode.
+  // The mode that was asked for, by itself or by its set. Nothing if it is left open. Throws
+  // UsageError if the set is one of the other mode.
   std::optional<Mode> mode() const;
 
   // The set that was asked for, or nullptr.

@@ -1,4 +1,4 @@
-// Layouts as a person reads them, and as JSON.
+// Prints layouts for people, and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,10 +12,11 @@ namespace blindfuse {
 // Every size that follows from a layout; units in the names.
 nlohmann::json layout_json(const Layout& layout);
 
-// What secrecy rests on, its estimated security, and how to choose the other mode, in one line.
+// One line with the assumption that secrecy rests on, its estimated security, and the way to choose
+// the other mode.
 std::string security_line(const LweParams& set);
 
-// A table of plans, all of one mode, with the one at `best` marked, around which at most `rows` are
+// A table of plans of one mode. The one at `best` is marked, and at most `rows` around it are
 // shown.
 std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t rows);
 

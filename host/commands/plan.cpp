@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -135,8 +136,15 @@ void add_plan_command(CLI::App& program) {
       "plan", "Show the layouts for a number of keys and a length of values, and what each costs.");
   command->footer("Example:\n  blindfuse plan --keys 1000000 --value-bytes 256");
   command->option_defaults()->group("Database");
-  command->add_option("--keys", options->key_count, "Number of keys")
+  command
+      ->add_option("--keys", options->key_count,
+                   "Number of keys, such as 250000 or 1M (k, M and G)")
       ->required()
+      ->transform(
+          CLI::AsNumberWithUnit(
+              std::map<std::string, uint64_t>{{"k", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}},
+              CLI::AsNumberWithUnit::UNIT_OPTIONAL)
+              .description(""))
       ->check(CLI::Range(uint64_t{1}, kKeyCountMax));
   command
       ->add_option("--value-bytes", options->value_bytes, "Length of the longest value, in bytes")

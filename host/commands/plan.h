@@ -1,4 +1,4 @@
-// `blindfuse plan`: layouts to choose from, before there is any data.
+// `blindfuse plan`: shows layouts to choose from, before there is any data.
 #pragma once
 
 namespace CLI {

@@ -1,6 +1,6 @@
-// The database's sample keys, asked for through the real query path: this database behind a real
-// server on loopback, and the client program beside ours. The secrets of the queries stay in the
-// client's process.
+// The database's sample keys, asked for through the real query path: a real server serves this
+// database on loopback, and the client program is the one next to ours. The secrets of the queries
+// stay in the client's process.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@ struct SampleCheck {
   size_t absent = 0;  // random keys that were rightly not found
 };
 
-// Throws InputError, naming the key, when an answer is wrong; ResourceError when the client program
-// is missing or fails. limit: of the batches, where the database's engine computes on a device,
-// which `calls` belong to.
+// Throws InputError, which names the key, if an answer is wrong. Throws ResourceError if the client
+// program is missing or fails. limit: for the batches, if the database's engine computes on a
+// device, whose calls are in `calls`.
 SampleCheck check_samples(LoadedDatabase database, const std::string& samples_text,
                           const DeviceLimit& limit, std::shared_ptr<const DeviceCalls> calls);
 

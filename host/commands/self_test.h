@@ -1,4 +1,4 @@
-// `blindfuse self-test`: whether a GPU computes what the CPU does.
+// `blindfuse self-test`: checks that a GPU computes the same results as the CPU.
 #pragma once
 
 namespace CLI {

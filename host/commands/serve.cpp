@@ -32,7 +32,7 @@
 namespace blindfuse {
 namespace {
 
-// What of a GPU a server of this database uses in addition to the scan.
+// The parts of a GPU engine that a server of this database uses in addition to the scan.
 std::vector<std::string> parts_for(Mode mode) {
   if (mode == Mode::kPacked) return {"packing"};
   return {};
@@ -84,7 +84,7 @@ struct Loaded {
   std::optional<LoadedDatabase> database;
 };
 
-// What the database in a directory will need. Nothing when it cannot be read: the load says why.
+// The same for the database in a directory. Nothing when it cannot be read: the load says why.
 std::vector<std::string> parts_for(const std::string& directory) {
   try {
     return parts_for(DatabaseDirectory(directory).read_manifest().manifest.layout.mode());

@@ -1,4 +1,4 @@
-// `blindfuse serve`: a database directory on the network.
+// `blindfuse serve`: serves a database directory on the network.
 #pragma once
 
 namespace CLI {

@@ -24,7 +24,7 @@ bool is_origin(std::string_view text) {
          std::ranges::none_of(text, [](char c) { return c >= 'A' && c <= 'Z'; });
 }
 
-// What no browser sends would allow nobody, and nobody would be told.
+// An origin that no browser sends would allow no page, without a message.
 void check_origin(const std::string& origin) {
   if (origin == "*" || is_origin(origin)) return;
   throw UsageError("--cors-origin " + origin +
@@ -70,9 +70,9 @@ void ServeOptions::add_to(CLI::App& command) {
 void ServeOptions::add_engine_options(CLI::App& command) {
   command.option_defaults()->group("Engine and epochs");
   command
-      .add_option("--engine", engine,
-                  "What computes: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL, or the last two with "
-                  "@DEVICE after them")
+      .add_option(
+          "--engine", engine,
+          "Engine: auto, cpu, cpu:KERNEL, cuda, cuda:KERNEL; the last two also with @DEVICE")
       ->type_name("ENGINE")
       ->capture_default_str();
   command
@@ -85,7 +85,8 @@ void ServeOptions::add_engine_options(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--threads", thread_count,
-                  "Number of threads of the engine; 0: as many as processors")
+                  "Number of engine threads; 0: one for each processor that the process may use, "
+                  "within the CPU limit of its control group")
       ->check(CLI::Range(0u, 1024u))
       ->capture_default_str();
   command

@@ -27,9 +27,9 @@ struct ServeOptions {
   std::string log_level = "info";
   ServiceOptions service;
 
-  // All of them, to this command, which must not outlive this.
+  // Adds all options to this command, which must not outlive this.
   void add_to(CLI::App& command);
-  // Once the command line is read: what follows from it.
+  // Derives the dependent settings after the command line is read.
   void finish();
 
  private:

@@ -153,7 +153,7 @@ class CpuEngine final : public Engine {
         const uint64_t end = std::min(rows.last, (block + 1) * Matrix::kBlockRows);
         const uint64_t row_in_block = row % Matrix::kBlockRows;
         limbs_[index].cut(some, {row - all.first, end - all.first}, row_in_block % kGroupRows);
-        // Behind the last row come other queries, or another product.
+        // After the last row come other queries, or another product.
         const uint64_t next_row = end < rows.last ? end : rows.first;
         multiply_block(limbs_[index].args(), block, row_in_block / kGroupRows, columns, sums,
                        matrix_.tile(next_row / Matrix::kBlockRows, columns.first));

@@ -1,5 +1,5 @@
-// The product on the CPU: kernels chosen at run time, tiles for the caches, threads over columns or
-// rows.
+// The engine on the CPU. Kernels are chosen at run time, tiles fit the caches, and threads share
+// columns or rows.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace blindfuse {
 
-// kernel: one that this machine runs (host/cpu/scan/kernel_choice.h), which outlives the engine.
-// Several engines may share a matrix. thread_count 0: one a processor. Throws ResourceError when
-// the system gives no more threads.
+// kernel: one that this machine runs (host/cpu/scan/kernel_choice.h). It outlives the engine.
+// Several engines may share a matrix. thread_count 0: one a processor. Throws ResourceError if the
+// system gives no more threads.
 std::unique_ptr<Engine> make_cpu_engine(const MultiplyKernel& kernel,
                                         std::shared_ptr<Matrix> matrix, unsigned thread_count);
 

@@ -9,9 +9,9 @@
 
 namespace blindfuse {
 
-// kernel: the name of one of cpu_kernel_names(), or "" for the fastest. thread_count 0: one a
-// processor. Throws UsageError for a kernel that this machine does not run. Its engines take a
-// column's memory when it is set, or none for what they share.
+// kernel: one of cpu_kernel_names(), or "" for the fastest. thread_count 0: one a processor. Throws
+// UsageError for a kernel that this machine does not run. Its engines take a column's memory when
+// the column is set, and none for shared columns.
 std::unique_ptr<EngineMaker> make_cpu_engine_maker(std::string_view kernel, unsigned thread_count);
 
 // The kernels that this machine runs, the fastest first.

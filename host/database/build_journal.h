@@ -1,16 +1,17 @@
-// What builds have made in a database directory, written down before it is made: only what is named
-// here, or by an epoch that was published here, may a build delete.
+// The journal of builds in a database directory. A build writes a name down before it makes the
+// file. It may delete only files that the journal names, or that belong to an epoch that was
+// published here.
 //
-// A text file in the directory while a build runs, and after one that was killed:
+// A text file in the directory while a build runs, and after a build that was killed:
 //
 //   blindfuse build journal 1 IDENTITY   of the directory: a copy of it has no journal
 //   folder shards                        a folder that was not there
 //   pending shards/.pending-RANDOM       a temporary file, of a name that no other has
 //   file shards/SHA256.matrix I T B      a file of that name, if it is that of this FileIdentity
 //
-// Lines of any other form count for nothing, as does a last one that was cut short. A process that
-// is killed loses no line; a machine that loses power may lose the last ones, and what they named
-// is then left alone.
+// Lines of any other form are ignored, and so is a last line that was cut short. A process that is
+// killed loses no line. A machine that loses power may lose the last lines, and no build then
+// deletes the files that they named.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +30,18 @@ class BuildJournal {
  public:
   static constexpr const char* kFileName = ".build-journal";
 
-  // Reads what is there. InputError when a file of its name is not a journal of this directory.
-  // `root` must outlive it.
+  // Reads the journal that is there. Throws InputError if a file of its name is not a journal of
+  // this directory. `root` must outlive it.
   explicit BuildJournal(const OpenFolder& root);
 
-  // Each before the thing itself is made; names are relative to the directory. Any thread.
-  // ResourceError.
+  // Each is called before the thing itself is made. Names are relative to the directory. Any
+  // thread. Throw ResourceError.
   void add_folder(const std::string& name);
   void add_pending(const std::string& name);
   void add_file(const std::string& name, const FileIdentity& identity);
 
-  // A temporary file that is gone, or has got another name: no line, since its name is not used
-  // again. Any thread.
+  // Notes that a temporary file is gone, or has got another name. This writes no line, since the
+  // name is not used again. Any thread.
   void forget_pending(const std::string& name);
 
   bool names_folder(const std::string& name) const;
@@ -55,7 +56,7 @@ class BuildJournal {
   const std::set<std::string>& pending() const { return pending_; }
   const std::map<std::string, std::vector<FileIdentity>>& files() const { return files_; }
 
-  // Deletes the journal, once nothing is left of what it names but the current epoch.
+  // Deletes the journal. Called when only the current epoch is left of the names in it.
   void remove();
 
  private:

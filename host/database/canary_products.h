@@ -1,5 +1,5 @@
-// The product of a canary with a matrix, computed on the host while the matrix's columns pass
-// through it on their way to a device.
+// The product of a canary with a matrix. The host computes it while the columns of the matrix pass
+// through the host on their way to a device.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace blindfuse {
 
-// The words of a canary for so many rows: uniform multiples of 2^(32 - query_bits), from a seed that
-// the system gave this process. Always the same ones for the same numbers, so that epochs that share
+// The words of a canary for this many rows: uniform multiples of 2^(32 - query_bits), from a seed
+// that the system gave this process. Equal arguments give equal words, so that epochs that share
 // columns share their products.
 std::vector<uint32_t> canary_words(uint64_t row_count, uint32_t query_bits);
 
-// Weights of so many columns, for the check of all products: uniform odd words, which the system gives
-// anew each time. Secret only in that no fault can depend on them.
+// Weights of this many columns, for the check of all products: uniform odd words, drawn from the
+// system for each call. They are secret only so that no fault can depend on them.
 std::vector<uint32_t> product_weights(uint64_t column_count);
 
 // Multiplies one canary's words with columns. Any thread.

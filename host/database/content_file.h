@@ -1,4 +1,4 @@
-// Files that are named by the hash of their content.
+// Files whose names are the hashes of their contents.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace blindfuse {
 
-// Whether a file is there, whole and unaltered: reads it all.
+// Whether a file is there, whole and unaltered. Reads all of it.
 bool is_intact(const std::filesystem::path& path, uint64_t bytes, const Sha256Digest& content);
 
-// The same, of a file in `folder`, where a symbolic link is none.
+// The same for a file in `folder`. A symbolic link does not count as the file.
 bool is_intact(const OpenFolder& folder, const std::string& name, uint64_t bytes,
                const Sha256Digest& content);
 

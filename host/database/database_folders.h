@@ -1,5 +1,5 @@
-// The folders of a database directory, and the names of the files in them: each file is named by
-// the SHA-256 of its content, and a database's names are relative to its directory.
+// The folders of a database directory, and the names of the files in them. Each file has the
+// SHA-256 of its content as its name. Names in a database are relative to its directory.
 #pragma once
 
 #include <array>
@@ -30,20 +30,20 @@ inline constexpr DatabaseFolder kSamplesFolder{"samples", ".json"};
 inline constexpr std::array kDatabaseFolders = {kTablesFolder, kShardsFolder, kHintsFolder,
                                                 kPacksFolder, kSamplesFolder};
 
-// Null when a database has no folder of that name.
+// Null if a database has no folder of that name.
 const DatabaseFolder* find_database_folder(std::string_view name);
 
-// A name, taken apart at its last slash; without one the folder is empty.
+// A name, split at its last slash. Without a slash the folder is empty.
 struct DatabaseEntry {
   std::string_view folder;
   std::string_view file;
 };
 DatabaseEntry split_entry(std::string_view name);
 
-// Whether it is "folder/SHA256.suffix", of a folder with its suffix.
+// Whether it has the form "folder/SHA256.suffix", with a folder's own suffix.
 bool is_content_name(std::string_view name);
 
-// The names of all files that an epoch refers to, as far as `table` has them.
+// The names of all files that an epoch refers to, as far as `table` lists them.
 std::set<std::string> epoch_entries(const Manifest& manifest, const EpochTable& table);
 
 }  // namespace blindfuse

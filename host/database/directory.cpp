@@ -20,7 +20,7 @@ std::vector<uint8_t> read_named(const fs::path& path, const Sha256Digest& conten
   return bytes;
 }
 
-// False is no word on what we may not look at.
+// False says nothing about a path that we may not look at.
 bool is_there(const fs::path& path) {
   std::error_code error;
   const bool is_there = fs::exists(path, error);

@@ -10,8 +10,8 @@
 //   .lock                      held by a build
 //   .build-journal             what a build has made (host/database/build_journal.h)
 //
-// Every file but the manifest is named by its content, so that epochs share what did not change and
-// a half-written epoch is never seen.
+// Every file except the manifest has the hash of its content as its name. So epochs share the files
+// that did not change, and a half-written epoch is never seen.
 #pragma once
 
 #include <cstdint>
@@ -47,24 +47,24 @@ class DatabaseDirectory {
   static std::string pack_name(const Sha256Digest& content);
   static std::string samples_name(const Sha256Digest& content);
 
-  // InputError when that cannot be seen.
+  // Throws InputError if that cannot be determined.
   bool has_manifest() const;
 
-  // The manifest's text; InputError when the directory is not a database.
+  // The manifest's text. Throws InputError if the directory is not a database.
   std::string read_manifest_text() const;
 
-  // The same, parsed; InputError, naming the file, when it is no manifest.
+  // The same, parsed. Throws InputError, which names the file, if it is not a manifest.
   ParsedManifest read_manifest() const;
 
   // The serialized table of a manifest (src/protocol/epoch_table.h), checked against its hash.
-  // InputError.
+  // Throws InputError.
   std::vector<uint8_t> read_table(const Manifest& manifest) const;
 
-  // The text of a manifest's sample keys, checked against its hash. InputError.
+  // The text of a manifest's sample keys, checked against its hash. Throws InputError.
   std::string read_samples(const Manifest& manifest, uint64_t bytes_max) const;
 
-  // Earlier epochs, the newest last, without `current`. InputError when the file holds anything
-  // else.
+  // Earlier epochs, the newest last, without `current`. Throws InputError if the file has any other
+  // content.
   std::vector<EpochId> read_retired(const EpochId& current) const;
 
  private:

@@ -103,7 +103,7 @@ std::vector<ColumnRange> unchanged_columns(const LoadedDatabase& database,
   return columns;
 }
 
-// Takes these from the previous epoch's engine, as far as it can be had; says which shards'
+// Takes these from the previous epoch's engine, as far as it is available; says which shards'
 // matrices are there now.
 std::vector<bool> share_matrices(LoadedDatabase& database, std::span<const ColumnRange> columns,
                                  const LoadedDatabase* previous,
@@ -112,8 +112,8 @@ std::vector<bool> share_matrices(LoadedDatabase& database, std::span<const Colum
   const uint64_t width = layout.record_bytes();
   std::vector<bool> is_there(layout.shard_count);
   // What is not read again has no products but those of the previous canary.
-  if (database.canary &&
-      (previous == nullptr || !previous->canary || previous->canary->words != database.canary->words)) {
+  if (database.canary && (previous == nullptr || !previous->canary ||
+                          previous->canary->words != database.canary->words)) {
     return is_there;
   }
   for (const auto& [first, count] : columns) {
@@ -177,12 +177,11 @@ class EpochFiles {
     for (uint32_t shard = 0; shard < layout_.shard_count; ++shard) {
       if (is_there[shard]) continue;
       const Sha256Digest& hash = database_.table.shards[shard].matrix;
-      read_columns({directory_.shards() / DatabaseDirectory::matrix_name(hash),
-                    layout_.shard_matrix_bytes(), hash},
-                   uint64_t{shard} * layout_.record_bytes(), layout_.record_bytes(),
-                   *database_.engine, [this](uint64_t first, std::span<const uint8_t> columns) {
-                     on_columns(first, columns);
-                   });
+      read_columns(
+          {directory_.shards() / DatabaseDirectory::matrix_name(hash), layout_.shard_matrix_bytes(),
+           hash},
+          uint64_t{shard} * layout_.record_bytes(), layout_.record_bytes(), *database_.engine,
+          [this](uint64_t first, std::span<const uint8_t> columns) { on_columns(first, columns); });
       progress_.advance(layout_.shard_matrix_bytes());
     }
   }
@@ -214,8 +213,9 @@ class EpochFiles {
   void on_columns(uint64_t first, std::span<const uint8_t> columns) {
     on_step_();
     if (!canary_products_) return;
-    canary_products_->multiply(columns, std::span(database_.canary->products)
-                                            .subspan(first, columns.size() / layout_.row_count));
+    canary_products_->multiply(
+        columns,
+        std::span(database_.canary->products).subspan(first, columns.size() / layout_.row_count));
   }
 
   const DatabaseDirectory& directory_;
@@ -234,6 +234,7 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   const auto downloads = std::make_shared<EpochDownloads>();
   downloads->manifest_text = std::move(manifest_text);
   ParsedManifest parsed = parse_manifest(downloads->manifest_text);
+  check_signature(parsed);
   database.manifest = parsed.manifest;
   database.epoch = parsed.epoch;
   const Layout& layout = database.manifest.layout;

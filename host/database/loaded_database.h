@@ -1,4 +1,4 @@
-// One epoch, read from its directory into memory, every file checked against its hash.
+// One epoch, read from its directory into memory. Every file is checked against its hash.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@
 
 namespace blindfuse {
 
-// A part of the hint, a bit sequence: of a shard, or a pack's mask. Epochs with the same one share
-// it.
+// A part of the hint, a bit sequence: a shard's hint, or a pack's mask. Epochs with the same part
+// share it.
 using SharedHintPart = std::shared_ptr<const std::vector<uint8_t>>;
 
-// What clients download. A download keeps it in memory, also after the rest of the epoch has gone.
+// The files that clients download. A download keeps them in memory, also after the rest of the
+// epoch has been freed.
 struct EpochDownloads {
   std::string manifest_text;  // as it is on disk
   std::vector<uint8_t> table;
@@ -35,24 +36,26 @@ struct LoadedDatabase {
   EpochId epoch;
   EpochTable table;
   std::shared_ptr<const EpochDownloads> downloads;
-  // Words and products, where the engine's kernels are checked (EngineMaker::kernel_record).
+  // The words and products of the canary, if the engine's kernels are checked
+  // (EngineMaker::kernel_record).
   std::optional<Canary> canary;
-  // Holds the matrix, sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
+  // Holds the matrix, and is sealed. R rows, C columns: shard i has columns i W .. (i+1) W - 1.
   std::unique_ptr<Engine> engine;
   std::vector<SharedPackingTable> packing_tables;  // one a pack, where responses are packed
   std::vector<EpochId> retired;  // earlier epochs of this directory, the newest last
   uint64_t reused_bytes = 0;     // of matrix, hints and tables, taken from the previous epoch
 };
 
-// What another epoch, `previous`, has in memory already, shards, hints and packing tables of the
-// same hash at the same place of the same layout, is taken from there: their files are neither read
-// nor checked, and memory is shared where that is possible. `previous` may be in use meanwhile, and
-// go later.
+// Loads an epoch. `previous` is another epoch in memory. Shards, hints and packing tables that have
+// the same hash at the same place of the same layout there are taken from it: their files are
+// neither read nor checked, and memory is shared if possible. `previous` may be in use meanwhile,
+// and may be freed later.
 //
-// Throws InputError, naming the file, when the directory is not a database or a file that is read
-// is missing, truncated or altered; ResourceError when memory does not hold it, and what
-// EngineMaker::make_serving_engine throws. on_step is called every few megabytes, and ends the load
-// by what it throws. batch_max: queries in the batches that the engine will answer.
+// Throws InputError, which names the file, if the directory is not a database, if its signature is
+// wrong, or if a file that is read is missing, truncated or altered. Throws ResourceError if memory
+// does not hold the epoch, and the errors of EngineMaker::make_serving_engine. on_step is called
+// every few megabytes, and ends the load with the exception that it throws. batch_max: queries in
+// the batches that the engine will answer.
 LoadedDatabase load_database(
     const std::filesystem::path& directory, const EngineMaker& engines,
     const LoadedDatabase* previous = nullptr, const std::function<void()>& on_step = [] {},

@@ -1,5 +1,5 @@
-// The query of a canary as clients send theirs, and its response as the CPU makes it of the
-// product.
+// The query of a canary in the form in which clients send queries, and the response that the CPU
+// makes of its product.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace blindfuse {
 
-// Fills in query, response and seed of a canary that has words and products. tables: of every pack,
-// where the layout's responses are packed; the packing keys are then uniform words below the
-// packing modulus, of `random` like the seed. thread_count: of packing; 0: one a processor. Throws
-// ResourceError when memory is short.
+// Fills in query, response and seed of a canary that has words and products. tables: those of every
+// pack, if the layout's responses are packed. The packing keys are then uniform words below the
+// packing modulus. They and the seed are drawn from `random`. thread_count: for packing; 0: one a
+// processor. Throws ResourceError if memory is short.
 void complete_canary(Canary& canary, const Layout& layout,
                      std::span<const SharedPackingTable> tables, unsigned thread_count,
                      const RandomSource& random);

@@ -1,5 +1,5 @@
-// The engines that a server or a build computes with: those of a GPU only after its kernels have
-// computed what the CPU does.
+// The engines with which a server or a build computes. A GPU's engines are used only after its
+// kernels have computed the same results as the CPU.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,17 @@ namespace blindfuse {
 struct EngineRequest {
   std::string name = "auto";  // as make_engine_maker() takes it
   unsigned thread_count = 0;
-  // What of a GPU is used in addition to the scan: "packing", where responses are packed, and
-  // "tables", where packing tables are made.
+  // The parts of a GPU's engine that are used in addition to the scan: "packing" if responses are
+  // packed, and "tables" if packing tables are made.
   std::vector<std::string> parts;
-  // Has the calls of a device that are under way; those that engines make, too.
+  // Records the calls of a device that are under way, also those that engines make.
   std::shared_ptr<DeviceCalls> calls = std::make_shared<DeviceCalls>();
 };
 
-// For people, a line each. Any thread.
+// Messages for people, one line each. Any thread.
 struct EngineListener {
   std::function<void(const std::string&)> on_info = [](const std::string&) {};
-  // What the operator should know and did not ask for, such as a GPU that is not used.
+  // A fact that the operator should know and did not ask for, such as a GPU that is not used.
   std::function<void(const std::string&)> on_warning = [](const std::string&) {};
   KernelRecord::Listener on_quarantine = {};
 };
@@ -36,26 +36,27 @@ class CheckedEngines {
  public:
   using SelfTestRun = std::function<SelfTestResult(const SelfTestOptions&)>;
 
-  // Runs the self-test of the devices in question, each in a process of its own, before this process
-  // makes any call of CUDA, and notes its results in the makers' kernel record.
+  // Runs the self-test of the devices in question, each in a process of its own, before this
+  // process makes any call of CUDA, and notes the results in the makers' kernel record.
   //
-  // "auto": the first device of which at least one kernel for the scan, and all of `parts`, pass;
-  // the CPU where there is none. on_warning is told why a device that is there is not used. "cuda":
-  // this device, with those of its kernels that pass. "cuda:KERNEL": this kernel, which has to pass.
-  // "cpu" and "cpu:KERNEL": no self-test.
+  // "auto": the first device on which at least one kernel for the scan, and all of `parts`, pass;
+  // the CPU if there is none. on_warning gets the reason for which a device that is there is not
+  // used. "cuda": this device, with those of its kernels that pass. "cuda:KERNEL": this kernel,
+  // which has to pass. "cpu" and "cpu:KERNEL": no self-test.
   //
-  // Throws UsageError as make_engine_maker() does; ResourceError when the device that is named
-  // cannot be used now, or computes something else than the CPU. run: another self-test, for tests.
+  // Throws UsageError as make_engine_maker() does. Throws ResourceError if the named device cannot
+  // be used now, or computes other results than the CPU. run: a replacement of the self-test, for
+  // tests.
   explicit CheckedEngines(const EngineRequest& request, EngineListener listener = {},
                           SelfTestRun run = run_self_test);
 
   const EngineMaker& get() const { return *engines_; }
   bool computes_on_device() const { return device_ >= 0; }
 
-  // Checks these parts, too, unless they have been checked: for a later epoch that needs what the
-  // first one did not. Throws ResourceError when one does not pass, or cannot be checked now, as for
-  // lack of memory on the device, or in a process next to this one that has the device for itself;
-  // that one is checked again the next time.
+  // Checks these parts, too, unless they have been checked: a later epoch may need parts that the
+  // first one did not need. Throws ResourceError if a part does not pass, or cannot be checked now.
+  // The device may lack memory, or another process may have the device for itself. Such a part is
+  // checked again the next time.
   void check_parts(const std::vector<std::string>& parts);
 
  private:

@@ -8,6 +8,7 @@
 #ifdef BLINDFUSE_CUDA_ENGINE
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/device_info.h"
+#include "cuda/device/device_loss.h"
 #include "cuda/device/driver_library.h"
 #endif
 
@@ -23,7 +24,9 @@ std::string joined(const std::vector<std::string>& names) {
 #ifdef BLINDFUSE_CUDA_ENGINE
 bool has_cuda_device() { return why_no_cuda_device(0).empty(); }
 bool has_cuda_driver() { return is_cuda_driver_installed(); }
+void forget_loss() { forget_lost_device(); }
 #else
+void forget_loss() {}
 bool has_cuda_driver() { return false; }
 bool has_cuda_device() { return false; }
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view, int,
@@ -67,7 +70,13 @@ bool may_have_device() { return has_cuda_driver(); }
 
 std::unique_ptr<EngineMaker> make_device_engine_maker(std::string_view kernel, int device,
                                                       std::shared_ptr<KernelRecord> record) {
-  return make_cuda_engine_maker(kernel, device, std::move(record));
+  try {
+    return make_cuda_engine_maker(kernel, device, std::move(record));
+  } catch (const DeviceLostError&) {
+    // It was never used, and nothing of it is there to be given back: another one may be.
+    forget_loss();
+    throw;
+  }
 }
 
 std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,

@@ -13,7 +13,7 @@ struct CudaName {
   int device = 0;
 };
 
-// Nothing when it is not the name of an engine on a GPU.
+// Nothing if it is not the name of an engine on a GPU.
 std::optional<CudaName> parse_cuda_name(std::string_view name);
 
 }  // namespace blindfuse

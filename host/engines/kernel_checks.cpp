@@ -38,8 +38,8 @@ class Numbers {
   std::mt19937_64 engine_{20'240'527};
 };
 
-// Of `count` sequences of words with so many bits: in how many, and in how many words, they differ,
-// and where first.
+// Of `count` sequences of words with this many bits: in how many, and in how many words, they
+// differ, and where first.
 std::string difference(std::span<const uint8_t> found, std::span<const uint8_t> expected,
                        size_t count, unsigned bits, const char* what) {
   if (found.size() != expected.size()) return std::string("no ") + what;

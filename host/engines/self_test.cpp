@@ -24,7 +24,7 @@ namespace {
 using Outcome = SelfTestResult::Outcome;
 using Said = ChildProcess::Said;
 
-// A line of the worker's: a word, and the rest.
+// A line of the worker's: what no library prints, a word, and the rest.
 //
 //   devices NUMBER         of the machine, where they can be counted
 //   device TEXT            what it is; or
@@ -36,6 +36,8 @@ using Said = ChildProcess::Said;
 //   end
 //
 // Any other line is not the worker's: a library may print what it likes before main().
+constexpr std::string_view kLineMark = "blindfuse-self-test: ";
+
 class Report {
  public:
   // Standard output becomes the report's alone.
@@ -43,13 +45,18 @@ class Report {
     if (!output_.is_open() || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
       throw ResourceError(std::string("the self-test cannot report: ") + std::strerror(errno));
     }
+    write_all("\n");  // after what a library has not ended
   }
 
   void say(std::string_view word, std::string text = "") const {
     std::ranges::replace(text, '\n', ' ');
     constexpr size_t kTextMax = 2'000;
     text.resize(std::min(text.size(), kTextMax));
-    std::string line = std::string(word) + (text.empty() ? "" : " " + text) + "\n";
+    write_all(std::string(kLineMark) + std::string(word) + (text.empty() ? "" : " " + text) + "\n");
+  }
+
+ private:
+  void write_all(std::string line) const {
     while (!line.empty()) {
       const ssize_t written = write(output_.get(), line.data(), line.size());
       if (written < 0 && errno == EINTR) continue;
@@ -58,7 +65,6 @@ class Report {
     }
   }
 
- private:
   const FileDescriptor output_;
 };
 
@@ -117,7 +123,8 @@ class SelfTest {
                      : "the process ended: " + (end.empty() ? "exit status 0" : end));
         return;
       }
-      const auto [word, text] = split(line.text);
+      if (!line.text.starts_with(kLineMark)) continue;
+      const auto [word, text] = split(line.text.substr(kLineMark.size()));
       if (word == "load" || word == "begin") {
         const auto [number, what] = split(text);
         const auto [kernel, name] = split(what);
@@ -227,7 +234,7 @@ void note(const SelfTestResult& result, KernelRecord& record) {
 }
 
 void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without) {
-  // No longer than who asked for it.
+  // It ends no later than the process that asked for it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const Report report;
   const int count = device_count();

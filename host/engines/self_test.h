@@ -1,5 +1,5 @@
-// The kernels of a GPU against the CPU, in a process of their own: what crashes, hangs or computes
-// something else there does no harm here.
+// Compares the kernels of a GPU with the CPU, in a process of their own. A kernel that crashes,
+// hangs or computes wrong results there does not harm this process.
 #pragma once
 
 #include <chrono>
@@ -16,11 +16,11 @@ namespace blindfuse {
 
 struct SelfTestOptions {
   int device = 0;
-  // Of the kernels, "packing" and "tables" among them, those that are not checked.
+  // The kernels, including "packing" and "tables", that are not checked.
   std::vector<std::string> without = {};
   std::chrono::milliseconds patience = std::chrono::seconds(20);  // with one check
-  // With the start of the driver, and with the code of the kernels of one check, which the driver
-  // loads or compiles.
+  // The time for the start of the driver, and for the code of the kernels of one check, which the
+  // driver loads or compiles.
   std::chrono::milliseconds start_patience = kDeviceStartLimit;
 };
 
@@ -47,12 +47,12 @@ struct SelfTestResult {
   bool passed() const;
 };
 
-// The worker hung or ended before its first check, or between two of them.
+// The worker hung or ended before its first check, or between two checks.
 class SelfTestError : public ResourceError {
  public:
   SelfTestError(const std::string& what, int device_count)
       : ResourceError(what), device_count_(device_count) {}
-  // Of this machine, as far as the worker has said so; otherwise 0.
+  // The number of this machine's devices, if the worker has reported it; otherwise 0.
   int device_count() const { return device_count_; }
 
  private:
@@ -62,17 +62,17 @@ class SelfTestError : public ResourceError {
 // "passed", "wrong", "failed", "crashed", "hung"
 std::string_view name_of(SelfTestResult::Outcome outcome);
 
-// Runs this program again, as a worker that makes the checks, and again for what is left when it
-// has ended before its time. Makes no call of CUDA itself. Throws ResourceError when no process can
-// be started, SelfTestError when the worker does not come to its first check.
+// Runs this program again, as a worker that makes the checks. If the worker ends before its time,
+// runs another one for the remaining checks. Makes no call of CUDA itself. Throws ResourceError if
+// no process can be started, and SelfTestError if the worker does not reach its first check.
 SelfTestResult run_self_test(const SelfTestOptions& options);
 
-// The same into the record of the device's kernels.
+// The same, with the results noted in the record of the device's kernels.
 void note(const SelfTestResult& result, KernelRecord& record);
 
-// What the worker does: makes the checks from number `first` on, except those of the kernels
-// `without`, and says so on standard output, for run_self_test(). What others print there goes to
-// standard error instead.
+// The worker's part: makes the checks from number `first` on, except those of the kernels
+// `without`, and reports on standard output, for run_self_test(). Other output to standard output
+// goes to standard error instead.
 void run_self_test_worker(int device, size_t first, const std::vector<std::string>& without);
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// Engines whose calls somebody can watch, since a device may not come back from any of them.
+// Engines whose calls a watchdog can follow, since a device may not return from any of them.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace blindfuse {
 
-// The same maker, whose calls, and those of all that it makes, are noted in `calls` while they are
-// under way. Of answer pipelines that is what comes before batches, and checks: batches are watched
-// by who begins them. What starts a driver or loads kernels is allowed kDeviceStartLimit in
-// addition.
+// The same maker. Its calls, and those of all objects that it makes, are noted in `calls` while
+// they are under way. For answer pipelines these are the calls before batches, and checks: the code
+// that begins batches watches the batches. A call that starts a driver or loads kernels may take
+// kDeviceStartLimit more.
 std::unique_ptr<EngineMaker> make_watched_engine_maker(std::unique_ptr<EngineMaker> maker,
                                                        std::shared_ptr<DeviceCalls> calls);
 

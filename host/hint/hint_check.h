@@ -18,22 +18,23 @@ namespace blindfuse {
 
 class HintCheck {
  public:
-  // Random rows that a hint is checked with. A row misses an error in a column with probability
-  // 2^(t - 32), where 2^t is the largest power of two that divides all of its n differences: 1/2 at
-  // most, as when words are off by 2^31. Four rows miss that with 1/16. The rows are those of all
-  // columns, so that the same difference in every column is missed everywhere or nowhere.
+  // The number of random rows with which a hint is checked. A row misses an error in a column with
+  // probability 2^(t - 32), where 2^t is the largest power of two that divides all of its n
+  // differences. This is at most 1/2, for example if words are off by 2^31. Four rows miss that
+  // with probability 1/16. All columns are checked with the same rows, so the same difference in
+  // every column is missed everywhere or nowhere.
   static constexpr size_t kRows = 4;
 
   // For n = dimension and R rows of the matrix.
   HintCheck(uint32_t dimension, uint64_t row_count, const RandomSource& random);
 
-  // Panel j of A (PublicMatrix::fill_panel): its share of r A. Different panels by any number of
-  // threads at the same time; each panel once.
+  // Adds the share of panel j of A (PublicMatrix::fill_panel) to r A. Any number of threads may add
+  // different panels at the same time. Each panel is added once.
   void add_panel(uint64_t j, std::span<const uint32_t> panel);
 
-  // Once all panels are added: "" when hint[c * n + k] is M for the columns in `engine`, which is
-  // sealed, and another than the one that made the hint; otherwise which columns are wrong, for
-  // people. Throws what Engine::multiply throws.
+  // Called after all panels are added. Returns "" if hint[c * n + k] is M for the columns in
+  // `engine`; otherwise says which columns are wrong, for people. `engine` is sealed, and is not
+  // the engine that made the hint. Throws the errors of Engine::multiply.
   std::string difference(Engine& engine, std::span<const uint32_t> hint,
                          WorkerThreads& threads) const;
 

@@ -1,4 +1,4 @@
-// Where the bytes of a text come from: a file, standard input, a pipe, or memory.
+// Sources of a text's bytes: a file, standard input, a pipe, or memory.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // Reads 1 to into.size() bytes (`into` is not empty) and returns how many; 0 only at the end.
-  // Throws InputError with the system's words when reading fails.
+  // Reads 1 to into.size() bytes (`into` is not empty) and returns their number. Returns 0 only at
+  // the end. Throws InputError with the system's message if reading fails.
   virtual size_t read(std::span<char> into) = 0;
 
   virtual const std::string& name() const = 0;
 
-  // How many bytes there are from the first read to the end, where that is known.
+  // The number of bytes from the first read to the end, if it is known.
   virtual std::optional<uint64_t> bytes_total() const = 0;
 };
 
@@ -30,7 +30,7 @@ class FileByteSource : public ByteSource {
  public:
   enum class Ownership { kOwned, kBorrowed };  // who closes the descriptor
 
-  // Throws InputError, closing an owned descriptor, when it is a directory's.
+  // Throws InputError if the descriptor is a directory's, and closes it if it is owned.
   FileByteSource(int descriptor, Ownership ownership, std::string name);
   ~FileByteSource() override;
   FileByteSource(const FileByteSource&) = delete;
@@ -62,7 +62,7 @@ class MemoryByteSource : public ByteSource {
   uint64_t bytes_total_;
 };
 
-// Throws InputError with the system's words when `path` cannot be opened or is a directory.
+// Throws InputError with the system's message if `path` cannot be opened or is a directory.
 std::unique_ptr<ByteSource> open_file(const std::string& path);
 
 std::unique_ptr<ByteSource> standard_input();

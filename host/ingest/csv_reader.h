@@ -11,24 +11,24 @@
 
 namespace blindfuse {
 
-// Fields are separated by commas, rows by \n or \r\n. A field may be quoted; then it may hold
-// commas, line ends (kept as they are) and, doubled, quotes. Spaces belong to the field. Anything
-// else is an error: a quote in an unquoted field, text after a closing quote, a quote that is never
-// closed, a \r that ends no line. Memory is bounded by the line limit, which holds for a row too,
-// and by kMaxFields.
+// Fields are separated by commas, rows by \n or \r\n. A field may be quoted. It may then hold
+// commas, line ends (which are kept as they are) and doubled quotes. Spaces belong to the field.
+// Errors are a quote in an unquoted field, text after a closing quote, a quote without a closing
+// one, and a \r that does not end a line. Memory is bounded by kMaxFields and by the line limit,
+// which also holds for a row.
 class CsvReader {
  public:
   static constexpr size_t kMaxFields = 65'536;  // in a row
 
   explicit CsvReader(LineReader lines);
 
-  // Reads the next row; false at the end. Throws InputError, naming the line.
+  // Reads the next row. Returns false at the end. Throws InputError, which names the line.
   bool next();
 
-  // Of the row last read; at least one. Valid until the next call of next().
+  // The fields of the row that was read last, at least one. Valid until the next call of next().
   const std::vector<std::string_view>& fields() const { return fields_; }
 
-  // The line where the row last read begins.
+  // The line where the row that was read last begins.
   uint64_t line_number() const { return line_number_; }
 
   const LineReader& lines() const { return lines_; }

@@ -32,8 +32,8 @@ CsvSource::CsvSource(LineReader lines, const SourceOptions& options)
       value_(value_decoder(options.value_encoding)) {
   if (!rows_.next()) fail_input(name(), "no header; expected a first line that names the columns");
   column_count_ = rows_.fields().size();
-  if (!index_) key_column_ = find_column(options.key_column);
-  value_column_ = find_column(options.value_column);
+  if (!index_) key_column_ = find_column(options.key_column, "--key-column");
+  value_column_ = find_column(options.value_column, "--value-column");
 }
 
 bool CsvSource::next(KeyValuePair& pair) {
@@ -50,12 +50,12 @@ bool CsvSource::next(KeyValuePair& pair) {
   return true;
 }
 
-size_t CsvSource::find_column(std::string_view wanted) const {
+size_t CsvSource::find_column(std::string_view wanted, std::string_view option) const {
   const std::vector<std::string_view>& columns = rows_.fields();
   const auto found = std::find(columns.begin(), columns.end(), wanted);
   if (found == columns.end()) {
-    fail_input(place(),
-               "no column " + quoted(wanted) + "; the columns are " + list_columns(columns));
+    fail_input(place(), "no column " + quoted(wanted) + "; the columns are " +
+                            list_columns(columns) + "; choose one with " + std::string(option));
   }
   if (std::find(found + 1, columns.end(), wanted) != columns.end()) {
     fail_input(place(), "more than one column " + quoted(wanted) + "; expected exactly one");

@@ -10,12 +10,12 @@
 
 namespace blindfuse {
 
-// The first row names the columns; those of key and value are found by name, and every other row
-// has as many fields as the header. A row's place is the line where it begins.
+// The first row names the columns. The columns of key and value are found by name, and every other
+// row has as many fields as the header. A row's place is the line where it begins.
 class CsvSource : public KeyValueSource {
  public:
-  // Reads the header. Throws InputError when there is none, or when it does not name each wanted
-  // column exactly once.
+  // Reads the header. Throws InputError if there is none, or if it does not name each wanted column
+  // exactly once.
   CsvSource(LineReader lines, const SourceOptions& options);
 
   bool next(KeyValuePair& pair) override;
@@ -25,8 +25,9 @@ class CsvSource : public KeyValueSource {
   std::optional<uint64_t> bytes_total() const override { return rows_.lines().bytes_total(); }
 
  private:
-  // The index of the column that the row last read, the header, calls `wanted`.
-  size_t find_column(std::string_view wanted) const;
+  // The index of the column that the header, the row that was read last, calls `wanted`. `option`
+  // is the program's option that names another column.
+  size_t find_column(std::string_view wanted, std::string_view option) const;
   InputPlace place() const { return {name(), place_unit(), rows_.line_number()}; }
 
   CsvReader rows_;

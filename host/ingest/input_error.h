@@ -1,8 +1,8 @@
-// The words of an error about an operator's input, always one line:
+// Writes the messages of errors in an operator's input, always one line:
 //
 //   words.tsv, line 17: no tab; expected KEY<tab>VALUE
 //
-// Control characters never reach the message, and of the data at most kExcerptBytes do.
+// Messages contain no control characters, and at most kExcerptBytes bytes of the data.
 #pragma once
 
 #include <cstdint>

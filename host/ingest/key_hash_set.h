@@ -1,4 +1,4 @@
-// Which keys have come, by their hashes.
+// The set of keys that have come, by their hashes.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace blindfuse {
 
-// Different hashes, numbered 0, 1, 2, ... in the order in which they came: fewer than 2^32. It
-// takes 40 to 80 bytes a hash, however often each comes.
+// Different hashes, numbered 0, 1, 2, ... in the order in which they came. There may be fewer than
+// 2^32. The set takes 40 to 80 bytes a hash, however often each comes.
 class KeyHashSet {
  public:
   KeyHashSet();
@@ -22,7 +22,7 @@ class KeyHashSet {
 
   uint32_t size() const { return static_cast<uint32_t>(hashes_.size()); }
 
-  // Forgets all hashes, and keeps the memory.
+  // Removes all hashes, and keeps the memory.
   void clear();
 
  private:

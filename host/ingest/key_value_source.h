@@ -22,17 +22,18 @@ class KeyValueSource {
  public:
   virtual ~KeyValueSource() = default;
 
-  // Reads the next pair; false at the end. Throws InputError, naming source and place, for a pair
-  // that cannot be read; after that the source can only be destroyed.
+  // Reads the next pair. Returns false at the end. Throws InputError, which names source and place,
+  // for a pair that cannot be read. After that the source can only be destroyed.
   virtual bool next(KeyValuePair& pair) = 0;
 
-  // What a person calls this source: a path, or "standard input".
+  // The name of this source for people: a path, or "standard input".
   virtual const std::string& name() const = 0;
 
-  // What `place` counts: "line" or "row".
+  // The unit of `place`: "line" or "row".
   virtual std::string_view place_unit() const = 0;
 
-  // Bytes of input read so far, and in all where that is known; for progress.
+  // The bytes of input that were read so far, and the number of all bytes if it is known; for
+  // progress.
   virtual uint64_t bytes_read() const = 0;
   virtual std::optional<uint64_t> bytes_total() const = 0;
 };
@@ -54,8 +55,8 @@ struct SourceOptions {
   TextEncoding value_encoding = TextEncoding::kUtf8;
 };
 
-// Opens `path` ("-" is standard input, text formats only). Throws InputError when it cannot be
-// opened, when its format cannot be told, or when a required option is missing.
+// Opens `path` ("-" is standard input, for text formats only). Throws InputError if it cannot be
+// opened, if its format cannot be determined, or if a required option is missing.
 std::unique_ptr<KeyValueSource> open_source(const std::string& path, const SourceOptions& options);
 
 }  // namespace blindfuse

@@ -18,9 +18,9 @@ struct Line {
   uint64_t number = 0;          // 1-based
 };
 
-// Lines end in \n or \r\n; a \r elsewhere is text. The last line may lack its end, and there is no
-// line after the last end. A UTF-8 byte order mark at the beginning of the text is skipped.
-// Memory: the buffer, which grows to at most twice the longest line allowed.
+// Lines end in \n or \r\n. A \r elsewhere is text. The last line may lack its end, and there is no
+// line after the last end. A UTF-8 byte order mark at the beginning of the text is skipped. Memory:
+// the buffer, which grows to at most twice the longest line allowed.
 class LineReader {
  public:
   static constexpr size_t kBufferBytes = size_t{1} << 20;
@@ -30,9 +30,8 @@ class LineReader {
   explicit LineReader(std::unique_ptr<ByteSource> bytes, size_t buffer_bytes = kBufferBytes,
                       size_t max_line_bytes = kMaxLineBytes);
 
-  // Reads the next line; false at the end. The views stay valid until the next call. Throws
-  // InputError for a line longer than the limit, when the text is compressed, and when reading
-  // fails.
+  // Reads the next line. Returns false at the end. The views stay valid until the next call. Throws
+  // InputError for a line longer than the limit, if the text is compressed, and if reading fails.
   bool next(Line& line);
 
   const std::string& name() const { return bytes_->name(); }
@@ -41,10 +40,10 @@ class LineReader {
   std::optional<uint64_t> bytes_total() const { return bytes_->bytes_total(); }
 
  private:
-  // Bytes that are read and not yet handed out.
+  // The bytes that were read and not yet returned.
   std::string_view pending() const { return {buffer_.get() + begin_, end_ - begin_}; }
 
-  // Reads at least one more byte behind the pending ones; false at the end.
+  // Reads at least one more byte after the pending ones. Returns false at the end.
   bool fill();
   void make_room();
   void check_compression();

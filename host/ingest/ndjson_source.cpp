@@ -14,7 +14,8 @@ constexpr std::string_view kExpected = "; expected one JSON object a line";
 // One member to look for in the object.
 struct Member {
   std::string_view name;
-  std::string& text;  // its value goes here
+  std::string_view option;  // of the program, which names another one
+  std::string& text;        // its value goes here
   bool is_found = false;
   bool is_current = false;  // its name was just read, its value comes next
 };
@@ -134,7 +135,8 @@ std::string parse_members(std::string_view text, Member* key, Member* value) {
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &handler)) return handler.problem();
   for (const Member* member : {key, value}) {
     if (member != nullptr && !member->is_found) {
-      return "no member " + quoted(member->name) + "; expected it in every object";
+      return "no member " + quoted(member->name) +
+             "; expected it in every object; choose one with " + std::string(member->option);
     }
   }
   return {};
@@ -154,8 +156,8 @@ bool NdjsonSource::next(KeyValuePair& pair) {
   Line line;
   if (!next_object_line(line)) return false;
   const InputPlace place{name(), place_unit(), line.number};
-  Member key{key_field_, key_text_};
-  Member value{value_field_, value_text_};
+  Member key{key_field_, "--key-field", key_text_};
+  Member value{value_field_, "--value-field", value_text_};
   const std::string problem = parse_members(line.text, index_ ? nullptr : &key, &value);
   if (!problem.empty()) fail_input(place, problem);
   pair.place = line.number;
@@ -165,7 +167,7 @@ bool NdjsonSource::next(KeyValuePair& pair) {
 }
 
 bool NdjsonSource::next_object_line(Line& line) {
-  constexpr std::string_view kBlanks = " \t\r";  // what JSON calls white space, but for \n
+  constexpr std::string_view kBlanks = " \t\r";  // what JSON calls white space, except \n
   while (lines_.next(line)) {
     if (line.text.find_first_not_of(kBlanks) != std::string_view::npos) return true;
   }

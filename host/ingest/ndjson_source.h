@@ -9,9 +9,9 @@
 
 namespace blindfuse {
 
-// Key and value are string members of the object; other members are read over. Blank lines are
-// skipped. An error: a line that is not JSON (RFC 8259) or not an object, a wanted member that is
-// missing, not a string or there twice, values nested deeper than kMaxDepth.
+// Key and value are string members of the object. Other members are skipped, and so are blank
+// lines. Errors are a line that is not JSON (RFC 8259) or not an object, a wanted member that is
+// missing, not a string or there twice, and values nested deeper than kMaxDepth.
 class NdjsonSource : public KeyValueSource {
  public:
   static constexpr size_t kMaxDepth = 64;

@@ -16,10 +16,10 @@
 
 namespace blindfuse {
 
-// What becomes of several pairs with one key: they are an error, or one of them is kept.
+// The treatment of several pairs with one key: they are an error, or one of them is kept.
 enum class DuplicatePolicy { kError, kFirst, kLast };
 
-// One pair of the input. Where it came from is kept for messages about duplicates.
+// One pair of the input. Its origin is kept for messages about duplicates.
 struct SpoolEntry {
   KeyHash hash;
   uint64_t place = 0;   // in its source, as the source counts
@@ -41,40 +41,40 @@ class SpoolPart {
   size_t free_bytes_ = 0;
 };
 
-// Partition p of kPartitions holds the entries whose shard_hash has p as its top bits: since a
-// shard is monotone in shard_hash, the entries of neighbouring shards lie in neighbouring
-// partitions, whatever their number.
+// Partition p of kPartitions holds the entries whose shard_hash has p as its top bits. A shard is
+// monotone in shard_hash, so the entries of neighbouring shards lie in neighbouring partitions, for
+// any number of shards.
 //
-// One file, written in blocks. With kFirst and kLast, a block holds a key once. With kError nothing
-// is dropped, so that whoever reads the entries finds each duplicate.
+// The spool is one file, written in blocks. With kFirst and kLast, a block holds a key once. With
+// kError nothing is dropped, so that a reader of the entries finds each duplicate.
 class Spool {
  public:
   static constexpr uint32_t kPartitions = 1024;
   static constexpr size_t kKeyStartBytes = 64;
 
-  // `file` is empty, and open for reading and writing; one without a name is gone when the process
-  // ends, however it ends. `folder` is where it is, for messages.
+  // `file` is empty, and open for reading and writing. A file without a name is gone when the
+  // process ends in any way. `folder` is its place, for messages.
   Spool(FileDescriptor file, const std::filesystem::path& folder, DuplicatePolicy policy);
 
-  // One thread at a time. With kError, the first kKeyStartBytes bytes of `key` are kept for
-  // messages. Throws ResourceError when the disk is full.
+  // Appends a pair. One thread at a time. With kError, the first kKeyStartBytes bytes of `key` are
+  // kept for messages. Throws ResourceError if the disk is full.
   void append(const SpoolEntry& entry, std::string_view key = {});
-  // Writes what is still in memory; append() may not be called after.
+  // Writes the entries that are still in memory. append() may not be called after it.
   void finish();
 
-  // Whether append() met, with kError, a key that came twice within a block: there is no need to
-  // read on. Duplicates that lie farther apart are not seen here.
+  // Whether append(), with kError, found a key twice within a block. Then there is no need to read
+  // on. Duplicates that lie farther apart are not found here.
   bool has_duplicate() const { return has_duplicate_; }
 
   // The number of calls of append().
   uint64_t appended_count() const { return appended_count_; }
 
-  // What follows may be called by any thread, after finish(). Memory: a block, and with kFirst and
+  // Any thread may call the functions below, after finish(). Memory: a block, and with kFirst and
   // kLast a KeyHashSet of the partition's keys.
 
-  // Calls visitor(entry, start of the key) for the entries of a partition until it returns false:
-  // in the order of append(), with kLast in the opposite one, so that a key's first visit is that
-  // of the entry that counts. The views are valid during the call.
+  // Calls visitor(entry, start of the key) for the entries of a partition until it returns false.
+  // The order is that of append(), and with kLast the opposite one, so that the first visit of a
+  // key is that of the entry that counts. The views are valid during the call.
   using Visitor = std::function<bool(const SpoolEntry&, std::string_view)>;
   void visit(uint32_t partition, const Visitor& visitor) const;
 
@@ -105,7 +105,7 @@ class Spool {
   uint64_t appended_count_ = 0;
   bool has_duplicate_ = false;
   std::vector<Partition> partitions_;
-  // For sift(): the keys of a buffer; of each entry, its key's number; of each key, its entry.
+  // For sift(): the keys of a buffer, the number of each entry's key, and the entry of each key.
   KeyHashSet keys_;
   std::vector<uint32_t> key_of_entry_;
   std::vector<uint32_t> entry_of_key_;

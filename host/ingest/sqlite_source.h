@@ -14,22 +14,22 @@ struct sqlite3_stmt;
 
 namespace blindfuse {
 
-// The file is opened read-only. The query is one statement that reads and gives two columns, key
-// and value; one column, the value, for an index database, whose query had better say ORDER BY.
-// TEXT is decoded as the options say, BLOB is taken as its bytes, INTEGER as its decimal text; NULL
-// and REAL are errors.
+// The file is opened read-only. The query is one statement that only reads and returns two columns,
+// key and value. For an index database it returns one column, the value, and should have an ORDER
+// BY. TEXT is decoded as the options say, BLOB is taken as its bytes, INTEGER as its decimal text.
+// NULL and REAL are errors.
 class SqliteSource : public KeyValueSource {
  public:
-  // Of one text or blob that SQLite reads.
+  // The limit of one text or blob that SQLite reads.
   static constexpr size_t kMaxFieldBytes = size_t{64} << 20;
 
-  // Opens the file and prepares options.sqlite_query. Throws InputError when either fails.
+  // Opens the file and prepares options.sqlite_query. Throws InputError if either fails.
   SqliteSource(const std::string& path, const SourceOptions& options);
   ~SqliteSource() override;
   SqliteSource(const SqliteSource&) = delete;
   SqliteSource& operator=(const SqliteSource&) = delete;
 
-  // Throws InputError, or ResourceError when memory runs out.
+  // Throws InputError, or ResourceError if memory is short.
   bool next(KeyValuePair& pair) override;
   const std::string& name() const override { return name_; }
   std::string_view place_unit() const override { return "row"; }
@@ -47,8 +47,8 @@ class SqliteSource : public KeyValueSource {
 
   void open_database();
   void prepare_query(const std::string& query);
-  // Prepares the first statement of `sql` and moves `sql` on to what follows it. Nothing when there
-  // are only blanks and comments.
+  // Prepares the first statement of `sql`, and moves `sql` on to the text after it. Nothing if
+  // there are only blanks and comments.
   Statement prepare(const char*& sql);
   void check_statement() const;
   bool step();

@@ -7,10 +7,10 @@
 
 namespace blindfuse {
 
-// No header, no quotes, no escape sequences: a backslash is a backslash, and a key or value that
-// has a tab or a line end needs another format or encoding. Exactly one tab a line: none (so also
-// an empty line) or more is an error. For an index database the whole line is the value, tabs and
-// all, and an empty line is an empty value.
+// There is no header, and there are no quotes or escape sequences. A backslash is a backslash. A
+// key or value with a tab or a line end needs another format or encoding. Every line has exactly
+// one tab. A line without one (also an empty line) or with more is an error. For an index database
+// the whole line with its tabs is the value, and an empty line is an empty value.
 class TsvSource : public KeyValueSource {
  public:
   TsvSource(LineReader lines, const SourceOptions& options);

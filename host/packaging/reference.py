@@ -17,6 +17,7 @@ PAGES = {
     "blindfuse-build.1": ("blindfuse", ["build"]),
     "blindfuse-inspect.1": ("blindfuse", ["inspect"]),
     "blindfuse-serve.1": ("blindfuse", ["serve"]),
+    "blindfuse-keygen.1": ("blindfuse", ["keygen"]),
     "blindfuse-api-key.1": ("blindfuse", ["api-key"]),
     "blindfuse-self-test.1": ("blindfuse", ["self-test"]),
     "blindfuse-client.1": ("blindfuse-client", ["get", "sync"]),
@@ -54,6 +55,11 @@ def help_of(programs, program, command):
 
 def commands_of(text):
     return re.findall(r"^  ([a-z-]+) ", text.partition("Commands:")[2].partition("\n\n")[0], re.MULTILINE)
+
+
+def usage_of(text):
+    """The command line of a page of --help-all, such as "blindfuse build --output DIR [OPTIONS] INPUT..."."""
+    return " ".join(text.partition("Usage: ")[2].partition("\n\n")[0].split())
 
 
 def options_of(text):
@@ -145,8 +151,8 @@ def between_headings(page, content):
     head, mark, rest = page.partition(".SH OPTIONS\n")
     if not mark:
         raise ValueError("a page without OPTIONS")
-    following = rest.find("\n.SH ")
-    return head + mark + content + (rest[following + 1:] if following >= 0 else "")
+    following = f"\n{rest}".find("\n.SH ")
+    return head + mark + content + (rest[following:] if following >= 0 else "")
 
 
 def command_list(programs, program, commands):
@@ -194,9 +200,9 @@ def reference_body(programs):
         for command in commands:
             if not command:
                 continue
-            options = [option for option in options_of(help_of(programs, program, command))
-                       if option.name not in COMMON]
-            parts.append(f"\n### {program} {command}\n")
+            page = help_of(programs, program, command)
+            options = [option for option in options_of(page) if option.name not in COMMON]
+            parts.append(f"\n### {program} {command}\n\n`{usage_of(page)}`\n")
             for group in dict.fromkeys(option.group for option in options):
                 parts.append(f"\n{group}:\n\n" + markdown_table(o for o in options if o.group == group))
     return "".join(parts)

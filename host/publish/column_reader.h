@@ -1,4 +1,4 @@
-// Columns of a whole matrix, out of the shards' files, for one thread.
+// Reads columns of a whole matrix from the shards' files, for one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class ColumnReader {
  public:
   explicit ColumnReader(const PackSource& source) : source_(source) {}
 
-  // R bytes. Throws InputError when a shard's file is not what it was.
+  // Reads a column of R bytes. Throws InputError if a shard's file has changed.
   void read(uint64_t column, std::span<uint8_t> bytes) {
     const auto shard = static_cast<uint32_t>(column / source_.layout.record_bytes());
     if (shard_ != shard) {

@@ -14,6 +14,7 @@
 #include "host/publish/samples.h"
 #include "host/publish/shard_stage.h"
 #include "src/base/errors.h"
+#include "src/base/hex.h"
 
 namespace blindfuse {
 namespace {
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 struct PreviousEpoch {
   Manifest manifest;
   EpochId epoch;
+  std::optional<ManifestSignature> signature;
   EpochTable table;
 };
 
@@ -45,30 +47,46 @@ bool was_manifest(std::string_view text) {
   return text.starts_with("{\n  \"arity\": ") || text.find("\"blindfuse/") != text.npos;
 }
 
-std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, bool fresh) {
+// A signature is not lost by accident, as by a build of somebody who knows of no key.
+void check_signing(const LockedDirectory& locked, const BuildOptions& options,
+                   const std::string& signer) {
+  if (options.signing_key != nullptr || options.drop_signature) return;
+  throw InputError(locked.get().root().string() + " is signed" +
+                   (signer.empty() ? "" : " by " + signer) +
+                   "; sign the new epoch, too (--sign FILE), or drop the signature (--unsigned)");
+}
+
+std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, const BuildOptions& options) {
   if (!locked.has_manifest()) return std::nullopt;
   const DatabaseDirectory& directory = locked.get();
   std::optional<PreviousEpoch> previous;
   const std::string text = directory.read_manifest_text();
   try {
     const ParsedManifest parsed = parse_manifest(text);
-    previous = {parsed.manifest, parsed.epoch, {}};
-    locked.start_from(parsed.manifest, {});
+    previous = {parsed.manifest, parsed.epoch, {}, {}};
+    if (is_rightly_signed(parsed)) previous->signature = parsed.signature;
+    locked.start_from(parsed.manifest, {}, parsed.signature);
     previous->table =
         parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
-    locked.start_from(parsed.manifest, previous->table);
+    locked.start_from(parsed.manifest, previous->table, parsed.signature);
+    check_signature(parsed);
   } catch (const InputError& error) {
     if (!was_manifest(text)) {
       throw InputError(directory.manifest_file().string() + " is not that of a database: " +
                        error.what() + "; move it away, and choose a new or an empty directory");
     }
     // With --fresh nothing of the old epoch is used but its id, so that it need not be whole.
-    if (!fresh) {
+    if (!options.fresh) {
       throw InputError(directory.root().string() + " holds a damaged database: " + error.what() +
                        "; build with --fresh to replace it");
     }
   } catch (const ResourceError&) {
-    if (!fresh) throw;
+    if (!options.fresh) throw;
+  }
+  if (previous && previous->signature) {
+    check_signing(locked, options, encode_hex(previous->signature->signer));
+  } else if (text.find("\"signature\"") != text.npos) {
+    check_signing(locked, options, "");
   }
   return previous;
 }
@@ -81,7 +99,7 @@ class Build {
         directory_(locked.get()),
         options_(options),
         engines_(engines),
-        previous_(read_previous(locked, options.fresh)),
+        previous_(read_previous(locked, options)),
         threads_(options.thread_count) {
     locked.clear_leftovers();
     if (previous_ && !options.fresh) {
@@ -134,7 +152,8 @@ class Build {
       report_.layout_reason = "chosen again, because " + *reason;
     }
     PlanRequest request = plan_request(options_, report_.survey);
-    // What secrecy rests on changes when the operator says so, not when values become longer.
+    // The assumption that secrecy rests on changes when the operator says so, not when values
+    // become longer.
     const bool keeps_set = previous_ && !options_.fresh && options_.lwe == nullptr;
     const Mode mode_before = previous_ ? previous_->manifest.layout.mode() : Mode::kHint;
     if (keeps_set && options_.mode.value_or(mode_before) == mode_before) {
@@ -198,7 +217,7 @@ class Build {
     if (manifest_.layout.mode() == Mode::kPacked) writer.make_folder(kPacksFolder);
   }
 
-  // What the mode wants besides filters and matrices.
+  // The stage that the mode needs in addition to filters and matrices.
   EpochTable finish_table(ShardStageResult shards, const EpochTable& reusable) {
     if (manifest_.layout.mode() == Mode::kHint) {
       build_hints(directory_, locked_.writer(), manifest_.layout, manifest_.seed, shards.rebuilt,
@@ -224,8 +243,34 @@ class Build {
         kSamplesFolder,
         std::span(reinterpret_cast<const uint8_t*>(samples_text.data()), samples_text.size()),
         manifest_.samples);
-    locked_.publish(manifest_, table);  // a damaged shard may have been written anew at least
+    sign();
+    // A damaged shard may have been written again at least.
+    locked_.publish(manifest_, table, report_.signature);
     report_.unclaimed_files = locked_.unclaimed_files();
+  }
+
+  // A manifest that neither changes nor gets another signer keeps its number: it is not published
+  // again.
+  void sign() {
+    const auto before = previous_ ? previous_->signature : std::nullopt;
+    if (options_.signing_key == nullptr) {
+      report_.signature_changed = before.has_value();
+      return;
+    }
+    if (before && !report_.changed && before->signer == options_.signing_key->public_key()) {
+      report_.signature = before;
+      return;
+    }
+    const uint64_t now = options_.clock();
+    // A new directory continues above what clients have seen of the one before.
+    const uint64_t sequence = std::max(before ? before->sequence + 1 : 1, now);
+    if (sequence > kManifestIntegerMax) {
+      throw InputError(
+          directory_.root().string() + " has the last number that a manifest can have (" +
+          std::to_string(kManifestIntegerMax) + "); make a new key and a new directory");
+    }
+    report_.signature = options_.signing_key->sign(manifest_, sequence, now);
+    report_.signature_changed = true;
   }
 
   void write_whole(const DatabaseFolder& folder, std::span<const uint8_t> bytes,
@@ -254,6 +299,11 @@ class Build {
 };
 
 }  // namespace
+
+uint64_t unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+}
 
 BuildReport build_database(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
                            const fs::path& root, const BuildOptions& options) {

@@ -1,4 +1,5 @@
-// From the operator's pairs to a database directory: load, lay out, fill, hint, publish.
+// Builds a database directory from the operator's pairs, in five steps: it loads them, lays them
+// out, fills the matrices, makes the hints or packs, and publishes.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "host/publish/input.h"
 #include "host/publish/planner.h"
+#include "host/publish/signing_key.h"
 #include "host/publish/survey.h"
 #include "src/engine/engine_maker.h"
 #include "src/protocol/manifest.h"
@@ -20,27 +22,39 @@ namespace blindfuse {
 
 struct BuildReport;
 
-// What the operator asks for. What is left open is kept from the directory's current epoch where
-// that fits, and otherwise chosen.
+// Seconds since 1970 UTC.
+uint64_t unix_seconds();
+
+// The operator's choices. An option that is left open keeps the value of the directory's current
+// epoch if that fits; otherwise the build chooses it.
 struct BuildOptions {
   InputOptions input;
   std::optional<uint32_t> shard_count;
   std::optional<uint32_t> arity;
   std::optional<uint32_t> digest_bytes;
+  // Bytes of value that every record has room for at least, so that a longer value can come later
+  // without a new layout.
+  uint32_t value_room = 0;
   std::optional<uint32_t> query_bits;
   std::optional<uint32_t> response_bits;
   std::optional<uint32_t> hint_bits;
   std::optional<Mode> mode;
   const LweParams* lwe = nullptr;
   uint64_t lookups_per_client = 100;
+  // Signs the manifest; outlives the build. Without a key, and without drop_signature, the build
+  // refuses a directory that is signed.
+  const SigningKey* signing_key = nullptr;
+  bool drop_signature = false;
+  std::function<uint64_t()> clock = unix_seconds;  // of signatures
   bool fresh = false;  // a new salt, a new seed, a new layout, every shard
-  // What hints or packs are made with: the engine of this name; or what is given, with its checks,
-  // which outlives the build.
+  // The engine that makes hints or packs: the engine of this name, or the given engines with their
+  // checks, which outlive the build.
   std::string engine = "auto";
   const EngineMaker* engines = nullptr;
   unsigned thread_count = 0;
   RandomSource random = fill_from_system;  // salt, seed, and the filters' seeds
-  // Told once what will be built, before the work that takes long: survey and layout are filled in.
+  // Called once with the plan of the build, before the work that takes long. Survey and layout are
+  // filled in.
   std::function<void(const BuildReport&)> on_planned;
 };
 
@@ -52,7 +66,11 @@ struct BuildReport {
   uint64_t truncated_values = 0;
   uint32_t shards_rebuilt = 0;
   uint32_t packs_rebuilt = 0;
-  bool changed = false;                      // false: the epoch was already what the input says
+  bool changed = false;  // false: the epoch was already what the input says
+  // The signature that is published now. Its number and time stay the same if neither epoch nor
+  // signer changed.
+  std::optional<ManifestSignature> signature;
+  bool signature_changed = false;            // signed again, or not signed any more
   bool layout_kept = false;                  // it is that of the previous epoch
   std::string layout_reason;                 // why the layout is what it is, in words
   std::vector<std::string> unclaimed_files;  // that look like a build's, and stay
@@ -63,9 +81,9 @@ struct BuildReport {
   double seconds_total = 0;
 };
 
-// Builds or updates the database in `root`. Whatever goes wrong, and whenever the process is
-// killed, the epoch that was there stays whole. Throws InputError (also when another build holds
-// the directory) or ResourceError.
+// Builds or updates the database in `root`. The previous epoch stays whole if the build fails, and
+// if the process is killed at any time. Throws InputError (also if another build holds the
+// directory) or ResourceError.
 BuildReport build_database(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
                            const std::filesystem::path& root, const BuildOptions& options);
 

@@ -1,5 +1,5 @@
-// Writes the files of a database directory: every one goes into the journal before it is made, and
-// nothing that is not a build's own is replaced.
+// Writes the files of a database directory. Every file goes into the journal before it is made, and
+// only a build's own files are replaced.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@ namespace blindfuse {
 
 class DatabaseWriter;
 
-// A file being written in one of the folders; it appears there under the name of its content,
-// whole, at commit(), or not at all.
+// A file that is being written in one of the folders. commit() makes it appear there as a whole,
+// under the hash of its content. Without commit() it does not appear.
 class NewFile {
  public:
   ~NewFile();
@@ -29,14 +29,15 @@ class NewFile {
   void write(std::span<const uint8_t> bytes);
   void write(std::string_view bytes);
 
-  // Makes what was written durable. A file whose name the next build gives again, if this one is
-  // cut short, must not lose its content to a loss of power: it would be in that build's way.
+  // Makes the written bytes durable. If this build is cut short, the next build may give the same
+  // name again. A loss of power must not destroy the file's content then: the file would be in that
+  // build's way.
   void sync();
 
-  // Gives the file its name, unsynced. `content` is the hash of all that was written. A file of
-  // that name that is intact stays as it is, and the new one is dropped: replacing a file makes
-  // some file systems write the new one out at once, which costs milliseconds each. One that is not
-  // intact is replaced if it is a database's; otherwise InputError.
+  // Gives the file its name, without syncing it. `content` is the hash of all written bytes. An
+  // intact file of that name stays, and the new one is dropped: replacing a file makes some file
+  // systems write the new one out at once, which costs milliseconds each. A file of that name that
+  // is not intact is replaced if it is a database's. Otherwise throws InputError.
   void commit(const Sha256Digest& content);
 
  private:
@@ -58,16 +59,16 @@ class DatabaseWriter {
                  const std::set<std::string>& published)
       : root_(root), journal_(journal), published_(published) {}
 
-  // Before the first file in it. InputError when something else has its name.
+  // Called before the first file in the folder. Throws InputError if something else has its name.
   void make_folder(const DatabaseFolder& folder);
 
   // Any thread. ResourceError.
   NewFile create(const DatabaseFolder& folder);
 
-  // A file without a name, which is gone when it is closed. ResourceError.
+  // Makes a file without a name, which is gone when it is closed. Throws ResourceError.
   FileDescriptor create_unnamed();
 
-  // Writes a file in the directory itself, durably and atomically. ResourceError.
+  // Writes a file in the directory itself, durably and atomically. Throws ResourceError.
   void replace(const std::string& name, std::string_view text);
 
  private:

@@ -31,7 +31,7 @@ class Peeling {
     return steps_.size() == slot_hashes_.size();
   }
 
-  // The keys taken last meet nobody who came after them, so they are assigned first.
+  // The keys taken last share slots with no later key, so they are assigned first.
   std::vector<FilterStep> take_steps() {
     std::ranges::reverse(steps_);
     return std::move(steps_);

@@ -1,7 +1,7 @@
-// The binary fuse filter of one shard: which key determines which row (ChalametPIR, Algorithm 2).
+// The binary fuse filter of one shard. It determines a row for each key (ChalametPIR, Algorithm 2).
 //
-// Whoever knows a filter's seed before its keys are fixed can choose keys that meet in the same
-// rows, and so keep the filter from being made. Seeds are therefore unpredictable.
+// Someone who knows a filter's seed before its keys are fixed can choose keys that share rows, and
+// so prevent the filter. Seeds are therefore unpredictable.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace blindfuse {
 
-// Key `key` of the input is the last to be determined at `row`: when records are assigned in the
-// order of steps, D[row] = record(key) - the sum of the key's other rows.
+// Key `key` of the input is the last to be determined at `row`. Records are assigned in the order
+// of the steps: D[row] = record(key) - the sum of the key's other rows.
 struct FilterStep {
   uint32_t key;
   uint32_t row;
@@ -28,14 +28,14 @@ struct Filter {
 // The seed of the next try.
 using NextSeed = std::function<uint64_t()>;
 
-// slot_hashes: one a key, fewer than 2^32, all different. The result depends on nothing but the
-// arguments and the seeds. Throws InputError when two slot hashes are equal (only another salt
-// helps), or when no seed of kFilterTriesMax works: the shape is too small for the keys, or they
-// were chosen to meet in the same rows.
+// slot_hashes: one a key, fewer than 2^32, all different. The result depends only on the arguments
+// and the seeds. Throws InputError if two slot hashes are equal (only another salt helps), or if
+// none of kFilterTriesMax seeds works: the shape is too small for the keys, or the keys were chosen
+// to share rows.
 Filter build_filter(const FuseShape& shape, std::span<const uint64_t> slot_hashes,
                     const NextSeed& next_seed);
 
-// Graphs of the published sizes peel at the first seed nearly always; small ones may take some
+// Graphs of the published sizes nearly always peel at the first seed. Small ones may take some
 // tries.
 inline constexpr uint32_t kFilterTriesMax = 1000;
 

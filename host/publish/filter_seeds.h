@@ -8,14 +8,14 @@
 
 namespace blindfuse {
 
-// For every shard a sequence of independent, uniform, unpredictable seeds: ChaCha20 under a key
-// that is drawn for one build, with shard and try as its nonce. Threads may take the shards in any
-// order: equal keys give equal seeds.
+// A sequence of independent, uniform, unpredictable seeds for every shard: ChaCha20 under a key
+// that is drawn for one build, with shard and try as its nonce. Equal keys give equal seeds, so
+// threads may take the shards in any order.
 class FilterSeeds {
  public:
   // Draws the key, 32 bytes.
   explicit FilterSeeds(const RandomSource& random);
-  // Wipes it: it tells the seeds that shards still to be built will have.
+  // Wipes the key: it determines the seeds of shards that are still to be built.
   ~FilterSeeds();
   FilterSeeds(const FilterSeeds&) = delete;
   FilterSeeds& operator=(const FilterSeeds&) = delete;

@@ -1,4 +1,4 @@
-// The operator's pairs on their way into a database: read, checked, hashed, and spooled.
+// Reads the operator's pairs into a build: checks, hashes and spools them.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct InputOptions {
   bool values_are_text = true;  // truncate between characters (UTF-8)
 };
 
-// What a source is called, for messages.
+// The name of a source, for messages.
 struct SourceName {
   std::string name;
   std::string place_unit;
@@ -39,17 +39,17 @@ struct Input {
   uint64_t truncated_values = 0;
 };
 
-// Reads all sources to their end, or until the spool has met a duplicate. In an index database pair
-// i of the whole input gets KeyHash{spread(i), i, 0}: its shard is not known yet. Throws InputError
-// for what a source refuses, for values that are too long, for more than 2^32 pairs, and when there
-// is no pair at all; ResourceError when the disk is full. `spool` is empty, and of the policy that
-// `options` name.
+// Reads all sources to their end, or until the spool has found a duplicate. In an index database,
+// pair i of the whole input gets KeyHash{spread(i), i, 0}: its shard is not known yet. Throws
+// InputError if a source refuses a pair, if values are too long, for more than 2^32 pairs, and if
+// there is no pair at all. Throws ResourceError if the disk is full. `spool` is empty, and has the
+// policy of `options`.
 Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, const Salt& salt,
                  const InputOptions& options, std::unique_ptr<Spool> spool);
 
-// The same entries of an index database, once its shards are known: hash = {lowest shard_hash of
-// the shard, row, 0}. They go into `result`, which is empty; its policy is kError, as no key
-// comes twice.
+// The same entries of an index database, after its shards are known: hash = {lowest shard_hash of
+// the shard, row, 0}. They go into `result`, which is empty. Its policy is kError, as no key comes
+// twice.
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
                                       std::unique_ptr<Spool> result);
 

@@ -1,5 +1,7 @@
 #include "host/publish/layout_choice.h"
 
+#include <algorithm>
+
 namespace blindfuse {
 namespace {
 
@@ -10,7 +12,12 @@ std::optional<std::string> differs(const char* what, Number old, std::optional<N
          std::to_string(*wanted);
 }
 
-std::optional<std::string> values_do_not_fit(const RecordFormat& old, const Survey& survey) {
+std::optional<std::string> values_do_not_fit(const RecordFormat& old, uint32_t value_room,
+                                             const Survey& survey) {
+  if (value_room > old.value_bytes) {
+    return "room for values of " + std::to_string(value_room) + " bytes is wanted, and there was " +
+           std::to_string(old.value_bytes);
+  }
   if (survey.longest_value > old.value_bytes) {
     return "values are now up to " + std::to_string(survey.longest_value) + " bytes, and were " +
            std::to_string(old.value_bytes);
@@ -37,7 +44,7 @@ std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& o
         differs("query_bits", old.query_bits, options.query_bits),
         differs("response_bits", old.response_bits, options.response_bits),
         differs("hint_bits", old.hint_bits, options.hint_bits),
-        values_do_not_fit(old.record, survey)}) {
+        values_do_not_fit(old.record, options.value_room, survey)}) {
     if (reason) return reason;
   }
   return std::nullopt;
@@ -48,8 +55,9 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey) {
   request.kind = options.input.kind;
   request.key_count = survey.key_count;
   const bool keyword = request.kind == DatabaseKind::kKeyword;
-  request.record = record_format_for(keyword ? options.digest_bytes.value_or(8) : 0,
-                                     survey.shortest_value, survey.longest_value);
+  request.record =
+      record_format_for(keyword ? options.digest_bytes.value_or(8) : 0, survey.shortest_value,
+                        std::max(survey.longest_value, options.value_room));
   request.arity = options.arity.value_or(3);
   request.mode = options.mode;
   request.lwe = options.lwe;

@@ -1,4 +1,4 @@
-// Which layout a build uses: the one that is there, as long as it fits, or the cheapest.
+// Chooses the layout of a build: the existing one as long as it fits, otherwise the cheapest.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,13 @@
 
 namespace blindfuse {
 
-// Why `old` cannot hold what the survey found as the options want it, in words; nothing when it
-// can. The loads of its shards are not looked at.
+// The reason, in words, for which `old` cannot hold the surveyed input with these options. Nothing
+// if it can. The loads of its shards are not considered.
 std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& options,
                                         const Survey& survey);
 
-// What to plan_modes() for: what the options leave open of mode and parameter set is open.
+// The request for plan_modes(). Mode and parameter set are open in it if the options leave them
+// open.
 PlanRequest plan_request(const BuildOptions& options, const Survey& survey);
 
 }  // namespace blindfuse

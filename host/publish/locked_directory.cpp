@@ -101,7 +101,7 @@ LockedDirectory::~LockedDirectory() {
       undo();
     }
   } catch (const std::exception&) {
-    // What stays is in the journal, for the next build.
+    // A path that stays is in the journal, for the next build.
   }
 }
 
@@ -134,7 +134,7 @@ void LockedDirectory::check(const BuildJournal& journal) const {
   directory_.read_retired({});
 }
 
-// What no journal and no epoch names, in the directory and in its folders.
+// The entries of the directory and of its folders that neither a journal nor an epoch names.
 std::vector<std::string> LockedDirectory::unknown_entries(const BuildJournal& journal) const {
   std::vector<std::string> unknown;
   const auto look_at = [&](const OpenFolder& folder, const std::string& file,
@@ -166,11 +166,13 @@ std::vector<std::string> LockedDirectory::unclaimed_files() const try {
   });
   return files;
 } catch (const std::runtime_error&) {
-  return {};  // what cannot be looked at is no reason to fail: the epoch is published
+  return {};  // a path that cannot be looked at is not a reason to fail: the epoch is published
 }
 
-void LockedDirectory::start_from(const Manifest& manifest, const EpochTable& table) {
+void LockedDirectory::start_from(const Manifest& manifest, const EpochTable& table,
+                                 const std::optional<ManifestSignature>& signature) {
   current_ = epoch_id(manifest);
+  current_signature_ = signature;
   published_ = epoch_entries(manifest, table);
 }
 
@@ -241,21 +243,23 @@ bool LockedDirectory::clear_entry(const std::string& name,
   return false;
 }
 
-void LockedDirectory::publish(const Manifest& manifest, const EpochTable& table) {
+void LockedDirectory::publish(const Manifest& manifest, const EpochTable& table,
+                              const std::optional<ManifestSignature>& signature) {
   const std::set<std::string> kept = epoch_entries(manifest, table);
   note_replaced_files(kept);
   sync_filesystem(root_.path());
   const EpochId epoch = epoch_id(manifest);
   published_ = kept;
-  if (epoch == current_) return;
-  if (current_) {
+  if (epoch == current_ && signature == current_signature_) return;
+  if (current_ && epoch != current_) {
     // Written first: a crash in between leaves the current epoch in the list, where readers ignore
     // it.
     writer_.replace(DatabaseDirectory::kRetiredFile,
                     retired_text(directory_.read_retired(*current_), *current_));
   }
-  writer_.replace(DatabaseDirectory::kManifestFile, serialize_manifest(manifest));
+  writer_.replace(DatabaseDirectory::kManifestFile, serialize_manifest(manifest, signature));
   current_ = epoch;
+  current_signature_ = signature;
 }
 
 // From now on the journal alone tells that they are a build's.

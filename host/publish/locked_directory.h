@@ -1,5 +1,6 @@
-// A database directory under the lock of one build, which deletes only what is a build's own:
-// what a journal names (host/database/build_journal.h), or an epoch that was published there.
+// A database directory under the lock of one build. The build deletes only a build's own files:
+// those that a journal names (host/database/build_journal.h), and those of an epoch that was
+// published there.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +19,8 @@
 
 namespace blindfuse {
 
-// The folders of a path that were not there; those that are empty at the end go again.
+// The folders of a path that were not there at first. Those that are empty at the end are removed
+// again.
 class MissingFolders {
  public:
   explicit MissingFolders(const std::filesystem::path& path);
@@ -33,14 +35,15 @@ class MissingFolders {
 
 class LockedDirectory {
  public:
-  // Makes the directory if it is missing. InputError when another build holds it; when it has no
-  // manifest, and anything that no journal names; and when what a build would have to replace there
-  // is not a file, or a folder of it not a folder.
+  // Makes the directory if it is missing. Throws InputError if another build holds it, if it has no
+  // manifest but entries that no journal names, and if an entry that a build would have to replace
+  // is not a file, or not a folder where a folder belongs.
   explicit LockedDirectory(const std::filesystem::path& root);
 
-  // Deletes what the current epoch does not need of what builds have made, and everything that was
-  // made when there is no epoch. When the epoch cannot be read: only what was made under this lock.
-  // Nothing when the manifest is not the one that was there and not the one that was published.
+  // Deletes the files that builds have made and that the current epoch does not need. If there is
+  // no epoch, these are all of them. If the epoch cannot be read, deletes only files that were made
+  // under this lock. Deletes nothing if the manifest is neither the one that was there nor the one
+  // that was published.
   ~LockedDirectory();
 
   LockedDirectory(const LockedDirectory&) = delete;
@@ -51,19 +54,22 @@ class LockedDirectory {
 
   bool has_manifest() const;
 
-  // The epoch that is there; `table` is empty when it cannot be read.
-  void start_from(const Manifest& manifest, const EpochTable& table);
+  // The epoch that is there. `table` is empty if it cannot be read.
+  void start_from(const Manifest& manifest, const EpochTable& table,
+                  const std::optional<ManifestSignature>& signature = {});
 
-  // Deletes what a killed build left: it may be as large as a database, and the room is needed.
+  // Deletes the files of a killed build. They may take as much room as a database, and the room is
+  // needed.
   void clear_leftovers() { clear(); }
 
-  // Makes `manifest` the current epoch, durably and atomically, after everything that it refers to;
-  // notes the epoch that it replaces. The files that it refers to have been written (unsynced is
-  // enough). ResourceError.
-  void publish(const Manifest& manifest, const EpochTable& table);
+  // Makes `manifest` the current epoch, durably and atomically, after all files that it refers to,
+  // and notes the epoch that it replaces. These files have been written (unsynced is enough).
+  // Publishes nothing if epoch and signature have not changed. Throws ResourceError.
+  void publish(const Manifest& manifest, const EpochTable& table,
+               const std::optional<ManifestSignature>& signature = {});
 
-  // The names of files that look like a build's, and that no journal and no epoch names: what a
-  // build left whose journal was lost, or an epoch whose table was.
+  // The names of files that look like a build's, and that no journal and no epoch names. A build
+  // whose journal was lost left them, or an epoch whose table was lost.
   std::vector<std::string> unclaimed_files() const;
 
  private:
@@ -87,6 +93,7 @@ class LockedDirectory {
   const std::optional<EntryStatus> first_manifest_;
   BuildJournal journal_;
   std::optional<EpochId> current_;  // nothing: no manifest, or none that can be read
+  std::optional<ManifestSignature> current_signature_;
   DatabaseWriter writer_;
 };
 

@@ -22,7 +22,7 @@ struct Columns {
   uint64_t to;
 };
 
-// The packs' columns, each pack full but for the last, cut into pieces that a thread reads at once:
+// The packs' columns, each pack full except the last, cut into pieces that a thread reads at once:
 // many for every thread, so that all end at about the same time, of 16 MiB at most.
 std::vector<Columns> pieces_of(const PackSource& source, std::span<const uint32_t> packs,
                                unsigned thread_count) {
@@ -82,8 +82,7 @@ void PackBatches::require_right(uint32_t pack, PackingTable table,
   constexpr std::string_view kKernel = "tables";
   const uint64_t rows = source_.layout.row_count;
   const uint64_t count = source_.column_count(pack);
-  const auto maker =
-      make_engine_maker("cpu", 1)->make_pack_maker(blocks_, key_masks_, count);
+  const auto maker = make_engine_maker("cpu", 1)->make_pack_maker(blocks_, key_masks_, count);
   ColumnReader reader(source_);
   std::vector<uint8_t> column(rows);
   for (uint64_t c = 0; c < count; ++c) {

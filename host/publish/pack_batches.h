@@ -1,4 +1,5 @@
-// Packing tables and masks of a database's packs, made of the shards' files some packs at a time.
+// Makes packing tables and masks of a database's packs from the shards' files, some packs at a
+// time.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 
 namespace blindfuse {
 
-// What packs are made of. The matrices of `shards` are written.
+// The data that packs are made of. The matrices of `shards` are written.
 struct PackSource {
   const DatabaseDirectory& directory;
   const Layout& layout;
@@ -27,7 +28,7 @@ struct PackSource {
   static constexpr uint64_t first_column(uint32_t pack) {
     return uint64_t{pack} * ring::kDimension;
   }
-  // 2048 but for the last pack.
+  // 2048 except in the last pack.
   uint64_t column_count(uint32_t pack) const {
     return std::min<uint64_t>(ring::kDimension, layout.column_count() - first_column(pack));
   }
@@ -35,22 +36,22 @@ struct PackSource {
 
 class PackBatches {
  public:
-  // What it is given outlives it. Takes 4 bytes a row, and what pack makers take of this maker.
+  // All arguments outlive it. Takes 4 bytes a row, and the memory of this maker's pack makers.
   PackBatches(const PackSource& source, const EngineMaker& engines, WorkerThreads& threads);
 
-  // Told how many more columns are through with what is done for each of them; any thread.
+  // Called with the number of further columns that are done; any thread.
   using OnColumns = std::function<void(uint64_t count)>;
   // Takes the i-th table and mask (coefficients modulo the packing modulus), which it may alter;
   // any thread.
   using Write =
       std::function<void(size_t i, MutablePackingTable table, ring::MutablePolynomial mask)>;
 
-  // Packs that make() takes, at most.
+  // The largest number of packs that make() takes.
   size_t packs_max() const;
-  // Of packs in ascending order. Calls `write` once for each. Where the engines' kernels are checked
-  // (EngineMaker::kernel_record), one of the packs is made again on the processor before it is
-  // written. Throws InputError when a shard's file is not what it was, ResourceError, also when the
-  // two are not the same, and what `write` throws.
+  // Makes packs in ascending order. Calls `write` once for each. If the engines' kernels are
+  // checked (EngineMaker::kernel_record), one of the packs is made again on the processor before it
+  // is written. Throws InputError if a shard's file has changed. Throws ResourceError, also if the
+  // two packs differ, and the exceptions of `write`.
   void make(std::span<const uint32_t> packs, const OnColumns& on_columns, const Write& write);
 
  private:

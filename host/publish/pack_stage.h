@@ -1,4 +1,4 @@
-// The second stage of a build where responses are packed: packing tables and masks.
+// The second stage of a build for packed responses: packing tables and masks.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct PackStageResult {
   uint32_t rebuilt = 0;          // of them
 };
 
-// Writes packs/<sha256>.pack and hints/<sha256>.hint, the mask, unsynced, for every pack
-// of columns that belong to a shard whose matrix differs from the one noted in `previous`, or whose
-// files are missing or damaged. The matrices of `shards` are written. previous: empty, or the table
-// of an epoch with the same layout and seed. `engines` says how many packs are made at a time, and
-// what they take.
+// Writes packs/<sha256>.pack and hints/<sha256>.hint, the mask, unsynced. It does so for every pack
+// with columns of a shard whose matrix differs from the one noted in `previous`, and for every pack
+// whose files are missing or damaged. The matrices of `shards` are written. previous: empty, or the
+// table of an epoch with the same layout and seed. `engines` determines how many packs are made at
+// a time, and their memory.
 PackStageResult build_packs(const DatabaseDirectory& directory, DatabaseWriter& writer,
                             const Layout& layout, const MatrixSeed& seed, const ShardTable& shards,
                             const EpochTable& previous, const EngineMaker& engines,

@@ -97,7 +97,7 @@ void leave_out_large_tables(std::vector<Plan>& plans) {
   });
 }
 
-// Those of the packed mode that nobody has to ask for.
+// Those of the packed mode that need not be asked for.
 std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
   std::vector<Plan> plans;
   try {

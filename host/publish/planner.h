@@ -1,5 +1,5 @@
-// Which layout a database should have: the one that costs a client the fewest bytes, or not many
-// more where that spares the server memory.
+// Plans the layout of a database: the one that costs a client the fewest bytes, or a few more if
+// that saves memory of the server.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace blindfuse {
 
-// What is known, and what the operator has fixed.
+// The known sizes of the data, and the choices that the operator has fixed.
 struct PlanRequest {
   DatabaseKind kind = DatabaseKind::kKeyword;
   uint64_t key_count = 0;
@@ -26,49 +26,49 @@ struct PlanRequest {
   std::optional<uint32_t> hint_bits;
 };
 
-// A layout whose failure bound is at most 2^-40, and what it costs.
+// A layout whose failure bound is at most 2^-40, and its cost.
 struct Plan {
   Layout layout;
   uint64_t sync_bytes = 0;   // tables, and hints or masks, once an epoch
   uint64_t total_bytes = 0;  // that, and lookups_per_client queries and responses
 };
 
-// Keys in the fullest of shard_count shards, when key_count keys are thrown at them: the mean plus
-// the usual excess of a maximum of binomials. An estimate for planning; a build counts.
+// The expected number of keys in the fullest of shard_count shards: the mean plus the usual excess
+// of a maximum of binomials. This is an estimate for planning. A build counts.
 uint64_t expected_fullest_shard(uint64_t key_count, uint32_t shard_count);
 
-// The layout for a given number of shards whose fullest has fullest_shard keys, with the bit counts
-// (those that are not fixed) that make it cheapest, for the set request.lwe, which must be there.
-// Nothing when no bit counts keep the failure bound at 2^-40. Throws InputError when that takes
+// The layout for a given number of shards whose fullest has fullest_shard keys. It has the bit
+// counts (if they are not fixed) that make it cheapest for the set request.lwe, which must be
+// there. Nothing if no bit counts keep the failure bound at 2^-40. Throws InputError if it takes
 // more rows than there can be.
 std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count,
                                 uint64_t fullest_shard);
 
-// A plan for each sensible number of shards (or the one that is fixed), fewest first, for the set
-// request.lwe, which must be there. Throws InputError when there is none.
+// A plan for each sensible number of shards (or for the fixed one), fewest first, for the set
+// request.lwe, which must be there. Throws InputError if there is none.
 std::vector<Plan> plan_layouts(const PlanRequest& request);
 
-// Packing tables of more bytes than that, and of more than the matrix has, are for those who ask
+// Packing tables of more bytes than this, and than the matrix, are made only if the operator asks
 // for packed responses: they would more than double the memory of a large server.
 inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
 
-// What is to be chosen from: the plan_layouts() of each mode, none of them empty. With the mode
-// fixed, by itself or by the set, that mode's, all of them unless is_unasked. With both open, the
-// hint mode's first, and then those of the packed mode that stay below kPackingBytesUnasked or the
-// matrix, if there are any. Throws InputError when there is no plan at all; with both open it is
-// the hint mode's.
+// The plans to choose from: the plan_layouts() of each mode, none of them empty. If the mode is
+// fixed, by itself or by the set, these are all plans of that mode unless is_unasked. If both are
+// open, they are the hint mode's and, after them, those of the packed mode that stay below
+// kPackingBytesUnasked or the matrix, if there are any. Throws InputError if there is no plan at
+// all; if both are open it is the hint mode's error.
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
 
-// What packed responses may cost a client for the server's sake, of the fewest bytes: every pack
-// takes 50 MB of memory that is read for each batch.
+// The bytes that a client may move in packed mode to spare the server memory, as a multiple of the
+// fewest possible: every pack takes 50 MB of memory that is read for each batch.
 inline constexpr double kBytesForFewerPacks = 1.15;
 
-// The cheapest of them, which are all of one mode: the fewest total bytes, and of equals the fewest
-// shards. In the packed mode, of those with up to kBytesForFewerPacks times as many bytes the one
-// with the fewest packs.
+// The cheapest of plans of one mode: the one with the fewest total bytes, and among equals the
+// fewest shards. In the packed mode it is the one with the fewest packs of those with up to
+// kBytesForFewerPacks times as many bytes.
 const Plan& cheapest(const std::vector<Plan>& plans);
 
-// The cheapest of all; of equals the first mode's.
+// The cheapest of all. Among equals, the first mode's.
 const Plan& cheapest(const std::vector<std::vector<Plan>>& modes);
 
 }  // namespace blindfuse

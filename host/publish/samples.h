@@ -1,4 +1,4 @@
-// A few keys of the database, with what their values hash to: `inspect --verify` asks for them.
+// A few keys of the database, with the hashes of their values, for `inspect --verify`.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct Sample {
   bool operator==(const Sample&) const = default;
 };
 
-// Up to kSampleCount keys, the same for the same map in any order. `input` as read_input returned
-// it.
+// Up to kSampleCount keys. They are the same for the same map in any order. `input` as read_input
+// returned it.
 std::vector<Sample> take_samples(const Input& input, DatabaseKind kind, const Salt& salt);
 
 // JSON; parse throws InputError.

@@ -1,4 +1,4 @@
-// The matrix of one shard, made a block of columns at a time.
+// Makes the matrix of one shard, one block of columns at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace blindfuse {
 
-// Takes the R bytes of the next column; columns come in order.
+// Takes the R bytes of the next column. Columns come in order.
 using ColumnSink = std::function<void(std::span<const uint8_t> column)>;
 
-// Columns 0 .. W-1 of a keyword database's shard: for every key, the rows of the key add up to its
+// Columns 0 .. W-1 of a keyword database's shard. For every key, the rows of the key add up to its
 // record. `filter` was built from the entries' slot hashes, in the same order. Rows that no key
 // determines are zero. Holds 128 R bytes.
 void make_keyword_matrix(const Layout& layout, const Filter& filter,

@@ -1,4 +1,4 @@
-// The entries of some neighbouring shards, out of the spool.
+// Reads the entries of some neighbouring shards from the spool.
 #pragma once
 
 #include <cstdint>

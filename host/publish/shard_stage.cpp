@@ -157,7 +157,7 @@ ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter
         progress.advance(last - first);
       }
     } catch (...) {
-      failed = true;  // the other threads need not finish what nobody will use
+      failed = true;  // the other threads need not finish work that no one will use
       throw;
     }
   });

@@ -1,5 +1,5 @@
-// The first stage of a build: every shard's filter and matrix, those that did not change left as
-// they are.
+// The first stage of a build: every shard's filter and matrix. Shards that did not change keep
+// theirs.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 namespace blindfuse {
 
 struct ShardStageResult {
-  ShardTable table;               // complete but for the hints of rebuilt shards
+  ShardTable table;               // complete except for the hints of rebuilt shards
   std::vector<uint32_t> rebuilt;  // in order
 };
 
 // Writes shards/<sha256>.matrix, unsynced, for every shard whose input differs from the one noted
 // in `previous`, or whose files are missing or damaged. previous is empty, or the table of an epoch
-// with the same layout, salt and seed. `random` is drawn from once, for FilterSeeds. A shard's
-// files depend on nothing but its input, layout, salt and what `random` gave.
+// with the same layout, salt and seed. `random` is used once, for FilterSeeds. A shard's files
+// depend only on its input, layout, salt and the bytes of `random`.
 ShardStageResult build_shards(const DatabaseDirectory& directory, DatabaseWriter& writer,
                               const Layout& layout, const Spool& spool, const ShardTable& previous,
                               const RandomSource& random, WorkerThreads& threads);

@@ -1,4 +1,5 @@
-// What the spooled input is like: how many keys, how long their values, how full the shards.
+// The survey of the spooled input: the number of keys, the lengths of their values, and the loads
+// of the shards.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,9 @@ struct Survey {
   uint32_t longest_value = 0;
 };
 
-// Memory: a KeyHashSet and 16 bytes a key for each thread's partition. Throws InputError, naming
-// the key and both places of the first duplicate in the order of the input, when a key comes twice
-// and the policy is kError.
+// Memory: a KeyHashSet, and 16 bytes a key for each thread's partition. Throws InputError if a key
+// comes twice and the policy is kError. The message names the key and both places of the first
+// duplicate in the order of the input.
 Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& threads);
 
 // The number of keys in each shard.

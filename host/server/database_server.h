@@ -1,4 +1,4 @@
-// A database on the network: the service, and the server that carries it.
+// A database on the network: the service, and the HTTP server that carries it.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ struct ServerOptions {
 
 class DatabaseServer {
  public:
-  // Clients can connect from here on. What is given by reference outlives the server. Throws what
-  // Api and http::Server throw.
+  // Clients can connect from here on. Everything given by reference outlives the server. Throws the
+  // errors of Api and http::Server.
   DatabaseServer(const ServedEpochs& epochs, ServerMetrics& metrics, http::ListeningSocket socket,
                  const ServerOptions& options,
                  std::shared_ptr<const http::TlsCertificate> tls = nullptr)
@@ -34,7 +34,7 @@ class DatabaseServer {
 
   const std::string& url() const { return server_.url(); }
   Readiness& readiness() { return readiness_; }
-  // Ends downloads of an epoch that is to leave memory, and says how many. Any thread.
+  // Ends downloads of an epoch that is to leave memory, and returns their number. Any thread.
   size_t end_downloads(const EpochDownloads& downloads) {
     return server_.end_responses_of(&downloads);
   }

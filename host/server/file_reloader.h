@@ -1,4 +1,4 @@
-// Reads files again when it is told to, while the server goes on.
+// Reads files again on request, while the server runs.
 #pragma once
 
 #include <chrono>
@@ -10,20 +10,21 @@
 
 namespace blindfuse {
 
-// Has a thread of its own: a file system that hangs holds up nobody else, signals least of all.
+// Has a thread of its own: a file system that hangs holds up no other work, and no signals.
 class FileReloader {
  public:
-  // reload: reads the files again; throws nothing. Throws ResourceError where there is no thread.
+  // reload: reads the files again, and throws nothing. Throws ResourceError if no thread can be
+  // started.
   explicit FileReloader(std::function<void()> reload);
-  // As stop(), and waits for the end of it.
+  // Does the same as stop(), and waits for its end.
   ~FileReloader();
   FileReloader(const FileReloader&) = delete;
   FileReloader& operator=(const FileReloader&) = delete;
 
-  // Any thread: reads the files again, once more if that has begun.
+  // Reads the files again. If that is under way, reads them another time after it. Any thread.
   void request();
-  // Finishes what has begun. False if it has not ended after that long: a file cannot be read, and
-  // what `reload` refers to stays in use.
+  // Finishes a reload that has begun. Returns false if it has not ended after that time: a file
+  // cannot be read, and the objects that `reload` refers to stay in use.
   bool stop(std::chrono::milliseconds patience);
 
  private:

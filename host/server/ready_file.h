@@ -1,4 +1,4 @@
-// Tells whoever started a server that it accepts requests, and where.
+// Tells the program that started a server that the server accepts requests, and at which URL.
 #pragma once
 
 #include <filesystem>
@@ -6,20 +6,21 @@
 
 namespace blindfuse {
 
-// A file with the server's URL and a newline, there from construction to destruction, never in
-// part.
+// A file with the server's URL and a newline. It is there from construction to destruction, and is
+// never seen in part.
 class ReadyFile {
  public:
-  // Throws InputError or ResourceError when it cannot be written.
+  // Throws InputError or ResourceError if it cannot be written.
   ReadyFile(std::filesystem::path path, const std::string& url);
   ~ReadyFile() { remove(path_); }
   ReadyFile(const ReadyFile&) = delete;
   ReadyFile& operator=(const ReadyFile&) = delete;
 
-  // Removes one, if it is there and can be removed: for a process that ends without destructors.
+  // Removes a ready file, if there is one that can be removed: for a process that ends without
+  // destructors.
   static void remove(const std::filesystem::path& path) noexcept;
-  // Ends the process with kExitFailed, and without destructors, whatever hangs: the file goes if
-  // that takes no longer than a second.
+  // Ends the process with kExitFailed, without destructors, even if other threads hang. Removes the
+  // file if that takes no longer than a second.
   [[noreturn]] static void end_process(const std::filesystem::path& path);
 
  private:

@@ -38,7 +38,7 @@ std::string reloading_state() {
 // For which a server that stops waits for files that it is reading.
 constexpr std::chrono::seconds kFilesPatience{5};
 
-// A file that cannot be read is no reason to stop: what was read before goes on.
+// A file that cannot be read is not a reason to stop: the server keeps what it read before.
 template <typename Files>
 void reload(Files* files, const char* what) {
   if (files == nullptr) return;
@@ -46,7 +46,8 @@ void reload(Files* files, const char* what) {
     files->reload();
     log_info("{} read again", what);
   } catch (const std::exception& error) {
-    log_error("{} not read again, those before go on: {}", what, error.what());
+    log_error("{} could not be read again; the server continues with the previous ones: {}", what,
+              error.what());
   }
 }
 
@@ -202,8 +203,8 @@ class Service {
   std::optional<EngineWatchdog> watchdog_;
 };
 
-// What holds memory of a device that is lost: to give it back is to call a driver that may not
-// return. The process ends without.
+// Keeps a service that holds memory of a lost device: releasing it calls a driver that may not
+// return. The process ends without releasing it.
 void keep_for_ever(std::unique_ptr<Service> service) {
   static auto* const kept = new std::vector<std::unique_ptr<Service>>;
   kept->push_back(std::move(service));
@@ -217,8 +218,8 @@ uint64_t service_descriptors(const ServiceOptions& options) {
 }
 
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals) {
-  // What the callback has, apart from `signals`, outlives this call: the threads of a service that
-  // is kept may still say so.
+  // Apart from `signals`, the callback's data outlives this call: the threads of a service that is
+  // kept may still call it.
   const auto engine_lost = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<Service> service;
   std::atomic<bool> is_announced = false;
@@ -229,7 +230,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     is_announced = true;
     service->announce(options.ready_file);
   };
-  // Who knows that it serves has it finish; before that there is nothing to finish.
+  // A caller that knows that it serves has it finish; before that there is nothing to finish.
   signals.run_until_next(start, [&](int signal) {
     if (!is_announced) Signals::die_of(signal);
     signals.request_stop();
@@ -254,7 +255,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
     service.reset();
     log_info("stopped");
   };
-  // Told once more, the process ends, whatever hangs.
+  // Told again, the process ends, whatever hangs.
   signals.run_until_next(stop, [&](int) { ReadyFile::end_process(options.ready_file); });
   if (*engine_lost) throw DeviceLostError("the engine's device failed; the log above says how");
 }

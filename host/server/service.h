@@ -1,4 +1,5 @@
-// A database served from beginning to end: what `blindfuse serve` does once it is loaded.
+// Serves a database from beginning to end: the work of `blindfuse serve` after it has loaded the
+// database.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct ServiceOptions {
   BatchLimits batches;
   ServerOptions server;
   ReloadOptions reload;
-  WatchdogOptions watchdog;  // of an engine with a kernel record
+  WatchdogOptions watchdog;          // of an engine with a kernel record
   std::filesystem::path ready_file;  // empty: none
 };
 
@@ -32,22 +33,23 @@ struct ServiceParts {
   bool admin_changes = true;  // false: it has metrics and health alone, wherever it is
   std::shared_ptr<http::TlsCertificate> tls;  // may be none
   std::shared_ptr<ApiKeys> api_keys;          // may be none
-  // Of the kernels of the device that the database's engine computes on; none where it is the CPU.
+  // The kernels of the device that the database's engine computes on. None if it is the CPU.
   std::shared_ptr<const KernelRecord> kernel_record = nullptr;
-  // Those under way on that device.
+  // The calls that are under way on that device.
   std::shared_ptr<const DeviceCalls> device_calls = std::make_shared<const DeviceCalls>();
-  EpochReloader::Loader loader;               // none: one epoch for ever
+  EpochReloader::Loader loader;  // none: one epoch forever
 };
 
-// How many files the process may have to have open: one for each client, and what else it uses.
+// The number of files that the process may have to open: one for each client, and those of its
+// other uses.
 uint64_t service_descriptors(const ServiceOptions& options);
 
-// Serves until one of the signals, answers what has begun, and returns. SIGHUP reads certificate
-// and keys again, and looks for a new epoch. Where an engine with a kernel record hangs, in a batch
-// or while a new epoch is loaded, all who wait get status 503, and the process ends with
-// kExitFailed; where it hangs before anything is answered, the process ends so at once. Throws what
-// DatabaseServer throws at its start, and DeviceLostError, likewise after an orderly end, when the
-// engine's device fails: what was served then stays in memory, and the process is to end without
+// Serves until one of the signals, answers requests that have begun, and returns. SIGHUP reads
+// certificate and keys again, and looks for a new epoch. If an engine with a kernel record hangs,
+// in a batch or while a new epoch is loaded, all waiting clients get status 503, and the process
+// ends with kExitFailed. If it hangs before anything is answered, the process ends so at once.
+// Throws the errors of DatabaseServer's start. Throws DeviceLostError, also after an orderly end,
+// if the engine's device fails: the epochs then stay in memory, and the process is to end without
 // static destructors (run_program()).
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 

@@ -1,5 +1,4 @@
-// What systemd wants to hear of a service (sd_notify(3)): when it is ready, reads its files again,
-// or stops.
+// Notifies systemd (sd_notify(3)) that a service is ready, reads its files again, or stops.
 #pragma once
 
 #include <chrono>
@@ -7,17 +6,17 @@
 
 namespace blindfuse {
 
-// Sends a state such as "READY=1" to the service manager that started this program, if one did, and
-// wants to know. Never fails: a manager that does not listen changes nothing.
+// Sends a state such as "READY=1" to the service manager that started this program, if there is one
+// that expects it. Never fails: if the manager does not listen, nothing changes.
 void notify_service_manager(std::string_view state);
 
-// systemd's WatchdogSec= (sd_watchdog_enabled(3)): a service that is not heard of for that long is
-// ended and started again. For one thread.
+// systemd's WatchdogSec= (sd_watchdog_enabled(3)): systemd ends and restarts a service that has
+// sent nothing for that long. For one thread.
 class ServiceManagerWatchdog {
  public:
-  // Asks the environment whether the manager watches this process.
+  // Reads from the environment whether the manager watches this process.
   ServiceManagerWatchdog();
-  // Says that the service works, as often as the manager wants, which is twice in its time.
+  // Reports that the service works, as often as the manager expects it, which is twice in its time.
   void tell();
 
  private:

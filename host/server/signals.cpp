@@ -97,8 +97,8 @@ void Signals::request_stop() {
   (void)!::write(requests_.get(), &once, sizeof once);
 }
 
-// A process that has neither descriptors nor threads left must be able to end: nothing but the
-// thread is taken here, and that can be done without.
+// A process that has neither descriptors nor threads left must be able to end: only the thread is
+// taken here, and that can be done without.
 void Signals::run_until_next(const std::function<void()>& work,
                              const std::function<void(int)>& on_signal) {
   std::thread watcher;

@@ -1,5 +1,6 @@
-// Signals as something to wait for: of SIGTERM and SIGINT the first asks the program to finish, a
-// second to end at once; the program may ask itself, too. SIGHUP asks it to read its files again.
+// Signals for which a program can wait. The first SIGTERM or SIGINT asks the program to finish, a
+// second one to end at once. The program can make the request itself, too. SIGHUP asks it to read
+// its files again.
 #pragma once
 
 #include <signal.h>
@@ -12,22 +13,23 @@ namespace blindfuse {
 
 class Signals {
  public:
-  // Holds the signals back from this thread and from all that it starts later; threads that are
-  // there already would still die of them.
+  // Blocks the signals in this thread and in all threads that it starts later. Threads that exist
+  // already would still die of them.
   Signals();
-  // Gives them back, except SIGHUP, which is ignored from here on.
+  // Unblocks them, except SIGHUP, which is ignored from here on.
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
   enum class Event { kStop, kStopRequested, kReload };
-  // The next of them, also one from before: request_stop(), then a signal to stop, then SIGHUP.
+  // The next event, which may have come earlier: request_stop(), then a signal to stop, then
+  // SIGHUP.
   Event wait();
   // Any thread, any number of times.
   void request_stop();
 
-  // Runs `work`; the first signal to stop meanwhile is given to `on_signal`, on another thread,
-  // which may end the process. Where no thread can be started, such a signal ends it as it does by
+  // Runs `work`. The first signal to stop meanwhile is passed to `on_signal` on another thread,
+  // which may end the process. If no thread can be started, such a signal ends the process by
   // default.
   void run_until_next(const std::function<void()>& work, const std::function<void(int)>& on_signal);
   // Ends the process as this signal would have.

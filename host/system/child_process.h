@@ -1,5 +1,5 @@
-// Another process of ours, for work that may crash or hang: what it says is read line by line, and
-// every wait for it has a limit.
+// Another process of this program, for work that may crash or hang. Its output is read line by
+// line, and every wait for it has a limit.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +14,14 @@
 
 namespace blindfuse {
 
-// The program that runs, for a child to be the same one.
+// The path of the running program, so that a child can run the same one.
 std::filesystem::path own_program();
 
 class ChildProcess {
  public:
-  // Runs the program with these arguments, as if it had been started from a shell: no signal is
-  // held back or ignored. It reads nothing; what it writes to standard error goes where ours goes.
-  // Throws ResourceError, saying why, when it cannot be started.
+  // Runs the program with these arguments, as a shell would start it: no signal is blocked or
+  // ignored. It reads nothing. Its standard error is that of this process. Throws ResourceError,
+  // which says why, if it cannot be started.
   ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments);
   // Kills it.
   ~ChildProcess();
@@ -40,13 +40,13 @@ class ChildProcess {
   // The next line of its standard output, which has up to 4,096 bytes.
   Line read_line(std::chrono::milliseconds patience);
 
-  // Kills it if it has not ended in that time. Says how it ended, for people: "exit status 3",
-  // "signal 11 (Segmentation fault)". A child that is stuck in the kernel, and cannot be killed, is
-  // left there: "it cannot be killed". "" for exit status 0.
+  // Kills it if it has not ended in that time. Returns how it ended, for people: "exit status 3",
+  // "signal 11 (Segmentation fault)", "" for exit status 0. A child that is stuck in the kernel,
+  // and cannot be killed, is left running: "it cannot be killed".
   std::string end(std::chrono::milliseconds patience);
 
  private:
-  // Its status, as of waitpid(), once it has ended.
+  // Its status, as of waitpid(), after it has ended.
   std::optional<int> wait(std::chrono::milliseconds patience);
 
   pid_t pid_ = -1;  // -1: it has ended, or was left behind

@@ -1,5 +1,5 @@
-// Limits that Linux's control groups (cgroups, versions 1 and 2) set to this process, as service
-// managers and containers do. A group's limits hold for the groups within it, too.
+// The limits that Linux's control groups (cgroups, versions 1 and 2) set to this process. Service
+// managers and containers use them. A group's limits hold for the groups within it, too.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@ namespace blindfuse {
 
 class ControlGroups {
  public:
-  // root: the folder that proc and what it names are in, which is another one in tests. Without
-  // groups, or where they cannot be read, there are no limits.
+  // root: the folder that contains proc and the paths named there, which is another one in tests.
+  // Without groups, or if they cannot be read, there are no limits.
   explicit ControlGroups(std::filesystem::path root = "/");
 
-  // Bytes that the process may take until a group has none left, when there is a limit. Pages of
-  // files that the kernel keeps do not count as taken, since it gives them up.
+  // The bytes that the process may take until a group has none left, if there is a limit. Pages of
+  // files that the kernel caches do not count, since the kernel gives them up.
   std::optional<uint64_t> available_memory_bytes() const;
 
-  // Processors whose time the process may use, rounded up, when there is a limit: at least 1.
+  // The number of processors whose time the process may use, rounded up, if there is a limit: at
+  // least 1.
   std::optional<unsigned> processor_count() const;
 
  private:
-  // The folder of this process's group for a controller, and that of the outermost group to be
-  // seen.
+  // The folder of this process's group for a controller, and that of the outermost visible group.
   struct Group {
     std::filesystem::path folder;
     std::filesystem::path outermost;
@@ -31,7 +31,7 @@ class ControlGroups {
   };
   std::optional<Group> group_of(const char* controller) const;
 
-  // The least of what `limit_of` says of the group's folder and those around it.
+  // The least of the limits of the group's folder and of those around it, by `limit_of`.
   template <typename Value, typename LimitOf>
   static std::optional<Value> least(const Group& group, const LimitOf& limit_of);
 

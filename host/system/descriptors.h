@@ -1,12 +1,12 @@
-// How many file descriptors this process may have.
+// The limit of this process's file descriptors.
 #pragma once
 
 #include <cstdint>
 
 namespace blindfuse {
 
-// Asks for `wanted` if the limit is lower, as far as the hard limit lets it. The limit there is
-// then.
+// Raises the limit to `wanted` if it is lower, as far as the hard limit allows. Returns the
+// resulting limit.
 uint64_t raise_descriptor_limit(uint64_t wanted);
 
 }  // namespace blindfuse

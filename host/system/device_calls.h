@@ -1,4 +1,4 @@
-// Calls of a device's driver, any of which may never return: which are under way.
+// The calls of a device's driver that are under way. Any of them may never return.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace blindfuse {
 
-// What a driver may take to start, and to load or compile the code of kernels.
+// The time that a driver may take to start, and to load or compile the code of kernels.
 inline constexpr std::chrono::seconds kDeviceStartLimit{120};
 
 // Any thread.
@@ -29,8 +29,8 @@ class DeviceCalls {
   // A call under way, from construction to destruction.
   class Call {
    public:
-    // what: for people, and outlives it. allowed: the time that it may take in addition to what
-    // every call may.
+    // what: for people, and outlives it. allowed: the time that it may take in addition to the time
+    // of every call.
     Call(std::shared_ptr<DeviceCalls> calls, const char* what, Clock::duration allowed = {});
     ~Call();
     Call(const Call&) = delete;
@@ -41,7 +41,7 @@ class DeviceCalls {
     std::list<UnderWay>::iterator place_;
   };
 
-  // The one whose time was over first, or will be; nothing where none is under way.
+  // The call whose time was over first, or will be. Nothing if none is under way.
   std::optional<UnderWay> latest() const;
 
  private:

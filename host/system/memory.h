@@ -1,4 +1,4 @@
-// Memory for what is large and read whole, again and again: matrices and packing tables.
+// Memory for large data that is read as a whole again and again: matrices and packing tables.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace blindfuse {
 
-// Throws ResourceError, naming `what` and the bytes needed and available, when the machine's memory
-// cannot hold so many more, or the control group of this process must not.
+// Throws ResourceError if the machine's memory cannot hold this many more bytes, or if the control
+// group of this process must not. The message has `what` and the bytes needed and available.
 void check_memory(std::string_view what, uint64_t bytes);
 
-// Zeros, aligned to a page, in huge pages where the system has them; takes no memory until it is
-// written. Throws ResourceError as check_memory does when there are not even addresses.
+// Zeros, aligned to a page, in huge pages if the system has them. They take no memory until they
+// are written. Throws ResourceError as check_memory does if the address space is exhausted.
 std::shared_ptr<void> map_memory(std::string_view what, uint64_t bytes);
 
 }  // namespace blindfuse

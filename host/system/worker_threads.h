@@ -15,8 +15,8 @@ namespace blindfuse {
 
 class WorkerThreads {
  public:
-  // 0: one a processor that this process may use. The calling thread is one of them. Throws
-  // ResourceError when the system gives no more threads.
+  // 0: one for each processor that this process may use. The calling thread is one of them. Throws
+  // ResourceError if the system gives no more threads.
   explicit WorkerThreads(unsigned count);
   ~WorkerThreads();
   WorkerThreads(const WorkerThreads&) = delete;
@@ -24,12 +24,12 @@ class WorkerThreads {
 
   unsigned count() const { return static_cast<unsigned>(threads_.size()) + 1; }
 
-  // Runs job(0) .. job(count() - 1), each on a thread of its own, and returns when all have; one
-  // caller at a time. What a job throws is thrown here, the first if several do.
+  // Runs job(0) .. job(count() - 1), each on a thread of its own, and returns after all have
+  // returned. One caller at a time. If jobs throw, the first exception is thrown here.
   void run(const std::function<void(unsigned)>& job);
 
-  // Calls work(thread, number) once for every number below count, each on whatever thread is free,
-  // `thread` being that one's index. What a call throws ends the others, and is thrown here.
+  // Calls work(thread, number) once for every number below count, each on a free thread with the
+  // index `thread`. An exception of a call ends the others, and is thrown here.
   template <class Work>
   void run_each(size_t count, const Work& work) {
     std::atomic<size_t> next = 0;
@@ -37,7 +37,7 @@ class WorkerThreads {
       try {
         for (size_t i = next++; i < count; i = next++) work(thread, i);
       } catch (...) {
-        next = count;  // the other threads need not finish what nobody will use
+        next = count;  // the other threads need not finish work that no one will use
         throw;
       }
     });
@@ -58,8 +58,7 @@ class WorkerThreads {
   std::vector<std::thread> threads_;
 };
 
-// The part of 0 .. total-1 that worker `index` of `count` gets when it is cut into multiples of
-// `grain`.
+// The part of 0 .. total-1 for worker `index` of `count`, if it is cut into multiples of `grain`.
 struct Share {
   uint64_t first;
   uint64_t last;

@@ -1,4 +1,4 @@
-// Words that are zero, or an error that a person understands.
+// Zeroed words, or an error that people understand.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace blindfuse {
 
-// Throws ResourceError, naming `what` and the bytes, when there is no memory for them.
+// Throws ResourceError, with `what` and the bytes in the message, if there is no memory for them.
 inline std::vector<uint32_t> zeroed_words(const char* what, uint64_t count) {
   try {
     return std::vector<uint32_t>(count);

@@ -27,7 +27,7 @@ void write_eight(const uint32_t* words, uint8_t* out, std::index_sequence<kIndex
     }
   };
   (append.template operator()<kIndex>(), ...);
-  // What is left when 8 b bits are no multiple of 32.
+  // The rest when 8 b bits are not a multiple of 32.
   constexpr uint32_t kWritten = kEight * kBits / 32 * 4;
   for (uint32_t byte = kWritten; byte < kBits; ++byte) {
     out[byte] = static_cast<uint8_t>(pending >> (8 * (byte - kWritten)));
@@ -41,7 +41,7 @@ void write_eights(const uint32_t* words, size_t eights, uint8_t* out) {
   }
 }
 
-// Reads up to 7 bytes behind the last of the words.
+// Reads up to 7 bytes after the last of the words.
 template <uint32_t kBits>
 void read_eights(const uint8_t* bytes, size_t eights, uint32_t* words) {
   for (size_t i = 0; i < eights; ++i) {

@@ -29,13 +29,13 @@ constexpr uint32_t restore_word(uint32_t number, uint32_t bits) { return number 
 // Rounds words and writes them; out has bit_sequence_bytes(words.size(), bits) bytes.
 void write_bit_sequence(std::span<const uint32_t> words, uint32_t bits, std::span<uint8_t> out);
 
-// Reads and restores the words first .. first + words.size() - 1 of a sequence, all of which
-// must lie in it.
+// Reads and restores the words first .. first + words.size() - 1 of a sequence. All of them must
+// lie in the sequence.
 void read_bit_sequence(std::span<const uint8_t> sequence, uint32_t bits, uint64_t first,
                        std::span<uint32_t> words);
 
-// Whether sequence is what write_bit_sequence makes of `count` words: its length, and zeros in the
-// unused bits of its last byte.
+// Whether `sequence` has the form that write_bit_sequence gives to `count` words: the right length,
+// and zeros in the unused bits of its last byte.
 bool is_bit_sequence(std::span<const uint8_t> sequence, uint64_t count, uint32_t bits);
 
 }  // namespace blindfuse

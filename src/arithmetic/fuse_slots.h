@@ -27,7 +27,7 @@ struct FuseShape {
   bool operator==(const FuseShape&) const = default;
 };
 
-// Slots a key for key_count keys: the factor by which a filter is larger than its map. At
+// Slots per key for key_count keys: the factor by which a filter is larger than its map. It is at
 // least 1.125 (arity 3) or 1.075 (arity 4).
 double fuse_size_factor(uint64_t key_count, uint32_t arity);
 

@@ -1,4 +1,4 @@
-// The sizes of one database: everything that follows from a handful of numbers in its manifest.
+// The sizes of one database. All of them follow from a few numbers in its manifest.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ enum class DatabaseKind {
 inline constexpr uint64_t kKeyCountMax = uint64_t{1} << 32;
 inline constexpr uint32_t kShardCountMax = 65'536;
 
-// Packed responses have no rows but in whole blocks, and no more than their exact products bear
-// (src/arithmetic/ring/crt_ntt.h).
+// Packed responses have rows in whole blocks only, and at most as many rows as keep their products
+// exact (src/arithmetic/ring/crt_ntt.h).
 inline constexpr uint32_t kPackedRowsMax = 1u << 24;
 
-// Most rows of queries of 32 bits, which are not rounded: with more samples of ternary errors, the
-// attack of Arora and Ge takes less than 2^128 operations (docs/PARAMETERS.md, section 1).
+// The most rows for queries of 32 bits, which are not rounded. With more samples of ternary errors,
+// the attack of Arora and Ge takes less than 2^128 operations (docs/PARAMETERS.md, section 1).
 inline constexpr uint32_t kUnroundedRowsMax = 1u << 24;
 
 // Parts first .. last of a hint, both included.
@@ -53,33 +53,33 @@ struct Layout {
   uint64_t matrix_bytes() const { return shard_matrix_bytes() * shard_count; }          // R C
 
   Mode mode() const { return lwe->mode; }
-  // Packs of 2048 columns, the last one of fewer; none where responses are not packed.
+  // Packs of 2048 columns. The last one may have fewer. There are none if responses are not packed.
   uint32_t pack_count() const;
-  // What a server keeps beside the matrix (src/arithmetic/packing_table.h); 0 where responses are
-  // not packed.
+  // The bytes of memory that a server needs in addition to the matrix
+  // (src/arithmetic/packing_table.h). 0 if responses are not packed.
   uint64_t packing_table_bytes() const;
 
-  // Of the words alone.
+  // Bytes of a query's words alone.
   uint64_t query_words_bytes() const;
-  // With the packing keys behind them, where responses are packed.
+  // Bytes of a query: its words and, if responses are packed, the packing keys after them.
   uint64_t query_bytes() const;
   uint64_t response_bytes() const;
 
-  // What a client downloads once an epoch: a hint a shard, or a mask a pack. All parts have one
-  // size.
+  // A client's download in each epoch: the hints of all shards, or the masks of all packs. All
+  // parts have one size.
   uint32_t hint_part_count() const;
   uint64_t hint_part_words() const;
   uint64_t hint_part_bytes() const;
   uint64_t hint_bytes() const { return hint_part_bytes() * hint_part_count(); }
-  // Those that decoding a record of this shard takes, and as many for every shard, so that nothing
-  // that a client does with them tells how its shard lies to the packs.
+  // The parts that decoding a record of this shard takes. Their number is the same for every shard,
+  // so that a client's actions do not tell where its shard lies in the packs.
   HintParts hint_parts_of(uint32_t shard) const;
 
   FuseShape fuse() const { return {arity, segment_length, row_count}; }
   NoiseBudget noise() const;
 
-  // Whether the errors of a query, with their rounding, have enough values for its number of
-  // samples (kUnroundedRowsMax).
+  // Whether the errors of a query, with their rounding, have enough values for the query's number
+  // of samples (kUnroundedRowsMax).
   bool has_enough_error() const;
 
   bool operator==(const Layout&) const = default;

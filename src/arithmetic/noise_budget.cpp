@@ -30,7 +30,7 @@ double rounding_variance(uint32_t bits) {
 
 double packing_variance() {
   constexpr double kPairs = kKeySwitches * ring::kDimension;  // of a digit and a key's coefficient
-  // Digits, and what is rounded away, are as good as uniform: masks depend on the public seed.
+  // Digits, and what is rounded away, are practically uniform: masks depend on the public seed.
   const double digit_variance = std::exp2(2.0 * ring::kDigitBits) / 12.0;
   const double rest_variance = std::exp2(2.0 * ring::kDroppedBits) / 12.0;
   const double mean = kPairs * kTernaryVariance * (ring::kDigits * digit_variance + rest_variance);

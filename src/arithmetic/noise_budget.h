@@ -1,4 +1,5 @@
-// How likely a look-up decodes wrongly, for any data (docs/PARAMETERS.md derives each line).
+// The probability that a look-up decodes wrongly, for any data (docs/PARAMETERS.md derives each
+// line).
 //
 // A byte decodes when |E1 + E2 + E3| < 2^23, with
 //   E1 = sum over rows of e_r d_r, |d_r| <= 128; e_r the error of the query plus the rounding of

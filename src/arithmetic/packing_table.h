@@ -1,12 +1,13 @@
-// What packs the responses of 2048 columns into one polynomial: the digits of every mask that a
-// packing key takes from one automorphism of the secret to the next (docs/PARAMETERS.md, section
-// 6). It depends on the matrix and on public seeds alone, so it is made when a database is built,
-// and read whole for every batch of queries.
+// The packing table of 2048 columns, with which their responses are packed into one polynomial. It
+// holds the digits of every mask that a packing key takes from one automorphism of the secret to
+// the next (docs/PARAMETERS.md, section 6). The table depends only on the matrix and on public
+// seeds. So a build makes it, and every batch of queries reads the whole of it.
 //
-// The order is that of reading: 16 points (a cache line, when the table is aligned to 64 bytes) of
-// every digit of every key switch, then the next 16 points, so that sums stay in registers. It is
-// that of the files, too: whoever changes it gives these another ending
-// (DatabaseDirectory::pack_name), as a table in the old order has the hash that it should have.
+// The words are in the order in which they are read: 16 points (a cache line, if the table is
+// aligned to 64 bytes) of every digit of every key switch, then the next 16 points, so that sums
+// stay in registers. The files have the same order. A change of the order must give the files
+// another ending (DatabaseDirectory::pack_name), since the hash of a table in the old order is
+// still the expected one.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +22,10 @@
 
 namespace blindfuse {
 
-// A key switch takes a mask under g(s), for the automorphism g = 5^i or -5^i, to one under g'(s),
-// with i one less: it multiplies its digits with g' of the first key. The last takes -1 to 1, with
-// the second key. In the order in which they happen: down the powers of 5, down their negatives,
-// the last.
+// A key switch takes a mask under g(s), for the automorphism g = 5^i or -5^i, to a mask under
+// g'(s), with i one less. It multiplies the mask's digits with g' of the first key. The last key
+// switch goes from -1 to 1 and uses the second key. The switches are in the order in which they
+// happen: down the powers of 5, down their negatives, then the last.
 inline constexpr size_t kChainKeySwitches = ring::kOrbit - 1;
 inline constexpr size_t kKeySwitches = 2 * kChainKeySwitches + 1;
 
@@ -45,7 +46,7 @@ inline constexpr size_t kPointGroups = ring::kDimension / kPointsTogether;
 inline constexpr size_t kGroupWords = kKeySwitches * ring::kDigits * kPointsTogether;
 inline constexpr size_t kTableWords = kPointGroups * kGroupWords;  // 50.3 MB
 
-// Where the 16 words of a digit of a key switch begin that belong to a group of points.
+// The index of the first of the 16 words of a key switch's digit in a group of points.
 constexpr size_t table_place(size_t group, size_t number, size_t digit) {
   return (group * kKeySwitches + number) * ring::kDigits * kPointsTogether +
          digit * kPointsTogether;
@@ -56,7 +57,7 @@ using MutablePackingTable = std::span<uint32_t, kTableWords>;
 
 inline constexpr uint64_t kTableBytes = uint64_t{4} * kTableWords;
 
-// The kTableWords words of a table, aligned to 64 bytes; whoever has the same one shares it.
+// The kTableWords words of a table, aligned to 64 bytes. All users of a table share them.
 using SharedPackingTable = std::shared_ptr<const uint32_t[]>;
 
 }  // namespace blindfuse

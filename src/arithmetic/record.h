@@ -1,5 +1,5 @@
-// What one slot of the filter holds: digest || length || value || zeros (docs/PROTOCOL.md, section
-// 5).
+// A record, the content of one slot of the filter: digest || length || value || zeros
+// (docs/PROTOCOL.md, section 5).
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ struct RecordFormat {
 // The format for values of shortest..longest bytes.
 RecordFormat record_format_for(uint32_t digest_bytes, uint32_t shortest, uint32_t longest);
 
-// Writes the bytes first .. first + piece.size() - 1 of a record: a matrix is filled a block of
-// columns at a time. digest has at least digest_bytes bytes; the value must fit the format, exactly
-// where it has no length field.
+// Writes the bytes first .. first + piece.size() - 1 of a record, since a matrix is filled one
+// block of columns at a time. digest has at least digest_bytes bytes. The value must fit the
+// format, and have exactly value_bytes bytes if the format has no length field.
 void encode_record(const RecordFormat& format, std::span<const uint8_t> digest,
                    std::string_view value, uint32_t first, std::span<uint8_t> piece);
 
-// The value, or nothing when the record is not one of this digest: digest, length and padding must
-// all be right.
+// The value, or nothing if the record does not belong to this digest. Digest, length and padding
+// must all be right.
 std::optional<std::string> decode_record(const RecordFormat& format,
                                          std::span<const uint8_t> digest,
                                          std::span<const uint8_t> record);

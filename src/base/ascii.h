@@ -1,4 +1,4 @@
-// Letters of protocols, whatever the locale says.
+// Classifies letters as protocols define them, in any locale.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Base64 (RFC 4648 section 4), with padding and nothing else.
+// Base64 (RFC 4648 section 4), with padding.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ std::string encode_base64(std::span<const uint8_t> bytes);
 // At the end of a text.
 void append_base64(std::span<const uint8_t> bytes, std::string& text);
 
-// Strict: nothing for white space, missing padding, another alphabet, or unused bits that are not
-// zero.
+// Strict: returns nothing for white space, missing padding, another alphabet, or unused bits that
+// are not zero.
 std::optional<std::string> decode_base64(std::string_view text);
 
-// The same into memory that is already there: false, with anything in that memory, for bad text, or
-// when it does not decode to out.size() bytes. `out` may lie over `text`, beginning where that does
-// or before.
+// The same into existing memory. Returns false, with anything in that memory, for invalid text, or
+// if it does not decode to out.size() bytes. `out` may overlap `text` if it begins at the same
+// place or before it.
 bool decode_base64_into(std::string_view text, std::span<uint8_t> out);
 
 constexpr uint64_t base64_length(uint64_t byte_count) { return (byte_count + 2) / 3 * 4; }

@@ -1,4 +1,4 @@
-// The kinds of error, decided once for the whole project.
+// The kinds of error of the whole project.
 //
 //   InputError       A file or a request that a person or a peer gave is wrong. Exit status 1, or
 //                    HTTP 400.
@@ -18,7 +18,7 @@ class UsageError : public InputError {
   using InputError::InputError;
 };
 
-// The engine's device is gone, or what it held: only a new process can go on.
+// The engine's device is lost, or its data is. Only a new process can continue.
 class DeviceLostError : public ResourceError {
  public:
   using ResourceError::ResourceError;
@@ -26,7 +26,7 @@ class DeviceLostError : public ResourceError {
 
 [[noreturn]] void abort_broken_invariant(const char* what, const char* file, int line);
 
-// Prints the place and `what`, and aborts, when `holds` is false. On in every build type.
+// Prints the place and `what`, and aborts, if `holds` is false. Enabled in every build type.
 inline void invariant(bool holds, const char* what, const char* file = __builtin_FILE(),
                       int line = __builtin_LINE()) {
   if (!holds) abort_broken_invariant(what, file, line);

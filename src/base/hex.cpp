@@ -35,7 +35,7 @@ std::optional<std::string> decode_hex(std::string_view text) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     const uint8_t high = kDigitValues[static_cast<uint8_t>(text[2 * i])];
     const uint8_t low = kDigitValues[static_cast<uint8_t>(text[2 * i + 1])];
-    all |= high | low;  // above 15 only when one of them is no digit
+    all |= high | low;  // above 15 only when one of them is not a digit
     bytes[i] = static_cast<char>(high << 4 | low);
   }
   if (all > 15) return std::nullopt;

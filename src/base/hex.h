@@ -11,7 +11,7 @@ namespace blindfuse {
 
 std::string encode_hex(std::span<const uint8_t> bytes);
 
-// Accepts both cases. Nothing when the length is odd or a character is no hex digit.
+// Accepts both cases. Returns nothing if the length is odd or a character is not a hex digit.
 std::optional<std::string> decode_hex(std::string_view text);
 
 }  // namespace blindfuse

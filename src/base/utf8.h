@@ -6,11 +6,12 @@
 
 namespace blindfuse {
 
-// Bytes (1 to 4) of the well-formed sequence that `text` begins with; 0 when it begins with none.
+// The length (1 to 4 bytes) of the well-formed sequence at the beginning of `text`. 0 if there is
+// none.
 size_t utf8_sequence_bytes(std::string_view text);
 
-// Length of the longest well-formed prefix: text.size() when all of `text` is UTF-8, otherwise the
-// offset of the first byte that begins no well-formed sequence.
+// The length of the longest well-formed prefix: text.size() if all of `text` is UTF-8, otherwise
+// the offset of the first byte that does not begin a well-formed sequence.
 size_t utf8_prefix_bytes(std::string_view text);
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// What an engine multiplies its matrix with, and what comes out.
+// The operands and the products of an engine's multiplication.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ struct ColumnRange {
   uint64_t count = 0;
 };
 
-// `count` row vectors, one word a row of the range they are multiplied with. The words come in
-// panels of 64 rows: that of row r of vector b is words[b * stride + r / 64 * panel_stride + r %
-// 64]. So a plain vector has the default, and the public matrix, expanded in panels, is n vectors
-// as it stands.
+// `count` row vectors, with one word for each row of the range with which they are multiplied. The
+// words come in panels of 64 rows: the word of row r of vector b is words[b * stride + r / 64 *
+// panel_stride + r % 64]. So a plain vector has the default strides, and the public matrix,
+// expanded in panels, is a batch of n vectors without being moved.
 struct QueryBatch {
   const uint32_t* words = nullptr;
   size_t count = 0;
@@ -31,7 +31,8 @@ struct QueryBatch {
   size_t panel_stride = 64;
 };
 
-// `count` products; product b is the words at words + b * stride, one a column of the matrix.
+// `count` products. Product b is the words at words + b * stride, one for each column of the
+// matrix.
 struct ProductBatch {
   uint32_t* words = nullptr;
   size_t count = 0;

@@ -1,5 +1,5 @@
-// A query whose response is known, since the host computed it too: what shows that an engine
-// computes right.
+// A canary: a query whose response is known, since the host has computed it too. It shows that an
+// engine computes right.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace blindfuse {
 struct Canary {
   std::vector<uint32_t> words;     // R, such as queries have: the lowest 32 - query_bits bits are 0
   std::vector<uint32_t> products;  // C: the words times the matrix, modulo 2^32
-  // C odd words that no fault was made for: the products of all queries are checked with them, too
-  // (Engine::check_kernels). Empty: they are not.
+  // C odd words that no fault can depend on. The products of all queries are checked with them, too
+  // (Engine::check_kernels). Empty: products are not checked.
   std::vector<uint32_t> weights;
-  std::vector<uint8_t> query;      // the words as they are sent, and packing keys if there are any
-  std::vector<uint8_t> response;   // as it is sent
-  uint64_t seed = 0;               // of its places in batches
+  std::vector<uint8_t> query;     // the words as they are sent, and packing keys if there are any
+  std::vector<uint8_t> response;  // as it is sent
+  uint64_t seed = 0;              // of its places in batches
 };
 
 }  // namespace blindfuse

@@ -1,4 +1,5 @@
-// The one operation of the project: a batch of u32 row vectors times the byte matrix, modulo 2^32.
+// The operation at the centre of the project: a batch of u32 row vectors times the byte matrix,
+// modulo 2^32.
 #pragma once
 
 #include <cstddef>
@@ -16,79 +17,80 @@
 
 namespace blindfuse {
 
-// An engine holds one matrix, in whatever layout suits it, all of it zero at first, and answers
-// batches. It outlives the pipelines and products that it makes. These compute with the engine's
-// own threads or device: one thread at a time computes with an engine and all that it made.
+// An engine holds one matrix, in a layout of its own, and answers batches. At first the matrix is
+// zero. The engine outlives the pipelines and products that it makes. These compute with the
+// engine's own threads or device: one thread at a time computes with an engine and all that it
+// made.
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Names the engine and the kernel it chose, as --engine takes it: "cpu:avx512".
+  // The name of the engine and of the kernel that it chose, as --engine takes it: "cpu:avx512".
   virtual std::string_view name() const = 0;
-  // What it runs on, for people: "4 threads".
+  // The resources that it computes with, for people: "4 threads".
   virtual std::string hardware() const = 0;
 
   virtual uint64_t row_count() const = 0;     // R
   virtual uint64_t column_count() const = 0;  // C
 
-  // Bytes of the host's memory that the matrix will take when these columns are shared with `other`
-  // and all others are set: whoever does that sees to it that the host has room. 0 where the matrix
-  // has memory of its own, all of which it took when it was made. The ranges do not overlap; where
+  // Bytes of the host's memory that the matrix will take if these columns are shared with `other`
+  // and all others are set. The caller makes sure that the host has room for them. 0 if the matrix
+  // has memory of its own, all of which it took when it was made. The ranges do not overlap. If
   // there are none, `other` may be null.
   virtual uint64_t host_bytes(std::span<const ColumnRange> shared, const Engine* other) const = 0;
 
   // Sets the columns from `first` on to `bytes`, a whole number of columns of R signed bytes, one
-  // after another. Different columns by any number of threads at the same time; not while a product
-  // is computed. Throws ResourceError.
+  // after another. Any number of threads may set different columns at the same time, but not while
+  // a product is computed. Throws ResourceError.
   virtual void set_columns(uint64_t first, std::span<const uint8_t> bytes) = 0;
 
-  // Instead of setting `count` columns from `first` on: takes them from another engine, which is
-  // sealed and whose matrix has as many rows and columns and is the same there. What can be shared
-  // is not copied. The other may compute meanwhile, and may be destroyed later, or this one before
-  // it. False, with nothing done, when columns cannot be had that way, and set_columns() has to be
-  // used. Threads as for set_columns(). Throws ResourceError.
+  // Takes `count` columns from `first` on from another engine, instead of setting them. The other
+  // engine is sealed, and its matrix has as many rows and columns and the same values there. Memory
+  // is shared where possible, not copied. The other engine may compute meanwhile, and either engine
+  // may be destroyed first. Returns false, without any effect, if columns are not available that
+  // way: set_columns() has to be used. Threads as for set_columns(). Throws ResourceError.
   //
-  // Best called before set_columns(), which may insist that memory holds all that is missing.
+  // Best called before set_columns(), which may require memory for all columns that are missing.
   virtual bool share_columns(uint64_t first, uint64_t count, const Engine& other) = 0;
 
   // Called after the last set_columns() and share_columns(), and before the first product. Throws
-  // ResourceError when memory is short, or when what has arrived where the engine computes is not
-  // what was set.
+  // ResourceError if memory is short, or if the columns that arrived where the engine computes
+  // differ from those that were set.
   virtual void seal() = 0;
 
-  // Multiplies the words of a canary, and odd multiples of them, with the matrix: by each kernel that
-  // answers batches of up to batch_max queries, and compares the products with multiples of the
-  // canary's. Notes the results in the kernel record (EngineMaker::kernel_record), and times the
-  // kernels that are fit. Called after seal() and before a pipeline is made. Engines without a kernel record check nothing. Throws
-  // DeviceLostError when no kernel is left that may be used, or when the matrix is not what was set any
-  // more; ResourceError when memory is short.
+  // Multiplies the words of a canary, and odd multiples of them, with the matrix, by each kernel
+  // that answers batches of up to batch_max queries. Compares the products with multiples of the
+  // canary's products. Notes the results in the kernel record (EngineMaker::kernel_record), and
+  // times the kernels that passed. Called after seal() and before a pipeline is made. Engines
+  // without a kernel record check nothing. Throws DeviceLostError if no usable kernel is left, or
+  // if the matrix has changed since it was set. Throws ResourceError if memory is short.
   //
-  // Where the canary has weights, pipelines check the products of every query from then on: finish()
-  // throws ResourceError, or DeviceLostError, where one is wrong (AnswerPipeline::set_canary says when
-  // which), and the kernel record has it.
+  // If the canary has weights, pipelines check the products of every query from then on. If a
+  // product is wrong, the kernel record notes it, and finish() throws ResourceError or
+  // DeviceLostError (AnswerPipeline::set_canary says when which).
   virtual void check_kernels(const Canary& /*canary*/, size_t /*batch_max*/) {}
 
   // products[b][c] += sum over r in rows of queries[b][r - rows.first] * int8(matrix[r][c]), modulo
   // 2^32.
   //
-  // Adding, over a range of rows, lets the hint be made panel by panel and a matrix be split by
-  // rows over machines. queries.count == products.count; any alignment; rows within the matrix. One
-  // caller at a time. Throws ResourceError when the machine fails; products are then worthless.
+  // Sums over a range of rows let the hint be made panel by panel, and a matrix be split by rows
+  // over machines. queries.count == products.count; any alignment; rows within the matrix. One
+  // caller at a time. Throws ResourceError if the machine fails; the products are then worthless.
   virtual void multiply(QueryBatch queries, RowRange rows, ProductBatch products) = 0;
 
-  // What follows is made of a sealed engine, and is never null. All throw ResourceError when there
-  // is no room for it.
+  // The objects below are made of a sealed engine, and are never null. All three functions throw
+  // ResourceError if there is no room for the object.
 
-  // For `count` vectors, of which add() gets at most rows_max rows at a time.
+  // Products of `count` vectors, of which add() gets at most rows_max rows at a time.
   virtual std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) = 0;
 
-  // For queries, bit sequences of R words, in slot_count slots, in batches of up to batch_max.
+  // Answers queries, bit sequences of R words, in slot_count slots, in batches of up to batch_max.
   virtual std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
                                                                size_t batch_max) = 0;
 
   // The same for responses that are packed under clients' secrets. tables: one for every 2048
-  // columns, and for what is left; a query is its bit sequence and, after it, packing keys
-  // (ring::kKeyBytes) that check_packing_keys does not refuse.
+  // columns, and one for the remaining columns. A query is its bit sequence and, after it, packing
+  // keys (ring::kKeyBytes) that check_packing_keys does not refuse.
   virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
       size_t batch_max) = 0;

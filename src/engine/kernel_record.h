@@ -1,5 +1,5 @@
-// What is known of the kernels of one device: which checks each has passed, and which must not be
-// used any more.
+// The record of one device's kernels: which checks each has passed, and which must not be used any
+// more.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace blindfuse {
 
-// When a kernel's result was compared with one that was computed elsewhere.
+// The occasion on which a kernel's result was compared with one that was computed elsewhere.
 enum class CheckStage {
   kSelfTest,  // small problems, in a process of its own, before anything else
   kMatrix,    // the matrix itself, before the first query
@@ -26,25 +26,25 @@ enum class CheckStage {
 // "self-test", "matrix", "canary", "product", "build"
 std::string_view name_of(CheckStage stage);
 
-// Kernels have the names that --engine takes, and those of the others: "packing", "tables". One
-// that has failed a check is in quarantine for as long as the process lives. Any thread.
+// Kernels have the names that --engine takes. The others are "packing", "rounding", "tables" and
+// "weighing". A kernel that has failed a check is in quarantine until the process ends. Any thread.
 class KernelRecord {
  public:
-  // Told of each kernel that comes into quarantine, by the thread that reported it, with no lock
-  // held.
+  // Called for each kernel that comes into quarantine, by the thread that reported it, without a
+  // lock held.
   using Listener =
       std::function<void(std::string_view kernel, CheckStage stage, const std::string& why)>;
 
   explicit KernelRecord(Listener on_quarantine = {}) : on_quarantine_(std::move(on_quarantine)) {}
 
   void note_passed(std::string_view kernel, CheckStage stage);
-  // Counts a failure that may lie with what the kernel was given, and leaves it in use.
+  // Counts a failure that may be due to the kernel's input, and leaves the kernel in use.
   void count_failed(std::string_view kernel, CheckStage stage);
-  // Into quarantine it goes. why: for people, "a product differs in 3 of 1,040 columns".
+  // Puts the kernel into quarantine. why: for people, "a product differs in 3 of 1,040 columns".
   void note_failed(std::string_view kernel, CheckStage stage, const std::string& why);
 
   bool is_fit(std::string_view kernel) const;
-  // Why it is in quarantine; nothing when it is not.
+  // The reason for which it is in quarantine; nothing if it is not.
   std::optional<std::string> why_unfit(std::string_view kernel) const;
 
   struct Count {
@@ -53,7 +53,7 @@ class KernelRecord {
     uint64_t passed = 0;
     uint64_t failed = 0;
   };
-  // Of every kernel and stage that had a check, in the order of their names.
+  // The counts of every kernel and stage that had a check, in the order of their names.
   std::vector<Count> counts() const;
 
  private:

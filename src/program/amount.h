@@ -1,4 +1,4 @@
-// Amounts as a person reads them.
+// Formats amounts for people.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,7 @@ void check_lines(const std::string& text, const std::string& path) {
   }
 }
 
-// `free` are the options that nobody has set before the file.
+// `free` are the options that were not set before the file.
 void apply(CLI::App& command, const CLI::ConfigItem& item, const std::set<CLI::Option*>& free,
            const std::string& path) {
   CLI::Option* option = command.get_option_no_throw("--" + item.name);

@@ -165,7 +165,8 @@ bool is_common(const CLI::Option& option) {
 std::vector<std::string> groups_of(const CLI::App& app) {
   std::vector<std::string> groups = app.get_groups();
   std::erase(groups, "");  // options that are not shown
-  std::ranges::stable_partition(groups, [](const auto& group) { return group != kNoGroup; });
+  std::stable_partition(groups.begin(), groups.end(),
+                        [](const auto& group) { return group != kNoGroup; });
   return groups;
 }
 
@@ -178,7 +179,8 @@ std::string options_of(const CLI::App& app, CLI::AppFormatMode mode) {
     if (options.empty()) continue;
     const bool others = group == kNoGroup && !text.empty();
     text += "\n" + (others ? "Other options" : group) + ":\n";
-    std::ranges::stable_partition(options, [](const auto* option) { return !is_common(*option); });
+    std::stable_partition(options.begin(), options.end(),
+                          [](const auto* option) { return !is_common(*option); });
     for (const CLI::Option* option : options) text += option_text(*option, mode);
   }
   return text;

@@ -1,4 +1,4 @@
-// How a program's --help and --help-all look.
+// Formats a program's --help and --help-all.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +14,7 @@ class HelpFormatter : public CLI::FormatterBase {
  public:
   static constexpr size_t kWidth = 80;
 
-  // name: what the usage line begins with; when empty, the names of the app and those above it.
+  // name: the beginning of the usage line; if empty, the names of the app and those above it.
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override;
 };

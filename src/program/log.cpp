@@ -31,7 +31,7 @@ class JsonFormatter final : public spdlog::formatter {
     line["level"] = std::string(level.data(), level.size());
     line["message"] = std::string(message.payload.data(), message.payload.size());
     if (members_now != nullptr) line.update(*members_now);
-    // What is no UTF-8, in a path perhaps, must not cost the line.
+    // Text that is not UTF-8, perhaps in a path, must not cost the line.
     const std::string text =
         line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
     out.append(text.data(), text.data() + text.size());

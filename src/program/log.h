@@ -1,6 +1,6 @@
-// Logs on standard error: a line an event, for people or for programs.
+// Logs on standard error, one line an event, for people or for programs.
 //
-// spdlog writes them. Its header costs the compiler seconds in every file that includes it, so that
+// spdlog writes the lines. Its header takes the compiler seconds in every file that includes it, so
 // only log.cpp and program.cpp do.
 #pragma once
 
@@ -25,18 +25,19 @@ enum class LogLevel { kInfo, kWarning, kError };
 // The names of the levels, from the most to the least: info, warning, error, off.
 std::vector<std::string> log_level_names();
 
-// For everything that is logged from now on. `level` is one of the names.
+// Applies to everything that is logged from now on. `level` is one of the names.
 void configure_log(LogFormat format, std::string_view level);
 
-// The least that is logged, and how to change it while the program runs. Any thread.
+// The lowest level that is logged, and the function that changes it while the program runs. Any
+// thread.
 std::string log_level();
 void set_log_level(std::string_view level);
 
-// This function and those that follow lose a message when there is no memory for it. Whoever logs a
+// This function and those that follow lose a message if there is no memory for it. Code that logs a
 // failure must not fail because of the log.
 void log_message(LogLevel level, std::string_view message) noexcept;
 
-// The same by a thread of its own, for which it waits no longer than that: standard error may be a
+// The same on a thread of its own, for which it waits at most that long: standard error may be a
 // pipe without a reader, and another thread may wait there with its lock.
 void log_within(std::chrono::milliseconds patience, LogLevel level, std::string message) noexcept;
 

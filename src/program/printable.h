@@ -1,5 +1,5 @@
-// Text of unknown origin, fit for a terminal and for one line: names of files, keys, a server's
-// words.
+// Makes text of unknown origin fit for a terminal and for one line: names of files, keys, messages
+// of a server.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace blindfuse {
 
 inline constexpr size_t kExcerptBytes = 60;
 
-// `text` with everything but printable UTF-8 written as \xNN, cut to about `max_bytes`.
+// `text` with everything except printable UTF-8 written as \xNN, cut to about `max_bytes`.
 std::string printable(std::string_view text, size_t max_bytes = kExcerptBytes);
 
 // The same between double quotes.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <csignal>
@@ -15,6 +16,8 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "src/base/errors.h"
 #include "src/program/help_formatter.h"
@@ -58,14 +61,29 @@ void fill_closed_streams() {
 }
 
 // The parser itself would only say that a command is missing, or show help and call that success.
-void refuse_unknown_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-' || app.get_require_subcommand_min() == 0) return;
+void refuse_unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.size() < 2 || arguments[1].starts_with('-') ||
+      app.get_require_subcommand_min() == 0) {
+    return;
+  }
   std::string known;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == argv[1]) return;
+    if (command->get_name() == arguments[1]) return;
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
-  throw UsageError("there is no command \"" + std::string(argv[1]) + "\"; there are " + known);
+  throw UsageError("there is no command \"" + arguments[1] + "\"; there are " + known);
+}
+
+// "help" is "--help", and "help COMMAND" is "COMMAND --help", unless there is such a command.
+std::vector<std::string> arguments_of(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  if (app.get_require_subcommand_min() == 0 || argc < 2 || arguments[1] != "help") return arguments;
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  const auto is_help = [](const CLI::App* command) { return command->get_name() == "help"; };
+  if (std::ranges::any_of(commands, is_help)) return arguments;
+  arguments.erase(arguments.begin() + 1);
+  arguments.push_back("--help");
+  return arguments;
 }
 
 }  // namespace
@@ -82,8 +100,11 @@ int run_program(CLI::App& app, int argc, char** argv) {
   name_environment_variables(app);
   try {
     fill_closed_streams();
-    refuse_unknown_command(app, argc, argv);
-    app.parse(argc, argv);
+    std::vector<std::string> arguments = arguments_of(app, argc, argv);
+    refuse_unknown_command(app, arguments);
+    if (!arguments.empty()) arguments.erase(arguments.begin());  // the program's name
+    std::ranges::reverse(arguments);                             // as parse() takes them
+    app.parse(std::move(arguments));
     std::fflush(stdout);
     if (std::ferror(stdout)) return fail(app, "cannot write to standard output");
     return 0;

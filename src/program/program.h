@@ -1,4 +1,4 @@
-// What both programs share: version, logging, environment variables, exit statuses.
+// The code that both programs share: version, logging, environment variables, exit statuses.
 #pragma once
 
 #include <string>
@@ -21,13 +21,13 @@ struct ExitStatus {
 
 std::string program_version();
 
-// Parses the command line, runs the chosen command's callback, and returns the exit status.
-// Everything thrown becomes one line on standard error; a DeviceLostError also ends the process.
-// Adds --version, and for every option the environment variable BLINDFUSE_<OPTION> ("--query-bits"
-// is BLINDFUSE_QUERY_BITS). Logs go to standard error.
+// Parses the command line, runs the chosen command's callback, and returns the exit status. Every
+// exception becomes one line on standard error; a DeviceLostError also ends the process. Adds
+// --version and, for every option, the environment variable BLINDFUSE_<OPTION> ("--query-bits" is
+// BLINDFUSE_QUERY_BITS). Logs go to standard error.
 int run_program(CLI::App& app, int argc, char** argv);
 
-// The same for a program that is made of commands, all of which `add_commands` adds.
+// The same for a program with commands, all of which `add_commands` adds.
 int run_commands(const std::string& name, const std::string& description,
                  void (*add_commands)(CLI::App& program), int argc, char** argv);
 

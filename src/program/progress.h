@@ -9,9 +9,9 @@
 
 namespace blindfuse {
 
-// Shows what is being done, how far it is, its rate and the time left, on standard error; nothing
-// when that is no terminal, and nothing in the first second. The line is cleared at the end.
-// advance() may be called from any thread.
+// Shows the current work, its progress, its rate and the time left, on standard error. Shows
+// nothing if that is not a terminal, and nothing in the first second. The line is cleared at the
+// end. Any thread may call advance().
 class Progress {
  public:
   enum class Unit { kBytes, kItems };

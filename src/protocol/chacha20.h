@@ -1,4 +1,4 @@
-// ChaCha20's keystream (RFC 8439): by OpenSSL, or, where that is not, by client/web/crypto.
+// ChaCha20's keystream (RFC 8439), by OpenSSL or, in builds without it, by client/web/crypto.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What a client must know of every shard and every pack of an epoch, as fixed-width binary
-// (docs/PROTOCOL.md, section 3).
+// The table of an epoch: the facts about every shard and every pack that a client must know, as
+// fixed-width binary (docs/PROTOCOL.md, section 3).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace blindfuse {
 
 inline constexpr size_t kPackEntryBytes = 64;
 
-// A pack of 2048 columns, where responses are packed.
+// A pack of 2048 columns, if responses are packed.
 struct PackEntry {
   Sha256Digest table{};  // of the packing table, the server's
   Sha256Digest mask{};   // of the mask, the clients'
@@ -26,7 +26,7 @@ struct EpochTable {
   ShardTable shards;
   std::vector<PackEntry> packs;
 
-  // Of part i of the hint, a bit sequence: that of shard i, or the mask of pack i.
+  // The hash of part i of the hint, a bit sequence: that of shard i's hint, or of pack i's mask.
   const Sha256Digest& hint_hash(uint32_t i) const {
     return packs.empty() ? shards[i].hint : packs[i].mask;
   }
@@ -36,10 +36,10 @@ struct EpochTable {
 
 uint64_t epoch_table_bytes(const Layout& layout);
 
-// The shards' entries, and the packs' behind them.
+// The entries of the shards, and after them those of the packs.
 std::vector<uint8_t> serialize_epoch_table(const EpochTable& table);
 
-// Throws InputError for another length than epoch_table_bytes().
+// Throws InputError if the length is not epoch_table_bytes().
 EpochTable parse_epoch_table(std::span<const uint8_t> bytes, const Layout& layout);
 
 }  // namespace blindfuse

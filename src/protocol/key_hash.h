@@ -1,4 +1,5 @@
-// From a key to where it lives: one cryptographic hash a key (docs/PROTOCOL.md, section 4).
+// The hash of a key, which determines the key's place: one cryptographic hash a key
+// (docs/PROTOCOL.md, section 4).
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@ inline constexpr size_t kSaltBytes = 16;
 
 using Salt = std::array<uint8_t, kSaltBytes>;
 
-// h = SHA-256("blindfuse/key/1" || salt || key), taken apart.
+// The parts of h = SHA-256("blindfuse/key/1" || salt || key).
 struct KeyHash {
   uint64_t shard_hash = 0;           // x0: picks the shard
   uint64_t slot_hash = 0;            // x1: picks the rows, mixed with the shard's filter seed

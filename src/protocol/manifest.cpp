@@ -15,14 +15,22 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kFormat = "blindfuse/1";
+constexpr std::array kSignatureMembers = {"sequence", "time", "signer", "signature"};
 
 // nlohmann's objects are ordered by name and its dump has no white space: for members that are
 // strings and integers that is RFC 8785's canonical form.
-EpochId epoch_of(const json& members_without_epoch) {
+EpochId epoch_of(json members) {
+  members.erase("epoch");
+  for (const char* name : kSignatureMembers) members.erase(name);
   Sha256 hash;
   hash.update("blindfuse/epoch/1");
-  hash.update(members_without_epoch.dump());
+  hash.update(members.dump());
   return encode_hex(hash.finish());
+}
+
+std::string signed_text_of(json members) {
+  members.erase("signature");
+  return "blindfuse/manifest/1" + members.dump();
 }
 
 json members_of(const Manifest& manifest) {
@@ -49,6 +57,15 @@ json members_of(const Manifest& manifest) {
       {"table", encode_hex(manifest.table)},
       {"samples", encode_hex(manifest.samples)},
   };
+}
+
+json signed_members_of(const Manifest& manifest, const ManifestSignature& signature) {
+  json members = members_of(manifest);
+  members["epoch"] = epoch_of(members);
+  members["sequence"] = signature.sequence;
+  members["time"] = signature.time;
+  members["signer"] = encode_hex(signature.signer);
+  return members;
 }
 
 // A stranger's text for a message: short, on one line, in ASCII.
@@ -81,6 +98,16 @@ class Members {
     if (value > std::numeric_limits<Integer>::max()) throw wrong(name, "smaller");
     return static_cast<Integer>(value);
   }
+
+  uint64_t integer_within(const char* name, uint64_t least, uint64_t most) const {
+    const auto value = integer<uint64_t>(name);
+    if (value < least || value > most) {
+      throw wrong(name, "from " + std::to_string(least) + " to " + std::to_string(most));
+    }
+    return value;
+  }
+
+  bool has(const char* name) const { return object_.contains(name); }
 
   template <size_t kSize>
   std::array<uint8_t, kSize> bytes(const char* name) const {
@@ -169,6 +196,20 @@ Layout parse_layout(const Members& members) {
   return layout;
 }
 
+// All four members, or none.
+std::optional<ManifestSignature> parse_signature(const Members& members) {
+  if (std::none_of(kSignatureMembers.begin(), kSignatureMembers.end(),
+                   [&](const char* name) { return members.has(name); })) {
+    return std::nullopt;
+  }
+  ManifestSignature signature;
+  signature.sequence = members.integer_within("sequence", 1, kManifestIntegerMax);
+  signature.time = members.integer_within("time", 0, kManifestIntegerMax);
+  signature.signer = members.bytes<std::tuple_size_v<PublicKey>>("signer");
+  signature.signature = members.bytes<std::tuple_size_v<Signature>>("signature");
+  return signature;
+}
+
 }  // namespace
 
 bool is_epoch_id(std::string_view text) {
@@ -178,14 +219,25 @@ bool is_epoch_id(std::string_view text) {
 
 EpochId epoch_id(const Manifest& manifest) { return epoch_of(members_of(manifest)); }
 
-std::string serialize_manifest(const Manifest& manifest) {
-  json members = members_of(manifest);
-  members["epoch"] = epoch_of(members);
+std::string serialize_manifest(const Manifest& manifest,
+                               const std::optional<ManifestSignature>& signature) {
+  json members;
+  if (signature) {
+    members = signed_members_of(manifest, *signature);
+    members["signature"] = encode_hex(signature->signature);
+  } else {
+    members = members_of(manifest);
+    members["epoch"] = epoch_of(members);
+  }
   return members.dump(2) + "\n";
 }
 
+std::string signed_text(const Manifest& manifest, const ManifestSignature& signature) {
+  return signed_text_of(signed_members_of(manifest, signature));
+}
+
 ParsedManifest parse_manifest(std::string_view text) {
-  json object = parse_flat_object(text);
+  const json object = parse_flat_object(text);
   const Members members(object);
   if (members.text("format") != kFormat) {
     throw InputError("manifest's \"format\" is " + shown(members.text("format")) +
@@ -204,11 +256,24 @@ ParsedManifest parse_manifest(std::string_view text) {
       failure.get<int64_t>() > static_cast<int64_t>(kFailureLog2Max)) {
     throw InputError("manifest's \"failure_log2\" must be a whole number of at most -40");
   }
-  object.erase("epoch");
   if (epoch_of(object) != parsed.epoch) {
     throw InputError("manifest is altered: its \"epoch\" is not the hash of its other members");
   }
+  parsed.signature = parse_signature(members);
+  if (parsed.signature) parsed.signed_text = signed_text_of(object);
   return parsed;
+}
+
+bool is_rightly_signed(const ParsedManifest& parsed) {
+  return parsed.signature &&
+         verify_ed25519(parsed.signature->signer, parsed.signed_text, parsed.signature->signature);
+}
+
+void check_signature(const ParsedManifest& parsed) {
+  if (!parsed.signature || is_rightly_signed(parsed)) return;
+  throw InputError("manifest's signature is wrong: it is not that of its signer " +
+                   encode_hex(parsed.signature->signer) +
+                   " for what it says; build the database again");
 }
 
 }  // namespace blindfuse

@@ -1,11 +1,14 @@
-// The manifest of one epoch: what a client needs first (docs/PROTOCOL.md, section 2).
+// The manifest of one epoch, which a client needs before anything else (docs/PROTOCOL.md, section
+// 2).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "src/arithmetic/layout.h"
 #include "src/protocol/key_hash.h"
+#include "src/protocol/manifest_signature.h"
 #include "src/protocol/public_matrix.h"
 #include "src/protocol/sha256.h"
 
@@ -28,19 +31,34 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-// The manifest as JSON text with its epoch id, indented, with a newline at the end.
-std::string serialize_manifest(const Manifest& manifest);
+// The manifest as JSON text, with its epoch id and its signature, if it has one. The text is
+// indented and ends with a newline.
+std::string serialize_manifest(const Manifest& manifest,
+                               const std::optional<ManifestSignature>& signature = {});
 
-// SHA-256 over the canonical form of every member but the epoch itself.
+// The SHA-256 of the canonical form of all members except the epoch itself and those of the
+// signature.
 EpochId epoch_id(const Manifest& manifest);
+
+// The text that is signed: the whole manifest, with the members of `signature` except the signature
+// itself.
+std::string signed_text(const Manifest& manifest, const ManifestSignature& signature);
 
 struct ParsedManifest {
   Manifest manifest;
   EpochId epoch;
+  std::optional<ManifestSignature> signature;  // of the right form; it may be wrong
+  std::string signed_text;  // what it is made for, with members that are unknown here
 };
 
-// Checks format, mode, parameter set, every range, the failure bound, and the epoch id. Throws
-// InputError.
+// Checks the format, mode, parameter set, every range, the failure bound, the epoch id, and the
+// form of the signature. Throws InputError.
 ParsedManifest parse_manifest(std::string_view text);
+
+// Whether there is a signature, and it is its signer's. Throws CannotVerify.
+bool is_rightly_signed(const ParsedManifest& parsed);
+
+// Throws InputError if there is a signature that is not its signer's.
+void check_signature(const ParsedManifest& parsed);
 
 }  // namespace blindfuse

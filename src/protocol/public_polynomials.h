@@ -15,17 +15,17 @@ class PublicPolynomials {
 
   const ChaChaKey& seed() const { return seed_; }
 
-  // a_j, which rows 2048 j .. 2048 j + 2047 are asked for with: uniform words, the first 8192 bytes
+  // a_j, the mask of the query's rows 2048 j .. 2048 j + 2047: uniform words, the first 8192 bytes
   // of the keystream with nonce j.
   void fill_block(uint32_t j, MutablePolynomial words) const;
-  // Those of all blocks of so many rows, a multiple of 2048: a word a row.
+  // The polynomials of all blocks of this many rows, a multiple of 2048: one word a row.
   std::vector<uint32_t> blocks(uint32_t row_count) const;
 
-  // w, the mask of digit k of a packing key: uniform modulo the packing modulus, at the points of
-  // Ntt. The words of the keystream with nonce 2^63 + 3 key + k that are below the
-  // modulus, in their order.
+  // w, the mask of digit k of a packing key: uniform modulo the packing modulus, in the evaluation
+  // domain of Ntt. These are the words of the keystream with nonce 2^63 + 3 key + k that are below
+  // the modulus, in their order.
   void fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const;
-  // All of them, kKeyWords: kDimension for each digit of each key.
+  // The masks of all digits of all keys: kKeyWords words, kDimension for each digit of each key.
   std::vector<uint32_t> key_masks() const;
 
  private:

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4): by OpenSSL, or, where that is not, by client/web/crypto.
+// SHA-256 (FIPS 180-4), by OpenSSL or, in builds without it, by client/web/crypto.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ class Sha256 {
   void update(std::span<const uint8_t> bytes);
   void update(std::string_view bytes);
 
-  // The digest of everything since the start or the last finish(); starts anew.
+  // Returns the digest of all bytes since the start or the last finish(), and starts again.
   Sha256Digest finish();
 
  private:

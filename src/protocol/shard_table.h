@@ -1,4 +1,5 @@
-// What a client must know of every shard, as fixed-width binary (docs/PROTOCOL.md, section 3).
+// The table of shards: the facts about every shard that a client must know, as fixed-width binary
+// (docs/PROTOCOL.md, section 3).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ using ShardTable = std::vector<ShardEntry>;
 
 std::vector<uint8_t> serialize_shard_table(const ShardTable& table);
 
-// Throws InputError when the length is not shard_count entries.
+// Throws InputError if the length is not that of shard_count entries.
 ShardTable parse_shard_table(std::span<const uint8_t> bytes, uint32_t shard_count);
 
 }  // namespace blindfuse

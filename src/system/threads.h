@@ -18,7 +18,7 @@ namespace blindfuse {
 std::thread start_thread(std::function<void()> work);
 
 // A thread whose work may be stuck in the operating system, as in a read from a file system that
-// hangs. Its owner can then tell, instead of waiting for ever.
+// hangs. Its owner can then tell, instead of waiting forever.
 class WaitableThread {
  public:
   // Runs `work`, which throws nothing. Throws as fail_starting() does.

@@ -20,7 +20,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 RUN = HERE.parent.parent / "bench" / "gpu" / "run"
 FAKES = HERE / "first_hour"
-# What the programs of a bundle are called, and which stand in for them.
+# The names of a bundle's programs, and the programs that stand in for them.
 PROGRAMS = {
     "blindfuse": "blindfuse-emulated",
     "blindfuse-client": "blindfuse-client",
@@ -277,7 +277,7 @@ def programs_say_what_they_take(rehearsal):
 
 WORKING = {"nvidia-smi": "nvidia-smi"}
 HANGING = {"nvidia-smi": "hangs"}
-# What is rehearsed, the tools that are there, and the faults.
+# The rehearsals, with the tools that are there and the faults.
 REHEARSALS = [
     (all_is_right, dict(WORKING, **{"compute-sanitizer": "compute-sanitizer", "nsys": "hangs"}), {}),
     (a_wrong_kernel, WORKING, {"faults": "spoil=scan_mma<64>"}),
@@ -311,7 +311,7 @@ def main():
     parser.add_argument("--only", help="the name of one")
     arguments = parser.parse_args()
     chosen = [each for each in REHEARSALS if arguments.only in (None, each[0].__name__)]
-    # What hangs takes time, and no processor.
+    # A program that hangs takes time, and no processor.
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda each: rehearse(arguments.bin.resolve(), *each), chosen))
     failures = [result for result in results if result]

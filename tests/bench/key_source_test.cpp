@@ -18,7 +18,7 @@ class KeySourceTest : public testing::Test {
     return folder_.path() / name;
   }
 
-  // What so many draws give, by key.
+  // What this many draws give, by key.
   std::map<std::string, KnownKey> drawn(int count) {
     KeySource keys(options_);
     std::mt19937_64 random(1);

@@ -21,6 +21,7 @@ import figures  # noqa: E402
 import machine  # noqa: E402
 import measure  # noqa: E402
 import render  # noqa: E402
+import results  # noqa: E402
 import shapes  # noqa: E402
 import style  # noqa: E402
 import tasks  # noqa: E402
@@ -84,6 +85,20 @@ class MeasureTest(unittest.TestCase):
                                       (now | {"uncommitted_changes": True}, False)):
                 measure.write(path, content)
                 self.assertEqual(measure.is_there(path), expected)
+
+
+class SummaryTest(unittest.TestCase):
+    """Of the report that is there."""
+
+    def test_a_number_that_no_table_has_is_found(self) -> None:
+        folder = next(iter(results.folders(results.RESULTS)))
+        text = (render.DOCUMENTS / "BENCHMARKS.md").read_text()
+        self.assertEqual(list(check.wrong_summary(text, folder)), [])
+        section = check.SUMMARY.search(text)
+        assert section
+        altered = text.replace(section[1], section[1].replace(" KB", "7 KB", 1))
+        self.assertEqual(len(list(check.wrong_summary(altered, folder))), 1)
+        self.assertEqual(len(list(check.wrong_summary("", folder))), 1)
 
 
 class ReportTest(unittest.TestCase):

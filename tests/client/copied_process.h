@@ -19,8 +19,8 @@ namespace blindfuse {
 enum class Copying {
   kFork,
   kClone,         // no handler of pthread_atfork() is called
-  kSameNumber,    // likewise, and getpid() gives the number that it gave before
-  kPidNamespace,  // likewise: every copy is process 1, in a PID namespace of its own
+  kSameNumber,    // the same, and getpid() gives the number that it gave before
+  kPidNamespace,  // the same: every copy is process 1, in a PID namespace of its own
 };
 
 constexpr Copying kEveryCopying[] = {Copying::kFork, Copying::kClone, Copying::kSameNumber,

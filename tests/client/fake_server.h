@@ -124,6 +124,14 @@ class ServedDatabase {
     return changed;
   }
 
+  // The same with a manifest that has this signature, or none.
+  ServedDatabase with_signature(const std::optional<ManifestSignature>& signature) const {
+    ServedDatabase changed = *this;
+    changed.text_ = serialize_manifest(manifest_, signature);
+    return changed;
+  }
+
+  const Manifest& manifest() const { return manifest_; }
   const std::string& manifest_text() const { return text_; }
   const EpochId& epoch() const { return epoch_; }
   const Layout& layout() const { return manifest_.layout; }

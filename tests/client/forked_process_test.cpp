@@ -39,7 +39,7 @@ class ForkedProcessTest : public testing::TestWithParam<std::tuple<Copying, Mode
     return all;
   }
 
-  // Likewise, in words.
+  // The same, in words.
   Bytes count_of_queries() const {
     const std::string count = std::to_string(sent_queries().size() / layout().query_bytes());
     return Bytes(count.begin(), count.end()) + Bytes{' ', 'q', 'u', 'e', 'r', 'i', 'e', 's', '\n'};

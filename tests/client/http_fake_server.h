@@ -1,4 +1,4 @@
-// The fake server of client tests behind real HTTP on a port of this machine.
+// The fake server of client tests with real HTTP on a port of this machine.
 #pragma once
 
 #include <httplib.h>

@@ -43,7 +43,7 @@ std::string answer(const std::string& headers, const std::string& body = "hi") {
          "\r\n\r\n" + body;
 }
 
-// Answers so many requests of each connection, and closes it when it has read one more.
+// Answers this many requests of each connection, and closes it when it has read one more.
 class ClosingServer {
  public:
   explicit ClosingServer(std::vector<int> answered, std::string answer = blindfuse::answer(""))

@@ -138,7 +138,7 @@ TEST_F(ClientProgram, PrintsJson) {
   }
   EXPECT_EQ(lines[1]["found"], false);
   EXPECT_FALSE(lines[1].contains("value"));
-  // The vectors' value of bytes 80 is no UTF-8.
+  // The vectors' value of bytes 80 is not UTF-8.
   const auto bytes =
       json_lines(run("get --json --key-encoding hex " + server.url() + " " + key_hex(12)).out);
   EXPECT_EQ(bytes.at(0)["value"], "gICAgICAgICAgICA");
@@ -218,6 +218,10 @@ TEST_F(ClientProgram, ExplainsItself) {
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, HasSubstr("3 a key is not there"));
   EXPECT_THAT(run("--version").out, StartsWith("blindfuse-client "));
+  EXPECT_EQ(run("help").out, run("--help").out);
+  EXPECT_EQ(run("help get").out, help.out);
+  EXPECT_EQ(run("help fetch").err,
+            "blindfuse-client: there is no command \"fetch\"; there are get, sync\n");
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ inline RandomSource seeded_random(uint64_t seed) {
   };
 }
 
-// The same byte for ever.
+// The same byte forever.
 inline RandomSource constant_random(uint8_t byte) {
   return [byte](std::span<uint8_t> bytes) { std::memset(bytes.data(), byte, bytes.size()); };
 }

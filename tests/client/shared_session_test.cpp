@@ -149,7 +149,7 @@ TEST_F(SharedSessionTest, OneRequestHoldsWholeCallsAndNoMoreThanServersTake) {
     const std::vector<Answer> answers = other.get();
     for (size_t i = 0; i < many.size(); ++i) EXPECT_EQ(answers[i].value, value(i + 1));
   }
-  // Nobody waits for more than fits beside their own: what goes together is whole calls.
+  // No call waits for more than fits next to its own keys: what goes together is whole calls.
   const uint64_t query_bytes = server_.database.layout().query_bytes();
   std::vector<size_t> sizes;
   for (const SeenRequest& request : server_.seen("/queries")) {
@@ -176,7 +176,7 @@ TEST_F(SharedSessionTest, AnErrorOfTheServerIsThatOfAllWhoAsked) {
 
 TEST_F(SharedSessionTest, WhatACallbackThrowsIsTheErrorOfItsOwnCall) {
   throw_at_queries_ = 2;
-  // Two that wait go together, unless a thread comes late: then once more.
+  // Two that wait go together, unless a thread comes late: then again.
   for (int round = 0; round < 50; ++round) {
     gate_.close();
     auto first = get_later(key(0));

@@ -35,7 +35,7 @@ TEST(WebSha256, GivesThePublishedDigests) {
 
 TEST(WebSha256, AgreesWithOpenSslHoweverTheBytesAreCut) {
   support::SeededRandom random(1);
-  web::Sha256Portable hash;  // one for all: finish() starts anew
+  web::Sha256Portable hash;  // one for all: finish() starts again
   for (size_t size = 0; size < 300; ++size) {
     const std::vector<uint8_t> bytes = random.octets(size);
     for (std::span<const uint8_t> rest(bytes); !rest.empty();) {

@@ -105,7 +105,7 @@ class CanaryFixture : public ::testing::Test {
   std::vector<uint8_t> matrix_;
   Layout layout_;
   Canary canary_;
-  const std::shared_ptr<KernelRecord> record_ = std::make_shared<KernelRecord>();
+  std::shared_ptr<KernelRecord> record_ = std::make_shared<KernelRecord>();
 };
 
 }  // namespace blindfuse::canary_testing

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What it costs a GPU to check every product, in two forms: four columns more, or a vector (cuda/scan/check_vector.h).
 
-  check_cost.py                  prints the table of docs/BENCHMARKS.md, "A check of every product"
+  check_cost.py                  prints the table of docs/BENCHMARKS_DETAILS.md, "A check of every product"
   check_cost.py --document FILE  exit status 1 where FILE has another table
 
 Counted, not measured: no GPU has confirmed any of this. A scan takes as long as reading its matrix once, or as its

@@ -10,6 +10,7 @@
 #include "host/engines/checked_engines.h"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
+#include "tests/cuda/fake_runtime.h"
 
 namespace blindfuse {
 namespace {
@@ -117,6 +118,22 @@ TEST_F(EmulatedCudaChoice, TriesTheNextDevice) {
   EXPECT_EQ(warnings_.size(), 1u);
   ASSERT_EQ(tested_.size(), 2u);
   EXPECT_EQ(tested_[1].device, 1);
+}
+
+// One that fails in this process, after its self-test, is not the end of the next one, whose memory
+// is given back.
+TEST_F(EmulatedCudaChoice, TriesTheNextDeviceWhereOneIsLost) {
+  const fake_cuda::ScopedFaults devices("devices=2,fail=cudaSetDevice@0:" +
+                                        std::to_string(cudaErrorIllegalAddress));
+  const auto engines = choose("auto", {with({check("dp4a")}, 2), with({check("dp4a")}, 2)});
+  EXPECT_EQ(warnings_.size(), 1u);
+  const uint64_t before = fake_cuda::allocated_bytes();
+  {
+    const auto engine = engines.get().make_engine(64, 3);
+    EXPECT_EQ(engine->name(), "cuda@1");
+    EXPECT_GT(fake_cuda::allocated_bytes(), before);
+  }
+  EXPECT_EQ(fake_cuda::allocated_bytes(), before);
 }
 
 // With a self-test of its own: the first device does not even come to its first check.

@@ -1,5 +1,5 @@
-// What the suite of all engines does not see of the CUDA engine: that a matrix which arrives
-// altered is found out, and what it says of memory.
+// Tests of the CUDA engine that the suite of all engines lacks: that a matrix which arrives altered
+// is found out, and what it says of memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::vector<uint32_t> random_words(SeededRandom& random, size_t count) {
   return words;
 }
 
-// What seal() throws; empty when it does not.
+// The message of seal()'s exception; empty when it throws none.
 std::string seal_error(Engine& engine) {
   try {
     engine.seal();
@@ -58,7 +58,7 @@ TEST(EmulatedCuda, FindsAnAlteredByteOfTheMatrix) {
   }
 }
 
-// What was set elsewhere is checked here once more, against what was set.
+// Columns that were set elsewhere are checked here again, against what was set.
 TEST(EmulatedCuda, FindsAnAlteredByteOfSharedColumns) {
   SeededRandom random(131);
   constexpr uint64_t kRows = 130;

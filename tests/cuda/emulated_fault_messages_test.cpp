@@ -1,8 +1,12 @@
 // What is said of a fault on a device: which batches and kernels were running.
+#define THRUST_DEVICE_SYSTEM THRUST_DEVICE_SYSTEM_CPP
 #include <gtest/gtest.h>
 
+#include <new>
 #include <string>
 
+#include "cuda/device/stream.h"
+#include "cuda/scan/thrust_call.cuh"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/small_problem.h"
@@ -47,6 +51,36 @@ TEST(EmulatedCudaFaultMessages, NameBothBatchesThatWereRunning) {
     const std::string text = error.what();
     EXPECT_NE(text.find("a batch of 2 queries"), std::string::npos) << text;
     EXPECT_NE(text.find("scan_dp4a<2>"), std::string::npos) << text;
+  }
+}
+
+// Thrust says of every error of cudaMalloc that memory is short.
+TEST(EmulatedCudaFaultMessages, TellALostDeviceFromAFullOne) {
+  const Stream stream;
+  const auto allocate_in_vain = [&] {
+    call_thrust("a checksum", [&] {
+      (void)policy_of(stream.get());
+      throw std::bad_alloc();
+    });
+  };
+  try {
+    allocate_in_vain();
+    ADD_FAILURE();
+  } catch (const DeviceLostError& error) {
+    ADD_FAILURE() << error.what();
+  } catch (const ResourceError& error) {
+    EXPECT_EQ(std::string(error.what()).substr(0, 42),
+              "no room for a checksum on the device: std:");
+  }
+  const fake_cuda::ScopedFaults faults("lose=cudaMemGetInfo:700");
+  try {
+    allocate_in_vain();
+    ADD_FAILURE();
+  } catch (const DeviceLostError& error) {
+    EXPECT_NE(std::string(error.what()).find("cudaErrorIllegalAddress"), std::string::npos)
+        << error.what();
+  } catch (const ResourceError& error) {
+    ADD_FAILURE() << error.what();
   }
 }
 

@@ -78,8 +78,8 @@ void expect_given_back(const std::string& error, uint64_t before, uint64_t n) {
   }
 }
 
-// One life for each call at which the device is lost. What is lost with the last calls, which only
-// give back, is missed by nobody. others: faults that there are in addition.
+// One life for each call at which the device is lost. Nothing needs what is lost with the last
+// calls, which only give back. others: faults that there are in addition.
 void lose_at_every_call(void (*work)(), const std::string& others = "") {
   const uint64_t before = fake_cuda::allocated_bytes();
   const uint64_t calls = calls_of(work, others);
@@ -124,7 +124,7 @@ void fail_every_call(void (*work)(), const std::string& others = "") {
 
 TEST(EmulatedCudaFaults, ACallThatFailsOnceIsNotPassedOver) { fail_every_call(live_whole_life); }
 
-// Packed answers likewise, of a matrix, tables and keys of zeros, whose packs are zeros.
+// Packed answers in the same way, of a matrix, tables and keys of zeros, whose packs are zeros.
 void live_packed_life() {
   constexpr uint64_t kFewRows = 130, kFewColumns = 9;
   const auto tables = zero_tables(1);

@@ -36,7 +36,7 @@ TEST(EmulatedCudaLoading, NoKernelIsLoadedByAClientsBatch) {
       pipeline->finish();
     }
   }
-  // Each with every tile of queries and of packs. What they compute is no matter here.
+  // Each with every tile of queries and of packs. Their results do not matter here.
   const fake_cuda::ScopedFaults fast(
       "skip=cut_bit_sequences,skip=scan_dp4a,skip=scan_mma,skip=cut_table,skip=cut_keys,"
       "skip=sum_points,skip=finish_packs");

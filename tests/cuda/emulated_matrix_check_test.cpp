@@ -32,7 +32,7 @@ TEST_F(EmulatedCudaMatrixCheck, FindsNothingWhereAllIsRight) {
   for (const auto& count : record_->counts()) EXPECT_EQ(count.failed, 0u);
 }
 
-// Each tile of each kernel, and nothing but that kernel.
+// Each tile of each kernel, and only that kernel.
 TEST_F(EmulatedCudaMatrixCheck, FindsATileThatIsWrongOnTheMatrix) {
   for (const std::string tile :
        {"dp4a<1>", "dp4a<2>", "dp4a<3>", "mma<16>", "mma<32>", "mma<64>", "mma<128>", "wgmma<32>",

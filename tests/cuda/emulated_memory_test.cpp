@@ -1,5 +1,5 @@
-// What an engine sets aside of the device's memory when it is made: its pipeline never takes more,
-// and what will not fit is refused before anything is loaded.
+// The device memory that an engine sets aside when it is made: its pipeline never takes more, and
+// what will not fit is refused before anything is loaded.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -78,7 +78,7 @@ uint64_t peak_of(uint64_t rows, uint64_t columns, const ServingNeeds& needs, Wir
 }
 
 TEST(EmulatedCudaMemory, SetsAsideWhatThePipelineTakes) {
-  // What makes each part large in its turn: limbs, queries, products, responses.
+  // Shapes that make each part large in turn: limbs, queries, products, responses.
   for (const auto& [rows, columns] : {std::pair<uint64_t, uint64_t>{1, 1},
                                       {129, 7},
                                       {20'000, 40},
@@ -99,8 +99,8 @@ TEST(EmulatedCudaMemory, SetsAsideWhatThePipelineTakes) {
   }
 }
 
-// What is taken before an engine serves, and given back: for few queries of many columns the timing
-// of kernels takes more than batches do.
+// Memory that is taken before an engine serves, and released again: for few queries of many columns
+// the timing of kernels takes more than batches do.
 TEST(EmulatedCudaMemory, SetsAsideWhatTheTimingOfKernelsTakes) {
   // The smallest matrix that kernels are timed on.
   constexpr uint64_t kRows = 128, kColumns = (64 << 20) / kRows;
@@ -172,11 +172,13 @@ TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
   EXPECT_EQ(fake_cuda::allocated_bytes(), before);
 }
 
-// Where queries are rounded up to whole tiles, 1,179,648 x 1,040 takes 850 MB beside the matrix.
+// Where queries are rounded up to whole tiles, 1,179,648 x 1,040 takes 850 MB in addition to the
+// matrix.
 TEST(EmulatedCudaMemory, CountsTheLimbsOfWholeTiles) {
   // By hand: two lanes of 128 limb rows, a multiple of 256, of a byte a row; 32 queries of 4 bytes
   // a row and one word more; 32 products and responses of 4 bytes a column, whole 32 columns of the
-  // latter; 32 sums. The query of a canary. What products are checked with: 4 bytes a row and column.
+  // latter; 32 sums. The query of a canary. What products are checked with: 4 bytes a row and
+  // column.
   constexpr uint64_t kRows = 1'179'648, kColumns = 1'040;
   constexpr uint64_t kBeside =
       2 * (256 * kRows + 32 * 4 * (kRows + 1) + 32 * 4 * kColumns + 32 * 4 * 1'056 + 32 * 4) +

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -300,6 +301,46 @@ TEST_F(EmulatedCudaProducts, FindAWrongLimb) {
   EXPECT_EQ(answer(again, 8).substr(0, 24), "failed: the kernel cuda:");
 }
 
+// Nor after the check before the first batch, for which there are no other queries yet.
+TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutInTheFirstBatch) {
+  const Made made = make();
+  made.pipeline->set_canary(canary_, std::chrono::hours(1));
+  made.pipeline->check();
+  const fake_cuda::ScopedFaults faults("spoil=cut_bit_sequences");
+  EXPECT_EQ(answer(made, kBatchMax).substr(0, 7), "failed:");
+}
+
+// Of so few rows that the limbs of wgmma are, of some queries, zeros in the order of mma: what that
+// has left is not to pass for a query of zeros.
+TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterThoseOfAnotherKernel) {
+  constexpr uint64_t kFewRows = 5;
+  DeviceMatrix matrix(0, kFewRows, kColumns, 0);
+  matrix.set_columns(0, std::span(bytes_).first(kFewRows * kColumns));
+  matrix.check();
+  Canary canary;
+  canary.words.resize(kFewRows);
+  canary.products.resize(kColumns);
+  canary.weights = canary_.weights;
+  Scanner scanner(matrix, "", record_);
+  scanner.check_kernels(canary, kBatchMax);
+  const auto pipeline = make_device_answer_pipeline(scanner, matrix, kBits, kSlots, kBatchMax);
+  for (size_t i = 0; i < 8; ++i) {
+    std::vector<uint32_t> words = query_words();
+    words.resize(kFewRows);
+    pipeline->put(i, sequence(words, kBits.query));
+  }
+  for (int lane = 0; lane < 2; ++lane) {
+    pipeline->begin(0, 8);
+    pipeline->finish();
+  }
+  record_->note_failed("mma", CheckStage::kProduct, "it is");
+  // The last block, which has the last query.
+  const fake_cuda::ScopedFaults faults("spoil=cut_bit_sequences");
+  pipeline->begin(0, 8);
+  EXPECT_THROW(pipeline->finish(), ResourceError);
+  EXPECT_FALSE(record_->is_fit("wgmma"));
+}
+
 // The check itself is wrong: nothing takes its place, and the scan is not blamed.
 TEST_F(EmulatedCudaProducts, LoseTheDeviceWhenTheCheckIsWrong) {
   for (const std::string fault : {"miscount=weigh_products", "skip=weigh_products"}) {
@@ -315,23 +356,25 @@ TEST_F(EmulatedCudaProducts, LoseTheDeviceWhenTheCheckIsWrong) {
     }
     EXPECT_TRUE(record->is_fit("mma"));
     EXPECT_FALSE(record->is_fit("weighing"));
+    // Nor are other batches answered, of which nothing would be known.
+    EXPECT_NE(answer(made, 8).find("lost: the GPU's weighing has been found wrong: it found"),
+              std::string::npos);
   }
 }
 
 TEST_F(EmulatedCudaProducts, LoseTheDeviceWhenTheCheckVectorHasChanged) {
-  const Made made = make();
-  const uint32_t* vector = made.scanner->check_vector()->query_sums(nullptr).weights;
-  for (const uint32_t* word : {vector + 17, vector + matrix_.pitch() + 5}) {
-    alter(word);
+  for (const uint64_t word : {uint64_t{17}, matrix_.pitch() + 5}) {
+    const auto record = std::make_shared<KernelRecord>();
+    const Made made = make("", canary_, record);
+    EXPECT_EQ(answer(made, 8), "right");
+    alter(made.scanner->check_vector()->query_sums(nullptr).weights + word);
     const std::string lost = answer(made, 8);
     EXPECT_NE(lost.find("lost: the GPU's weighing is wrong: what products are checked with has "
                         "changed"),
               std::string::npos)
         << lost;
-    alter(word);
-    EXPECT_EQ(answer(made, 8), "right");
+    EXPECT_TRUE(record->is_fit("mma"));
   }
-  EXPECT_TRUE(record_->is_fit("mma"));
 }
 
 TEST_F(EmulatedCudaProducts, AreNotCheckedWithAVectorThatIsWrong) {
@@ -372,7 +415,7 @@ TEST_F(EmulatedCudaProducts, AreCheckedWhereResponsesArePacked) {
   engine->set_columns(0, bytes_);
   engine->seal();
   engine->check_kernels(canary_, 1);
-  // What packing computes is no matter here.
+  // The result of packing does not matter here.
   constexpr const char* kFast =
       "skip=cut_table,skip=cut_keys,skip=sum_points,skip=finish_packs,miscount=scan_dp4a@1";
   const fake_cuda::ScopedFaults faults(kFast);

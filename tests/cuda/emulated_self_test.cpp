@@ -119,9 +119,11 @@ TEST_F(EmulatedCudaSelfTest, GivesTheCodeOfKernelsATimeOfItsOwn) {
 
 // Libraries print what they like: before main(), and in any call.
 TEST_F(EmulatedCudaSelfTest, ReadsNoLinesThatAreNotItsOwn) {
-  setenv("BLINDFUSE_FAKE_CUDA_GREETING",
-         "devices many\ndevices 99999999999999999999\nload\nbegin x dp4a 1 query\npassed\nhello",
-         1);
+  setenv(
+      "BLINDFUSE_FAKE_CUDA_GREETING",
+      "devices many\nload\nbegin x dp4a 1 query\nbegin 0 dp4a 1 query\npassed\nabsent from here\n"
+      "none of these\nend",
+      1);
   const std::string text = run("print=cudaGetDeviceCount,print=cudaFuncGetAttributes@30",
                                {"--without", "mma-rows", "--without", "wgmma-tma"});
   unsetenv("BLINDFUSE_FAKE_CUDA_GREETING");

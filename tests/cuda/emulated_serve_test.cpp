@@ -60,7 +60,7 @@ class EmulatedCudaServe : public ::testing::Test {
     unsetenv("BLINDFUSE_GPU_BATCH_SECONDS_MAX");
   }
 
-  // faults: of all processes; later: instead, of those that are no self-test.
+  // faults: of all processes; later: instead, of those that are not a self-test.
   static void set_faults(const char* faults, const char* later) {
     setenv("BLINDFUSE_FAKE_CUDA_FAULTS", faults, 1);
     unsetenv("BLINDFUSE_FAKE_CUDA_FAULTS_LATER");

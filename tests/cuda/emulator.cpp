@@ -22,14 +22,14 @@ namespace {
 constexpr unsigned kLanes = 32;
 constexpr unsigned kMaxThreads = 1024;
 constexpr uint32_t kCopyBytes = 16;
-// What a policy is, a GPU alone knows: any value that nothing else has.
+// The bits of a policy have a meaning on a GPU only: any value that nothing else has.
 constexpr uint64_t kEvictFirst = 0x14f0'0000'0000'0000;
 // CUDA C++ Programming Guide, "Compute capabilities": the most blocks in each dimension.
 constexpr dim3 kGridMax(0x7fffffff, 0xffff, 0xffff);
 
-// What threads wait for together: the last one to arrive does it for all of them, from and to where
-// their operands lie. Nobody is woken before it is done, and a lane's operands are its own, so that
-// a lane that runs ahead to the next collective disturbs nobody.
+// An operation that threads wait for together: the last one to arrive does it for all of them, from
+// and to where their operands lie. No lane is woken before it is done, and a lane's operands are
+// its own, so that a lane that runs ahead to the next collective disturbs no other.
 using Operands = std::array<void*, kLanes>;
 struct Collective {
   const char* name;
@@ -318,7 +318,7 @@ class Machine {
 
   // The rest is called by fibers.
 
-  // What a fiber does, from its beginning to its end.
+  // The body of a fiber, from its beginning to its end.
   void run_thread() {
     try {
       thread_();
@@ -335,7 +335,7 @@ class Machine {
     }
     running_->state = State::kEnded;
     switch_context(running_->context, host_, true);
-    std::abort();  // nobody comes back
+    std::abort();  // it does not return
   }
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -447,7 +447,7 @@ class Machine {
   uint8_t* shared() const { return shared_.get(); }
   unsigned lane() const { return running_->lane; }
 
-  // How far into shared memory so many bytes are, which are aligned to as many.
+  // How far into shared memory this many bytes are, which are aligned to as many.
   size_t shared_offset(const void* address, const char* what, size_t bytes = kCopyBytes) const {
     // Of an address below, it wraps around to an offset that is too large as well.
     const size_t offset =
@@ -509,7 +509,7 @@ class Machine {
     barrier.bytes += bytes;
     --barrier.pending;
     if (!complete(number)) return;
-    // Who waits for this goes first.
+    // Fibers that wait for this go first.
     switch_context(running_->context, host_);
   }
 

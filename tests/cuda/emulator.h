@@ -10,7 +10,7 @@
 // Everything happens on the caller's thread, in the same order every time.
 //
 // What a GPU would leave undefined or hang at is an error here, a std::logic_error out of launch().
-// The other threads of the block then stay where they are for ever, and nothing of theirs is
+// The other threads of the block then stay where they are forever, and nothing of theirs is
 // destroyed: kernels own nothing that would mind.
 //
 // Of asynchronous copies and of products it is known who may see what, and when: to touch what is
@@ -20,17 +20,16 @@
 //
 // Boxes that the tensor memory accelerator copies come as late as can be, when no thread can go on
 // without one, or at once. Whoever waits for a phase of a barrier runs as soon as it is complete. A
-// box may only come to where nobody has read since a barrier of the block, except products that all
-// of their threads have waited for.
+// box may only come to where no thread has read since a barrier of the block, except products that
+// all of their threads have waited for.
 //
 // Not emulated: order by a barrier's phases of what plain loads read; a barrier whose bytes come
-// before they are expected; memory that plain stores write, and that is seen late for want of a
-// barrier (it is there at once; try every Schedule), registers that change while a product reads
+// before they are expected; memory that plain stores write, and that is seen late because a barrier
+// is missing (it is there at once; try every Schedule), registers that change while a product reads
 // them, __shared__ variables, partial warps.
 #pragma once
 
-// What cuda/device/intrinsics.cuh guards itself with, which makes that file an empty one from here
-// on.
+// The include guard of cuda/device/intrinsics.cuh, which makes that file an empty one from here on.
 #define BLINDFUSE_CUDA_INTRINSICS_CUH
 #define BLINDFUSE_CUDA_TENSOR_COPY_CUH
 #define BLINDFUSE_CUDA_WGMMA_CUH
@@ -46,7 +45,7 @@
 #include "tests/cuda/wgmma_code.h"
 
 #ifdef BLINDFUSE_FAKE_CUDA_RUNTIME
-// Beside the stand-in for the runtime (fake_runtime.h), CUDA's own types are used, and
+// In addition to the stand-in for the runtime (fake_runtime.h), CUDA's own types are used, and
 // cuda/device/launch.cuh has its counterpart here, too.
 #define BLINDFUSE_CUDA_LAUNCH_CUH
 #include <cuda.h>
@@ -115,7 +114,7 @@ inline dim3 gridDim;
 
 namespace blindfuse {
 
-// What cuda/device/intrinsics.cuh has for a GPU.
+// The functions that cuda/device/intrinsics.cuh has for a GPU.
 
 // The block's, 1024-byte aligned, and full of 0xcd when the block begins.
 uint8_t* dynamic_shared_memory();
@@ -171,7 +170,7 @@ void copy_box(void* to, const TensorMap* map, uint32_t row, uint32_t column, uin
 
 namespace emulator {
 
-// What a kernel synchronizes with.
+// The steps with which a kernel synchronizes.
 enum class Step {
   kNone,
   kCopyWait,      // wait_copies()
@@ -193,10 +192,11 @@ struct Schedule {
   // another comes before it.
   bool backward = false;
   // Asynchronous copies, boxes and products take place when they are issued, rather than when they
-  // are waited for. Late ones are missed by who forgets to wait; early ones spoil what somebody
-  // still reads.
+  // are waited for. Late ones show a missing wait; early ones spoil bytes that a thread still
+  // reads.
   bool early_copies = false;
-  // What does nothing, as if the kernel did not have it: for tests that it is missed.
+  // The step that does nothing, as if the kernel did not have it: for tests that notice its
+  // absence.
   Step omitted = Step::kNone;
   // The grid's last block does not run, as if the kernel were wrong.
   bool omits_last_block = false;
@@ -347,8 +347,8 @@ namespace blindfuse {
 namespace emulator {
 
 // Alters a number that a kernel with such an argument has computed, if it is one of the product or
-// of its check: query 0's product with column 0, the highest limb of its first word, its difference,
-// or the first row of the check vector.
+// of its check: query 0's product with column 0, the highest limb of its first word, its
+// difference, or the first row of the check vector.
 template <typename Argument>
 void miscount(const Argument& argument) {
   if constexpr (std::is_same_v<Argument, ScanArgs>) {
@@ -369,18 +369,17 @@ void miscount(const Argument& argument) {
 template <typename Kernel, typename... Args>
 void launch_kernel(const char* name, Kernel kernel, dim3 grid, uint32_t threads,
                    uint32_t shared_bytes, cudaStream_t stream, const Args&... args) {
-  check_launch(fake_cuda::launch(name, reinterpret_cast<const void*>(kernel), shared_bytes, stream,
-                                 [=](fake_cuda::LaunchFault fault) {
-                                   emulator::run_grid(
-                                       {.omits_last_block =
-                                            fault == fake_cuda::LaunchFault::kSpoil},
-                                       grid, threads, shared_bytes, [&] { kernel(args...); },
-                                       false);
-                                   if (fault == fake_cuda::LaunchFault::kMiscount) {
-                                     (emulator::miscount(args), ...);
-                                   }
-                                 }),
-               name, stream, __FILE__, __LINE__);
+  check_launch(
+      fake_cuda::launch(name, reinterpret_cast<const void*>(kernel), shared_bytes, stream,
+                        [=](fake_cuda::LaunchFault fault) {
+                          emulator::run_grid(
+                              {.omits_last_block = fault == fake_cuda::LaunchFault::kSpoil}, grid,
+                              threads, shared_bytes, [&] { kernel(args...); }, false);
+                          if (fault == fake_cuda::LaunchFault::kMiscount) {
+                            (emulator::miscount(args), ...);
+                          }
+                        }),
+      name, stream, __FILE__, __LINE__);
 }
 
 template <typename Kernel>

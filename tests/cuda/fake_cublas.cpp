@@ -1,4 +1,4 @@
-// No cuBLAS beside the stand-in for the runtime.
+// No cuBLAS next to the stand-in for the runtime.
 #include "cuda/scan/cublas_product.h"
 #include "src/base/errors.h"
 

@@ -7,7 +7,7 @@
 
 namespace blindfuse::fake_cuda {
 
-// What a launch of a kernel does.
+// The fault of a kernel's launch.
 enum class LaunchFault {
   kNone,
   kSpoil,     // leaves its last block out
@@ -18,7 +18,7 @@ enum class LaunchFault {
   kDie        // ends the process
 };
 
-// What a copy does.
+// The fault of a copy.
 enum class CopyFault { kNone, kAlter, kDrop };
 
 // The faults from here on, "" for none, separated by commas. Counts calls and launches from 0
@@ -32,7 +32,7 @@ enum class CopyFault { kNone, kAlter, kDrop };
 //   stall=CALL                    once the device is lost, a call does not return
 //   freeze=CALL                   a call does not return
 //   print=CALL                    a call writes what is not asked for to standard output
-//   devices=COUNT                 so many devices; 1 otherwise
+//   devices=COUNT                 this many devices; 1 otherwise
 //   only=DEVICE                   all of the above on this device alone; on all otherwise
 //   memory=BYTES                  what each of them has; 4 GiB otherwise
 //   capability=MAJOR              what they are; compute capability 9.0 otherwise
@@ -80,7 +80,7 @@ int driver_version();
 extern thread_local int current_device;
 // From now on every call returns this number, until other faults are set.
 void lose(int error);
-// What every call returns; 0 while the devices are not lost.
+// The error that every call returns; 0 while the devices are not lost.
 int lost();
 // Returns when other faults are set.
 void hang();

@@ -1,4 +1,4 @@
-// What the stand-in for the CUDA runtime has in addition to CUDA's own functions.
+// The functions of the stand-in for the CUDA runtime in addition to CUDA's own.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,8 +12,8 @@
 
 namespace blindfuse::fake_cuda {
 
-// A kernel's run, as it is, without its last block (kSpoil), or with one word of its results altered
-// (kMiscount).
+// A kernel's run, as it is, without its last block (kSpoil), or with one word of its results
+// altered (kMiscount).
 using Run = std::function<void(LaunchFault)>;
 
 // Puts a kernel's run into a stream. What it returns, and what happens to the run, is what
@@ -27,7 +27,7 @@ cudaError_t launch(const char* name, const void* kernel, uint32_t shared_bytes, 
                    Run run);
 cudaError_t allow_shared(const void* kernel, uint32_t bytes);
 
-// What cudaFuncGetAttributes() does for a kernel: its code is on the current device then.
+// Does for a kernel what cudaFuncGetAttributes() does: its code is on the current device then.
 cudaError_t load_kernel(const void* kernel);
 // From here on no kernel is on any device.
 void forget_kernels();
@@ -37,7 +37,7 @@ std::vector<std::string> kernels_loaded_late();
 // For the runtime's functions: counts the call. What it has to return without doing anything.
 cudaError_t begin(const char* call);
 
-// What is allocated now: on all devices, and pinned.
+// The bytes that are allocated now: on all devices, and pinned.
 uint64_t allocated_bytes();
 // The most that was allocated on this device at any time since reset_peaks().
 uint64_t peak_bytes(int device);

@@ -84,7 +84,7 @@ void prepare_context(Context& context, size_t stack_number, void (*entry)()) {
   // compete for the same few lines of the cache.
   const size_t usable_bytes = kStackBytes - stack_number % 16 * 256;
 #ifdef __SANITIZE_ADDRESS__
-  // Who had the stack before may have been left in the middle of something.
+  // The fiber that had the stack before may have been left in the middle of something.
   __asan_unpoison_memory_region(stack, kStackBytes);
   context.fake_stack = nullptr;
   context.stack = stack;

@@ -25,8 +25,8 @@ struct Context {
 #endif
 };
 
-// Goes from where we are, which becomes `from`, to `to`; returns when somebody goes back to `from`,
-// which nobody may after `for_ever`.
+// Goes from where we are, which becomes `from`, to `to`; returns when a fiber goes back to `from`,
+// which none may after `for_ever`.
 void switch_context(Context& from, Context& to, bool for_ever = false);
 
 // Makes `context` one that calls entry() on the n-th stack, 126 KiB at least. entry() begins with

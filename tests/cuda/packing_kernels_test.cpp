@@ -157,7 +157,7 @@ TEST(PackingKernels, SumForAnyNumberOfQueriesAndPacks) {
   expect_sums<2, 2>(random, 33, 16);
 }
 
-// A tile of packs by itself behind a pair.
+// A tile of packs by itself after a pair.
 TEST(PackingKernels, SumForTheLastTileOfPacks) {
   SeededRandom random(536);
   const SumProblem problem(random, 3, 17, 99, 1);

@@ -268,7 +268,7 @@ TEST(TensorCopies, FindsBarriersThatAreWrong) {
         if (threadIdx.x == 0) arrive(barrier_at(0));
         wait_for_phase(barrier_at(0), 0);
       });
-  // The wrong parity: that of a phase that nobody completes.
+  // The wrong parity: that of a phase that no thread completes.
   expect_errors("waiting for phase 1", 32, kShared, [] {
     make_barriers(1);
     if (threadIdx.x == 0) arrive(barrier_at(0));
@@ -449,7 +449,7 @@ TEST(TensorCopies, WaitsForGroupsOfProducts) {
     int32_t first[16] = {}, second[16] = {};
     const uint64_t a = operand_descriptor(dynamic_shared_memory());
     size_t looks = 0;
-    // Who comes here first.
+    // The thread that comes here first.
     const auto look = [&] {
       if (steps.size() != 2 * looks++) return;
       for (const int32_t sum : {first[3], second[3]}) steps += sum == 32 ? '1' : '-';
@@ -558,7 +558,7 @@ TEST(TensorCopies, FindsWhatAPipelineHasWrong) {
   }
 }
 
-// PTX ISA, "setmaxnreg": of all warps of a warpgroup; more waits until there are so many in the
+// PTX ISA, "setmaxnreg": of all warps of a warpgroup; more waits until there are this many in the
 // block's pool. By hand: 256 threads have 256 registers each, 384 have 168.
 TEST(TensorCopies, RegistersAreHandedOn) {
   const auto change = [](unsigned low, unsigned high) {

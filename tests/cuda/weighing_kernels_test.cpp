@@ -51,7 +51,7 @@ TEST(CudaWeighing, MultipliesTheMatrixWithWeights) {
 
 class CudaWeighingOfProducts : public ::testing::Test {
  protected:
-  // A word of each query behind its products, which is not one of them.
+  // A word of each query after its products, which is not one of them.
   static constexpr uint32_t kQueries = 3, kColumns = 9'001;
   static constexpr uint64_t kPitch = kColumns + 1;
 

@@ -103,7 +103,7 @@ class Problem {
     return result;
   }
 
-  // What the columns of these are.
+  // The bytes of these columns.
   std::span<const uint8_t> columns(uint64_t first, uint64_t count) const {
     return std::span(bytes_).subspan(first * shape_.rows, count * shape_.rows);
   }
@@ -143,7 +143,7 @@ class EngineConformance : public testing::TestWithParam<std::string> {
  protected:
   void expect_right(const Shape& shape, const Problem& problem) {
     const auto engine = problem.engine(GetParam(), shape.threads);
-    // Compared as a whole first: printing two long vectors helps nobody.
+    // Compared as a whole first: printing two long vectors does not help.
     const std::vector<uint32_t> computed = problem.computed(*engine);
     const std::vector<uint32_t> expected = problem.expected();
     const auto [at, other] = std::ranges::mismatch(computed, expected);
@@ -283,7 +283,7 @@ TEST_P(EngineConformance, SharesColumnsWithAnotherEngine) {
         const std::vector<uint32_t> expected = before.expected();
         for (int i = 0; i < 5; ++i) EXPECT_TRUE(before.computed(*old) == expected) << shape;
       });
-      // By several threads, and one of them before the rest is set, the other behind.
+      // By several threads, and one of them before the rest is set, the other after it.
       const uint64_t half = count / 2;
       EXPECT_TRUE(engine->share_columns(first, half, *old));
       std::thread rest([&] {
@@ -384,7 +384,7 @@ TEST_P(EngineConformance, MultipliesAMillionProducts) {
   expect_right_on_random({200, columns, 501, {0, 200}, 2}, random);
 }
 
-// What an engine keeps between products is not mistaken for another's.
+// An engine does not mistake what another keeps between products for its own.
 TEST_P(EngineConformance, TwoMatricesTakeTurns) {
   SeededRandom random(111);
   std::vector<Problem> problems;
@@ -469,7 +469,7 @@ TEST_P(EngineConformance, NamesItselfAsItIsCalled) {
   EXPECT_TRUE(GetParam() == "auto" || name.starts_with(GetParam())) << name;
 }
 
-// What was compiled and not tested is said, by the name of the kernel.
+// Kernels that were compiled and not tested are named.
 TEST(EngineConformanceCoverage, RunsEveryKernelThatWasCompiled) {
   std::string missing;
   for (const MultiplyKernel* kernel : multiply_kernels()) {

@@ -26,7 +26,7 @@ inline std::vector<std::string> device_engine_names() {
   return names;
 }
 
-// "cpu:avx2" is no name for a test.
+// "cpu:avx2" is not a valid name of a test.
 inline std::string name_of_test(const testing::TestParamInfo<std::string>& engine) {
   std::string name = engine.param;
   std::ranges::replace_if(

@@ -26,7 +26,7 @@ using support::SeededRandom;
 constexpr uint64_t kRows = 2048;
 
 // Tables of random words below the packing modulus. All are views of one piece of memory, a page
-// apart, and so as good as different.
+// apart, and so differ almost everywhere.
 std::vector<SharedPackingTable> random_tables(SeededRandom& random, size_t count) {
   constexpr size_t kApart = 1024;
   const size_t words = kTableWords + kApart * (count - 1);
@@ -41,7 +41,7 @@ std::vector<SharedPackingTable> random_tables(SeededRandom& random, size_t count
   return tables;
 }
 
-// Packed words, and keys behind them.
+// Packed words, and keys after them.
 std::vector<uint8_t> random_query(SeededRandom& random, uint32_t bits) {
   std::vector<uint8_t> query = random.octets(bit_sequence_bytes(kRows, bits));
   for (size_t i = 0; i < ring::kKeyWords; ++i) {

@@ -73,7 +73,8 @@ class Wire {
   void send(std::string_view& bytes, size_t size) {
     const ssize_t sent =
         ::send(socket_.get(), bytes.data(), std::min(size, bytes.size()), MSG_NOSIGNAL);
-    // Who is sent no more than it wants says so with an error, which is no reason to stop reading.
+    // A client that is sent no more than it wants says so with an error, which is not a reason to
+    // stop reading.
     if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
     if (sent < 0 && errno == EPIPE) bytes = {};
   }

@@ -42,8 +42,8 @@ std::string digest_text(std::string_view text, const SourceOptions& options, siz
   return digest;
 }
 
-// Reads the text twice, with a small buffer and a large one: the outcome must be the same, and
-// nothing but InputError may be thrown.
+// Reads the text twice, with a small buffer and a large one: the outcome must be the same, and only
+// InputError may be thrown.
 template <typename Source>
 int fuzz_text(const uint8_t* data, size_t size) {
   if (size == 0) return 0;

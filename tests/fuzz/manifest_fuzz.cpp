@@ -1,6 +1,6 @@
 // Manifests: refused with InputError and a message of one short line, or such that writing and
-// reading again gives the same. The text is tried as it is, and once more with the epoch id that
-// belongs to it, since nobody guesses a hash.
+// reading again gives the same. The text is tried as it is, and again with the epoch id that
+// belongs to it, since a fuzzer cannot guess a hash.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -45,6 +45,20 @@ void require_sizes(const blindfuse::Layout& layout) {
   require(first.last - first.first == last.last - last.first);
 }
 
+// What is signed does not depend on how it was written, and a right signature is right again.
+void try_signature(const blindfuse::ParsedManifest& parsed) {
+  require(parsed.signature.has_value() == !parsed.signed_text.empty());
+  if (!parsed.signature) return require(!blindfuse::is_rightly_signed(parsed));
+  const std::string text = blindfuse::serialize_manifest(parsed.manifest, parsed.signature);
+  const blindfuse::ParsedManifest again = blindfuse::parse_manifest(text);
+  require(again.signature == parsed.signature);
+  require(again.signed_text == blindfuse::signed_text(parsed.manifest, *parsed.signature));
+  if (again.signed_text == parsed.signed_text) {
+    require(blindfuse::is_rightly_signed(again) == blindfuse::is_rightly_signed(parsed));
+  }
+  require_presentable(blindfuse::numbered(parsed.signature->sequence, parsed.signature->time));
+}
+
 void try_manifest(std::string_view text) {
   try {
     const blindfuse::ParsedManifest parsed = blindfuse::parse_manifest(text);
@@ -57,22 +71,30 @@ void try_manifest(std::string_view text) {
     require(again.manifest == parsed.manifest);
     require(again.epoch == blindfuse::epoch_id(parsed.manifest));
     require(blindfuse::serialize_manifest(again.manifest) == again_text);
+    try_signature(parsed);
   } catch (const blindfuse::InputError& error) {
     require_presentable(error.what());
   }
 }
 
-// The same members with their epoch id; empty when the text is no flat object.
+// The same members with their epoch id; empty when the text is not a flat object.
 std::string with_epoch(std::string_view text) {
   // As deep as the parser goes, so that taking it apart does not exhaust our own stack.
   const auto flat = [](int depth, json::parse_event_t, json&) { return depth <= 2; };
   json members = json::parse(text.begin(), text.end(), flat, false);
   if (!members.is_object()) return "";
   members.erase("epoch");
+  json signature = json::object();
+  for (const char* name : {"sequence", "time", "signer", "signature"}) {
+    if (!members.contains(name)) continue;
+    signature[name] = members[name];
+    members.erase(name);
+  }
   blindfuse::Sha256 hash;
   hash.update("blindfuse/epoch/1");
   hash.update(members.dump());
   members["epoch"] = blindfuse::encode_hex(hash.finish());
+  members.update(signature);
   return members.dump();
 }
 

@@ -123,7 +123,7 @@ TEST(ByteSource, SaysThatAFileMayNotBeRead) {
   const TemporaryDirectory directory;
   const std::string path = directory.write("secret", "");
   std::filesystem::permissions(path, std::filesystem::perms::none);
-  // Root may read everything, so root becomes nobody for a moment.
+  // Root may read everything, so root becomes the user `nobody` for a moment.
   constexpr uid_t kNobody = 65534;
   const uid_t self = geteuid();
   if (self == 0 && seteuid(kNobody) != 0) GTEST_SKIP() << "root cannot become another user";

@@ -165,7 +165,8 @@ TEST(CsvReader, ReadsBackWhatWasWritten) {
         for (size_t size = random() % 5; size > 0; --size) {
           rows[r][f] += pieces[random() % pieces.size()];
         }
-        // One empty field would be an empty line, which as a last one without an end is no line.
+        // One empty field would be an empty line, which, as a last one without an end, does not
+        // count as a line.
         const bool quote_anyway = random() % 4 == 0 || rows[r].size() == 1;
         text += (f == 0 ? "" : ",") + write_field(rows[r][f], quote_anyway);
       }

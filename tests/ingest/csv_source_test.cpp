@@ -56,18 +56,22 @@ TEST(CsvSource, RefusesATextWithoutHeader) {
 
 TEST(CsvSource, ListsTheColumnsWhenOneIsMissing) {
   EXPECT_EQ(read_csv("id,value\na,1\n").error,
-            "words, line 1: no column \"key\"; the columns are \"id\", \"value\"");
-  EXPECT_EQ(read_csv("key,Value\na,1\n").error,
-            "words, line 1: no column \"value\"; the columns are \"key\", \"Value\"");
-  EXPECT_EQ(read_csv("\na,1\n").error, "words, line 1: no column \"key\"; the columns are \"\"");
+            "words, line 1: no column \"key\"; the columns are \"id\", \"value\"; choose one with "
+            "--key-column");
+  EXPECT_EQ(
+      read_csv("key,Value\na,1\n").error,
+      "words, line 1: no column \"value\"; the columns are \"key\", \"Value\"; choose one with "
+      "--value-column");
+  EXPECT_EQ(read_csv("\na,1\n").error,
+            "words, line 1: no column \"key\"; the columns are \"\"; choose one with --key-column");
   std::string header = "c0";
   for (int i = 1; i < 40; ++i) header += ",c" + std::to_string(i);
   EXPECT_EQ(read_csv(header).error,
             "words, line 1: no column \"key\"; the columns are \"c0\", \"c1\", \"c2\", \"c3\", "
-            "\"c4\", \"c5\", \"c6\", \"c7\", \"c8\", \"c9\", ...");
-  EXPECT_EQ(
-      read_csv(std::string(1000, 'x')).error,
-      "words, line 1: no column \"key\"; the columns are \"" + std::string(30, 'x') + "...\"");
+            "\"c4\", \"c5\", \"c6\", \"c7\", \"c8\", \"c9\", ...; choose one with --key-column");
+  EXPECT_EQ(read_csv(std::string(1000, 'x')).error,
+            "words, line 1: no column \"key\"; the columns are \"" + std::string(30, 'x') +
+                "...\"; choose one with --key-column");
 }
 
 TEST(CsvSource, RefusesAColumnNamedTwiceOnlyWhenItIsWanted) {

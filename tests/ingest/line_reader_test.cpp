@@ -116,7 +116,7 @@ TEST(LineReader, TakesLinesUpToTheLimitAndNoLonger) {
       << "a carriage return at the end of the text is part of the line";
 }
 
-// Gives the same byte for ever, and counts.
+// Gives the same byte forever, and counts.
 class EndlessLine : public ByteSource {
  public:
   explicit EndlessLine(uint64_t& given) : given_(given) {}

@@ -133,13 +133,17 @@ TEST(NdjsonSource, NamesWhatIsThereInsteadOfAString) {
 
 TEST(NdjsonSource, RefusesMissingMembers) {
   EXPECT_EQ(error("{\"value\":\"1\"}"),
-            "words, line 1: no member \"key\"; expected it in every object");
+            "words, line 1: no member \"key\"; expected it in every object; choose one with "
+            "--key-field");
   EXPECT_EQ(error("{\"key\":\"a\"}"),
-            "words, line 1: no member \"value\"; expected it in every object");
+            "words, line 1: no member \"value\"; expected it in every object; choose one with "
+            "--value-field");
   EXPECT_EQ(error("{\"key\":\"a\",\"o\":{\"value\":\"1\"}}"),
-            "words, line 1: no member \"value\"; expected it in every object");
+            "words, line 1: no member \"value\"; expected it in every object; choose one with "
+            "--value-field");
   EXPECT_EQ(read_ndjson("{}", index_options()).error,
-            "words, line 1: no member \"value\"; expected it in every object");
+            "words, line 1: no member \"value\"; expected it in every object; choose one with "
+            "--value-field");
 }
 
 // A member of the line before must not stand in for a missing one.

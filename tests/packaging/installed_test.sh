@@ -78,7 +78,7 @@ as_service blindfuse build drinks.tsv --output /var/lib/blindfuse/database 2>/de
 sed -i 's/^\(listen\|admin-listen\) = .*/\1 = "127.0.0.1:0"/' "$config"
 echo 'ready-file = "/run/blindfuse/url"' >>"$config"
 install -d -m 0750 -o blindfuse -g blindfuse /run/blindfuse
-# With ProtectSystem=strict nothing but /run and /tmp can be written to.
+# With ProtectSystem=strict only /run and /tmp can be written to.
 unshare --mount sh -c 'mount -o remount,bind,ro / && exec /tmp/service_test.py "$@"' - "$unit" /run/blindfuse/url
 echo 'started, asked, reloaded and stopped'
 

@@ -39,7 +39,7 @@ def strings_under(value, names):
 
 
 def rules_of(text):
-    """The expressions of a rules file: what stands behind expr, or, after >-, on the deeper lines below it."""
+    """The expressions of a rules file: the text after expr, or, after >-, on the deeper lines below it."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
         found = re.match(r"( *)expr: (.*)", line)

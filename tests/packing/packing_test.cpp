@@ -1,4 +1,4 @@
-// Packed responses from query to bytes: everything that a client and a server do, but for the wire.
+// Packed responses from query to bytes: everything that a client and a server do, without the wire.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -10,6 +10,7 @@ namespace blindfuse::program_testing {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 class ApiKeyProgram : public ::testing::Test {
@@ -68,6 +69,57 @@ TEST_F(ApiKeyProgram, APipeGetsTheLine) {
   const ssize_t size = read(pipe.get(), line.data(), line.size());
   ASSERT_GT(size, 0);
   EXPECT_THAT(line, StartsWith("alice sha256:"));
+}
+
+TEST_F(ApiKeyProgram, AFileOfAnythingElseStaysAsItIs) {
+  for (const std::string& text : {std::string("dear diary\n"), std::string("#!/bin/sh\necho hi\n"),
+                                  std::string("alice sha256:12\n"), std::string(5, '\0')}) {
+    write_file(file_, text);
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"alice"}, {"alice", "--revoke"}, {"--list"}}) {
+      std::vector<std::string> arguments = {kBlindfuse, "api-key", "--file", file_};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      const ProgramResult result = run(folder_, arguments);
+      EXPECT_EQ(result.status, 1);
+      EXPECT_EQ(result.out, "");
+      EXPECT_THAT(result.err, HasSubstr("expected NAME sha256:HEX"));
+      EXPECT_EQ(read_whole(file_), text);
+    }
+  }
+}
+
+TEST_F(ApiKeyProgram, ListsTheNamesAndNothingElse) {
+  write_file(file_, "# ours\n" + api_key_line("old", "old-key") + "\n\n");
+  add("alice", file_);
+  add("old", file_);
+  const ProgramResult result = run(folder_, {kBlindfuse, "api-key", "--list", "--file", file_});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, "old\nalice\nold\n");
+  EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "--list", "--file", folder_ / "missing"}).status,
+            1);
+}
+
+TEST_F(ApiKeyProgram, RevokesEveryKeyOfANameAndNoOther) {
+  const std::string others = "# alice sha256: a remark\n" + api_key_line("alice2", "x") + "\n";
+  write_file(file_, others + api_key_line("alice", "1") + "\n" + api_key_line("alice", "2"));
+  fs::permissions(file_, fs::perms(0640));
+  const std::vector<std::string> revoke = {kBlindfuse, "api-key", "alice",
+                                           "--revoke", "--file",  file_};
+  const ProgramResult result = run(folder_, revoke);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("2 keys of alice revoked"));
+  EXPECT_EQ(read_whole(file_), others);
+  EXPECT_EQ(mode_of(file_), 0640u);
+  const ProgramResult again = run(folder_, revoke);
+  EXPECT_EQ(again.status, 1);
+  EXPECT_THAT(again.err, HasSubstr("has no key of the name alice"));
+}
+
+TEST_F(ApiKeyProgram, TakesANameOrAList) {
+  EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "--file", file_}).status, 2);
+  EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "alice", "--list", "--file", file_}).status, 2);
+  EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "--revoke", "--file", file_}).status, 2);
+  EXPECT_FALSE(fs::exists(file_));
 }
 
 TEST_F(ApiKeyProgram, ManyAtOnceLoseNothing) {

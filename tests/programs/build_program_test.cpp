@@ -318,6 +318,18 @@ TEST(PlanProgram, MarksWhatBuildChooses) {
   EXPECT_THAT(table.out, HasSubstr("--mode packed shows them"));
 }
 
+TEST(PlanProgram, TakesCountsWithAUnit) {
+  const TemporaryFolder folder;
+  const auto plan = [&](const std::string& keys) {
+    return run(folder, {kBlindfuse, "plan", "--keys", keys, "--value-bytes", "8"});
+  };
+  EXPECT_EQ(plan("20k").out, plan("20000").out);
+  EXPECT_EQ(plan("1M").out, plan("1000000").out);
+  for (const std::string wrong : {"0k", "5G", "1m", "1.5M", "-1M", "99999999999999G"}) {
+    EXPECT_EQ(plan(wrong).status, 2) << wrong;
+  }
+}
+
 TEST(PlanProgram, SaysWhatItLeavesOut) {
   const TemporaryFolder folder;
   // 50 packs, and a matrix of 20 MB.

@@ -22,7 +22,7 @@ class CrashedDisk {
  public:
   // Of the changes to a folder's entries that were not synced.
   enum class Entries {
-    kFirstOnes,  // so many of the first, in each folder
+    kFirstOnes,  // this many of the first, in each folder
     kAny,
   };
 

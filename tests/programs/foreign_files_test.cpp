@@ -1,5 +1,6 @@
-// What is in a directory before, and is not a build's own, is there afterwards with every byte:
-// whatever it is and wherever it lies, whatever is asked for, and whenever the program is killed.
+// A file that is in a directory before, and is not a build's own, is there afterwards with every
+// byte: whatever it is and wherever it lies, whatever is asked for, and whenever the program is
+// killed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -84,7 +85,7 @@ class Round {
     if (foreign_[path] == "folder") foreign_.merge(entries_below(path));
   }
 
-  // What there is before: nothing, a database, what a killed build left of either, or a copy.
+  // The initial state: nothing, a database, what a killed build left of either, or a copy.
   void start() {
     if (chance(10)) return;
     if (chance(85)) fs::copy(template_, root_, fs::copy_options::recursive);
@@ -102,7 +103,7 @@ class Round {
                         : fs::copy_options::recursive | fs::copy_options::create_hard_links);
     fs::remove(root_ / "manifest.json");
     for (const auto& [path, description] : entries_below(root_)) {
-      // The lock is no content.
+      // The lock is not content.
       if (description != "folder" && fs::path(path).filename() != ".lock") remember(path);
     }
   }
@@ -126,7 +127,7 @@ class Round {
     const fs::path path = one_of(names)();
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
-    // What was added before may be in the way.
+    // Files that were added before may be in the way.
     if (!fs::is_directory(path.parent_path(), error)) return;
     if (fs::exists(fs::symlink_status(path))) return;
     const int what = number(1, 10);

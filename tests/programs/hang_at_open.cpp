@@ -1,7 +1,6 @@
-// Loaded into a program (LD_PRELOAD), it makes the opening of a file wait for ever, as a file
-// system over a network does that has lost its server: of the file whose last name is
-// BLINDFUSE_HANG_AT, as soon as there is a file BLINDFUSE_HANG_IF. That one is removed by the first
-// call that waits.
+// Loaded into a program (LD_PRELOAD), it makes the opening of a file wait forever, as a file system
+// over a network does that has lost its server: of the file whose last name is BLINDFUSE_HANG_AT,
+// as soon as there is a file BLINDFUSE_HANG_IF. That one is removed by the first call that waits.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -53,7 +53,7 @@ class PowerLoss : public ::testing::Test {
   }
 
   // Runs a program that changes what lies in disk_, and looks at states after a crash: with
-  // `is_over`, one behind the program's end. Gives what the program said.
+  // `is_over`, one after the program's end. Gives what the program said.
   using Check = std::function<void(const std::filesystem::path& disk, bool is_over)>;
   std::string crash(const std::vector<std::string>& command, int states, const Check& check) {
     CrashedDisk crashed(disk_);
@@ -126,7 +126,7 @@ class PowerLoss : public ::testing::Test {
     }
   }
 
-  // A first build, and one over its epoch. Every so many states get another build.
+  // A first build, and one over its epoch. After this many states comes another build.
   void crash_builds(const std::vector<std::string>& options, int states, int every) {
     write_version(1);
     const auto command = build_command(disk_ / "db", options);
@@ -211,7 +211,7 @@ TEST_F(PowerLoss, LeavesACacheThatAnswersRight) {
     };
   };
   crash(sync, 150, [&](const std::filesystem::path& disk, bool is_over) {
-    // A manifest says that everything it names is there: without one, nobody has asked for a key.
+    // A manifest says that everything it names is there: without one, no key was asked for.
     const auto cache = database_folder(disk / "cache", server.url());
     if (std::filesystem::exists(cache / "manifest.json")) {
       EXPECT_TRUE(HintCache(cache).stored());

@@ -61,7 +61,7 @@ TEST(BitSequence, AgreesWithTheVectors) {
   }
 }
 
-// At and beside the ties near zero, near the middle and where the number wraps, for all bits.
+// At and next to the ties near zero, near the middle and where the number wraps, for all bits.
 TEST(RoundWord, AgreesWithTheReferenceAroundEveryTie) {
   SeededRandom random(15);
   for (uint32_t bits = 1; bits <= 32; ++bits) {

@@ -28,7 +28,7 @@ std::vector<uint32_t> rows_of(const FuseShape& shape, uint64_t seed, uint64_t sl
   return {rows.begin(), rows.begin() + shape.arity};
 }
 
-// The paper's factor, written down here once more.
+// The paper's factor, written down here again.
 double paper_factor(double keys, uint32_t arity) {
   return arity == 3 ? std::max(1.125, 0.875 + 0.25 * std::log(1e6) / std::log(keys))
                     : std::max(1.075, 0.77 + 0.305 * std::log(6e5) / std::log(keys));

@@ -118,7 +118,7 @@ TEST(PackedLayout, HasItsSizes) {
   EXPECT_EQ(layout.mode(), Mode::kPacked);
   EXPECT_EQ(layout.pack_count(), 2u);
   EXPECT_EQ(layout.query_words_bytes(), 13'312u);     // 4096 * 26 / 8
-  EXPECT_EQ(layout.query_bytes(), 13'312u + 49'152);  // six times 2048 words behind them
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 49'152);  // six times 2048 words after them
   EXPECT_EQ(layout.response_bytes(), 4'125u);         // 3000 * 11 / 8
   EXPECT_EQ(layout.hint_part_count(), 2u);
   EXPECT_EQ(layout.hint_part_words(), 2'048u);
@@ -145,7 +145,7 @@ TEST(PackedLayout, IsNoOtherInTheModeOfHints) {
   EXPECT_EQ(layout.noise().packing_variance, 0.0);
 }
 
-// Of a number of shards of so many columns: how many packs there are, and those of a shard.
+// Of a number of shards of this many columns: how many packs there are, and those of a shard.
 struct Packs {
   uint32_t shard_count;
   uint32_t record_bytes;
@@ -194,7 +194,7 @@ TEST(PackedLayout, KnowsThePacksOfEveryShard) {
   }
 }
 
-// The most packs that a shard of so many columns can lie in, wherever it begins: 2048 shards in a
+// The most packs that a shard of this many columns can lie in, wherever it begins: 2048 shards in a
 // row have every beginning that there is.
 uint64_t most_packs(uint64_t record_bytes) {
   uint64_t most = 0;

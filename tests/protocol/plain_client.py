@@ -79,8 +79,9 @@ class PackedMode:
 
 
 class PlainClient:
-    def __init__(self, url: str, as_json: bool = False):
+    def __init__(self, url: str, as_json: bool = False, server_key: str | None = None):
         self.url, self.as_json, self.starts = url, as_json, 0
+        self.memory = scheme.ManifestMemory(server_key) if server_key is not None else None
         self.start()
 
     def start(self) -> None:
@@ -104,6 +105,8 @@ class PlainClient:
     def _start(self) -> None:
         self.starts += 1
         m = scheme.read_manifest(self._fetch("/v1/database", MANIFEST_BYTES_MAX))
+        if self.memory is not None:
+            self.memory.take(m)
         path = f"/v1/epochs/{m.epoch}"
         shards, hashes = scheme.read_table(m, self._fetch(path + "/shards", scheme.table_bytes(m)))
         fetched = self._fetch(path + "/hint", len(hashes) * m.hint_bytes)  # [8, 16]: all of them

@@ -19,10 +19,12 @@ import sys
 import tempfile
 import time
 import unittest
+from types import SimpleNamespace
 from typing import Any, Iterator
 
 import plain_numpy  # noqa: F401
 import plain_client as plain
+import plain_ed25519
 import plain_scheme as scheme
 
 BLINDFUSE = ""
@@ -42,6 +44,39 @@ class Manifests(unittest.TestCase):
                        '"later": 9007199254740992', '"later": -9007199254740992'):
             with self.subTest(member), self.assertRaisesRegex(scheme.Refused, "^(?!the epoch id)"):
                 scheme.read_manifest((text[:-1] + ", " + member + "}").encode())
+
+
+class Signatures(unittest.TestCase):
+    """[2, Signature] What a client with a public key takes."""
+
+    seeds = bytes([1]) * 32, bytes([2]) * 32
+
+    def setUp(self) -> None:
+        self.key = plain_ed25519.public_key(self.seeds[0]).hex()
+        self.members = json.loads(vectors("manifest")["valid"][0]["text"])
+
+    def signed(self, sequence: int, time: int = 7, seed: int = 0) -> SimpleNamespace:
+        members = scheme.sign_manifest(self.members, self.seeds[seed], sequence, time)
+        return scheme.read_manifest(json.dumps(members).encode())
+
+    def test_each_lie_is_told_apart(self) -> None:
+        memory = scheme.ManifestMemory(self.key)
+        for sequence in 5, 5, 20:
+            memory.take(self.signed(sequence))
+        for lie, name in (
+                (scheme.read_manifest(json.dumps(self.members).encode()), "is not signed"),
+                (self.signed(30, seed=1), "by another key"),
+                (self.signed(10), "was rolled back"),
+                (self.signed(20, time=8), "two manifests of one number")):
+            with self.subTest(name), self.assertRaisesRegex(scheme.Refused, name):
+                memory.take(lie)
+        memory.take(self.signed(21))
+
+    def test_a_rollback_may_be_allowed(self) -> None:
+        memory = scheme.ManifestMemory(self.key, allow_rollback=True)
+        memory.take(self.signed(20))
+        memory.take(self.signed(10))
+        self.assertEqual(memory.newest.sequence if memory.newest else None, 20)
 
 
 def value_of(key: bytes, length: int) -> bytes:
@@ -249,6 +284,20 @@ class Programs(unittest.TestCase):
                 for client.as_json in False, True:
                     with self.subTest(route="/queries", change=name), self.assertRaises(scheme.Refused):
                         client.get(b"tea")
+
+    def test_a_signed_database(self) -> None:
+        keys = []
+        for name in "own.key", "other.key":
+            made = subprocess.run([BLINDFUSE, "keygen", self.folder / name], capture_output=True, text=True,
+                                  timeout=TIMEOUT_S, check=True)
+            keys.append(made.stdout.strip())
+        build(self.database, [(b"tea", b"hot")], "--mode", "hint", "--sign", str(self.folder / "own.key"))
+        with served(self.database) as (url, _):
+            client = plain.PlainClient(url, server_key=keys[0])
+            self.assertEqual(client.get(b"tea"), [b"hot"])
+            self.assertEqual(client.manifest.signer, keys[0])
+            with self.assertRaisesRegex(scheme.Refused, "by another key"):
+                plain.PlainClient(url, server_key=keys[1])
 
     def test_more_queries_than_a_request_may_hold(self) -> None:
         build(self.database, [(b"tea", b"hot")], "--mode", "hint")

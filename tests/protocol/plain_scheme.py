@@ -17,6 +17,8 @@ from typing import Any, NoReturn, Sequence
 
 import numpy
 
+import plain_ed25519
+
 Words = numpy.ndarray
 
 DIMENSIONS = {"hint": {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}, "packed": {"ring-2048": 2048}}
@@ -52,14 +54,31 @@ def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def canonical(members: dict[str, str | int]) -> str:
+SIGNATURE_MEMBERS = ("sequence", "time", "signer", "signature")
+
+
+def canonical(members: dict[str, str | int], *left_out: str) -> str:
     """What Python writes here is canonical, because names are ASCII and numbers integers."""
-    rest = {name: value for name, value in members.items() if name != "epoch"}
+    rest = {name: value for name, value in members.items() if name not in left_out}
     return json.dumps(rest, sort_keys=True, separators=(",", ":"))
 
 
+def epoch_text(members: dict[str, str | int]) -> str:
+    return canonical(members, "epoch", *SIGNATURE_MEMBERS)
+
+
 def epoch_id(members: dict[str, str | int]) -> str:
-    return sha256(b"blindfuse/epoch/1", canonical(members).encode("ascii")).hex()
+    return sha256(b"blindfuse/epoch/1", epoch_text(members).encode("ascii")).hex()
+
+
+def signed_bytes(members: dict[str, str | int]) -> bytes:
+    return b"blindfuse/manifest/1" + canonical(members, "signature").encode("ascii")
+
+
+def sign_manifest(members: dict[str, str | int], seed: bytes, sequence: int, time: int) -> dict[str, str | int]:
+    """The manifest, signed with the private key `seed`."""
+    made = members | {"sequence": sequence, "time": time, "signer": plain_ed25519.public_key(seed).hex()}
+    return made | {"signature": plain_ed25519.sign(seed, signed_bytes(made)).hex()}
 
 
 def read_manifest(data: bytes) -> SimpleNamespace:
@@ -125,7 +144,35 @@ def read_manifest(data: bytes) -> SimpleNamespace:
     m.response_bytes = bit_sequence_bytes(m.column_count, m.response_bits)
     m.hint_bytes = bit_sequence_bytes(2048 if packed else m.record_bytes * m.dimension, m.hint_bits)
     require(m.epoch == epoch_id(members), "the epoch id is not that of the manifest")
+    m.is_signed = any(name in members for name in SIGNATURE_MEMBERS)
+    if m.is_signed:
+        integer("sequence", 1, 2**53 - 1)
+        integer("time", 0, 2**53 - 1)
+        text("signer", "[0-9a-f]{64}")
+        text("signature", "[0-9a-f]{128}")
+        right = plain_ed25519.verify(bytes.fromhex(m.signer), signed_bytes(members), bytes.fromhex(m.signature))
+        require(right, "the signature is wrong")
+        m.signed_bytes = signed_bytes(members)
     return m
+
+
+class ManifestMemory:
+    """[2, Signature] What a client that has a public key takes: what it took before counts."""
+
+    def __init__(self, server_key: str, allow_rollback: bool = False):
+        self.server_key, self.allow_rollback = server_key, allow_rollback
+        self.newest: SimpleNamespace | None = None
+
+    def take(self, m: SimpleNamespace) -> None:
+        require(m.is_signed, "the manifest is not signed")
+        require(m.signer == self.server_key, "the manifest is signed by another key")
+        newest = self.newest
+        if newest is not None:
+            require(m.sequence >= newest.sequence or self.allow_rollback, "the manifest was rolled back")
+            require(m.sequence != newest.sequence or m.signed_bytes == newest.signed_bytes,
+                    "there are two manifests of one number")
+        if newest is None or m.sequence > newest.sequence:
+            self.newest = m
 
 
 # ---- The table [3]

@@ -210,6 +210,48 @@ TEST(DatabaseBuilder, StartsAnewWhenTheLayoutNoLongerFits) {
   for (const auto& [key, value] : pairs) ASSERT_EQ(look_up(database, key), value);
 }
 
+// With room that was asked for, a longer value rebuilds its shard alone.
+TEST(DatabaseBuilder, KeepsTheLayoutWhileValuesFitIntoTheRoom) {
+  const TemporaryFolder folder;
+  Pairs pairs = made_pairs(300, 10, 7);
+  BuildOptions roomy = options_with_shards(4);
+  roomy.value_room = 16;
+  const BuildReport first = build(pairs, folder / "db", roomy);
+  EXPECT_EQ(first.layout.record.value_bytes, 16u);
+
+  pairs[0].second = std::string(16, 'y');
+  BuildReport report = build(pairs, folder / "db");
+  EXPECT_TRUE(report.layout_kept) << report.layout_reason;
+  EXPECT_EQ(report.shards_rebuilt, 1u);
+  pairs[1].second = std::string(17, 'z');
+  report = build(pairs, folder / "db", roomy);
+  EXPECT_FALSE(report.layout_kept);
+  EXPECT_EQ(report.layout.record.value_bytes, 17u);
+
+  BuildOptions roomier = options_with_shards(4);
+  roomier.value_room = 18;
+  report = build(pairs, folder / "db", roomier);
+  EXPECT_FALSE(report.layout_kept);
+  EXPECT_THAT(report.layout_reason,
+              HasSubstr("room for values of 18 bytes is wanted, and there was 17"));
+  const LoadedDatabase database = load(folder / "db");
+  for (const auto& [key, value] : pairs) ASSERT_EQ(look_up(database, key), value);
+}
+
+// Values of one length have no field for it; with room for longer ones they do.
+TEST(DatabaseBuilder, HasRoomForLongerValuesThanThoseOfOneLength) {
+  const TemporaryFolder folder;
+  Pairs pairs;
+  for (int i = 0; i < 50; ++i) pairs.emplace_back("key " + std::to_string(i), "12345");
+  BuildOptions roomy = options_with_shards(2);
+  roomy.value_room = 8;
+  EXPECT_EQ(build(pairs, folder / "db", roomy).layout.record.length_bytes, 1u);
+  pairs[3].second = "1234567";
+  EXPECT_TRUE(build(pairs, folder / "db").layout_kept);
+  const LoadedDatabase database = load(folder / "db");
+  for (const auto& [key, value] : pairs) ASSERT_EQ(look_up(database, key), value);
+}
+
 TEST(DatabaseBuilder, FreshPicksANewSaltAndSeed) {
   const TemporaryFolder folder;
   const Pairs pairs = made_pairs(50, 10, 8);

@@ -83,7 +83,7 @@ TEST(LoadedDatabase, SaysWhatItMayNotRead) {
   const TemporaryFolder folder;
   build({{"a", "1"}}, folder / "db");
   std::filesystem::permissions(folder / "db", std::filesystem::perms::none);
-  // Root may read everything, so root becomes nobody for a moment.
+  // Root may read everything, so root becomes the user `nobody` for a moment.
   constexpr uid_t kNobody = 65534;
   const uid_t self = geteuid();
   std::filesystem::permissions(folder.path(), std::filesystem::perms{0755});

@@ -46,7 +46,7 @@ TEST(LockedDirectory, LeavesFilesAloneThatOnlyLookLikeItsOwn) {
   }
 }
 
-// A file that a killed build left, and somebody has written anew since.
+// A file that a killed build left, and somebody has written again since.
 TEST(LockedDirectory, LeavesAJournalledFileAloneThatIsAnotherNow) {
   const TemporaryFolder folder;
   build({{"a", "b"}}, folder / "db");
@@ -94,7 +94,7 @@ TEST(LockedDirectory, WritesThroughNoSymbolicLink) {
   EXPECT_EQ(snapshot(folder.path()), before);
 }
 
-// A file has the name of what is built, and another content: nobody knows whose it is.
+// A file has the name of what is built, and another content: its owner is unknown.
 TEST(LockedDirectory, DoesNotReplaceAFileThatNoBuildMade) {
   const TemporaryFolder folder;
   const Pairs pairs = {{"a", "1"}, {"b", "2"}, {"c", "3"}};

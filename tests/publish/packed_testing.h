@@ -143,7 +143,7 @@ inline std::vector<uint8_t> ask_for_record(const LoadedDatabase& database,
   return decode(std::move(secret), layout, shard, words.span(), masks);
 }
 
-// The value of a key, likewise.
+// The value of a key, in the same way.
 inline std::optional<std::string> ask(const LoadedDatabase& database, BatchScheduler& scheduler,
                                       const std::string& key, uint64_t seed) {
   const Layout& layout = database.manifest.layout;

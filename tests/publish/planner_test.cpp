@@ -177,7 +177,7 @@ TEST(Planner, TakesTheFewestBytesOfThoseWithAsManyPacks) {
   }
 }
 
-// 1000 keys of 100 kB have 49 packs and more in any number of shards: 2.5 GB beside 0.2 GB.
+// 1000 keys of 100 kB have 49 packs and more in any number of shards: 2.5 GB compared with 0.2 GB.
 TEST(PlanModes, LargeTablesAreNotMadeForAModeThatWasOnlyKept) {
   PlanRequest request = with_set(keywords(1000, 100'000), "ring-2048");
   EXPECT_FALSE(plan_modes(request).at(0).empty());
@@ -279,7 +279,7 @@ TEST(Planner, PackedResponsesHaveAtMost2To24Rows) {
 }
 
 // As a build does it, which plans again when it knows the fullest shard: with another row count,
-// but for the same set.
+// but with the same set.
 TEST(Planner, PlansForTheFullestShardThatIsThere) {
   const PlanRequest request = with_set(keywords(1 << 20, 1024), "ring-2048");
   const auto plan = plan_shards(request, 32, 33'000);

@@ -17,7 +17,7 @@ ROOT = TESTS.parent.parent
 PACKAGE = ROOT / "client" / "python"
 LICENCES = ("LICENSE", "NOTICE", "THIRD_PARTY_LICENSES")
 
-# In an environment with nothing but the wheel.
+# In an environment with only the wheel.
 ALONE = """
 import sys, tempfile, blindfuse
 with tempfile.TemporaryDirectory() as folder:

@@ -44,6 +44,29 @@ def test_awaited_together_is_asked_together(proxy: Proxy, cache: Path) -> None:
     asyncio.run(main())
 
 
+def test_aconnect_is_awaited_or_entered_or_a_task(proxy: Proxy, cache: Path) -> None:
+    async def main() -> None:
+        async with blindfuse.aconnect(proxy.url, cache=cache) as words:
+            assert await words.aget("word 7") == b"meaning 7"
+            assert await words.aget("nowl", b"-") == b"-"
+            assert await words.aget_text("Eule") == "owl \N{OWL}"
+            assert await words.aget_text("nowl", "-") == "-"
+        assert words.closed
+        awaited = await blindfuse.aconnect(proxy.url, cache=cache)
+        of_task = await asyncio.create_task(blindfuse.aconnect(proxy.url, cache=cache))
+        of_wait = await asyncio.wait_for(blindfuse.aconnect(proxy.url, cache=cache), 60)
+        for client in (awaited, of_task, of_wait):
+            assert not client.closed
+            client.close()
+        with pytest.raises(blindfuse.ConnectionError):
+            async with blindfuse.aconnect("http://127.0.0.1:1"):
+                raise AssertionError("nothing answers there")
+        with pytest.raises(blindfuse.InputError, match="is not a mode"):
+            blindfuse.aconnect(proxy.url, mode="hnt")  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
 def test_other_threads_go_on_meanwhile(held: Held) -> None:
     words, proxy = held
     count = 0

@@ -208,7 +208,7 @@ def test_a_busy_server() -> None:
 
 
 def test_cures_are_reworded_from_what_the_library_says() -> None:
-    """A message that is worded anew there has to be here as well: else Python's users read of command lines."""
+    """A message that is reworded there has to be here as well: else Python's users read of command lines."""
     client = Path(__file__).resolve().parents[2] / "client"
     # Long texts are written in pieces.
     sources = "".join(re.sub(r'"\s*\n\s*"', "", path.read_text()) for path in client.glob("*.cpp"))

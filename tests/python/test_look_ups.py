@@ -27,6 +27,21 @@ def test_get(words: blindfuse.Client) -> None:
     assert words.get("") is None
 
 
+def test_get_gives_a_default_for_a_key_that_is_not_there(words: blindfuse.Client) -> None:
+    assert words.get("nowl", b"-") == b"-"
+    assert words.get("word 7", b"-") == b"meaning 7"
+    assert words.get("empty", b"-") == b"", "a value that is empty is there"
+
+
+def test_get_text(words: blindfuse.Client) -> None:
+    assert words.get_text("Eule") == "owl \N{OWL}"
+    assert words.get_text("empty", "-") == ""
+    assert words.get_text("nowl") is None
+    assert words.get_text("nowl", 0) == 0
+    with pytest.raises(UnicodeDecodeError):
+        words.get_text(b"\x00\xff\n\t")
+
+
 def test_get_many_keeps_keys_as_they_were_given(words: blindfuse.Client) -> None:
     found = words.get_many(["word 1", "nowl", "word 2"])
     assert found == {"word 1": b"meaning 1", "nowl": None, "word 2": b"meaning 2"}
@@ -157,7 +172,7 @@ def test_keys_of_wrong_types_are_refused_before_anything_is_asked(proxy: Proxy, 
     with blindfuse.connect(proxy.url, cache=cache) as words:
         for key in (1.5, True, None, ["word 1"], bytearray(b"word 1"), object()):
             with pytest.raises(TypeError, match="a key is str or bytes"):
-                words.get(key)  # type: ignore[arg-type]
+                words.get(key)  # type: ignore[call-overload]
         with pytest.raises(TypeError, match="asked by key, not by number"):
             words.get(5)
         with pytest.raises(TypeError, match="asked by key, not by number"):

@@ -26,10 +26,11 @@ def test_building_again_changes_nothing(tmp_path: Path) -> None:
 
 def test_options_reach_the_program(tmp_path: Path) -> None:
     report = blindfuse.Database.build(
-        {"a": "1"}, tmp_path / "db", shards=2, arity=4, params="lwe-1288", digest_bytes=4, threads=1
+        {"a": "1"}, tmp_path / "db", shards=2, arity=4, params="lwe-1288", digest_bytes=4, value_room=20, threads=1
     ).report
     layout = report.details["layout"]
     assert (report.shard_count, layout["arity"], layout["lwe"], layout["digest_bytes"]) == (2, 4, "lwe-1288", 4)
+    assert layout["value_bytes"] == 20
 
 
 @pytest.mark.parametrize(

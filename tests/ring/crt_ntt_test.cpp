@@ -79,7 +79,7 @@ TEST_F(Products, AreExactAtTheBound) {
   exact_.forward_small(std::span<const int8_t, kDimension>(b), y);
   exact_.add_product(x, y, one);
   // 2^38 times 2 i + 2 - 2048 in coefficient i, 8192 times; modulo 2^32 all are 0, so one word more
-  // tells whether the sum was taken for another by a multiple of the primes' product.
+  // tells whether the sum was mistaken for another by a multiple of the primes' product.
   for (int i = 0; i < 8192; ++i) {
     for (size_t k = 0; k < kDimension; ++k) {
       sum_.first[k] = PrimeField(kPackingModulus).add(sum_.first[k], one.first[k]);

@@ -1,4 +1,4 @@
-// Who gets in, over HTTP: API keys, and pages of other origins.
+// Access over HTTP: API keys, and pages of other origins.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -96,7 +96,7 @@ TEST_F(ApiKeysTest, FindsNothingElse) {
   EXPECT_EQ(keys.find(std::string(100'000, 'B')), std::nullopt);
 }
 
-// The hash of nothing in the file lets nobody in, least of all those who send nothing.
+// The hash of nothing in the file admits no client, not even one that sends nothing.
 TEST_F(ApiKeysTest, ANothingIsNoKey) {
   write(kNothing + kAlice);
   const ApiKeys keys(file());

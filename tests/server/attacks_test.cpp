@@ -1,4 +1,4 @@
-// Clients that mean no good, or have bad luck, and good ones beside them who must not notice.
+// Hostile and unlucky clients, and good ones next to them, which must not notice.
 #include "tests/server/attacks.h"
 
 #include <sys/resource.h>
@@ -59,7 +59,7 @@ TEST_F(Attacks, ClientsMayLeaveWhileTheEngineHasTheirQuery) {
     client.send(query_request(2));
     wait_for([&] { return epoch_->scheduler().waiting_count() >= 1; });
     client.reset();
-    // What it asked for does not fill the queue for ever; the engine is still held.
+    // What it asked for does not fill the queue forever; the engine is still held.
     const double gone = i + 1;
     wait_for([&] { return metric("blindfuse_queries_total{outcome=\"abandoned\"}") == gone; });
     if (i % 7 == 6) {
@@ -203,7 +203,7 @@ TEST_F(Attacks, TheBoundOfBodiesFollowsTheEpoch) {
       post_request("/v1/epochs/" + EpochId(64, 'b') + "/queries", "application/octet-stream", body);
   LoopbackClient client(url());
   client.send(request.substr(0, request.size() - 10));
-  // The rest is late, and the server has seen all but that meanwhile: it has one thread, and the
+  // The rest is late, and the server has seen all except that meanwhile: it has one thread, and the
   // body fits into a few reads.
   for (int i = 0; i < 20; ++i) witness.ask(get_request("/health/live"));
   client.send(request.substr(request.size() - 10));
@@ -247,7 +247,7 @@ TEST_F(Attacks, ResponsesInTheQueueHaveABound) {
   expect_good_clients_served();
 }
 
-// Who takes a response slowly makes room for who comes.
+// A client that takes a response slowly makes room for a new one.
 TEST_F(Attacks, ResponsesThatAreSentHaveABound) {
   ServerOptions options = few_threads();
   options.api.response_bytes_max = 1;
@@ -297,7 +297,7 @@ TEST_F(Attacks, WhoTakesSomeOfAResponseIsNotCutOffForWhoTakesNothing) {
   EXPECT_EQ(clients[0]->receive().body.size(), 3 * layout.response_bytes());
 }
 
-// What is refused anyway makes nobody go.
+// A request that is refused anyway closes no other connection.
 TEST_F(Attacks, NobodysResponseIsCutOffForARequestThatIsRefused) {
   ServerOptions options = few_threads();
   options.api.response_bytes_max = 1;
@@ -477,7 +477,7 @@ TEST_F(Attacks, StopsInTheMiddleOfAllThat) {
             if (++answers == 1) ++served;
           }
         } catch (const std::runtime_error&) {
-          // Nobody listens any more.
+          // No process listens any more.
         }
         return answers;
       }));

@@ -142,7 +142,7 @@ TEST_F(BatchSchedulerTest, EndsABatchWhereTheRingEnds) {
 TEST_F(BatchSchedulerTest, RefusesWhatDoesNotFitBeforeItTakesMemory) {
   const auto scheduler = this->scheduler(2, 3);
   const std::string query = pack(random_query(0), kQueryBits);
-  // Responses to so many are more than any machine holds. Nothing of these queries is read.
+  // Responses to this many are more than any machine holds. Nothing of these queries is read.
   const std::span<const uint8_t> too_many(bytes_of(query).data(), query.size() << 40);
   EXPECT_THROW(scheduler->ask(too_many), QueueFull);
 }
@@ -316,8 +316,8 @@ class TwoDeepEngine final : public support::PlainEngine {
     std::mutex mutex;
     std::condition_variable changed;
     std::vector<std::string> events;
-    bool held = true;              // nothing ends, but for
-    int released = 0;              // so many batches
+    bool held = true;              // nothing ends, except for
+    int released = 0;              // this many batches
     bool is_waited_for = false;    // by whoever began a batch and has nothing else to do
     std::string begin_failure;     // not empty: what begin() throws
     bool lost = false;             // finish() throws DeviceLostError
@@ -524,7 +524,7 @@ TEST_F(TwoDeepTest, QueriesThatNobodyWaitsForLeaveTheirSlotsToNobodyBeforeTheirT
   };
   auto first = ask(100);
   control_->wait_until_waited_for();
-  // All 20 that may wait: 18 for nobody, and a batch that is not full.
+  // All 20 that may wait: 18 for no client, and a batch that is not full.
   EXPECT_TRUE(ask_many(0, 18)->drop());
   auto wanted = ask(200, 2);
   while (scheduler_.waiting_count() < 20) std::this_thread::yield();

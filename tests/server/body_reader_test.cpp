@@ -177,7 +177,7 @@ TEST(BodyReader, RefusesChunksThatAreLongerThanTheySay) {
   expect_refusal("5\r\nhello\r\r\n0\r\n\r\n", 400);
 }
 
-// Nobody makes it keep an endless line, nor read framing for ever.
+// No client makes it keep an endless line, nor read framing forever.
 TEST(BodyReader, BoundsItsFraming) {
   const std::string long_extension = "5;" + std::string(10'000, 'x');
   const std::string long_trailer = "0\r\n" + std::string(10'000, 'x');

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/hex.h"
+#include "src/protocol/sha256.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {
@@ -30,7 +32,11 @@ TEST_F(DatabaseRoutes, GivesTheManifest) {
   EXPECT_EQ(response.body, database_.downloads->manifest_text);
   EXPECT_EQ(response.header("content-type"), "application/json");
   EXPECT_EQ(response.header("cache-control"), "no-cache");
-  EXPECT_EQ(response.header("etag"), "\"" + database_.epoch + "\"");
+  const std::string& text = database_.downloads->manifest_text;
+  EXPECT_EQ(response.header("etag"),
+            "\"" +
+                encode_hex(sha256({reinterpret_cast<const uint8_t*>(text.data()), text.size()})) +
+                "\"");
 }
 
 TEST_F(DatabaseRoutes, GivesTheShardTable) {
@@ -73,7 +79,7 @@ TEST_F(DatabaseRoutes, RefusesShardsThatAreNone) {
   EXPECT_EQ(get(hint_path(std::string(7'000, '0'))).status, 200) << "leading zeros are a number";
 }
 
-// Those of hints are no others than "shards", which RefusesShardsThatAreNone has.
+// Those of hints are the same as "shards", which RefusesShardsThatAreNone has.
 TEST_F(DatabaseRoutes, IgnoresParametersElsewhere) {
   for (const char* query : {"?x=1", "?shards=99", "?%zz", "?"}) {
     EXPECT_EQ(get("/v1/database" + std::string(query)).body, database_.downloads->manifest_text)

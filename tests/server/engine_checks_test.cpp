@@ -135,7 +135,7 @@ TEST_F(EngineCheckTest, IsMadeBeforeAnythingIsAnswered) {
   }
 }
 
-// Nobody gets a scheduler whose engine is wrong.
+// No scheduler is made for an engine that is wrong.
 TEST_F(EngineCheckTest, ThatFailsAtFirstRefusesTheEngine) {
   told_->failing = true;
   EXPECT_THROW(scheduler(std::chrono::hours(1), &canary_), DeviceLostError);
@@ -162,7 +162,7 @@ TEST_F(EngineCheckTest, IsNotMadeWithoutACanary) {
   EXPECT_EQ(told_->checks.count(), 0u);
 }
 
-// Those in the engine and those that wait: all are told, and the engine's late answer is nobody's.
+// Those in the engine and those that wait: all are told, and the engine's late answer is dropped.
 TEST(AbandonedScheduler, FailsAllWhoWait) {
   const auto control = std::make_shared<TestEngine::Control>();
   const LoadedDatabase database =
@@ -225,8 +225,7 @@ TEST(EngineWatchdog, TellsOnceOfAnEngineThatHangs) {
   clock.set(std::chrono::seconds(0));
   looks.wait_for(looks.count() + 2);
   control->hold();
-  auto answer =
-      ask_later(epoch->scheduler(), bytes_in(pack(random_query(1), kQueryBits)));
+  auto answer = ask_later(epoch->scheduler(), bytes_in(pack(random_query(1), kQueryBits)));
   control->wait_for_batches(1);
   looks.wait_for(looks.count() + 2);
   clock.set(std::chrono::seconds(20));
@@ -239,8 +238,8 @@ TEST(EngineWatchdog, TellsOnceOfAnEngineThatHangs) {
   EXPECT_EQ(hangs.count(), 1u);
 }
 
-// An epoch whose grace has ended stays where the watchdog sees it as long as its engine is busy, and
-// nobody waits for it.
+// An epoch whose grace has ended stays where the watchdog sees it as long as its engine is busy,
+// and no thread waits for it.
 TEST(EngineWatchdog, SeesTheEngineOfAnEpochThatLeaves) {
   const auto control = std::make_shared<TestEngine::Control>();
   auto old = server_testing::tiny_epoch(control);
@@ -298,8 +297,7 @@ TEST(EngineWatchdog, TakesAnEngineThatComesBackForAWorkingOne) {
       calls, &epochs, clock.options(), [&] { looks.happen(); }, [&] { hangs.happen(); });
   for (uint64_t seed = 0; seed < 3; ++seed) {
     control->hold();
-    auto answer =
-        ask_later(epoch->scheduler(), bytes_in(pack(random_query(seed), kQueryBits)));
+    auto answer = ask_later(epoch->scheduler(), bytes_in(pack(random_query(seed), kQueryBits)));
     control->wait_for_batches(seed + 1);
     clock.set(std::chrono::seconds(20));
     looks.wait_for(looks.count() + 2);

@@ -89,7 +89,7 @@ class NoDescriptors {
 class Reloader : public ::testing::Test {
  protected:
   // Version `n` of the pairs, as the directory's next epoch.
-  EpochId build(int n) const {
+  EpochId build(int n, const SigningKey* key = nullptr) const {
     Pairs pairs;
     for (int i = 0; i < 200; ++i) {
       pairs.emplace_back("key " + std::to_string(i), value(i, n));
@@ -97,6 +97,7 @@ class Reloader : public ::testing::Test {
     BuildOptions options;
     options.shard_count = 2;
     options.lwe = find_lwe_params("lwe-1288");
+    options.signing_key = key;
     return builder_testing::build(pairs, root(), options).epoch;
   }
   static std::string value(int i, int n) {
@@ -200,10 +201,10 @@ class Reloader : public ::testing::Test {
   const TemporaryFolder folder_;
   ServerMetrics metrics_;
   std::atomic<int> load_count_ = 0;
-  std::function<void()> before_load_;  // set before serve()
-  std::function<void()> after_step_;   // the same
+  std::function<void()> before_load_;                    // set before serve()
+  std::function<void()> after_step_;                     // the same
   std::function<void(LoadedDatabase&)> before_serving_;  // of what is loaded; before request()
-  std::promise<void> device_lost_;     // says the reloader, once
+  std::promise<void> device_lost_;                       // says the reloader, once
   ReloaderClock clock_;
   std::unique_ptr<ServedEpochs> epochs_;
   std::unique_ptr<DatabaseServer> server_;
@@ -284,7 +285,7 @@ TEST_F(Reloader, LooksWhenItIsAskedTo) {
   wait_for_epoch(second);
   expect_version(2);
   const EpochId third = build(3);
-  // Nobody has asked.
+  // Without a request.
   std::this_thread::sleep_for(std::chrono::milliseconds(700));
   EXPECT_EQ(current(), second);
   reloader_->request();
@@ -296,7 +297,7 @@ TEST_F(Reloader, LoadsNothingThatItHas) {
   build(1);
   serve(kWheneverTheClockMoves, std::chrono::hours(1), clock_.clock());
   for (int i = 0; i < 5; ++i) reloader_->request();
-  // The same manifest, written once more.
+  // The same manifest, written again.
   const std::string text = read_whole(root() / "manifest.json");
   std::ofstream(root() / "new") << text;
   std::filesystem::rename(root() / "new", root() / "manifest.json");
@@ -330,7 +331,43 @@ TEST_F(Reloader, RefusesAnEpochWhoseFirstCheckFails) {
   expect_version(2);
 }
 
-// The read that it is in may take for ever; where it returns, nothing more is read.
+// A build that changes only the signature publishes the same epoch again.
+TEST_F(Reloader, TakesAnotherSignatureWithoutLoadingTheEpoch) {
+  build(1);
+  serve(kOften);
+  const auto served = [&] { return ask(get_request("/v1/database")); };
+  const std::string tag = served().header("etag");
+  const auto held = epochs_->current();
+  for (int i = 0; i < 2; ++i) {
+    const SigningKey key = SigningKey::make(fill_from_system);
+    build(1, &key);
+    const std::string text = read_whole(root() / "manifest.json");
+    wait_for([&] { return served().body == text; });
+    EXPECT_EQ(parse_manifest(served().body).signature->signer, key.public_key());
+    EXPECT_NE(served().header("etag"), tag) << "a cache must not have it for the one before";
+  }
+  EXPECT_EQ(epochs_->current(), held);
+  EXPECT_EQ(load_count_, 0);
+  EXPECT_EQ(loads("failure"), 0);
+  expect_version(1);
+}
+
+TEST_F(Reloader, RefusesAWrongSignature) {
+  const SigningKey key = SigningKey::make(fill_from_system);
+  build(1, &key);
+  serve(kNever);
+  const std::string before = ask(get_request("/v1/database")).body;
+  const ParsedManifest parsed = parse_manifest(before);
+  ManifestSignature wrong = *parsed.signature;
+  wrong.sequence += 1;
+  std::ofstream(root() / "manifest.json") << serialize_manifest(parsed.manifest, wrong);
+  reloader_->request();
+  wait_for([&] { return loads("failure") == 1; });
+  EXPECT_EQ(ask(get_request("/v1/database")).body, before);
+  expect_version(1);
+}
+
+// The read that it is in may take forever; where it returns, nothing more is read.
 TEST_F(Reloader, LoadsNoFurtherThanTheNextStepWhenItStops) {
   const EpochId first = build(1);
   std::promise<void> begun, go_on;
@@ -488,7 +525,7 @@ TEST_F(Reloader, SaysThatTheDeviceIsLost) {
   EXPECT_EQ(load_count_, 1) << "it is not tried again";
 }
 
-// What the machine lacked may be there later, and nobody has to say so.
+// What the machine lacked may be there later, and no one has to say so.
 TEST_F(Reloader, TriesAnEpochAgainThatTheMachineHadNoRoomFor) {
   const std::vector<std::pair<const char*, std::function<void()>>> troubles = {
       {"memory", [] { throw std::bad_alloc(); }},

@@ -190,8 +190,8 @@ TEST_F(HttpServerTest, AnswersAClientThatHasFinishedSending) {
   EXPECT_TRUE(client.is_closed());
 }
 
-// A client that has closed its side while its queries wait is taken for gone; what the engine has
-// begun with cannot be taken back.
+// A client that has closed its side while its queries wait counts as gone; queries that the engine
+// has begun with cannot be withdrawn.
 TEST_F(HttpServerTest, DropsQueriesOfClientsThatLeave) {
   start();
   control_->hold();

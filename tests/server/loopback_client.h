@@ -32,7 +32,7 @@ struct HttpResponse {
     const auto at = headers.find(name);
     return at == headers.end() ? "" : at->second;
   }
-  // The last part of a problem's type; fails the test when the body is no problem document.
+  // The last part of a problem's type; fails the test when the body is not a problem document.
   std::string problem() const {
     EXPECT_EQ(header("content-type"), "application/problem+json");
     const auto document = nlohmann::json::parse(body);

@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 # What a schema cannot say: a range of shards that runs backwards or beyond the last, a range of bytes beyond the end, a
-# body that is no whole number of queries. Everything else that the document allows has to be accepted.
+# body that is not a whole number of queries. Everything else that the document allows has to be accepted.
 CONFIG = """
 [parameters]
 "path.epoch" = "{epoch}"

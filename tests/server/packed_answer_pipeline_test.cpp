@@ -140,7 +140,7 @@ TEST_F(PackedScheduler, AnswersSeveralQueriesOfOneCallInOrder) {
   EXPECT_TRUE(ask_and_wait(*scheduler, as_bytes(queries)) == expected);
 }
 
-// Queries are moved over those that nobody waits for, and their keys with them.
+// Queries are moved over those that no client waits for, and their keys with them.
 TEST_F(PackedScheduler, LeavesOutWhomNobodyWaitsFor) {
   const auto scheduler = this->scheduler({.batch_max = 4, .queue_max = 8});
   for (const unsigned gone : {0b0001u, 0b0110u, 0b1101u}) {

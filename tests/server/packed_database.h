@@ -45,7 +45,7 @@ class QuickNumbers {
   uint64_t state_;
 };
 
-// All tables are views of one piece of memory, a page apart, and so as good as different.
+// All tables are views of one piece of memory, a page apart, and so differ almost everywhere.
 inline const std::vector<SharedPackingTable>& random_packing_tables() {
   static const std::vector<SharedPackingTable> tables = [] {
     constexpr size_t kApart = 1024;

@@ -78,7 +78,7 @@ class PackedRoutes : public ::testing::Test {
 TEST_F(PackedRoutes, AnswersQueriesWithTheirKeys) {
   const std::vector<std::string> queries = {packed_query(0), packed_query(1), packed_query(2)};
   ASSERT_EQ(queries[0].size(), 7'168u + 49'152);
-  // Worked out before there is a connection, which a server does not keep for ever.
+  // Worked out before there is a connection, which a server does not keep forever.
   const std::vector<std::string> expected = {packed_response(0), packed_response(1),
                                              packed_response(2)};
   LoopbackClient client(server_->url());
@@ -119,7 +119,7 @@ TEST_F(PackedRoutes, RefusesKeyWordsThatAreNotBelowTheModulus) {
   EXPECT_TRUE(response.body == packed_response(largest));
 }
 
-// As in the mode of hints, and anything else that is no whole query.
+// As in the mode of hints, and anything else that is not a whole query.
 TEST_F(PackedRoutes, RefusesQueriesWithoutTheirKeys) {
   const std::string query = packed_query(0);
   for (const size_t length : {size_t{7'168}, size_t{49'152}, query.size() - 1, query.size() + 1,

@@ -21,7 +21,7 @@ std::span<const uint8_t> bytes_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// Nobody unpacks it here: any bytes will do.
+// It is not unpacked here: any bytes will do.
 constexpr std::string_view kIndex = "<!doctype html><title>page</title>";
 constexpr std::string_view kPackedIndex = "\x1f\x8bpacked page";
 constexpr std::string_view kModule = "export const answer = 42;";

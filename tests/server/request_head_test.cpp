@@ -145,7 +145,7 @@ TEST(RequestHead, BoundsItsSizes) {
   EXPECT_EQ(status_of(get("A: " + std::string(kHeaderLineBytesMax - 2, 'a') + "\r\n")), 431);
 
   std::string lines;
-  for (size_t i = 1; i < kHeaderLinesMax; ++i) lines += "A: b\r\n";  // beside Host
+  for (size_t i = 1; i < kHeaderLinesMax; ++i) lines += "A: b\r\n";  // next to Host
   EXPECT_EQ(status_of(get(lines)), 0);
   EXPECT_EQ(status_of(get(lines + "A: b\r\n")), 431);
 

@@ -197,7 +197,7 @@ TEST_F(ServeCommand, RefusesAPortInUse) {
   const std::string address = http::format_listen_address(taken.address());
   const auto program = serve({path("words"), "--listen", address, "--ready-file", path("ready")});
   EXPECT_EQ(program->wait(), 1);
-  // Nothing before it: the database was not loaded in vain.
+  // Nothing before it: the database was not loaded for nothing.
   EXPECT_EQ(log(), "blindfuse: cannot listen on " + address + ": Address already in use\n");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "ready"));
 }

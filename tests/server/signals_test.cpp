@@ -35,7 +35,8 @@ TEST(Signals, WaitsForARequest) {
   EXPECT_EQ(signals.wait(), Signals::Event::kStopRequested);
 }
 
-// The first signal became a request while the program started. The second one is not taken for it.
+// The first signal became a request while the program started. The second one is not mistaken for
+// it.
 TEST(Signals, ASignalAfterARequestIsLeftForTheWorkThatStops) {
   Signals signals;
   kill(getpid(), SIGTERM);

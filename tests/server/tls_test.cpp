@@ -184,8 +184,8 @@ TEST_F(Tls, SurvivesThoseWhoLeave) {
   expect_tls_healthy();
 }
 
-// Without a word, within a handshake, and a byte at a time: gone when their time is up, and nobody
-// waits for them meanwhile.
+// Without a word, within a handshake, and a byte at a time: gone when their time is up, and no
+// other client waits for them meanwhile.
 TEST_F(Tls, GivesUpOnHandshakesThatStall) {
   ServerOptions options = default_options();
   options.http.threads = 2;
@@ -274,7 +274,7 @@ TEST_F(Tls, RefusesFilesThatAreNoPem) {
   EXPECT_THROW(http::TlsCertificate(key(), certificate()), InputError);
 }
 
-// Which would keep a server that reads its files again waiting for ever.
+// Which would keep a server that reads its files again waiting forever.
 TEST_F(Tls, RefusesWhatIsNoFile) {
   for (const std::string& path : {certificate(), key()}) {
     write_pair(1);
@@ -297,7 +297,7 @@ TEST_F(Tls, SendsItsChain) {
   EXPECT_THAT(refusal(), HasSubstr(certificate() + ": not a certificate in PEM"));
 }
 
-// Nobody is asked for it on a terminal.
+// It is not asked for on a terminal.
 TEST_F(Tls, RefusesAKeyWithAPassword) {
   const PrivateKey key = make_key();
   write_key(this->key(), *key, "password");

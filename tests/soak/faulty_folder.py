@@ -13,7 +13,7 @@ import fusepy
 
 
 class FaultyFolder(fusepy.Operations):
-    """Read-only, but for nothing else that a server needs."""
+    """Read-only, and enough for a server's reads."""
     def __init__(self, source):
         self.source = source
         self.changed = threading.Condition()

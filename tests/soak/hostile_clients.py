@@ -1,5 +1,5 @@
-"""Clients that mean harm: slow heads, half bodies, resets, answers that nobody reads, records that are not TLS, requests
-that are none. Each goes on until it is told to stop, with one kind of visit after another, chosen at random."""
+"""Hostile clients: slow heads, half bodies, resets, answers that are not read, records that are not TLS, requests that
+are none. Each goes on until it is told to stop, with one kind of visit after another, chosen at random."""
 
 import base64
 import collections
@@ -10,7 +10,7 @@ import ssl
 import struct
 import threading
 
-# Between visits: so many clients come again and again, and leave the machine to the server.
+# Between visits: this many clients come again and again, and leave the machine to the server.
 PAUSE_SECONDS = 0.5
 
 

@@ -139,7 +139,7 @@ class Load:
         return self.measured
 
     def was_right(self):
-        """Whether answers came, were checked, and were as they should be. That an epoch is gone is no error."""
+        """Whether answers came, were checked, and were as they should be. An epoch that is gone is not an error."""
         result = self.result()
         return (self.process.returncode == 0 and not set(result["errors"]) - {"410"} and not result["mismatches"] and
                 result["checked"] > 0)

@@ -36,7 +36,7 @@ class Readers:
         self.sockets = []
         for _ in range(READERS):
             client = socket.socket()
-            # As on a network that is no loopback: the kernel takes little off the server's hands.
+            # As on a network that is not a loopback: the kernel takes little off the server's hands.
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
             client.settimeout(60)
@@ -94,7 +94,7 @@ def requests_of(database):
 
 
 def measure(arguments, database, server, kind, request):
-    """What is wrong while so many clients take their time with a response of this kind."""
+    """What is wrong while this many clients take their time with a response of this kind."""
     context = ssl.create_default_context(cafile=database.folder / "cert.pem")
     before = server.metrics()["process_resident_memory_bytes"]
     readers = Readers(server, request, context)

@@ -100,6 +100,7 @@ class Soak:
         self.folder = folder
         self.problems = []
         self.samples = []  # one an epoch
+        self.epochs = 0
         self.turns = []
         self.faults_met = 0
         self.store = Store(folder, arguments.faults)
@@ -128,6 +129,8 @@ class Soak:
         kinds = ["calm", "hostile"] * self.arguments.pairs or ["hostile"]
         for kind in kinds:
             self.take_turn(kind, self.arguments.seconds / len(kinds))
+        for kind in set(kinds) - {sample["turn"] for sample in self.samples}:
+            self.problems.append(f"no epoch came in time in the turns that are {kind}")
         self.stop()
         self.report()
 
@@ -162,7 +165,8 @@ class Soak:
         took = self.arguments.every
         while time.monotonic() + took < end or kind not in [sample["turn"] for sample in self.samples]:
             began = time.monotonic()
-            self.change_epoch(kind)
+            if not self.change_epoch(kind, loads):
+                break
             took = time.monotonic() - began
         visits = [clients.stop() for clients in hostile]
         for server, load in zip(self.servers, loads):
@@ -171,20 +175,24 @@ class Soak:
                 self.problems.append(f"{kind}, {server.scheme}: good clients: {json.dumps(result)}")
             turn = {"turn": kind, "scheme": server.scheme, "lookups": result.get("lookups"),
                     "checked": result.get("checked"), "wrong": result.get("mismatches"), "errors": result.get("errors"),
+                    "seconds": result.get("seconds"), "paused_seconds": result.get("paused_seconds"),
                     "p50_ms": result.get("latency_ms", {}).get("p50"), "p99_ms": result.get("latency_ms", {}).get("p99")}
             self.turns.append(turn)
             print(json.dumps(turn), flush=True)
         for server, counted in zip(self.servers, visits):
             print(json.dumps({"turn": kind, "scheme": server.scheme, "visits": dict(sorted(counted.items()))}), flush=True)
 
-    def change_epoch(self, kind):
-        """A new epoch, with one trouble after the other on its way, and what the servers hold after it."""
+    def change_epoch(self, kind, loads):
+        """A new epoch, with one trouble after the other on its way, and what the servers hold after it. False when the
+        good clients have ended meanwhile: slow readers can keep an epoch for longer than a turn has left. What the servers
+        hold then is not compared with the rest."""
         until = time.monotonic() + self.arguments.every
         loaded = [server.metrics()['blindfuse_epoch_loads_total{result="success"}'] for server in self.servers]
         for server in self.servers:
             server.signal(signal.SIGHUP)
         troubles = [self.database.build, self.build_while_failing, self.build_while_hanging, self.build_on_a_full_disk]
-        trouble = troubles[len(self.samples) % len(troubles)] if self.arguments.faults else self.database.build
+        trouble = troubles[self.epochs % len(troubles)] if self.arguments.faults else self.database.build
+        self.epochs += 1
         trouble()
         for server, before in zip(self.servers, loaded):
             self.await_switch(server, before + 1)
@@ -195,15 +203,19 @@ class Soak:
             time.sleep(0.2)
             seen.append([server.metrics() for server in self.servers])
         sample = {"turn": kind, "trouble": trouble.__name__}
+        if not all(load.is_running() for load in loads):
+            print(json.dumps({**sample, "late": True}), flush=True)
+            return False
         for index, server in enumerate(self.servers):
             rows = [row[index] for row in seen]
             sample[server.scheme] = {"bytes": min(row["process_resident_memory_bytes"] for row in rows),
                                      "fds": min(row["process_open_fds"] for row in rows)}
         self.samples.append(sample)
         print(json.dumps(sample), flush=True)
+        return True
 
     def await_switch(self, server, loads):
-        """Until the newest of so many epochs is alone in memory."""
+        """Until the newest of this many epochs is alone in memory."""
         def is_switched():
             if server.process.poll() is not None:
                 raise Failure(f"{server.scheme}: the server ended with {server.process.returncode}")
@@ -283,7 +295,8 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/bin"), help="folder of the programs")
     parser.add_argument("--seconds", type=int, default=3600)
     parser.add_argument("--every", type=int, default=20, help="seconds from one epoch to the next, at least")
-    parser.add_argument("--pairs", type=int, default=6, help="of turns, calm and hostile; 0: one hostile turn")
+    parser.add_argument("--pairs", type=int, help="of turns, calm and hostile; 0: one hostile turn (default: as many as "
+                        "have turns of at least 100 seconds, up to 6)")
     parser.add_argument("--good", type=int, default=200, help="good clients, half of them with TLS")
     parser.add_argument("--hostile", type=int, default=200, help="hostile clients, likewise")
     parser.add_argument("--visit-seconds", type=int, default=10, help="for which a hostile client stays at most")
@@ -292,6 +305,8 @@ def main():
     parser.add_argument("--no-faults", dest="faults", action="store_false",
                         help="of disks and file systems, which take root and FUSE")
     arguments = parser.parse_args()
+    if arguments.pairs is None:
+        arguments.pairs = min(6, max(1, arguments.seconds // 200))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
     with tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,4 @@
-// Locks whose files are deleted and made anew by others.
+// Locks whose files are deleted and made again by others.
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/stat.h>

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLong = 1min;  // nothing here takes that long
+constexpr auto kNothingTakesThis = 1min;
 
 TEST(WaitableThread, IsJoinedWhenItsWorkHasEnded) {
   std::promise<void> go;
@@ -22,7 +22,7 @@ TEST(WaitableThread, IsJoinedWhenItsWorkHasEnded) {
   });
   EXPECT_FALSE(thread.join_within(0ms));
   go.set_value();
-  EXPECT_TRUE(thread.join_within(kLong));
+  EXPECT_TRUE(thread.join_within(kNothingTakesThis));
   // What the work wrote is there, and later calls find the thread as it is.
   EXPECT_NE(worker, std::thread::id());
   EXPECT_TRUE(thread.join_within(0ms));
@@ -43,7 +43,7 @@ TEST(WaitableThread, HasLeftNothingBehindOnceItIsJoined) {
     thread_local Farewell farewell;
     farewell.has_ended = &has_ended;
   });
-  EXPECT_TRUE(thread.join_within(kLong));
+  EXPECT_TRUE(thread.join_within(kNothingTakesThis));
   EXPECT_TRUE(has_ended);
 }
 

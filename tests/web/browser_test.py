@@ -14,7 +14,7 @@ import time
 import unittest
 
 import web_testing
-from web_testing import Proxy, Server, build_database
+from web_testing import LyingServer, Proxy, Server, build_database, make_key
 
 VALUES = [b"tea\thot leaf juice", b"coffee\thot bean juice", b"cocoa\thot chocolate", b"na\xc3\xafve\t\xc3\xa9t\xc3\xa9 \xe2\x98\x80",
           b"markup\t<b>bold</b><script>document.title='broken'</script>", b'menu\t{"drinks":["tea","coffee"],"open":true}']
@@ -47,7 +47,7 @@ class PageTest(unittest.TestCase):
         self.requests, self.complaints = [], []
         context.on("request", lambda request: self.requests.append(request.url))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        # What the policy forbids, and what throws; a server that does not answer is in the console, too.
+        # Violations of the policy, and exceptions; a server that does not answer is in the console, too.
         page.on("console", lambda line: self.complaints.append(line.text) if line.type == "error" and not expect_errors else None)
         if fake is not None:
             context.route("**/client/blindfuse.js", lambda route: route.fulfill(
@@ -60,7 +60,7 @@ class PageTest(unittest.TestCase):
         page.locator("#status", has_text="Ready.").wait_for()
 
     def look_up(self, page, key):
-        """What the page shows for a key, typed and sent with the keyboard."""
+        """The text that the page shows for a key, typed and sent with the keyboard."""
         page.locator("#key").fill(key)
         page.locator("#key").press("Enter")
         self.await_answer(page, key)
@@ -178,6 +178,23 @@ class RealClient(PageTest):
         self.assertEqual(self.look_up(page, "cocoa"), "hot chocolate")
         page.get_by_text("circular security").wait_for()
 
+    def test_keeps_to_the_key_in_its_address(self):
+        key = make_key(self.folder / "words.key")
+        server = self.serve(database=build_database(
+            options.blindfuse, VALUES, self.folder, "signed", ["--sign", self.folder / "words.key"]))
+        page = self.open(f"{server.url}#server-key={key}")
+        self.await_ready(page)
+        self.assertEqual(self.look_up(page, "tea"), "hot leaf juice")
+        says = page.locator("#signer").inner_text()
+        self.assertIn(f"with the key {key}, which is the one in this page\u2019s address", says)
+        self.assertIn("No key protects against the server that sent this page", says)
+        self.assertIn(f"--server-key {key}", page.locator("#command").inner_text())
+        self.assert_accessible(page)
+        self.assertEqual(self.complaints, [])
+        page.evaluate(f"location.hash = '#server-key={'0' * 64}'")  # the page loads again
+        page.get_by_text("This database is not to be trusted").wait_for()
+        self.assertIn("signed by another key", page.locator("#setup-text").inner_text())
+
     def test_can_be_left_out(self):
         server = self.serve("--no-page")
         for path in ("", "page/page.js", "client/blindfuse.js"):
@@ -195,7 +212,8 @@ class ClientAlone(PageTest):
         cls.database = build_database(options.blindfuse, lines, cls.folder, "many", ["--mode", "hint"])
 
     def visit(self, replaced=None, url=None):
-        """A page beside the client of the server, or of the one at `url`; some of the client's files are other ones."""
+        """A page next to the client of the server, or of the one at `url`; some of the client's files are other
+        ones."""
         context = self.browser.new_context()
         self.addCleanup(context.close)
         for name, body in (replaced or {}).items():
@@ -209,7 +227,7 @@ class ClientAlone(PageTest):
         return self.server.get(f"client/{name}")[1].decode()
 
     def run_in(self, page, script):
-        """What `script` returns, which has `connect` and failed(function), the error of that one."""
+        """The result of `script`, which has `connect` and failed(function), the error of that one."""
         return page.evaluate("""async () => {
           const {connect} = await import(new URL('client/blindfuse.js', location));
           const failed = (work) => work().then(() => null, ({code, message, isOutdated}) => ({code, message, isOutdated}));
@@ -424,6 +442,105 @@ class ClientAlone(PageTest):
             self.assertEqual((error, len(wrong)), ("protocol", 1), what)
             self.assertEqual(value, "v1" + "." * 300)
 
+    def test_tells_the_lies_of_a_server_apart(self):
+        liar = LyingServer(self.server)
+        proxy = self.enterContext(Proxy(self.server, liar.tamper))
+        page = self.visit(url=proxy.url)
+
+        def connect(**more):
+            chosen = {"prepareAhead": 0, "serverKey": liar.key, **more}
+            return page.evaluate("""async ([url, options]) => {
+              const {connect, SignatureError} = await import(url + 'client/blindfuse.js');
+              try {
+                const {signer, signerWarning} = await connect(url, options);
+                return [signer?.sequence ?? null, signerWarning];
+              } catch (error) {
+                return [error instanceof SignatureError && error.code, error.message];
+              }
+            }""", [proxy.url, chosen])
+
+        messages = [connect()]
+        liar.sign(5, liar.other_seed)
+        messages.append(connect())
+        liar.sign(5, sequence=6)
+        messages.append(connect())
+        self.assertEqual(connect(serverKey="")[0], "signature")
+        liar.sign(20)
+        self.assertEqual(connect(), [20, None])
+        liar.sign(10)
+        messages.append(connect())
+        self.assertEqual(connect(allowRollback=True), [10, None])
+        liar.sign(20, since=7)
+        messages.append(connect())
+        names = ["is not signed", "by another key", "is wrong", "rolled back", "two databases of one number"]
+        for (code, message), own in zip(messages, names, strict=True):
+            self.assertEqual(code, "signature", message)
+            self.assertEqual([name for name in names if name in message], [own])
+            self.assertNotIn("--", message)
+        self.assertIn("(connect's allowRollback)", messages[3][1])
+        # Without a key it is told, and nothing is refused.
+        self.assertIn("rolled back", (liar.sign(10), connect(serverKey=""))[1][1])
+        liar.sign(30, liar.other_seed)
+        self.assertIn(f"was signed by {liar.key}", connect(serverKey="")[1])
+        liar.send_plain()
+        self.assertEqual(connect(serverKey="")[0], None)
+        self.assertIn("now is not signed", connect(serverKey="")[1])
+
+    def test_finds_a_lie_in_the_middle(self):
+        liar = LyingServer(self.server)
+        liar.sign(20)
+        proxy = self.enterContext(Proxy(self.server, liar.tamper))
+        page = self.visit(url=proxy.url)
+        page.evaluate("""async ([url, serverKey]) => {
+          const {connect} = await import(url + 'client/blindfuse.js');
+          self.client = await connect(url, {prepareAhead: 0, serverKey});
+          await self.client.getText('k1');
+        }""", [proxy.url, liar.key])
+        liar.sign(10)
+        code = page.evaluate("self.client.sync().then(() => null, ({code}) => code)")
+        self.assertEqual(code, "signature")
+        self.assertEqual(page.evaluate("self.client.signer.sequence"), 20)
+        liar.sign(21)
+        self.assertEqual(page.evaluate("self.client.getText('k2')"), "v2" + "." * 300)
+
+    def test_remembers_in_one_tab_what_another_has_seen(self):
+        liar = LyingServer(self.server)
+        proxy = self.enterContext(Proxy(self.server, liar.tamper))
+        liar.sign(10)
+        first = self.visit(url=proxy.url)
+        script = """async ([url, serverKey]) => {
+          const {connect} = await import(url + 'client/blindfuse.js');
+          self.client = await connect(url, {prepareAhead: 0, serverKey});
+          await self.client.sync();  // with the manifest of connect(); the next one fetches another
+        }"""
+        first.evaluate(script, [proxy.url, liar.key])
+        second = first.context.new_page()
+        second.goto(proxy.url + "openapi.json")
+        liar.sign(5)
+        refused = second.evaluate(f"async (asked) => ({script})(asked).then(() => null, ({{message}}) => message)",
+                                  [proxy.url, liar.key])
+        self.assertIn("rolled back", refused, "what was kept stays when hints are kept")
+        liar.sign(20)
+        second.evaluate(script, [proxy.url, liar.key])
+        liar.sign(15)
+        self.assertIn("rolled back", first.evaluate("self.client.sync().then(() => null, ({message}) => message)"))
+
+    def test_says_when_the_browser_cannot_check_signatures(self):
+        liar = LyingServer(self.server)
+        liar.sign(20)
+        proxy = self.enterContext(Proxy(self.server, liar.tamper))
+        unable = "Object.defineProperty(self.crypto, 'subtle', {value: undefined});"
+        page = self.visit({"signatures.js": self.file("signatures.js") + unable}, url=proxy.url)
+        refused, checked, value = page.evaluate("""async ([url, serverKey]) => {
+          const {connect} = await import(url + 'client/blindfuse.js');
+          const refused = await connect(url, {serverKey}).catch(({code, message}) => [code, message]);
+          const client = await connect(url);
+          return [refused, client.signer.isChecked, await client.getText('k1')];
+        }""", [proxy.url, liar.key])
+        self.assertEqual(refused[0], "resource")
+        self.assertIn("cannot check the database's signature", refused[1])
+        self.assertEqual((checked, value), (False, "v1" + "." * 300))
+
     def test_keeps_of_downloads_that_broke_the_last_alone(self):
         kept = self.run_in(self.visit(), """
           const {HintStore} = await import('/client/hint_store.js');
@@ -460,7 +577,7 @@ class ClientAlone(PageTest):
 
 
 class StandIn(PageTest):
-    """What the page makes of a client, whatever that client does."""
+    """Tests of the page with a client that may do anything."""
 
     @classmethod
     def setUpClass(cls):
@@ -544,6 +661,23 @@ class StandIn(PageTest):
                 page.locator("#key").press("Enter")
                 self.await_answer(page, "tea")
                 self.assertEqual("circular security" in says.inner_text(), other == "packed")
+
+    def test_says_who_signed(self):
+        page = self.show()
+        self.await_ready(page)
+        self.assertFalse(page.locator("#signer").is_visible())
+        signer = {"key": "ab" * 32, "sequence": 7, "time": 1795545000000, "isChecked": True}
+        page = self.show(signer=signer)
+        self.await_ready(page)
+        says = page.locator("#signer").inner_text()
+        self.assertIn(f"signed, as number 7 of 2026-11-24 18:30 UTC, with the key {'ab' * 32}.", says)
+        self.assertIn("No key protects against the server that sent this page", says)
+        page = self.show(signer={**signer, "isChecked": False}, signerWarning="it was another")
+        self.await_ready(page)
+        says = page.locator("#signer").inner_text()
+        self.assertIn("This browser cannot check the signature.", says)
+        self.assertIn("Warning: it was another.", says)
+        self.assert_accessible(page)
 
     def test_says_when_nothing_is_kept(self):
         page = self.show(storage="memory")

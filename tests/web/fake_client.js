@@ -2,7 +2,7 @@
 // rarely, too briefly or not on demand. It encrypts nothing.
 
 const fake = {
-  info: {}, storage: 'persistent', values: {}, wants: null, sync: [], lookUp: [], fetchMs: 0, lookUpMs: 5,
+  info: {}, storage: 'persistent', values: {}, wants: null, connect: [], sync: [], lookUp: [], fetchMs: 0, lookUpMs: 5,
   ...globalThis.fakeClient,
 };
 
@@ -37,6 +37,8 @@ class FakeClient {
   storage = fake.storage;
   storageReason = fake.storage === 'memory' ? 'it is a private window' : null;
   preparedCount = 0;
+  signer = fake.signer ? { ...fake.signer, time: new Date(fake.signer.time) } : null;
+  signerWarning = fake.signerWarning ?? null;
   #onProgress;
 
   constructor(onProgress) {
@@ -78,8 +80,10 @@ class FakeClient {
   close() {}
 }
 
-export async function connect(url, { onProgress, apiKey }) {
+export async function connect(url, { onProgress, apiKey, serverKey }) {
   fake.connected = url;
+  fake.serverKey = serverKey;
+  failNext(fake.connect);
   if (fake.wants !== null && apiKey !== fake.wants) {
     throw new BlindfuseError({ code: 'server', status: 401, message: 'the server wants an API key' });
   }

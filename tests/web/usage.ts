@@ -1,10 +1,11 @@
 // What blindfuse.d.ts declares, used as it is meant, and as it is not: compiled in a test, never run.
-import {connect, BlindfuseError, type Answer, type Client, type DatabaseInfo, type Progress} from '../../client/web/blindfuse.js';
+import {connect, BlindfuseError, SignatureError, type Answer, type Client, type DatabaseInfo, type Progress,
+  type Signer} from '../../client/web/blindfuse.js';
 
 export async function use(signal: AbortSignal): Promise<void> {
   const words: Client = await connect('https://words.example', {
     onProgress: ({stage, done, total}: Progress) => console.log(stage, done / total),
-    storage: 'memory', prepareAhead: 2, timeoutSeconds: 20, apiKey: 'key', signal,
+    serverKey: 'ab'.repeat(32), allowRollback: false, storage: 'memory', prepareAhead: 2, timeoutSeconds: 20, apiKey: 'key', signal,
   });
   const info: DatabaseInfo = words.info;
   const bytes: Uint8Array | null = await words.get('serendipity');
@@ -15,8 +16,11 @@ export async function use(signal: AbortSignal): Promise<void> {
   try {
     await words.sync({verify: true});
   } catch (error) {
+    if (error instanceof SignatureError) console.log(error.code === 'signature');
     if (error instanceof BlindfuseError) console.log(error.code === 'cache', error.message);
   }
+  const signer: Signer | null = words.signer;
+  console.log(signer?.key, signer?.time.getTime(), words.signerWarning);
   console.log(bytes, text, many, answer.query?.length, words.preparedCount, words.storageReason);
   words.close();
 

@@ -1,7 +1,9 @@
 """What the tests and the measurements of the page share: servers with small databases, and Debian's Chromium."""
 
+import base64
 import contextlib
 import http.server
+import json
 import os
 import pathlib
 import shutil
@@ -13,6 +15,9 @@ import threading
 import time
 import urllib.error
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "protocol"))
+import plain_ed25519  # noqa: E402
 
 SKIPPED = 77
 FAKE_CLIENT = pathlib.Path(__file__).with_name("fake_client.js")
@@ -60,6 +65,42 @@ def build_database(blindfuse, lines, folder, name="words", options=()):
     subprocess.run([blindfuse, "build", source, "--output", folder / name, *options], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
     return folder / name
+
+
+def make_key(path, seed=bytes([1]) * 32):
+    """Writes the private key as RFC 8410 has it; gives the public one."""
+    data = base64.b64encode(bytes.fromhex("302e020100300506032b657004220420") + seed).decode()
+    path.write_text(f"-----BEGIN PRIVATE KEY-----\n{data}\n-----END PRIVATE KEY-----\n")
+    return plain_ed25519.public_key(seed).hex()
+
+
+class LyingServer:
+    """What a proxy sends as the manifest instead of that of `server`: the same, signed as a test wants it."""
+
+    seed, other_seed = bytes([1]) * 32, bytes([2]) * 32
+    key = plain_ed25519.public_key(seed).hex()
+
+    def __init__(self, server):
+        self.members = json.loads(server.get("v1/database")[1])
+        self.send_plain()
+
+    @staticmethod
+    def text_of(members):
+        # A proxy promises as many bytes as its server has.
+        return json.dumps(members).encode().ljust(4096)
+
+    def send_plain(self):
+        self.manifest = self.text_of(self.members)
+
+    def sign(self, number, seed=seed, since=0, **changed):
+        made = self.members | {"sequence": number, "time": since + number,
+                               "signer": plain_ed25519.public_key(seed).hex()}
+        text = json.dumps(made, sort_keys=True, separators=(",", ":"))
+        made["signature"] = plain_ed25519.sign(seed, b"blindfuse/manifest/1" + text.encode()).hex()
+        self.manifest = self.text_of(made | changed)
+
+    def tamper(self, path, _):
+        return self.manifest if path.endswith("/v1/database") else None
 
 
 class Server:

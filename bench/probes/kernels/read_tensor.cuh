@@ -1,4 +1,4 @@
-// Tiles that the tensor memory accelerator brings into shared memory, so many stages of 16 KB in
+// Tiles that the tensor memory accelerator brings into shared memory, this many stages of 16 KB in
 // flight: one warp asks for them, eight warps read them. Compute capability 9.0 and later; other
 // code that comes here stops.
 #pragma once

@@ -1,4 +1,4 @@
-// Loads of 16 bytes, so many of a thread in flight.
+// Loads of 16 bytes, this many of a thread in flight.
 #pragma once
 
 #include <cstdint>

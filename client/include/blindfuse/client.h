@@ -3,8 +3,8 @@
 //   auto words = blindfuse::Client::connect("http://127.0.0.1:8080");
 //   std::optional<std::string> value = words.get("serendipity");
 //
-// The server learns how many keys are asked for and when; not which, and not whether they are
-// there.
+// The server learns how many keys are asked for, and when. It does not learn which keys, or whether
+// they are there.
 #pragma once
 
 #include <blindfuse/client_options.h>
@@ -25,27 +25,29 @@ namespace blindfuse {
 
 class SharedSession;
 
-// Any number of threads may use one client at once, but for moving and destroying it: keys that
-// wait together are asked for together, in one request of up to kQueriesPerRequest. The progress
-// callback is called by whichever thread does the work, one at a time; it must not call the client.
+// Any number of threads may use one client at once, except to move or destroy it. Keys that wait at
+// the same time are asked for together, in one request of up to kQueriesPerRequest. The progress
+// callback is called by the thread that does the work, one thread at a time. It must not call the
+// client.
 //
-// get, get_many and look_up fetch the hints first when there are none yet, and when the server no
-// longer serves the epoch of those that there are; sync asks for the current epoch at once.
+// get, get_many and look_up first fetch the hints if there are none yet, or if the server no longer
+// serves their epoch. sync asks for the current epoch at once.
 //
-// A forked child has a copy of the queries made ahead, which must not be sent twice: there every
-// call but prepared_count() of a client made before throws InputError, and destroying it leaves the
-// parent's connection as it is. This holds for children of fork(), _Fork() and clone() in any PID
-// namespace; where the kernel has no MADV_WIPEONFORK (before Linux 4.14), for those of fork().
+// A forked child has a copy of the queries made ahead, which must not be sent twice. There, every
+// call except prepared_count() of a client made before the fork throws InputError, and its
+// destruction leaves the parent's connection as it is. This holds for children of fork(), _Fork()
+// and clone() in any PID namespace. If the kernel has no MADV_WIPEONFORK (before Linux 4.14), it
+// holds for those of fork().
 //
-// Every call may be stopped, from another thread, through its stop token: it throws CancelledError
-// within a fraction of a second (except while the system's name service looks for the server), and
-// the client can be used again, as after any error (blindfuse/errors.h). What other threads asked
-// for in the same request is asked for anew. By itself a call ends at its deadline
+// Another thread can stop every call through the call's stop token. The call then throws
+// CancelledError within a fraction of a second (except while the system's name service looks for
+// the server). The client can be used again, as after any error (blindfuse/errors.h). Keys of other
+// threads in the same request are asked for again. Without a stop, a call ends at its deadline
 // (HttpOptions::timeout), with ConnectionError.
 class BLINDFUSE_API Client {
  public:
-  // Checks that the server answers with a manifest. Throws InputError for a malformed URL, and what
-  // blindfuse/errors.h tells for what the server does.
+  // Checks that the server answers with a manifest. Throws InputError for a malformed URL, and the
+  // errors of blindfuse/errors.h for a failure of the server or its answer.
   static Client connect(std::string_view url, ClientOptions options = {},
                         std::stop_token stop = {});
 
@@ -53,30 +55,35 @@ class BLINDFUSE_API Client {
   Client& operator=(Client&&) noexcept;
   ~Client();
 
-  // Brings the hints up to the server's current epoch; with `verify`, checks every cached one
-  // first.
+  // Brings the hints up to the server's current epoch. With `verify`, first checks every cached
+  // hint.
   SyncResult sync(bool verify = false, std::stop_token stop = {});
 
-  // Makes `count` more queries ahead, in one pass. Memory: 4 row_count bytes each, and 48 KiB more
-  // where DatabaseInfo::mode is "packed".
+  // Makes `count` more queries ahead, in one pass. Each takes 4 row_count bytes of memory, and 48
+  // KiB more if DatabaseInfo::mode is "packed".
   void prepare(size_t count, std::stop_token stop = {});
   size_t prepared_count() const;
 
-  // The value of a key, or nothing when it is not there. A key is a byte string; in an index
-  // database, a decimal number.
+  // The value of a key, or nothing if the key is not there. A key is a byte string. In an index
+  // database it is a decimal number.
   std::optional<std::string> get(std::string_view key, std::stop_token stop = {});
-  // The value of entry i of an index database. InputError for a keyword database.
+  // The value of entry i of an index database. Throws InputError for a keyword database.
   std::optional<std::string> get(uint64_t i, std::stop_token stop = {});
 
-  // Several keys, in their order. Every key is checked before any is asked for.
+  // The values of several keys, in the order of the keys. Every key is checked before any is asked
+  // for.
   std::vector<std::optional<std::string>> get_many(std::span<const std::string> keys,
                                                    std::stop_token stop = {});
-  // The same, with what each look-up took.
+  // The same, with the cost of each look-up.
   std::vector<Answer> look_up(std::span<const std::string> keys, std::stop_token stop = {});
-  // Entries of an index database. InputError for a keyword database.
+  // The same for entries of an index database. Throws InputError for a keyword database.
   std::vector<Answer> look_up(std::span<const uint64_t> entries, std::stop_token stop = {});
 
-  // What is known of the database: of the epoch whose hints are there, which are fetched when there
+  // The signer of the database, according to the last manifest that was fetched. connect() fetches
+  // the first. Sends nothing to the server.
+  SignerStatus signer() const;
+
+  // The properties of the database in the epoch of the client's hints. Fetches the hints if there
   // are none.
   DatabaseInfo database(std::stop_token stop = {});
 

@@ -1,4 +1,4 @@
-// What a client may be told beforehand.
+// The options of a client.
 #pragma once
 
 #include <blindfuse/progress.h>
@@ -11,15 +11,16 @@
 
 namespace blindfuse {
 
-// Queries in one request: what a server takes unless its operator says otherwise.
+// Queries in one request: the most that a server accepts unless its operator sets another limit.
 inline constexpr size_t kQueriesPerRequest = 16;
 
 struct HttpOptions {
   // The deadline of a call, from its beginning to its end, with all requests that it makes and
-  // repeats. The call has a second more for each 32,000 bytes that it moves, as the manifest and
-  // the table announce them: the hints that it downloads, its queries and their responses. What the
-  // client computes does not count. No silence of the server may be longer than this. Calls of
-  // several threads take turns, and the deadline of each begins with its turn.
+  // repeats. The call has a second more for each 32,000 bytes that it moves: the hints that it
+  // downloads, its queries and their responses, in the sizes that the manifest and the table
+  // announce. The time of the client's own computations does not count. No silence of the server
+  // may be longer than this. Calls of several threads take turns, and the deadline of each begins
+  // with its turn.
   std::chrono::seconds timeout{60};
   std::string ca_file;  // trusted certificates (PEM); empty: the system's
   std::string api_key;  // sent with every request, unless empty
@@ -31,15 +32,23 @@ struct ClientOptions {
   unsigned thread_count = 0;  // to prepare queries with; 0: one a processor; "packed" takes one
   size_t prepare_batch = 1;   // queries made in one pass when none are left
   HttpOptions http;
-  // "hint" or "packed": a database in another mode is refused before anything is asked. The server
-  // names the mode, and with it what secrecy rests on; this is the client's say. Empty: either.
+  // The public key that signs the database, 64 lower-case hex digits. The client then refuses a
+  // manifest with SignatureError if it is not signed, if another key signed it, if its signature is
+  // wrong, if an older one is served than was seen before, or if two manifests have one number.
+  // Empty: the client remembers the key of the first manifest, and SignerStatus::warning says when
+  // the key changes.
+  std::string server_key;
+  bool allow_rollback = false;  // take a manifest that is older than the newest one seen
+  // "hint" or "packed": the client refuses a database in another mode before it asks for anything.
+  // The server names the mode, and the mode determines the assumption that secrecy rests on. This
+  // option lets the client decide. Empty: either mode.
   std::string mode;
-  // A database that needs more is refused before anything is fetched: hints on disk, and one query
-  // or response.
+  // The client refuses a database that needs more before it fetches anything. The limits are for
+  // the hints on disk, and for one query or response.
   uint64_t hint_bytes_max = uint64_t{64} << 30;
   uint64_t transfer_bytes_max = uint64_t{1} << 30;
-  // Hints of at most so many bytes in all are kept in memory from the first look-up on. Larger ones
-  // are read and checked, all of them, in every look-up.
+  // Hints of at most this many bytes in all are kept in memory from the first look-up on. Larger
+  // hints are read and checked in every look-up, all of them.
   uint64_t hint_memory_bytes_max = uint64_t{1} << 30;
   ProgressCallback progress;
 };

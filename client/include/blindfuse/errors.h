@@ -1,7 +1,8 @@
-// What a client can fail with. Every message is one line that names the cure.
+// The errors of a client. Every message is one line that names the cure.
 //
 //   InputError             a key, an option, or a URL is wrong
 //     ProtocolError        what answers is not a blindfuse server, or breaks the protocol
+//       SignatureError     the database's signature is not what it has to be
 //     CacheError           a downloaded hint is missing or altered
 //   ResourceError          memory or a disk failed
 //     ConnectionError      no server answers, the connection broke, or the call took too long
@@ -25,14 +26,22 @@ class BLINDFUSE_API ConnectionError : public ResourceError {
   using ResourceError::ResourceError;
 };
 
-// What answered is no blindfuse server, or one that breaks the protocol: its answer was thrown
-// away.
+// The answer did not come from a blindfuse server, or the server broke the protocol. The client has
+// thrown the answer away.
 class BLINDFUSE_API ProtocolError : public InputError {
  public:
   using InputError::InputError;
 };
 
-// The server answered with an error. what() holds its own words.
+// The manifest is not signed, or its signature is wrong or of another key than
+// ClientOptions::server_key, or the manifest is older than one seen before, or there is another
+// manifest with its number. The client has used nothing of it.
+class BLINDFUSE_API SignatureError : public ProtocolError {
+ public:
+  using ProtocolError::ProtocolError;
+};
+
+// The server answered with an error. what() holds the server's message.
 class BLINDFUSE_API ServerError : public ResourceError {
  public:
   ServerError(int status, const std::string& message) : ResourceError(message), status_(status) {}
@@ -42,13 +51,13 @@ class BLINDFUSE_API ServerError : public ResourceError {
   int status_;
 };
 
-// 404 or 410: the server does not serve this epoch, any more or yet.
+// 404 or 410: the server does not serve this epoch yet, or does not serve it any more.
 class BLINDFUSE_API EpochGoneError : public ServerError {
  public:
   using ServerError::ServerError;
 };
 
-// 503: its queue is full.
+// 503: the server's queue is full.
 class BLINDFUSE_API ServerBusyError : public ServerError {
  public:
   ServerBusyError(const std::string& message, std::optional<uint64_t> retry_after_s)
@@ -59,13 +68,13 @@ class BLINDFUSE_API ServerBusyError : public ServerError {
   std::optional<uint64_t> retry_after_s_;
 };
 
-// A file of the cache is missing or is not what was downloaded.
+// A file of the cache is missing, or differs from the download.
 class BLINDFUSE_API CacheError : public InputError {
  public:
   using InputError::InputError;
 };
 
-// A stop token or the progress callback said stop.
+// A stop token or the progress callback stopped the call.
 class BLINDFUSE_API CancelledError : public std::runtime_error {
  public:
   CancelledError() : std::runtime_error("cancelled") {}

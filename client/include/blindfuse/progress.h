@@ -1,4 +1,4 @@
-// How a client tells its caller how far it is, and how the caller stops it.
+// The progress of a client's calls, and the callback that can stop them.
 #pragma once
 
 #include <blindfuse/errors.h>
@@ -24,8 +24,8 @@ struct ClientProgress {
   uint64_t total = 0;
 };
 
-// Returns whether to go on: false makes the call in progress throw CancelledError. Called on a
-// thread that made a call, many times a second. May be empty.
+// Returns whether the call may go on. After false, the call in progress throws CancelledError.
+// Called many times a second, on a thread that made a call. May be empty.
 using ProgressCallback = std::function<bool(const ClientProgress&)>;
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// What a client tells its caller.
+// The results of a client's calls.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace blindfuse {
 
-// One look-up, and what it took.
+// The result of one look-up, and its cost.
 struct Answer {
   std::optional<std::string> value;  // nothing: the key is not there
   uint64_t query_bytes = 0;
@@ -18,7 +18,7 @@ struct Answer {
   double total_seconds = 0;    // all of that, and making the query from the prepared one
 };
 
-// One synchronization of the hints.
+// The result of one synchronization of the hints.
 struct SyncResult {
   std::string epoch;
   uint32_t shard_count = 0;
@@ -29,7 +29,19 @@ struct SyncResult {
   double seconds = 0;
 };
 
-// One epoch of a database.
+// The signer of the database, as its last manifest names it.
+struct SignerStatus {
+  std::string signer;       // the public key, 64 hex digits; empty: the manifest is not signed
+  uint64_t sequence = 0;    // the manifest's number: a larger one is newer
+  uint64_t time = 0;        // when it was signed, in seconds since 1970 UTC
+  bool is_checked = false;  // the signature is right; false where nothing can check it (browsers)
+  // One line for a client without ClientOptions::server_key. It says that the signer changed, that
+  // the manifest is not signed any more, or that it is older than one seen before. Empty if nothing
+  // of this is the case.
+  std::string warning;
+};
+
+// The properties of one epoch of a database.
 struct DatabaseInfo {
   std::string epoch;      // its identity: 64 hex digits
   bool is_index = false;  // keys are the numbers 0 .. key_count - 1, not byte strings

@@ -35,6 +35,8 @@ void raise(const char* kind, const char* message, nb::object status = nb::none()
 void translate(const std::exception_ptr& thrown, void*) {
   try {
     std::rethrow_exception(thrown);
+  } catch (const SignatureError& error) {
+    raise("signature", error.what());
   } catch (const ProtocolError& error) {
     raise("protocol", error.what());
   } catch (const CacheError& error) {
@@ -70,8 +72,8 @@ std::unique_ptr<Session> connect(const std::string& url, const std::string& cach
                                  size_t prepare, int64_t timeout_s, const std::string& ca_file,
                                  const std::string& api_key, const std::string& mode,
                                  uint64_t hint_bytes_max, uint64_t transfer_bytes_max,
-                                 uint64_t hint_memory_bytes_max, nb::handle progress,
-                                 const Stop* stop) {
+                                 uint64_t hint_memory_bytes_max, const std::string& server_key,
+                                 bool allow_rollback, nb::handle progress, const Stop* stop) {
   ClientOptions options;
   options.cache_folder = cache;
   options.thread_count = threads;
@@ -83,6 +85,8 @@ std::unique_ptr<Session> connect(const std::string& url, const std::string& cach
   options.hint_bytes_max = hint_bytes_max;
   options.transfer_bytes_max = transfer_bytes_max;
   options.hint_memory_bytes_max = hint_memory_bytes_max;
+  options.server_key = server_key;
+  options.allow_rollback = allow_rollback;
   return Session::connect(url, std::move(options), progress, stop);
 }
 
@@ -115,11 +119,13 @@ NB_MODULE(_blindfuse, m) {
       .def("database", &Session::database, "progress"_a.none(), "stop"_a.none())
       .def("prepare", &Session::prepare, "count"_a, "progress"_a.none(), "stop"_a.none())
       .def("prepared_count", &Session::prepared_count)
+      .def("signer", &Session::signer)
       .def("__reduce__", refuse_to_pickle);
 
   m.def("connect", connect, "url"_a, "cache"_a, "threads"_a, "prepare"_a, "timeout_s"_a,
         "ca_file"_a, "api_key"_a, "mode"_a, "hint_bytes_max"_a, "transfer_bytes_max"_a,
-        "hint_memory_bytes_max"_a, "progress"_a.none(), "stop"_a.none());
+        "hint_memory_bytes_max"_a, "server_key"_a, "allow_rollback"_a, "progress"_a.none(),
+        "stop"_a.none());
   m.def("note_interpreter_ends", &RunningCall::note_interpreter_ends);
 }
 

@@ -54,8 +54,8 @@ void RunningCall::note_interpreter_ends() {
 bool RunningCall::is_due(const ClientProgress& progress) {
   const auto now = std::chrono::steady_clock::now();
   const bool is_new = stage_ != progress.stage;
-  // Nobody misses a preparation that took a millisecond; a download is told of from its beginning,
-  // and whatever was told of to its end.
+  // A preparation that took a millisecond need not be reported; a download is told of from its
+  // beginning, and whatever was told of to its end.
   const bool is_download = progress.stage == ClientStage::kFetchingHints;
   const bool is_end = progress.total > 0 && progress.done == progress.total;
   const bool is_edge = is_new ? is_download : is_end;

@@ -13,25 +13,25 @@
 
 namespace blindfuse::python {
 
-// Lives on the stack of the thread that calls. While it does, this thread does not hold Python's
+// An object on the stack of the calling thread. While it exists, this thread does not hold Python's
 // lock, and reports of the library's progress on this thread come to it.
 class RunningCall {
  public:
-  // `progress` is called with (stage, done, total), or is None. What it raises goes to `error`.
+  // `progress` is called with (stage, done, total), or is None. Its exception goes to `error`.
   RunningCall(const void* session, nanobind::handle progress, std::exception_ptr& error);
   ~RunningCall();  // takes the lock again
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;
 
-  // Whether this thread is within a call of the session: then another would wait for itself.
+  // Whether this thread is within a call of the session. Another call would then wait for itself.
   static bool is_within(const void* session);
 
-  // The library's ProgressCallback. Runs Python's signal handlers, where they may run, and calls
-  // the call's `progress`; false when one of them raised.
+  // The library's ProgressCallback. Runs Python's signal handlers, if they may run, and calls the
+  // call's `progress`. Returns false if one of them raised.
   static bool report(const ClientProgress& progress);
 
-  // work() on a thread of its own. Meanwhile this one runs signal handlers; when one raises, it
-  // requests the stop.
+  // Runs work() on a thread of its own. Meanwhile this thread runs signal handlers. If one raises,
+  // it requests the stop.
   void run_apart(const std::function<void()>& work, std::stop_source& stop);
 
   // The interpreter ends: threads other than the calling one must not ask for its lock any more,
@@ -40,7 +40,7 @@ class RunningCall {
 
  private:
   bool is_due(const ClientProgress& progress);
-  // Signal handlers, then work(), with the lock; false when one of them raised.
+  // Runs signal handlers, then work(), with the lock. Returns false if one of them raised.
   template <typename Work>
   bool run_python(Work&& work);
 
@@ -53,9 +53,9 @@ class RunningCall {
   PyThreadState* state_;
 };
 
-// work(), without Python's lock. What `progress` or a signal handler raises meanwhile is thrown, as
-// nanobind::python_error, whatever came of the work. With `stop_apart`, by run_apart(): for work in
-// which report() is not called while it waits.
+// Runs work() without Python's lock. If `progress` or a signal handler raises meanwhile, throws
+// that exception as nanobind::python_error, whatever the result of the work. With `stop_apart`,
+// uses run_apart(): for work in which report() is not called while it waits.
 void run_without_lock(const void* session, nanobind::handle progress,
                       const std::function<void()>& work, std::stop_source* stop_apart = nullptr);
 

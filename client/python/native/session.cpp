@@ -74,7 +74,7 @@ auto Session::call(nb::handle progress, const Stop* stop, Work&& work) {
         "a progress callback or a signal handler must not use the client that called it;"
         " connect another one");
   }
-  // Behind another thread's call it may wait without a word from the library.
+  // While another thread's call runs it may wait without a word from the library.
   const bool apart = !running_.empty() && is_main_thread();
   const auto source =
       running_.insert(running_.end(), stop != nullptr ? stop->source() : std::stop_source());
@@ -148,6 +148,12 @@ void Session::prepare(size_t count, nb::handle progress, const Stop* stop) {
     client.prepare(count, token);
     return true;
   });
+}
+
+nb::tuple Session::signer() {
+  if (!client_) throw InputError("this client is closed; connect again");
+  const SignerStatus status = client_->signer();
+  return nb::make_tuple(status.signer, status.sequence, status.time, status.warning);
 }
 
 size_t Session::prepared_count() {

@@ -1,4 +1,4 @@
-// What Python holds of a Client.
+// The object in which Python holds a Client.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -25,9 +25,9 @@ class Stop {
 };
 
 // A Client that may be closed while others use it. Everything is called with Python's lock held,
-// which guards the members, and lets go of it while the library works; but for the destructor, not
-// in a process that was forked since. Keys are byte strings, or all of them numbers, which are no
-// keys in a keyword database, whatever it was before.
+// which guards the members, and lets go of it while the library works; except for the destructor,
+// not in a process that was forked since. Keys are byte strings, or all of them numbers, which are
+// not keys in a keyword database, whatever it was before.
 //
 // `progress` is called with (stage, done, total), or is None; `stop` may be nullptr.
 class Session {
@@ -51,6 +51,8 @@ class Session {
   nanobind::tuple database(nanobind::handle progress, const Stop* stop);
   void prepare(size_t count, nanobind::handle progress, const Stop* stop);
   size_t prepared_count();
+  // Without the client's turn.
+  nanobind::tuple signer();
 
  private:
   explicit Session(Client client);

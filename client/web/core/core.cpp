@@ -4,10 +4,20 @@
 //   blindfuse_reply(), JSON, and blindfuse_bytes(), the bytes that it speaks of, until
 //   blindfuse_forget(), which wipes both. Requests, by "op":
 //
-//   connect    url, apiKey, mode, folder, timeoutSeconds, hintBytesMax, transferBytesMax
+//   connect    url, apiKey, mode, serverKey, allowRollback, folder, timeoutSeconds, hintBytesMax,
+//              transferBytesMax
 //   sync       verify
 //   checkKeys  keys (the length of each; their bytes are `keys`): fails when one can be no key
 //   lookUp     keys, inspect
+//
+//   verdict    signer, signature, verdict ("right", "wrong" or "unable"), and as `keys` the
+//   message:
+//              what the browser says of that signature
+//   mergeSigners  as `keys` what is kept of signers elsewhere, or nothing: gives as bytes what both
+//              have seen (client/seen_signers.h)
+//
+// An answer with "unchecked", and the message as bytes, is none yet: the browser is to check that
+// signature, and the same is to be asked again.
 //
 // Queries are prepared by several workers, each with a module of its own (preparation.h):
 //
@@ -20,9 +30,9 @@
 //   endPrepare
 //   dropPrepare   instead, at any time
 //
-// Every answer has "info" and "prepared"; a failed one "error" (error_report.h). "values" has the
-// length of each value, -1 where there is none; after them, when inspecting, "sizes" are those of
-// the query and the response.
+// Every answer has "info", "signer" (SignerStatus) and "prepared"; a failed one "error"
+// (error_report.h). "values" has the length of each value, -1 where there is none; after them, when
+// inspecting, "sizes" are those of the query and the response.
 #include <emscripten/emscripten.h>
 
 #include <algorithm>
@@ -42,7 +52,9 @@
 #include "client/web/core/error_report.h"
 #include "client/web/core/preparation.h"
 #include "client/web/core/web_transport.h"
+#include "client/web/crypto/signature_verdicts.h"
 #include "src/base/errors.h"
+#include "src/base/hex.h"
 #include "src/base/release_memory.h"
 
 namespace blindfuse::web {
@@ -80,10 +92,18 @@ class Core {
       bytes = multiply_elsewhere(keys, request.at("first"), request.at("last"));
       return json::object();
     }
+    if (op == "verdict") {
+      note_verdict(request, keys);
+      return json::object();
+    }
     if (!session_) throw std::logic_error("connect comes first");
     if (op == "sync") return sync(request.at("verify"));
     if (op == "checkKeys") {
       session_->check_keys(keys_of(request, keys).span());
+      return json::object();
+    }
+    if (op == "mergeSigners") {
+      merge_signers(keys, bytes);
       return json::object();
     }
     if (op == "lookUp") return look_up(request, keys, bytes);
@@ -119,6 +139,19 @@ class Core {
     return info_;
   }
 
+  json signer() const {
+    if (!session_) return nullptr;
+    const auto status = session_->signer();
+    return {{"key", status->signer},
+            {"sequence", status->sequence},
+            {"time", status->time},
+            {"isChecked", status->is_checked},
+            {"warning", in_our_words(status->warning)}};
+  }
+
+  // What was not taken is nothing to tell of.
+  void forget_manifest() { last_.manifest.clear(); }
+
   size_t prepared_count() const { return session_ ? session_->prepared_count() : 0; }
 
  private:
@@ -145,6 +178,8 @@ class Core {
     options.cache_folder = request.at("folder").get<std::string>();
     options.thread_count = 1;
     options.mode = request.at("mode").get<std::string>();
+    options.server_key = request.at("serverKey").get<std::string>();
+    options.allow_rollback = request.at("allowRollback").get<bool>();
     options.http.timeout = std::chrono::seconds(request.at("timeoutSeconds").get<int64_t>());
     options.hint_bytes_max = request.at("hintBytesMax");
     options.transfer_bytes_max = request.at("transferBytesMax");
@@ -157,6 +192,34 @@ class Core {
     session_ = std::make_unique<Session>(std::move(transport), url.text(), std::move(options),
                                          fill_from_system, HintFiles::kInMemory);
     return json::object();
+  }
+
+  static void note_verdict(const json& request, std::span<const uint8_t> message) {
+    UncheckedSignature of;
+    const auto signer = decode_hex(request.at("signer").get<std::string>()).value();
+    const auto signature = decode_hex(request.at("signature").get<std::string>()).value();
+    invariant(signer.size() == of.signer.size() && signature.size() == of.signature.size(),
+              "a verdict is of what was asked");
+    std::copy(signer.begin(), signer.end(), of.signer.begin());
+    std::copy(signature.begin(), signature.end(), of.signature.begin());
+    of.message.assign(message.begin(), message.end());
+    const auto verdict = request.at("verdict").get<std::string>();
+    web::note_verdict(std::move(of), verdict == "right"   ? Verdict::kRight
+                                     : verdict == "wrong" ? Verdict::kWrong
+                                                          : Verdict::kUnable);
+  }
+
+  void merge_signers(std::span<const uint8_t> elsewhere, std::vector<uint8_t>& bytes) {
+    SeenSigners all;
+    session_->guard().seen().update([&](SeenSigners& seen) {
+      if (!elsewhere.empty()) {
+        seen.merge(parse_seen_signers(
+            {reinterpret_cast<const char*>(elsewhere.data()), elsewhere.size()}));
+      }
+      all = seen;
+    });
+    const std::string text = serialize_seen_signers(all);
+    bytes.assign(text.begin(), text.end());
   }
 
   json sync(bool verify) {
@@ -214,7 +277,7 @@ class Core {
     const std::vector<Answer> answers = session_->look_up(keys.span());
     size_t bytes_max = last_.query.size() + last_.response.size();
     for (const Answer& answer : answers) bytes_max += answer.value ? answer.value->size() : 0;
-    bytes.reserve(bytes_max);  // growing would leave copies behind
+    bytes.reserve(bytes_max);  // growing would leave copies in memory
     auto values = json::array();
     auto costs = json::array();
     for (const Answer& answer : answers) {
@@ -282,12 +345,21 @@ EMSCRIPTEN_KEEPALIVE int blindfuse_call(const char* request, size_t size, const 
     try {
       reply = core().call(nlohmann::json::parse(std::string_view(request, size)), {keys, keys_size},
                           answer.bytes);
+    } catch (const UncheckedSignature& unchecked) {
+      answer.forget();
+      core().forget_manifest();
+      answer.bytes.assign(unchecked.message.begin(), unchecked.message.end());
+      reply = {{"unchecked",
+                {{"signer", blindfuse::encode_hex(unchecked.signer)},
+                 {"signature", blindfuse::encode_hex(unchecked.signature)}}}};
     } catch (...) {
       succeeded = false;
       answer.forget();
       reply = {{"error", error_report(std::current_exception())}};
+      if (reply["error"]["code"] == "signature") core().forget_manifest();
     }
     reply["info"] = core().info();
+    reply["signer"] = core().signer();
     reply["prepared"] = core().prepared_count();
     answer.text = reply.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     answer.reply = answer.text;

@@ -1,14 +1,18 @@
-// The client library's errors as JavaScript gets them.
+// Converts the client library's errors for JavaScript.
 #pragma once
 
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace blindfuse::web {
 
-// {"code", "message"}, with "status" when a server refused and "retryAfterS" when it said when to
-// come back. Codes: client/web/blindfuse.d.ts. Where the message names a flag of the native
-// client, the report names what a page has instead.
+// {"code", "message"}, with "status" if a server refused and "retryAfterS" if it said when to come
+// back. Codes: client/web/blindfuse.d.ts. If the message names a flag of the native client, the
+// report names the page's counterpart.
 nlohmann::json error_report(std::exception_ptr error);
+
+// A text of the client library, with the page's counterparts in place of the native client's flags.
+std::string in_our_words(std::string text);
 
 }  // namespace blindfuse::web

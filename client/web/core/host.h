@@ -1,5 +1,5 @@
-// What the module's JavaScript does for it: the properties `exchange` and `progress` that
-// worker.js gives to the module when it makes one.
+// The functions that the module's JavaScript provides: the properties `exchange` and `progress`
+// that worker.js gives to the module when it makes one.
 #pragma once
 
 #include <blindfuse/progress.h>
@@ -35,10 +35,10 @@ struct ExchangeReply {
   std::vector<uint8_t> body;
 };
 
-// One HTTP request, waited for.
+// Makes one HTTP request, and waits for it.
 ExchangeReply exchange(const ExchangeRequest& request);
 
-// Tells the page. Never says stop: a page stops a client by ending its worker.
+// Reports progress to the page. Never stops a call: a page stops a client by ending its worker.
 void tell_progress(const ClientProgress& progress);
 
 }  // namespace blindfuse::web

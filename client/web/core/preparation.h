@@ -1,9 +1,10 @@
-// Queries made by several workers at once, which share no memory: one samples secrets and errors,
-// all multiply secrets with panels of the public matrix, and the one adds up.
+// Makes queries on several workers at once, which share no memory: one samples secrets and errors,
+// all multiply secrets with panels of the public matrix, and the first one adds up the products.
 //
-// What crosses to other workers of the same page, and back, are the secrets and s A: as secret as
-// the queries themselves, which stay in the one. Both sides wipe them: SecretBuffer here,
-// blindfuse_forget() (core.cpp) what is handed to JavaScript, and JavaScript its copies.
+// The data that cross to other workers of the same page, and back, are the secrets and s A. They
+// are as secret as the queries themselves, which stay in the first worker. Both sides wipe them:
+// SecretBuffer here, blindfuse_forget() (core.cpp) the memory that is passed to JavaScript, and
+// JavaScript its copies.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +21,16 @@ namespace blindfuse::web {
 
 class Preparation {
  public:
-  // row_count is a multiple of 64. Throws what the system's randomness does.
+  // row_count is a multiple of 64. Throws the errors of the system's randomness.
   Preparation(const PublicMatrix& a, uint32_t row_count, uint32_t error_max, size_t count);
 
   uint64_t panel_count() const { return panel_count_; }
 
-  // What multiply_elsewhere() needs.
+  // The input of multiply_elsewhere().
   std::vector<uint8_t> for_others() const;
 
-  // The panels first .. last - 1, each once, in any order, by either of these.
+  // The panels first .. last - 1. Each panel is multiplied once, in any order, by either of these
+  // functions.
   void multiply_here(uint64_t first, uint64_t last);
   void add(uint64_t first, uint64_t last, std::span<const uint8_t> products);
 

@@ -1,4 +1,4 @@
-// The client library's transport, by the browser's own requests.
+// The client library's transport in a browser, which makes the requests.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace blindfuse::web {
 
-// What a client was last sent, for those who want to see it.
+// The last bytes that a client received, for inspection.
 struct LastExchange {
   std::string manifest;  // what /v1/database answered, good or bad, until it is taken
   bool keep_bodies = false;
@@ -19,9 +19,9 @@ struct LastExchange {
   std::vector<uint8_t> response;
 };
 
-// A browser hands over an answer when all of it has come, so hints are asked for in pieces: that is
-// what progress can be told of, and what an interruption costs. Nothing but the time of a whole
-// request can be bounded.
+// A browser returns an answer only after all of it has come. So hints are requested in pieces:
+// progress can be reported after each, and an interruption costs one piece. Only the time of a
+// whole request can be bounded.
 class WebTransport : public Transport {
  public:
   // `last` outlives the transport.
@@ -34,7 +34,7 @@ class WebTransport : public Transport {
   bool sends_api_key() const override { return !api_key_.empty(); }
 
  private:
-  // `bytes` are those that the request can move, which it has the time for.
+  // `bytes` is the number that the request can move; the deadline gives time for them.
   ExchangeReply send(ExchangeRequest request, const BodyReceiver& receiver, uint64_t bytes) const;
   HttpReply hand_over(const ExchangeReply& reply, BodyReceiver& receiver) const;
   void receive(const ExchangeReply& reply, BodyReceiver& receiver) const;

@@ -27,7 +27,7 @@ constexpr size_t kStepWords = kLanes * kBlockWords;
 using State = std::array<Lanes, kBlockWords>;
 
 // By whole bytes, a shuffle. WebAssembly has two: with the indices in the instruction, of which V8
-// loads them anew each time, and this one, whose indices it keeps in a register.
+// loads them again each time, and this one, whose indices it keeps in a register.
 template <int kBytes>
 [[gnu::always_inline]] inline Lanes rotate_bytes(Lanes v) {
   constexpr auto kFrom = [](int i) { return i / 4 * 4 + (i + 4 - kBytes) % 4; };

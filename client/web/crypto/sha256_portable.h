@@ -1,7 +1,7 @@
 // SHA-256 (FIPS 180-4) in plain C++.
 //
-// Our own, because nothing that Debian maintains provides it for WebAssembly, and the browser's can
-// only be waited for, which the client library does not do. Compared with OpenSSL's in
+// An implementation of our own, because no package of Debian provides it for WebAssembly. The
+// browser's is asynchronous, and the client library does not wait. It is compared with OpenSSL's in
 // tests/client/web_crypto_test.cpp.
 #pragma once
 
@@ -16,7 +16,7 @@ class Sha256Portable {
   Sha256Portable() { reset(); }
 
   void update(std::span<const uint8_t> bytes);
-  // The digest of everything since the start or the last finish(); starts anew.
+  // The digest of everything since the start or the last finish(); starts again.
   std::array<uint8_t, 32> finish();
 
  private:

@@ -60,14 +60,14 @@ function picture(look) {
   return canvas;
 }
 
-/** A time with a bar beside it, as long as it is to the longest. */
+/** A time with a bar next to it, as long as it is to the longest. */
 function time(seconds, longest) {
   const bar = element('span', { class: 'length', 'aria-hidden': 'true' });
   bar.style.inlineSize = `${100 * seconds / Math.max(longest, 1e-9)}%`;
   return [duration(seconds), bar];
 }
 
-/** A row of the table. Roles are spelt out, since on a phone rows are no table rows to the style sheet. */
+/** A row of the table. Roles are spelt out, since on a phone rows are not table rows to the style sheet. */
 function row(name, looks, cells, attributes = {}) {
   const made = element('tr', { role: 'row', ...attributes }, element('th', { scope: 'row', role: 'rowheader' }, name));
   for (let i = 0; i < 2; ++i) {
@@ -109,6 +109,12 @@ function times(looks) {
     row('Making the query', looks, (look) => time(look.prepareSeconds, longest)),
     row('Waiting for the server', looks, (look) => time(look.serverSeconds, longest)),
     row('Reading the answer', looks, (look) => time(look.decodeSeconds, longest)));
+}
+
+function aboutTimes() {
+  return element('p', { class: 'quiet' },
+    'Times differ from one look-up to the next: the browser compiles its code at first, and other programs share the ' +
+    'processor. The steps are the same for every key, whether it is there or not.');
 }
 
 function verdict(looks) {
@@ -155,7 +161,7 @@ export class Evidence {
     const table = element('table', { class: 'looks', role: 'table' },
       element('caption', {}, 'Above the dashed line is what you asked; below it, all that the server got of your question.'),
       head(this.#looks), queries(this.#looks), times(this.#looks));
-    this.#container.replaceChildren(table, ...verdict(this.#looks));
+    this.#container.replaceChildren(table, aboutTimes(), ...verdict(this.#looks));
     await nextTask();
     this.#paint();
   }

@@ -32,9 +32,12 @@ const serverUrl = new URL('.', document.baseURI).href;
 const setup = new Setup();
 const evidence = new Evidence(byId('evidence'));
 
+// From the fragment of the address, which browsers do not send: /#server-key=HEX.
+const serverKey = new URLSearchParams(location.hash.slice(1)).get('server-key') ?? '';
+
 let client = null;
 let apiKey;
-let attempt = 0;     // counts connections: what an earlier one still reports is nobody's business
+let attempt = 0;     // counts connections: reports of an earlier one are ignored
 let isReady = false;
 let looking = false;
 let lookingSince = 0;
@@ -57,10 +60,26 @@ function describe(info) {
   byId('database').textContent = `${entries} · version ${info.epoch.slice(0, 8)}`;
   byId('database').title = `Epoch ${info.epoch}`;
   byId('assumption').textContent = assumptions[info.mode];
+  describeSigner();
   if (!isIndex) return;
   byId('key-label').textContent = 'Number to look up';
   input.inputMode = 'numeric';
   byId('key-hint').textContent = `From 0 to ${count(info.keyCount - 1)}.`;
+}
+
+function describeSigner() {
+  const { signer, signerWarning } = client;
+  const parts = [];
+  if (signer !== null) {
+    const when = `number ${signer.sequence} of ${signer.time.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+    parts.push(`This version is signed, as ${when}, with the key ${signer.key}` +
+      (serverKey ? ', which is the one in this page\u2019s address.' : '.'));
+    if (!signer.isChecked) parts.push('This browser cannot check the signature.');
+  }
+  if (signerWarning !== null) parts.push(`Warning: ${signerWarning}.`);
+  if (parts.length > 0) parts.push('No key protects against the server that sent this page: it could send another page.');
+  byId('signer').textContent = parts.join(' ');
+  byId('signer').hidden = parts.length === 0;
 }
 
 /** What was agreed to once need not be asked again. */
@@ -130,7 +149,7 @@ async function getReady(mine) {
   setup.busy('Getting ready', 'Asking the server which database it has.');
   const { connect } = await loadClient();
   const connected = await connect(serverUrl, {
-    apiKey, storage: 'persistent', prepareAhead: 1, onProgress: (report) => onProgress(mine, report),
+    apiKey, serverKey, storage: 'persistent', prepareAhead: 1, onProgress: (report) => onProgress(mine, report),
   });
   if (mine !== attempt) {
     connected.close();
@@ -171,6 +190,7 @@ function report(error, again) {
   const texts = {
     connection: ['The server does not answer', 'It may have stopped, or the network is down.'],
     busy: ['The server is busy', 'It has more look-ups waiting than it takes. Yours was not answered.'],
+    signature: ['This database is not to be trusted', error.message],
     cache: ['What this browser kept of the database is damaged', 'They are fetched again, as far as they need to be.'],
     resource: ['This browser cannot do it', error.message],
     'epoch-gone': [NEW_VERSION, 'Fetch it, and look up again.'],
@@ -256,7 +276,9 @@ form.addEventListener('submit', (event) => {
 });
 input.addEventListener('input', () => keyError(''));
 
-byId('command').textContent = `blindfuse-client get ${serverUrl.replace(/\/$/, '')} KEY`;
+byId('command').textContent = `blindfuse-client get ${serverUrl.replace(/\/$/, '')} KEY` +
+  (serverKey ? ` --server-key ${serverKey}` : '');
+addEventListener('hashchange', () => location.reload()); // another key counts at once
 const missing = unsupported();
 if (missing !== null) {
   setup.trouble('This browser cannot do it', `${missing} Any current browser can.`);

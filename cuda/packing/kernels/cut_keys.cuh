@@ -1,8 +1,8 @@
 // Cuts packing keys into bytes, in planes of which any window can be read
 // (cuda/packing/kernels/packing_args.h).
 //
-// Roofline: 24,576 bytes of a query in, 110,592 out, which stay in the second-level cache; beside
-// 50.3 MB a pack nothing.
+// Roofline: 24,576 bytes of a query in, 110,592 out, which stay in the second-level cache; this is
+// negligible compared with 50.3 MB a pack.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint32_t kFinishSharedBytes = 4 * kRingWords;
 
-// 32 bits, from bit 32 w on, of numbers below 2^bits that lie one behind the other.
+// 32 bits, from bit 32 w on, of numbers below 2^bits that lie one after another.
 __device__ __forceinline__ uint32_t sequence_word(const uint32_t* numbers, uint32_t bits,
                                                   uint32_t w) {
   const uint32_t* next = numbers + 32 * w / bits;

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kNttThreads) key_switch_down(TableArgs args) {
   }
 }
 
-// From -1 to 1, and the mask's coefficients. Grid: (packs); kKeySwitchSharedBytes.
+// The switch from -1 to 1, and the mask's coefficients. Grid: (packs); kKeySwitchSharedBytes.
 __global__ void __launch_bounds__(kNttThreads) key_switch_last(TableArgs args) {
   uint32_t* const polynomials = shared_polynomials();
   const uint32_t pack = blockIdx.x;

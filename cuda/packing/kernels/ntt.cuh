@@ -2,7 +2,7 @@
 // bit for bit those of ring::portable_ntt.
 //
 // A thread has 8 of the 2048 values in registers and does three levels of butterflies with them
-// (the last time two) before they are shared out anew: four passes for eleven levels. Seen as 64
+// (the last time two) before they are shared out again: four passes for eleven levels. Seen as 64
 // rows of 32 words, the first two passes take whole rows, a warp one at a time; the last two take
 // words of one column from 32 rows. Between the two kinds, row r has its columns exclusive-or-ed
 // with r, so that no pass has two lanes at one bank. Nor has the order of the points: the values of
@@ -10,9 +10,9 @@
 // have one rest modulo 32, another one in each of the 32 rows.
 //
 // Napkin: 11,264 butterflies of some 10 instructions are 3520 instructions of a warp, 880 clocks of
-// a multiprocessor's four schedulers; beside them 512 accesses of a warp to shared memory, one a
-// clock. A block alone, with two warps for each scheduler, waits most of its time: at six barriers,
-// and for factors, the first time from the second-level cache. Unmeasured.
+// a multiprocessor's four schedulers; in addition there are 512 accesses of a warp to shared
+// memory, one a clock. A block alone, with two warps for each scheduler, waits most of its time: at
+// six barriers, and for factors, the first time from the second-level cache. Unmeasured.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
 
-// Of a block that transforms.
+// The threads of a block that computes NTTs.
 constexpr uint32_t kNttThreads = 256;
 // Values of a thread; its coefficients are those at threadIdx.x + kNttThreads * i.
 constexpr uint32_t kNttValues = kRingWords / kNttThreads;
@@ -83,12 +83,12 @@ __device__ __forceinline__ void inverse_levels(const NttView& ring, uint32_t n, 
   }
 }
 
-// Which values a thread has in each pass.
+// The values of a thread in each pass.
 struct NttPlaces {
   uint32_t thread = threadIdx.x;
   uint32_t lane = threadIdx.x % 32;
   uint32_t warp = threadIdx.x / 32;
-  // Of the last two passes.
+  // For the last two passes.
   uint32_t row = warp / 4 * 32 + lane;
   uint32_t part = warp % 4;
 
@@ -119,9 +119,9 @@ struct NttPlaces {
   }
 };
 
-// From coefficients to values, and back, in place: 2048 words in shared memory, in the order of
-// Ntt. All threads of a block of kNttThreads. Each begins with a barrier, behind which
-// it reads, and ends with one, behind which all threads may read and write.
+// The forward NTT and the inverse NTT, in place: 2048 words in shared memory, in the order of Ntt.
+// Called by all threads of a block of kNttThreads. Each begins with a barrier, after which it
+// reads, and ends with one, after which all threads may read and write.
 __device__ __forceinline__ void ntt_forward(const NttView& ring, uint32_t* polynomial) {
   const NttPlaces at;
   uint32_t x[kNttValues];

@@ -1,4 +1,4 @@
-// What the kernels of packed responses are given. Plain C++, for those who start them; all
+// The arguments of the kernels for packed responses. Plain C++, for the code that starts them. All
 // addresses are the device's.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace blindfuse {
 // Coefficients of a polynomial, and its points: 2048.
 constexpr uint32_t kRingWords = static_cast<uint32_t>(ring::kDimension);
 
-// What transforms modulo a prime compute with (src/arithmetic/ring/twiddles.h);
-// cuda/packing/device_ntt.h owns the tables.
+// The tables of an NTT modulo a prime (src/arithmetic/ring/twiddles.h). cuda/packing/device_ntt.h
+// owns them.
 struct NttView {
   // 2048 each, aligned to 8 bytes.
   const ring::MontgomeryConstant* forward;

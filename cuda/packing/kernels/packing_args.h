@@ -1,13 +1,13 @@
-// What the kernels that pack responses are given, and the orders of what they read. Plain C++, for
-// those who start them; all addresses are the device's.
+// The arguments of the kernels that pack responses, and the orders of their input. Plain C++, for
+// the code that starts them. All addresses are the device's.
 //
-// At every point of the ring, what a pack takes off a query's products is a sum over the packing
-// table's words times bodies of the query's first key (src/arithmetic/packing_table.h), beside the
-// three products of the last switch. For all packs and a batch of queries that is a product of
-// matrices modulo the packing modulus. Its K are six segments, chain 0 with digits 0, 1, 2 and
-// chain 1 with these, of 1024 powers each: power e of a chain stands for the switch to the
-// automorphism with that power; there are 1023 of them, and the last is zero. Both factors are cut
-// into bytes, four limbs a word.
+// At every point of the ring, a pack subtracts from a query's products a sum over the packing
+// table's words times bodies of the query's first key (src/arithmetic/packing_table.h), in addition
+// to the three products of the last switch. For all packs and a batch of queries, this is a product
+// of matrices modulo the packing modulus. Its dimension K consists of six segments, chain 0 with
+// digits 0, 1, 2 and chain 1 with the same digits, of 1024 powers each. Power e of a chain stands
+// for the switch to the automorphism with that power. There are 1023 of them, and the last is zero.
+// Both factors are cut into bytes, four limbs a word.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,7 @@ struct CutTableArgs {
 // limb of the word at place (i + r) % 1024 of the half: what begins at i + r begins at a multiple
 // of four in one of them.
 //
-// Windows are taken at multiples of 32; behind the 1024 bytes come the first ones again, as far as
+// Windows are taken at multiples of 32; after the 1024 bytes the first ones are repeated, as far as
 // a window reaches.
 constexpr uint32_t kPlaneCopies = 4;
 constexpr uint32_t kWindowBytes = 160;
@@ -114,7 +114,7 @@ struct SumArgs {
   uint32_t* sums;
 };
 
-// From sums and products to packed responses.
+// Computes packed responses from sums and products.
 struct FinishArgs {
   NttView ring;
   const uint32_t* sums;

@@ -11,7 +11,7 @@
 // fragment, four words each, have no bank in common, whatever place the window is read from.
 //
 // A table's byte is used by one lane alone. It, too, goes through shared memory, by asynchronous
-// copies, which stay where they are issued: loads to registers the compiler moves behind a chunk's
+// copies, which stay where they are issued: the compiler moves loads to registers after a chunk's
 // products. A lane takes from its queue only what it has put there itself, kStepsAhead steps ago,
 // and needs no barrier for that.
 //
@@ -119,7 +119,7 @@ class KeyWindows {
                                              uint32_t place, uint8_t* to) const {
     const uint32_t row = threadIdx.x / 32 * kWindowRowsOfWarp + r;
     const uint32_t limb = row / kQueriesInTile;
-    // Behind the last query the last one is read again, and not used.
+    // After the last query, the last one is read again, and not used.
     const uint32_t query =
         min(first_query_ + tile * kQueriesInTile + row % kQueriesInTile, last_query_);
     copy_16_async(to + (tile * kWindowRows + row) * kWindowPitch + piece * 16,
@@ -262,8 +262,8 @@ struct PointSums {
 //
 // Groups of copies, from 0 on: group g has the tables of step g. The first kAhead are committed
 // before the first step, group s + kAhead in step s. So kAhead + s groups are there to wait for
-// before step s, and all but the last kAhead - 1 are those up to s. The windows of the first chunk
-// are in group 0, and those of chunk c + 1 in the first group of chunk c, which is number
+// before step s, and all except the last kAhead - 1 are those up to s. The windows of the first
+// chunk are in group 0, and those of chunk c + 1 in the first group of chunk c, which is number
 // kAhead + c * kChunkSteps: no more than (c + 1) * kChunkSteps, that of the step they are for. What
 // is not waited for in the end are groups with nothing in them.
 template <uint32_t kQueryTiles, uint32_t kPackTiles>

@@ -1,5 +1,5 @@
-// What the kernels that make packing tables are given. Plain C++, for those who start them; all
-// addresses are the device's, and packs lie one behind another.
+// The arguments of the kernels that make packing tables. Plain C++, for the code that starts them;
+// all addresses are the device's, and packs lie one after another.
 #pragma once
 
 #include <cstdint>

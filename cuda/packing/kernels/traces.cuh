@@ -2,13 +2,13 @@
 // those of PackingTableBuilder::Traces (host/cpu/packing).
 //
 // R_g(w^m) = 1/2048 F[m][m g] with F[m][m'] = sum over columns c of w^(m c) h_c(w^m'), a
-// two-dimensional NTT. Hints lie coefficient by coefficient here, columns side by side, so
-// the NTT over columns comes first: then rows, exchanged with columns, are transformed over
-// coefficients, turned from the order of m' into that of g, and exchanged once more.
+// two-dimensional NTT. Hints lie coefficient by coefficient here, columns side by side, so the NTT
+// over columns comes first: then rows, exchanged with columns, are transformed over coefficients,
+// turned from the order of m' into that of g, and exchanged again.
 //
 // Napkin, a pack: 4096 transforms of 3520 instructions of a warp are 27,000 clocks of the 528
 // schedulers of an H100, 16 us; a square goes to memory and back four times, 134 MB, 40 us at 3.35
-// TB/s. Bound by memory, and nothing beside the product. Unmeasured.
+// TB/s. Bound by memory, and negligible compared with the product. Unmeasured.
 #pragma once
 
 #include <cstdint>

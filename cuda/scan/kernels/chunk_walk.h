@@ -9,12 +9,13 @@ namespace blindfuse {
 // Steps of a chunk: 2,048 rows.
 constexpr uint32_t kChunkSteps = 16;
 
-// What one of `walkers` blocks takes of `tiles` tiles of columns times `step_count` steps of rows.
+// The part of one of `walkers` blocks in a product of `tiles` tiles of columns times `step_count`
+// steps of rows.
 //
-// A chunk is kChunkSteps steps, the last one what is left. A piece is a tile's part of a chunk.
+// A chunk is kChunkSteps steps; the last one is shorter. A piece is a tile's part of a chunk.
 // Pieces follow one another tile by tile, chunk by chunk. The walkers take whole pieces of whole
-// chunks in turns, walker w the pieces w, w + walkers, w + 2 walkers, ... What is left, fewer
-// pieces than walkers and the last chunk, they share evenly, neighbouring steps each.
+// chunks in turns, walker w the pieces w, w + walkers, w + 2 walkers, ... They share the remaining
+// pieces, fewer than walkers, and the last chunk evenly. Each gets neighbouring steps.
 //
 // So all walkers are within walkers / tiles + 2 chunks at any time: limbs are read from memory once
 // and stay in the second-level cache while they are needed. Every walker has as many steps as any

@@ -1,6 +1,7 @@
 // Sums of limbs, as a library's matrix product leaves them, to products.
 //
-// Roofline: 16 bytes in and 8 bytes to and fro a product; nothing beside the product itself.
+// Roofline: 16 bytes in and 8 bytes to and fro a product; negligible compared with the product
+// itself.
 #pragma once
 
 #include <cstdint>

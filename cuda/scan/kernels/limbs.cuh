@@ -1,5 +1,4 @@
-// How query words are cut into limbs (cuda/scan/kernels/scan_args.h), and how sums of limbs are
-// put together.
+// Cuts query words into limbs (cuda/scan/kernels/scan_args.h), and combines sums of limbs.
 #pragma once
 
 #include <cstdint>

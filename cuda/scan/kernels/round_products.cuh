@@ -1,7 +1,7 @@
 // Products to responses: each product rounded to its upper bits (src/arithmetic/bit_sequence.h),
 // the lowest bit first.
 //
-// Roofline: C words a query in, C bits / 32 out; nothing beside a scan of R C bytes.
+// Roofline: C words a query in, C bits / 32 out; negligible compared with a scan of R C bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What the kernels are given. Plain C++, for those who start them; all addresses are the device's.
+// The arguments of the kernels. Plain C++, for the code that starts them. All addresses are the
+// device's.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace blindfuse {
 // w + 0x80808080, each less 128. Signed, so that every instruction and library that multiplies
 // bytes with bytes will do.
 //
-// A limb row is one limb of all of a query's words, zero in front of the first and behind the last.
+// A limb row is one limb of all of a query's words, zero before the first and after the last.
 enum class LimbOrder {
   kRows,  // as the rows of the matrix
   // Each 64 rows as wgmma wants them when a thread's operand is sixteen neighbouring rows: rows

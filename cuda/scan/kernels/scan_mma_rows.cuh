@@ -1,5 +1,5 @@
 // The product for four queries and more, on the tensor cores: mma.sync m16n8k32 of signed bytes,
-// the limbs in rows (LimbOrder::kRows). What scan_mma.cuh is to be compared with on a GPU.
+// with the limbs in rows (LimbOrder::kRows). It is there for comparison with scan_mma.cuh on a GPU.
 //
 // Columns are M, limbs of queries are N, rows are K; a block has up to 256 columns and 32
 // queries.

@@ -1,5 +1,5 @@
-// What scan_wgmma_tma copies, in the tensor memory accelerator's terms. Plain C++: those who start
-// the kernel and tests take the same.
+// The boxes that scan_wgmma_tma copies, in the tensor memory accelerator's terms. Plain C++: the
+// code that starts the kernel and the tests share it.
 #pragma once
 
 #include <cstdint>

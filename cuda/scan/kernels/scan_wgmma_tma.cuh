@@ -52,7 +52,7 @@ struct TensorStages {
   static_assert(kTensorTileBytes % 1024 == 0 && kLimbBytes % 1024 == 0);
 };
 
-// Where a warpgroup is in the stages: their parity changes each time round.
+// The position of a warpgroup in the stages. Their parity changes each time round.
 template <int kStages>
 struct StageCursor {
   uint32_t stage = 0;

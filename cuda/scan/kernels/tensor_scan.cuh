@@ -13,8 +13,8 @@ namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
 
-// Columns are shared out evenly: with as few tiles as there can be, every warp of every tile has so
-// many (except the last ones), and no block waits for memory less than another.
+// Columns are shared out evenly. With as few tiles as possible, every warp of every tile has the
+// same number of columns (except the last ones), and all blocks wait for memory equally.
 template <uint32_t kThreads, uint32_t kWarpColumnsMax>
 struct ColumnTiles {
   static constexpr uint32_t kWarps = kThreads / 32;

@@ -16,7 +16,7 @@ namespace blindfuse {
 namespace {
 
 constexpr uint32_t kWeighColumnsThreads = 128;
-// Of a block. A thread adds to the vector once for so many columns.
+// The columns of a block. A thread adds to the vector once for all of them.
 constexpr uint32_t kWeighedColumns = 256;
 
 // Grid: (columns / kWeighedColumns, column_pitch / 16 threads): of the second there may be 65,535.

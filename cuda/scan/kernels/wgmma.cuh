@@ -24,8 +24,8 @@ constexpr bool kHasWgmma = false;
 // runs other code if its driver compiles the PTX instead (CUDA_FORCE_PTX_JIT).
 __device__ __forceinline__ bool runs_wgmma_code() { return kHasWgmma; }
 
-// What this thread wrote to shared memory, its asynchronous copies too, is seen by the products
-// that are started behind the next barrier.
+// The products that are started after the next barrier see what this thread wrote to shared memory,
+// its asynchronous copies included.
 __device__ __forceinline__ void publish_shared() {
   BLINDFUSE_WGMMA("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -48,8 +48,8 @@ __device__ __forceinline__ void wgmma_fence() {
 __device__ __forceinline__ void wgmma_commit() {
   BLINDFUSE_WGMMA("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until all groups that were committed are done, but the kPending last ones: their operands may
-// change, the sums be read.
+// Waits until all committed groups are done, except the last kPending ones. Their operands may then
+// change, and the sums may be read.
 template <int kPending = 0>
 __device__ __forceinline__ void wgmma_wait() {
   BLINDFUSE_WGMMA("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");

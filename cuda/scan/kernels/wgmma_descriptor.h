@@ -21,8 +21,8 @@ constexpr uint64_t wgmma_descriptor(uint32_t address) {
   return (address & 0x3ffff) >> 4 | kLeading << 16 | (kEightRows >> 4) << 32 | kSwizzle128 << 62;
 }
 
-// The same so many bytes, a multiple of 16, after that address. Only its lower half changes, which
-// is all that a kernel then computes.
+// The descriptor of the place this many bytes, a multiple of 16, after that address. Only its lower
+// half changes, so a kernel computes no more than that.
 constexpr uint64_t descriptor_after(uint64_t descriptor, uint32_t bytes) {
   return descriptor >> 32 << 32 | (static_cast<uint32_t>(descriptor) + (bytes >> 4));
 }

@@ -1,4 +1,5 @@
-// What the files with AMX instructions share; included by files compiled for them alone.
+// The functions that the files with AMX instructions share. Only files that are compiled for AMX
+// include this.
 #pragma once
 
 #include <immintrin.h>

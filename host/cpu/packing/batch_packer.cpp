@@ -12,8 +12,8 @@ using ring::kDimension;
 
 namespace {
 
-// A table is read by whole groups of points; so many of them are one thread's share at a time, 1.6
-// MB, that 32 threads have work even where there is but one pack.
+// A table is read by whole groups of points; this many of them are one thread's share at a time,
+// 1.6 MB. So 32 threads have work even if there is only one pack.
 constexpr size_t kGroupsAtOnce = 4;
 constexpr size_t kSharesOfTable = kPointGroups / kGroupsAtOnce;
 

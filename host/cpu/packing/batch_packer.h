@@ -1,4 +1,4 @@
-// Packs the responses of a batch of queries, all packs of them, on several threads.
+// Packs the responses of a batch of queries on several threads, with all packs of the responses.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,17 @@ class BatchPacker {
     const uint32_t* keys;  // PackingKeys::words()
     // r_c modulo 2^32 of all columns.
     std::span<const uint32_t> words;
-    // Where the packed responses go: 2048 coefficients modulo the packing modulus for each table.
+    // The memory for the packed responses: 2048 coefficients modulo the packing modulus for each
+    // table.
     std::span<uint32_t> bodies;
   };
 
-  // tables: at least one; one for every 2048 columns, and for what is left. The threads outlive
-  // this.
+  // tables: at least one; one for every 2048 columns, and one for the remaining columns. The
+  // threads outlive this.
   BatchPacker(std::vector<SharedPackingTable> tables, WorkerThreads& threads,
               const RingKernel& kernel = ring_kernels().front());
 
-  // Throws ResourceError when there is no memory for so many queries at a time.
+  // Throws ResourceError if there is no memory for this many queries at a time.
   void pack(std::span<const Query> queries);
 
  private:
@@ -36,7 +37,7 @@ class BatchPacker {
 
   // Whether the kernel's sums of batches are the faster ones.
   bool pays(size_t query_count) const;
-  // Sets of tables, of nearly the same size, that such sums are made for together.
+  // The sets of tables, of nearly the same size, for which such sums are made together.
   size_t set_count(const BatchSums& sums) const;
   void sum_one_table_at_a_time(const Tasks& tasks);
   void sum_together(const BatchSums& sums, std::span<const Query> queries);
@@ -46,7 +47,7 @@ class BatchPacker {
   WorkerThreads& threads_;
   const RingKernel kernel_;
   const ResponsePacker packer_;
-  // Of sum_together(), as large as they ever had to be: in all, and for each thread.
+  // The memory of sum_together(), in all and for each thread. It only grows.
   std::shared_ptr<uint8_t> arranged_keys_, scratch_;
   size_t arranged_bytes_ = 0, scratch_bytes_ = 0;
 };

@@ -24,7 +24,7 @@ using ring::kOrbit;
 
 constexpr size_t kBytes = 4;      // of a word
 constexpr size_t kTogether = 16;  // queries
-constexpr size_t kLine = 64;      // bytes of a row of a tile: so many switches
+constexpr size_t kLine = 64;      // bytes of a row of a tile: this many switches
 constexpr size_t kBlocks = 4;     // lines of one digit at a time
 constexpr size_t kKeySwitchesAtOnce = kBlocks * kLine;
 constexpr size_t kRounds = kOrbit / kKeySwitchesAtOnce;  // a chain; the last is one switch short
@@ -166,7 +166,7 @@ class Group {
     }
   }
 
-  // Points four apart read the same key rows but for one.
+  // Points four apart read the same key rows except one.
   void multiply_all(size_t chain, size_t round, size_t batch) const {
     for (size_t shift = 0; shift < kShifts; ++shift) {
       for (size_t point = shift; point < kPointsTogether; point += kShifts) {
@@ -232,7 +232,7 @@ class Group {
     tiles_use_memory();
   }
 
-  // The seven sums of each product put together, and the last switch, which is no part of a chain.
+  // The seven sums of each product put together, and the last switch, which is not part of a chain.
   void finish() const {
     for (size_t first = 0; first < task_.query_count; first += kTogether) {
       const size_t last =
@@ -284,7 +284,7 @@ void sum(const BatchSumArgs& args) { Group(args).add_up(); }
 
 }  // namespace
 
-// From where on: docs/BENCHMARKS.md.
+// From where on: docs/BENCHMARKS_DETAILS.md.
 const BatchSums kAmxBatchSums = {.products_min = 128,
                                  .tables_max = 16,
                                  .queries_together = kTogether,

@@ -1,4 +1,4 @@
-// The loop over a group of a packing table, for the files that know the instructions.
+// The loop over a group of a packing table, for the files with code for an instruction set.
 //
 // Roofline: 6141 lines of 64 bytes are read once for all queries, 16 products each for each query;
 // one query is bound by memory wherever 16 products take less than 64 bytes do.
@@ -13,9 +13,9 @@
 
 namespace blindfuse {
 
-// Calls add(line, key words, place) for every digit of every switch in the order of the table:
-// `line` is 16 words of it, and `place` where the 16 words that they are multiplied with begin in
-// any query's keys. fold() is called between the chains, at most 3072 times add apart.
+// Calls add(line, key words, place) for every digit of every switch, in the order of the table.
+// `line` is 16 words of the table. `place` is the index of the 16 words in any query's keys that
+// are multiplied with them. fold() is called between the chains, at most 3072 calls of add apart.
 template <class Add, class Fold>
 inline void for_each_line(const uint32_t* line, size_t point, const Add& add, const Fold& fold) {
   constexpr size_t kHalf = PackingKeys::kHalfWords;

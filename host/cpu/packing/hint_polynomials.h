@@ -1,6 +1,6 @@
 // The hint of packed responses: h_c = sum over blocks j of a_j D_j,c(1/X) modulo 2^32, one
-// polynomial a column c, where D_j,c has the column's bytes in rows 2048 j .. 2048 j + 2047 as
-// coefficients. With b_j = s a_j + ..., the constant term of s h_c is what the secret adds to the
+// polynomial for each column c. The coefficients of D_j,c are the column's bytes in rows 2048 j ..
+// 2048 j + 2047. With b_j = s a_j + ..., the constant term of s h_c is the secret's share of the
 // response word of column c.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace blindfuse {
 
 class HintPolynomials {
  public:
-  // blocks: the words of the public polynomials of all blocks of rows, one a row: a multiple of
-  // 2048, at most 2^24. Keeps the blocks' NTTs: 8 bytes a row.
+  // blocks: the words of the public polynomials of all blocks of rows, one a row. Their number is a
+  // multiple of 2048, at most 2^24. Keeps the blocks' NTTs: 8 bytes a row.
   explicit HintPolynomials(std::span<const uint32_t> blocks,
                            const RingKernel& kernel = ring_kernels().front());
 

@@ -1,4 +1,4 @@
-// A query's packing keys in the order in which sums are made with them.
+// A query's packing keys in the order in which the sums use them.
 #pragma once
 
 #include <array>
@@ -12,17 +12,17 @@ namespace blindfuse {
 
 class PackingKeys {
  public:
-  // Of bytes that check_packing_keys does not refuse; throws what it does.
+  // The bytes are those that check_packing_keys does not refuse. Throws its errors.
   static PackingKeys read(std::span<const uint8_t> bytes);
 
-  // For each key and digit the halves of the orbit, of kHalfWords each: automorphisms turn halves,
-  // and the beginning of each is repeated behind its end, so that any 16 points of a turned half
-  // are contiguous.
+  // For each key and digit, the halves of the orbit, of kHalfWords each. Automorphisms rotate
+  // halves. The beginning of each half is repeated after its end, so that any 16 points of a
+  // rotated half are contiguous.
   static constexpr size_t kHalfWords = ring::kOrbit + 16;
   static constexpr size_t kWords = ring::kKeys * ring::kDigits * 2 * kHalfWords;
   const uint32_t* words() const { return words_.data(); }
 
-  // The same words into memory that is there already, of bytes that have been checked.
+  // Writes the same words into existing memory, from bytes that have been checked.
   static void unpack(std::span<const uint8_t> bytes, std::span<uint32_t, kWords> words);
 
  private:

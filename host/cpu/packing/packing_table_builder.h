@@ -23,17 +23,17 @@ class PackingTableBuilder {
   // packing modulus: with r the responses and s the secret,
   //   pack(table, keys, r) - s * mask  is near  Q / 2^32 times  sum over c of X^c (r_c - (s
   //   h_c)[0]).
-  // Takes 16 MiB besides. Any thread.
+  // Takes 16 MiB in addition. Any thread.
   void build(std::span<const uint32_t> hints, MutablePackingTable table,
              ring::MutablePolynomial mask) const;
 
  private:
   struct Traces;
-  // The mask under the chain's first automorphism, g = 1 or -1, at the points; its switches' digits
-  // go to the table.
+  // The mask under the chain's first automorphism, g = 1 or -1, in the evaluation domain. The
+  // digits of its switches go to the table.
   void key_switch_down(const Traces& traces, bool negative, MutablePackingTable table,
                        ring::MutablePolynomial mask) const;
-  // Writes the digits of a mask as switch `number`, and adds what they make of the key's masks to
+  // Writes the digits of a mask as switch `number`, and adds their products with the key's masks to
   // `next`.
   void add_key_switched(ring::Polynomial mask, size_t number, MutablePackingTable table,
                         ring::MutablePolynomial next) const;

@@ -19,19 +19,19 @@ class ResponsePacker {
 
   struct Task {
     const uint32_t* keys;  // PackingKeys::words()
-    // r_c modulo 2^32 of the columns that the table was made of, in their order; at most 2048.
+    // r_c modulo 2^32 of the columns of the table, in their order; at most 2048.
     std::span<const uint32_t> words;
-    // Where the packed response goes: coefficients modulo the packing modulus.
-    // PackingTableBuilder::build says what they are.
+    // The memory for the packed response: coefficients modulo the packing modulus, as
+    // PackingTableBuilder::build defines them.
     std::span<uint32_t, ring::kDimension> body;
   };
 
-  // For several queries in one pass over the table; 12.6 million multiplications for each. Any
+  // Packs several queries in one pass over the table. Each takes 12.6 million multiplications. Any
   // thread.
   void pack(PackingTable table, std::span<const Task> tasks) const;
 
   // The same in parts, for several threads: groups first .. last - 1 of kPointGroups into every
-  // body, in any order; and, when a task has all of them, what is left of it.
+  // body, in any order; and, after a task has all of them, the remaining steps.
   void sum_groups(PackingTable table, std::span<const Task> tasks, size_t first, size_t last) const;
   void finish(const Task& task) const;
 

@@ -77,7 +77,7 @@ struct Sums {
     low[1] = _mm512_madd52lo_epu64(low[1], line[1], odd);
     high[1] = _mm512_madd52hi_epu64(high[1], line[1], odd);
   }
-  // Adds these sums to 16 reduced ones, and begins anew.
+  // Adds these sums to 16 reduced ones, and begins again.
   void fold(uint32_t* sums) {
     using ring::kPackingModulus;
     constexpr uint64_t kTwo52 = (uint64_t{1} << 52) % kPackingModulus;
@@ -98,7 +98,8 @@ struct Sums {
 };
 
 // A table is asked for 32 lines before it is used, which no processor does by itself across pages:
-// a tenth faster for one query (docs/BENCHMARKS.md). Behind its end nothing is touched by asking.
+// a tenth faster for one query (docs/BENCHMARKS_DETAILS.md). A prefetch after its end touches
+// nothing.
 constexpr size_t kAheadWords = 32 * kPointsTogether;
 
 template <size_t kQueries>

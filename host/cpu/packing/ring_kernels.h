@@ -1,4 +1,4 @@
-// The instruction sets that packing has code for: NTTs, and the sums over a packing table.
+// The instruction sets for which packing has code: NTTs, and the sums over a packing table.
 #pragma once
 
 #include <cstddef>
@@ -32,12 +32,13 @@ struct BatchSumArgs {
   uint32_t* const* sums;  // of each query and, for each, of each table: 16, modulo the modulus
 };
 
-// What a kernel has for batches. Tables are cut up for it first, and products are made for whole
-// tiles of tables and queries, so that it pays when products_min queries times tables meet.
+// A kernel's functions for batches. Tables are first cut up for it, and products are made for whole
+// tiles of tables and queries. So it pays if there are at least products_min pairs of a query and a
+// table.
 struct BatchSums {
   size_t products_min;
   size_t tables_max;
-  // Keys are arranged for so many queries together, in key_parts parts, by any threads.
+  // Keys are arranged for this many queries together, in key_parts parts, by any threads.
   size_t queries_together;
   size_t key_parts;
   size_t key_part_bytes;
@@ -68,7 +69,7 @@ struct RingKernel {
   const BatchSums* batch = nullptr;  // none
 };
 
-// Those that this processor can run, the best first; the last is "portable".
+// The kernels that this processor can run, the best first. The last is "portable".
 const std::vector<RingKernel>& ring_kernels();
 
 std::unique_ptr<const ring::Ntt> make_ntt(const RingKernel& kernel, uint32_t modulus);

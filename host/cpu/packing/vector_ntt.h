@@ -1,11 +1,11 @@
-// Ntt on vectors of N lanes, for the files that know the instructions. Instructions gives
-// these, of 32 bits in each lane:
+// Ntt on vectors of N lanes, for the files with code for an instruction set. Instructions has these
+// members, with 32 bits in each lane:
 //   kLanes, Vector; load, store, broadcast; gather(memory, places); transpose(Vector[kLanes]);
 //   difference(a, b) and lower_product(a, b) modulo 2^32, upper_product(a, b);
 //   add_where_less(x, a, b, y): x + y where a < b, and x elsewhere.
 //
-// Cost: 11 levels of 2048 / 2N butterflies, each five multiplications of vectors and some 14
-// cheaper operations; polynomial, tables and what is between take some 48 KiB.
+// Cost: 11 levels of 2048 / 2N butterflies, each with five multiplications of vectors and some 14
+// cheaper operations. The polynomial, the tables and the intermediate values take some 48 KiB.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class LanesModulo : public Instructions {
   Vector add(Vector a, Vector b) const {
     return subtract(a, Instructions::difference(modulus_, b));
   }
-  // x times the factor, as ring::MontgomeryConstant does it.
+  // x times the factor, computed as in ring::MontgomeryConstant.
   Vector multiply(Vector x, Vector value, Vector scaled) const {
     return subtract(Instructions::upper_product(x, value),
                     Instructions::upper_product(Instructions::lower_product(x, scaled), modulus_));
@@ -141,8 +141,8 @@ struct VectorNtt {
   }
 
  private:
-  // The factors of the level with kBlocks blocks in a row of a tile stand behind those of the
-  // levels with fewer.
+  // The factors of the level with kBlocks blocks in a row of a tile follow those of the levels with
+  // fewer.
   static constexpr size_t level_words(size_t blocks) { return 2 * kLanes * (blocks - 1); }
 
   // The level with kBlocks blocks, and those after it. Templates, so that all rows are registers.

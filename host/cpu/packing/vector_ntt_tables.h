@@ -1,9 +1,9 @@
-// What an NTT on vectors of N lanes reads in addition to a polynomial: the twiddle factors, in the
-// order in which it takes them.
+// The tables that an NTT on vectors of N lanes reads in addition to a polynomial: the twiddle
+// factors, in the order in which it uses them.
 //
 // The levels whose butterflies are N or more apart multiply a whole vector with one factor. For the
-// last log2 N levels, tiles of N x N coefficients are transposed, so that these, too, go from
-// vector to vector; then each lane has its own factor. Points are gathered out of the transposed
+// last log2 N levels, tiles of N x N coefficients are transposed, so that these levels, too, work
+// on whole vectors. Each lane then has its own factor. Points are gathered from the transposed
 // tiles.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace blindfuse {
 
-// For kernels, which are compiled for other processors and so use nothing but plain memory.
+// For kernels, which are compiled for other processors and so use only plain memory.
 struct VectorNttView {
   uint32_t modulus, inverse_of_modulus;
   ring::MontgomeryConstant two32;           // 2^32 as a factor: takes a division by 2^32 back

@@ -1,5 +1,5 @@
-// Packing tables and masks on the processor: each column becomes its hint polynomial as soon as it
-// is set.
+// Makes packing tables and masks on the processor. Each column becomes its hint polynomial as soon
+// as it is set.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace blindfuse {
 
-// As EngineMaker::make_pack_maker, by the threads that call it. Takes 16.8 MB a pack, 67 MB more
-// for each that is being made, and 8 bytes a row.
+// Does the same as EngineMaker::make_pack_maker, on the calling threads. Takes 16.8 MB a pack, 67
+// MB more for each pack that is being made, and 8 bytes a row.
 std::unique_ptr<PackMaker> make_cpu_pack_maker(std::span<const uint32_t> blocks,
                                                std::span<const uint32_t> key_masks,
                                                uint64_t column_count);

@@ -1,5 +1,6 @@
-// From queries, bit sequences with packing keys, to responses that are packed under the clients'
-// secrets, for engines that read the host's memory: one product, then the packs.
+// Computes packed responses from queries, which are bit sequences with packing keys, for engines
+// that read the host's memory: one product, then the packs. The responses are packed under the
+// clients' secrets.
 #pragma once
 
 #include <memory>
@@ -11,13 +12,13 @@
 
 namespace blindfuse {
 
-// By the engine's multiply() and, for the packs, by `threads`, which may be the engine's own; both
-// outlive it. tables: one for every 2048 columns, and for what is left. Queries' keys have been
-// checked by check_packing_keys. Takes slot_count * (R + 12,480) + batch_max * (C + 2048 P) words
-// of address space, P the number of packs, which cost memory only as far as they are used, and the
-// responses of a batch; where the processor has AMX, from the first large batch on, also 2 MB for
-// every 16 queries of a batch and, for each thread, 0.8 MB and 0.16 MB for every 16 queries. Throws
-// ResourceError when there is not even that.
+// Uses the engine's multiply() and, for the packs, `threads`, which may be the engine's own. Both
+// outlive it. tables: one for every 2048 columns, and one for the remaining columns. Queries' keys
+// have been checked by check_packing_keys. Takes slot_count * (R + 12,480) + batch_max * (C + 2048
+// P) words of address space, with P the number of packs. They cost memory only when they are used.
+// Takes also the responses of a batch. If the processor has AMX, takes from the first large batch
+// on also 2 MB for every 16 queries of a batch and, for each thread, 0.8 MB and 0.16 MB for every
+// 16 queries. Throws ResourceError if that is not available.
 std::unique_ptr<AnswerPipeline> make_cpu_packed_answer_pipeline(
     Engine& engine, WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
     size_t batch_max, WorkerThreads& threads);

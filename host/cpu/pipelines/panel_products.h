@@ -1,4 +1,4 @@
-// The hint's products for engines that read the host's memory: nothing has to be moved.
+// The products that make the hint, for engines that read the host's memory. No data is moved.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace blindfuse {
 
-// By the engine's multiply(), which add() waits for. Takes count * (rows_max + C) words. The engine
-// outlives it.
+// Uses the engine's multiply(), for which add() waits. Takes count * (rows_max + C) words. The
+// engine outlives it.
 std::unique_ptr<PanelProducts> make_cpu_panel_products(Engine& engine, size_t count,
                                                        uint64_t rows_max);
 

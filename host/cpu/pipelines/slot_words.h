@@ -1,4 +1,4 @@
-// Words for each of some queries, in one piece of memory.
+// Words for each of several queries, in one piece of memory.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace blindfuse {
 
 class SlotWords {
  public:
-  // Not cleared: what is never used never becomes memory. Throws ResourceError, naming `what`, when
-  // there are not even addresses for it.
+  // The words are not cleared, so that unused ones never take memory. Throws ResourceError, with
+  // `what` in the message, if the address space is exhausted.
   SlotWords(const char* what, uint64_t count, uint64_t words_each) try
       : words_(std::make_unique_for_overwrite<uint32_t[]>(count * words_each)),
         words_each_(words_each) {
@@ -24,7 +24,7 @@ class SlotWords {
                         " bytes; lower --queue-max or --batch-max");
   }
 
-  // Those of query i.
+  // The words of query i.
   std::span<uint32_t> operator[](uint64_t i) const {
     return {words_.get() + i * words_each_, words_each_};
   }

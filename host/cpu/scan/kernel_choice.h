@@ -1,4 +1,4 @@
-// Which kernel a machine gets.
+// Chooses the kernel for a machine.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace blindfuse {
 
-// Those that this processor runs, the best guess first.
+// The kernels that this processor runs, the best guess first.
 std::vector<const MultiplyKernel*> usable_kernels();
 
-// By name, or, for "", the one that is fastest here: the first time, each is timed for less than a
-// millisecond. Throws UsageError for a name that is not usable.
+// The kernel of this name or, for "", the one that is fastest here: at the first call, each is
+// timed for less than a millisecond. Throws UsageError for a name that is not usable.
 const MultiplyKernel& choose_kernel(std::string_view name);
 
 }  // namespace blindfuse

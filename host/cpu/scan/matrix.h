@@ -1,4 +1,4 @@
-// The database as the engines see it: signed bytes, in the order in which a CPU reads them.
+// The database as the engines use it: signed bytes, in the order in which a CPU reads them.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace blindfuse {
 
-// R x C bytes. A product passes over them from first to last (with three or four queries in three
-// sweeps over each block), runs of memory so long that they are delivered at full speed, whatever
-// the shape; columns by themselves would be many streams at distances that fall on the same sets of
-// a cache.
+// R x C bytes. A product passes over them from first to last (with three or four queries, in three
+// sweeps over each block). The runs of memory are so long that they arrive at full speed for any
+// shape. Separate columns would be many streams, at distances that fall on the same sets of a
+// cache.
 //
 //   slabs    of a whole number of tiles, each in memory of its own (the last one: what is left),
 //            each holding
@@ -24,11 +24,11 @@ namespace blindfuse {
 //            64 bytes of the tile's first column, 64 of its second, ...
 //
 // Rows that were rounded up are zero. A slab may be shared with another matrix in which it is the
-// same: then it is in memory once, and stays there for as long as one of them has it.
+// same. It is then in memory once, as long as one of them has it.
 //
-// First it is filled: by set_columns() and share_columns(), by any number of threads for different
-// columns, then take_memory(). Until then nothing else may be called; and once others share it,
-// nothing is set any more.
+// First the matrix is filled: by set_columns() and share_columns(), which any number of threads may
+// call for different columns, and then by take_memory(). Before that, nothing else may be called.
+// After others share it, no column may be set any more.
 class Matrix {
  public:
   static constexpr uint64_t kBlockRows = 3072;
@@ -36,13 +36,13 @@ class Matrix {
   static constexpr uint64_t kGroupRows = 64;
 
   Matrix() = default;
-  // All zero, in huge pages where the system has them. Takes no memory yet.
+  // All zero, in huge pages if the system has them. Takes no memory yet.
   Matrix(uint64_t row_count, uint64_t column_count)
       : Matrix(row_count, column_count, usual_slab_columns(row_count, column_count)) {}
   // slab_columns: a multiple of 6.
   Matrix(uint64_t row_count, uint64_t column_count, uint64_t slab_columns);
 
-  // So wide that a product is hardly slower for it: all columns, or 512 or more in 64 MiB or more.
+  // A width at which a product is hardly slower: all columns, or 512 or more in 64 MiB or more.
   static uint64_t usual_slab_columns(uint64_t row_count, uint64_t column_count);
 
   uint64_t row_count() const { return row_count_; }
@@ -51,38 +51,40 @@ class Matrix {
   uint64_t slab_count() const { return slabs_.size(); }
 
   // Sets the columns from `first` on to `bytes`, a whole number of columns of R bytes, one after
-  // another; in memory that is not shared, or no longer. Takes memory as take_memory() does.
+  // another. Their memory is not shared, or no longer. Takes memory as take_memory() does.
   void set_columns(uint64_t first, std::span<const uint8_t> bytes);
 
-  // Sets `count` columns from `first` on to what they are in `other`, which has been filled: shares
-  // the slabs that lie within them, and copies the columns of others. False, with nothing done,
-  // when the two are not cut alike.
+  // Sets `count` columns from `first` on to those of `other`, which has been filled. Shares the
+  // slabs that lie within them, and copies the other columns. Returns false, without any effect, if
+  // the two matrices are not cut in the same way.
   bool share_columns(uint64_t first, uint64_t count, const Matrix& other);
 
-  // Bytes of the slabs that do not lie within one of these ranges, which share_columns() would take
-  // from `other`; of all slabs where it cannot, or there is none.
+  // The bytes of the slabs that do not lie within one of these ranges, which share_columns() would
+  // take from `other`. If sharing is impossible, or there is no other matrix, the bytes of all
+  // slabs.
   uint64_t bytes_to_take(std::span<const ColumnRange> shared, const Matrix* other) const;
 
-  // Memory for all columns that were neither set nor shared; they are zero. Throws ResourceError,
-  // with the bytes needed and those available, when the machine's memory cannot hold them.
+  // Takes memory for all columns that were neither set nor shared; they are zero. Throws
+  // ResourceError, with the bytes needed and those available, if the machine's memory cannot hold
+  // them.
   void take_memory();
 
   // `count` columns from `first` on, R bytes each, one after another.
   std::vector<uint8_t> columns(uint64_t first, uint64_t count) const;
   int8_t at(uint64_t row, uint64_t column) const { return *group(row, column); }
 
-  // All bytes of a slab as they lie in memory, aligned to 64.
+  // All bytes of a slab in the order of memory, aligned to 64.
   std::span<const int8_t> slab(uint64_t index) const {
     return {slabs_[index].bytes.get(), padded_rows() * slab_width(index)};
   }
-  // Where the tile whose first column this is begins in block b. The next tile of the same slab
-  // follows it.
+  // The start in block b of the tile with this first column. The next tile of the same slab follows
+  // it.
   const int8_t* tile(uint64_t b, uint64_t column) const {
     const uint64_t index = column / slab_columns_;
     return slabs_[index].bytes.get() + b * kBlockRows * slab_width(index) +
            column % slab_columns_ * block_rows(b);
   }
-  // The rows of block b, rounded up.
+  // The number of rows of block b, rounded up.
   uint64_t block_rows(uint64_t b) const {
     const uint64_t left = padded_rows() - b * kBlockRows;
     return left < kBlockRows ? left : kBlockRows;
@@ -106,7 +108,7 @@ class Matrix {
 
   bool is_cut_as(const Matrix& other) const;
   Slab make_slab(uint64_t index) const;
-  // Memory that is this matrix's alone, with what was in the slab.
+  // Gives the slab memory of this matrix's own, with the same content.
   int8_t* writable_slab(uint64_t index);
   void copy_columns(uint64_t first, uint64_t last, const Matrix& other);
 
@@ -114,7 +116,7 @@ class Matrix {
   uint64_t column_count_ = 0;
   uint64_t slab_columns_ = kTileColumns;
   std::vector<Slab> slabs_;
-  // Of what slabs_ refers to, while it is filled; not of their bytes.
+  // Guards the references in slabs_ while the matrix is filled, but not the bytes.
   std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>();
 };
 

@@ -84,7 +84,7 @@ struct Strip {
                    args.first_group * strides[i] + (first + i - tile) * kGroupRows;
     }
   }
-  // Of what comes behind the last strip; it lies as this does, but for its last columns.
+  // Of what comes after the last strip; its layout is the same, except for its last columns.
   explicit Strip(const MultiplyArgs& args) : width(at_most(args.column_count, kStripColumns)) {
     for (size_t i = 0; i < width; ++i) {
       strides[i] = kTileColumns * kGroupRows;

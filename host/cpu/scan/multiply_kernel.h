@@ -1,7 +1,8 @@
-// The innermost product, one implementation an instruction set, all bit for bit equal.
+// The innermost product, with one implementation for each instruction set. All give the same bits.
 //
-// A kernel first cuts the words of the queries into limbs, which is what its instructions multiply
-// (bytes, 16-bit numbers, or whole words), then multiplies them with a block of the matrix.
+// A kernel first cuts the words of the queries into limbs, the numbers that its instructions
+// multiply (bytes, 16-bit numbers, or whole words). Then it multiplies them with a block of the
+// matrix.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,7 @@ struct MultiplyArgs {
   size_t group_count;
   uint32_t* products;
   size_t product_stride;  // words
-  uint8_t* scratch;       // the kernel's scratch_bytes, aligned to 64; nobody else's meanwhile
+  uint8_t* scratch;       // the kernel's scratch_bytes, aligned to 64; not shared meanwhile
 };
 
 struct MultiplyKernel {
@@ -49,13 +50,13 @@ struct MultiplyKernel {
   // group_count * kGroupBytes bytes, aligned to 64.
   void (*cut)(const uint32_t* words, size_t group_stride, size_t group_count, uint8_t* limbs);
   void (*multiply)(const MultiplyArgs& args);
-  // At most so many in a call: their limbs of a block (12 KiB a query) stay in the
+  // The largest number of queries in a call. Their limbs of a block (12 KiB a query) stay in the
   // second-level cache while the block passes.
   size_t queries_at_once = 32;
   size_t scratch_bytes = 0;
 };
 
-// All kernels that were compiled for this kind of processor, the best guess first; the last one
+// All kernels that were compiled for this kind of processor, the best guess first. The last one
 // runs everywhere.
 std::span<const MultiplyKernel* const> multiply_kernels();
 

@@ -1,11 +1,12 @@
-// A block of the matrix times a few queries, tile after tile, shared by all kernels.
+// Multiplies a block of the matrix with a few queries, tile after tile. All kernels share this
+// code.
 //
-// Included only by the kernel files, each compiled for its own instruction set. Unit is a type of
-// that file's unnamed namespace, so that every instantiation is the file's own: otherwise the
-// linker could keep one compiled for a processor that is not there. For the same reason nothing of
-// the standard library is called here.
+// Only the kernel files include it, each compiled for its own instruction set. Unit is a type of
+// that file's unnamed namespace, so that every instantiation belongs to the file alone. Otherwise
+// the linker could keep one that was compiled for another processor. For the same reason the code
+// calls no function of the standard library.
 //
-// Unit says how many queries and columns the registers hold at a time, kQueries x kColumns
+// Unit defines the number of queries and columns in the registers at a time, kQueries x kColumns
 // (kColumns divides 6), and has
 //
 //   Sums<Q, C>     their accumulators, zero at first
@@ -28,20 +29,20 @@ namespace blindfuse {
 #define BLINDFUSE_KEEP_IN_REGISTER(vector) asm("" : "+v"(vector))
 #endif
 
-// Groups that pass at a time. With few queries, runs of 1024 rows, so that their words and what is
-// fetched ahead stay in the first-level cache beside the matrix (48 KiB on Zen 5). With many, whose
-// words stream from the second level, longer runs save additions across lanes.
+// The groups that pass at a time. With few queries these are runs of 1024 rows, so that their words
+// and the bytes that are fetched ahead stay in the first-level cache together with the matrix (48
+// KiB on Zen 5). With many queries, whose words stream from the second-level cache, longer runs
+// save additions across lanes.
 inline constexpr size_t kFewQueries = 4;
 inline constexpr size_t kFewQueriesGroups = 16;
 // Up to here the words of all of a block's runs fit there, and a tile is read to its end before the
 // next; beyond, all tiles pass for one run before the next run begins.
 inline constexpr size_t kVeryFewQueries = 2;
-// How far ahead of the multiplication the matrix is fetched, while queries pass over what is here.
-// With many queries the fetching is spread over all of them, so that memory and multiplier work at
-// the same time.
+// The distance at which the matrix is fetched ahead of the multiplication. With many queries the
+// fetches are spread over all of them, so that memory and multiplier work at the same time.
 inline constexpr size_t kAheadBytes = 24 * 1024;
 
-// Where the bytes of a tile are that a pass multiplies.
+// The place of the bytes of a tile that a pass multiplies.
 struct TilePass {
   const int8_t* bytes;  // of the first group
   const int8_t* ahead;  // what to fetch meanwhile: as many bytes, wanted some passes later
@@ -50,8 +51,8 @@ struct TilePass {
   size_t group_count;
 };
 
-// Fetches the bytes ahead of a pass, a part of them with each of its steps. A template as
-// everything here, for the reason above.
+// Fetches the bytes ahead of a pass, a part of them with each of its steps. A template, for the
+// reason above.
 template <typename Unit>
 class Ahead {
  public:
@@ -60,7 +61,8 @@ class Ahead {
   }
 
   size_t lines() const { return lines_a_step_; }
-  // What the next step fetches, lines() for each group; nothing new once all is fetched.
+  // The address that the next step fetches, lines() for each group. It no longer changes after all
+  // is fetched.
   const int8_t* next() {
     const size_t fetched = steps_++ * lines_a_step_;
     return pass_.ahead + (fetched < lines_ ? fetched * 64 * pass_.group_count : 0);
@@ -118,7 +120,7 @@ inline void multiply_whole_tile(const MultiplyArgs& args, const TilePass& pass, 
   }
 }
 
-// A pass over a tile of fewer columns, which at most one is.
+// A pass over a tile of fewer columns. There is at most one such tile.
 template <typename Unit>
 inline void multiply_narrow_tile(const MultiplyArgs& args, const TilePass& pass, size_t c,
                                  Ahead<Unit>& ahead) {
@@ -143,7 +145,7 @@ inline void multiply_tile(const MultiplyArgs& args, const TilePass& pass, size_t
   multiply_whole_tile<Unit, 6>(args, pass, c, ahead);
 }
 
-// Where group g of args begins in the tile whose first column is c.
+// The start of group g of args in the tile whose first column is c.
 template <typename Unit>
 inline const int8_t* group_in_tile(const MultiplyArgs& args, size_t c, size_t g) {
   const size_t left = args.column_count - c;
@@ -165,8 +167,8 @@ inline void multiply_run(const MultiplyArgs& args, size_t c, size_t g, size_t ru
       c);
 }
 
-// What to fetch while the groups from g on pass, in a call that is read from its beginning to its
-// end: what lies further on, and what will be read next behind the end.
+// The bytes to fetch while the groups from g on pass, in a call that is read from beginning to end:
+// the bytes further on and, after the end, those that are read next.
 template <typename Unit>
 inline const int8_t* ahead_of(const MultiplyArgs& args, size_t c, size_t g) {
   const int8_t* here = group_in_tile<Unit>(args, c, g);
@@ -183,8 +185,8 @@ inline void multiply_run_by_run(const MultiplyArgs& args) {
   constexpr size_t kColumnsAhead = kAheadBytes / (kRun * kGroupRows);
   for (size_t g = 0; g < args.group_count; g += kRun) {
     for (size_t c = 0; c < args.column_count; c += kTileColumns) {
-      // Behind the last tile come the first ones of the next run, and behind the last run those
-      // that are next.
+      // After the last tile come the first ones of the next run, and after the last run those that
+      // are next.
       const bool here = c + kColumnsAhead < args.column_count;
       const size_t column = here ? c + kColumnsAhead : c % kColumnsAhead;
       const size_t group = here ? g : g + kRun;

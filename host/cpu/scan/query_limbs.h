@@ -9,13 +9,13 @@
 
 namespace blindfuse {
 
-// One thread's own; as large as the cache that it is to stay in.
+// Each thread has its own. It is as large as the cache in which it is to stay.
 class QueryLimbs {
  public:
-  // For queries of as many rows as a block has, as many of them as the kernel takes at once.
+  // For queries of as many rows as a block has. Holds as many queries as the kernel takes at once.
   explicit QueryLimbs(const MultiplyKernel& kernel);
 
-  // Cuts the words `words`.first .. `words`.last-1 of all queries, behind `lead` (below 64) zeros
+  // Cuts the words `words`.first .. `words`.last-1 of all queries, after `lead` (below 64) zeros
   // and before as many as fill the last group.
   void cut(const QueryBatch& queries, RowRange words, size_t lead);
 

@@ -12,7 +12,7 @@
 
 namespace blindfuse {
 
-// Who may use an admin listener follows from its address, since requests carry no credentials.
+// The address of an admin listener determines who may use it, since requests carry no credentials.
 enum class AdminAccess {
   kEverything,        // a loopback address or a UNIX socket: only this machine's users can connect
   kMetricsAndHealth,  // any other address
@@ -20,7 +20,7 @@ enum class AdminAccess {
 
 class Admin final : public http::Handler {
  public:
-  // What is given by reference outlives this.
+  // Everything given by reference outlives this.
   Admin(const ServedEpochs& epochs, ServerMetrics& metrics, Readiness& readiness,
         AdminAccess access);
 

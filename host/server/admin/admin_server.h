@@ -1,4 +1,4 @@
-// The admin listener: what the operator sees of a server and changes in it.
+// The admin listener, which shows the state of a server to the operator and changes it.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,15 @@
 
 namespace blindfuse {
 
-// What a listener may be used for: everything where only this machine's users can connect.
+// The rights on a listener: everything if only this machine's users can connect.
 inline AdminAccess access_at(const http::ListeningSocket& socket) {
   return socket.is_local() ? AdminAccess::kEverything : AdminAccess::kMetricsAndHealth;
 }
 
 class AdminServer {
  public:
-  // Answers from here on. What is given by reference outlives the server. Throws what http::Server
-  // throws.
+  // Answers from here on. Everything given by reference outlives the server. Throws the errors of
+  // http::Server.
   AdminServer(const ServedEpochs& epochs, ServerMetrics& metrics, Readiness& readiness,
               http::ListeningSocket socket, AdminAccess access)
       : admin_(epochs, metrics, readiness, access), server_(admin_, std::move(socket), options()) {}
@@ -31,7 +31,8 @@ class AdminServer {
   void stop() { server_.stop(); }
 
  private:
-  // It stops after the clients' listener, whose time to drain whoever waits for both has to add.
+  // It stops after the clients' listener. A caller that waits for both has to add this time to
+  // drain.
   static http::Options options() {
     return {.threads = 1,
             .connections_max = kConnectionsMax,

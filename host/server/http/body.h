@@ -1,4 +1,4 @@
-// Bytes that a response sends from where they lie in memory, without a copy.
+// The bytes that a response sends directly from memory, without a copy.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,10 @@ class Body {
   virtual ~Body() = default;
 
   virtual uint64_t size() const = 0;
-  // The bytes that lie together from `offset` on, which is below size(): at least one.
+  // The contiguous bytes from `offset` on, which is below size(): at least one.
   virtual std::span<const uint8_t> from(uint64_t offset) const = 0;
-  // The memory that a response holds with this; Server::end_responses_of() ends those that hold it.
+  // The memory that a response holds with this body. Server::end_responses_of() ends the responses
+  // that hold it.
   virtual const void* memory() const = 0;
 };
 
@@ -28,14 +29,14 @@ struct BodyRange {
   uint64_t size = 0;
 
   const void* memory() const { return body ? body->memory() : nullptr; }
-  // As Body::from(), of the range alone.
+  // The same as Body::from(), for the range alone.
   std::span<const uint8_t> from(uint64_t offset) const {
     const auto bytes = body->from(first + offset);
     return bytes.first(std::min<uint64_t>(bytes.size(), size - offset));
   }
 };
 
-// Bytes that lie together, and what keeps them in memory.
+// Contiguous bytes, and the owner that keeps them in memory.
 class MemoryBody final : public Body {
  public:
   MemoryBody(std::span<const uint8_t> bytes, std::shared_ptr<const void> owner)

@@ -11,7 +11,8 @@ namespace {
 
 // Of a chunk's size line or a trailer; what chunks are extended with means nothing here.
 constexpr size_t kLineBytesMax = 4096;
-// Of all of them together, beside as many bytes as the body may have: chunks of a few bytes each.
+// Of all of them together, in addition to as many bytes as the body may have: chunks of a few bytes
+// each.
 constexpr uint64_t kFramingBytesMax = 65'536;
 
 [[noreturn]] void refuse_chunks() { throw Error(400, "the body is not chunked as it should be"); }

@@ -17,17 +17,17 @@ class BodyReader {
   // Throws Error (413) for a Content-Length above bytes_max. Memory is taken as bytes arrive.
   BodyReader(const RequestHead& head, uint64_t bytes_max);
 
-  // Takes what belongs to the body from the front of `bytes`, and says how much that is. Throws
-  // Error: 413 when the body grows beyond bytes_max, 400 when chunks are not what they should be.
+  // Takes the bytes that belong to the body from the front of `bytes`, and returns their number.
+  // Throws Error: 413 if the body grows beyond bytes_max, 400 if its chunks are malformed.
   size_t take(std::string_view bytes);
 
-  // Where the next bytes of a body may be received directly; empty when the body is whole or comes
-  // in chunks. How many have been.
+  // The memory into which the next bytes of a body may be received directly. Empty if the body is
+  // whole or comes in chunks. The second function takes the number of bytes received.
   std::span<char> room();
   void fill(size_t count);
 
   bool is_whole() const { return state_ == State::kWhole; }
-  // What has arrived of the body, without its framing.
+  // The bytes of the body that have arrived, without its framing.
   std::span<char> bytes() const { return {bytes_.get(), size_}; }
   size_t byte_count() const { return size_; }
 

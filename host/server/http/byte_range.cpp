@@ -31,7 +31,7 @@ std::optional<ByteRange> parse_byte_range(std::string_view header, uint64_t size
   const size_t dash = range.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
   const auto last = parse_number(range.substr(dash + 1));
-  if (dash == 0) {  // the last so many bytes
+  if (dash == 0) {  // the last this many bytes
     if (!last) return std::nullopt;
     if (*last == 0) refuse(size);
     return ByteRange{size - std::min(*last, size), size - 1};

@@ -16,8 +16,8 @@ struct ByteRange {
 };
 
 // The range of a resource of `size` bytes (at least 1) that a Range header's value names. Nothing
-// when the header is to be ignored, as a server may: another unit than bytes, several ranges, or a
-// broken one. Throws Error (416) when the range lies beyond the end.
+// if the header is to be ignored, as a server may: it has another unit than bytes or several
+// ranges, or is broken. Throws Error (416) if the range lies beyond the end.
 std::optional<ByteRange> parse_byte_range(std::string_view header, uint64_t size);
 
 }  // namespace blindfuse::http

@@ -1,4 +1,4 @@
-// Bytes to and from one client, in the clear or through TLS. Never waits.
+// Exchanges bytes with one client, in the clear or through TLS. Never waits.
 #pragma once
 
 #include <cstddef>

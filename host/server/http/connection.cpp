@@ -19,7 +19,7 @@ namespace asio = boost::asio;
 using Descriptor = asio::posix::stream_descriptor;
 using Woken = SocketWaiter::Woken;
 
-// What this many bytes may take, either way.
+// The time that this many bytes may take, in either direction.
 std::chrono::seconds time_for(uint64_t bytes) {
   constexpr uint64_t kBytesPerSecondMin = 32 * 1024;
   return std::chrono::seconds(bytes / kBytesPerSecondMin);
@@ -60,7 +60,7 @@ void Connection::spawn(std::shared_ptr<Connection> connection) {
 }
 
 Connection::Awaitable<void> Connection::serve() {
-  // What a client has sent ahead does not keep others waiting.
+  // Requests that a client has sent ahead do not keep others waiting.
   constexpr unsigned kRequestsAtOnce = 16;
   const auto self = shared_from_this();
   try {
@@ -183,7 +183,7 @@ Connection::Awaitable<bool> Connection::hand_over_body(Exchange& exchange, const
   body_bytes = body->byte_count();
   if (error) co_return true;
   unread_ = false;
-  // Nobody goes for a request that is refused anyway.
+  // No connection is closed for a request that is refused anyway.
   const uint64_t response_bytes = exchange.take_body(body->bytes());
   switch (co_await reserve_response(exchange, response_bytes)) {
     case Connections::Room::kTaken:

@@ -19,7 +19,7 @@
 
 namespace blindfuse::http {
 
-// What the connections of a server share.
+// The data that the connections of a server share.
 struct Context {
   Handler& handler;
   const Options options;
@@ -31,7 +31,8 @@ struct Context {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // `strand` runs what belongs to this connection, one thing at a time. The context outlives it.
+  // `strand` runs all work of this connection, one thing at a time. The context outlives the
+  // connection.
   Connection(boost::asio::any_io_executor strand, std::unique_ptr<Channel> channel,
              std::string peer, Context& context);
   ~Connection();
@@ -71,7 +72,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static void post(const std::shared_ptr<Connection>& connection, Do what);
   void on_notice(Connections::Notice notice);
 
-  // First, so that it is the last to go: who waits until all have gone destroys what they use.
+  // The first member, so that it is destroyed last: a thread that waits for the end of all
+  // connections then destroys the objects that they use.
   std::optional<Connections::Place> place_;
   Context& context_;
   const boost::asio::any_io_executor strand_;

@@ -51,7 +51,7 @@ Connections::Reservation Connections::Place::reserve_response(uint64_t bytes, ui
       return {};
     }
     const auto left = [&] { return all_.response_bytes_ - all_.leaving_response_bytes_; };
-    // Nobody goes for what will have no room nevertheless.
+    // No connection is closed for a response that will have no room anyway.
     if (left() - all_.sending_response_bytes_ + bytes > all_max) return {Room::kNone};
     ended = all_.take_senders([](const Place& place) { return place.response_bytes_ > 0; },
                               [&] { return left() + bytes <= all_max; });

@@ -1,5 +1,5 @@
-// All connections of a server, by what they wait for: whose turn it is to go when there are too
-// many, or when bodies or responses take too much memory.
+// All connections of a server, by the event for which they wait. The list chooses the connections
+// to end if there are too many, or if bodies or responses take too much memory.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace blindfuse::http {
 
-// Any thread. Whoever is chosen to go is told outside the lock.
+// Any thread. A connection that is chosen to end is told so outside the lock.
 class Connections {
  public:
   enum class Stage {
@@ -23,7 +23,7 @@ class Connections {
     kSending,  // a response is being sent
     kBusy,     // anything else; never chosen to go
   };
-  // What a connection is told. Any thread.
+  // The signals to a connection. Any thread.
   enum class Notice {
     kEnd,       // end now
     kStopping,  // the server stops: end as soon as nothing has begun
@@ -41,7 +41,7 @@ class Connections {
     size_t ended = 0;  // connections, to make room
   };
 
-  // A connection's place in this list, which it leaves with its end.
+  // A connection's place in this list. The connection leaves it at its end.
   class Place {
    public:
     Place(Connections& all, Tell tell);
@@ -49,16 +49,18 @@ class Connections {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // memory: for kSending, what the response lends (Body::memory()), if anything.
+    // memory: for kSending, the memory that the response lends (Body::memory()), if any.
     void enter(Stage stage, const void* memory = nullptr);
-    // As many bytes has its body now. 0 when there is none. More than before break its silence.
+    // The body has this many bytes now; 0 if there is none. A larger number than before counts as
+    // activity.
     void set_body_bytes(uint64_t bytes);
-    // Takes room for a response of so many bytes of memory, where all may have `all_max`. Those
-    // that have stood still longest while theirs is sent are ended to make room.
+    // Takes room for a response of this many bytes of memory. All responses may have `all_max`. To
+    // make room, the list ends the connections whose responses have stood still longest while they
+    // are sent.
     Reservation reserve_response(uint64_t bytes, uint64_t all_max);
     // The client has taken some more of its response.
     void note_progress();
-    // The response has gone, or there will be none.
+    // The response has been sent, or there will be none.
     void release_response();
 
    private:
@@ -76,23 +78,23 @@ class Connections {
     std::list<Place*>::iterator at_;
   };
 
-  // Those that have not been chosen to go.
+  // The connections that have not been chosen to end.
   size_t count() const;
   uint64_t body_bytes() const;
-  // Of all that have not gone.
+  // The bytes of all connections that have not ended.
   uint64_t response_bytes() const;
 
-  // Ends the one that has been silent longest: since its last response, the first byte of its head,
-  // or the last one of its body that has come. Where all are busy or sent to, the one that has
-  // stood still longest while it is sent to. False when there is none of these.
+  // Ends the connection that has been silent longest: since its last response, the first byte of
+  // its head, or the last byte of its body that has come. If all are busy or sent to, ends the one
+  // whose response has stood still longest. Returns false if there is no such connection.
   bool end_oldest();
-  // Ends the one whose body has been arriving longest, and false when there is none.
+  // Ends the connection whose body has been arriving longest. Returns false if there is none.
   bool end_oldest_body();
-  // Ends all that are sending a response from this memory; says how many.
+  // Ends all connections that are sending a response from this memory, and returns their number.
   size_t end_senders_of(const void* memory);
   void tell_all(Notice notice) const;
 
-  // Waits until there is none left, also of those that were chosen to go.
+  // Waits until there are no connections left, including those that were chosen to end.
   void wait_until_empty();
 
  private:
@@ -101,14 +103,15 @@ class Connections {
   Place* first(Stage stage) { return in(stage).empty() ? nullptr : in(stage).front(); }
   Place* longest_silent();
   static Tell take(Place* place);
-  // Takes those out of the stage kSending that `is_meant` is true for, as long as `is_enough` is
-  // not.
+  // Takes connections for which `is_meant` is true out of the stage kSending, until `is_enough` is
+  // true.
   template <typename IsMeant, typename IsEnough>
   std::vector<Tell> take_senders(const IsMeant& is_meant, const IsEnough& is_enough);
 
   mutable std::mutex mutex_;
   std::condition_variable emptied_;
-  // In each, who has been there longest first; in kSending, who has stood still longest.
+  // In each stage, the connections in the order in which they entered it; in kSending, the one that
+  // has stood still longest comes first.
   std::array<std::list<Place*>, 5> stages_;
   uint64_t moves_ = 0;  // counts what places do, to tell what came first
   size_t count_ = 0;

@@ -1,4 +1,4 @@
-// Why a request is refused, in HTTP's own terms.
+// The refusal of a request, in HTTP's own terms.
 #pragma once
 
 #include <exception>

@@ -9,17 +9,17 @@
 
 namespace blindfuse::http {
 
-// Holds memory only between receive() and release_if_empty(): clients that send nothing hold none
-// for what they might send.
+// Holds memory only between receive() and release_if_empty(). So clients that send nothing hold no
+// memory for their next request.
 class Input {
  public:
   bool is_empty() const { return begin_ == end_; }
   std::string_view bytes() const { return {memory_.get() + begin_, end_ - begin_}; }
   void consume(size_t count) { begin_ += count; }
 
-  // Takes in what has arrived, up to kHeadBytesMax in all.
+  // Takes in the bytes that have arrived, up to kHeadBytesMax in all.
   Channel::Status receive(Channel& channel);
-  // Drops what there is.
+  // Drops all bytes.
   void clear() { begin_ = end_ = 0; }
   void release_if_empty();
 

@@ -1,4 +1,5 @@
-// Where a server listens: "127.0.0.1:8080", "localhost:0", "[::1]:8080", "unix:/run/server.socket".
+// The address on which a server listens: "127.0.0.1:8080", "localhost:0", "[::1]:8080",
+// "unix:/run/server.socket".
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct ListenAddress {
   bool operator==(const ListenAddress&) const = default;
 };
 
-// Throws UsageError for anything but unix:PATH and HOST:PORT, with brackets around an IPv6 address.
+// Throws UsageError for anything except unix:PATH and HOST:PORT, with brackets around an IPv6
+// address.
 ListenAddress parse_listen_address(std::string_view text);
 
 // The text again.

@@ -75,7 +75,7 @@ sockaddr_un unix_name(const ListenAddress& address) {
   return name;
 }
 
-// Whether a server that was killed has left this socket behind.
+// Whether this socket was left behind by a server that was killed.
 bool is_abandoned(const sockaddr_un& name) {
   struct stat status {};
   if (lstat(name.sun_path, &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
@@ -101,7 +101,7 @@ void refuse_taken(const ListenAddress& address, const sockaddr_un& name) {
 }
 
 // A socket in the file system cannot be held without clients seeing it, and one that does not
-// listen looks like one that was left behind: so it comes into being when it listens.
+// listen looks like one that an ended process left behind: so it comes into being when it listens.
 FileDescriptor bind_unix(const ListenAddress& address) {
   const sockaddr_un name = unix_name(address);
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -14,22 +14,22 @@ namespace blindfuse::http {
 
 class ListeningSocket {
  public:
-  // Takes the address; clients are refused until listen(). Throws InputError, with the address and
-  // what the system says, when that cannot be: no such host, a port in use or not allowed. A UNIX
-  // socket that nobody listens on any more is replaced; one that somebody does, or another kind of
-  // file, is not.
+  // Takes the address. Clients are refused until listen(). Throws InputError, with the address and
+  // the system's message, if that is impossible: there is no such host, or the port is in use or
+  // not allowed. A UNIX socket on which no process listens any more is replaced. One on which a
+  // process listens, or a file of another kind, is not.
   explicit ListeningSocket(const ListenAddress& address);
-  // Removes the file of a UNIX socket, if it is still this one's.
+  // Removes the file of a UNIX socket, if it is still this socket's.
   ~ListeningSocket();
   ListeningSocket(ListeningSocket&&) noexcept = default;
   ListeningSocket& operator=(ListeningSocket&&) = delete;
 
-  // Clients can connect from now on. Throws InputError when another program was faster.
+  // Clients can connect from now on. Throws InputError if another program was faster.
   void listen();
 
   // The address as given, with the port that it got.
   const ListenAddress& address() const { return address_; }
-  // Whether programs on this machine alone can connect: a UNIX socket or a loopback address.
+  // Whether only programs on this machine can connect: a UNIX socket or a loopback address.
   bool is_local() const;
   int fd() const { return socket_.get(); }
 
@@ -37,8 +37,8 @@ class ListeningSocket {
     FileDescriptor socket;
     std::string peer;  // its address, without the port; "unix"
   };
-  // The next client, non-blocking and without Nagle's delay. Not open when there is none now: errno
-  // tells.
+  // The next client, non-blocking and without Nagle's delay. Not open if there is none now; errno
+  // then has the reason.
   Client accept() const;
 
   // Clients are refused from now on.

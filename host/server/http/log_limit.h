@@ -1,4 +1,4 @@
-// Keeps what clients can cause, as often as they like, from filling the log.
+// Limits log messages that clients can cause as often as they like.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ class LogLimit {
 
   explicit LogLimit(Clock::duration interval = std::chrono::minutes(1)) : interval_(interval) {}
 
-  // For each occurrence of an event: how many there have been since the last that was logged, this
-  // one included, or nothing when it is not to be logged.
+  // Called for each occurrence of an event. Returns the number of occurrences since the last that
+  // was logged, this one included, or nothing if it is not to be logged.
   std::optional<uint64_t> count(Clock::time_point now = Clock::now()) {
     const std::lock_guard lock(mutex_);
     ++count_;

@@ -1,4 +1,4 @@
-// What a server allows its clients.
+// The limits that a server sets its clients.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// The bytes of one response on their way to a client.
+// The unsent bytes of one response.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,23 @@ namespace blindfuse::http {
 
 class Output {
  public:
-  // The head as it is sent; the response's body follows unless `head_only`.
+  // The head as it is sent. The response's body follows unless `head_only`.
   Output(std::string head, Response response, bool head_only);
 
   bool is_empty() const { return sent_ == size_; }
   uint64_t bytes_sent() const { return sent_; }
-  // What to write next: one piece as it lies in memory, or several small ones together in
-  // `gathered`.
+  // The next bytes to write: one contiguous piece, or several small ones copied into `gathered`.
   std::string_view next(std::span<char> gathered) const;
-  // So much of it has been written.
+  // This many bytes have been written.
   void advance(uint64_t count) { sent_ += count; }
-  // What it keeps in memory that others may want back (Body::memory()); nullptr: nothing.
+  // The memory that it holds and that may be needed elsewhere (Body::memory()); nullptr: none.
   const void* memory() const { return response_.range.memory(); }
 
  private:
-  // The head, the text, then the range. What lies together from `position` of them all.
+  // The contiguous bytes from `position` on, in the head, the text and the range together.
   std::string_view at(uint64_t position) const;
 
-  // Not const, so that moving this copies no body.
+  // Not const, so that a move copies no body.
   std::string head_;
   Response response_;
   uint64_t size_;

@@ -1,5 +1,5 @@
-// A request's line and header, read strictly: nothing passes on whose end or meaning two programs
-// could disagree.
+// A request's line and header, read strictly. A head whose end or meaning two programs could read
+// differently is refused.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ struct RequestHead {
   bool wants_continue = false;  // Expect: 100-continue
 
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
-  // The value of the first header of this name; empty when there is none.
+  // The value of the first header of this name. Empty if there is none.
   std::string_view header(std::string_view name) const;
 };
 
-// The head at the beginning of `bytes`, or nothing while it is not whole. Throws Error as soon as
-// it cannot become a head any more, or is one that this server does not take: 400, 414, 431, 501,
-// 505.
+// The head at the beginning of `bytes`, or nothing while it is not complete. Throws Error as soon
+// as it cannot become a head any more, or is one that this server does not accept: 400, 414, 431,
+// 501, 505.
 std::optional<RequestHead> parse_request_head(std::string_view bytes);
 
 // The names and values of a query string, percent-encoding undone, in their order.

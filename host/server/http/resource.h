@@ -1,5 +1,5 @@
-// Bytes that clients fetch: with an entity tag, and in part if they like (RFC 9110, sections 8.8.3,
-// 13 and 14).
+// A resource that clients fetch, with an entity tag, and in part on request (RFC 9110, sections
+// 8.8.3, 13 and 14).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Resource {
   std::shared_ptr<const Body> body = {};  // at least one byte
 };
 
-// The response to a GET or HEAD: 200, 206 for a range, 304 for what the client has already. Throws
-// Error (416) for a range beyond the end.
+// The response to a GET or HEAD: 200, 206 for a range, 304 for a resource that the client has
+// already. Throws Error (416) for a range beyond the end.
 Response respond_with(const RequestHead& request, Resource resource);
 
 }  // namespace blindfuse::http

@@ -1,4 +1,4 @@
-// What is sent for a request.
+// The response to a request.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Response {
   uint64_t body_bytes() const { return text.size() + range.size; }
   // Replaces the header of this name if there is one.
   void set_header(std::string_view name, std::string value);
-  // Empty when there is none.
+  // Empty if there is none.
   std::string_view header(std::string_view name) const;
 };
 

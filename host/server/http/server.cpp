@@ -137,7 +137,7 @@ class Server::Loop {
     }
   }
 
-  // False when the system has no room for one of them, and nobody could be let go for it.
+  // False when the system has no room for one of them, and no connection could be closed for it.
   bool accept_waiting_clients() {
     // Not without end: those who are in already wait meanwhile.
     for (int i = 0; i < 256; ++i) {
@@ -150,7 +150,7 @@ class Server::Loop {
         }
         continue;
       }
-      // What went wrong with one client is no reason to turn away the next.
+      // A failure with one client is not a reason to refuse the next.
       if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         const char* why = std::strerror(errno);
@@ -174,7 +174,7 @@ class Server::Loop {
   void admit(ListeningSocket::Client client) {
     auto channel = tls_ ? tls_->make_channel(std::move(client.socket))
                         : make_plain_channel(std::move(client.socket));
-    // Whoever has waited longest without a word goes; when nobody waits, the newcomer does.
+    // Whoever has waited longest without a word goes; when no connection waits, the newcomer does.
     if (context_.connections.count() >= context_.options.connections_max && !end_oldest()) {
       return;
     }
@@ -182,8 +182,8 @@ class Server::Loop {
                                                    std::move(client.peer), context_));
   }
 
-  // Clients that have connected are still served, those that wait for nothing let go, and nobody is
-  // waited for without end.
+  // Clients that have connected are still served, connections that wait for nothing are closed, and
+  // no client is waited for without end.
   void close() {
     accepts_all();
     waiter_.release();

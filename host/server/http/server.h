@@ -1,5 +1,5 @@
-// An HTTP/1.1 server: starts when constructed, stops when destroyed. It knows nothing of the
-// service that it serves.
+// An HTTP/1.1 server. It starts when it is constructed, and stops when it is destroyed. It does not
+// depend on the service that it serves.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,10 @@ namespace blindfuse::http {
 
 class Server {
  public:
-  // Clients can connect from here on. The handler outlives the server. Without a certificate
-  // clients speak plain HTTP. Throws InputError when the socket's address cannot be listened on any
-  // more, UsageError for no thread at all, ResourceError when threads cannot be started.
+  // Clients can connect from here on. The handler outlives the server. Without a certificate,
+  // clients use plain HTTP. Throws InputError if the server cannot listen on the socket's address
+  // any more, UsageError if the number of threads is zero, and ResourceError if threads cannot be
+  // started.
   Server(Handler& handler, ListeningSocket socket, const Options& options,
          std::shared_ptr<const TlsCertificate> tls = nullptr);
   ~Server();
@@ -31,15 +32,15 @@ class Server {
   // thread.
   size_t end_responses_of(const void* memory);
 
-  // What requests and responses hold at the moment, in bytes. Any thread.
+  // The bytes that requests and responses hold at the moment. Any thread.
   struct Memory {
     uint64_t bodies = 0;     // of requests that are arriving
     uint64_t responses = 0;  // reserved for them, until they are sent
   };
   Memory memory() const;
 
-  // Accepts nobody any more, answers the requests that have begun, closes all connections, and
-  // returns when that is done. Again: returns at once.
+  // Accepts no more connections, answers the requests that have begun, closes all connections, and
+  // returns after that. A second call returns at once.
   void stop();
 
  private:

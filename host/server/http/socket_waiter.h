@@ -1,5 +1,5 @@
-// Waiting in a connection's coroutine: until its socket is ready, a deadline has passed, or
-// something else has woken it. Includes Boost.Asio, so few files include this.
+// Waits in a connection's coroutine until its socket is ready, a deadline has passed, or something
+// else has woken it. Includes Boost.Asio, so few files include this.
 #pragma once
 
 // Before Asio, whose version 1.74 uses std::exchange without it.
@@ -31,22 +31,23 @@ class SocketWaiter : public std::enable_shared_from_this<SocketWaiter> {
     kEnded,    // by end(), now or before
   };
 
-  // The socket stays its owner's, who calls close() before it closes the socket.
+  // The socket stays its owner's. The owner calls close() before it closes the socket.
   SocketWaiter(boost::asio::any_io_executor strand, int socket);
   SocketWaiter(const SocketWaiter&) = delete;
   SocketWaiter& operator=(const SocketWaiter&) = delete;
 
   Awaitable<Woken> wait(WaitType what, Clock::time_point deadline);
-  // For what a channel wants. True when it may be tried again, false at the deadline or the end.
+  // Waits for the event that a channel needs. Returns true if the channel may try again, false at
+  // the deadline or the end.
   Awaitable<bool> wait_for(Channel::Status status, Clock::time_point deadline);
-  // Lets other connections have the thread.
+  // Lets other connections use the thread.
   Awaitable<void> yield();
 
   void wake();
   // No wait waits from now on.
   void end();
   bool has_ended() const { return ended_; }
-  // The same, and the socket is not used any more. Again: does nothing, on any thread.
+  // The same, and the socket is not used any more. Further calls, on any thread, do nothing.
   void close();
 
  private:

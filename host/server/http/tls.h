@@ -1,4 +1,4 @@
-// TLS for clients: a certificate and its key, replaced while connections are open.
+// TLS for clients: a certificate and its key, which can be replaced while connections are open.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@ struct ssl_ctx_st;
 
 namespace blindfuse::http {
 
-// TLS 1.2 and 1.3, with what OpenSSL takes by default.
+// TLS 1.2 and 1.3, with OpenSSL's default settings.
 class TlsCertificate {
  public:
-  // PEM files: the certificate with the chain up to a root, leaf first; its private key. Throws
-  // InputError, naming the file and what OpenSSL says, when they cannot be read or do not belong
+  // PEM files: the certificate with the chain up to a root, leaf first, and its private key. Throws
+  // InputError, with the file's name and OpenSSL's message, if they cannot be read or do not belong
   // together.
   TlsCertificate(std::filesystem::path certificate, std::filesystem::path key);
 
-  // Reads both files again, for connections from now on. Throws InputError; what was there stays
-  // then. Any thread, also for the next.
+  // Reads both files again, for connections from now on. Throws InputError; the previous
+  // certificate then stays. Any thread, also for the next function.
   void reload();
-  // `socket` is non-blocking. The handshake happens in the first reads and writes.
+  // `socket` is non-blocking. The first reads and writes make the handshake.
   std::unique_ptr<Channel> make_channel(FileDescriptor socket) const;
 
  private:

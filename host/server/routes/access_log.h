@@ -1,5 +1,5 @@
-// A line for each request: who asked for what kind of thing, and how that went. Never a body, an
-// API key, or a path with what it names.
+// Writes a line for each request: the client, the kind of request, and the outcome. The log never
+// has a body, an API key, or a path with the names in it.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ struct AccessEvent {
   std::string key_name;  // of its API key, when one is needed
 };
 
-// Health checks are left out: they come every few seconds and say nothing.
+// Health checks are left out: they come every few seconds and carry no information.
 void log_access(const AccessEvent& event);
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// The service: what becomes of each request, whatever carries it.
+// The service: it handles each request, whatever transport carries it.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace blindfuse {
 
 class Api final : public http::Handler {
  public:
-  // What is given by reference outlives this. Throws UsageError when an option is out of range.
+  // Everything given by reference outlives this. Throws UsageError if an option is out of range.
   Api(const ServedEpochs& epochs, ServerMetrics& metrics, const Readiness& readiness,
       ApiOptions options);
 

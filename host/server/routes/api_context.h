@@ -1,4 +1,4 @@
-// What all requests to the service share.
+// The data that all requests to the service share.
 #pragma once
 
 #include "host/server/routes/api_options.h"

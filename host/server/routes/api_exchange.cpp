@@ -71,7 +71,7 @@ void ApiExchange::record(int status) {
 }
 
 void ApiExchange::record_departure() {
-  constexpr int kClientClosedRequest = 499;  // as nginx counts it; nobody gets to see it
+  constexpr int kClientClosedRequest = 499;  // as nginx counts it; no client sees it
   const std::string_view route = route_ ? name_of(*route_) : "none";
   context_.metrics.on_request(route, kClientClosedRequest, head_.byte_count + body_bytes_,
                               http::Clock::now() - begun_at_);

@@ -1,5 +1,6 @@
-// One request to the service: what all of them have in common. Refusals become problem documents,
-// pages of other origins are told whether they may read the response, and it is counted and logged.
+// One request to the service: the parts that all requests have in common. Refusals become problem
+// documents, pages of other origins are told whether they may read the response, and the request is
+// counted and logged.
 #pragma once
 
 #include <chrono>
@@ -27,15 +28,15 @@ class ApiExchange : public http::Exchange {
   // Set as soon as they are known.
   void set_route(Route route) { route_ = route; }
   void set_key_name(std::string name) { key_name_ = std::move(name); }
-  // What the response will be, whatever answer() would say.
+  // The response that replaces that of answer().
   void set_problem(Problem problem) { problem_ = std::move(problem); }
 
  protected:
-  // The response. Throws Refusal, http::Error, and anything for an error of ours.
+  // The response. Throws Refusal, http::Error, and any exception for an error of the server.
   virtual http::Response answer() = 0;
-  // Counts what became of its queries, if it has any. nullptr: they were answered.
+  // Counts the outcome of its queries, if it has any. nullptr: they were answered.
   virtual void count_queries(const Problem* /*problem*/) {}
-  // Its client has left, which metrics count and the log does not tell.
+  // Its client has left. Metrics count this, and the log does not report it.
   void record_departure();
 
   ApiContext& context() { return context_; }
@@ -57,7 +58,7 @@ class ApiExchange : public http::Exchange {
   std::optional<Problem> problem_;
 };
 
-// Counts a request that has been answered, and logs it where that is wanted.
+// Counts a request that has been answered, and logs it if requests are logged.
 void record_request(ApiContext& context, const AccessEvent& event);
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// What the service's addresses offer, and to whom.
+// The options of the service's addresses, and of the access to them.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ struct ApiOptions {
   uint64_t queries_per_request_max = 16;  // 1 .. the queue's limit
   std::chrono::milliseconds answer_timeout{
       30'000};  // from the end of a body until the engine begins
-  // What all bodies that are arriving may hold, and all responses from the queue until they are
-  // sent; but one of the largest is always possible.
+  // The bytes that all bodies that are arriving may hold, and all responses from the queue until
+  // they are sent. One of the largest is always possible.
   uint64_t request_bytes_max = uint64_t{256} << 20;
   uint64_t response_bytes_max = uint64_t{256} << 20;
   std::shared_ptr<const ApiKeys> api_keys = {};  // none: anyone may ask

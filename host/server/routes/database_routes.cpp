@@ -57,13 +57,15 @@ std::string cache_control(bool private_only) {
 }  // namespace
 
 http::Resource database_resource(const ServingEpoch& epoch) {
-  const std::string& text = epoch.database().downloads->manifest_text;
+  const std::shared_ptr<const std::string> text = epoch.manifest_text();
+  const std::span bytes(reinterpret_cast<const uint8_t*>(text->data()), text->size());
   return {
       .content_type = "application/json",
-      .entity_tag = tag_of(epoch.database().epoch),
+      // One epoch may get several signatures, one after another.
+      .entity_tag = tag_of(encode_hex(sha256(bytes))),
       .cache_control = "no-cache",
       // As short as it is, it is sent whole.
-      .body = body_of(epoch, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}),
+      .body = std::make_shared<http::MemoryBody>(bytes, text),
   };
 }
 

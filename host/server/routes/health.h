@@ -1,4 +1,4 @@
-// What health checks get, on the public listener and on the operator's.
+// The responses to health checks, on the public listener and on the operator's.
 #pragma once
 
 #include "host/server/http/response.h"
@@ -9,7 +9,7 @@ namespace blindfuse {
 // The program runs.
 http::Response live_response();
 
-// It wants new clients. Throws Refusal (503) when it does not.
+// The service accepts new clients. Throws Refusal (503) if it does not.
 http::Response ready_response(const Readiness& readiness);
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// The parts of a hint that a client asked for, one after another, as they lie in memory.
+// The parts of a hint that a client asked for, one after another, sent directly from memory.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace blindfuse {
 
 class HintBody final : public http::Body {
  public:
-  // selection: of the parts that there are, at least one.
+  // selection: of existing parts, at least one.
   HintBody(std::shared_ptr<const EpochDownloads> downloads, PartSelection selection);
 
   uint64_t size() const override { return size_; }

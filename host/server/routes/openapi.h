@@ -1,4 +1,4 @@
-// The interface as a program reads it: OpenAPI 3.1, with the sizes of the database that is served.
+// The interface for programs: OpenAPI 3.1, with the sizes of the database that is served.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace blindfuse {
 
-// docs/HTTP_API.md in the form that tools take. JSON.
+// docs/HTTP_API.md in the form that tools read. JSON.
 std::string openapi_document(const ServingEpoch& epoch, const ApiOptions& options);
 
 }  // namespace blindfuse

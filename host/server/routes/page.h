@@ -1,5 +1,4 @@
-// The files of the demonstration page: what a browser gets to see of a server, and the client that
-// runs in it.
+// The files of the demonstration page, which a browser shows, and the client that runs in it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace blindfuse {
 
-// Bytes that are there for as long as the program runs.
+// Bytes that exist as long as the program runs.
 struct PageFile {
   std::string_view path;  // of the request, "/" for the page itself
   std::string_view content_type;
@@ -23,7 +22,7 @@ class Page {
  public:
   explicit Page(std::span<const PageFile> files);
 
-  // The page that this program was built with; none where it was built without the client for
+  // The page that this program was built with. None if it was built without the client for
   // browsers.
   static std::shared_ptr<const Page> built_in();
 
@@ -32,7 +31,7 @@ class Page {
     std::string entity_tag;  // strong, with its quotes, as is that of what is compressed
     std::string gzip_entity_tag;
   };
-  // Nothing for a path that the page has not.
+  // Nothing if the page has no such path.
   const File* find(std::string_view path) const;
 
  private:

@@ -1,4 +1,4 @@
-// What cmake/page.cmake put into the program.
+// The files that cmake/page.cmake put into the program.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace blindfuse {
 
-// None where the client for browsers was not built.
+// None if the client for browsers was not built.
 std::span<const PageFile> embedded_page_files();
 
 }  // namespace blindfuse

@@ -10,8 +10,8 @@
 namespace blindfuse {
 namespace {
 
-// Whatever the page might be talked into, it loads and asks nothing but this server, and runs
-// inside no other page. 'wasm-unsafe-eval' lets WebAssembly be compiled, and nothing else.
+// Whatever the page might be talked into, it loads from and asks only this server, and runs inside
+// no other page. 'wasm-unsafe-eval' lets WebAssembly be compiled, and nothing else.
 constexpr const char* kContentSecurityPolicy =
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
     "connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; "

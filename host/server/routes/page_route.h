@@ -10,8 +10,8 @@
 namespace blindfuse {
 
 // The file of a page at the request's path, compressed if its Accept-Encoding allows it, with the
-// headers that keep a browser from loading anything else. Throws Refusal: 404 for a file that there
-// is not, or when there is no page.
+// headers that keep a browser from loading anything else. Throws Refusal: 404 if there is no such
+// file, or no page.
 http::Response answer_page(const std::shared_ptr<const Page>& page,
                            const http::RequestHead& request);
 

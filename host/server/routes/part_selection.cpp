@@ -8,7 +8,7 @@
 namespace blindfuse {
 namespace {
 
-// Digits alone: no sign, no space, nothing behind them.
+// Digits alone: no sign, no space, nothing after them.
 bool parse_number(std::string_view text, uint32_t& number) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);

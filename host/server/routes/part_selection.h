@@ -13,8 +13,8 @@ namespace blindfuse {
 // Ranges in the order in which they were named; no part is named twice.
 using PartSelection = std::vector<HintParts>;
 
-// Throws InputError, naming the part that is wrong by its place, when the text is not a list of
-// numbers and ranges of numbers 0 .. part_count-1, or names one twice. what: "shard" or "pack".
+// Throws InputError if the text is not a list of numbers and ranges of numbers 0 .. part_count-1,
+// or names a number twice. The message names the faulty part by its place. what: "shard" or "pack".
 PartSelection parse_part_selection(std::string_view text, uint32_t part_count,
                                    const std::string& what);
 

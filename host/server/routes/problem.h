@@ -1,5 +1,5 @@
-// Errors as clients see them: problem details (RFC 9457), one kind for each thing that a client can
-// do about it.
+// Errors for clients: problem details (RFC 9457), with one kind for each reaction that a client can
+// have.
 #pragma once
 
 #include <exception>
@@ -57,11 +57,11 @@ struct Problem {
 // one.
 std::string serialize_problem(const Problem& problem);
 
-// With the document as its body. Not to be kept by caches: what is wrong now, an epoch that has not
-// arrived here, may be right in a moment.
+// A response with the document as its body. Caches must not store it: an error, such as an epoch
+// that has not arrived here, may be over in a moment.
 http::Response problem_response(const Problem& problem);
 
-// Of an error in HTTP's terms: the kind that says no more than its status does.
+// A problem for an error in HTTP's terms, of the kind that says no more than its status does.
 Problem problem_of(const http::Error& error);
 
 // Thrown anywhere between a request and its response, and caught where the response is written.

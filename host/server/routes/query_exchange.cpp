@@ -7,7 +7,8 @@
 
 namespace blindfuse {
 
-// Without a response, its client has left. What the engine has begun with it finishes, for nobody.
+// Without a response, its client has left. The engine finishes the queries that it has begun with;
+// their results are not used.
 QueryExchange::~QueryExchange() {
   if (!answer_ || is_answered_) return;
   answer_->drop();

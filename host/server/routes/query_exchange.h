@@ -14,7 +14,7 @@ class QueryExchange final : public ApiExchange {
   using ApiExchange::ApiExchange;
   ~QueryExchange() override;
 
-  // Once, unless the request is refused.
+  // Called once, unless the request is refused.
   void set_query(QueryRequest query) { query_ = std::move(query); }
 
   std::optional<uint64_t> body_bytes_max() const override;
@@ -31,7 +31,7 @@ class QueryExchange final : public ApiExchange {
   std::optional<QueryOutcome> outcome_of(const Problem* problem) const;
 
   std::optional<QueryRequest> query_;
-  // From the body's arrival until the answer has been computed, or there will be none.
+  // Set from the body's arrival until the answer has been computed, or until there can be none.
   std::shared_ptr<const ServingEpoch> epoch_;
   std::span<const uint8_t> queries_;  // in the body, until start() has returned
   std::shared_ptr<PendingAnswer> answer_;

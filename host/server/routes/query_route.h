@@ -15,7 +15,8 @@
 
 namespace blindfuse {
 
-// A request whose head is right. It does not hold its epoch: a body may arrive for a long time.
+// A request with a valid head. It does not hold its epoch, since a body may take a long time to
+// arrive.
 struct QueryRequest {
   EpochId epoch;
   BodyFormat format = BodyFormat::kBinary;
@@ -23,35 +24,36 @@ struct QueryRequest {
   uint64_t response_bytes = 0;  // of one query
 };
 
-// What an epoch's layout allows in one request.
+// The limits that an epoch's layout sets a request.
 QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_request_max);
 
-// Everything that can be known before the body is read or memory is taken for it. Throws Refusal.
+// Checks everything that can be checked before the body is read or memory is allocated for it.
+// Throws Refusal.
 QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead& head,
                               uint64_t queries_per_request_max);
 
-// The queries of a whole body, within the body, which is written over; `epoch` is that of the
+// The queries of a whole body, within the body, which is overwritten. `epoch` is that of the
 // request. Throws Refusal.
 std::span<const uint8_t> read_queries(const ServingEpoch& epoch, const QueryRequest& query,
                                       std::span<char> body);
 
-// Throws Refusal when the queue has no room for so many queries now.
+// Throws Refusal if the queue has no room for this many queries now.
 void check_queue(const ServingEpoch& epoch, size_t query_count);
 
-// Queues what read_queries() gave, which may go as soon as this returns; the epoch stays until the
-// answer is done. Throws Refusal, and ResourceError.
+// Queues the queries of read_queries(), which may be freed as soon as this returns. The epoch stays
+// until the answer is done. Throws Refusal, and ResourceError.
 std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch,
                                            std::span<const uint8_t> queries,
                                            PendingAnswer::Clock::time_point deadline,
                                            std::function<void()> on_done);
 
-// The response for an answer of the epoch that is done, whose bytes it takes. Throws Refusal.
+// The response for an answer of the epoch that is done. Takes the answer's bytes. Throws Refusal.
 http::Response answer_queries(const ServingEpoch& epoch, const QueryRequest& query,
                               PendingAnswer& answer);
 
-// For queries that the engine did not begin with in time.
+// The refusal of queries that the engine did not begin with in time.
 Refusal timed_out_in_queue();
-// For queries that this machine failed to take, as for lack of memory.
+// The refusal of queries that this machine failed to take, for example for lack of memory.
 Refusal queries_failed();
 
 }  // namespace blindfuse

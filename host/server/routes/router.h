@@ -1,4 +1,4 @@
-// Which route a request is for.
+// Finds the route of a request.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace blindfuse {
 
 enum class Route { kDatabase, kShards, kHint, kQueries, kLive, kReady, kOpenApi, kPage };
 
-// As metrics and logs name it.
+// The name of a route in metrics and logs.
 std::string_view name_of(Route route);
 
 struct RouteMatch {
@@ -16,8 +16,8 @@ struct RouteMatch {
   std::string epoch;  // what the path says; empty for routes without one
 };
 
-// Throws Refusal: 404 for a path that there is not, 405 with Allow for a method that its path does
-// not have.
+// Throws Refusal: 404 if there is no such path, 405 with Allow if the path does not have the
+// method.
 RouteMatch match_route(std::string_view method, std::string_view path);
 
 // The methods of a route, as in the header Allow.

@@ -38,6 +38,36 @@ std::string_view bearer_key(std::string_view authorization) {
   return bearer ? authorization.substr(kScheme.size()) : std::string_view();
 }
 
+struct NamedHash {
+  std::string name;
+  Sha256Digest hash{};
+};
+
+// `file` is for messages.
+std::vector<NamedHash> parse_keys(std::string_view text, const std::filesystem::path& file) {
+  std::istringstream lines{std::string(text)};
+  std::vector<NamedHash> keys;
+  std::string line;
+  for (uint64_t number = 1; std::getline(lines, line); ++number) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty() || line.front() == '#') continue;
+    const size_t space = line.find(' ');
+    NamedHash key{line.substr(0, space), {}};
+    const std::string_view hash =
+        space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
+    const auto digest = decode_hex(hash.substr(std::min(kPrefix.size(), hash.size())));
+    if (!is_name(key.name) || !hash.starts_with(kPrefix) || !digest ||
+        digest->size() != key.hash.size()) {
+      // The line is not quoted: someone may have put a key there.
+      throw InputError(file.string() + ", line " + std::to_string(number) +
+                       ": expected NAME sha256:HEX, as `blindfuse api-key` writes it");
+    }
+    std::ranges::copy(*digest, key.hash.begin());
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
 }  // namespace
 
 ApiKeys::ApiKeys(std::filesystem::path file)
@@ -48,27 +78,29 @@ ApiKeys::ApiKeys(std::filesystem::path file)
 }
 
 std::vector<ApiKeys::Entry> ApiKeys::read(const std::filesystem::path& file) {
-  std::istringstream lines(read_file(file, kFileBytesMax));
   std::vector<Entry> entries;
-  std::string line;
-  for (uint64_t number = 1; std::getline(lines, line); ++number) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty() || line.front() == '#') continue;
-    const size_t space = line.find(' ');
-    Entry entry{line.substr(0, space), {}};
-    const std::string_view hash =
-        space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
-    const auto digest = decode_hex(hash.substr(std::min(kPrefix.size(), hash.size())));
-    if (!is_name(entry.name) || !hash.starts_with(kPrefix) || !digest ||
-        digest->size() != entry.hash.size()) {
-      // The line is not quoted: someone may have put a key there.
-      throw InputError(file.string() + ", line " + std::to_string(number) +
-                       ": expected NAME sha256:HEX, as `blindfuse api-key` writes it");
-    }
-    std::ranges::copy(*digest, entry.hash.begin());
-    entries.push_back(std::move(entry));
+  for (NamedHash& key : parse_keys(read_file(file, kFileBytesMax), file)) {
+    entries.push_back({std::move(key.name), key.hash});
   }
   return entries;
+}
+
+std::vector<std::string> api_key_names(std::string_view text, const std::filesystem::path& file) {
+  std::vector<std::string> names;
+  for (NamedHash& key : parse_keys(text, file)) names.push_back(std::move(key.name));
+  return names;
+}
+
+std::string without_api_keys(std::string_view text, std::string_view name) {
+  const std::string begin = std::string(name) + " ";
+  std::string kept;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end == text.npos ? end : end + 1);
+    if (!line.starts_with(begin)) kept += line;
+    text.remove_prefix(line.size());
+  }
+  return kept;
 }
 
 void ApiKeys::reload() {
@@ -84,7 +116,7 @@ std::optional<std::string> ApiKeys::find(std::string_view authorization) const {
     entries = entries_;
   }
   // Hashes are compared: where a comparison ends says nothing of the key. That of nothing may be in
-  // the file, made by a script whose variable was empty; it lets nobody in.
+  // the file, made by a script whose variable was empty; it admits no client.
   const std::string_view key = bearer_key(authorization);
   const Sha256Digest hash = hash_of(key);
   const Entry* found = nullptr;

@@ -1,8 +1,8 @@
-// Who may ask: keys that clients send as `Authorization: Bearer KEY`. A key says who asks, not what
-// for.
+// The keys that clients send as `Authorization: Bearer KEY`. A server with keys admits only clients
+// that send one of them. A key identifies the client, and says nothing about its queries.
 //
-// The file has a line for each key, its name and its hash: `NAME sha256:HEX`. Lines that are empty
-// or begin with # say nothing. Keys are random and long, so that a plain hash keeps them.
+// The file has a line for each key, with its name and its hash: `NAME sha256:HEX`. Lines that are
+// empty or begin with # are ignored. Keys are random and long, so a plain hash protects them.
 #pragma once
 
 #include <filesystem>
@@ -20,16 +20,16 @@ namespace blindfuse {
 
 class ApiKeys {
  public:
-  // Throws InputError, naming the line, when the file cannot be read, a line is none of these, or
-  // there is no key.
+  // Throws InputError if the file cannot be read, if a line has another form (the message names
+  // it), or if there is no key.
   explicit ApiKeys(std::filesystem::path file);
 
-  // Reads the file again; without any key left, nobody may ask. Throws InputError; the keys stay as
-  // they were then. Any thread.
+  // Reads the file again. If it has no key left, no client may ask. Throws InputError; the keys
+  // then stay as they were. Any thread.
   void reload();
 
-  // The name of the key in an Authorization header; nothing when it is no key of these. Takes the
-  // same time whichever key it is, and however much of one is right.
+  // The name of the key in an Authorization header. Nothing if it is none of these keys. Takes the
+  // same time for every key, and for any part of a key that is right.
   std::optional<std::string> find(std::string_view authorization) const;
 
   size_t count() const;
@@ -47,8 +47,15 @@ class ApiKeys {
   std::shared_ptr<const std::vector<Entry>> entries_;
 };
 
-// A new key of 256 random bits, and its line for the file. A name has letters, digits, '.', '_' and
-// '-', up to 64 of them; InputError otherwise.
+// The names of the keys in the text of such a file, in the order of its lines. Throws InputError,
+// which names the line, if a line has another form.
+std::vector<std::string> api_key_names(std::string_view text, const std::filesystem::path& file);
+
+// The text without the lines of the keys of this name. Everything else stays as it is.
+std::string without_api_keys(std::string_view text, std::string_view name);
+
+// A new key of 256 random bits, and its line for the file. A name has up to 64 letters, digits,
+// '.', '_' and '-'. Throws InputError for any other name.
 std::string make_api_key(const RandomSource& random);
 std::string api_key_line(std::string_view name, std::string_view key);
 

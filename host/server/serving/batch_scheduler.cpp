@@ -75,8 +75,8 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
       mark_filled(slot);
     }
   } catch (...) {
-    // Others wait behind these slots, which the worker passes over once they count as filled, or
-    // computes for nobody where it has begun with the first ones.
+    // Others wait after these slots, which the worker passes over once they count as filled, or
+    // computes for no one where it has begun with the first ones.
     answer->drop();
     for (; done < count; ++done) mark_filled(slot_after(first, done));
     throw;
@@ -190,7 +190,7 @@ BatchScheduler::Next BatchScheduler::next_batch() const {
   return next;
 }
 
-// Brings those of the batch's slots that are still wanted to the front, over those that nobody
+// Brings those of the batch's slots that are still wanted to the front, over those that no client
 // waits for or whose time is over.
 void BatchScheduler::sort_out(Batch& batch) {
   const size_t first = slot_after(head_, running_);
@@ -209,7 +209,7 @@ void BatchScheduler::sort_out(Batch& batch) {
   }
 }
 
-// Hands the engine the slots behind those that it has, which nobody else touches until they are
+// Hands the engine the slots after those that it has, which no other thread touches until they are
 // free.
 void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count) {
   const size_t first = slot_after(head_, running_);

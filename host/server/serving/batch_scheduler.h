@@ -1,9 +1,10 @@
-// Brings the queries of all clients together into batches for one engine.
+// Collects the queries of all clients into batches for one engine.
 //
-// Threads that have queries write them into a ring of slots; one worker thread takes whatever waits
-// at the ring's head, up to batch_max, the moment the engine is free: no timer when idle, full
-// batches under load. An engine that can begin with a batch while it computes another gets full
-// ones early. Queries that nobody waits for any more are left out before they cost anything.
+// Threads write their queries into a ring of slots. As soon as the engine is free, one worker
+// thread takes all queries that wait at the ring's head, up to batch_max. So an idle scheduler
+// needs no timer, and a loaded one has full batches. An engine that can begin with a batch while it
+// computes another gets full batches early. Queries that no client waits for any more are left out
+// before they cost anything.
 #pragma once
 
 #include <chrono>
@@ -31,11 +32,12 @@ namespace blindfuse {
 struct BatchLimits {
   size_t batch_max = 32;  // queries in one product, at least 1
   size_t queue_max = 64;  // queries waiting next to those in the engine, at least 1
-  // The longest time in which no canary shows that the engine computes right, where it has one.
+  // The longest time without a canary that shows that the engine computes right, if the engine has
+  // one.
   std::chrono::milliseconds check_interval{10'000};
 };
 
-// There is no room in the queue, now.
+// There is no room in the queue now.
 class QueueFull : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -47,17 +49,17 @@ class SchedulerStopped : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What becomes of queries, for whoever counts. Called by the worker.
+// Is told about the queries of each batch, for counting. Called by the worker.
 class BatchObserver {
  public:
   virtual ~BatchObserver() = default;
 
   // A query has left the queue for the engine.
   virtual void on_waited(std::chrono::duration<double> time) = 0;
-  // A batch has ended; `time` is from its beginning, or from the end of the one before it where the
-  // two overlapped: so all of them together are the time in which the engine was busy.
+  // A batch has ended. `time` is counted from its beginning, or from the end of the batch before it
+  // if the two overlapped. So the sum of all times is the time in which the engine was busy.
   virtual void on_batch(size_t query_count, std::chrono::duration<double> time) = 0;
-  // What the engine threw when a batch failed.
+  // A batch failed with this error of the engine.
   virtual void on_failure(const std::exception& error) = 0;
 };
 
@@ -65,13 +67,13 @@ class BatchScheduler {
  public:
   using Clock = PendingAnswer::Clock;
 
-  // The engine holds the matrix of this layout and is used by the worker alone. Takes (queue_max +
-  // 2 batch_max) times a query's room where the engine wants it (src/engine/engine.h). The
-  // observer, if any, outlives the scheduler. tables: of every pack, where responses are packed.
-  // canary: of an engine whose kernels are checked; it is computed here, then with batches and
-  // while there are none, and outlives the scheduler. The observer is told of later failures.
-  // Throws ResourceError when there is no such room, and what AnswerPipeline::check() throws:
-  // whoever has a scheduler has an engine that has answered right.
+  // The engine holds the matrix of this layout, and only the worker uses it. Takes (queue_max + 2
+  // batch_max) times the room of a query in the engine's memory (src/engine/engine.h). The
+  // observer, if any, outlives the scheduler. tables: those of every pack, if responses are packed.
+  // canary: that of an engine whose kernels are checked. It is computed here, then with batches and
+  // between them, and outlives the scheduler. The observer is told of later failures. Throws
+  // ResourceError if there is no such room, and the errors of AnswerPipeline::check(): the engine
+  // of every scheduler has answered right.
   BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                  BatchObserver* observer = nullptr,
                  const std::vector<SharedPackingTable>& tables = {},
@@ -80,29 +82,29 @@ class BatchScheduler {
   BatchScheduler(const BatchScheduler&) = delete;
   BatchScheduler& operator=(const BatchScheduler&) = delete;
 
-  // Queues queries as they are sent, whole ones, at least one, one after another, with packing keys
-  // that check_packing_keys does not refuse, where responses are packed. They are copied. What the
-  // engine has not begun with at the deadline gets no answer. Any number of threads. Throws
-  // QueueFull, at once, when not all of them find room; SchedulerStopped.
+  // Queues at least one query, in the form in which queries are sent, whole and one after another.
+  // If responses are packed, check_packing_keys does not refuse their packing keys. They are
+  // copied. Queries that the engine has not begun with at the deadline get no answer. Any number of
+  // threads. Throws QueueFull at once if not all of them find room, and SchedulerStopped.
   std::shared_ptr<PendingAnswer> ask(std::span<const uint8_t> queries,
                                      Clock::time_point deadline = Clock::time_point::max(),
                                      std::function<void()> on_done = {});
 
-  // Whether so many queries would find room now. Throws as ask() does when they would not.
+  // Checks that this many queries would find room now. Throws as ask() does if they would not.
   void check_room(size_t count) const;
 
   const BatchLimits& limits() const { return limits_; }
-  // Queries in the queue now, without those in the engine.
+  // The number of queries in the queue now, without those in the engine.
   size_t waiting_count() const;
 
   // Refuses new queries, answers all that wait, and ends the worker.
   void stop();
 
-  // Since when the engine has been busy with the oldest of its batches, or with a check; nothing
-  // while it is idle.
+  // The time since which the engine has been busy with the oldest of its batches, or with a check.
+  // Nothing while it is idle.
   std::optional<Clock::time_point> busy_since() const;
   // For an engine that hangs: refuses new queries, and fails all that wait and all in the engine,
-  // which the worker does not touch again. The worker is left where it is, and the process must end
+  // which the worker does not touch again. The worker is not joined, and the process must end
   // without destroying this.
   void abandon();
 
@@ -116,7 +118,7 @@ class BatchScheduler {
 
   struct Batch {
     size_t slot_count;   // from head_ on; the first query_count of them are in the engine
-    size_t query_count;  // 0: nobody wanted any of them
+    size_t query_count;  // 0: none of them was wanted
     Clock::time_point begun_at;
     bool failed = false;
   };
@@ -128,13 +130,13 @@ class BatchScheduler {
   void work();
   void await_work(std::unique_lock<std::mutex>& lock);
   void check_engine(std::unique_lock<std::mutex>& lock);
-  // What could go to the engine now: slots behind those that it has, and how many of them hold
+  // The slots that could go to the engine now, after those that it has, and the number of them with
   // queries that are wanted.
   struct Next {
     size_t slot_count = 0;
     size_t query_count = 0;
   };
-  // What is to be done for a batch without the lock.
+  // The work for a batch that is done without the lock.
   struct Sorted {
     std::vector<std::pair<size_t, size_t>> moves;  // of queries, from one slot to another
     std::vector<std::shared_ptr<PendingAnswer>> expired;
@@ -162,7 +164,8 @@ class BatchScheduler {
   bool abandoned_ = false;
   std::optional<Clock::time_point> busy_since_;
 
-  // The worker's, which nobody would catch if it ran out of memory: their room is made beforehand.
+  // The worker uses these vectors, and an exception in it would not be caught if memory ran out. So
+  // their room is allocated beforehand.
   std::vector<Batch> batches_;                        // in the engine, the oldest first
   Clock::time_point last_end_ = {};                   // of a batch
   Sorted sorted_;                                     // of the batch that begins

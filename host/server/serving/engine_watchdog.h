@@ -1,4 +1,4 @@
-// Watches for an engine that does not come back: a kernel on a GPU that never ends, or a driver.
+// Detects an engine that does not return: a kernel on a GPU that never ends, or a driver.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace blindfuse {
 struct WatchdogOptions {
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  // false: batches may take as long as they take, as on a processor.
+  // false: batches may take any time, as on a processor.
   bool judges_batches = true;
   std::chrono::milliseconds warn_after{10'000};
   std::chrono::milliseconds give_up_after{30'000};
@@ -27,12 +27,12 @@ struct WatchdogOptions {
 
 class EngineWatchdog {
  public:
-  // Looks at the device's calls, and at the schedulers of all epochs in memory; epochs: null where
-  // none is served. on_look: called after every look that found nothing that hangs. on_hang: called
-  // once, after a batch, or a call beyond the time that it is allowed, has taken give_up_after;
-  // then nothing more is looked at. Both on the watchdog's thread, with no lock held. The log says
-  // what hangs, before on_hang, unless it hangs itself. `epochs` outlives this. Throws
-  // ResourceError when no thread can be started.
+  // Watches the device's calls, and the schedulers of all epochs in memory. epochs: null if none is
+  // served. on_look: called after every look that found nothing that hangs. on_hang: called once,
+  // after a batch, or a call beyond the time that it is allowed, has taken give_up_after. After
+  // that, the watchdog looks at nothing more. Both are called on the watchdog's thread, with no
+  // lock held. The log names the part that hangs, before on_hang, unless the log itself hangs.
+  // `epochs` outlives this. Throws ResourceError if no thread can be started.
   EngineWatchdog(std::shared_ptr<const DeviceCalls> calls, const ServedEpochs* epochs,
                  WatchdogOptions options, std::function<void()> on_look,
                  std::function<void()> on_hang);
@@ -48,7 +48,7 @@ class EngineWatchdog {
   };
 
   void watch();
-  // What has taken longest; nothing where all are idle.
+  // The batch or call that has taken longest. Nothing if all are idle.
   Busy longest() const;
 
   const std::shared_ptr<const DeviceCalls> calls_;

@@ -11,6 +11,7 @@
 
 #include "host/database/directory.h"
 #include "src/base/errors.h"
+#include "src/base/hex.h"
 #include "src/program/log.h"
 
 namespace blindfuse {
@@ -126,6 +127,22 @@ void EpochReloader::make_room() {
   }
 }
 
+// A build that changes only the signature publishes the manifest of the same epoch again.
+void EpochReloader::take_signature(const ServingEpoch& current) {
+  std::string text = DatabaseDirectory(options_.directory).read_manifest_text();
+  if (text == *current.manifest_text()) return;
+  const ParsedManifest parsed = parse_manifest(text);
+  if (parsed.epoch != current.database().epoch) return;  // a newer one: the next look finds it
+  check_signature(parsed);
+  current.replace_manifest_text(std::move(text));
+  if (parsed.signature) {
+    log_info("epoch {} is signed by {} as {}", parsed.epoch, encode_hex(parsed.signature->signer),
+             numbered(parsed.signature->sequence, parsed.signature->time));
+  } else {
+    log_info("epoch {} is not signed any more", parsed.epoch);
+  }
+}
+
 void EpochReloader::load() {
   // What the machine lacked may be there later; a bad epoch stays one.
   constexpr std::chrono::seconds kRetryAfter{30};
@@ -138,7 +155,7 @@ void EpochReloader::load() {
   };
   try {
     const ParsedManifest manifest = DatabaseDirectory(options_.directory).read_manifest();
-    if (manifest.epoch == current->database().epoch) return;
+    if (manifest.epoch == current->database().epoch) return take_signature(*current);
     log_info("loading epoch {}", manifest.epoch);
     make_room();
     auto next = std::make_shared<const ServingEpoch>(loader_(current->database(), on_step), limits_,

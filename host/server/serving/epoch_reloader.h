@@ -1,4 +1,4 @@
-// Brings new epochs of a database directory into service, while the server goes on.
+// Brings new epochs of a database directory into service, while the server runs.
 #pragma once
 
 #include <atomic>
@@ -24,37 +24,37 @@ struct ReloadOptions {
   std::chrono::seconds grace{60};  // for which an epoch is served after it has been replaced
   std::chrono::milliseconds watch_interval{2'000};  // of looking at the manifest; 0: never
   size_t epochs_max = 3;  // in memory, one that is being loaded included; at least 2
-  // Ends the downloads of an epoch that is to make room, and says how many.
+  // Ends the downloads of an epoch that is to make room, and returns their number.
   std::function<size_t(const EpochDownloads&)> end_downloads = [](const EpochDownloads&) {
     return size_t{0};
   };
-  // The device failed for good while an epoch was loaded: what is served is on it, too. Called by
-  // the reloader's thread.
+  // The device failed for good while an epoch was loaded. The epochs in service are on it, too.
+  // Called by the reloader's thread.
   std::function<void()> on_device_lost = [] {};
   Clock clock = std::chrono::steady_clock::now;
 };
 
 class EpochReloader {
  public:
-  // Loads what the directory holds now, with the help of what is served. Calls on_step every now
-  // and then, which throws when the load is to be given up.
+  // Loads the directory's current epoch, with the help of the epoch in service. Regularly calls
+  // on_step, which throws to abort the load.
   using Loader = std::function<LoadedDatabase(const LoadedDatabase& current,
                                               const std::function<void()>& on_step)>;
 
   // Everything given by reference outlives this.
   EpochReloader(ServedEpochs& epochs, ServerMetrics& metrics, const BatchLimits& limits,
                 Loader loader, ReloadOptions options);
-  // As stop(), and waits for the end of it.
+  // Does the same as stop(), and waits for its end.
   ~EpochReloader();
   EpochReloader(const EpochReloader&) = delete;
   EpochReloader& operator=(const EpochReloader&) = delete;
 
-  // Any thread: look now, whatever the manifest's file looks like.
+  // Looks for an epoch now, even if the manifest's file has not changed. Any thread.
   void request();
-  // Gives up a load that is under way at its next step, and begins no other. Returns at once.
+  // Aborts a load that is under way at its next step, and begins no other. Returns at once.
   void tell_to_stop();
-  // The same, and waits for its end. False if it has not ended after that
-  // long: a file of the database cannot be read, and what was given by reference stays in use.
+  // The same, and waits for its end. Returns false if it has not ended after that long: a file of
+  // the database cannot be read, and everything given by reference stays in use.
   bool stop(std::chrono::milliseconds patience);
 
  private:
@@ -63,6 +63,7 @@ class EpochReloader {
   void retire(std::chrono::steady_clock::time_point now);
   std::string manifest_identity() const;
   void load();
+  void take_signature(const ServingEpoch& current);
   void make_room();
 
   ServedEpochs& epochs_;

@@ -12,16 +12,16 @@
 
 namespace blindfuse {
 
-// Shared by whoever asks and the scheduler's worker. Begins as waiting; either it is dropped before
-// the engine has it, or it gets done.
+// Shared by the thread that asks and the scheduler's worker. It begins as waiting. After that it is
+// either dropped before the engine has it, or done.
 class PendingAnswer {
  public:
   using Clock = std::chrono::steady_clock;
 
   enum class Outcome { kAnswered, kEngineFailed, kExpired };
 
-  // `on_done` is called once, when is_done() has become true, by the worker, which it must not keep
-  // waiting; never for an answer that was dropped.
+  // The worker calls `on_done` once, after is_done() has become true. The call must not keep the
+  // worker waiting. It is never made for an answer that was dropped.
   PendingAnswer(size_t query_count, Clock::time_point deadline, std::function<void()> on_done)
       : query_count_(query_count),
         deadline_(deadline),
@@ -32,13 +32,14 @@ class PendingAnswer {
 
   size_t query_count() const { return query_count_; }
 
-  // Any thread. The rest of what the answer is may be looked at once this is true.
+  // Any thread. The other members may be read after this is true.
   bool is_done() const { return state_.load(std::memory_order_acquire) == State::kDone; }
   Outcome outcome() const { return outcome_; }
   // Responses as they are sent, one after another, in the order of the queries.
   std::string& responses() { return responses_; }
 
-  // Any thread: nobody wants it any more. false when the engine has begun with it, or it is done.
+  // The answer is no longer wanted. Any thread. Returns false if the engine has begun with it, or
+  // if it is done.
   bool drop() {
     if (!leave_waiting(State::kDropped)) return false;
     release_memory(responses_);  // its slots may keep the rest for a while
@@ -54,13 +55,14 @@ class PendingAnswer {
     const State state = state_.load(std::memory_order_acquire);
     return state == State::kWaiting || state == State::kRunning;
   }
-  // false when it is not waiting any more. Ends with finish().
+  // Returns false if it is not waiting any more. Ends with finish().
   bool expire() { return leave_waiting(State::kExpired); }
   bool leave_waiting(State next) {
     State waiting = State::kWaiting;
     return state_.compare_exchange_strong(waiting, next, std::memory_order_acq_rel);
   }
-  // Whether its queries go to the engine now. One whose first query went there has all of them go.
+  // Whether its queries go to the engine now. If its first query has gone to the engine, all of
+  // them go.
   bool start() { return leave_waiting(State::kRunning) || state_.load() == State::kRunning; }
   void finish(Outcome outcome) {
     outcome_ = outcome;
@@ -68,11 +70,11 @@ class PendingAnswer {
     try {
       if (on_done_) on_done_();
     } catch (const std::exception&) {
-      // Who waits finds it done at the deadline.
+      // A thread that waits finds it done at the deadline.
     }
   }
 
-  // Fails it, whatever becomes of its queries, which nothing may finish any more.
+  // Fails the answer, whatever the state of its queries. After that, nothing may finish them.
   void give_up() {
     if (leave_waiting(State::kDropped) || state_.load() == State::kRunning) {
       finish(Outcome::kEngineFailed);

@@ -1,4 +1,4 @@
-// Whether the service wants new clients, which is what health checks ask.
+// Whether the service accepts new clients, for health checks.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ class Readiness {
   void set_stopping() { is_stopping_ = true; }
   bool is_stopping() const { return is_stopping_; }
 
-  // Its operator takes the service out, to stop it or not, or puts it back.
+  // The operator takes the service out, in order to stop it or not, or puts it back.
   void set_draining(bool is_draining) { is_draining_ = is_draining; }
   bool is_draining() const { return is_draining_; }
 

@@ -1,4 +1,4 @@
-// What operators watch, in Prometheus's terms. docs/REFERENCE.md lists every name.
+// The metrics for operators, in Prometheus's format. docs/REFERENCE.md lists every name.
 #pragma once
 
 #include <prometheus/counter.h>
@@ -25,7 +25,7 @@ namespace blindfuse {
 
 inline constexpr std::string_view kMetricsContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-// What became of a query.
+// The outcome of a query.
 enum class QueryOutcome {
   kAnswered,
   kQueueFull,
@@ -36,7 +36,8 @@ enum class QueryOutcome {
   kStopping,
 };
 
-// What requests that arrive, and responses from the queue until they are sent, hold; and may hold.
+// The memory in bytes that arriving requests, and responses from the queue until they are sent,
+// hold, and may hold.
 struct HttpMemory {
   uint64_t request_bytes = 0;
   uint64_t request_bytes_max = 0;
@@ -44,7 +45,7 @@ struct HttpMemory {
   uint64_t response_bytes_max = 0;
 };
 
-// What is true at the moment of asking.
+// The state at the moment of asking.
 struct ServerState {
   size_t queue_length = 0;
   uint64_t matrix_bytes = 0;  // of all epochs in memory
@@ -61,7 +62,7 @@ class ServerMetrics final : public BatchObserver {
  public:
   ServerMetrics();
 
-  // `route` and `status` are of a few values each; a request's own words are never a label.
+  // `route` and `status` have few values each. Text of a request is never a label.
   void on_request(std::string_view route, int status, uint64_t received_bytes,
                   std::chrono::duration<double> time);
   void on_cut(std::string_view why, size_t count);
@@ -73,20 +74,20 @@ class ServerMetrics final : public BatchObserver {
   void on_batch(size_t query_count, std::chrono::duration<double> time) override;
   void on_failure(const std::exception& error) override;
 
-  // Called, on the scheduler's thread, with what the engine threw when a batch failed. Set before
+  // Called on the scheduler's thread with the engine's exception if a batch failed. Set before
   // anything is served.
   void set_failure_callback(std::function<void(const std::exception&)> callback) {
     on_failure_ = std::move(callback);
   }
 
-  // For a server to count its connections in.
+  // The counters in which a server counts its connections.
   std::atomic<size_t>& open_connections() { return open_connections_; }
 
-  // Asked at every text(); nullptr: nobody to ask.
+  // Called at every text(); nullptr: there is none.
   void set_http_memory(std::function<HttpMemory()> ask);
 
-  // Of the kernels of the device that answers; null where they are not checked. Set before anything
-  // is served.
+  // The record of the kernels of the device that answers. Null if they are not checked. Set before
+  // anything is served.
   void set_kernel_record(std::shared_ptr<const KernelRecord> record) {
     kernel_record_ = std::move(record);
   }

@@ -1,4 +1,4 @@
-// What metrics say of the present moment.
+// The part of the metrics that describes the present moment.
 #pragma once
 
 #include "host/server/serving/server_metrics.h"

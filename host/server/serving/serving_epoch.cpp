@@ -79,7 +79,7 @@ size_t ServedEpochs::retire(Clock::time_point now) {
   std::erase_if(graced_, [](const Graced& graced) { return graced.epoch == nullptr; });
   size_t gone = std::erase_if(
       downloaded_, [](const Downloaded& downloaded) { return downloaded.downloads.expired(); });
-  // Nobody can get at one of these any more, so that a count of one stays one.
+  // No thread can get at one of these any more, so that a count of one stays one.
   for (auto& epoch : leaving_) {
     if (epoch.use_count() > 1) continue;
     // With a check of its engine, which it may not come back from: whoever watches has to see that.

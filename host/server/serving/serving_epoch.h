@@ -1,10 +1,11 @@
-// One epoch as it is served: its data, the engine that holds its matrix, and the queue in front of
-// that engine. And all the epochs that are served at the moment.
+// One epoch in service: its data, the engine that holds its matrix, and the queue in front of that
+// engine. Also all the epochs that are served at the moment.
 #pragma once
 
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,20 +22,35 @@ class ServingEpoch {
   ServingEpoch(LoadedDatabase database, const BatchLimits& limits,
                BatchObserver* observer = nullptr)
       : database_(std::move(database)),
-        scheduler_(std::make_unique<BatchScheduler>(*database_.engine, layout(), limits, observer,
-                                                    database_.packing_tables,
-                                                    database_.canary ? &*database_.canary
-                                                                     : nullptr)) {}
+        manifest_text_(std::make_shared<const std::string>(database_.downloads->manifest_text)),
+        scheduler_(std::make_unique<BatchScheduler>(
+            *database_.engine, layout(), limits, observer, database_.packing_tables,
+            database_.canary ? &*database_.canary : nullptr)) {}
 
   const LoadedDatabase& database() const { return database_; }
   const Layout& layout() const { return database_.manifest.layout; }
   const Engine& engine() const { return *database_.engine; }
 
-  // Any number of threads may ask it, also those that see the epoch as const.
+  // The manifest that clients get. Any thread.
+  std::shared_ptr<const std::string> manifest_text() const {
+    const std::lock_guard lock(manifest_mutex_);
+    return manifest_text_;
+  }
+  // A manifest of this epoch, with another signature or none. Nothing else of the epoch changes.
+  // Any thread.
+  void replace_manifest_text(std::string text) const {
+    auto shared = std::make_shared<const std::string>(std::move(text));
+    const std::lock_guard lock(manifest_mutex_);
+    manifest_text_ = std::move(shared);
+  }
+
+  // Any number of threads may ask it, also if they see the epoch as const.
   BatchScheduler& scheduler() const { return *scheduler_; }
 
  private:
   const LoadedDatabase database_;
+  mutable std::mutex manifest_mutex_;
+  mutable std::shared_ptr<const std::string> manifest_text_;
   const std::unique_ptr<BatchScheduler>
       scheduler_;  // last, so that its worker ends before its engine does
 };
@@ -55,9 +71,9 @@ struct EpochInMemory {
   std::chrono::steady_clock::time_point grace_ends = {};  // in the state kGrace
 };
 
-// Which epochs clients get: the current one, and earlier ones during their period of grace. Queries
-// hold on to the one they started with until they are answered, a download to what it sends. Any
-// thread.
+// The epochs that clients get: the current one, and earlier ones during their period of grace.
+// Queries hold the epoch that they started with until they are answered. A download holds the data
+// that it sends. Any thread.
 class ServedEpochs {
  public:
   using Clock = std::chrono::steady_clock;
@@ -68,7 +84,7 @@ class ServedEpochs {
   std::shared_ptr<const ServingEpoch> current() const;
   // The current one first.
   std::vector<std::shared_ptr<const ServingEpoch>> all() const;
-  // All that hold memory: the current one first, then the newest.
+  // All epochs that hold memory: the current one first, then the newest.
   std::vector<EpochInMemory> in_memory() const;
 
   struct Found {
@@ -78,12 +94,12 @@ class ServedEpochs {
   };
   Found find(std::string_view id) const;
 
-  // Makes `next` the current epoch; the one before is served until `grace_ends`.
+  // Makes `next` the current epoch. The one before it is served until `grace_ends`.
   void replace(std::shared_ptr<const ServingEpoch> next, Clock::time_point grace_ends);
   // Ends the grace of the oldest epoch that has any.
   void end_oldest_grace();
-  // Frees, on this thread, the epochs whose grace has ended, which no query holds any more and whose
-  // engines are idle; says how many have gone from memory, all of them.
+  // Frees, on this thread, the epochs whose grace has ended, which no query holds any more and
+  // whose engines are idle. Returns the number of epochs that have left memory, all together.
   size_t retire(Clock::time_point now);
 
  private:
@@ -95,8 +111,8 @@ class ServedEpochs {
   mutable std::mutex mutex_;
   std::shared_ptr<const ServingEpoch> current_;
   std::vector<Graced> graced_;  // the newest last
-  // Whose grace has ended. Held, so that none goes with the last request for it, on whatever thread
-  // that is.
+  // The epochs whose grace has ended. They are held here, so that none is destroyed with the last
+  // request for it, on the thread of that request.
   std::vector<std::shared_ptr<const ServingEpoch>> leaving_;
   struct Downloaded {
     EpochId id;

@@ -1,4 +1,5 @@
-// X -> X^g on polynomials of ring_dimension.h, for g = 5^i or g = -5^i modulo 4096: all there are.
+// The automorphisms X -> X^g of polynomials of ring_dimension.h, for g = 5^i or g = -5^i modulo
+// 4096. There are no others.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +14,9 @@ struct Automorphism {
   bool negative = false;  // g = -5^i
 };
 
-// Of values in the evaluation domain of Ntt: the value at w^h becomes that at w^(g h), which lies
-// `power` points further along its half, or along the other one. `out` is other memory than
-// `values`.
+// Applies the automorphism to values in the evaluation domain of Ntt. The value at w^h becomes that
+// at w^(g h), which lies `power` points further along its half, or along the other one. `out` and
+// `values` do not overlap.
 inline void apply(const Automorphism& automorphism, Polynomial values, MutablePolynomial out) {
   const size_t turn = automorphism.power;
   for (size_t half = 0; half < 2; ++half) {

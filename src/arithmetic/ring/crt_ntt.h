@@ -18,8 +18,8 @@ struct CrtResidues {
   std::array<uint32_t, kDimension> first, second;
 };
 
-// Exact as long as no coefficient of the sum leaves -2^62 .. 2^62: with factors of at most 2^31 and
-// 2^7, as a query's and a matrix's are, that is 8192 products of d terms, so rows up to 2^24.
+// Exact as long as no coefficient of the sum leaves -2^62 .. 2^62. The factors are at most 2^31 (a
+// query's) and 2^7 (a matrix's), so a sum may have 8192 products of d terms each: rows up to 2^24.
 class CrtNtt {
  public:
   CrtNtt() : CrtNtt(portable_ntt(kPackingModulus), portable_ntt(kSecondModulus)) {}
@@ -27,7 +27,8 @@ class CrtNtt {
   CrtNtt(std::unique_ptr<const Ntt> first, std::unique_ptr<const Ntt> second)
       : first_(std::move(first)), second_(std::move(second)) {}
 
-  // Words are read as -2^31 .. 2^31 - 1: modulo 2^32 that is the same, and the sums are smaller.
+  // Words are read as -2^31 .. 2^31 - 1. Modulo 2^32 this makes no difference, and the sums are
+  // smaller.
   void forward_words(Polynomial words, CrtResidues& out) const;
   // Small numbers, such as a ternary secret's or bytes of a matrix.
   void forward_small(std::span<const int8_t, kDimension> numbers, CrtResidues& out) const;
@@ -38,7 +39,7 @@ class CrtNtt {
   // X -> X^-1: exchanges the halves.
   static void conjugate(CrtResidues& values);
 
-  // The coefficients of a sum modulo 2^32; the sum is used up.
+  // The coefficients of a sum modulo 2^32. The sum is overwritten.
   void to_words(CrtResidues& sum, MutablePolynomial words) const;
 
  private:

@@ -20,7 +20,7 @@ class KeyMasks {
     invariant(words_.size() == kKeyWords, "a mask for each digit of each key");
   }
 
-  // That of digit k of a key: values in the evaluation domain of Ntt.
+  // The mask of digit k of a key: values in the evaluation domain of Ntt.
   Polynomial mask(KeyIndex key, size_t k) const {
     return Polynomial(words_.data() + place(key, k), kDimension);
   }

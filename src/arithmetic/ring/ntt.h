@@ -36,8 +36,8 @@ class Ntt {
   const PrimeField field_;
 };
 
-// For any processor; host/cpu/packing has faster ones (VectorNtt). The modulus is a prime in 2^31
-// .. 2^32 - 1 that is 1 modulo 4096; aborts where there are not 2048 points.
+// An Ntt for any processor; host/cpu/packing has faster ones (VectorNtt). The modulus is a prime in
+// 2^31 .. 2^32 - 1 that is 1 modulo 4096. Aborts if the modulus has no 2048 points.
 std::unique_ptr<const Ntt> portable_ntt(uint32_t modulus);
 
 }  // namespace blindfuse::ring

@@ -1,4 +1,4 @@
-// A client's packing keys as its query brings them: encryptions of automorphisms of a secret that
+// The packing keys that a client's query carries: encryptions of automorphisms of a secret that
 // serves this query alone.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace blindfuse::ring {
 enum class KeyIndex : uint8_t { kFive, kMinusOne };
 inline constexpr size_t kKeys = 2;
 
-// Packing keys of one query in words: for X -> X^5 and X -> X^-1, the three digits' bodies each,
-// values in the evaluation domain of Ntt; lowest byte first where they are sent.
+// The words of one query's packing keys: for X -> X^5 and X -> X^-1, the bodies of the three digits
+// each, as values in the evaluation domain of Ntt. A query sends each word lowest byte first.
 inline constexpr size_t kKeyWords = kKeys * kDigits * kDimension;
 inline constexpr size_t kKeyBytes = 4 * kKeyWords;  // 49,152
 
@@ -24,8 +24,8 @@ inline constexpr size_t kKeyBytes = 4 * kKeyWords;  // 49,152
 
 namespace blindfuse {
 
-// Throws InputError when there are not kKeyBytes bytes, and for a word that is not below the
-// packing modulus.
+// Throws InputError if `bytes` has not kKeyBytes bytes, or if a word is not below the packing
+// modulus.
 void check_packing_keys(std::span<const uint8_t> bytes);
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-// What every implementation of Ntt computes with: the twiddle factors, and the order in which the
+// The tables that every implementation of Ntt uses: the twiddle factors, and the order in which the
 // butterflies leave the values (Longa and Naehrig, ePrint 2016/504, algorithms 1 and 2).
 #pragma once
 

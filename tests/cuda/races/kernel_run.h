@@ -60,7 +60,7 @@ struct Barrier {
   uint64_t phase = 0;  // phases that are complete
   int64_t bytes = 0;   // expected and not there
   Knowledge gathered;  // of those that arrived in this phase
-  Knowledge known;     // by who waits for a phase that is complete
+  Knowledge known;     // by a thread that waits for a phase that is complete
 };
 
 // A box of a matrix on its way: pieces of 16 bytes, from nowhere where it is zero.

@@ -28,7 +28,7 @@ struct Plan {
   bool commit = true;
   bool wait = true;
   bool overwrite = false;         // before the wait
-  bool overwrite_unread = false;  // likewise, but bytes that are not of the operand
+  bool overwrite_unread = false;  // the same, but bytes that are not of the operand
   bool touch_sums = false;        // before the wait
   bool write_operand = false;     // the registers of a, before the wait
   bool write_after_fence = false;

@@ -67,7 +67,7 @@ void Run::end(uint32_t thread) {
 bool Run::is_program_memory(const void* place) const {
   const auto* at = static_cast<const char*>(place);
   if (at >= &__executable_start && at < &_end) return true;
-  // The arguments, on the stack of who called run().
+  // The arguments, on the stack of the caller of run().
   constexpr ptrdiff_t kStackBytes = 8 << 20;
   const ptrdiff_t above = at - static_cast<const char*>(context_);
   return above > -4096 && above < kStackBytes;
@@ -194,7 +194,7 @@ void Run::wgmma_commit() {
   warp.committed.push_back(std::exchange(warp.products, {}));
 }
 
-// Of the groups that are committed all but the last `pending` ones.
+// All groups that are committed, except the last `pending` ones.
 void Run::end_products(uint32_t warp, uint32_t pending) {
   for (; warps_[warp].committed.size() > pending; warps_[warp].committed.pop_front()) {
     end_group(warp, warps_[warp].committed.front());

@@ -1,9 +1,9 @@
-// Runs a kernel on the processor and looks for races (shadow.h). What the kernels call is in
-// device_side.h; here is what stands behind it.
+// Runs a kernel on the processor and looks for races (shadow.h). The functions that the kernels
+// call are in device_side.h; their implementation is here.
 //
 // Blocks run one after another. Each thread of a block is a fiber (tests/cuda/fiber.h), which runs
-// until it waits for others; everything happens on the caller's thread. That is as good as threads
-// of the host: what is found does not depend on who runs first (shadow.h).
+// until it waits for others; everything happens on the caller's thread. This finds as much as
+// threads of the host would: the result does not depend on which thread runs first (shadow.h).
 //
 // A wrong kernel is reported, not thrown: where threads wait for others that do not come, that is
 // the last report of the run. Threads that did not end stay where they are; nothing of theirs is
@@ -83,7 +83,7 @@ Report run_grid(const Options& options, std::span<const Range> global, dim3 grid
 template <typename Kernel, typename... Args>
 Report run(const Options& options, std::span<const Range> global, dim3 grid, dim3 block,
            size_t shared_bytes, Kernel kernel, Args... args) {
-  // On the stack, as CUDA copies the arguments of a kernel: they are no part of its memory.
+  // On the stack, as CUDA copies the arguments of a kernel: they are not part of its memory.
   std::tuple<Kernel, Args...> all(kernel, args...);
   return run_grid(
       options, global, grid, block, shared_bytes,

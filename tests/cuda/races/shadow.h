@@ -1,9 +1,9 @@
-// Who touched what: a record of the accesses to the shared memory of a block and to the global
-// memory of a grid, which tells accesses that race.
+// A record of the accesses to the shared memory of a block and to the global memory of a grid,
+// which tells accesses that race.
 //
 // Two accesses race if they overlap, at least one writes, not both are atomic, and no order
 // (order.h) lies between. Of a block all is told. Between blocks nothing has an order: there, what
-// one writes nobody else may touch, unless all do it by atomic operations.
+// one writes no other may touch, unless all do it by atomic operations.
 //
 // Order does not depend on which thread the host runs first, so neither does what is found, as long
 // as the places that a kernel touches do not depend on values that race. What is on its way

@@ -19,10 +19,12 @@ from ._errors import (
     ProtocolError,
     ServerBusyError,
     ServerError,
+    SignatureError,
+    SignerWarning,
     CancelledError,
 )
 from ._progress import Progress
-from ._results import Answer, DatabaseInfo, SyncResult
+from ._results import Answer, DatabaseInfo, Signer, SyncResult
 from ._server import BuildReport, Database, Server, serve
 
 # Daemon threads may still be in a look-up then.
@@ -46,6 +48,9 @@ __all__ = [
     "Server",
     "ServerBusyError",
     "ServerError",
+    "SignatureError",
+    "Signer",
+    "SignerWarning",
     "CancelledError",
     "SyncResult",
     "__version__",

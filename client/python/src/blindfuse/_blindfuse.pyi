@@ -2,7 +2,7 @@
 
 from typing import Callable, NoReturn
 
-# Called with the stage's number, how much is done, and of how much (0: nobody knows).
+# Called with the stage's number, how much is done, and of how much (0: unknown).
 _Report = Callable[[int, int, int], None]
 
 __version__: str
@@ -32,6 +32,7 @@ class Session:
     ) -> tuple[str, bool, int, int, str, str, int, int, int, int, int, float]: ...
     def prepare(self, count: int, progress: _Report | None, stop: Stop | None) -> None: ...
     def prepared_count(self) -> int: ...
+    def signer(self) -> tuple[str, int, int, str]: ...
     def __reduce__(self) -> NoReturn: ...
 
 def connect(
@@ -46,6 +47,8 @@ def connect(
     hint_bytes_max: int,
     transfer_bytes_max: int,
     hint_memory_bytes_max: int,
+    server_key: str,
+    allow_rollback: bool,
     progress: _Report | None,
     stop: Stop | None,
 ) -> Session: ...

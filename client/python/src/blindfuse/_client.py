@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import math
 import os
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Awaitable, Callable, ClassVar, Iterable, NoReturn, Sequence, TypeVar
+from typing import Any, Awaitable, Callable, ClassVar, Coroutine, Iterable, Literal, NoReturn, Sequence, TypeVar
+from typing import overload
 
 from . import _blindfuse
-from ._errors import InputError, CancelledError
+from ._errors import InputError, CancelledError, SignerWarning, in_our_words
 from ._keys import AnyKey, Key, native_key, native_keys
 from ._progress import ProgressCallback, Report, TerminalBar, report_to
-from ._results import Answer, DatabaseInfo, SyncResult
+from ._results import Answer, DatabaseInfo, Signer, SyncResult
 
 _Result = TypeVar("_Result")
+_Default = TypeVar("_Default")
+_Mode = Literal["hint", "packed"]
 _Stop = _blindfuse.Stop
 
 # Threads for awaiting: while the keys of one full request wait for their answers, those of the next gather.
@@ -45,13 +50,28 @@ class Client:
         self._pool: ThreadPoolExecutor | None = None
         self._pool_lock = threading.Lock()
         self._closed = False
+        self._warned = ""
         self._process = _blindfuse.ProcessToken.current()
 
     # Look-ups
 
-    def get(self, key: Key) -> bytes | None:
-        """The value of a key, or None when it is not there."""
-        return self._get(key, None)
+    @overload
+    def get(self, key: Key) -> bytes | None: ...
+    @overload
+    def get(self, key: Key, default: _Default) -> bytes | _Default: ...
+    def get(self, key: Key, default: object = None) -> object:
+        """The value of a key, or `default` when the key is not there."""
+        value = self._get(key, None)
+        return default if value is None else value
+
+    @overload
+    def get_text(self, key: Key) -> str | None: ...
+    @overload
+    def get_text(self, key: Key, default: _Default) -> str | _Default: ...
+    def get_text(self, key: Key, default: object = None) -> object:
+        """Like get(), with the value as text. A value that is not UTF-8 raises UnicodeDecodeError."""
+        value = self._get(key, None)
+        return default if value is None else value.decode()
 
     def get_many(self, keys: Iterable[AnyKey]) -> dict[AnyKey, bytes | None]:
         """The values of several keys, 16 keys to a request; None for those that are not there.
@@ -87,6 +107,18 @@ class Client:
         """What is known of the database. Fetches the hints when they are not here yet."""
         return self._info(None)
 
+    @property
+    def signer(self) -> Signer | None:
+        """The signer of the database, as of the last manifest that was fetched; None: it is not signed."""
+        key, sequence, seconds, _ = self._alive().signer()
+        if not key:
+            return None
+        try:
+            time = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+        except (OverflowError, ValueError, OSError):
+            time = datetime.datetime.max.replace(tzinfo=datetime.timezone.utc)
+        return Signer(key, sequence, time)
+
     def sync(self, verify: bool = False) -> SyncResult:
         """Brings the hints on disk up to the server's current epoch; look-ups do so by themselves.
 
@@ -105,9 +137,23 @@ class Client:
 
     # The same for asyncio. Cancelling the task stops the work.
 
-    async def aget(self, key: Key) -> bytes | None:
+    @overload
+    async def aget(self, key: Key) -> bytes | None: ...
+    @overload
+    async def aget(self, key: Key, default: _Default) -> bytes | _Default: ...
+    async def aget(self, key: Key, default: object = None) -> object:
         """get() for asyncio. Those that are awaited together are asked for together."""
-        return await self._in_thread(lambda stop: self._get(key, stop))
+        value = await self._in_thread(lambda stop: self._get(key, stop))
+        return default if value is None else value
+
+    @overload
+    async def aget_text(self, key: Key) -> str | None: ...
+    @overload
+    async def aget_text(self, key: Key, default: _Default) -> str | _Default: ...
+    async def aget_text(self, key: Key, default: object = None) -> object:
+        """get_text() for asyncio."""
+        value = await self._in_thread(lambda stop: self._get(key, stop))
+        return default if value is None else value.decode()
 
     async def aget_many(self, keys: Iterable[AnyKey]) -> dict[AnyKey, bytes | None]:
         """get_many() for asyncio."""
@@ -142,7 +188,7 @@ class Client:
         with self._pool_lock:
             pool, self._pool = self._pool, None
         if pool is not None:
-            # What waits for a thread still begins, to find the client closed: its caller did not cancel it.
+            # A call that waits for a thread still begins, to find the client closed: its caller did not cancel it.
             pool.shutdown(wait=False)
 
     @property
@@ -173,7 +219,7 @@ class Client:
             "a Client cannot be pickled or copied: it holds secrets of queries; connect again where you need one"
         )
 
-    # What is behind all that; `stop` may be requested from another thread.
+    # The part of a client that does the work; `stop` may be requested from another thread.
 
     def _alive(self) -> _blindfuse.Session:
         if not self._process.is_current():
@@ -185,6 +231,20 @@ class Client:
     def _done(self) -> None:
         if isinstance(self._report, TerminalBar):
             self._report.clear()
+        self._warn()
+
+    def _warn(self) -> None:
+        """Says what the library has to say of the signer, once."""
+        if self._closed or not self._process.is_current():
+            return
+        try:
+            warning = self._session.signer()[3]
+        except InputError:
+            return  # closed meanwhile
+        if warning != self._warned:
+            self._warned = warning
+            if warning:
+                warnings.warn(in_our_words(warning), SignerWarning, stacklevel=4)
 
     def _get(self, key: Key, stop: _Stop | None) -> bytes | None:
         session = self._alive()
@@ -233,7 +293,7 @@ class Client:
                     raise CancelledError("the client was closed before the call was done") from None
                 raise
 
-        # In a forked child, where nobody lets go of the lock any more, this raises.
+        # In a forked child, where no thread releases the lock any more, this raises.
         self._alive()
         with self._pool_lock:
             # close() in another thread shuts the pool down before this or after.
@@ -259,6 +319,41 @@ def _start(pool: ThreadPoolExecutor | None, work: Callable[[_Stop], _Result]) ->
     return result()
 
 
+class Connecting(Coroutine[Any, Any, Client]):
+    """A client that is being connected; `blindfuse.aconnect` makes one. To be awaited, or for `async with`."""
+
+    def __init__(self, work: Callable[[_Stop | None], Client]) -> None:
+        """Use `blindfuse.aconnect`."""
+        self._coroutine = _connected(work)
+        self._client: Client | None = None
+
+    def __await__(self) -> Any:
+        return self._coroutine.__await__()
+
+    def send(self, value: Any) -> Any:
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    async def __aenter__(self) -> Client:
+        self._client = await self
+        return self._client
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._client is not None:
+            self._client.close()
+
+
+async def _connected(work: Callable[[_Stop | None], Client]) -> Client:
+    return await _start(None, work)
+
+
 def connect(
     url: str,
     *,
@@ -268,7 +363,9 @@ def connect(
     timeout: float = 60,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
-    mode: str | None = None,
+    mode: _Mode | None = None,
+    server_key: str | None = None,
+    allow_rollback: bool = False,
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
     transfer_bytes_max: int = 1 << 30,
@@ -284,16 +381,19 @@ def connect(
     ca_file: certificates (PEM) to trust for https instead of the system's
     api_key: what the server asks for, if it does
     mode: "hint" or "packed": a database in another mode, whose secrecy rests on something else, is refused
+    server_key: the public key of the database, 64 hex digits: one that is not signed with it, or is older than one seen
+        before, raises SignatureError (default: a SignerWarning when the key that was seen first changes)
+    allow_rollback: with a key, take a database that is older than one seen before
     progress: a function that is called with a blindfuse.Progress now and then, and ends the call by raising; or True or
         False for a progress bar of tqdm or none (default: one where stderr is a terminal and tqdm is installed)
     hint_bytes_max, transfer_bytes_max: a database is refused if its hints, or its query or response, take more
-    hint_memory_bytes_max: hints of at most so many bytes in all are kept in memory; larger ones are all read again in
+    hint_memory_bytes_max: hints of at most this many bytes in all are kept in memory; larger ones are all read again in
         every look-up
     """
     return _connector(locals())(None)
 
 
-async def aconnect(
+def aconnect(
     url: str,
     *,
     cache: str | os.PathLike[str] | None = None,
@@ -302,18 +402,20 @@ async def aconnect(
     timeout: float = 60,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
-    mode: str | None = None,
+    mode: _Mode | None = None,
+    server_key: str | None = None,
+    allow_rollback: bool = False,
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
     transfer_bytes_max: int = 1 << 30,
     hint_memory_bytes_max: int = 1 << 30,
-) -> Client:
-    """connect() for asyncio."""
-    return await _start(None, _connector(locals()))
+) -> Connecting:
+    """connect() for asyncio: `words = await aconnect(url)`, or `async with aconnect(url) as words`."""
+    return Connecting(_connector(locals()))
 
 
 def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
-    """What connects, once all arguments are found to be right."""
+    """The function that connects, once all arguments are found to be right."""
     url = options["url"]
     if not isinstance(url, str):
         raise TypeError(f"url= takes a str such as 'http://127.0.0.1:8080', not {type(url).__name__}")
@@ -323,18 +425,21 @@ def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
     timeout = _seconds(options["timeout"])
     api_key = _api_key(options["api_key"])
     mode = _mode(options["mode"])
+    trust = (_server_key(options["server_key"]), bool(options["allow_rollback"]))
     limits = (
         _number(name, options[name], 0, 2**63)
         for name in ("hint_bytes_max", "transfer_bytes_max", "hint_memory_bytes_max")
     )
-    hints, transfers, hint_memory = limits
+    hints, transfers, memory = limits
     report = report_to(options["progress"])
 
     def work(stop: _Stop | None) -> Client:
         session = _blindfuse.connect(
-            url, cache, threads, prepare, timeout, ca_file, api_key, mode, hints, transfers, hint_memory, report, stop
+            url, cache, threads, prepare, timeout, ca_file, api_key, mode, hints, transfers, memory, *trust, report, stop
         )
-        return Client(session, url, report)
+        client = Client(session, url, report)
+        client._warn()
+        return client
 
     return work
 
@@ -380,7 +485,17 @@ def _mode(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"mode= takes a str, not {type(value).__name__}")
     if value not in ("hint", "packed"):
-        raise InputError(f"mode={value!r} is none; it takes 'hint', 'packed', or None for either")
+        raise InputError(f"mode={value!r} is not a mode; it takes 'hint', 'packed', or None for either")
+    return value
+
+
+def _server_key(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"server_key= takes a str, not {type(value).__name__}")
+    if len(value) != 64 or not set(value) <= set("0123456789abcdef"):
+        raise InputError("server_key= is not a public key: 64 digits 0-9 and a-f")
     return value
 
 

@@ -17,6 +17,14 @@ class ProtocolError(BlindfuseError):
     """The answer did not come from a blindfuse server, or from one that this client understands. It was discarded."""
 
 
+class SignatureError(ProtocolError):
+    """The database is not signed as it has to be, or is older than one seen before. Nothing of it was used."""
+
+
+class SignerWarning(UserWarning):
+    """Without a server_key: the signer of the database changed, or there is none any more, or it was rolled back."""
+
+
 class CacheError(BlindfuseError):
     """A hint on disk is missing, or is not what was downloaded."""
 
@@ -52,6 +60,7 @@ class CancelledError(BlindfuseError):
 _KINDS: dict[str, type[BlindfuseError]] = {
     "input": InputError,
     "protocol": ProtocolError,
+    "signature": SignatureError,
     "cache": CacheError,
     "resource": ResourceError,
     "connection": ConnectionError,
@@ -66,6 +75,8 @@ _CURES = {
     "with --ca-file": "with ca_file=",
     "--hint-bytes-max": "hint_bytes_max=",
     "(--mode)": "(mode=)",
+    "(--server-key)": "(server_key=)",
+    "(--allow-rollback)": "(allow_rollback=True)",
     "with --timeout": "with timeout=",
     "--transfer-bytes-max": "transfer_bytes_max=",
 }
@@ -75,12 +86,17 @@ _CURES = {
 _NOT_BY_NUMBER = "this database is asked by key, not by number"
 
 
+def in_our_words(message: str) -> str:
+    for words, cure in _CURES.items():
+        message = message.replace(words, cure)
+    return message
+
+
 def from_native(kind: str, message: str, status: int | None, retry_after: int | None) -> Exception:
     """The exception for an error of the library; called by the extension module."""
     if message == _NOT_BY_NUMBER:
         return TypeError(f"{message}; give the key as str or bytes")
-    for words, cure in _CURES.items():
-        message = message.replace(words, cure)
+    message = in_our_words(message)
     if kind == "busy":
         return ServerBusyError(message, status or 503, retry_after)
     if kind == "server":

@@ -25,7 +25,7 @@ exec "$@"
 
 
 def find_program() -> str:
-    """$BLINDFUSE_PROGRAM, or `blindfuse` beside this Python's scripts, or on the PATH."""
+    """$BLINDFUSE_PROGRAM, or `blindfuse` among this Python's scripts, or on the PATH."""
     named = os.environ.get("BLINDFUSE_PROGRAM")
     if named:
         if os.access(named, os.X_OK) and os.path.isfile(named):

@@ -24,8 +24,8 @@ _STAGES = (
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a call is. Of the stages "waiting for lock", "waiting for server" and "waiting for answer" nobody
-    knows how long they take: both amounts are 0."""
+    """How far a call is. The length of the stages "waiting for lock", "waiting for server" and "waiting for answer" is
+    unknown: both amounts are 0."""
 
     stage: str
     # "fetching hints", "checking hints": bytes; "preparing queries": rows of the database; "decoding answers": keys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 
 
@@ -33,6 +34,15 @@ class SyncResult:
     bytes_fetched: int  # of them, and of the table of shards and packs
     hint_bytes: int  # of all of them
     seconds: float
+
+
+@dataclass(frozen=True)
+class Signer:
+    """The signer of the database, as its last manifest names it."""
+
+    key: str  # the public key, 64 hex digits
+    sequence: int  # the manifest's number: a larger one is newer
+    time: datetime.datetime  # when it was signed, in UTC
 
 
 @dataclass(frozen=True)

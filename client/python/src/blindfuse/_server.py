@@ -26,7 +26,7 @@ Items = Union[Mapping[str, Text], Mapping[bytes, Text], Mapping[Text, Text], Ite
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did."""
+    """The result of a build."""
 
     epoch: str
     changed: bool  # False: the database was this one already
@@ -60,18 +60,21 @@ class Database:
         digest_bytes: int | None = None,
         lookups_per_client: int | None = None,
         value_bytes_max: int | None = None,
+        value_room: int | None = None,
         long_values: str | None = None,
         on_duplicate: str | None = None,
         fresh: bool = False,
+        sign: str | os.PathLike[str] | None = None,
+        unsigned: bool = False,
         engine: str | None = None,
         threads: int | None = None,
     ) -> Database:
         """Makes a database directory of a mapping or of pairs, or brings the one at `path` up to date.
 
         Keys and values are bytes, or str, which are written as UTF-8. With `index`, items are values, and their numbers
-        are their keys. Items are taken one by one, into a file beside `path`, not into memory. The rest are the options
-        of `blindfuse build` of the same names, which tells about them; None leaves the choice to it. What is wrong with
-        the input or the options raises BlindfuseError, and changes nothing on disk.
+        are their keys. Items are taken one by one, into a file next to `path`, not into memory. The rest are the
+        options of `blindfuse build` of the same names, which tells about them; None leaves the choice to it. What is
+        wrong with the input or the options raises BlindfuseError, and changes nothing on disk.
         """
         options = {
             "shards": shards,
@@ -81,8 +84,10 @@ class Database:
             "digest-bytes": digest_bytes,
             "lookups-per-client": lookups_per_client,
             "value-bytes-max": value_bytes_max,
+            "value-room": value_room,
             "long-values": long_values,
             "on-duplicate": on_duplicate,
+            "sign": None if sign is None else os.fspath(sign),
             "engine": engine,
             "threads": threads,
         }
@@ -90,6 +95,7 @@ class Database:
         arguments += ["--key-encoding", "base64", "--value-encoding", "base64"]
         arguments += ["--output", os.fspath(path), *_arguments(options)]
         arguments += ["--index"] * bool(index) + ["--fresh"] * bool(fresh)
+        arguments += ["--unsigned"] * bool(unsigned)
         report = json.loads(_build(arguments, _lines(items, index), Path(path).absolute().parent))
         layout = report["layout"]
         return Database(
@@ -137,7 +143,7 @@ class Server:
 
     @property
     def log(self) -> str:
-        """What it has logged: warnings and errors."""
+        """The server's log: warnings and errors."""
         return _read(Path(self._folder.name) / "log") if self._end.alive else ""
 
     def connect(self, **options: Any) -> Client:
@@ -228,7 +234,7 @@ def _arguments(options: Mapping[str, object]) -> list[str]:
 
 
 def _lines(items: Items | Iterable[Text], index: bool) -> Iterator[bytes]:
-    """What the program reads: base64 holds whatever bytes there are."""
+    """The program's input: base64 can hold any bytes."""
     if isinstance(items, (str, bytes)):
         raise TypeError("items are a mapping or pairs; this is one str or bytes")
     if index:
@@ -252,14 +258,14 @@ def _base64(text: object, what: str) -> bytes:
 
 
 def _build(arguments: list[str], lines: Iterator[bytes], folder: Path) -> bytes:
-    """What the program prints, given these lines. They wait in a file until all are there: the end of a pipe would look
-    the same to it when this process dies half way."""
+    """The program's output for these lines. They wait in a file until all are there: the end of a pipe would look the
+    same to it when this process dies half way."""
     writing = _Writing(folder)
     with writing:
         folder.mkdir(parents=True, exist_ok=True)
         spool = tempfile.TemporaryFile(dir=folder)
     try:
-        # What the caller's items raise, be it an OSError, is the caller's.
+        # An exception of the caller's items is the caller's, even if it is an OSError.
         for line in lines:
             with writing:
                 spool.write(line)

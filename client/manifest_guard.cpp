@@ -1,0 +1,140 @@
+#include "client/manifest_guard.h"
+
+#include <blindfuse/errors.h>
+
+#include <utility>
+
+#include "src/base/hex.h"
+
+namespace blindfuse {
+namespace {
+
+std::string not_signed(const std::string& address, const std::string& key) {
+  return "the database of " + address + " is not signed, and has to be by " + key +
+         " (--server-key): ask its operator why, and use nothing of it until then";
+}
+
+std::string signed_by_another(const std::string& address, const std::string& key,
+                              const std::string& signer) {
+  return "the database of " + address + " is signed by another key: by " + signer + ", not by " +
+         key +
+         " (--server-key): ask its operator, by another way than this server, whether the "
+         "key was changed, and give the new one";
+}
+
+std::string wrongly_signed(const std::string& address, const std::string& signer) {
+  return "the signature of the database of " + address + " is wrong: " + signer +
+         " did not sign what the server sent: try again, and then ask its operator";
+}
+
+std::string rolled_back(const std::string& address, const SeenManifest& now,
+                        const SeenManifest& newest) {
+  return "the database of " + address + " was rolled back: it is " +
+         numbered(now.sequence, now.time) + ", and " + numbered(newest.sequence, newest.time) +
+         " was seen before: ask its operator whether that is meant to be, and then allow it "
+         "(--allow-rollback)";
+}
+
+std::string two_of_one_number(const std::string& address, const SeenManifest& now,
+                              const SeenManifest& newest) {
+  return "the server at " + address +
+         " has two databases of one number: " + numbered(now.sequence, now.time) +
+         ", and another, " + numbered(newest.sequence, newest.time) +
+         ", was seen before: it may show each client another; ask its operator, who ends that by "
+         "the next build";
+}
+
+std::string signer_changed(const std::string& address, const std::string& before,
+                           const std::string& signer) {
+  return "the database of " + address + " was signed by " + before + ", and now is by " + signer +
+         ": ask its operator, by another way than this server, whether the key was changed, and "
+         "accept the new one once (--server-key)";
+}
+
+std::string signer_gone(const std::string& address, const std::string& before) {
+  return "the database of " + address + " was signed by " + before +
+         ", and now is not signed: ask its operator why, and refuse such a one by naming the key "
+         "(--server-key)";
+}
+
+}  // namespace
+
+ManifestGuard::ManifestGuard(std::filesystem::path folder, std::string address,
+                             const ClientOptions& options)
+    : file_(std::move(folder)),
+      address_(std::move(address)),
+      key_(options.server_key),
+      allow_rollback_(options.allow_rollback) {}
+
+void ManifestGuard::take(const ParsedManifest& parsed) {
+  SignerStatus status;
+  status.is_checked = check(parsed);
+  if (!parsed.signature) {
+    const std::string before = file_.read().signer;
+    if (!before.empty()) status.warning = signer_gone(address_, before);
+    status_ = std::make_shared<SignerStatus>(std::move(status));
+    return;
+  }
+  status.signer = encode_hex(parsed.signature->signer);
+  status.sequence = parsed.signature->sequence;
+  status.time = parsed.signature->time;
+  if (status.is_checked) {
+    const auto* text = reinterpret_cast<const uint8_t*>(parsed.signed_text.data());
+    const SeenManifest now{status.sequence, status.time,
+                           encode_hex(sha256({text, parsed.signed_text.size()}))};
+    file_.update([&](SeenSigners& seen) { status.warning = note(seen, status.signer, now); });
+  }
+  status_ = std::make_shared<SignerStatus>(std::move(status));
+}
+
+// Whether a signature is there, and was found to be right.
+bool ManifestGuard::check(const ParsedManifest& parsed) const {
+  if (!parsed.signature) {
+    if (!key_.empty()) throw SignatureError(not_signed(address_, key_));
+    return false;
+  }
+  const std::string signer = encode_hex(parsed.signature->signer);
+  if (!key_.empty() && signer != key_) {
+    throw SignatureError(signed_by_another(address_, key_, signer));
+  }
+  try {
+    if (!is_rightly_signed(parsed)) throw SignatureError(wrongly_signed(address_, signer));
+  } catch (const CannotVerify&) {
+    // The caller named no key, and so did not ask for the check.
+    if (key_.empty()) return false;
+    throw;
+  }
+  return true;
+}
+
+ManifestGuard::Order ManifestGuard::order_of(const SeenManifest& now, const SeenManifest& newest) {
+  if (now.sequence > newest.sequence) return Order::kNewer;
+  if (now.sequence < newest.sequence) return Order::kOlder;
+  return now == newest ? Order::kSame : Order::kOtherOfSameNumber;
+}
+
+// Gives the warning, and remembers a manifest without one. The highest number stays, whatever is
+// allowed: it is what later clients have to compare with.
+std::string ManifestGuard::note(SeenSigners& seen, const std::string& signer,
+                                const SeenManifest& now) const {
+  if (key_.empty() && !seen.signer.empty() && seen.signer != signer) {
+    return signer_changed(address_, seen.signer, signer);
+  }
+  const auto found = seen.newest.find(signer);
+  const Order order = found == seen.newest.end() ? Order::kNewer : order_of(now, found->second);
+  std::string trouble;
+  if (order == Order::kOlder && !allow_rollback_) {
+    trouble = rolled_back(address_, now, found->second);
+  } else if (order == Order::kOtherOfSameNumber) {
+    trouble = two_of_one_number(address_, now, found->second);
+  }
+  if (!trouble.empty()) {
+    if (!key_.empty()) throw SignatureError(trouble);
+    return trouble;
+  }
+  seen.signer = signer;
+  if (order == Order::kNewer) seen.newest[signer] = now;
+  return {};
+}
+
+}  // namespace blindfuse
