@@ -10,28 +10,28 @@ namespace blindfuse {
 namespace {
 
 std::string not_signed(const std::string& address, const std::string& key) {
-  return "the database of " + address + " is not signed, and has to be by " + key +
-         " (--server-key): ask its operator why, and use nothing of it until then";
+  return "the database of " + address + " is not signed; the key " + key +
+         " (--server-key) has to have signed it. Do not use it, and ask its operator";
 }
 
 std::string signed_by_another(const std::string& address, const std::string& key,
                               const std::string& signer) {
   return "the database of " + address + " is signed by another key: by " + signer + ", not by " +
          key +
-         " (--server-key): ask its operator, by another way than this server, whether the "
-         "key was changed, and give the new one";
+         " (--server-key). Ask its operator whether the key was changed, but not through this "
+         "server, and use the new key";
 }
 
 std::string wrongly_signed(const std::string& address, const std::string& signer) {
   return "the signature of the database of " + address + " is wrong: " + signer +
-         " did not sign what the server sent: try again, and then ask its operator";
+         " did not sign what the server sent. Try again. If that fails, ask its operator";
 }
 
 std::string rolled_back(const std::string& address, const SeenManifest& now,
                         const SeenManifest& newest) {
   return "the database of " + address + " was rolled back: it is " +
          numbered(now.sequence, now.time) + ", and " + numbered(newest.sequence, newest.time) +
-         " was seen before: ask its operator whether that is meant to be, and then allow it "
+         " was seen before. Ask its operator whether that is intended; if so, allow it "
          "(--allow-rollback)";
 }
 
@@ -40,21 +40,21 @@ std::string two_of_one_number(const std::string& address, const SeenManifest& no
   return "the server at " + address +
          " has two databases of one number: " + numbered(now.sequence, now.time) +
          ", and another, " + numbered(newest.sequence, newest.time) +
-         ", was seen before: it may show each client another; ask its operator, who ends that by "
-         "the next build";
+         ", was seen before. It may show clients different databases. Ask its operator; the next "
+         "build gets a new number";
 }
 
 std::string signer_changed(const std::string& address, const std::string& before,
                            const std::string& signer) {
   return "the database of " + address + " was signed by " + before + ", and now is by " + signer +
-         ": ask its operator, by another way than this server, whether the key was changed, and "
-         "accept the new one once (--server-key)";
+         ". Ask its operator whether the key was changed, but not through this server, and accept "
+         "the new key once (--server-key)";
 }
 
 std::string signer_gone(const std::string& address, const std::string& before) {
   return "the database of " + address + " was signed by " + before +
-         ", and now is not signed: ask its operator why, and refuse such a one by naming the key "
-         "(--server-key)";
+         ", and now is not signed. Ask its operator why. A client that names the key "
+         "(--server-key) refuses an unsigned database";
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ SeenSigners SeenSignersFile::read() const {
     return parse_seen_signers(text);
   } catch (const InputError&) {
     throw CacheError(path.string() +
-                     ", which holds whose databases were seen, is damaged; check the server's "
-                     "public key with its operator, and remove the file");
+                     " is damaged. It records who signed the databases that this client has "
+                     "seen. Check the server's public key with its operator, and remove the file");
   }
 }
 

@@ -15,13 +15,14 @@
 
 #include "cuda/cuda_engine.h"
 #include "host/engines/canary_response.h"
-#include "src/arithmetic/bit_sequence.h"
 #include "src/base/errors.h"
 #include "tests/client/seeded_random.h"
+#include "tests/cuda/plain_product.h"
 #include "tests/support.h"
 
 namespace blindfuse::canary_testing {
 
+using plain_product::sequence;
 using support::SeededRandom;
 
 inline constexpr uint64_t kRows = 320, kColumns = 41;
@@ -42,25 +43,10 @@ class CanaryFixture : public ::testing::Test {
   }
 
   std::vector<uint32_t> query_words() {
-    std::vector<uint32_t> words(kRows);
-    for (uint32_t& word : words) word = random_.u32() >> (32 - kQueryBits) << (32 - kQueryBits);
-    return words;
+    return plain_product::query_words(random_, kRows, kQueryBits);
   }
-  // By the definition.
   std::vector<uint32_t> product(const std::vector<uint32_t>& words) const {
-    std::vector<uint32_t> sums(kColumns);
-    for (uint64_t c = 0; c < kColumns; ++c) {
-      for (uint64_t r = 0; r < kRows; ++r) {
-        sums[c] +=
-            words[r] * static_cast<uint32_t>(int32_t{static_cast<int8_t>(matrix_[c * kRows + r])});
-      }
-    }
-    return sums;
-  }
-  static std::vector<uint8_t> sequence(const std::vector<uint32_t>& words, uint32_t bits) {
-    std::vector<uint8_t> bytes(bit_sequence_bytes(words.size(), bits));
-    write_bit_sequence(words, bits, bytes);
-    return bytes;
+    return plain_product::product(matrix_, words);
   }
 
   std::unique_ptr<Engine> engine(std::string_view kernel = "") {

@@ -16,27 +16,22 @@
 #include "cuda/pipelines/answer_pipeline.h"
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scanner.h"
-#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/packing_keys.h"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
+#include "tests/cuda/plain_product.h"
 #include "tests/support.h"
 
 namespace blindfuse {
 namespace {
 
+using plain_product::sequence;
 using support::SeededRandom;
 
 constexpr uint64_t kRows = 320, kColumns = 41;
 constexpr WireBits kBits{26, 13};
 constexpr size_t kSlots = 130, kBatchMax = 64;
-
-std::vector<uint8_t> sequence(const std::vector<uint32_t>& words, uint32_t bits) {
-  std::vector<uint8_t> bytes(bit_sequence_bytes(words.size(), bits));
-  write_bit_sequence(words, bits, bytes);
-  return bytes;
-}
 
 class EmulatedCudaProducts : public ::testing::Test {
  protected:
@@ -55,20 +50,10 @@ class EmulatedCudaProducts : public ::testing::Test {
   }
 
   std::vector<uint32_t> query_words() {
-    std::vector<uint32_t> words(kRows);
-    for (uint32_t& word : words) word = random_.u32() >> (32 - kBits.query) << (32 - kBits.query);
-    return words;
+    return plain_product::query_words(random_, kRows, kBits.query);
   }
-  // By the definition.
   std::vector<uint32_t> product(const std::vector<uint32_t>& words) const {
-    std::vector<uint32_t> sums(kColumns);
-    for (uint64_t c = 0; c < kColumns; ++c) {
-      for (uint64_t r = 0; r < kRows; ++r) {
-        sums[c] +=
-            words[r] * static_cast<uint32_t>(int32_t{static_cast<int8_t>(bytes_[c * kRows + r])});
-      }
-    }
-    return sums;
+    return plain_product::product(bytes_, words);
   }
 
   // A scanner of the matrix, and a pipeline of it whose kernels for one and for many queries have

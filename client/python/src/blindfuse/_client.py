@@ -36,7 +36,7 @@ class Client:
     The server learns how many keys are asked for and when; not which, and not whether they are there.
 
     Any number of threads and tasks may use one client: keys that wait at the same time are asked for in one request.
-    After an error it can be used again. Not for the child after a fork, and not to be pickled.
+    After an error it can be used again. A forked child cannot use it, and it cannot be pickled.
     """
 
     # words["owl"] and "owl" in words are look-ups. Without this, iter(words) would ask for 0, 1, 2, ...
@@ -180,7 +180,7 @@ class Client:
     # Its end
 
     def close(self) -> None:
-        """Lets go of everything. Calls that run in other threads are stopped, with CancelledError."""
+        """Closes the client. Calls that run in other threads end with CancelledError."""
         self._closed = True
         if not self._process.is_current():
             return

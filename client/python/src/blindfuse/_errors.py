@@ -1,4 +1,4 @@
-"""What a client can fail with. Every message is one line that names the cure."""
+"""The errors of a client. Every message is one line, and says what to do."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ class Database:
 
         Keys and values are bytes, or str, which are written as UTF-8. With `index`, items are values, and their numbers
         are their keys. Items are taken one by one, into a file next to `path`, not into memory. The rest are the
-        options of `blindfuse build` of the same names, which tells about them; None leaves the choice to it. What is
-        wrong with the input or the options raises BlindfuseError, and changes nothing on disk.
+        options of `blindfuse build` of the same names (see `blindfuse build --help`); None leaves the choice to it. An
+        error in the input or the options raises BlindfuseError, and changes nothing on disk.
         """
         options = {
             "shards": shards,
@@ -151,7 +151,7 @@ class Server:
         return connect(self._url, **options)
 
     def stop(self) -> None:
-        """Lets it finish what it has begun. Doing so twice is well."""
+        """Answers the requests that have begun, then ends the server. A second call does nothing."""
         self._end()
 
     def __enter__(self) -> Server:
@@ -181,7 +181,7 @@ def serve(
     """Serves a database directory, and returns once it answers.
 
     listen: HOST:PORT; port 0 is any that is free
-    engine, threads, arguments: options of `blindfuse serve`, which tells about them
+    engine, threads, arguments: options of `blindfuse serve`; see `blindfuse serve --help`
     timeout: seconds that it may take to load the database
     """
     directory = path.path if isinstance(path, Database) else path
