@@ -55,7 +55,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     std::ranges::fill(slots_.span(), 0u);
     for (Lane& lane : lanes_) {
       lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
-      // Those next to the first canary: not zeros, whose limbs what is not cut later would find.
+      // Those next to the first canary: not zeros, whose products are right without a scan.
       BLINDFUSE_CUDA(cudaMemset(lane.queries.data(), 0x55, sizes_.queries * sizeof(uint32_t)));
       lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
       lane.sums_and_products = DeviceMemory<uint32_t>(sizes_.sums + sizes_.products);
@@ -174,7 +174,6 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   struct Lane {
     DeviceMemory<uint32_t> queries;  // as they are in slots
     DeviceMemory<int8_t> limbs;
-    std::optional<LimbOrder> limb_order;       // of those that are there
     DeviceMemory<uint32_t> sums_and_products;  // which are cleared together
     uint32_t* sums = nullptr;                  // of each query's words, weighted
     uint32_t* products = nullptr;
@@ -237,12 +236,6 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const cudaStream_t stream = lane.stream.get();
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
     const CheckVector* const check = scanner_.check_vector();
-    // What was not cut must not pass for a query of zeros, whose products would be zeros. Of few
-    // rows, limbs in one order may be where the zeros after them are in another.
-    if (lane.limb_order != choice.order) {
-      BLINDFUSE_CUDA(cudaMemsetAsync(lane.limbs.data(), 0x55, sizes_.limbs, stream));
-      lane.limb_order = choice.order;
-    }
     BLINDFUSE_CUDA(cudaMemsetAsync(lane.sums, 0,
                                    (sizes_.sums + queries * columns_) * sizeof(uint32_t), stream));
     start_cut(BitSequences{lane.queries.data(), sizes_.slot_words, bits_.query, rows_}, queries,
@@ -295,7 +288,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     }
     const auto query = static_cast<uint32_t>(first - differences.begin());
     const std::vector<uint32_t> products = products_of(lane, query);
-    const uint32_t sum = words_of(lane, lane.sums + query, 1).front();
+    const uint32_t sum =
+        words_of(lane, lane.sums + query, 1).front() - scanner_.check_vector()->cut_warps();
     if (canary_) canary_->make_all_due();
     blame_products(scanner_, kernel,
                    {queries, static_cast<uint32_t>(std::ranges::count_if(differences, is_wrong)),

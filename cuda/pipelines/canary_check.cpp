@@ -62,10 +62,10 @@ void CanaryCheck::blame(Scanner::Kernel kernel, std::string_view responder, uint
         "the response to the server's own query is wrong" + batch + ", and its product is right";
     if (!is_proved) {
       scanner_.record().count_failed(responder, CheckStage::kCanary);
-      throw ResourceError("the GPU's " + std::string(responder) +
-                          " is wrong for this epoch: " + why +
-                          "; nothing was answered from it; blindfuse self-test checks the GPU, and "
-                          "--engine cpu does without it");
+      throw UnfitDeviceError(
+          "the GPU's " + std::string(responder) + " is wrong for this epoch: " + why +
+          "; nothing was answered from it; blindfuse self-test checks the GPU, and --engine cpu "
+          "does without it");
     }
     scanner_.record().note_failed(responder, CheckStage::kCanary, why);
     throw DeviceLostError("the GPU's " + std::string(responder) + " is wrong: " + why +

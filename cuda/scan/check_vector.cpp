@@ -54,13 +54,15 @@ uint64_t CheckVector::checksum(cudaStream_t stream) const {
                          stream);
 }
 
+uint32_t CheckVector::cut_warps() const { return blindfuse::cut_warps(matrix_.pitch()); }
+
 void CheckVector::start_compare(const uint32_t* products, const uint32_t* sums,
                                 uint32_t query_count, uint32_t* differences,
                                 cudaStream_t stream) const {
   const uint64_t columns = matrix_.column_count();
-  start_weigh_products(
-      {products, columns, static_cast<uint32_t>(columns), weights(), sums, differences},
-      query_count, stream);
+  start_weigh_products({products, columns, static_cast<uint32_t>(columns), weights(), sums,
+                        cut_warps(), differences},
+                       query_count, stream);
 }
 
 }  // namespace blindfuse

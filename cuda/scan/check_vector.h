@@ -44,7 +44,9 @@ class CheckVector {
 
   // The arguments with which start_cut() sums Q v, one sum for each query.
   QuerySums query_sums(uint32_t* sums) const { return {words_.data(), sums}; }
-  // differences[q] = the weighted sum of query q's products, less sums[q]: 0 if they are right.
+  // By what each of these sums is more than Q v: 1 for each warp that had words to add up.
+  uint32_t cut_warps() const;
+  // differences[q] = the weighted sum of query q's products, less Q v: 0 if they are right.
   // Comes after the work that is in the stream.
   void start_compare(const uint32_t* products, const uint32_t* sums, uint32_t query_count,
                      uint32_t* differences, cudaStream_t stream) const;

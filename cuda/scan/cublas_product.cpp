@@ -9,6 +9,7 @@
 #include "cuda/device/device_loss.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
+#include "cuda/scan/cublas_status.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 
@@ -62,12 +63,7 @@ class CublasProduct::Library {
   decltype(&cublasGetStatusString) status_string;
 
   void check(cublasStatus_t status, const char* call) const {
-    if (status == CUBLAS_STATUS_SUCCESS) return;
-    if (status == CUBLAS_STATUS_ALLOC_FAILED) {
-      throw ResourceError(std::string(call) + " failed: the device's memory is full");
-    }
-    note_device_lost();
-    throw DeviceLostError(std::string(call) + " failed: " + status_string(status));
+    check_cublas(status, call, status_string(status));
   }
 
  private:

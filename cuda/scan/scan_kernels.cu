@@ -148,6 +148,10 @@ void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limb
                 from, limbs, check);
 }
 
+uint32_t cut_warps(uint64_t limb_pitch) {
+  return blocks_for(limb_pitch / kRowsPerThread) * (kThreads / 32);
+}
+
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream) {
   for (uint32_t first = 0; first < args.query_count; first += kScanDp4aQueriesMax) {
     switch (args.query_count - first) {

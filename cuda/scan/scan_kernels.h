@@ -35,6 +35,8 @@ void load_scan_kernels();
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs,
                const QuerySums& check, cudaStream_t stream);
+// Warps with which start_cut() cuts a query's bit sequence into limbs of this pitch.
+uint32_t cut_warps(uint64_t limb_pitch);
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);
 // The limbs in LimbOrder::kMma.
 void start_scan_mma(const ScanArgs& args, cudaStream_t stream);

@@ -95,27 +95,36 @@ std::vector<std::string> parts_for(const std::string& directory) {
   }
 }
 
+Loaded load_with(const std::string& engine, const ServeOptions& options,
+                 const std::shared_ptr<DeviceCalls>& calls) {
+  Loaded loaded;
+  loaded.engines = std::make_unique<CheckedEngines>(
+      EngineRequest{engine, options.thread_count, parts_for(options.directory), calls},
+      logging_engine_listener());
+  loaded.database = load(options, *loaded.engines, nullptr, [] {});
+  return loaded;
+}
+
+bool may_use_processor(const ServeOptions& options) { return options.engine == "auto"; }
+
+Loaded load_without_device(const ServeOptions& options, const std::shared_ptr<DeviceCalls>& calls,
+                           const ResourceError& why) {
+  log_warning("the GPU is not used, and the processor computes: {}", why.what());
+  return load_with("cpu", options, calls);
+}
+
 Loaded load_first(const ServeOptions& options, const std::shared_ptr<DeviceCalls>& calls) {
   // Nothing is served yet. The processor cannot take over: what hangs cannot be taken away from the
   // thread that waits for it.
   const EngineWatchdog watchdog(
       calls, nullptr, options.service.watchdog, [] {},
       [&] { ReadyFile::end_process(options.service.ready_file); });
-  const auto load_with = [&](const std::string& engine) {
-    Loaded loaded;
-    loaded.engines = std::make_unique<CheckedEngines>(
-        EngineRequest{engine, options.thread_count, parts_for(options.directory), calls},
-        logging_engine_listener());
-    loaded.database = load(options, *loaded.engines, nullptr, [] {});
-    return loaded;
-  };
   try {
-    return load_with(options.engine);
+    return load_with(options.engine, options, calls);
   } catch (const DeviceLostError& error) {
-    if (options.engine != "auto") throw;
-    log_warning("the GPU is not used, and the processor computes: {}", error.what());
+    if (!may_use_processor(options)) throw;
+    return load_without_device(options, calls, error);
   }
-  return load_with("cpu");
 }
 
 // Blocks of this size and more go back to the system when they are freed. The threshold that glibc
@@ -145,20 +154,25 @@ void run_serve(ServeOptions& options) {
   // Meanwhile there is nothing to finish, and a signal ends the program as usual.
   const auto calls = std::make_shared<DeviceCalls>();
   signals.run_until_next([&] { loaded = load_first(options, calls); }, Signals::die_of);
-  serve_until_stopped(
-      {.database = std::move(*loaded.database),
-       .socket = std::move(socket),
-       .admin_socket = std::move(admin_socket),
-       .admin_changes = options.admin_changes,
-       .tls = std::move(tls),
-       .api_keys = std::move(api_keys),
-       .kernel_record = loaded.engines->get().kernel_record(),
-       .device_calls = calls,
-       .loader =
-           [&](const LoadedDatabase& current, const std::function<void()>& on_step) {
-             return load(options, *loaded.engines, &current, on_step);
-           }},
-      options.service, signals);
+  ServiceParts parts{
+      .database = std::move(*loaded.database),
+      .socket = std::move(socket),
+      .admin_socket = std::move(admin_socket),
+      .admin_changes = options.admin_changes,
+      .tls = std::move(tls),
+      .api_keys = std::move(api_keys),
+      .kernel_record = loaded.engines->get().kernel_record(),
+      .device_calls = calls,
+      .loader = [&](const LoadedDatabase& current, const std::function<void()>& on_step) {
+        return load(options, *loaded.engines, &current, on_step);
+      }};
+  if (may_use_processor(options)) {
+    parts.without_device = [&](const ResourceError& why) {
+      loaded = load_without_device(options, calls, why);
+      return std::move(*loaded.database);
+    };
+  }
+  serve_until_stopped(std::move(parts), options.service, signals);
 }
 
 }  // namespace

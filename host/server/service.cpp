@@ -75,7 +75,7 @@ class Service {
         api_keys_(parts.api_keys),
         kernel_record_(parts.kernel_record),
         device_calls_(parts.device_calls),
-        epochs_(serve_first(std::move(parts.database), options, on_engine_lost)),
+        epochs_(serve_first(parts, options, on_engine_lost)),
         server_(epochs_, metrics_, std::move(parts.socket),
                 with_keys(options.server, std::move(parts.api_keys)), std::move(parts.tls)) {
     if (parts.admin_socket) {
@@ -135,10 +135,9 @@ class Service {
   }
 
  private:
-  std::shared_ptr<const ServingEpoch> serve_first(LoadedDatabase database,
+  std::shared_ptr<const ServingEpoch> serve_first(ServiceParts& parts,
                                                   const ServiceOptions& options,
                                                   std::function<void()> on_engine_lost) {
-    metrics_.set_kernel_record(kernel_record_);
     metrics_.set_failure_callback(
         [on_engine_lost = std::move(on_engine_lost)](const std::exception& error) {
           if (dynamic_cast<const DeviceLostError*>(&error) != nullptr) on_engine_lost();
@@ -147,11 +146,31 @@ class Service {
     const EngineWatchdog watchdog(
         device_calls_, nullptr, options.watchdog, [] {},
         [&] { ReadyFile::end_process(options.ready_file); });
-    auto epoch =
-        std::make_shared<const ServingEpoch>(std::move(database), options.batches, &metrics_);
+    const auto epoch = checked_first(parts, options.batches);
+    metrics_.set_kernel_record(kernel_record_);
     log_info("engine {}, {}", epoch->engine().name(), epoch->engine().hardware());
     log_sizes(*epoch, options.server.api);
     return epoch;
+  }
+
+  std::shared_ptr<const ServingEpoch> checked_first(ServiceParts& parts,
+                                                    const BatchLimits& limits) {
+    const auto serve = [&](LoadedDatabase database) {
+      return std::make_shared<const ServingEpoch>(std::move(database), limits, &metrics_);
+    };
+    const auto serve_without = [&](const ResourceError& error) {
+      kernel_record_ = nullptr;
+      return serve(parts.without_device(error));
+    };
+    try {
+      return serve(std::move(parts.database));
+    } catch (const UnfitDeviceError& error) {
+      if (!parts.without_device) throw;
+      return serve_without(error);
+    } catch (const DeviceLostError& error) {
+      if (!parts.without_device) throw;
+      return serve_without(error);
+    }
   }
 
   WatchdogOptions watchdog_options(const ServiceOptions& options) const {
@@ -190,7 +209,7 @@ class Service {
 
   const std::shared_ptr<http::TlsCertificate> tls_;
   const std::shared_ptr<ApiKeys> api_keys_;
-  const std::shared_ptr<const KernelRecord> kernel_record_;
+  std::shared_ptr<const KernelRecord> kernel_record_;
   const std::shared_ptr<const DeviceCalls> device_calls_;
   ServerMetrics metrics_;
   ServedEpochs epochs_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -15,6 +16,7 @@
 #include "host/server/serving/epoch_reloader.h"
 #include "host/server/signals.h"
 #include "host/system/device_calls.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 
@@ -38,6 +40,9 @@ struct ServiceParts {
   // The calls that are under way on that device.
   std::shared_ptr<const DeviceCalls> device_calls = std::make_shared<const DeviceCalls>();
   EpochReloader::Loader loader;  // none: one epoch forever
+  // Loads the database for another engine, without kernel record. Called once, if the device fails
+  // the first query of the server's own, before anything is answered. None: that is an error.
+  std::function<LoadedDatabase(const ResourceError& why)> without_device = nullptr;
 };
 
 // The number of files that the process may have to open: one for each client, and those of its
@@ -48,9 +53,10 @@ uint64_t service_descriptors(const ServiceOptions& options);
 // certificate and keys again, and looks for a new epoch. If an engine with a kernel record hangs,
 // in a batch or while a new epoch is loaded, all waiting clients get status 503, and the process
 // ends with kExitFailed. If it hangs before anything is answered, the process ends so at once.
-// Throws the errors of DatabaseServer's start. Throws DeviceLostError, also after an orderly end,
-// if the engine's device fails: the epochs then stay in memory, and the process is to end without
-// static destructors (run_program()).
+// Throws the errors of DatabaseServer's start, and UnfitDeviceError if the first query of the
+// server's own is answered wrong and there is no other engine. Throws DeviceLostError, also after
+// an orderly end, if the engine's device fails: the epochs then stay in memory, and the process is
+// to end without static destructors (run_program()).
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 
 }  // namespace blindfuse

@@ -5,6 +5,7 @@
 //   UsageError       The command line itself is wrong. Exit status 2.
 //   ResourceError    A device, memory, a disk or the network failed. Exit status 1, or HTTP 503.
 //   DeviceLostError  A device failed for good: the program ends.
+//   UnfitDeviceError A device computes wrong, and nothing was answered with it yet.
 //   invariant()      The program is wrong: abort, at once, with the place. Never used on anything
 //                    that came over the network or from a file.
 #pragma once
@@ -20,6 +21,12 @@ class UsageError : public InputError {
 
 // The engine's device is lost, or its data is. Only a new process can continue.
 class DeviceLostError : public ResourceError {
+ public:
+  using ResourceError::ResourceError;
+};
+
+// The device is there, and what it computes for an epoch is wrong. Another engine may compute it.
+class UnfitDeviceError : public ResourceError {
  public:
   using ResourceError::ResourceError;
 };

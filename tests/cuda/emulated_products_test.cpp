@@ -295,6 +295,23 @@ TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutInTheFirstBatch) {
   EXPECT_EQ(answer(made, kBatchMax).substr(0, 7), "failed:");
 }
 
+// Whose limbs are zeros in the lane, where the query before was one of zeros.
+TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterOneOfZeros) {
+  const Made made = make();
+  const Made unchecked = make_unchecked();
+  const std::vector<uint8_t> zeros(bit_sequence_bytes(kRows, kBits.query));
+  for (const Made* each : {&made, &unchecked}) {
+    for (size_t i = 0; i < 8; ++i) each->pipeline->put(i, zeros);
+    for (int lane = 0; lane < 2; ++lane) {
+      each->pipeline->begin(0, 8);
+      each->pipeline->finish();
+    }
+  }
+  const fake_cuda::ScopedFaults faults("skip=cut_bit_sequences");
+  EXPECT_EQ(answer(unchecked, 8), "wrong");
+  EXPECT_EQ(answer(made, 8).substr(0, 24), "failed: the kernel cuda:");
+}
+
 // Of so few rows that the limbs of wgmma are, of some queries, zeros in the order of mma: what that
 // has left is not to pass for a query of zeros.
 TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterThoseOfAnotherKernel) {

@@ -168,6 +168,30 @@ TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongOnTheMatrixToTheProcessor) {
   EXPECT_EQ(refused->program().wait(), 1);
 }
 
+// Right there, too, and wrong in the first query, which is the server's own: in the rounding of its
+// response, or where no kernel is left for its product.
+TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongInTheFirstQueryToTheProcessor) {
+  for (const char* fault :
+       {"skip=round_products", "skip=cut_bit_sequences", "fault=round_products"}) {
+    SCOPED_TRACE(fault);
+    const auto server = serve("auto", "", fault);
+    ASSERT_NE(server->url(), "") << server->program().err();
+    EXPECT_EQ(get(*server, 1).out, "value 0\n");
+    EXPECT_EQ(server_testing::LoopbackClient(server->url())
+                  .ask(server_testing::get_request("/health/ready"))
+                  .status,
+              200);
+    EXPECT_EQ(server->stop(), 0);
+    const std::string log = server->program().err();
+    EXPECT_EQ(occurrences(log, "the GPU is not used, and the processor computes"), 1u) << log;
+    EXPECT_TRUE(contains(log, "engine cpu:")) << log;
+
+    const auto refused = serve("cuda", "", fault);
+    EXPECT_EQ(refused->url(), "");
+    EXPECT_EQ(refused->program().wait(), 1);
+  }
+}
+
 // That batch gets status 503, the next one is right.
 TEST_F(EmulatedCudaServe, WithholdsABatchThatIsWrong) {
   // Without dp4a, which has no room for a canary, wgmma answers every query here. Its first

@@ -135,7 +135,7 @@ TEST(CudaLimbs, CutsPackedWordsOfEveryWidth) {
            BitSequences{packed.data(), words_each, bits, rows}, Limbs{limbs.data(), pitch},
            is_checked ? QuerySums{weights.data(), sums.data()} : QuerySums{});
     for (uint32_t q = 0; q < kQueries; ++q) {
-      uint64_t weighted = bits;
+      uint64_t weighted = bits + (is_checked ? blocks_for(pitch / kRowsPerThread, 32) : 0);
       for (uint64_t r = 0; r < pitch; ++r) {
         uint32_t sum = 0;
         for (uint32_t l = 0; l < 4; ++l) {

@@ -136,6 +136,8 @@ class Reloader : public ::testing::Test {
                           },
                       .on_device_lost = [this] { device_lost_.set_value(); },
                       .clock = std::move(clock)});
+    // Otherwise its first look may find what the test does next, half done.
+    reloader_->wait_until_idle();
   }
 
   HttpResponse ask(const std::string& request) const {

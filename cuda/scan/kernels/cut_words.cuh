@@ -54,7 +54,7 @@ namespace {
   }
   if (!is_checked) return;
   sum = __reduce_add_sync(0xffffffffu, sum);
-  if (threadIdx.x % 32 == 0) atomicAdd(check.sums + blockIdx.y, sum);
+  if (threadIdx.x % 32 == 0) atomicAdd(check.sums + blockIdx.y, sum + 1);
 }
 
 }  // namespace

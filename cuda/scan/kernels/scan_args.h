@@ -84,7 +84,8 @@ struct BitSequences {
 };
 
 // sums[q] += sum over the rows r of query q's word r times weights[r], modulo 2^32: of the words
-// before they are limbs. Without addresses nothing is added.
+// before they are limbs. Each warp adds 1 more, so that words that were not cut do not pass for
+// zeros. Without addresses nothing is added.
 struct QuerySums {
   const uint32_t* weights = nullptr;  // one a row up to the limbs' pitch, 16-byte aligned
   uint32_t* sums = nullptr;
@@ -129,13 +130,14 @@ struct WeighColumnsArgs {
 };
 
 // differences[q] = sum over the columns c of products[q * product_pitch + c] times weights[c], less
-// sums[q], modulo 2^32.
+// the sum of query q's words, which is sums[q] - cut_warps, modulo 2^32.
 struct WeighProductsArgs {
   const uint32_t* products;
   uint64_t product_pitch;
   uint32_t column_count;
   const uint32_t* weights;
   const uint32_t* sums;
+  uint32_t cut_warps;
   uint32_t* differences;
 };
 

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kWeighProductsThreads) weigh_products(WeighPro
   if (threadIdx.x != 0) return;
   uint32_t total = 0;
   for (uint32_t w = 0; w < kWeighProductsThreads / 32; ++w) total += of_warps[w];
-  args.differences[query] = total - args.sums[query];
+  args.differences[query] = total - (args.sums[query] - args.cut_warps);
 }
 
 }  // namespace

@@ -55,11 +55,17 @@ void EpochReloader::request() {
   changed_.notify_all();
 }
 
+void EpochReloader::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return stopping_ || (!requested_ && !looking_); });
+}
+
 void EpochReloader::watch() {
   auto next_look = options_.clock();
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const bool requested = std::exchange(requested_, false);
+    looking_ = true;
     lock.unlock();
     const auto now = options_.clock();
     const bool look = options_.watch_interval.count() > 0 && now >= next_look;
@@ -70,6 +76,8 @@ void EpochReloader::watch() {
       log_error("cannot look for a new epoch: {}", error.what());
     }
     lock.lock();
+    looking_ = false;
+    changed_.notify_all();
     const auto pause =
         options_.watch_interval.count() > 0 ? std::min(kTick, options_.watch_interval) : kTick;
     changed_.wait_for(lock, pause, [this] { return requested_ || stopping_; });

@@ -51,6 +51,9 @@ class EpochReloader {
 
   // Looks for an epoch now, even if the manifest's file has not changed. Any thread.
   void request();
+  // Returns once all that was requested so far has been looked for, or the reloader stops. The
+  // constructor requests a first look. Any thread but the reloader's.
+  void wait_until_idle();
   // Aborts a load that is under way at its next step, and begins no other. Returns at once.
   void tell_to_stop();
   // The same, and waits for its end. Returns false if it has not ended after that long: a file of
@@ -76,6 +79,7 @@ class EpochReloader {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool requested_ = false;
+  bool looking_ = false;
   std::atomic<bool> stopping_ = false;
   std::chrono::steady_clock::time_point retry_at_ = std::chrono::steady_clock::time_point::max();
   WaitableThread watcher_;

@@ -147,7 +147,7 @@ Subject cut_bits() {
                                 Limbs{limbs.data(), kRows}, QuerySums{weights.data(), sums.data()});
             if (is_right == nullptr) return report;
             *is_right = true;
-            uint32_t weighted[kQueries] = {};
+            uint32_t weighted[kQueries] = {2, 2};  // warps
             for (uint64_t at = 0; at < kQueries * kRows; ++at) {
               const uint64_t q = at / kRows, row = at % kRows;
               uint32_t sum = 0, word = 0;
@@ -255,7 +255,7 @@ Subject weigh_matrix() {
 Subject weigh_batch() {
   return {"weigh_products",
           [](const Options& options, bool* is_right) {
-            constexpr uint32_t kColumns = 700, kQueries = 2;
+            constexpr uint32_t kColumns = 700, kQueries = 2, kCutWarps = 3;
             SeededRandom random(605);
             const Memory<uint32_t> products(kQueries * kColumns), weights(kColumns), sums(kQueries);
             for (const auto* words : {&products, &weights, &sums}) {
@@ -263,17 +263,18 @@ Subject weigh_batch() {
             }
             const Memory<uint32_t> differences(kQueries);
             const Ranges ranges(products, weights, sums, differences);
-            Report report = run(options, ranges, kQueries, kWeighProductsThreads,
-                                kWeighProductsSharedBytes, weigh_products,
-                                WeighProductsArgs{products.data(), kColumns, kColumns,
-                                                  weights.data(), sums.data(), differences.data()});
+            Report report =
+                run(options, ranges, kQueries, kWeighProductsThreads, kWeighProductsSharedBytes,
+                    weigh_products,
+                    WeighProductsArgs{products.data(), kColumns, kColumns, weights.data(),
+                                      sums.data(), kCutWarps, differences.data()});
             if (is_right == nullptr) return report;
             *is_right = true;
             for (uint32_t q = 0; q < kQueries; ++q) {
               uint32_t sum = 0;
               for (uint32_t c = 0; c < kColumns; ++c)
                 sum += products[q * kColumns + c] * weights[c];
-              *is_right &= differences[q] == sum - sums[q];
+              *is_right &= differences[q] == sum - (sums[q] - kCutWarps);
             }
             return report;
           },
