@@ -40,7 +40,7 @@ def bandwidth(made: Comparison) -> Table:
                 *made.cells(
                     table, label, "response", theirs(row, f"response_kB_k{arity}"), of(plan, "response_bytes"), KIB
                 ),
-                packed.cell(packed.lookup_bytes(shape_of(row, arity)), KIB),
+                packed.cell(packed.lookup_bytes(made.results, shape_of(row, arity)), KIB),
             )
     return table
 
@@ -71,7 +71,7 @@ def online(made: Comparison) -> Table:
             *made.cells(table, label, "query prepared", theirs(row, "query_ms"), of(database, "lookup", "prepare"), MS),
             *made.cells(table, label, "server time", theirs(row, "response_ms"), of(product, "seconds"), MS),
             *made.cells(table, label, "parsing", theirs(row, "parsing_ms"), of(database, "lookup", "decode"), MS),
-            packed.cell(packed.server_seconds(shape_of(row)), MS),
+            packed.cell(packed.server_seconds(made.results, shape_of(row)), MS),
         )
     return table
 
@@ -165,7 +165,7 @@ def offline(made: Comparison) -> Table:
             *made.cells(table, label, "storage", theirs(row, "storage_GB"), of(database, "directory_bytes"), GIB),
             *made.cells(table, label, "download", theirs(row, "download_MB_frodopir"), of(one, "sync_bytes"), MIB),
             *made.cells(table, label, "hint", theirs(row, "download_MB_simplepir"), of(square, "sync_bytes"), MIB),
-            packed.cell(packed.once_bytes(shape), KIB),
+            packed.cell(packed.once_bytes(made.results, shape), KIB),
         )
     return table
 

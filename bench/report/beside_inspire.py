@@ -6,13 +6,19 @@ import published
 import shapes
 from cells import Cell, NOTHING, Number, printed, shown
 from comparison import KIB, MIB, Comparison, Table, as_printed, theirs, theirs_if_any
-from results import of
+from results import Results, of
 from shapes import Shape
 
 
 def shape_of(row: published.Row) -> Shape:
     """A single bit comes with 256 bytes around it."""
     return Shape("index", row["keys"], row["value_bytes"]) if "keys" in row else shapes.bit_shape(row)
+
+
+def _on(results: Results, shape: Shape) -> str:
+    """The machine of packed mode's times."""
+    name = packed.machine_name(results, shape)
+    return f", {name.removesuffix(', 1 thread')}" if name else ""
 
 
 def add_ours(made: Comparison, table: Table, database: str, shape: Shape) -> None:
@@ -22,8 +28,14 @@ def add_ours(made: Comparison, table: Table, database: str, shape: Shape) -> Non
         lookup, hint = plan.number("query_bytes") + plan.number("response_bytes"), plan.number("sync_bytes")
     else:
         lookup, hint = packed.hint_mode_bytes(shape)
+    results = made.results
     rows = {
-        "packed": (packed.lookup_bytes(shape), packed.once_bytes(shape), packed.server_seconds(shape), None),
+        "packed": (
+            packed.lookup_bytes(results, shape),
+            packed.once_bytes(results, shape),
+            packed.server_seconds(results, shape),
+            packed.seconds(results, shape, "build", "total"),
+        ),
         "hint": (lookup, hint, of(measured, "lookup", "server"), of(measured, "build", "total")),
     }
     for mode, (each, once, seconds, build) in rows.items():
@@ -31,7 +43,7 @@ def add_ours(made: Comparison, table: Table, database: str, shape: Shape) -> Non
             seconds = build = None
         table.add(
             database,
-            Cell(f"**blindfuse, {mode} mode**"),
+            Cell(f"**blindfuse, {mode} mode**" + (_on(results, shape) if mode == "packed" else "")),
             packed.cell(each, KIB),
             packed.cell(once, MIB),
             shown(lookups.speed(shape, seconds)) if seconds else packed.NOT_MEASURED,

@@ -55,8 +55,8 @@ def server(made: Comparison) -> Table:
             *made.cells(table, label, "query", theirs(row, "query_KB"), plan.number("query_bytes"), KIB),
             *made.cells(table, label, "response", theirs(row, "response_KB"), plan.number("response_bytes"), KIB),
             *made.cells(table, label, "hint", theirs_if_any(row, "hint_MB"), plan.number("sync_bytes"), MB_DECIMAL),
-            packed.cell(packed.lookup_bytes(shape), KIB),
-            packed.cell(packed.once_bytes(shape), KIB),
+            packed.cell(packed.lookup_bytes(made.results, shape), KIB),
+            packed.cell(packed.once_bytes(made.results, shape), KIB),
         )
     return table
 

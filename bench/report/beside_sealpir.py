@@ -18,6 +18,11 @@ def server(row: published.Row) -> Number:
     return answer + expand if expand else answer
 
 
+def in_both_modes(made: Comparison, shape: Shape, *steps: str) -> tuple[Number | None, Number | None]:
+    """A time of a measured database, in hint mode and in packed mode."""
+    return of(made.results.database(shape, "planned"), *steps), packed.seconds(made.results, shape, *steps)
+
+
 def tables(made: Comparison) -> list[Table]:
     table = Table(
         PAPER,
@@ -40,14 +45,27 @@ def tables(made: Comparison) -> list[Table]:
     for keys in sorted({row["keys"] for row in rows}):
         xpir2, xpir3, seal = (row for row in rows if row["keys"] == keys)
         shape = Shape("index", keys, seal["value_bytes"])
-        plan, database = made.results.plan(shape, "planned"), made.results.database(shape, "planned")
-        for what, unit, found, ours in (
-            ("query", KIB, lambda row: theirs(row, "query_KB"), of(plan, "query_bytes")),
-            ("response", KIB, lambda row: theirs(row, "answer_KB"), of(plan, "response_bytes")),
-            ("server time", S, server, of(database, "lookup", "server")),
-            ("set-up", S, lambda row: theirs(row, "setup_s"), of(database, "build", "total")),
-            ("query prepared", MS, lambda row: theirs(row, "query_ms"), of(database, "lookup", "prepare")),
-            ("parsing", MS, lambda row: theirs(row, "extract_ms"), of(database, "lookup", "decode")),
+        plan = made.results.plan(shape, "planned")
+        results = made.results
+        for what, unit, found, ours, ours_packed in (
+            (
+                "query",
+                KIB,
+                lambda row: theirs(row, "query_KB"),
+                of(plan, "query_bytes"),
+                packed.query_bytes(results, shape),
+            ),
+            (
+                "response",
+                KIB,
+                lambda row: theirs(row, "answer_KB"),
+                of(plan, "response_bytes"),
+                packed.response_bytes(results, shape),
+            ),
+            ("server time", S, server, *in_both_modes(made, shape, "lookup", "server")),
+            ("set-up", S, lambda row: theirs(row, "setup_s"), *in_both_modes(made, shape, "build", "total")),
+            ("query prepared", MS, lambda row: theirs(row, "query_ms"), *in_both_modes(made, shape, "lookup", "prepare")),
+            ("parsing", MS, lambda row: theirs(row, "extract_ms"), *in_both_modes(made, shape, "lookup", "decode")),
         ):
             compared = made.cells(table, seal["text"], what, found(seal), ours, unit)
             table.add(
@@ -58,14 +76,14 @@ def tables(made: Comparison) -> list[Table]:
                 compared[0],
                 compared[1] if ours else packed.NOT_MEASURED,
                 compared[2],
-                packed.NOT_MEASURED,
+                packed.cell(ours_packed, unit),
             )
         table.add(
             seal["text"],
-            Cell("hint, KiB"),
+            Cell("once an epoch, KiB"),
             *[NOTHING] * 3,
             packed.cell(of(plan, "sync_bytes"), KIB),
             NOTHING,
-            packed.NOT_MEASURED,
+            packed.cell(packed.once_bytes(results, shape), KIB),
         )
     return [table]

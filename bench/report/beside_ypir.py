@@ -76,11 +76,13 @@ def single(made: Comparison, key: str, title: str) -> Table:
         about=f"Theirs on {published.machine(PAPER, key)}, one thread on both sides; ours in the layout with the "
         "fewest bytes online" + (", a record of 256 bytes for the bit." if key == "table-2" else "."),
     )
+    machines = set()
     for row in published.rows(PAPER, key):
         if key == "table-2":
             shape = shapes.bit_shape(row)
         else:
             shape = Shape("index", row["keys"], row["value_bytes"])
+        machines.add(packed.machine_name(made.results, shape))
         plan, product = made.results.plan(shape, "square"), made.results.product(shape, "square")
         database = made.results.database(shape, "square")
         if plan is None:
@@ -118,9 +120,11 @@ def single(made: Comparison, key: str, title: str) -> Table:
             ratio(our_speed),
             as_printed(theirs(row, "prep_MB_s")),
             shown(preprocessing),
-            packed.cell(packed.lookup_bytes(shape), KIB),
-            packed.cell(packed.server_seconds(shape), MS),
+            packed.cell(packed.lookup_bytes(made.results, shape), KIB),
+            packed.cell(packed.server_seconds(made.results, shape), MS),
         )
+    if named := sorted(filter(None, machines)):
+        table.about += f" Packed mode on {' and '.join(named)}."
     return table
 
 

@@ -38,10 +38,10 @@ class Table:
 
     @property
     def results(self) -> list[str]:
-        """Names of the files with results that its numbers come from."""
+        """The files with results that its numbers come from: KIND/NAME."""
         numbers = [cell.number for row in self.rows for cell in row if cell.number]
         paths = {place.partition("#")[0] for number in numbers for place in number.read}
-        return [path.rpartition("/")[2] for path in sorted(paths) if path.startswith("results/")]
+        return [path.removeprefix("results/") for path in sorted(paths) if path.startswith("results/")]
 
 
 @dataclasses.dataclass(frozen=True)

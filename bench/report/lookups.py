@@ -133,8 +133,8 @@ def _hint_mode(results: Results, group: str, text: str, shape: Shape, layout: st
     )
 
 
-def _packed_mode(group: str, text: str, shape: Shape) -> Point | None:
-    lookup, seconds = packed.lookup_bytes(shape), packed.server_seconds(shape)
+def _packed_mode(results: Results, group: str, text: str, shape: Shape) -> Point | None:
+    lookup, seconds = packed.lookup_bytes(results, shape), packed.server_seconds(results, shape)
     if lookup is None:
         return None
     return Point(
@@ -142,10 +142,10 @@ def _packed_mode(group: str, text: str, shape: Shape) -> Point | None:
         PACKED_MODE,
         text,
         "measured" if seconds else "planned",
-        published.machine("packed", "look-ups") if seconds else "–",
+        packed.machine_name(results, shape) or "–",
         lookup,
         speed(shape, seconds) if seconds else None,
-        packed.once_bytes(shape),
+        packed.once_bytes(results, shape),
         MASKS,
     )
 
@@ -155,12 +155,12 @@ def points(results: Results) -> list[Point]:
     small, large = Shape("index", 1 << 24, 64), Shape("index", 1 << 15, 1 << 15)
     ours = [
         _hint_mode(results, BITS, "2^22 x 256 B", bits, "planned"),
-        _packed_mode(RECORDS, "2^20 x 1 KB, by key", keyword),
+        _packed_mode(results, RECORDS, "2^20 x 1 KB, by key", keyword),
         _hint_mode(results, RECORDS, "2^20 x 1 KB, by key", keyword, "planned"),
         _hint_mode(results, RECORDS, "2^20 x 1 KB, by key, one shard", keyword, "one-shard"),
-        _packed_mode(RECORDS, "2^24 x 64 B", small),
+        _packed_mode(results, RECORDS, "2^24 x 64 B", small),
         _hint_mode(results, RECORDS, "2^24 x 64 B", small, "planned"),
-        _packed_mode(LARGE, "2^15 x 32 KB", large),
+        _packed_mode(results, LARGE, "2^15 x 32 KB", large),
         _hint_mode(results, LARGE, "2^15 x 32 KB", large, "planned"),
         _hint_mode(results, LARGE, "2^15 x 32 KB, fewest bytes", large, "square"),
     ]
@@ -174,9 +174,9 @@ def points_table(made: Comparison) -> Table:
         ["scheme", "database", "source", "machine", "a look-up", "once", "GiB/s"],
         about="By number, except where a row says by key. Every 1 KB is 1,024 bytes. A look-up: query and response, "
         "with keys that go with every query. Once: what a client transfers before its look-ups, in hint and packed "
-        "mode once an epoch; keys that are uploaded stay on the server. Ours in hint mode: the server's whole time "
-        "over HTTP, on the same machine; in packed mode without HTTP. Theirs without network. A star after a scheme: "
-        "the YPIR authors' own version of it.",
+        "mode once an epoch; keys that are uploaded stay on the server. Ours: the server's whole time over HTTP, on "
+        "the same machine; in packed mode by key without HTTP. Theirs without network. A star after a scheme: the "
+        "YPIR authors' own version of it.",
     )
     for group in GROUPS:
         table.rows.append([Cell(f"**{group}**"), *[Cell("")] * (len(table.columns) - 1)])

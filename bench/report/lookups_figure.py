@@ -137,11 +137,11 @@ def bytes_over_throughput(pyplot: Any, results: Results) -> Any:
     ]
     axes[0].legend(handles=shapes, title="once, before the first look-up", title_fontsize=8, fontsize=7.5,
                    loc="lower left", alignment="left")
-    files = {place.partition("#")[0].rpartition("/")[2] for point in points if point.speed
+    files = {place.partition("#")[0].removeprefix("results/") for point in points if point.speed
              for place in point.speed.read if place.startswith("results/")}
     drawn.supxlabel(
-        "Filled: blindfuse, on a Xeon (Sapphire Rapids). Open: as published, each on its own machine. KB and GB are "
-        "powers of 1024. " + results.about(files),
+        "Filled: blindfuse. Open: as published. The table of the points names each machine. KB and GB are powers of "
+        "1024. Hint mode: " + results.about(results.own(files)),
         fontsize=7,
         color=style.QUIET,
         ha="left",

@@ -45,7 +45,7 @@ def _of_proc(path: str, name: str) -> str | None:
 
 
 # What documents call the machines of bench/results, by family and model.
-NAMES = {("6", "143"): "Xeon (Sapphire Rapids)"}
+NAMES = {("6", "143"): "Xeon (Sapphire Rapids)", ("25", "1"): "EPYC (Zen 3)"}
 
 
 def name(facts_of_one: dict[str, Any]) -> str:

@@ -46,6 +46,7 @@ def spreads(samples: list[dict[str, float]]) -> Figures:
 
 
 def plan(settings: Settings, shape: Shape) -> dict[str, Any]:
+    """In hint mode."""
     return settings.programs.run(
         "blindfuse",
         "plan",
@@ -56,6 +57,8 @@ def plan(settings: Settings, shape: Shape) -> dict[str, Any]:
         "--fixed-values",
         "--lookups-per-client",
         "100",
+        "--mode",
+        "hint",
         *shape.options(),
         "--json",
     ).json()
@@ -199,10 +202,20 @@ def measured_builds(
 
 
 def measure_database(settings: Settings, shape: Shape, layout: str, threads: int) -> Figures:
-    """A database from records to look-ups: built several times, then served, synced with and asked."""
+    """In hint mode."""
     chosen = layout_of(plan(settings, shape), layout)
-    database, cache = settings.work / "database", settings.work / "cache"
     options = [] if layout == "planned" else ["--shards", str(chosen["shard_count"])]
+    return measured_database(settings, shape, threads, "--mode", "hint", *options)
+
+
+def measure_packed(settings: Settings, shape: Shape) -> Figures:
+    """In packed mode, in the planner's layout, with one thread."""
+    return measured_database(settings, shape, 1, "--mode", "packed")
+
+
+def measured_database(settings: Settings, shape: Shape, threads: int, *options: str) -> Figures:
+    """A database from records to look-ups: built several times, then served, synced with and asked."""
+    database, cache = settings.work / "database", settings.work / "cache"
     source = write_input(settings, shape)
     try:
         report, builds = measured_builds(settings, source, database, threads, *shape.options(), *options)
@@ -368,6 +381,7 @@ KINDS: dict[str, Callable[..., Figures]] = {
     "plan": measure_plan,
     "product": measure_product,
     "database": measure_database,
+    "packed": measure_packed,
     "load": measure_load,
     "overview": measure_overview,
     "device": measure_device,

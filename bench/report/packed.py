@@ -1,12 +1,19 @@
-"""What is known of packed mode: bytes as planned, and the server's time of one query where it was measured."""
+"""Packed mode: as it was measured, or else as it is in bench/published/packed.json, planned or measured by hand."""
 
+import machine
 import published
 from cells import Cell, Number, shown
 from comparison import Unit, theirs, theirs_if_any
+from results import Result, Results
 from shapes import Shape
 
 NOT_MEASURED = Cell("not measured")
 KB_DECIMAL = 1000
+
+
+def _measured(results: Results, shape: Shape) -> Result | None:
+    found = results.packed(shape)
+    return None if found is None or found.reduced else found
 
 
 def _row(shape: Shape) -> published.Row | None:
@@ -17,14 +24,29 @@ def _row(shape: Shape) -> published.Row | None:
     return None
 
 
-def lookup_bytes(shape: Shape) -> Number | None:
+def query_bytes(results: Results, shape: Shape) -> Number | None:
+    """With its packing keys."""
+    found = _measured(results, shape)
+    return found.number("lookup_bytes", "query") if found else None
+
+
+def response_bytes(results: Results, shape: Shape) -> Number | None:
+    found = _measured(results, shape)
+    return found.number("lookup_bytes", "response") if found else None
+
+
+def lookup_bytes(results: Results, shape: Shape) -> Number | None:
     """Of a query with its packing keys, and of its response."""
+    if found := _measured(results, shape):
+        return found.number("lookup_bytes", "query") + found.number("lookup_bytes", "response")
     row = _row(shape)
     return theirs(row, "lookup_kB") * KB_DECIMAL if row else None
 
 
-def once_bytes(shape: Shape) -> Number | None:
+def once_bytes(results: Results, shape: Shape) -> Number | None:
     """What a client downloads once an epoch."""
+    if found := _measured(results, shape):
+        return found.number("sync", "bytes")
     row = _row(shape)
     return theirs(row, "once_kB") * KB_DECIMAL if row else None
 
@@ -37,10 +59,25 @@ def hint_mode_bytes(shape: Shape) -> tuple[Number | None, Number | None]:
     return theirs(row, "hint_mode_lookup_kB") * KB_DECIMAL, theirs(row, "hint_mode_once_MB") * KB_DECIMAL**2
 
 
-def server_seconds(shape: Shape) -> Number | None:
+def seconds(results: Results, shape: Shape, *steps: str) -> Number | None:
+    """A time of a measured database: "lookup", "server", for example."""
+    found = _measured(results, shape)
+    return found.number(*steps) if found else None
+
+
+def server_seconds(results: Results, shape: Shape) -> Number | None:
+    if found := seconds(results, shape, "lookup", "server"):
+        return found
     row = _row(shape)
     milliseconds = theirs_if_any(row, "server_ms") if row else None
     return milliseconds / 1000 if milliseconds else None
+
+
+def machine_name(results: Results, shape: Shape) -> str | None:
+    """The machine of the times, with its number of threads; None where there are none."""
+    if found := _measured(results, shape):
+        return f"{machine.name(found.content['machine'])}, 1 thread"
+    return published.machine("packed", "look-ups") if server_seconds(results, shape) else None
 
 
 def cell(number: Number | None, unit: Unit) -> Cell:

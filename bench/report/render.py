@@ -95,15 +95,18 @@ def blocks(results: pathlib.Path, drawn: pathlib.Path) -> dict[str, str]:
     """The text of every block."""
     features = beside_peers.features()
     made = {features.block: f"{features.about}\n\n{markdown(features)}\n"} | pictures(drawn)
+    tables: dict[str, list[tuple[bool, str]]] = {}
     for folder in folders(results):
-        measured, tables = tables_of(folder)
-        for table in tables:
+        measured, found = tables_of(folder)
+        for table in found:
             about = f"{wrapped(table.explained)}\n\n" if table.about else ""
-            # A table of published figures alone names no machine of ours.
-            of_ours = f" {measured.about(table.results)}." if table.results else ""
-            made[table.block] = made.get(table.block, "") + (
-                wrapped(f"**{table.title}.**{of_ours}") + f"\n\n{about}{markdown(table)}\n\n"
-            )
+            own = measured.own(table.results)
+            of_ours = f" {measured.about(own)}." if own else ""
+            text = wrapped(f"**{table.title}.**{of_ours}") + f"\n\n{about}{markdown(table)}\n\n"
+            tables.setdefault(table.block, []).append((bool(own), text))
+    for block, texts in tables.items():
+        # Of published figures, and those of other machines, alone: once, and only where there are no others.
+        made[block] = "".join(text for is_own, text in texts if is_own) or texts[0][1]
     return {name: text.rstrip("\n") + "\n" for name, text in made.items()}
 
 

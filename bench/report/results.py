@@ -13,6 +13,7 @@ from shapes import Shape, layout_of
 
 RESULTS = machine.ROOT / "bench" / "results"
 FIGURES = machine.ROOT / "docs" / "figures"
+MEASURED_SEVERAL_TIMES = ("product", "database", "packed", "load", "overview", "application")
 
 
 def folders(results: pathlib.Path) -> list[pathlib.Path]:
@@ -83,6 +84,7 @@ class Results:
 
     def __init__(self, folder: pathlib.Path) -> None:
         self.kind = folder.name
+        self.root = folder.parent
         self.files: dict[str, dict[str, Any]] = {
             path.name: json.loads(path.read_text()) for path in sorted(folder.glob("*.*.json"))
         }
@@ -114,6 +116,17 @@ class Results:
     def database(self, shape: Shape, layout: str, threads: int = 1) -> Result | None:
         return self.find(f"database.{shape.name}.{layout}.{threads}-threads.json")
 
+    def packed(self, shape: Shape) -> Result | None:
+        """In packed mode: of this machine, or else the latest of any other."""
+        name = f"packed.{shape.name}.json"
+        others = (Results(folder).find(name) for folder in folders(self.root))
+        found = [self.find(name)] if name in self.files else list(others)
+        return max(filter(None, found), key=lambda each: str(each.content["date"]), default=None)
+
+    def own(self, files: Iterable[str]) -> list[str]:
+        """Names of those files (KIND/NAME) that are of this kind of machine."""
+        return [name for kind, _, name in (file.partition("/") for file in sorted(files)) if kind == self.kind]
+
     def about(self, names: Iterable[str]) -> str:
         """The machine, the commits and the days of some files, for the line above what they made."""
         contents = [self.files[name] for name in sorted(set(names))]
@@ -125,7 +138,7 @@ class Results:
         days = sorted({content["date"][:10] for content in contents})
         # Exact figures are not measured several times.
         runs = sorted(
-            {content["runs"] for content in contents if content.get("kind") in ("product", "database", "load", "overview", "application")}
+            {content["runs"] for content in contents if content.get("kind") in MEASURED_SEVERAL_TIMES}
         )
         medians = f"; medians of {' or '.join(map(str, runs))} runs" if runs else ""
         return (

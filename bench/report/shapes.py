@@ -141,6 +141,11 @@ def small_record_shape() -> Shape:
     return Shape("index", row["keys"], row["value_bytes"])
 
 
+def packed_shapes() -> list[Shape]:
+    """Those of other schemes that do without a hint, of 1 GB at most."""
+    return [*sealpir_shapes(), small_record_shape(), *(s for s in record_shapes() if s.raw_bytes <= 1 << 30)]
+
+
 def planned_shapes() -> list[Shape]:
     """Every shape of which some table shows bytes."""
     four = [dataclasses.replace(shape, arity=4) for shape in keyword_shapes()]
