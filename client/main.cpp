@@ -133,6 +133,7 @@ void print_json(const std::string& key, const Answer& answer) {
         {"server", answer.server_seconds},
         {"decode", answer.decode_seconds},
         {"total", answer.total_seconds}}},
+      {"request_keys", answer.request_keys},
       {"bytes", {{"query", answer.query_bytes}, {"response", answer.response_bytes}}},
   };
   if (answer.value) {

@@ -265,6 +265,7 @@ std::vector<Answer> Session::decode_all(std::vector<Batch> batches, size_t key_c
     answer.response_bytes = layout.response_bytes();
     answer.prepare_seconds = batch->prepare_seconds[i];
     answer.server_seconds = batch->server_seconds;
+    answer.request_keys = static_cast<uint32_t>(batch->places.size());
     answer.decode_seconds = decode_seconds;
     answer.total_seconds = answer.prepare_seconds + batch->encrypt_seconds + answer.server_seconds +
                            answer.decode_seconds;

@@ -428,6 +428,7 @@ TEST_F(SessionTest, SaysWhatALookUpTook) {
     EXPECT_EQ(answer.response_bytes, server_.database.layout().response_bytes());
     EXPECT_GT(answer.prepare_seconds, 0);
     EXPECT_GT(answer.decode_seconds, 0);
+    EXPECT_EQ(answer.request_keys, 2u);
     EXPECT_GE(answer.total_seconds,
               answer.prepare_seconds + answer.server_seconds + answer.decode_seconds);
   }

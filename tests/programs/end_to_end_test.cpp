@@ -67,6 +67,7 @@ TEST_F(EndToEnd, AKeyIsFoundAndAnotherIsNot) {
   EXPECT_EQ(answers[1]["value"], "meaning 13993");
   EXPECT_EQ(answers[2]["found"], false);
   EXPECT_EQ(answers[3]["key"], "word 0");
+  EXPECT_EQ(answers[3]["request_keys"], 4);
   const Layout layout = load(database_).manifest.layout;
   EXPECT_EQ(answers[3]["bytes"]["query"], layout.query_bytes());
   EXPECT_EQ(answers[3]["bytes"]["response"], layout.response_bytes());

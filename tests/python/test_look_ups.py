@@ -79,6 +79,7 @@ def test_look_up_says_what_it_took(words: blindfuse.Client) -> None:
     for answer in answers:
         assert (answer.query_bytes, answer.response_bytes) == (words.info.query_bytes, words.info.response_bytes)
         assert answer.total_seconds >= answer.server_seconds > 0
+        assert answer.request_keys == len(answers)
 
 
 def test_packed_responses(tmp_path: Path, cache: Path) -> None:

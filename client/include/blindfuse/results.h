@@ -13,9 +13,10 @@ struct Answer {
   uint64_t query_bytes = 0;
   uint64_t response_bytes = 0;
   double prepare_seconds = 0;  // its share of the pass that made its query
-  double server_seconds = 0;   // of the whole request, which other keys may have shared
+  double server_seconds = 0;   // of the whole request, which has request_keys keys
   double decode_seconds = 0;   // the mean over all keys of the look-up
   double total_seconds = 0;    // all of that, and making the query from the prepared one
+  uint32_t request_keys = 1;
 };
 
 // The result of one synchronization of the hints.

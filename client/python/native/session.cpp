@@ -21,7 +21,8 @@ nb::list answers_list(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     list.append(nb::make_tuple(value_object(answer.value), answer.query_bytes,
                                answer.response_bytes, answer.prepare_seconds, answer.server_seconds,
-                               answer.decode_seconds, answer.total_seconds));
+                               answer.decode_seconds, answer.total_seconds,
+                               answer.request_keys));
   }
   return list;
 }

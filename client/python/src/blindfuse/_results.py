@@ -14,9 +14,10 @@ class Answer:
     query_bytes: int
     response_bytes: int
     prepare_seconds: float  # its share of the pass that made its query
-    server_seconds: float  # of the whole request, which other keys may have shared
+    server_seconds: float  # of the whole request, which has request_keys keys
     decode_seconds: float
     total_seconds: float  # all of that, and making the query from the prepared one
+    request_keys: int = 1
 
     @property
     def found(self) -> bool:
