@@ -57,8 +57,6 @@ def plan(settings: Settings, shape: Shape) -> dict[str, Any]:
         "--fixed-values",
         "--lookups-per-client",
         "100",
-        "--mode",
-        "hint",
         *shape.options(),
         "--json",
     ).json()
@@ -205,12 +203,12 @@ def measure_database(settings: Settings, shape: Shape, layout: str, threads: int
     """In hint mode."""
     chosen = layout_of(plan(settings, shape), layout)
     options = [] if layout == "planned" else ["--shards", str(chosen["shard_count"])]
-    return measured_database(settings, shape, threads, "--mode", "hint", *options)
+    return measured_database(settings, shape, threads, *shape.options(), *options)
 
 
 def measure_packed(settings: Settings, shape: Shape) -> Figures:
     """In packed mode, in the planner's layout, with one thread."""
-    return measured_database(settings, shape, 1, "--mode", "packed")
+    return measured_database(settings, shape, 1, *shape.options("packed"))
 
 
 def measured_database(settings: Settings, shape: Shape, threads: int, *options: str) -> Figures:
@@ -218,7 +216,7 @@ def measured_database(settings: Settings, shape: Shape, threads: int, *options: 
     database, cache = settings.work / "database", settings.work / "cache"
     source = write_input(settings, shape)
     try:
-        report, builds = measured_builds(settings, source, database, threads, *shape.options(), *options)
+        report, builds = measured_builds(settings, source, database, threads, *options)
         source.unlink()
         figures = {
             "threads": threads,

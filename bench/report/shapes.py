@@ -40,10 +40,10 @@ class Shape:
     def raw_bytes(self) -> int:
         return self.keys * self.value_bytes
 
-    def options(self) -> list[str]:
+    def options(self, mode: str = "hint") -> list[str]:
         """As `blindfuse plan` and `blindfuse build` take them."""
         made = ["--index"] if self.kind == "index" else ["--arity", str(self.arity)]
-        return made + ["--params", self.lwe]
+        return made + ["--mode", mode] + (["--params", self.lwe] if mode == "hint" else [])
 
     def fitted(self, limits: Limits) -> "Shape":
         """The largest of this shape that fits: values as they are if possible, keys halved until it does."""
