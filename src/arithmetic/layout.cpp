@@ -55,7 +55,7 @@ void check_index(const Layout& layout) {
 
 uint32_t Layout::pack_count() const {
   if (mode() != Mode::kPacked) return 0;
-  return static_cast<uint32_t>((column_count() + ring::kDimension - 1) / ring::kDimension);
+  return static_cast<uint32_t>((column_count() + kPackColumns - 1) / kPackColumns);
 }
 
 uint64_t Layout::packing_table_bytes() const { return pack_count() * kTableBytes; }
@@ -85,10 +85,10 @@ uint64_t Layout::hint_part_bytes() const {
 HintParts Layout::hint_parts_of(uint32_t shard) const {
   if (mode() != Mode::kPacked) return {shard, shard};
   // Shards begin at multiples of this in their packs: as late as they may, they reach farthest.
-  const uint64_t step = std::gcd<uint64_t, uint64_t>(record_bytes(), ring::kDimension);
-  const uint64_t most = (2 * ring::kDimension - step + record_bytes() - 1) / ring::kDimension;
+  const uint64_t step = std::gcd<uint64_t, uint64_t>(record_bytes(), kPackColumns);
+  const uint64_t most = (2 * kPackColumns - step + record_bytes() - 1) / kPackColumns;
   const auto count = static_cast<uint32_t>(std::min<uint64_t>(most, pack_count()));
-  const auto own = static_cast<uint32_t>(uint64_t{shard} * record_bytes() / ring::kDimension);
+  const auto own = static_cast<uint32_t>(uint64_t{shard} * record_bytes() / kPackColumns);
   const uint32_t first = std::min(own, pack_count() - count);
   return {first, first + count - 1};
 }

@@ -53,7 +53,7 @@ struct Layout {
   uint64_t matrix_bytes() const { return shard_matrix_bytes() * shard_count; }          // R C
 
   Mode mode() const { return lwe->mode; }
-  // Packs of 2048 columns. The last one may have fewer. There are none if responses are not packed.
+  // Packs of 1024 columns. The last one may have fewer. There are none if responses are not packed.
   uint32_t pack_count() const;
   // The bytes of memory that a server needs in addition to the matrix
   // (src/arithmetic/packing_table.h). 0 if responses are not packed.
@@ -61,7 +61,7 @@ struct Layout {
 
   // Bytes of a query's words alone.
   uint64_t query_words_bytes() const;
-  // Bytes of a query: its words and, if responses are packed, the packing keys after them.
+  // Bytes of a query: its words and, if responses are packed, the packing key after them.
   uint64_t query_bytes() const;
   uint64_t response_bytes() const;
 

@@ -32,7 +32,7 @@ struct NoiseBudget {
 double rounding_variance(uint32_t bits);
 
 // Variance of what packing a response adds to each of its words, in the words' units
-// (docs/PARAMETERS.md, section 6): the errors of the packing keys times the digits of 2047
+// (docs/PARAMETERS.md, section 6): the errors of the packing key times the digits of 1023
 // switches, and what the digits leave out times the secret; a tenth more than that, for the worst
 // column.
 double packing_variance();

@@ -27,9 +27,9 @@ std::vector<uint32_t> PublicPolynomials::blocks(uint32_t row_count) const {
   return words;
 }
 
-void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const {
+void PublicPolynomials::fill_key_mask(size_t k, MutablePolynomial values) const {
   std::array<uint32_t, kWordsDrawn> words;
-  chacha20_keystream(seed_, kKeyMasks + kDigits * static_cast<uint64_t>(key) + k, words);
+  chacha20_keystream(seed_, kKeyMasks + k, words);
   size_t filled = 0;
   for (const uint32_t word : words) {
     if (word < kPackingModulus && filled < kDimension) values[filled++] = word;
@@ -39,11 +39,8 @@ void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial 
 
 std::vector<uint32_t> PublicPolynomials::key_masks() const {
   std::vector<uint32_t> masks(kKeyWords);
-  for (size_t key = 0; key < kKeys; ++key) {
-    for (size_t k = 0; k < kDigits; ++k) {
-      fill_key_mask(static_cast<KeyIndex>(key), k,
-                    MutablePolynomial(masks.data() + (key * kDigits + k) * kDimension, kDimension));
-    }
+  for (size_t k = 0; k < kDigits; ++k) {
+    fill_key_mask(k, MutablePolynomial(masks.data() + k * kDimension, kDimension));
   }
   return masks;
 }

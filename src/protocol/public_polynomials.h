@@ -21,11 +21,11 @@ class PublicPolynomials {
   // The polynomials of all blocks of this many rows, a multiple of 2048: one word a row.
   std::vector<uint32_t> blocks(uint32_t row_count) const;
 
-  // w, the mask of digit k of a packing key: uniform modulo the packing modulus, in the evaluation
-  // domain of Ntt. These are the words of the keystream with nonce 2^63 + 3 key + k that are below
-  // the modulus, in their order.
-  void fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const;
-  // The masks of all digits of all keys: kKeyWords words, kDimension for each digit of each key.
+  // w, the mask of digit k of the packing key: uniform modulo the packing modulus, in the evaluation
+  // domain of Ntt. These are the words of the keystream with nonce 2^63 + k that are below the
+  // modulus, in their order.
+  void fill_key_mask(size_t k, MutablePolynomial values) const;
+  // The masks of all digits: kKeyWords words, kDimension for each.
   std::vector<uint32_t> key_masks() const;
 
  private:
