@@ -7,6 +7,7 @@
 #include "client/ring_query.h"
 #include "client/secret_product.h"
 #include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/arithmetic/ring/ring_dimension.h"
 #include "src/base/errors.h"
@@ -70,17 +71,16 @@ class Pack {
   void decode(const RingDecoder& decoder, uint32_t response_bits, size_t first,
               std::span<const uint32_t> words, std::span<uint8_t> bytes) {
     for (size_t i = 0; i < words.size(); ++i) body_[first + i] = raised(words[i], response_bits);
-    decoder.decode(Polynomial(mask_.span().data(), kDimension),
-                   Polynomial(body_.span().data(), kDimension),
-                   std::span<uint8_t, kDimension>(bytes_.span().data(), kDimension));
+    decoder.decode(Polynomial(mask_.span().data(), kDimension), body_.span().first<kPackColumns>(),
+                   bytes_.span().first<kPackColumns>());
     const auto found = bytes_.span().subspan(first, words.size());
     std::copy(found.begin(), found.end(), bytes.begin());
   }
 
  private:
   SecretBuffer<uint32_t> mask_{kDimension};
-  SecretBuffer<uint32_t> body_{kDimension};
-  SecretBuffer<uint8_t> bytes_{kDimension};  // those of other columns tell of the secret
+  SecretBuffer<uint32_t> body_{kPackColumns};
+  SecretBuffer<uint8_t> bytes_{kPackColumns};  // those of other columns tell of the secret
 };
 
 std::vector<uint8_t> decode_by_masks(DecodingSecret secret, const Layout& layout, uint32_t shard,
@@ -94,9 +94,9 @@ std::vector<uint8_t> decode_by_masks(DecodingSecret secret, const Layout& layout
   const HintParts parts = layout.hint_parts_of(shard);
   // Also those that hold nothing of the record: the time says nothing of the shard.
   for (uint64_t pack = parts.first; pack <= parts.last; ++pack) {
-    const uint64_t first = pack * kDimension;
+    const uint64_t first = pack * kPackColumns;
     const uint64_t from = std::clamp(first, begin, end);
-    const uint64_t to = std::clamp(first + kDimension, begin, end);
+    const uint64_t to = std::clamp(first + kPackColumns, begin, end);
     const size_t column = from == to ? 0 : from - first;
     Pack(hint.first(part_bytes), layout.hint_bits)
         .decode(decoder, layout.response_bits, column, words.subspan(from - begin, to - from),

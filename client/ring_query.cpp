@@ -63,7 +63,7 @@ SecretBuffer<uint32_t> fresh_ternary(size_t count, const RandomSource& random) {
 struct RingQueryMaker::Unfinished {
   SecretBuffer<uint32_t> secret;
   SecretBuffer<uint32_t> masked;
-  std::vector<uint8_t> packing_keys;
+  std::vector<uint8_t> packing_key;
 };
 
 RingQueryMaker::RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count)
@@ -78,42 +78,37 @@ std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource
   for (Unfinished& query : unfinished) {
     query.secret = fresh_ternary(kDimension, random);
     query.masked = fresh_ternary(row_count_, random);
-    query.packing_keys = packing_keys(query.secret.span(), random, progress);
+    query.packing_key = packing_key(query.secret.span(), random, progress);
   }
   if (count > 0) add_products(unfinished, progress);
   std::vector<PreparedQuery> queries;
   queries.reserve(count);
   for (Unfinished& query : unfinished) {
     queries.emplace_back(maker, polynomials_.seed(), std::move(query.secret),
-                         std::move(query.masked), std::move(query.packing_keys));
+                         std::move(query.masked), std::move(query.packing_key));
   }
   return queries;
 }
 
-std::vector<uint8_t> RingQueryMaker::packing_keys(std::span<const uint32_t> secret,
-                                                  const RandomSource& random,
-                                                  const ProgressCallback& progress) const {
+std::vector<uint8_t> RingQueryMaker::packing_key(std::span<const uint32_t> secret,
+                                                 const RandomSource& random,
+                                                 const ProgressCallback& progress) const {
   const ring::PrimeField& field = packing_ntt().field();
   const SecretBuffer<uint32_t> values = values_of(secret);
   SecretBuffer<uint32_t> moved(kDimension);
   std::vector<uint8_t> bytes(ring::kKeyBytes);
   uint8_t* to = bytes.data();
-  constexpr std::array<std::pair<ring::KeyIndex, ring::Automorphism>, ring::kKeys> kAll = {{
-      {ring::KeyIndex::kFive, {1, false}},
-      {ring::KeyIndex::kMinusOne, {0, true}},
-  }};
-  for (const auto& [key, automorphism] : kAll) {
-    ring::apply(automorphism, polynomial(values), polynomial(moved));
-    for (size_t k = 0; k < ring::kDigits; ++k) {
-      const Polynomial mask = key_masks_.mask(key, k);
-      const SecretBuffer<uint32_t> error = values_of(fresh_ternary(kDimension, random).span());
-      for (size_t i = 0; i < kDimension; ++i, to += 4) {
-        const uint32_t masked = field.multiply(values[i], mask[i]);
-        const uint32_t digit = field.multiply(moved[i], ring::gadget(k));
-        store_le(to, field.add(field.subtract(error[i], masked), digit));
-      }
-      report(progress, 0);
+  constexpr ring::Automorphism kFive = {1};
+  ring::apply(kFive, polynomial(values), polynomial(moved));
+  for (size_t k = 0; k < ring::kDigits; ++k) {
+    const Polynomial mask = key_masks_.mask(k);
+    const SecretBuffer<uint32_t> error = values_of(fresh_ternary(kDimension, random).span());
+    for (size_t i = 0; i < kDimension; ++i, to += 4) {
+      const uint32_t masked = field.multiply(values[i], mask[i]);
+      const uint32_t digit = field.multiply(moved[i], ring::gadget(k));
+      store_le(to, field.add(field.subtract(error[i], masked), digit));
     }
+    report(progress, 0);
   }
   return bytes;
 }
@@ -159,21 +154,21 @@ RingDecoder::RingDecoder(DecodingSecret secret) : secret_(std::move(secret).take
   packing_ntt().forward(polynomial(secret_));
 }
 
-void RingDecoder::decode(Polynomial mask, Polynomial body,
-                         std::span<uint8_t, kDimension> bytes) const {
-  SecretBuffer<uint32_t> found(kDimension);
-  phases(mask, body, polynomial(found));
-  for (size_t c = 0; c < kDimension; ++c) bytes[c] = ring::nearest_byte(found[c]);
+void RingDecoder::decode(Polynomial mask, Body body, std::span<uint8_t, kPackColumns> bytes) const {
+  SecretBuffer<uint32_t> found(kPackColumns);
+  phases(mask, body, found.span().first<kPackColumns>());
+  for (size_t c = 0; c < kPackColumns; ++c) bytes[c] = ring::nearest_byte(found[c]);
 }
 
-void RingDecoder::phases(Polynomial mask, Polynomial body, MutablePolynomial out) const {
+void RingDecoder::phases(Polynomial mask, Body body, std::span<uint32_t, kPackColumns> out) const {
   if (secret_.empty()) throw std::logic_error("this decoder was moved away");
   const ring::PrimeField& field = packing_ntt().field();
-  std::copy(mask.begin(), mask.end(), out.begin());
-  packing_ntt().forward(out);
-  for (size_t i = 0; i < kDimension; ++i) out[i] = field.multiply(out[i], secret_[i]);
-  packing_ntt().inverse(out);
-  for (size_t c = 0; c < kDimension; ++c) out[c] = field.subtract(body[c], out[c]);
+  SecretBuffer<uint32_t> product(kDimension);
+  std::copy(mask.begin(), mask.end(), product.span().begin());
+  packing_ntt().forward(polynomial(product));
+  for (size_t i = 0; i < kDimension; ++i) product[i] = field.multiply(product[i], secret_[i]);
+  packing_ntt().inverse(polynomial(product));
+  for (size_t c = 0; c < kPackColumns; ++c) out[c] = field.subtract(body[c], product[c]);
 }
 
 }  // namespace blindfuse

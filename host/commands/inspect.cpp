@@ -127,7 +127,7 @@ void print_text(const Inspection& found) {
   print_line("failure", failure);
   if (packed) {
     print_line("packs", std::to_string(layout.pack_count()) + " of up to " +
-                            counted(ring::kDimension, "column") + ", with " +
+                            counted(kPackColumns, "column") + ", with " +
                             human_bytes(layout.packing_table_bytes()) +
                             " of tables for the server's memory");
   }

@@ -49,7 +49,7 @@ class EngineMaker {
   virtual size_t packs_at_once(uint64_t row_count, unsigned thread_count) const = 0;
 
   // A pack maker for packs of column_count columns. blocks: the R words of the public polynomials
-  // of all blocks of rows. key_masks: kDimension values for each digit of each key
+  // of all blocks of rows. key_masks: kDimension values for each digit of the packing key
   // (src/protocol/public_polynomials.h). Both outlive the pack maker. R is a multiple of
   // kDimension. Throws ResourceError if there is no room for the columns.
   virtual std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,

@@ -42,7 +42,7 @@ void check_keys_of(std::span<const uint8_t> queries, const Layout& layout) {
   const uint64_t words_bytes = layout.query_words_bytes();
   for (size_t at = 0; at < queries.size(); at += layout.query_bytes()) {
     try {
-      check_packing_keys(queries.subspan(at, layout.query_bytes()).subspan(words_bytes));
+      check_packing_key(queries.subspan(at, layout.query_bytes()).subspan(words_bytes));
     } catch (const InputError& error) {
       throw InputError("query " + std::to_string(at / layout.query_bytes() + 1) + ": " +
                        error.what());

@@ -83,7 +83,7 @@ class BatchScheduler {
   BatchScheduler& operator=(const BatchScheduler&) = delete;
 
   // Queues at least one query, in the form in which queries are sent, whole and one after another.
-  // If responses are packed, check_packing_keys does not refuse their packing keys. They are
+  // If responses are packed, check_packing_key does not refuse their packing keys. They are
   // copied. Queries that the engine has not begun with at the deadline get no answer. Any number of
   // threads. Throws QueueFull at once if not all of them find room, and SchedulerStopped.
   std::shared_ptr<PendingAnswer> ask(std::span<const uint8_t> queries,
