@@ -60,7 +60,7 @@ inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
 
 // The bytes that a client may move in packed mode to spare the server memory, as a multiple of the
-// fewest possible: every pack takes 50 MB of memory that is read for each batch.
+// fewest possible: every pack takes 25 MB of memory that is read for each batch.
 inline constexpr double kBytesForFewerPacks = 1.15;
 
 // The cheapest of plans of one mode: the one with the fewest total bytes, and among equals the
