@@ -28,7 +28,6 @@ class PackingTableBuilder {
              ring::MutablePolynomial mask) const;
 
  private:
-  struct Traces;
   // Writes the digits of a mask as switch `number`, and adds their products with the key's masks to
   // `next`. All in the evaluation domain.
   void add_key_switched(ring::Polynomial mask, size_t number, MutablePackingTable table,
