@@ -13,7 +13,6 @@ void load_table_kernels() {
   load_kernel(transpose_squares);
   load_kernel(ntt_and_rotate_rows);
   load_kernel(key_switch_down);
-  load_kernel(key_switch_last);
 }
 
 void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStream_t stream) {
@@ -27,10 +26,10 @@ void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStrea
 
 void start_traces(const TraceArgs& args, uint32_t pack_count, cudaStream_t stream) {
   if (pack_count == 0) return;
-  const dim3 rows(kRingWords, pack_count);
+  const dim3 rows(kOrbitWords, pack_count);
   const auto transpose = [&] {
     launch_kernel("transpose_squares", transpose_squares,
-                  dim3(kRingWords / 32, kRingWords / 32, pack_count), kTransposeThreads,
+                  dim3(kOrbitWords / 32, kOrbitWords / 32, 2 * pack_count), kTransposeThreads,
                   kTransposeSharedBytes, stream, args.squares);
   };
   launch_kernel("ntt_columns", ntt_columns, rows, kNttThreads, kRowSharedBytes, stream, args);
@@ -42,9 +41,7 @@ void start_traces(const TraceArgs& args, uint32_t pack_count, cudaStream_t strea
 
 void start_tables(const TableArgs& args, uint32_t pack_count, cudaStream_t stream) {
   if (pack_count == 0) return;
-  launch_kernel("key_switch_down", key_switch_down, dim3(2, pack_count), kNttThreads,
-                kKeySwitchSharedBytes, stream, args);
-  launch_kernel("key_switch_last", key_switch_last, dim3(pack_count), kNttThreads,
+  launch_kernel("key_switch_down", key_switch_down, dim3(pack_count), kNttThreads,
                 kKeySwitchSharedBytes, stream, args);
 }
 

@@ -3,8 +3,8 @@
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/packing_keys.h"
-#include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse {
 namespace {
@@ -35,7 +35,7 @@ BatchShape hint_shape(uint64_t row_count, uint64_t column_count, uint32_t query_
 BatchShape packed_shape(uint64_t row_count, uint64_t column_count, size_t pack_count,
                         uint32_t query_bits, uint32_t response_bits) {
   return {row_count, column_count, query_bits, ring::kKeyWords,
-          pack_count * (ring::kDimension / 32) * response_bits};
+          pack_count * (kPackColumns / 32) * response_bits};
 }
 
 }  // namespace blindfuse

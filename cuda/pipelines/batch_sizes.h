@@ -43,7 +43,7 @@ struct BatchSizes {
 };
 
 // The shapes of the batches in the hint mode, whose responses are rounded products, and in the
-// packed mode, whose queries carry packing keys.
+// packed mode, whose queries carry a packing key.
 BatchShape hint_shape(uint64_t row_count, uint64_t column_count, uint32_t query_bits,
                       uint32_t response_bits);
 BatchShape packed_shape(uint64_t row_count, uint64_t column_count, size_t pack_count,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kPackingKernel = "packing";
 
-// Packs the products under the queries' keys, which they bring in addition to their words.
+// Packs the products under the queries' keys, of which each brings one in addition to its words.
 class Packer final : public Responder {
  public:
   Packer(std::span<const SharedPackingTable> tables, uint64_t bytes_beside, const BatchShape& shape,
@@ -44,11 +44,10 @@ class Packer final : public Responder {
     start_sum_points(
         {tables_.bytes(), lane.planes.data(), packs, batch.query_count, 0, 0, lane.sums.data()},
         kPointSets, stream);
-    start_finish_packs(
-        {ring_.view(), lane.sums.data(), tables_.last_key_switch(), batch.extras, batch.extra_pitch,
-         batch.products, batch.product_pitch, static_cast<uint32_t>(shape_.column_count), packs,
-         bits_, batch.responses, shape_.response_words},
-        batch.query_count, stream);
+    start_finish_packs({ring_.view(), lane.sums.data(), batch.products, batch.product_pitch,
+                        static_cast<uint32_t>(shape_.column_count), packs, bits_, batch.responses,
+                        shape_.response_words},
+                       batch.query_count, stream);
   }
 
  private:
@@ -80,7 +79,7 @@ std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
     std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max) {
   const uint64_t columns = matrix.column_count();
-  invariant(tables.size() == (columns + kRingWords - 1) / kRingWords,
+  invariant(tables.size() == (columns + kPackColumns - 1) / kPackColumns,
             "a packing table for every pack");
   if (const auto why = scanner.record().why_unfit(kPackingKernel)) {
     throw DeviceLostError("the packing kernels of the GPU are in quarantine: " + *why +

@@ -1,4 +1,4 @@
-// Computes responses that are packed under the clients' secrets, from queries with packing keys,
+// Computes responses that are packed under the clients' secrets, from queries with a packing key,
 // entirely on the device.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace blindfuse {
 
-// tables: one for every 2048 columns of the matrix, and one for the remaining columns; copied to
-// the device. A query has its bit sequence and, after it, packing keys (ring::kKeyBytes). Scanner
+// tables: one for every 1024 columns of the matrix, and one for the remaining columns; copied to
+// the device. A query has its bit sequence and, after it, a packing key (ring::kKeyBytes). Scanner
 // and matrix outlive it. Throws ResourceError, with the bytes needed and those free, if there is no
 // room for the tables and for this many queries.
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(

@@ -12,8 +12,8 @@
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/memory.h"
 #include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/packing_keys.h"
-#include "src/arithmetic/ring/ring_dimension.h"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
@@ -189,21 +189,21 @@ TEST(EmulatedCudaMemory, CountsTheLimbsOfWholeTiles) {
 
 TEST(EmulatedCudaMemory, SetsAsideWhatPackingTakes) {
   const ServingNeeds needs{.batch_max = 3, .pack_count = 1};
-  const uint64_t needed = bytes_needed(130, ring::kDimension - 7, needs);
-  const uint64_t peak = peak_of(130, ring::kDimension - 7, needs, {32, 32}, needed);
+  const uint64_t needed = bytes_needed(130, kPackColumns - 7, needs);
+  const uint64_t peak = peak_of(130, kPackColumns - 7, needs, {32, 32}, needed);
   EXPECT_LE(peak + kCudaItselfBytes, needed);
   // The buffer in which tables arrive has gone when the batches take their memory.
-  EXPECT_GE(peak + kCudaItselfBytes + (13 << 20), needed);
+  EXPECT_GE(peak + kCudaItselfBytes + (7 << 20), needed);
 }
 
 // Before a matrix is loaded that is of no use without them.
 TEST(EmulatedCudaMemory, RefusesTablesBeforeTheMatrixIsLoaded) {
   const auto engines = maker();
-  // 96 tables in eights of 403 MB are 4.8 GB.
+  // 192 tables in eights of 201 MB are 4.8 GB.
   fake_cuda::reset_peaks();
   const uint64_t before = fake_cuda::peak_bytes(0);
   try {
-    engines->make_serving_engine(130, 96 * ring::kDimension, {.batch_max = 3, .pack_count = 96});
+    engines->make_serving_engine(130, 192 * kPackColumns, {.batch_max = 3, .pack_count = 192});
     ADD_FAILURE();
   } catch (const ResourceError& error) {
     EXPECT_NE(
@@ -213,7 +213,7 @@ TEST(EmulatedCudaMemory, RefusesTablesBeforeTheMatrixIsLoaded) {
     EXPECT_NE(std::string(error.what()).find("mode hint"), std::string::npos);
   }
   EXPECT_EQ(fake_cuda::peak_bytes(0), before) << "nothing was allocated";
-  EXPECT_NO_THROW(engines->make_serving_engine(130, 96 * ring::kDimension, {.batch_max = 3}));
+  EXPECT_NO_THROW(engines->make_serving_engine(130, 192 * kPackColumns, {.batch_max = 3}));
 }
 
 TEST(EmulatedCudaMemory, RefusesBatchesThatDoNotFitBeforeItAllocates) {
