@@ -18,7 +18,7 @@
 #include "host/database/loaded_database.h"
 #include "host/engines/checked_engines.h"
 #include "host/server/serving/batch_scheduler.h"
-#include "src/arithmetic/ring/ring_dimension.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/protocol/epoch_table.h"
@@ -127,7 +127,7 @@ void print_text(const Inspection& found) {
   print_line("failure", failure);
   if (packed) {
     print_line("packs", std::to_string(layout.pack_count()) + " of up to " +
-                            counted(ring::kDimension, "column") + ", with " +
+                            counted(kPackColumns, "column") + ", with " +
                             human_bytes(layout.packing_table_bytes()) +
                             " of tables for the server's memory");
   }
