@@ -138,14 +138,14 @@ TEST(Manifest, KnowsPackedResponses) {
   EXPECT_EQ(layout.mode(), Mode::kPacked);
   EXPECT_EQ(layout.lwe->name, "ring-2048");
   EXPECT_EQ(layout.row_count, 221'184u);
-  // 1 - 6291456^2 / (2 * 178030868571.02 ln 2) + log2 1010; see noise_budget_test.cpp.
-  EXPECT_NEAR(layout.noise().log2_failure, -149.40035926191342, 1e-9);
+  // 1 - 6291456^2 / (2 * 144434679944.53 ln 2) + log2 1010; see noise_budget_test.cpp.
+  EXPECT_NEAR(layout.noise().log2_failure, -186.70562066515254, 1e-9);
 
   const std::string text = serialize_manifest(parsed.manifest);
   const json written = json::parse(text);
   EXPECT_EQ(written.at("mode"), "packed");
   EXPECT_EQ(written.at("lwe"), "ring-2048");
-  EXPECT_EQ(written.at("failure_log2"), -149);
+  EXPECT_EQ(written.at("failure_log2"), -186);
   EXPECT_EQ(written.at("epoch"), epoch_of(written));
   EXPECT_EQ(parse_manifest(text).manifest, parsed.manifest);
   Manifest other = parsed.manifest;

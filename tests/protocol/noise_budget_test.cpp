@@ -74,29 +74,29 @@ TEST(NoiseBudget, IsTheFormula) {
   }
 }
 
-// docs/PARAMETERS.md, section 6: 2047 switches of 2048 coefficients, (2/3) (3 * 2^16 / 12 + 2^16 /
-// 12) each, which is 2047 * 2^28 / 9, and near 2^35.8; and a tenth more.
+// docs/PARAMETERS.md, section 6: 1023 switches of 2048 coefficients, (2/3) (3 * 2^16 / 12 + 2^16 /
+// 12) each, which is 1023 * 2^28 / 9, and near 2^34.8; and a tenth more.
 TEST(PackingVariance, IsTheFormula) {
-  EXPECT_NEAR(packing_variance(), 1.1 * 549'487'378'432.0 / 9, 1);
+  EXPECT_NEAR(packing_variance(), 1.1 * 274'609'471'488.0 / 9, 1);
 }
 
 // Computed as those above, with that term more.
 TEST(NoiseBudget, AddsWhatPackingAdds) {
   {
     // 2^14 * 8192 * (2/3 + 1365.5) = 183363786069.33; (2/3) * 2048 * 89478485.5 = 122167958869.33;
-    // with 67159568475.02 of packing 7340032^2 / (2 * 372691313413.69) = 72.279749785, which is
-    // 104.277636571 ln 2.
+    // with 33563379848.53 of packing 7340032^2 / (2 * 339095124787.20) = 79.440938284, which is
+    // 114.609047705 ln 2.
     const NoiseBudget budget = noise_budget(8192, 2048, 600, 25, 11, 17, packing_variance());
     EXPECT_NEAR(budget.query_variance, 550'091'358'208.0 / 3, 1);
     EXPECT_NEAR(budget.hint_variance, 366'503'876'608.0 / 3, 1);
-    EXPECT_NEAR(budget.packing_variance, 1.1 * 549'487'378'432.0 / 9, 1);
-    EXPECT_NEAR(budget.log2_failure, -94.04881788073828, 1e-9);
+    EXPECT_NEAR(budget.packing_variance, 1.1 * 274'609'471'488.0 / 9, 1);
+    EXPECT_NEAR(budget.log2_failure, -104.38022901491536, 1e-9);
   }
   {
     // The most rows there may be, and nothing rounded.
     const NoiseBudget budget = noise_budget(1u << 24, 2048, 1, 32, 32, 32, packing_variance());
     EXPECT_EQ(budget.hint_variance, 0.0);
-    EXPECT_NEAR(budget.log2_failure, -201.707614563953, 1e-9);
+    EXPECT_NEAR(budget.log2_failure, -233.11777194428402, 1e-9);
   }
   EXPECT_EQ(noise_budget(8192, 2048, 600, 25, 11, 17).packing_variance, 0.0);
 }
