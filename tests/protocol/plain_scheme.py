@@ -21,6 +21,7 @@ import plain_ed25519
 
 Words = numpy.ndarray
 
+FORMATS = {"hint": "blindfuse/1", "packed": "blindfuse/2"}
 DIMENSIONS = {"hint": {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}, "packed": {"ring-2048": 2048}}
 MANIFEST_BYTES_MAX = 65_536
 KEY_BYTES_MAX = 65_536
@@ -104,8 +105,8 @@ def read_manifest(data: bytes) -> SimpleNamespace:
         value = members.get(name)
         require(isinstance(value, int) and (least is None or least <= value) and value <= most, f"{name}: {value!r}")
 
-    text("format", "blindfuse/1")
     text("mode", "hint|packed")
+    text("format", FORMATS[members["mode"]])
     text("kind", "keyword|index")
     text("lwe", "|".join(DIMENSIONS[members["mode"]]))
     packed = members["mode"] == "packed"

@@ -320,7 +320,8 @@ def bit_packing_file():
 
 
 def manifest_base(**members):
-    return {"format": "blindfuse/1", "mode": "hint"} | members | {
+    mode = members.get("mode", "hint")
+    return {"format": scheme.FORMATS[mode], "mode": mode} | members | {
         "salt": stream("vectors/manifest-salt", 16).hex(),
         "seed": stream("vectors/manifest-seed", 32).hex(),
         "table": stream("vectors/manifest-table", 32).hex(),
@@ -405,10 +406,12 @@ def manifest_file():
         refuse_value(kw, name, whole[name][:-2], "wrong length")
         refuse_value(kw, name, whole[name] + "00", "wrong length")
         refuse_value(kw, name, "g" + whole[name][1:], "not hexadecimal")
-    for name, value in (("format", "blindfuse/2"), ("format", ""), ("mode", "Packed"),
+    for name, value in (("format", "blindfuse/3"), ("format", ""), ("mode", "Packed"),
                         ("mode", ""), ("kind", "Keyword"), ("kind", "list"), ("lwe", "lwe-1024"),
                         ("lwe", "1774")):
         refuse_value(kw, name, value, "unknown value")
+    for base, value in ((kw, "blindfuse/2"), ("index", "blindfuse/2"), ("packed-keyword", "blindfuse/1")):
+        refuse_value(base, "format", value, "the format of the other mode")
     for base, name, value in ((kw, "mode", "packed"), ("packed-keyword", "mode", "hint"),
                               ("packed-index", "lwe", "lwe-1774")):
         refuse_value(base, name, value, "a parameter set of the other mode")
@@ -615,7 +618,7 @@ class Database:
                 "product_sha256": sha256(words_to_bytes(product)).hex(),
                 "hint_bytes": len(hint), "hint_prefix": hint[:64].hex(),
                 "hint_suffix": hint[-64:].hex(), "hint_sha256": hint_hash.hex()})
-        manifest = with_epoch({"format": "blindfuse/1", "mode": "hint"} | self.layout | {
+        manifest = with_epoch({"format": scheme.FORMATS["hint"], "mode": "hint"} | self.layout | {
             "salt": self.salt.hex(), "seed": self.seed.hex(), "table": sha256(table).hex(),
             "samples": sha256(b"[]").hex()})
         return {"manifest": manifest, "derived": derived(manifest), "shards": shards,
@@ -834,7 +837,7 @@ def packed_file():
         table += scheme.PACK_ENTRY.pack(table_hash, sha256(mask))
         packs.append({"table_sha256": table_hash.hex(), "mask_sha256": sha256(mask).hex(),
                       "mask": mask.hex()})
-    manifest = with_epoch({"format": "blindfuse/1"} | layout | {
+    manifest = with_epoch({"format": scheme.FORMATS["packed"]} | layout | {
         "salt": salt.hex(), "seed": seed.hex(), "table": sha256(table).hex(),
         "samples": sha256(b"[]").hex()})
     m = scheme.read_manifest(json.dumps(manifest).encode())
