@@ -43,7 +43,7 @@ void expect_derived(const Layout& layout, const json& derived) {
   EXPECT_EQ(layout.query_bytes(), derived.at("query_bytes"));
   EXPECT_EQ(layout.response_bytes(), derived.at("response_bytes"));
   EXPECT_EQ(layout.hint_part_bytes(), derived.at("hint_bytes"));
-  const uint64_t packs = (layout.column_count() + 2047) / 2048;
+  const uint64_t packs = (layout.column_count() + 1023) / 1024;
   const bool is_packed = layout.lwe->mode == Mode::kPacked;
   EXPECT_EQ(layout.hint_bytes(),
             layout.hint_part_bytes() * (is_packed ? packs : layout.shard_count));
@@ -97,7 +97,7 @@ Layout good_index() {
   return layout;
 }
 
-// 5 shards of 600 columns: C = 3000, two packs.
+// 5 shards of 600 columns: C = 3000, three packs.
 Layout good_packed() {
   Layout layout;
   layout.key_count = 1000;
@@ -116,20 +116,20 @@ TEST(PackedLayout, HasItsSizes) {
   const Layout layout = good_packed();
   EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
   EXPECT_EQ(layout.mode(), Mode::kPacked);
-  EXPECT_EQ(layout.pack_count(), 2u);
+  EXPECT_EQ(layout.pack_count(), 3u);
   EXPECT_EQ(layout.query_words_bytes(), 13'312u);     // 4096 * 26 / 8
-  EXPECT_EQ(layout.query_bytes(), 13'312u + 49'152);  // six times 2048 words after them
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 24'576);  // three times 2048 words after them
   EXPECT_EQ(layout.response_bytes(), 4'125u);         // 3000 * 11 / 8
-  EXPECT_EQ(layout.hint_part_count(), 2u);
+  EXPECT_EQ(layout.hint_part_count(), 3u);
   EXPECT_EQ(layout.hint_part_words(), 2'048u);
   EXPECT_EQ(layout.hint_part_bytes(), 4'608u);  // 2048 * 18 / 8
-  EXPECT_EQ(layout.hint_bytes(), 9'216u);
+  EXPECT_EQ(layout.hint_bytes(), 13'824u);
   EXPECT_EQ(layout.shard_matrix_bytes(), 4'096u * 600);
   const NoiseBudget noise = layout.noise();
   // As in noise_budget_test.cpp: with 22962416298.67 of the query and 30541989888 of the mask
-  // 7340032^2 / (2 * 120663974661.69) = 223.248363532, which is 322.079306954 ln 2.
-  EXPECT_NEAR(noise.packing_variance, 1.1 * 549'487'378'432.0 / 9, 1);
-  EXPECT_NEAR(noise.log2_failure, -311.85048826397492, 1e-9);
+  // 7340032^2 / (2 * 87067786035.20) = 309.391522481, which is 446.357615177 ln 2.
+  EXPECT_NEAR(noise.packing_variance, 1.1 * 274'609'471'488.0 / 9, 1);
+  EXPECT_NEAR(noise.log2_failure, -436.12879648645134, 1e-9);
 }
 
 TEST(PackedLayout, IsNoOtherInTheModeOfHints) {
@@ -155,28 +155,28 @@ struct Packs {
 
 TEST(PackedLayout, KnowsThePacksOfEveryShard) {
   const std::vector<Packs> cases = {
-      // 0 .. 599, .., 1800 .. 2399, 2400 .. 2999: shard 3 alone lies in both, and so all have both.
-      {5, 600, 2, {{0, {0, 1}}, {1, {0, 1}}, {2, {0, 1}}, {3, {0, 1}}, {4, {0, 1}}}},
-      // 6000 .. 6999 ends in pack 3, 7000 .. 7999 lies in it alone, and 8000 .. 8999 begins in it.
-      {9, 1000, 5, {{0, {0, 1}}, {2, {0, 1}}, {3, {1, 2}}, {6, {2, 3}}, {7, {3, 4}}, {8, {3, 4}}}},
-      // Two shards fill a pack, and 256 do: none lies in two.
-      {5, 1024, 3, {{0, {0, 0}}, {1, {0, 0}}, {2, {1, 1}}, {3, {1, 1}}, {4, {2, 2}}}},
-      {1000, 8, 4, {{0, {0, 0}}, {255, {0, 0}}, {256, {1, 1}}, {999, {3, 3}}}},
-      {3, 2048, 3, {{0, {0, 0}}, {1, {1, 1}}, {2, {2, 2}}}},
-      {1, 2048, 1, {{0, {0, 0}}}},
-      // 0 .. 2048, 2049 .. 4097
-      {2, 2049, 3, {{0, {0, 1}}, {1, {1, 2}}}},
-      {1, 5000, 3, {{0, {0, 2}}}},
-      // 0 .. 2999, 3000 .. 5999 and 6000 .. 8999: the last begins 144 columns before its pack ends.
-      {3, 3000, 5, {{0, {0, 2}}, {1, {1, 3}}, {2, {2, 4}}}},
-      // 2034 .. 2042, 2043 .. 2051, 2052 .. 2060
+      // 0 .. 299, .., 900 .. 1199, 1200 .. 1499: shard 3 alone lies in both, and so all have both.
+      {5, 300, 2, {{0, {0, 1}}, {1, {0, 1}}, {2, {0, 1}}, {3, {0, 1}}, {4, {0, 1}}}},
+      // 3000 .. 3499 ends in pack 3, 3500 .. 3999 lies in it alone, and 4000 .. 4499 begins in it.
+      {9, 500, 5, {{0, {0, 1}}, {2, {0, 1}}, {3, {1, 2}}, {6, {2, 3}}, {7, {3, 4}}, {8, {3, 4}}}},
+      // Two shards fill a pack, and 128 do: none lies in two.
+      {5, 512, 3, {{0, {0, 0}}, {1, {0, 0}}, {2, {1, 1}}, {3, {1, 1}}, {4, {2, 2}}}},
+      {1000, 8, 8, {{0, {0, 0}}, {127, {0, 0}}, {128, {1, 1}}, {999, {7, 7}}}},
+      {3, 1024, 3, {{0, {0, 0}}, {1, {1, 1}}, {2, {2, 2}}}},
+      {1, 1024, 1, {{0, {0, 0}}}},
+      // 0 .. 1024, 1025 .. 2049
+      {2, 1025, 3, {{0, {0, 1}}, {1, {1, 2}}}},
+      {1, 2500, 3, {{0, {0, 2}}}},
+      // 0 .. 1499, 1500 .. 2999 and 3000 .. 4499: the last begins 72 columns before its pack ends.
+      {3, 1500, 5, {{0, {0, 2}}, {1, {1, 3}}, {2, {2, 4}}}},
+      // 1008 .. 1016, 1017 .. 1025, 1026 .. 1034
       {65'536,
        9,
-       288,
-       {{0, {0, 1}}, {226, {0, 1}}, {227, {0, 1}}, {228, {1, 2}}, {65'535, {286, 287}}}},
-      // The last shard's columns are beyond 2^32: 65535 * 131080 = 2048 * 4194495 + 2040 is the
+       576,
+       {{0, {0, 1}}, {112, {0, 1}}, {113, {0, 1}}, {114, {1, 2}}, {65'535, {574, 575}}}},
+      // The last shard's columns are beyond 2^32: 65535 * 131080 = 1024 * 8388991 + 1016 is the
       // first.
-      {65'536, 131'080, 4'194'560, {{0, {0, 64}}, {65'535, {4'194'495, 4'194'559}}}},
+      {65'536, 131'080, 8'389'120, {{0, {0, 128}}, {65'535, {8'388'991, 8'389'119}}}},
   };
   for (const Packs& packs : cases) {
     SCOPED_TRACE(std::to_string(packs.shard_count) + " of " + std::to_string(packs.record_bytes));
@@ -194,12 +194,12 @@ TEST(PackedLayout, KnowsThePacksOfEveryShard) {
   }
 }
 
-// The most packs that a shard of this many columns can lie in, wherever it begins: 2048 shards in a
+// The most packs that a shard of this many columns can lie in, wherever it begins: 1024 shards in a
 // row have every beginning that there is.
 uint64_t most_packs(uint64_t record_bytes) {
   uint64_t most = 0;
-  for (uint64_t first = 0; first < 2048 * record_bytes; first += record_bytes) {
-    most = std::max(most, (first + record_bytes - 1) / 2048 - first / 2048 + 1);
+  for (uint64_t first = 0; first < 1024 * record_bytes; first += record_bytes) {
+    most = std::max(most, (first + record_bytes - 1) / 1024 - first / 1024 + 1);
   }
   return most;
 }
@@ -218,8 +218,8 @@ TEST(PackedLayout, HasAsManyPacksForEveryShard) {
       const uint64_t count = std::min<uint64_t>(most, layout.pack_count());
       for (uint64_t shard = 0; shard < shards; ++shard) {
         const HintParts parts = layout.hint_parts_of(static_cast<uint32_t>(shard));
-        ASSERT_LE(parts.first, shard * bytes / 2048) << shard;
-        ASSERT_GE(parts.last, (shard * bytes + bytes - 1) / 2048) << shard;
+        ASSERT_LE(parts.first, shard * bytes / 1024) << shard;
+        ASSERT_GE(parts.last, (shard * bytes + bytes - 1) / 1024) << shard;
         ASSERT_LT(parts.last, layout.pack_count()) << shard;
         ASSERT_EQ(uint64_t{parts.last} - parts.first + 1, count) << shard;
       }
