@@ -76,7 +76,7 @@ export interface DatabaseInfo {
   /** What the server multiplies a query with. */
   readonly databaseBytes: number;
   readonly parameterSet: string;
-  /** 'packed': there are masks instead of hints, which are smaller, and queries carry packing keys. */
+  /** 'packed': there are masks instead of hints, which are smaller, and queries carry a packing key. */
   readonly mode: 'hint' | 'packed';
 }
 

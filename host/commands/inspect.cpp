@@ -18,7 +18,7 @@
 #include "host/database/loaded_database.h"
 #include "host/engines/checked_engines.h"
 #include "host/server/serving/batch_scheduler.h"
-#include "src/arithmetic/ring/ring_dimension.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/protocol/epoch_table.h"

@@ -54,9 +54,9 @@ void LayoutOptions::add_to(CLI::App& command) {
       .add_option(
           "--mode", mode_choice,
           "hint: clients download the hints of all shards once an epoch; look-ups are smaller; "
-          "secrecy rests on LWE. packed: clients download masks instead; each query carries 48 KiB "
-          "of packing keys; secrecy rests on ring LWE and circular security. auto: the mode that "
-          "costs a client fewer bytes, but packed only if "
+          "secrecy rests on LWE. packed: clients download masks instead; each query carries a "
+          "packing key of 24 KiB; secrecy rests on ring LWE and circular security. auto: the mode "
+          "that costs a client fewer bytes, but packed only if "
           "its tables take at most 256 MiB or no more than the matrix")
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "hint", "packed"}))
       ->capture_default_str();

@@ -63,7 +63,7 @@ void print_json(const std::vector<std::vector<Plan>>& modes, const Plan& best, u
 std::string heading(const Layout& layout) {
   return std::string(mode_name(layout.mode())) + " mode, " + std::string(layout.lwe->name) +
          (layout.mode() == Mode::kHint ? ": clients download the hint once an epoch"
-                                       : ": no hint, but queries carry 48 KiB of keys");
+                                       : ": no hint, but queries carry a packing key of 24 KiB");
 }
 
 // Which one `build` would choose, and why.

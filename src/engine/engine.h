@@ -89,8 +89,8 @@ class Engine {
                                                                size_t batch_max) = 0;
 
   // The same for responses that are packed under clients' secrets. tables: one for every 1024
-  // columns, and one for the remaining columns. A query is its bit sequence and, after it, packing
-  // keys (ring::kKeyBytes) that check_packing_key does not refuse.
+  // columns, and one for the remaining columns. A query is its bit sequence and, after it, a
+  // packing key (ring::kKeyBytes) that check_packing_key does not refuse.
   virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
       size_t batch_max) = 0;

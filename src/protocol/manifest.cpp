@@ -14,8 +14,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kFormat = "blindfuse/1";
+constexpr std::string_view kHintFormat = "blindfuse/1";
+constexpr std::string_view kPackedFormat = "blindfuse/2";
 constexpr std::array kSignatureMembers = {"sequence", "time", "signer", "signature"};
+
+std::string_view format_of(Mode mode) {
+  return mode == Mode::kPacked ? kPackedFormat : kHintFormat;
+}
 
 // nlohmann's objects are ordered by name and its dump has no white space: for members that are
 // strings and integers that is RFC 8785's canonical form.
@@ -36,7 +41,7 @@ std::string signed_text_of(json members) {
 json members_of(const Manifest& manifest) {
   const Layout& layout = manifest.layout;
   return {
-      {"format", kFormat},
+      {"format", format_of(layout.mode())},
       {"mode", mode_name(layout.mode())},
       {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
       {"lwe", layout.lwe->name},
@@ -239,13 +244,21 @@ std::string signed_text(const Manifest& manifest, const ManifestSignature& signa
 ParsedManifest parse_manifest(std::string_view text) {
   const json object = parse_flat_object(text);
   const Members members(object);
-  if (members.text("format") != kFormat) {
-    throw InputError("manifest's \"format\" is " + shown(members.text("format")) +
-                     "; this program knows " + shown(kFormat));
+  const std::string format = members.text("format");
+  if (format != kHintFormat && format != kPackedFormat) {
+    throw InputError("manifest's \"format\" is " + shown(format) + "; this program knows " +
+                     shown(kHintFormat) + " and " + shown(kPackedFormat));
   }
   ParsedManifest parsed;
   parsed.epoch = encode_hex(members.bytes<32>("epoch"));
   parsed.manifest.layout = parse_layout(members);
+  const Mode mode = parsed.manifest.layout.mode();
+  if (format != format_of(mode)) {
+    // Version 0.2.0 had the mode "packed" in the first format, with other packs and keys.
+    throw InputError("manifest's \"format\" is " + shown(format) +
+                     ", but this program knows the mode \"" + std::string(mode_name(mode)) +
+                     "\" in " + shown(format_of(mode)) + " alone");
+  }
   parsed.manifest.salt = members.bytes<kSaltBytes>("salt");
   parsed.manifest.seed = members.bytes<32>("seed");
   parsed.manifest.table = members.bytes<32>("table");

@@ -33,13 +33,13 @@ RandomSource scripted(const std::vector<std::string>& texts) {
   };
 }
 
-// Of s, of e, and of the errors of the packing keys.
+// Of s, of e, and of the errors of the packing key's digits.
 std::vector<std::string> secrets_of(const nlohmann::json& query) {
   std::vector<std::string> texts;
   texts.push_back(query.at("s").get<std::string>());
   texts.push_back(query.at("e").get<std::string>());
-  for (const nlohmann::json& key : query.at("packing_keys")) {
-    texts.push_back(key.at("e").get<std::string>());
+  for (const nlohmann::json& digit : query.at("packing_key")) {
+    texts.push_back(digit.at("e").get<std::string>());
   }
   return texts;
 }

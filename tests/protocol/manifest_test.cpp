@@ -132,20 +132,21 @@ TEST(Manifest, HasNoLowerBoundOfItsFailures) {
 
 // 108 blocks of 2048 rows, so that the first manifest may be of either mode.
 TEST(Manifest, KnowsPackedResponses) {
-  const json change = {{"mode", "packed"}, {"lwe", "ring-2048"}};
+  const json change = {{"format", "blindfuse/2"}, {"mode", "packed"}, {"lwe", "ring-2048"}};
   const ParsedManifest parsed = parse_manifest(altered_text(change));
   const Layout& layout = parsed.manifest.layout;
   EXPECT_EQ(layout.mode(), Mode::kPacked);
   EXPECT_EQ(layout.lwe->name, "ring-2048");
   EXPECT_EQ(layout.row_count, 221'184u);
-  // 1 - 6291456^2 / (2 * 178030868571.02 ln 2) + log2 1010; see noise_budget_test.cpp.
-  EXPECT_NEAR(layout.noise().log2_failure, -149.40035926191342, 1e-9);
+  // 1 - 6291456^2 / (2 * 144434679944.53 ln 2) + log2 1010; see noise_budget_test.cpp.
+  EXPECT_NEAR(layout.noise().log2_failure, -186.70562066515254, 1e-9);
 
   const std::string text = serialize_manifest(parsed.manifest);
   const json written = json::parse(text);
+  EXPECT_EQ(written.at("format"), "blindfuse/2");
   EXPECT_EQ(written.at("mode"), "packed");
   EXPECT_EQ(written.at("lwe"), "ring-2048");
-  EXPECT_EQ(written.at("failure_log2"), -149);
+  EXPECT_EQ(written.at("failure_log2"), -186);
   EXPECT_EQ(written.at("epoch"), epoch_of(written));
   EXPECT_EQ(parse_manifest(text).manifest, parsed.manifest);
   Manifest other = parsed.manifest;
@@ -171,6 +172,22 @@ TEST(Manifest, RefusesModesThatItDoesNotKnowOrThatContradictTheSet) {
   }
   EXPECT_NE(message_of({{"mode", "packed"}, {"lwe", "ring-4096"}}).find("ring-4096"),
             std::string::npos);
+}
+
+TEST(Manifest, RefusesFormatsThatItDoesNotKnowOrThatContradictTheMode) {
+  const auto message_of = [](const json& change) {
+    return input_error_of([&] { parse_manifest(altered_text(change)); });
+  };
+  EXPECT_EQ(message_of({{"format", "blindfuse/3"}}),
+            R"(manifest's "format" is "blindfuse/3"; this program knows "blindfuse/1" and )"
+            R"("blindfuse/2")");
+  EXPECT_EQ(message_of({{"format", "blindfuse/2"}}),
+            R"(manifest's "format" is "blindfuse/2", but this program knows the mode "hint" in )"
+            R"("blindfuse/1" alone)");
+  // What version 0.2.0 built.
+  EXPECT_EQ(message_of({{"mode", "packed"}, {"lwe", "ring-2048"}}),
+            R"(manifest's "format" is "blindfuse/1", but this program knows the mode "packed" in )"
+            R"("blindfuse/2" alone)");
 }
 
 TEST(Manifest, RefusesPackedRowsThatAreNotWholeBlocks) {

@@ -14,7 +14,7 @@ from typing import Sequence
 import numpy
 
 import plain_scheme as scheme
-from plain_scheme import MANIFEST_BYTES_MAX, N, PACKING_KEYS, Refused, Words, pack, require, restore, round_words, unpack
+from plain_scheme import DIGITS, MANIFEST_BYTES_MAX, N, Refused, Words, pack, require, restore, round_words, unpack
 
 
 class EpochIsGone(Exception):
@@ -71,8 +71,8 @@ class PackedMode:
     def query(self, rows: Sequence[int]) -> tuple[Words, bytes]:
         s, e = random_ternary(N), random_ternary(self.m.row_count)
         numbers = round_words(scheme.packed_query_words(self.blocks, s, e, rows), self.m.query_bits)
-        keys = scheme.packing_keys(self.seed, s, [random_ternary(N) for _ in PACKING_KEYS])
-        return s, pack(numbers, self.m.query_bits) + b"".join(key.tobytes() for key in keys)
+        key = scheme.packing_key(self.seed, s, [random_ternary(N) for _ in DIGITS])
+        return s, pack(numbers, self.m.query_bits) + b"".join(digit.tobytes() for digit in key)
 
     def record(self, s: Words, shard: int, answer: bytes) -> bytes:
         return scheme.packed_decode(scheme.packed_phases(self.m, self.masks, s, shard, answer))

@@ -21,9 +21,11 @@ import plain_ed25519
 
 Words = numpy.ndarray
 
+FORMATS = {"hint": "blindfuse/1", "packed": "blindfuse/2"}
 DIMENSIONS = {"hint": {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}, "packed": {"ring-2048": 2048}}
 MANIFEST_BYTES_MAX = 65_536
 KEY_BYTES_MAX = 65_536
+PACK = 1024  # places of a pack [16]
 SHARD_ENTRY = struct.Struct("<QQ32s32s32s")
 PACK_ENTRY = struct.Struct("<32s32s")
 U64 = 2**64 - 1
@@ -103,8 +105,8 @@ def read_manifest(data: bytes) -> SimpleNamespace:
         value = members.get(name)
         require(isinstance(value, int) and (least is None or least <= value) and value <= most, f"{name}: {value!r}")
 
-    text("format", "blindfuse/1")
     text("mode", "hint|packed")
+    text("format", FORMATS[members["mode"]])
     text("kind", "keyword|index")
     text("lwe", "|".join(DIMENSIONS[members["mode"]]))
     packed = members["mode"] == "packed"
@@ -139,8 +141,8 @@ def read_manifest(data: bytes) -> SimpleNamespace:
     m.record_bytes = m.digest_bytes + m.length_bytes + m.value_bytes
     require(m.record_bytes > 0, "records are empty")
     m.column_count = m.shard_count * m.record_bytes
-    m.pack_count = -(-m.column_count // 2048) if packed else 0
-    m.query_bytes = m.row_count * m.query_bits // 8 + (49_152 if packed else 0)
+    m.pack_count = -(-m.column_count // PACK) if packed else 0
+    m.query_bytes = m.row_count * m.query_bits // 8 + (24_576 if packed else 0)
     m.response_bytes = bit_sequence_bytes(m.column_count, m.response_bits)
     m.hint_bytes = bit_sequence_bytes(2048 if packed else m.record_bytes * m.dimension, m.hint_bits)
     require(m.epoch == epoch_id(members), "the epoch id is not that of the manifest")
@@ -424,20 +426,22 @@ def raised(t: Words, bits: int) -> numpy.ndarray:
 
 def lowered(x: numpy.ndarray, bits: int) -> Words:
     """From modulo Q to modulo 2^bits; no halves: Q is odd."""
-    return (((x << bits) + Q // 2) // Q % (1 << bits)).astype(numpy.uint32)
+    scaled = (x.astype(numpy.uint64) << numpy.uint64(bits)) + numpy.uint64(Q // 2)  # below 2^64
+    return (scaled // numpy.uint64(Q) % numpy.uint64(1 << bits)).astype(numpy.uint32)
 
 
 # ---- Queries and responses of the mode "packed" [15 to 18]
 
-PACKING_KEYS = [(g, k) for g in (5, -1) for k in (0, 1, 2)]
+DIGITS = (0, 1, 2)  # of a packing key
 
 
 def public_block(seed: bytes, j: int) -> Words:
     return chacha20(seed, struct.pack("<IQ", 0, j), N // 16)
 
 
-def key_mask(seed: bytes, g: int, k: int) -> Words:
-    words = chacha20(seed, struct.pack("<IQ", 0, 2**63 + (0 if g == 5 else 3) + k), N // 16 + 8)
+def key_mask(seed: bytes, k: int) -> Words:
+    """The values of w_k."""
+    words = chacha20(seed, struct.pack("<IQ", 0, 2**63 + k), N // 16 + 8)
     return words[words < Q][:N]
 
 
@@ -452,14 +456,13 @@ def packed_query_words(blocks: Words, s: Words, e: Words, rows: Sequence[int]) -
     return b
 
 
-def packing_keys(seed: bytes, s: Words, errors: Sequence[Words]) -> list[Words]:
-    """The values of each; errors: one for each of PACKING_KEYS."""
-    values, keys = at_points(signed(s)), []
-    for (g, k), e in zip(PACKING_KEYS, errors, strict=True):
-        masked = multiply(values, key_mask(seed, g, k))
-        y = at_points(signed(e)) - masked + 2**(8 + 8 * k) * at_points(with_power(signed(s), g))
-        keys.append((y % Q).astype("<u4"))
-    return keys
+def packing_key(seed: bytes, s: Words, errors: Sequence[Words]) -> list[Words]:
+    """The values of y_k for each of DIGITS; errors: of each."""
+    values, turned, key = at_points(signed(s)), at_points(with_power(signed(s), 5)), []
+    for k, e in zip(DIGITS, errors, strict=True):
+        y = at_points(signed(e)) - multiply(values, key_mask(seed, k)) + 2**(8 + 8 * k) * turned
+        key.append((y % Q).astype("<u4"))
+    return key
 
 
 def packed_phases(m: SimpleNamespace, masks: Sequence[numpy.ndarray], s: Words, shard: int,
@@ -468,9 +471,9 @@ def packed_phases(m: SimpleNamespace, masks: Sequence[numpy.ndarray], s: Words, 
     bodies = raised(unpack(answer, m.column_count, m.response_bits), m.response_bits)
     columns = numpy.arange(shard * m.record_bytes, (shard + 1) * m.record_bytes)
     found = bodies[columns]
-    for pack_number in range(columns[0] // N, columns[-1] // N + 1):
-        own = columns // N == pack_number
-        found[own] -= (times(signed(s)) @ masks[pack_number] % Q)[columns[own] % N]
+    for pack_number in range(columns[0] // PACK, columns[-1] // PACK + 1):
+        own = columns // PACK == pack_number
+        found[own] -= (times(signed(s)) @ masks[pack_number] % Q)[columns[own] % PACK]
     return found % Q
 
 
