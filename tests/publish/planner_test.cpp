@@ -306,7 +306,7 @@ double log2_failure_packed(const Layout& layout) {
   };
   const double query = 128.0 * 128 * layout.row_count * (2.0 / 3 + rounding(layout.query_bits));
   const double mask = 2048 * (2.0 / 3) * rounding(layout.hint_bits);
-  const double packing = 1.1 * 2047.0 * 2048 * (2.0 / 3) * (3 + 1) * 65'536 / 12;
+  const double packing = 1.1 * 1023.0 * 2048 * (2.0 / 3) * (3 + 1) * 65'536 / 12;
   const double response = layout.response_bits == 32 ? 0 : std::pow(2, 31.0 - layout.response_bits);
   const double room = std::pow(2, 23) - response;
   return 1 + std::log2(layout.record_bytes()) -
@@ -323,14 +323,14 @@ void expect_sound(const Plan& plan, uint64_t lookups, uint32_t hint_rows) {
   EXPECT_GE(layout.row_count, hint_rows);
   EXPECT_LT(layout.row_count, hint_rows + 2048);
   const uint64_t columns = uint64_t{layout.shard_count} * layout.record_bytes();
-  const uint64_t packs = (columns + 2047) / 2048;
-  const uint64_t look_up = packed_words(layout.row_count, layout.query_bits) + 49'152 +
+  const uint64_t packs = (columns + 1023) / 1024;
+  const uint64_t look_up = packed_words(layout.row_count, layout.query_bits) + 24'576 +
                            packed_words(columns, layout.response_bits);
   const uint64_t sync = uint64_t{112} * layout.shard_count + 64 * packs +
                         packs * packed_words(2048, layout.hint_bits);
   EXPECT_EQ(plan.sync_bytes, sync);
   EXPECT_EQ(plan.total_bytes, sync + lookups * look_up);
-  EXPECT_EQ(layout.packing_table_bytes(), packs * 50'307'072);
+  EXPECT_EQ(layout.packing_table_bytes(), packs * 25'141'248);
 }
 
 TEST(Planner, EveryPackedLayoutIsSound) {
