@@ -40,7 +40,7 @@ std::string signed_text_of(json members) {
 
 json members_of(const Manifest& manifest) {
   const Layout& layout = manifest.layout;
-  return {
+  json members = {
       {"format", format_of(layout.mode())},
       {"mode", mode_name(layout.mode())},
       {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
@@ -56,12 +56,21 @@ json members_of(const Manifest& manifest) {
       {"query_bits", layout.query_bits},
       {"response_bits", layout.response_bits},
       {"hint_bits", layout.hint_bits},
-      {"failure_log2", static_cast<int64_t>(std::ceil(layout.noise().log2_failure))},
+      {"failure_log2", static_cast<int64_t>(std::ceil(layout.log2_failure()))},
       {"salt", encode_hex(manifest.salt)},
       {"seed", encode_hex(manifest.seed)},
       {"table", encode_hex(manifest.table)},
       {"samples", encode_hex(manifest.samples)},
   };
+  if (layout.mode() == Mode::kPacked) members["levels"] = layout.second ? 2 : 1;
+  if (layout.second) {
+    members["shards_a_group"] = layout.second->group_shards;
+    members["query2_bits"] = layout.second->query_bits;
+    members["mask2_bits"] = layout.second->mask_bits;
+    members["response2_bits"] = layout.second->response_bits;
+    members["short_key_order"] = layout.second->key_order;
+  }
+  return members;
 }
 
 json signed_members_of(const Manifest& manifest, const ManifestSignature& signature) {
@@ -197,6 +206,13 @@ Layout parse_layout(const Members& members) {
   layout.query_bits = members.integer<uint32_t>("query_bits");
   layout.response_bits = members.integer<uint32_t>("response_bits");
   layout.hint_bits = members.integer<uint32_t>("hint_bits");
+  if (layout.mode() == Mode::kPacked && members.integer_within("levels", 1, 2) == 2) {
+    layout.second = {.group_shards = members.integer<uint32_t>("shards_a_group"),
+                     .query_bits = members.integer<uint32_t>("query2_bits"),
+                     .mask_bits = members.integer<uint32_t>("mask2_bits"),
+                     .response_bits = members.integer<uint32_t>("response2_bits"),
+                     .key_order = members.integer<uint32_t>("short_key_order")};
+  }
   check_layout(layout);
   return layout;
 }
