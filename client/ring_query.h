@@ -11,6 +11,7 @@
 #include "client/prepared_query.h"
 #include "client/secret.h"
 #include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/automorphism.h"
 #include "src/arithmetic/ring/key_masks.h"
 #include "src/protocol/public_polynomials.h"
 #include "src/system/random.h"
@@ -22,12 +23,21 @@ namespace blindfuse {
 // packing modulus, in the evaluation domain of Ntt. s and e are ternary, and fresh for each query.
 class RingQueryMaker {
  public:
-  // row_count is a positive multiple of 2048. Expands the key's masks w, which all queries share.
-  RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count);
+  // The rows of a second level, and the order of its short key; 0: there is none.
+  struct Second {
+    uint32_t row_count = 0;
+    uint32_t key_order = 0;
+  };
+
+  // row_count is a positive multiple of 2048. Expands the keys' masks w, which all queries share.
+  RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count,
+                 const Second& second);
+  RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count)
+      : RingQueryMaker(polynomials, row_count, Second()) {}
 
   // Makes `count` queries on the calling thread: first their keys, and then their b in one pass
-  // over the blocks. Each a_j is expanded and transformed once. `random` gives s, e and the keys'
-  // errors of one query after another. Any thread.
+  // over the blocks. Each a_j is expanded and transformed once. `random` gives s, e, the keys'
+  // errors and those of the second level of one query after another. Any thread.
   //
   // Reports the rows that are done in all queries. While it makes keys, it reports none, after each
   // of their polynomials. Throws CancelledError, and the exceptions of `random`.
@@ -36,14 +46,18 @@ class RingQueryMaker {
 
  private:
   struct Unfinished;
-  std::vector<uint8_t> packing_key(std::span<const uint32_t> secret, const RandomSource& random,
-                                   const ProgressCallback& progress) const;
+  void append_packing_key(ring::Polynomial secret, const ring::Automorphism& automorphism,
+                          const ring::KeyMasks& masks, const RandomSource& random,
+                          const ProgressCallback& progress, std::vector<uint8_t>& bytes) const;
+  void add_second_products(std::span<Unfinished> queries) const;
   void add_products(std::span<Unfinished> queries, const ProgressCallback& progress) const;
   void report(const ProgressCallback& progress, uint64_t rows_done) const;
 
   ring::PublicPolynomials polynomials_;
   ring::KeyMasks key_masks_;
   uint32_t row_count_;
+  Second second_;
+  ring::KeyMasks short_key_masks_;  // unused where there is no short key
 };
 
 // One alone.
