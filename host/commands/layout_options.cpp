@@ -61,6 +61,16 @@ void LayoutOptions::add_to(CLI::App& command) {
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "hint", "packed"}))
       ->capture_default_str();
   command
+      .add_option(
+          "--levels", levels,
+          "Levels of packed responses. 2: a response has only the words of a few shards, and "
+          "the server takes longer for each query")
+      ->check(CLI::Range(1u, 2u))
+      ->capture_default_str();
+  command.add_flag("--short-key", short_key,
+                   "With --levels 2: each query carries a second key of 24 KiB, which makes the "
+                   "second level several times faster. Records of up to 512 bytes");
+  command
       .add_option("--params", params,
                   "Parameter set. It fixes the mode, too (default: " + defaults() + ")")
       ->check(CLI::IsMember(names));

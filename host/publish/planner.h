@@ -24,6 +24,8 @@ struct PlanRequest {
   std::optional<uint32_t> query_bits;
   std::optional<uint32_t> response_bits;
   std::optional<uint32_t> hint_bits;
+  uint32_t levels = 1;     // 2: packed responses have a second level
+  bool short_key = false;  // which packs with a short key
 };
 
 // A layout whose failure bound is at most 2^-40, and its cost.
