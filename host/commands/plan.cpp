@@ -43,6 +43,8 @@ PlanRequest request_of(const PlanOptions& options) {
   request.query_bits = options.layout.query_bits;
   request.response_bits = options.layout.response_bits;
   request.hint_bits = options.layout.hint_bits;
+  request.levels = options.layout.levels.value_or(1);
+  request.short_key = options.layout.short_key;
   return request;
 }
 

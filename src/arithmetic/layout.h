@@ -56,6 +56,7 @@ struct Layout {
   uint64_t matrix_bytes() const { return shard_matrix_bytes() * shard_count; }          // R C
 
   Mode mode() const { return lwe->mode; }
+  uint32_t levels() const { return second ? 2 : 1; }
   // Packs of 1024 columns. The last one may have fewer. There are none if responses are not packed.
   uint32_t pack_count() const;
   // The bytes of memory that a server needs in addition to the matrix
