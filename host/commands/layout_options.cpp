@@ -64,9 +64,8 @@ void LayoutOptions::add_to(CLI::App& command) {
       .add_option(
           "--levels", levels,
           "Levels of packed responses. 2: a response has only the words of a few shards, and "
-          "the server takes longer for each query")
-      ->check(CLI::Range(1u, 2u))
-      ->capture_default_str();
+          "the server takes longer for each query (default: 1)")
+      ->check(CLI::Range(1u, 2u));
   command.add_flag("--short-key", short_key,
                    "With --levels 2: each query carries a second key of 24 KiB, which makes the "
                    "second level several times faster. Records of up to 512 bytes");
