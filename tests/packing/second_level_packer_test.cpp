@@ -58,7 +58,7 @@ class SecondLevelPackerTest : public ::testing::TestWithParam<RingKernel> {
     }
     expected_.assign(entries_.begin() + static_cast<std::ptrdiff_t>(row * pitch),
                      entries_.begin() + static_cast<std::ptrdiff_t>(row * pitch + columns));
-    const SecondLevelPacker packer(blocks, polynomials_.key_masks(), GetParam());
+    const SecondLevelPacker packer(blocks, 0, polynomials_.key_masks(), GetParam());
     packer.pack({key.words(), words, entries_, pitch, columns, mask_, body_});
   }
 

@@ -37,7 +37,7 @@ void turned_key(const uint32_t* key, size_t k, const ring::Automorphism& to,
 
 }  // namespace
 
-SecondLevelPacker::SecondLevelPacker(std::span<const uint32_t> blocks,
+SecondLevelPacker::SecondLevelPacker(std::span<const uint32_t> blocks, uint32_t key_order,
                                      std::vector<uint32_t> key_masks, const RingKernel& kernel)
     : ntt_(make_ntt(kernel, kPackingModulus)),
       key_masks_(std::move(key_masks)),
@@ -46,30 +46,54 @@ SecondLevelPacker::SecondLevelPacker(std::span<const uint32_t> blocks,
   for (size_t j = 0; j < blocks_.size(); j += kDimension) {
     conjugate(MutablePolynomial(blocks_.data() + j, kDimension));
   }
+  if (key_order > 0) short_.emplace(*ntt_, key_order);
 }
 
 void SecondLevelPacker::pack(const Task& task) const {
-  invariant(task.column_count <= kPackColumns && task.words.size() <= blocks_.size(),
+  invariant(task.column_count <= (short_ ? short_->order() : kPackColumns) &&
+                task.words.size() <= blocks_.size(),
             "rows of the blocks, and columns of one pack");
-  const ring::PrimeField& field = ntt_->field();
-  Traces traces(*ntt_);
-  Coefficients values, next;
-  for (size_t c = 0; c < task.column_count; ++c) {
-    hint_values(task, c, values);
-    traces.set(c, values);
+  Coefficients values;
+  if (!short_) {
+    Traces traces(*ntt_);
+    for (size_t c = 0; c < task.column_count; ++c) {
+      hint_values(task, c, values);
+      traces.set(c, values);
+    }
+    traces.transform();
+    switch_keys(task, kKeySwitches, 1,
+                [&](size_t i, MutablePolynomial out) { traces.read({i}, out); });
+    return;
   }
-  traces.transform();
-  traces.read({kOrbit - 1}, task.mask);
+  const size_t order = short_->order();
+  std::vector<uint32_t> rows(order * kDimension), scratch(rows.size());
+  for (size_t c = 0; c < task.column_count; ++c) {
+    hint_values(task, c, MutablePolynomial(rows.data() + c * kDimension, kDimension));
+  }
+  short_->transform(rows, scratch);
+  switch_keys(task, order - 1, kOrbit / order, [&](size_t i, MutablePolynomial out) {
+    std::copy_n(rows.begin() + static_cast<std::ptrdiff_t>(i * kDimension), kDimension,
+                out.begin());
+  });
+}
+
+// From the polynomial number `count` to number 0, of which number i is under 5^(i power).
+template <typename Trace>
+void SecondLevelPacker::switch_keys(const Task& task, size_t count, size_t power,
+                                    const Trace& trace) const {
+  const ring::PrimeField& field = ntt_->field();
+  Coefficients values, next;
   Coefficients taken{};  // from the body, in the evaluation domain
   std::array<Coefficients, kDigits> digits;
-  for (size_t number = 0; number < kKeySwitches; ++number) {
-    const ring::Automorphism to = key_switch_to(number);
+  trace(count, task.mask);
+  for (size_t i = count; i-- > 0;) {
+    const ring::Automorphism to{i * power};
     ntt_->inverse(task.mask);
-    for (size_t i = 0; i < kDimension; ++i) {
-      const auto found = ring::decompose(task.mask[i], field);
-      for (size_t k = 0; k < kDigits; ++k) digits[k][i] = field.reduce_signed(found[k]);
+    for (size_t x = 0; x < kDimension; ++x) {
+      const auto found = ring::decompose(task.mask[x], field);
+      for (size_t k = 0; k < kDigits; ++k) digits[k][x] = field.reduce_signed(found[k]);
     }
-    traces.read(to, next);
+    trace(i, next);
     for (size_t k = 0; k < kDigits; ++k) {
       ntt_->forward(digits[k]);
       ring::apply(to, key_masks_.mask(k), values);

@@ -41,7 +41,9 @@ class SecondLevelPipeline final : public AnswerPipeline {
         rows_(layout.second_row_count()),
         columns_(layout.second_column_count()),
         first_query_bytes_(layout.query_words_bytes() + ring::kKeyBytes),
-        packer_(blocks_of(polynomials, rows_), polynomials.key_masks()),
+        packer_(
+            blocks_of(polynomials, rows_), layout.second->key_order,
+            layout.second->key_order > 0 ? polynomials.short_key_masks() : polynomials.key_masks()),
         threads_(thread_count),
         keys_("packing keys", slot_count, PackingKeys::kWords),
         words_("numbers for rows", slot_count, rows_),
@@ -51,7 +53,10 @@ class SecondLevelPipeline final : public AnswerPipeline {
 
   void put(size_t slot, std::span<const uint8_t> query) override {
     first_->put(slot, query.first(first_query_bytes_));
-    const auto key = query.subspan(layout_.query_words_bytes(), ring::kKeyBytes);
+    // The short key comes after the other.
+    const auto keys = query.subspan(layout_.query_words_bytes());
+    const auto key =
+        keys.subspan(layout_.second->key_order > 0 ? ring::kKeyBytes : 0, ring::kKeyBytes);
     PackingKeys::unpack(key, keys_[slot].first<PackingKeys::kWords>());
     const uint32_t bits = layout_.second->query_bits;
     const std::span<uint32_t> words = words_[slot];
@@ -159,7 +164,7 @@ class SecondLevelPipeline final : public AnswerPipeline {
 std::unique_ptr<AnswerPipeline> make_second_level_pipeline(
     std::unique_ptr<AnswerPipeline> first, const Layout& layout,
     const ring::PublicPolynomials& polynomials, size_t slot_count, unsigned thread_count) {
-  invariant(layout.second && layout.second->key_order == 0, "a second level with one key");
+  invariant(layout.second.has_value(), "a second level");
   return std::make_unique<SecondLevelPipeline>(std::move(first), layout, polynomials, slot_count,
                                                thread_count);
 }
