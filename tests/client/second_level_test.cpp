@@ -69,11 +69,11 @@ class SecondLevelTest : public ::testing::TestWithParam<Shape> {
     layout_.second = plan_second_level(layout_, GetParam().has_short_key);
     EXPECT_TRUE(layout_.second);
     EXPECT_EQ(layout_.second->key_order > 0, GetParam().has_short_key);
-    // Words next to where the byte changes: one more, or one less, is another byte.
+    // Words near where the byte changes: two more, or two less, are another byte.
     std::vector<uint32_t> words;
     for (uint64_t c = 0; c < layout_.column_count(); ++c) {
       const auto byte = static_cast<uint8_t>(random_());
-      const uint32_t apart = random_() % 2 == 0 ? 3 : static_cast<uint32_t>(-4);
+      const uint32_t apart = random_() % 2 == 0 ? 3 : static_cast<uint32_t>(-3);
       bytes_.push_back(byte);
       words.push_back(restore_word((byte << (kWordBits - 8)) + apart, kWordBits));
     }
