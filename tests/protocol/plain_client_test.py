@@ -228,7 +228,7 @@ class Programs(unittest.TestCase):
                 with self.subTest(wrong), self.assertRaises(plain.ServerError) as raised:
                     client._fetch(hint + wrong, 10**6)
                 self.assertEqual((raised.exception.status, raised.exception.problem), (400, "malformed-shards"))
-            _, query = client.mode.query([0])
+            _, query = client.mode.query(0, [0])
             for at in len(query) - 4, len(query) - 24_576:
                 for word in scheme.Q, 2**32 - 1:
                     bad = query[:at] + word.to_bytes(4, "little") + query[at + 4:]

@@ -924,7 +924,8 @@ def packing_file():
     body = packing.body(table, key, responses)[:column_count]
     response = pack(scheme.lowered(body, bits["response"]), bits["response"])
     lowered_mask = pack(scheme.lowered(mask, bits["mask"]), bits["mask"])
-    client = SimpleNamespace(column_count=column_count, record_bytes=column_count, response_bits=bits["response"])
+    client = SimpleNamespace(column_count=column_count, record_bytes=column_count, response_bits=bits["response"],
+                             two_levels=False)
     read_mask = scheme.raised(unpack(lowered_mask, N, bits["mask"]), bits["mask"])
     phases = scheme.packed_phases(client, [read_mask], s, 0, response)
     assert scheme.packed_decode(phases) == columns[:, row].tobytes()
