@@ -1,7 +1,7 @@
-"""What a server packs, in plain Python, written from docs/PROTOCOL.md, sections 19 and 20, alone and independent of the
-programs: packing tables and masks of the matrix, bodies of responses, and the second level. With plain_scheme.py this
-is both sides of the mode "packed" at full size. Transforms are fast here, as there are thousands. check_transforms() compares them with
-those of plain_scheme.py, which evaluate by the definition.
+"""What a server packs, in plain Python, written from docs/PROTOCOL.md, sections 19 and 20, alone and independent of
+the programs: packing tables and masks of the matrix, bodies of responses, and the second level. With plain_scheme.py
+this is both sides of the mode "packed" at full size. Transforms are fast here, as there are thousands.
+check_transforms() compares them with those of plain_scheme.py, which evaluate by the definition.
 
 Polynomials are arrays whose last axis has the 2048 coefficients, or the values at the points."""
 
