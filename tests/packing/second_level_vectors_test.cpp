@@ -81,9 +81,8 @@ TEST(SecondLevelPackerVectors, MaskAndWordsAreTheFrozenOnes) {
   const auto numbers = database.at("numbers").get<std::vector<int32_t>>();
   const size_t columns = layout.second_column_count();
   std::vector<int32_t> entries(layout.second_row_count() * columns);
-  std::transform(numbers.begin(), numbers.end(), entries.begin(), [&](int32_t number) {
-    return number - (1 << (layout.response_bits - 1));
-  });
+  std::transform(numbers.begin(), numbers.end(), entries.begin(),
+                 [&](int32_t number) { return number - (1 << (layout.response_bits - 1)); });
 
   std::array<uint32_t, kDimension> block, mask;
   polynomials.fill_second_block(0, block);
@@ -101,8 +100,7 @@ TEST(SecondLevelPackerVectors, MaskAndWordsAreTheFrozenOnes) {
   const uint64_t mask_bytes = bit_sequence_bytes(kDimension, second.mask_bits);
   std::vector<uint32_t> lowered;
   for (const uint32_t word : mask) {
-    lowered.push_back(
-        restore_word(ring::switch_from_q(word, second.mask_bits), second.mask_bits));
+    lowered.push_back(restore_word(ring::switch_from_q(word, second.mask_bits), second.mask_bits));
   }
   write_bit_sequence(lowered, second.mask_bits, std::span(response).first(mask_bytes));
   lowered.clear();
