@@ -267,14 +267,15 @@ ParsedManifest parse_manifest(std::string_view text) {
   }
   ParsedManifest parsed;
   parsed.epoch = encode_hex(members.bytes<32>("epoch"));
-  parsed.manifest.layout = parse_layout(members);
-  const Mode mode = parsed.manifest.layout.mode();
+  const Mode mode = parse_lwe(members.text("lwe"), members.text("mode"))->mode;
   if (format != format_of(mode)) {
-    // Version 0.2.0 had the mode "packed" in the first format, with other packs and keys.
+    // Version 0.2.0 had the mode "packed" in the first format, with other packs and keys, and
+    // without the members of levels.
     throw InputError("manifest's \"format\" is " + shown(format) +
                      ", but this program knows the mode \"" + std::string(mode_name(mode)) +
                      "\" in " + shown(format_of(mode)) + " alone");
   }
+  parsed.manifest.layout = parse_layout(members);
   parsed.manifest.salt = members.bytes<kSaltBytes>("salt");
   parsed.manifest.seed = members.bytes<32>("seed");
   parsed.manifest.table = members.bytes<32>("table");

@@ -65,7 +65,8 @@ class PackedDatabase {
                         .lwe = find_lwe_params("ring-2048"),
                         .query_bits = kQueryBits,
                         .response_bits = kResponseBits,
-                        .hint_bits = kMaskBits};
+                        .hint_bits = kMaskBits,
+                        .second = {}};
     std::vector<reference_pir::Matrix> shards;
     for (uint32_t shard = 0; shard < kShards; ++shard) {
       shards.push_back(matrix_of(shard, values, table_.shards.emplace_back()));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <set>
 #include <string>
@@ -32,6 +33,13 @@ Layout layout_of(const json& m) {
   layout.query_bits = m.at("query_bits");
   layout.response_bits = m.at("response_bits");
   layout.hint_bits = m.at("hint_bits");
+  if (layout.mode() == Mode::kPacked && m.at("levels") == 2) {
+    layout.second = {.group_shards = m.at("shards_a_group"),
+                     .query_bits = m.at("query2_bits"),
+                     .mask_bits = m.at("mask2_bits"),
+                     .response_bits = m.at("response2_bits"),
+                     .key_order = m.at("short_key_order")};
+  }
   return layout;
 }
 
@@ -43,10 +51,15 @@ void expect_derived(const Layout& layout, const json& derived) {
   EXPECT_EQ(layout.query_bytes(), derived.at("query_bytes"));
   EXPECT_EQ(layout.response_bytes(), derived.at("response_bytes"));
   EXPECT_EQ(layout.hint_part_bytes(), derived.at("hint_bytes"));
-  const uint64_t packs = (layout.column_count() + 2047) / 2048;
   const bool is_packed = layout.lwe->mode == Mode::kPacked;
-  EXPECT_EQ(layout.hint_bytes(),
-            layout.hint_part_bytes() * (is_packed ? packs : layout.shard_count));
+  const uint64_t parts = is_packed ? derived.at("pack_count").get<uint64_t>() : layout.shard_count;
+  EXPECT_EQ(layout.hint_bytes(), layout.hint_part_bytes() * parts);
+  EXPECT_EQ(layout.second.has_value(), derived.contains("group_count"));
+  if (layout.second) {
+    EXPECT_EQ(layout.second_row_count(), derived.at("group_count"));
+    EXPECT_EQ(layout.second_column_count(), derived.at("group_columns"));
+    EXPECT_EQ(layout.second_pack_count(), derived.at("group_pack_count"));
+  }
   EXPECT_EQ(layout.shard_matrix_bytes(), uint64_t{layout.row_count} * layout.record_bytes());
   EXPECT_EQ(layout.matrix_bytes(), uint64_t{layout.row_count} * layout.column_count());
 }
@@ -225,6 +238,156 @@ TEST(PackedLayout, HasAsManyPacksForEveryShard) {
       }
     }
   }
+}
+
+// Two groups of 3 and of 2 shards, 900 columns wide.
+Layout good_two_levels() {
+  Layout layout = good_packed();
+  layout.response_bits = 10;
+  layout.second = SecondLevel{
+      .group_shards = 3, .query_bits = 25, .mask_bits = 19, .response_bits = 13, .key_order = 0};
+  return layout;
+}
+
+TEST(TwoLevels, HaveTheirSizes) {
+  const Layout layout = good_two_levels();
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(layout.second_row_count(), 2u);
+  EXPECT_EQ(layout.second_column_count(), 900u);
+  EXPECT_EQ(layout.second_pack_count(), 1u);
+  EXPECT_EQ(layout.second_key_switches(), 1023u);
+  EXPECT_EQ(layout.second_query_bytes(), 7u);             // 2 * 25 bits, and 6 unused
+  EXPECT_EQ(layout.query_words_bytes(), 13'312u);         // as with one level
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 24'576 + 7);  // words, key, numbers
+  EXPECT_EQ(layout.response_bytes(), 4'864u + 1'463);     // 2048 * 19 / 8, and 900 * 13 / 8
+  EXPECT_EQ(layout.pack_count(), 2u);
+  EXPECT_EQ(layout.hint_bytes(), 9'216u);
+  // 2^18 * 2 * (2/3 + 1365.5) = 716264789.33; (2/3) * 2048 * 5592405.5 = 7635497642.67; with
+  // 33563379848.53 of packing 1835008^2 / (2 * 41915142280.53) = 40.167516760, which is
+  // 57.949477234 ln 2; and 300 words. The first level's bound is 2^-318.7.
+  EXPECT_NEAR(layout.log2_failure(), -48.72065854332278, 1e-9);
+}
+
+TEST(TwoLevels, HaveTheirSizesWithAShortKey) {
+  Layout layout = good_two_levels();
+  layout.second->group_shards = 1;
+  layout.second->key_order = 512;
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(layout.second_row_count(), 5u);
+  EXPECT_EQ(layout.second_column_count(), 300u);
+  EXPECT_EQ(layout.second_pack_count(), 1u);
+  EXPECT_EQ(layout.second_key_switches(), 511u);
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 2 * 24'576 + 16);  // 5 * 25 bits, and 3 unused
+  EXPECT_EQ(layout.response_bytes(), 4'864u + 488);            // 300 * 13 / 8
+  // 2^18 * 5 * (2/3 + 1365.5) = 1790661973.33; 511/1023 of the packing, 16765285535.29:
+  // 1835008^2 / (2 * 26191445151.29) = 64.281568569, which is 92.738700339 ln 2.
+  EXPECT_NEAR(layout.log2_failure(), -83.50988164878290, 1e-9);
+}
+
+TEST(TwoLevels, HaveSeveralMasksWhereAShardIsWiderThanAPack) {
+  Layout layout = good_two_levels();
+  layout.record = {8, 2, 2490};
+  layout.second->group_shards = 1;
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(layout.second_column_count(), 2'500u);
+  EXPECT_EQ(layout.second_pack_count(), 3u);
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 24'576 + 16);
+  EXPECT_EQ(layout.response_bytes(), 3u * 4'864 + 4'063);  // 2500 * 13 / 8
+  // A group of one shard as wide as a pack, and one column more.
+  layout.record = {8, 2, 1014};
+  EXPECT_EQ(layout.second_pack_count(), 1u);
+  layout.record = {8, 2, 1015};
+  EXPECT_EQ(layout.second_pack_count(), 2u);
+}
+
+// Of 2^-75.43 and 2^-62.36.
+TEST(TwoLevels, FailWhereEitherLevelDoes) {
+  Layout layout = good_packed();
+  layout.shard_count = 100;
+  layout.row_count = 10'240;
+  layout.segment_length = 512;
+  layout.record = {8, 2, 22};
+  layout.query_bits = 32;
+  layout.response_bits = 9;
+  layout.hint_bits = 17;
+  EXPECT_NEAR(layout.log2_failure(), -75.42851824908770, 1e-9);
+  layout.second = SecondLevel{
+      .group_shards = 2, .query_bits = 24, .mask_bits = 17, .response_bits = 12, .key_order = 64};
+  EXPECT_NEAR(layout.noise().log2_failure, -75.42851824908770, 1e-9);
+  EXPECT_NEAR(layout.log2_failure(), -62.35706905004340, 1e-9);
+}
+
+struct SecondRange {
+  std::string member;
+  uint32_t SecondLevel::*number;
+  std::vector<uint32_t> good;
+  std::vector<uint32_t> bad;
+};
+
+TEST(TwoLevels, TakeEachNumberInItsRangeOnly) {
+  const std::vector<SecondRange> ranges = {
+      {"shards_a_group", &SecondLevel::group_shards, {1, 2, 3}, {0, 6, UINT32_MAX}},
+      {"query2_bits", &SecondLevel::query_bits, {25, 32}, {0, 15, 33, UINT32_MAX}},
+      {"mask2_bits", &SecondLevel::mask_bits, {19, 32}, {0, 15, 33, UINT32_MAX}},
+      {"response2_bits", &SecondLevel::response_bits, {13, 32}, {0, 9, 10, 33, UINT32_MAX}},
+      {"short_key_order", &SecondLevel::key_order, {0}, {1, 3, 96, 513, 1024, 2048, UINT32_MAX}},
+  };
+  for (const SecondRange& range : ranges) {
+    for (const bool is_good : {true, false}) {
+      for (const uint32_t value : is_good ? range.good : range.bad) {
+        SCOPED_TRACE(range.member + " = " + std::to_string(value));
+        Layout layout = good_two_levels();
+        (*layout.second).*range.number = value;
+        const std::string message = input_error_of([&] { check_layout(layout); });
+        EXPECT_EQ(message.empty(), is_good) << message;
+        if (!is_good) {
+          EXPECT_NE(message.find(range.member), std::string::npos) << message;
+        }
+      }
+    }
+  }
+}
+
+// The fewest bits of each kind are in range, and too few for this noise.
+TEST(TwoLevels, RefuseABoundAbove40Bits) {
+  for (const auto& [number, fewest] :
+       {std::pair{&SecondLevel::query_bits, 16u}, std::pair{&SecondLevel::mask_bits, 16u},
+        std::pair{&SecondLevel::response_bits, 11u}}) {
+    Layout layout = good_two_levels();
+    (*layout.second).*number = fewest;
+    const std::string message = input_error_of([&] { check_layout(layout); });
+    EXPECT_NE(message.find("2^-40"), std::string::npos) << message;
+  }
+}
+
+TEST(TwoLevels, HaveGroupsThatFitIntoAPack) {
+  const auto message_of = [](uint32_t group_shards, uint32_t record_bytes, uint32_t key_order) {
+    Layout layout = good_two_levels();
+    layout.record = {8, 2, record_bytes - 10};
+    layout.second->group_shards = group_shards;
+    layout.second->key_order = key_order;
+    return input_error_of([&] { check_layout(layout); });
+  };
+  EXPECT_EQ(message_of(2, 512, 0), "");  // 1024 columns
+  EXPECT_NE(message_of(2, 513, 0).find("at most 1024"), std::string::npos);
+  EXPECT_NE(message_of(4, 300, 0).find("shards_a_group"), std::string::npos);
+  EXPECT_EQ(message_of(1, 1200, 0), "");
+  EXPECT_EQ(message_of(4, 16, 64), "");  // 64 columns
+  for (const auto& [group_shards, record_bytes, key_order] :
+       {std::array{4u, 17u, 64u}, std::array{5u, 16u, 64u}, std::array{1u, 300u, 256u},
+        std::array{1u, 1200u, 512u}}) {
+    const std::string message = message_of(group_shards, record_bytes, key_order);
+    EXPECT_NE(message.find("short_key_order must be at least"), std::string::npos) << message;
+  }
+}
+
+TEST(TwoLevels, AreForPackedResponsesOnly) {
+  Layout layout = good_keyword();
+  layout.second = SecondLevel{
+      .group_shards = 1, .query_bits = 32, .mask_bits = 32, .response_bits = 32, .key_order = 0};
+  layout.response_bits = 10;
+  const std::string message = input_error_of([&] { check_layout(layout); });
+  EXPECT_NE(message.find("packed responses"), std::string::npos) << message;
 }
 
 TEST(PackedLayout, HasRowsInWholeBlocksOnly) {

@@ -1,22 +1,25 @@
-"""What a server packs, in plain Python, written from docs/PROTOCOL.md, section 19, alone and independent of the
-programs: packing tables and masks of the matrix, and bodies of responses. With plain_scheme.py this is both sides of
-the mode "packed" at full size. Transforms are fast here, as there are thousands. check_transforms() compares them with
-those of plain_scheme.py, which evaluate by the definition.
+"""What a server packs, in plain Python, written from docs/PROTOCOL.md, sections 19 and 20, alone and independent of
+the programs: packing tables and masks of the matrix, bodies of responses, and the second level. With plain_scheme.py
+this is both sides of the mode "packed" at full size. Transforms are fast here, as there are thousands.
+check_transforms() compares them with those of plain_scheme.py, which evaluate by the definition.
 
 Polynomials are arrays whose last axis has the 2048 coefficients, or the values at the points."""
 
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 from typing import Sequence
 
 import numpy
 
-from plain_scheme import DIGITS, N, PACK, Q, ROOT, Words, at_points, exponent, multiply, raised
+import plain_scheme as scheme
+from plain_scheme import (DIGITS, N, PACK, Q, ROOT, Words, at_points, exponent, lowered, multiply, pack, raised,
+                          require, unpack)
 
 Numbers = numpy.ndarray  # int64
 
-STEPS = PACK - 1  # of the chain
+STEPS = PACK - 1  # of the chain of the first level
 
 
 @functools.cache
@@ -90,10 +93,13 @@ def hint_polynomials(blocks: Words, columns: numpy.ndarray) -> Words:
     return (found % 2**32).astype(numpy.uint32)
 
 
-def traces(hints: Words) -> Numbers:
-    """R_g at the points for g = 5^0 .. 5^1023, one a row; hints: h_c of the columns of one pack, 1024 at most."""
+def traces(hints: Numbers, order: int = PACK) -> Numbers:
+    """R_g at the points for the powers g = 5^(1024 i / order), i = 0 .. order - 1, one a row. hints: the values of H_c
+    of the columns of one pack, `order` at most."""
+    if order < PACK:
+        return few_traces(hints, order)
     at = numpy.zeros((N, N), dtype=numpy.int64)  # row m': H_c(point m') as the coefficient of X^c
-    at[:, :len(hints)] = to_points(raised(hints, 32)).T
+    at[:, :len(hints)] = hints.T
     sums = multiply(to_points(at), numpy.int64(pow(PACK, -1, Q)))  # row m', column m: that at point m
     found = numpy.empty((PACK, N), dtype=numpy.int64)
     m = numpy.arange(PACK)
@@ -101,6 +107,13 @@ def traces(hints: Words) -> Numbers:
         for first in 0, PACK:  # (point m)^(5^i) is point m + i of the same half
             found[i, first:first + PACK] = sums[first + (m + i) % PACK, first + m]
     return found
+
+
+def few_traces(hints: Numbers, order: int) -> Numbers:
+    """The same, by the definition, which is fast enough for small orders."""
+    monomials = to_points(numpy.eye(order, N, dtype=numpy.int64))[:len(hints)]  # the values of X^k
+    found = [multiply(monomials, turned(hints, PACK // order * i)).sum(axis=0) % Q for i in range(order)]
+    return multiply(numpy.stack(found), numpy.int64(pow(order, -1, Q)))
 
 
 def digits(coefficients: Numbers) -> Numbers:
@@ -112,26 +125,97 @@ def digits(coefficients: Numbers) -> Numbers:
     return numpy.stack((low, middle, (x1 - middle) // 256))
 
 
-def table_and_mask(hints: Words, key_masks: Sequence[Words]) -> tuple[Words, Numbers]:
-    """The values of T_k at the points, for each step from i = 1022 down and each digit k, and the mask's coefficients;
-    key_masks: the values of w_k."""
-    r = traces(hints)
+def chain(r: Numbers, key_masks: Sequence[Words]) -> tuple[Words, Numbers]:
+    """The values of T_k at the points, for each step from the last but one R_g down and each digit k, and the mask's
+    coefficients. r: as traces() has them; key_masks: the values of w_k, or of w'_k for an order below 1024."""
+    order = len(r)
     w = numpy.stack([mask.astype(numpy.int64) for mask in key_masks])
-    table = numpy.empty((STEPS, len(DIGITS), N), dtype=numpy.uint32)
-    t = r[STEPS]
-    for number, i in enumerate(range(STEPS - 1, -1, -1)):
+    table = numpy.empty((order - 1, len(DIGITS), N), dtype=numpy.uint32)
+    t = r[order - 1]
+    for number, i in enumerate(range(order - 2, -1, -1)):
         values = to_points(digits(to_coefficients(t)))
         table[number] = values
-        t = (r[i] + multiply(values, turned(w, i)).sum(axis=0)) % Q
+        t = (r[i] + multiply(values, turned(w, PACK // order * i)).sum(axis=0)) % Q
     return table, to_coefficients(t)
 
 
-def body(table: Words, key: Sequence[Words], responses: Words) -> Numbers:
-    """The body's coefficients. key: the values of y_k; responses: r[c] of the columns of the pack."""
+def packed_body(table: Words, key: Sequence[Words], numbers: Numbers) -> Numbers:
+    """The body's coefficients. key: the values of y_k or y'_k; numbers: modulo Q, of the columns of the pack."""
+    order = len(table) + 1
     y = numpy.stack([digit.astype(numpy.int64) for digit in key])
     b = numpy.zeros(N, dtype=numpy.int64)
-    for number, i in enumerate(range(STEPS - 1, -1, -1)):
-        b = (b + multiply(table[number], turned(y, i)).sum(axis=0)) % Q
+    for number, i in enumerate(range(order - 2, -1, -1)):
+        b = (b + multiply(table[number], turned(y, PACK // order * i)).sum(axis=0)) % Q
     made = -to_coefficients(b)
-    made[:len(responses)] += raised(responses, 32)
+    made[:len(numbers)] += numbers
     return made % Q
+
+
+# ---- The first level [19]
+
+
+def table_and_mask(hints: Words, key_masks: Sequence[Words]) -> tuple[Words, Numbers]:
+    """Of one pack: what chain() gives; hints: h_c of its columns."""
+    return chain(traces(to_points(raised(hints, 32))), key_masks)
+
+
+def body(table: Words, key: Sequence[Words], responses: Words) -> Numbers:
+    """responses: r[c] of the columns of the pack."""
+    return packed_body(table, key, raised(responses, 32))
+
+
+# ---- The second level [20]; m: the manifest
+
+
+def entries_of(m: SimpleNamespace, numbers: Words) -> Numbers:
+    """E, G rows of g W numbers; numbers: v[c]."""
+    found = numpy.zeros(m.group_count * m.group_columns, dtype=numpy.int64)
+    found[:len(numbers)] = numbers.astype(numpy.int64) - (1 << m.response_bits - 1)
+    return found.reshape(m.group_count, m.group_columns)
+
+
+def second_products(seed: bytes, b2: Numbers, entries: Numbers) -> tuple[Numbers, Numbers]:
+    """r2[k], and the values of h2_k, one a row. b2: numbers modulo Q, one for each row of `entries`."""
+    products = numpy.zeros(entries.shape[1], dtype=numpy.int64)
+    for number, row in zip(b2, entries, strict=True):
+        products = (products + number * row) % Q
+    hints = numpy.zeros((entries.shape[1], N), dtype=numpy.int64)
+    for j in range(-(-len(entries) // N)):
+        e = numpy.zeros((entries.shape[1], N), dtype=numpy.int64)
+        rows = entries[j * N:(j + 1) * N]
+        e[:, :len(rows)] = rows.T
+        inverted = numpy.concatenate((e[:, :1], -e[:, :0:-1]), axis=1)  # E(X^-1)
+        hints = (hints + multiply(to_points(inverted), scheme.second_block(seed, j))) % Q
+    return products, hints
+
+
+def split_query(m: SimpleNamespace, query: bytes) -> tuple[Words, list[list[Words]], Numbers]:
+    """Of a query with two levels: b's words, its keys, and b2 modulo Q."""
+    require(len(query) == m.query_bytes, "the query has another size")
+    words_end = m.row_count * m.query_bits // 8
+    keys_end = words_end + (2 if m.short_key_order else 1) * 24_576
+    b = scheme.restore(unpack(query[:words_end], m.row_count, m.query_bits), m.query_bits)
+    digits_of_keys = numpy.frombuffer(query[words_end:keys_end], dtype="<u4").reshape(-1, len(DIGITS), N)
+    require(bool((digits_of_keys < Q).all()), "a word of a key is Q or more")
+    b2 = raised(unpack(query[keys_end:], m.group_count, m.query2_bits), m.query2_bits)
+    return b, [list(key) for key in digits_of_keys], b2
+
+
+def second_packs(m: SimpleNamespace, keys: Sequence[Sequence[Words]], b2: Numbers,
+                 numbers: Words) -> list[tuple[Numbers, Numbers]]:
+    """Mask and body of each pack of the group, as coefficients; keys: as a query has them; numbers: v[c]."""
+    seed = bytes.fromhex(m.seed)
+    products, hints = second_products(seed, b2, entries_of(m, numbers))
+    key_mask = scheme.short_key_mask if m.short_key_order else scheme.key_mask
+    key_masks = [key_mask(seed, k) for k in DIGITS]
+    packs = []
+    for first in range(0, m.group_columns, PACK):
+        table, mask = chain(traces(hints[first:first + PACK], m.key_order), key_masks)
+        packs.append((mask, packed_body(table, keys[-1], products[first:first + PACK])))
+    return packs
+
+
+def second_response(m: SimpleNamespace, packs: Sequence[tuple[Numbers, Numbers]]) -> bytes:
+    masks = b"".join(pack(lowered(mask, m.mask2_bits), m.mask2_bits) for mask, _ in packs)
+    words = numpy.concatenate([own_body[:PACK] for _, own_body in packs])[:m.group_columns]
+    return masks + pack(lowered(words, m.response2_bits), m.response2_bits)

@@ -147,7 +147,9 @@ def derived(manifest):
     """hint_bytes: the hint of one shard, or the mask of one pack."""
     m = scheme.read_manifest(json.dumps(manifest).encode())
     packs = ["pack_count"] if m.mode == "packed" else []
-    names = ["dimension", "record_bytes", "column_count", *packs, "query_bytes", "response_bytes", "hint_bytes"]
+    groups = ["group_count", "group_columns", "group_pack_count"] if m.two_levels else []
+    names = ["dimension", "record_bytes", "column_count", *packs, *groups, "query_bytes", "response_bytes",
+             "hint_bytes"]
     return {name: getattr(m, name) for name in names}
 
 
@@ -347,13 +349,27 @@ def good_manifests():
         "packed-keyword": manifest_base(
             mode="packed", kind="keyword", lwe="ring-2048", key_count=80000, shard_count=8,
             row_count=12288, arity=3, segment_length=512, digest_bytes=8, length_bytes=2,
-            value_bytes=1000, query_bits=28, response_bits=10, hint_bits=18, failure_log2=-405),
+            value_bytes=1000, query_bits=28, response_bits=10, hint_bits=18, failure_log2=-405, levels=1),
         "packed-index": manifest_base(
             mode="packed", kind="index", lwe="ring-2048", key_count=1000000, shard_count=100,
             row_count=10240, arity=1, segment_length=0, digest_bytes=0, length_bytes=0,
-            value_bytes=32, query_bits=32, response_bits=9, hint_bits=17, failure_log2=-75)}
+            value_bytes=32, query_bits=32, response_bits=9, hint_bits=17, failure_log2=-75, levels=1),
+        # 14 groups of 900 columns, of which the last has one shard.
+        "two-levels": manifest_base(
+            mode="packed", kind="keyword", lwe="ring-2048", key_count=400000, shard_count=40,
+            row_count=12288, arity=3, segment_length=512, digest_bytes=8, length_bytes=2,
+            value_bytes=290, query_bits=28, response_bits=10, hint_bits=18, failure_log2=-43, levels=2,
+            shards_a_group=3, query2_bits=25, mask2_bits=19, response2_bits=13, short_key_order=0),
+        # 64 columns, as many as the short key packs.
+        "short-key": manifest_base(
+            mode="packed", kind="index", lwe="ring-2048", key_count=1000000, shard_count=100,
+            row_count=10240, arity=1, segment_length=0, digest_bytes=0, length_bytes=0,
+            value_bytes=32, query_bits=32, response_bits=9, hint_bits=17, failure_log2=-62, levels=2,
+            shards_a_group=2, query2_bits=24, mask2_bits=17, response2_bits=12, short_key_order=64)}
     # Members that a client does not know: ignored, but part of the epoch id.
     good["unknown-members"] = good["index"] | {"a_later_member": "two", "z_later_member": -7}
+    good["unknown-levels"] = good["index"] | {"levels": 2}
+    good["unknown-groups"] = good["packed-index"] | {"shards_a_group": 0, "query2_bits": "two"}
     return {name: with_epoch(m) for name, m in good.items()}
 
 
@@ -429,6 +445,20 @@ def manifest_file():
             "hint_bits": (15, 33), "failure_log2": (-39, 0, 40, (1 << 64) - 58)}.items():
         for value in values:
             refuse_value(kw, name, value, "out of range")
+    two = good["two-levels"]
+    refuse("packed-index", "without levels, new epoch", "member missing", with_epoch(
+        {k: v for k, v in good["packed-index"].items() if k not in ("levels", "epoch")}))
+    for name, values in {
+            "levels": (0, 3, -1, (1 << 32) + 2), "shards_a_group": (0, 41, -3, (1 << 32) + 3),
+            "query2_bits": (15, 33, -25, (1 << 32) + 25), "mask2_bits": (15, 33, -19, (1 << 32) + 19),
+            "response2_bits": (0, 9, 10, 33, -13, (1 << 32) + 13),
+            "short_key_order": (-1, 1, 3, 96, 513, 1000, 1024, 2048, (1 << 32) + 512)}.items():
+        if name != "levels":
+            refuse("two-levels", f"without {name}, new epoch", "member missing",
+                   with_epoch({k: v for k, v in two.items() if k not in (name, "epoch")}))
+        refuse_value("two-levels", name, str(two[name]), "wrong type")
+        for value in values:
+            refuse_value("two-levels", name, value, "out of range")
     assert rows3 % (2 * length3) == 0
     refuse(kw, f"segment_length = {2 * length3}, row_count = {rows3 + length3}, new epoch",
            "segment_length does not divide row_count",
@@ -453,6 +483,12 @@ def manifest_file():
            "more than 2^24 rows with 32 query_bits", changed("index", **many), cross)
     refuse("index", "length_bytes = 0, value_bytes = 0, new epoch", "records of no bytes",
            changed("index", length_bytes=0, value_bytes=0), cross)
+    refuse_value("two-levels", "shards_a_group", 4, "a group of 1200 columns, and more than one shard", cross)
+    refuse_value("two-levels", "short_key_order", 512, "a group of 900 columns", cross)
+    refuse_value("short-key", "short_key_order", 32, "a group of 64 columns", cross)
+    refuse_value("short-key", "shards_a_group", 3, "a group of 96 columns with a short key of order 64", cross)
+    refuse_value("two-levels", "response2_bits", 10, "not above response_bits", cross)
+    assert is_valid(json.dumps(changed("two-levels", shards_a_group=1, value_bytes=1015)))
     return {"about": "Section 2. `text` is the JSON as a server sends it. invalid: each breaks one "
                      "rule that the protocol states. invalid_cross_field: each value alone is in "
                      "range, but they contradict each other.",
@@ -817,7 +853,7 @@ def packed_file():
     layout = {"mode": "packed", "kind": "keyword", "lwe": "ring-2048", "key_count": 9000,
               "shard_count": 3, "row_count": 4096, "arity": 3, "segment_length": 256,
               "digest_bytes": 4, "length_bytes": 2, "value_bytes": 1494, "query_bits": 28,
-              "response_bits": 10, "hint_bits": 18, "failure_log2": -40}
+              "response_bits": 10, "hint_bits": 18, "failure_log2": -40, "levels": 1}
     w, column_count = 1500, 4500
     salt, seed = stream(f"{name}/salt", 16), stream(f"{name}/seed", 32)
     filter_seeds = [u64(stream(f"{name}/filter-seed/{shard}", 8)) for shard in range(3)]
@@ -924,7 +960,8 @@ def packing_file():
     body = packing.body(table, key, responses)[:column_count]
     response = pack(scheme.lowered(body, bits["response"]), bits["response"])
     lowered_mask = pack(scheme.lowered(mask, bits["mask"]), bits["mask"])
-    client = SimpleNamespace(column_count=column_count, record_bytes=column_count, response_bits=bits["response"])
+    client = SimpleNamespace(column_count=column_count, record_bytes=column_count, response_bits=bits["response"],
+                             two_levels=False)
     read_mask = scheme.raised(unpack(lowered_mask, N, bits["mask"]), bits["mask"])
     phases = scheme.packed_phases(client, [read_mask], s, 0, response)
     assert scheme.packed_decode(phases) == columns[:, row].tobytes()
@@ -950,12 +987,115 @@ def packing_file():
             "record": columns[:, row].tobytes().hex()}
 
 
+def second_level_file():
+    """Two databases of one matrix, whose responses have two levels. One of them has a short key."""
+    name, row_count, shard_count, w = "second_level", N, 7, 20
+    column_count = shard_count * w
+    seed = stream(f"{name}/seed", 32)
+    blocks = numpy.stack([scheme.public_block(seed, 0)])
+    columns = numpy.stack([numpy.frombuffer(stream(f"{name}/column/{c}", row_count), dtype=numpy.int8)
+                           for c in range(column_count)])
+    first_table, mask = packing.table_and_mask(packing.hint_polynomials(blocks, columns),
+                                               [scheme.key_mask(seed, k) for k in DIGITS])
+    lowered_mask = pack(scheme.lowered(mask, 18), 18)
+    table = b"".join(
+        scheme.SHARD_ENTRY.pack(0, row_count, sha256(f"{name}/input/{shard}".encode()),
+                                sha256(columns[shard * w:(shard + 1) * w].tobytes()), bytes(32))
+        for shard in range(shard_count))
+    table += scheme.PACK_ENTRY.pack(sha256(words_to_bytes(first_table.reshape(-1))), sha256(lowered_mask))
+    layout = {"mode": "packed", "kind": "index", "lwe": "ring-2048", "key_count": shard_count * row_count,
+              "shard_count": shard_count, "row_count": row_count, "arity": 1, "segment_length": 0,
+              "digest_bytes": 0, "length_bytes": 0, "value_bytes": w, "query_bits": 26, "response_bits": 10,
+              "hint_bits": 18, "levels": 2, "shards_a_group": 3}
+
+    def words_of(values):
+        return {"first": values[:4].tolist(), "last": values[-2:].tolist(),
+                "sha256": sha256(words_to_bytes(values)).hex()}
+
+    def key_of(label, values, errors):
+        return [{"digit": k, "e": signs(error)} | words_of(value)
+                for k, value, error in zip(DIGITS, values, errors, strict=True)]
+
+    def database(label, index, **second):
+        label = f"{name}/{label}"
+        manifest = with_epoch({"format": scheme.FORMATS["packed"]} | layout | second | {
+            "salt": stream(f"{name}/salt", 16).hex(), "seed": seed.hex(), "table": sha256(table).hex(),
+            "samples": sha256(b"[]").hex()})
+        m = scheme.read_manifest(json.dumps(manifest).encode())
+        shards, mask_hashes = scheme.read_table(m, table)
+        assert mask_hashes == [sha256(lowered_mask)]
+        shard, rows, _ = scheme.place(m, shards, index)
+        s, e, e2 = (ternary(f"{label}/{which}", count)
+                    for which, count in (("s", N), ("e", row_count), ("e2", m.group_count)))
+        errors = [ternary(f"{label}/e/y/{digit}", N) for digit in DIGITS]
+        key = scheme.packing_key(seed, s, errors)
+        words = scheme.packed_query_words(blocks, s, e, rows)
+        query = rounded_bytes(words, m.query_bits) + words_to_bytes(numpy.concatenate(key))
+        keys = {"packing_key": key_of(label, key, errors)}
+        if m.short_key_order:
+            errors = [ternary(f"{label}/e/short/{digit}", N) for digit in DIGITS]
+            key = scheme.short_key(seed, m.short_key_order, s, errors)
+            query += words_to_bytes(numpy.concatenate(key))
+            keys["short_key"] = key_of(label, key, errors)
+        b2 = scheme.lowered(scheme.group_numbers(m, s, e2, shard), m.query2_bits)
+        query += pack(b2, m.query2_bits)
+        assert len(query) == m.query_bytes
+
+        b, read_keys, raised_b2 = packing.split_query(m, query)
+        responses = (columns.astype(numpy.int64) @ b.astype(numpy.int64) % 2**32).astype(numpy.uint32)
+        body = packing.body(first_table, read_keys[0], responses)[:column_count]
+        numbers = scheme.lowered(body, m.response_bits)
+        entries = packing.entries_of(m, numbers)
+        products, hints = packing.second_products(seed, raised_b2, entries)
+        # By the definition, for the last column.
+        column = numpy.zeros(N, dtype=numpy.int64)
+        column[:m.group_count] = entries[:, -1]
+        a2 = scheme.from_points(scheme.second_block(seed, 0))
+        by_definition = scheme.times(a2) @ scheme.with_power(column, 2 * N - 1) % Q
+        assert (packing.to_coefficients(hints[-1]) == by_definition).all()
+        packs = packing.second_packs(m, read_keys, raised_b2, numbers)
+        response = packing.second_response(m, packs)
+        assert len(response) == m.response_bytes
+        first = scheme.first_level_numbers(m, s, shard, response)
+        assert (first == numbers[shard * w:(shard + 1) * w]).all()
+        read_mask = scheme.raised(unpack(lowered_mask, N, 18), 18)
+        phases = scheme.packed_phases(m, [read_mask], s, shard, response)
+        record = scheme.packed_decode(phases)
+        assert record == columns[shard * w:(shard + 1) * w, rows[0]].tobytes()
+        return {"name": label, "manifest": manifest, "derived": derived(manifest), "index": index, "shard": shard,
+                "row": rows[0], "s": signs(s), "e": signs(e)} | keys | {
+                "e2": signs(e2), "b2": b2.tolist(), "query_prefix": query[:64].hex(), "query_suffix": query[-64:].hex(),
+                "query_sha256": sha256(query).hex(), "numbers": numbers.tolist(), "products": products.tolist(),
+                "hints": words_of(packing.to_coefficients(hints).reshape(-1)), "mask": words_of(packs[0][0]),
+                "body": packs[0][1][:m.group_columns].tolist(), "response": response.hex(),
+                "first_level": first.tolist(), "record": record.hex()}
+
+    databases = [database("long", 4 + 7 * 1234, query2_bits=25, mask2_bits=19, response2_bits=13,
+                          short_key_order=0, failure_log2=-52),
+                 database("short", 6 + 7 * 2047, query2_bits=24, mask2_bits=18, response2_bits=13,
+                          short_key_order=64, failure_log2=-60)]
+    assert [d["shard"] for d in databases] == [4, 6]  # the second of a group, and one that is alone in the last
+    return {"about": "Sections 15 and 17 to 20, at full size: a matrix of 7 shards, and two databases of it. Byte r of "
+                     "column c is byte r of the label second_level/column/c. mask: of the first level, as it is sent. "
+                     "public: w'_k and a2_j, their values at the points. Of each database, a query and what "
+                     "becomes of it: e2 and b2, the numbers that ask for the group, lowered; numbers: v[c]; products: "
+                     "r2[k]; hints: the coefficients of h2_k, one column after another; mask and body: those of the "
+                     "group's pack, as coefficients, of the body those of columns; first_level: what the client "
+                     "decodes, numbers of its own shard. s and all e are written -, 0, + for -1, 0, 1. first and last "
+                     "are of words, and sha256 is over the bytes of all words; of a query, over all of it. The "
+                     "hashes of inputs and samples are given, not computed.",
+            "bytes_rule": STREAM_RULE, "table": table.hex(), "lowered_mask": lowered_mask.hex(),
+            "public": {"short_key_masks": [words_of(scheme.short_key_mask(seed, k)) for k in DIGITS],
+                       "second_blocks": [{"j": j} | words_of(scheme.second_block(seed, j)) for j in (0, 1, 31)]},
+            "databases": databases}
+
+
 FILES = {"key_hash.json": key_hash_file, "fuse_slots.json": fuse_slots_file,
          "record.json": record_file, "public_matrix.json": public_matrix_file,
          "bit_packing.json": bit_packing_file, "manifest.json": manifest_file,
          "signature.json": signature_file, "shard_table.json": shard_table_file, "database_keyword.json": keyword_file,
          "database_index.json": index_file, "ring.json": ring_file,
-         "packed.json": packed_file, "packing.json": packing_file}
+         "packed.json": packed_file, "packing.json": packing_file, "second_level.json": second_level_file}
 
 
 def pretty(value, indent=0):
