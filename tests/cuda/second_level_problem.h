@@ -156,32 +156,32 @@ class SecondLevelProblem {
     return values;
   }
 
-  // The response as it is sent, from what is in the squares and among the products.
-  std::vector<uint8_t> expected_response(uint32_t query) const {
-    const size_t step = ring::kOrbit / powers();
-    std::vector<uint8_t> sent(spec().response_bytes());
-    std::span<uint8_t> rest(sent);
-    std::vector<uint32_t> words;
-    for (uint32_t pack = 0; pack < spec().pack_count(); ++pack) {
-      Coefficients mask = trace(query, pack, (powers() - 1) * step), taken{};
-      for (size_t i = powers() - 1; i-- > 0;) {
-        mask = switched(query, {i * step}, mask, trace(query, pack, i * step), taken);
-      }
-      ntt_->inverse(mask);
-      ntt_->inverse(taken);
-      for (uint32_t& word : mask) word = lowered(word, sizes_.mask_bits);
-      const uint64_t mask_bytes = bit_sequence_bytes(mask.size(), sizes_.mask_bits);
-      write_bit_sequence(mask, sizes_.mask_bits, rest.first(mask_bytes));
-      rest = rest.subspan(mask_bytes);
-      for (uint32_t k = pack * kOrbitWords; k < std::min(sizes_.columns, (pack + 1) * kOrbitWords);
-           ++k) {
-        const uint32_t product = products_[uint64_t{query} * sizes_.columns + k];
-        words.push_back(
-            lowered(field_.subtract(product, taken[k % kOrbitWords]), sizes_.response_bits));
-      }
+  // R_g at the points, by definition: 1/n sum over the pack's columns c of X^c h_c(X^g), n the
+  // number of powers.
+  Coefficients defined_trace(uint32_t query, uint32_t pack, size_t power) const {
+    Coefficients sum{}, place, turned;
+    const uint32_t columns = std::min(kOrbitWords, sizes_.columns - pack * kOrbitWords);
+    for (uint32_t c = 0; c < columns; ++c) {
+      place.fill(0);
+      place[c] = field_.inverse(powers());
+      ntt_->forward(place);
+      ring::apply({power}, hint(query, pack * kOrbitWords + c), turned);
+      ntt_->add_products(place, turned, sum);
     }
-    write_bit_sequence(words, sizes_.response_bits, rest);
-    return sent;
+    return sum;
+  }
+
+  // The response as it is sent, from what is in the squares and among the products, or from
+  // definitions alone.
+  std::vector<uint8_t> expected_response(uint32_t query) const {
+    return response_from(
+        query, [&](uint32_t pack, size_t power) { return trace(query, pack, power); },
+        [&](uint32_t column) { return products_[uint64_t{query} * sizes_.columns + column]; });
+  }
+  std::vector<uint8_t> expected_response_by_definition(uint32_t query) const {
+    return response_from(
+        query, [&](uint32_t pack, size_t power) { return defined_trace(query, pack, power); },
+        [&](uint32_t column) { return product(query, column); });
   }
   std::span<const uint8_t> found_response(uint32_t query) const {
     return {reinterpret_cast<const uint8_t*>(responses_.data() + query * response_pitch()),
@@ -230,6 +230,34 @@ class SecondLevelProblem {
   }
   static uint32_t lowered(uint32_t word, uint32_t bits) {
     return restore_word(ring::switch_from_q(word, bits), bits);
+  }
+
+  template <class Trace, class Product>
+  std::vector<uint8_t> response_from(uint32_t query, const Trace& trace_of,
+                                     const Product& product_of) const {
+    const size_t step = ring::kOrbit / powers();
+    std::vector<uint8_t> sent(spec().response_bytes());
+    std::span<uint8_t> rest(sent);
+    std::vector<uint32_t> words;
+    for (uint32_t pack = 0; pack < spec().pack_count(); ++pack) {
+      Coefficients mask = trace_of(pack, (powers() - 1) * step), taken{};
+      for (size_t i = powers() - 1; i-- > 0;) {
+        mask = switched(query, {i * step}, mask, trace_of(pack, i * step), taken);
+      }
+      ntt_->inverse(mask);
+      ntt_->inverse(taken);
+      for (uint32_t& word : mask) word = lowered(word, sizes_.mask_bits);
+      const uint64_t mask_bytes = bit_sequence_bytes(mask.size(), sizes_.mask_bits);
+      write_bit_sequence(mask, sizes_.mask_bits, rest.first(mask_bytes));
+      rest = rest.subspan(mask_bytes);
+      for (uint32_t k = pack * kOrbitWords; k < std::min(sizes_.columns, (pack + 1) * kOrbitWords);
+           ++k) {
+        words.push_back(
+            lowered(field_.subtract(product_of(k), taken[k % kOrbitWords]), sizes_.response_bits));
+      }
+    }
+    write_bit_sequence(words, sizes_.response_bits, rest);
+    return sent;
   }
 
   Coefficients switched(uint32_t query, const ring::Automorphism& to, Coefficients mask,
