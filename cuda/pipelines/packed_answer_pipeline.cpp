@@ -1,5 +1,7 @@
 #include "cuda/pipelines/packed_answer_pipeline.h"
 
+#include <utility>
+
 #include "cuda/packing/device_ntt.h"
 #include "cuda/packing/device_second_level.h"
 #include "cuda/packing/device_tables.h"
