@@ -24,19 +24,21 @@ void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStrea
                 static_cast<uint32_t>(kThreads), 0, stream, blocks, limbs);
 }
 
+void start_transpose(uint32_t* squares, uint32_t row_count, uint32_t pack_count,
+                     cudaStream_t stream) {
+  launch_kernel("transpose_squares", transpose_squares,
+                dim3((row_count + 31) / 32, kOrbitWords / 32, 2 * pack_count), kTransposeThreads,
+                kTransposeSharedBytes, stream, squares);
+}
+
 void start_traces(const TraceArgs& args, uint32_t pack_count, cudaStream_t stream) {
   if (pack_count == 0) return;
   const dim3 rows(kOrbitWords, pack_count);
-  const auto transpose = [&] {
-    launch_kernel("transpose_squares", transpose_squares,
-                  dim3(kOrbitWords / 32, kOrbitWords / 32, 2 * pack_count), kTransposeThreads,
-                  kTransposeSharedBytes, stream, args.squares);
-  };
   launch_kernel("ntt_columns", ntt_columns, rows, kNttThreads, kRowSharedBytes, stream, args);
-  transpose();
+  start_transpose(args.squares, kOrbitWords, pack_count, stream);
   launch_kernel("ntt_and_rotate_rows", ntt_and_rotate_rows, rows, kNttThreads, kRowSharedBytes,
                 stream, args);
-  transpose();
+  start_transpose(args.squares, kOrbitWords, pack_count, stream);
 }
 
 void start_tables(const TableArgs& args, uint32_t pack_count, cudaStream_t stream) {

@@ -43,7 +43,8 @@ class KnownProduct final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(WireBits,
                                                               std::span<const SharedPackingTable>,
-                                                              size_t, size_t) override {
+                                                              size_t, size_t,
+                                                              const SecondLevelSpec*) override {
     refuse();
   }
 

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "src/arithmetic/second_level_spec.h"
 #include "src/engine/engine.h"
 #include "src/engine/kernel_record.h"
 #include "src/engine/pack_maker.h"
@@ -18,6 +20,8 @@ namespace blindfuse {
 struct ServingNeeds {
   size_t batch_max = 32;  // queries in a batch, also of check_kernels()
   size_t pack_count = 0;  // packing tables; 0 where responses are not packed
+  // Of packed responses with a second level. Its polynomials do not matter.
+  std::optional<SecondLevelSpec> second = {};
 };
 
 // Makes engines and pack makers that compute in one place, with one kernel. Any thread. Its

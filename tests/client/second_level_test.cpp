@@ -12,6 +12,7 @@
 #include "host/cpu/pipelines/second_level_pipeline.h"
 #include "host/publish/second_level_plan.h"
 #include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/second_level_spec.h"
 #include "tests/client/seeded_random.h"
 
 namespace blindfuse {
@@ -80,9 +81,15 @@ class SecondLevelTest : public ::testing::TestWithParam<Shape> {
     std::vector<uint8_t> response(bit_sequence_bytes(words.size(), kWordBits));
     write_bit_sequence(words, kWordBits, response);
     const uint64_t first_bytes = layout_.query_words_bytes() + ring::kKeyBytes;
-    pipeline_ =
-        make_second_level_pipeline(std::make_unique<FirstLevel>(std::move(response), first_bytes),
-                                   layout_, polynomials_, kSlots, 2);
+    for (uint32_t first = 0; first < layout_.second_row_count(); first += 2048) {
+      blocks_.resize(blocks_.size() + 2048);
+      polynomials_.fill_second_block(first / 2048, ring::MutablePolynomial(&blocks_[first], 2048));
+    }
+    key_masks_ =
+        GetParam().has_short_key ? polynomials_.short_key_masks() : polynomials_.key_masks();
+    pipeline_ = make_second_level_pipeline(
+        std::make_unique<FirstLevel>(std::move(response), first_bytes),
+        second_level_spec(layout_, blocks_, key_masks_), layout_.column_count(), kSlots, 2);
   }
 
   // Masks of zeros: what is under the secret in the first level is nothing.
@@ -103,6 +110,7 @@ class SecondLevelTest : public ::testing::TestWithParam<Shape> {
   std::mt19937_64 random_{51};
   Layout layout_;
   std::vector<uint8_t> bytes_;
+  std::vector<uint32_t> blocks_, key_masks_;
   std::unique_ptr<AnswerPipeline> pipeline_;
 };
 

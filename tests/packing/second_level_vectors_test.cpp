@@ -87,7 +87,7 @@ TEST(SecondLevelPackerVectors, MaskAndWordsAreTheFrozenOnes) {
   std::array<uint32_t, kDimension> block, mask;
   polynomials.fill_second_block(0, block);
   std::array<uint32_t, kPackColumns> body;
-  SecondLevelPacker(block, polynomials.key_masks())
+  SecondLevelPacker(block, 0, polynomials.key_masks())
       .pack({key.words(), words, entries, columns, columns, mask, body});
   expect_words(mask, database.at("mask"));
   const auto expected = database.at("body").get<std::vector<uint32_t>>();

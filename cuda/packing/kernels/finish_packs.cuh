@@ -11,6 +11,7 @@
 
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/packing/kernels/ntt.cuh"
+#include "cuda/packing/kernels/number_sequences.cuh"
 #include "cuda/packing/kernels/packing_args.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 
@@ -19,16 +20,6 @@ namespace blindfuse {
 namespace {
 
 constexpr uint32_t kFinishSharedBytes = 4 * kRingWords;
-
-// 32 bits, from bit 32 w on, of numbers below 2^bits that lie one after another.
-__device__ __forceinline__ uint32_t sequence_word(const uint32_t* numbers, uint32_t bits,
-                                                  uint32_t w) {
-  const uint32_t* next = numbers + 32 * w / bits;
-  const uint32_t passed = 32 * w % bits;  // of the first number
-  uint32_t word = *next++ >> passed;
-  for (uint32_t have = bits - passed; have < 32; have += bits) word |= *next++ << have;
-  return word;
-}
 
 // Grid: (packs, queries).
 __global__ void __launch_bounds__(kNttThreads) finish_packs(FinishArgs args) {

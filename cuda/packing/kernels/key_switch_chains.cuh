@@ -14,16 +14,12 @@
 
 #include <cstdint>
 
-#include "cuda/packing/kernels/traces.cuh"
+#include "cuda/packing/kernels/mask_digits.cuh"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/gadget.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
-
-constexpr auto kDigitCount = static_cast<uint32_t>(ring::kDigits);
-constexpr uint32_t kKeySwitchSharedBytes = kDigitCount * kRowSharedBytes;
 
 // Takes the mask that lies at the points in the first of kDigits polynomials of shared memory, one
 // of whose values each thread wrote at threadIdx.x + kNttThreads * i, to the next one, which is in
@@ -33,18 +29,7 @@ __device__ __forceinline__ void apply_key_switch(const TableArgs& args, uint32_t
                                                  const uint32_t* next, uint32_t* table,
                                                  uint32_t* polynomials) {
   const ring::PrimeField& field = args.ring.field;
-  ntt_inverse(args.ring, polynomials);
-#pragma unroll
-  for (uint32_t i = 0; i < kNttValues; ++i) {
-    uint32_t* const place = polynomials + threadIdx.x + kNttThreads * i;
-    const auto found = ring::decompose(*place, field);
-#pragma unroll
-    for (uint32_t k = 0; k < kDigitCount; ++k) {
-      place[k * kRingWords] = field.reduce_signed(found[k]);
-    }
-  }
-#pragma unroll 1
-  for (uint32_t k = 0; k < kDigitCount; ++k) ntt_forward(args.ring, polynomials + k * kRingWords);
+  take_digits(args.ring, polynomials);
   const ring::Automorphism switched_to = key_switch_to(number);
 #pragma unroll
   for (uint32_t i = 0; i < kNttValues; ++i) {

@@ -19,30 +19,12 @@
 
 #include <cstdint>
 
-#include "cuda/packing/kernels/ntt.cuh"
-#include "cuda/packing/kernels/table_args.h"
-#include "src/arithmetic/ring/automorphism.h"
+#include "cuda/packing/kernels/squares.cuh"
 #include "src/arithmetic/ring/modulus_switch.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
-
-constexpr uint32_t kRowSharedBytes = kRingWords * sizeof(uint32_t);
-
-// The value of g's result at a point is that of its argument at another (ring::apply).
-__device__ __forceinline__ uint32_t rotated_point(const ring::Automorphism& g, uint32_t point) {
-  const uint32_t half = point & kOrbitWords;
-  return half + (point + static_cast<uint32_t>(g.power)) % kOrbitWords;
-}
-
-__device__ __forceinline__ uint32_t* shared_polynomials() {
-  return reinterpret_cast<uint32_t*>(dynamic_shared_memory());
-}
-
-__device__ __forceinline__ uint32_t* square_row(uint32_t* squares, uint32_t pack, uint32_t row) {
-  return squares + (uint64_t{pack} * kOrbitWords + row) * kRingWords;
-}
 
 // Row j of a pack's squares: the values of 1/1024 sum over the pack's columns c of
 // (h_c[j] + X^1024 h_c[1024 + j]) X^c, lifted to the packing modulus. Grid: (1024 pairs of
@@ -94,7 +76,8 @@ constexpr uint32_t kTransposeThreads = 256;
 constexpr uint32_t kTransposeSharedBytes = 2 * 32 * 32 * sizeof(uint32_t);
 
 // Exchanges rows and columns of each square, in place. A block has two tiles of 32 x 32 words,
-// which change places. Grid: (32, 32, two for each pack); kTransposeSharedBytes.
+// which change places. With n < 32 for the first 32, the first 32 n rows become columns, and these
+// rows, and what is not theirs stays. Grid: (32, 32, two for each pack); kTransposeSharedBytes.
 __global__ void __launch_bounds__(kTransposeThreads) transpose_squares(uint32_t* squares) {
   if (blockIdx.x > blockIdx.y) return;  // the block of the other tile does it
   uint32_t* const tiles = shared_polynomials();

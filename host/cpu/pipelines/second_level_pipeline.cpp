@@ -20,47 +20,35 @@ namespace {
 
 using ring::kDimension;
 
-std::vector<uint32_t> blocks_of(const ring::PublicPolynomials& polynomials, uint32_t row_count) {
-  const size_t count = (row_count + kDimension - 1) / kDimension;
-  std::vector<uint32_t> blocks(count * kDimension);
-  for (size_t j = 0; j < count; ++j) {
-    polynomials.fill_second_block(
-        static_cast<uint32_t>(j),
-        ring::MutablePolynomial(blocks.data() + j * kDimension, kDimension));
-  }
-  return blocks;
-}
-
 class SecondLevelPipeline final : public AnswerPipeline {
  public:
-  SecondLevelPipeline(std::unique_ptr<AnswerPipeline> first, const Layout& layout,
-                      const ring::PublicPolynomials& polynomials, size_t slot_count,
-                      unsigned thread_count)
+  SecondLevelPipeline(std::unique_ptr<AnswerPipeline> first, const SecondLevelSpec& spec,
+                      uint64_t word_count, size_t slot_count, unsigned thread_count)
       : first_(std::move(first)),
-        layout_(layout),
-        rows_(layout.second_row_count()),
-        columns_(layout.second_column_count()),
-        first_query_bytes_(layout.query_words_bytes() + ring::kKeyBytes),
-        packer_(
-            blocks_of(polynomials, rows_), layout.second->key_order,
-            layout.second->key_order > 0 ? polynomials.short_key_masks() : polynomials.key_masks()),
+        spec_(spec),
+        word_count_(word_count),
+        rows_(spec.row_count),
+        columns_(spec.column_count),
+        packer_(spec.blocks, spec.key_order, {spec.key_masks.begin(), spec.key_masks.end()}),
         threads_(thread_count),
         keys_("packing keys", slot_count, PackingKeys::kWords),
         words_("numbers for rows", slot_count, rows_),
-        scratch_(threads_.count()) {}
+        scratch_(threads_.count()) {
+    spec_.blocks = spec_.key_masks = {};  // the caller's
+  }
 
   size_t depth() const override { return first_->depth(); }
 
   void put(size_t slot, std::span<const uint8_t> query) override {
-    first_->put(slot, query.first(first_query_bytes_));
-    // The short key comes after the other.
-    const auto keys = query.subspan(layout_.query_words_bytes());
+    const auto first = query.first(query.size() - spec_.query_bytes());
+    const auto second = query.last(spec_.query_bytes());
+    first_->put(slot, first);
     const auto key =
-        keys.subspan(layout_.second->key_order > 0 ? ring::kKeyBytes : 0, ring::kKeyBytes);
+        spec_.key_order > 0 ? second.first(ring::kKeyBytes) : first.last(ring::kKeyBytes);
     PackingKeys::unpack(key, keys_[slot].first<PackingKeys::kWords>());
-    const uint32_t bits = layout_.second->query_bits;
+    const uint32_t bits = spec_.query_bits;
     const std::span<uint32_t> words = words_[slot];
-    read_bit_sequence(query.last(layout_.second_query_bytes()), bits, 0, words);
+    read_bit_sequence(second.subspan(spec_.key_bytes()), bits, 0, words);
     for (uint32_t& word : words) word = ring::switch_to_q(word >> (32 - bits), bits);
   }
 
@@ -79,8 +67,8 @@ class SecondLevelPipeline final : public AnswerPipeline {
     const Begun oldest = begun_.front();
     begun_.pop_front();
     const std::span<const uint8_t> found = first_->finish();
-    const uint64_t found_bytes = bit_sequence_bytes(layout_.column_count(), layout_.response_bits);
-    const uint64_t bytes = layout_.response_bytes();
+    const uint64_t found_bytes = bit_sequence_bytes(word_count_, spec_.word_bits);
+    const uint64_t bytes = spec_.response_bytes();
     responses_.resize(oldest.count * bytes);
     threads_.run_each(oldest.count, [&](unsigned thread, size_t i) {
       answer(oldest.first + i, found.subspan(i * found_bytes, found_bytes),
@@ -109,28 +97,27 @@ class SecondLevelPipeline final : public AnswerPipeline {
 
   void answer(size_t slot, std::span<const uint8_t> first, std::span<uint8_t> response,
               Scratch& scratch) const {
-    const SecondLevel& second = *layout_.second;
     read_entries(first, scratch);
     scratch.row.resize(columns_);
-    const uint64_t mask_bytes = bit_sequence_bytes(kDimension, second.mask_bits);
+    const uint64_t mask_bytes = bit_sequence_bytes(kDimension, spec_.mask_bits);
     for (size_t column = 0; column < columns_; column += kPackColumns) {
       const size_t count = std::min<size_t>(kPackColumns, columns_ - column);
       packer_.pack({keys_[slot].data(), words_[slot], std::span(scratch.entries).subspan(column),
                     columns_, count, scratch.mask, scratch.body});
-      for (uint32_t& word : scratch.mask) word = lowered(word, second.mask_bits);
-      write_bit_sequence(scratch.mask, second.mask_bits, response.first(mask_bytes));
+      for (uint32_t& word : scratch.mask) word = lowered(word, spec_.mask_bits);
+      write_bit_sequence(scratch.mask, spec_.mask_bits, response.first(mask_bytes));
       response = response.subspan(mask_bytes);
       for (size_t k = 0; k < count; ++k) {
-        scratch.row[column + k] = lowered(scratch.body[k], second.response_bits);
+        scratch.row[column + k] = lowered(scratch.body[k], spec_.response_bits);
       }
     }
-    write_bit_sequence(scratch.row, second.response_bits, response);
+    write_bit_sequence(scratch.row, spec_.response_bits, response);
   }
 
   // The first level's words, less half of all numbers. Words of shards that there are not are 0.
   void read_entries(std::span<const uint8_t> first, Scratch& scratch) const {
-    const uint32_t bits = layout_.response_bits;
-    scratch.words.resize(layout_.column_count());
+    const uint32_t bits = spec_.word_bits;
+    scratch.words.resize(word_count_);
     scratch.entries.resize(uint64_t{rows_} * columns_);
     read_bit_sequence(first, bits, 0, scratch.words);
     for (size_t c = 0; c < scratch.words.size(); ++c) {
@@ -146,10 +133,10 @@ class SecondLevelPipeline final : public AnswerPipeline {
   }
 
   const std::unique_ptr<AnswerPipeline> first_;
-  const Layout layout_;
+  SecondLevelSpec spec_;  // without polynomials
+  const uint64_t word_count_;
   const uint32_t rows_;
   const uint32_t columns_;
-  const uint64_t first_query_bytes_;
   const SecondLevelPacker packer_;
   WorkerThreads threads_;
   const SlotWords keys_;
@@ -161,11 +148,11 @@ class SecondLevelPipeline final : public AnswerPipeline {
 
 }  // namespace
 
-std::unique_ptr<AnswerPipeline> make_second_level_pipeline(
-    std::unique_ptr<AnswerPipeline> first, const Layout& layout,
-    const ring::PublicPolynomials& polynomials, size_t slot_count, unsigned thread_count) {
-  invariant(layout.second.has_value(), "a second level");
-  return std::make_unique<SecondLevelPipeline>(std::move(first), layout, polynomials, slot_count,
+std::unique_ptr<AnswerPipeline> make_second_level_pipeline(std::unique_ptr<AnswerPipeline> first,
+                                                           const SecondLevelSpec& spec,
+                                                           uint64_t word_count, size_t slot_count,
+                                                           unsigned thread_count) {
+  return std::make_unique<SecondLevelPipeline>(std::move(first), spec, word_count, slot_count,
                                                thread_count);
 }
 
