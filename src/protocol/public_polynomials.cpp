@@ -67,4 +67,14 @@ void PublicPolynomials::fill_second_block(uint32_t j, MutablePolynomial values) 
   fill_values(kSecondBlocks + j, values);
 }
 
+std::vector<uint32_t> PublicPolynomials::second_blocks(uint32_t row_count) const {
+  const size_t count = (row_count + kDimension - 1) / kDimension;
+  std::vector<uint32_t> blocks(count * kDimension);
+  for (size_t j = 0; j < count; ++j) {
+    fill_second_block(static_cast<uint32_t>(j),
+                      MutablePolynomial(blocks.data() + j * kDimension, kDimension));
+  }
+  return blocks;
+}
+
 }  // namespace blindfuse::ring

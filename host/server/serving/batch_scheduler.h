@@ -26,6 +26,7 @@
 #include "src/arithmetic/layout.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/engine/engine.h"
+#include "src/protocol/public_polynomials.h"
 
 namespace blindfuse {
 
@@ -70,14 +71,15 @@ class BatchScheduler {
   // The engine holds the matrix of this layout, and only the worker uses it. Takes (queue_max + 2
   // batch_max) times the room of a query in the engine's memory (src/engine/engine.h). The
   // observer, if any, outlives the scheduler. tables: those of every pack, if responses are packed.
+  // polynomials: those of the database, where responses have a second level.
   // canary: that of an engine whose kernels are checked. It is computed here, then with batches and
   // between them, and outlives the scheduler. The observer is told of later failures. Throws
   // ResourceError if there is no such room, and the errors of AnswerPipeline::check(): the engine
   // of every scheduler has answered right.
   BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                  BatchObserver* observer = nullptr,
-                 const std::vector<SharedPackingTable>& tables = {},
-                 const Canary* canary = nullptr);
+                 const std::vector<SharedPackingTable>& tables = {}, const Canary* canary = nullptr,
+                 const ring::PublicPolynomials* polynomials = nullptr);
   ~BatchScheduler();
   BatchScheduler(const BatchScheduler&) = delete;
   BatchScheduler& operator=(const BatchScheduler&) = delete;
