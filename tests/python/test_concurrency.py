@@ -204,7 +204,7 @@ time.sleep(1)
 @pytest.mark.parametrize("progress", ["None", "print", "lambda *report: time.sleep(0.2)"])
 def test_the_interpreter_ends_while_daemon_threads_wait(held: Held, cache: Path, progress: str) -> None:
     _, proxy = held
-    command = [sys.executable, "-c", DAEMON, proxy.url, cache, progress]
+    command = [sys.executable, "-c", DAEMON, proxy.url, str(cache), progress]
     done = subprocess.run(command, capture_output=True, timeout=20)
     assert (done.returncode, done.stderr) == (0, b"")
 
