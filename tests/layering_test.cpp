@@ -62,10 +62,10 @@ std::optional<std::string> library_of(const std::string& header) {
       {"netdb.h", "sockets"},
       {"thread", "threads"},
   };
-  static const std::set<std::string> system = {"arm_neon.h", "cpuid.h",     "dirent.h", "dlfcn.h",
-                                               "fcntl.h",    "immintrin.h", "malloc.h", "poll.h",
-                                               "pthread.h",  "sched.h",     "signal.h", "spawn.h",
-                                               "string.h",   "time.h",      "unistd.h"};
+  static const std::set<std::string> system = {
+      "arm_neon.h",  "cpuid.h",  "cxxabi.h", "dirent.h",  "dlfcn.h", "fcntl.h",
+      "immintrin.h", "malloc.h", "poll.h",   "pthread.h", "sched.h", "signal.h",
+      "spawn.h",     "string.h", "time.h",   "unistd.h"};
   for (const auto& [beginning, library] : libraries) {
     const bool fits =
         beginning.ends_with('/') ? header.starts_with(beginning) : header == beginning;

@@ -345,13 +345,11 @@ def draw(results: pathlib.Path, folder: pathlib.Path, pyplot: Any) -> list[str]:
     captions: dict[str, str] = {}
     kinds = folders(results)
     folder.mkdir(parents=True, exist_ok=True)
-    for kind in kinds:
-        for name, (drawer, caption) in DRAWERS.items():
-            drawn = drawer(pyplot, Results(kind))
-            if drawn is None:
-                continue
-            # With several kinds of machines each has its figures.
-            stem = name if len(kinds) == 1 else f"{name}.{kind.name}"
+    for name, (drawer, caption) in DRAWERS.items():
+        drawings = [(kind, drawn) for kind in kinds if (drawn := drawer(pyplot, Results(kind))) is not None]
+        for kind, drawn in drawings:
+            # Where several kinds of machines have it, each has its own.
+            stem = name if len(drawings) == 1 else f"{name}.{kind.name}"
             captions[stem] = caption
             for suffix in ("svg", "png"):
                 made.append(f"{stem}.{suffix}")

@@ -103,7 +103,9 @@ def blocks(results: pathlib.Path, drawn: pathlib.Path) -> dict[str, str]:
             own = measured.own(table.results)
             of_ours = f" {measured.about(own)}." if own else ""
             text = wrapped(f"**{table.title}.**{of_ours}") + f"\n\n{about}{markdown(table)}\n\n"
-            tables.setdefault(table.block, []).append((bool(own), text))
+            # Every machine's tables show packed mode as it was measured on any.
+            is_own = any(not name.startswith("packed.") for name in own)
+            tables.setdefault(table.block, []).append((is_own, text))
     for block, texts in tables.items():
         # Of published figures, and those of other machines, alone: once, and only where there are no others.
         made[block] = "".join(text for is_own, text in texts if is_own) or texts[0][1]

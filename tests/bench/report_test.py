@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "report"))
 import cells  # noqa: E402
 import check  # noqa: E402
+import comparison  # noqa: E402
 import figures  # noqa: E402
 import machine  # noqa: E402
 import measure  # noqa: E402
@@ -70,6 +71,44 @@ class ShapesTest(unittest.TestCase):
         self.assertEqual(len(files), len(set(files)))
 
 
+class ResultsTest(unittest.TestCase):
+    """Of several kinds of machines."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.shape = shapes.Shape("index", 100, 10)
+
+    def write(self, kind: str, date: str) -> None:
+        (self.root / kind).mkdir()
+        content = {"date": date, "figures": {}, "kind": "packed"}
+        (self.root / kind / "packed.index-100x10.json").write_text(json.dumps(content))
+
+    def date(self, kind: str) -> str | None:
+        found = results.Results(self.root / kind).packed(self.shape)
+        return found.content["date"] if found else None
+
+    def test_packed_mode_is_that_of_this_machine_or_the_latest_of_another(self) -> None:
+        self.write("a", "2026-11-01")
+        self.write("b", "2026-11-03")
+        self.write("c", "2026-11-02")
+        (self.root / "d").mkdir()
+        self.assertEqual([self.date(kind) for kind in "abcd"], ["2026-11-01", "2026-11-03", "2026-11-02", "2026-11-03"])
+
+    def test_files_of_other_machines_are_not_its_own(self) -> None:
+        files = ["a/load.x.json", "b/load.x.json", "a/plan.y.json"]
+        self.assertEqual(results.Results(self.root / "a").own(files), ["load.x.json", "plan.y.json"])
+
+    def test_a_table_of_other_machines_figures_alone_is_shown_once(self) -> None:
+        self.write("a", "2026-11-01")
+        self.write("b", "2026-11-03")
+        published = comparison.Table("via", "Published alone", ["scheme"], [[cells.Cell("theirs")]])
+        with mock.patch.object(render, "tables_of", lambda folder: (results.Results(folder), [published])):
+            text = render.blocks(self.root, self.root)["via"]
+        self.assertEqual(text.count("Published alone"), 1)
+
+
 class MeasureTest(unittest.TestCase):
     def test_tiny_results_stay_out_of_the_report(self) -> None:
         for options in (["--tiny"], ["--tiny", "--output", str(measure.RESULTS / "tiny")]):
@@ -91,14 +130,14 @@ class SummaryTest(unittest.TestCase):
     """Of the report that is there."""
 
     def test_a_number_that_no_table_has_is_found(self) -> None:
-        folder = next(iter(results.folders(results.RESULTS)))
+        measured = results.folders(results.RESULTS)
         text = (render.DOCUMENTS / "BENCHMARKS.md").read_text()
-        self.assertEqual(list(check.wrong_summary(text, folder)), [])
+        self.assertEqual(list(check.wrong_summary(text, measured)), [])
         section = check.SUMMARY.search(text)
         assert section
         altered = text.replace(section[1], section[1].replace(" KB", "7 KB", 1))
-        self.assertEqual(len(list(check.wrong_summary(altered, folder))), 1)
-        self.assertEqual(len(list(check.wrong_summary("", folder))), 1)
+        self.assertEqual(len(list(check.wrong_summary(altered, measured))), 1)
+        self.assertEqual(len(list(check.wrong_summary("", measured))), 1)
 
 
 class ReportTest(unittest.TestCase):

@@ -193,16 +193,19 @@ def test_ctrl_c(held: Held, cache: Path, where: str) -> None:
 
 DAEMON = """
 import sys, threading, time, blindfuse
-words = blindfuse.connect(sys.argv[1], cache=sys.argv[2], progress=print)
+words = blindfuse.connect(sys.argv[1], cache=sys.argv[2], progress=eval(sys.argv[3]))
 for i in range(4):
     threading.Thread(target=words.get, args=(f"word {i}",), daemon=True).start()
 time.sleep(1)
 """
 
 
-def test_the_interpreter_ends_while_daemon_threads_wait(held: Held, cache: Path) -> None:
+# The last of these ends while the callback sleeps, which asks for the interpreter's lock afterwards.
+@pytest.mark.parametrize("progress", ["None", "print", "lambda *report: time.sleep(0.2)"])
+def test_the_interpreter_ends_while_daemon_threads_wait(held: Held, cache: Path, progress: str) -> None:
     _, proxy = held
-    done = subprocess.run([sys.executable, "-c", DAEMON, proxy.url, cache], capture_output=True, timeout=20)
+    command = [sys.executable, "-c", DAEMON, proxy.url, str(cache), progress]
+    done = subprocess.run(command, capture_output=True, timeout=20)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

@@ -1,5 +1,6 @@
 #include "client/python/native/running_call.h"
 
+#include <cxxabi.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -23,7 +24,28 @@ void wait_for_the_end_if_it_comes() {
   while (interpreter_ends && ending_thread.load() != std::this_thread::get_id()) pause();
 }
 
+// work(), which may ask for Python's lock. A thread that asks, or still waits, after the
+// interpreter has begun to end is ended by pthread_exit() (before Python 3.14). That unwinds the
+// stack, which C++ in between may not stop: it stays here until the process ends.
+template <typename Work>
+auto or_the_end(Work&& work) {
+#ifdef __GLIBCXX__
+  try {
+    return work();
+  } catch (const abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+#else
+  return work();
+#endif
+}
+
 }  // namespace
+
+void take_lock(PyThreadState* state) {
+  wait_for_the_end_if_it_comes();
+  or_the_end([state] { PyEval_RestoreThread(state); });
+}
 
 RunningCall::RunningCall(const void* session, nanobind::handle progress, std::exception_ptr& error)
     : session_(session),
@@ -35,8 +57,7 @@ RunningCall::RunningCall(const void* session, nanobind::handle progress, std::ex
 
 RunningCall::~RunningCall() {
   innermost = outer_;
-  wait_for_the_end_if_it_comes();
-  PyEval_RestoreThread(state_);
+  take_lock(state_);
 }
 
 bool RunningCall::is_within(const void* session) {
@@ -70,22 +91,30 @@ bool RunningCall::report(const ClientProgress& progress) {
   if (call == nullptr || !call->is_due(progress)) return true;
   return call->run_python([&] {
     if (call->progress_.is_none()) return;
-    call->progress_(static_cast<int>(progress.stage), progress.done, progress.total);
+    const nanobind::tuple arguments =
+        nanobind::make_tuple(static_cast<int>(progress.stage), progress.done, progress.total);
+    // Any Python code gives its lock up, and asks for it again.
+    PyObject* const result =
+        or_the_end([&] { return PyObject_CallObject(call->progress_.ptr(), arguments.ptr()); });
+    if (result == nullptr) nanobind::raise_python_error();
+    Py_DECREF(result);
   });
 }
 
 template <typename Work>
 bool RunningCall::run_python(Work&& work) {
   wait_for_the_end_if_it_comes();
-  const nanobind::gil_scoped_acquire lock;
+  const PyGILState_STATE lock = or_the_end([] { return PyGILState_Ensure(); });
+  bool is_done = false;
   try {
     if (PyErr_CheckSignals() != 0) nanobind::raise_python_error();
     work();
-    return true;
+    is_done = true;
   } catch (...) {
     error_ = std::current_exception();
-    return false;
   }
+  PyGILState_Release(lock);
+  return is_done;
 }
 
 void RunningCall::run_apart(const std::function<void()>& work, std::stop_source& stop) {

@@ -13,6 +13,22 @@
 
 namespace blindfuse::python {
 
+// As PyEval_RestoreThread(), but a thread that is not to have the lock any more, as the interpreter
+// ends, stays here.
+void take_lock(PyThreadState* state);
+
+// Python's lock is not this thread's while it exists.
+class WithoutLock {
+ public:
+  WithoutLock() : state_(PyEval_SaveThread()) {}
+  ~WithoutLock() { take_lock(state_); }
+  WithoutLock(const WithoutLock&) = delete;
+  WithoutLock& operator=(const WithoutLock&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
 // An object on the stack of the calling thread. While it exists, this thread does not hold Python's
 // lock, and reports of the library's progress on this thread come to it.
 class RunningCall {

@@ -21,8 +21,7 @@ nb::list answers_list(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     list.append(nb::make_tuple(value_object(answer.value), answer.query_bytes,
                                answer.response_bytes, answer.prepare_seconds, answer.server_seconds,
-                               answer.decode_seconds, answer.total_seconds,
-                               answer.request_keys));
+                               answer.decode_seconds, answer.total_seconds, answer.request_keys));
   }
   return list;
 }
@@ -37,7 +36,7 @@ bool is_main_thread() {
 
 void Stop::request() {
   // What a request wakes may wait for the lock.
-  const nb::gil_scoped_release release;
+  const WithoutLock unlocked;
   source_.request_stop();
 }
 
@@ -54,7 +53,7 @@ std::unique_ptr<Session> Session::connect(const std::string& url, ClientOptions 
 Session::Session(Client client) : client_(std::make_shared<Client>(std::move(client))) {}
 
 Session::~Session() {
-  const nb::gil_scoped_release release;
+  const WithoutLock unlocked;
   client_.reset();
 }
 
@@ -62,7 +61,7 @@ void Session::close() {
   std::shared_ptr<Client> client = std::move(client_);
   client_.reset();
   std::list<std::stop_source> running = running_;
-  const nb::gil_scoped_release release;
+  const WithoutLock unlocked;
   for (std::stop_source& stop : running) stop.request_stop();
   client.reset();
 }
