@@ -53,10 +53,10 @@ uint64_t service_descriptors(const ServiceOptions& options);
 // certificate and keys again, and looks for a new epoch. If an engine with a kernel record hangs,
 // in a batch or while a new epoch is loaded, all waiting clients get status 503, and the process
 // ends with kExitFailed. If it hangs before anything is answered, the process ends so at once.
-// Throws the errors of DatabaseServer's start, and UnfitDeviceError if the first query of the
-// server's own is answered wrong and there is no other engine. Throws DeviceLostError, also after
-// an orderly end, if the engine's device fails: the epochs then stay in memory, and the process is
-// to end without static destructors (run_program()).
+// Throws the errors of DatabaseServer's start. Throws UnfitDeviceError if the device answers the
+// server's own first query wrong and without_device is empty. Throws DeviceLostError, also after an
+// orderly end, if the engine's device fails: the epochs then stay in memory, and the process is to
+// end without static destructors (run_program()).
 void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Signals& signals);
 
 }  // namespace blindfuse
