@@ -52,13 +52,9 @@ RunningCall::RunningCall(const void* session, nanobind::handle progress, std::ex
       progress_(progress),
       outer_(std::exchange(innermost, this)),
       error_(error),
-      reported_(std::chrono::steady_clock::now()),
-      state_(PyEval_SaveThread()) {}
+      reported_(std::chrono::steady_clock::now()) {}
 
-RunningCall::~RunningCall() {
-  innermost = outer_;
-  take_lock(state_);
-}
+RunningCall::~RunningCall() { innermost = outer_; }
 
 bool RunningCall::is_within(const void* session) {
   for (const RunningCall* call = innermost; call != nullptr; call = call->outer_) {

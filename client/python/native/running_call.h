@@ -66,7 +66,7 @@ class RunningCall {
   std::exception_ptr& error_;
   std::optional<ClientStage> stage_;
   std::chrono::steady_clock::time_point reported_;
-  PyThreadState* state_;
+  const WithoutLock unlocked_;  // last, so that it ends before the rest
 };
 
 // Runs work() without Python's lock. If `progress` or a signal handler raises meanwhile, throws
