@@ -58,7 +58,7 @@ class Session {
   // hint.
   SyncResult sync(bool verify = false);
 
-  // Makes `count` more queries ahead, in one pass. Each takes 4 R bytes of memory, and 48 KiB more
+  // Makes `count` more queries ahead, in one pass. Each takes 4 R bytes of memory, and 24 KiB more
   // if responses are packed.
   void prepare(size_t count);
   size_t prepared_count() const { return prepared_.size(); }

@@ -11,6 +11,7 @@
 #include "cuda/pipelines/pack_maker.h"
 #include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/scanner.h"
+#include "src/arithmetic/packing_table.h"
 
 namespace blindfuse {
 namespace {
@@ -36,7 +37,7 @@ class CudaEngineMaker final : public EngineMaker {
   // As many as have 4 GiB of columns, however many threads the caller has.
   size_t packs_at_once(uint64_t row_count, unsigned) const override {
     constexpr uint64_t kColumnBytesMax = uint64_t{4} << 30;
-    const uint64_t pack_bytes = std::max<uint64_t>(1, ring::kDimension * row_count);
+    const uint64_t pack_bytes = std::max<uint64_t>(1, kPackColumns * row_count);
     return std::clamp<uint64_t>(kColumnBytesMax / pack_bytes, 1, kPacksAtOnceMax);
   }
 

@@ -21,6 +21,8 @@ struct LayoutOptions {
   std::string mode_choice = "auto";
   std::string params;
   uint64_t lookups_per_client = 100;
+  std::optional<uint32_t> levels;
+  bool short_key = false;
 
   void add_to(CLI::App& command);
 

@@ -158,7 +158,7 @@ SharedPackingTable random_table(Numbers& numbers) {
 std::string check_packing(int device, uint64_t packs, size_t count) {
   constexpr uint64_t kFewRows = 130;
   constexpr WireBits kBits{26, 11};
-  const uint64_t columns = packs * kDimension - 700;
+  const uint64_t columns = packs * kPackColumns - 700;
   Numbers numbers;
   const auto matrix = numbers.octets(kFewRows * columns);
   const std::vector<SharedPackingTable> tables(packs, random_table(numbers));
@@ -190,7 +190,7 @@ std::string check_tables(int device) {
   constexpr uint64_t kSet = 5;
   const auto columns = numbers.octets(kSet * kPackRows);
   const auto table_by = [&](const EngineMaker& engines) {
-    const auto maker = engines.make_pack_maker(blocks, key_masks, kDimension);
+    const auto maker = engines.make_pack_maker(blocks, key_masks, kPackColumns);
     maker->set_columns(0, columns);
     maker->seal();
     std::vector<uint32_t> words(kTableWords + kDimension);

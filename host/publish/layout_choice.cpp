@@ -44,6 +44,7 @@ std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& o
         differs("query_bits", old.query_bits, options.query_bits),
         differs("response_bits", old.response_bits, options.response_bits),
         differs("hint_bits", old.hint_bits, options.hint_bits),
+        differs("the number of levels", old.levels(), options.levels),
         values_do_not_fit(old.record, options.value_room, survey)}) {
     if (reason) return reason;
   }
@@ -66,6 +67,8 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey) {
   request.query_bits = options.query_bits;
   request.response_bits = options.response_bits;
   request.hint_bits = options.hint_bits;
+  request.levels = options.levels.value_or(1);
+  request.short_key = options.short_key;
   return request;
 }
 

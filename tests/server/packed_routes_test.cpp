@@ -77,7 +77,7 @@ class PackedRoutes : public ::testing::Test {
 
 TEST_F(PackedRoutes, AnswersQueriesWithTheirKeys) {
   const std::vector<std::string> queries = {packed_query(0), packed_query(1), packed_query(2)};
-  ASSERT_EQ(queries[0].size(), 7'168u + 49'152);
+  ASSERT_EQ(queries[0].size(), 7'168u + 24'576);
   // Worked out before there is a connection, which a server does not keep forever.
   const std::vector<std::string> expected = {packed_response(0), packed_response(1),
                                              packed_response(2)};
@@ -97,7 +97,7 @@ TEST_F(PackedRoutes, AnswersQueriesWithTheirKeys) {
 TEST_F(PackedRoutes, RefusesKeyWordsThatAreNotBelowTheModulus) {
   const auto detail = [](int query, size_t place, uint32_t word) {
     return "query " + std::to_string(query) + ": word " + std::to_string(place) +
-           " of the packing keys is " + std::to_string(word) + ", and has to be below 4294955009";
+           " of the packing key is " + std::to_string(word) + ", and has to be below 4294955009";
   };
   const std::string good = packed_query(1);
   for (const size_t place : {size_t{0}, size_t{5'000}, kKeyWords - 1}) {
@@ -122,8 +122,8 @@ TEST_F(PackedRoutes, RefusesKeyWordsThatAreNotBelowTheModulus) {
 // As in the mode of hints, and anything else that is not a whole query.
 TEST_F(PackedRoutes, RefusesQueriesWithoutTheirKeys) {
   const std::string query = packed_query(0);
-  for (const size_t length : {size_t{7'168}, size_t{49'152}, query.size() - 1, query.size() + 1,
-                              2 * query.size() - 49'152}) {
+  for (const size_t length : {size_t{7'168}, size_t{24'576}, query.size() - 1, query.size() + 1,
+                              2 * query.size() - 24'576}) {
     const std::string body = (query + query).substr(0, length);
     LoopbackClient client(server_->url());
     const HttpResponse response =
@@ -131,7 +131,7 @@ TEST_F(PackedRoutes, RefusesQueriesWithoutTheirKeys) {
     EXPECT_EQ(response.status, 400) << length;
     EXPECT_EQ(response.problem(), "malformed-queries");
     EXPECT_EQ(response.detail(), "the body has " + std::to_string(length) +
-                                     " bytes; expected 1 to 3 queries of 56320 bytes each");
+                                     " bytes; expected 1 to 3 queries of 31744 bytes each");
   }
   expect_malformed(json({query.substr(0, 7'168)}),
                    "query 1 has 9560 base64 characters; expected 75096 for 56320 bytes");

@@ -1,0 +1,116 @@
+// The mask and the words of a second level against tests/vectors/second_level.json, which another
+// program made from docs/PROTOCOL.md, section 20.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/ring_query.h"
+#include "host/cpu/packing/packing_keys.h"
+#include "host/cpu/packing/second_level_packer.h"
+#include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/protocol/manifest.h"
+#include "src/protocol/public_polynomials.h"
+#include "src/protocol/sha256.h"
+#include "tests/client/scripted_random.h"
+#include "tests/vectors.h"
+
+namespace blindfuse {
+namespace {
+
+using ring::kDimension;
+using vectors::json;
+
+void expect_words(std::span<const uint32_t> found, const json& expected) {
+  const auto first = expected.at("first").get<std::vector<uint32_t>>();
+  ASSERT_GE(found.size(), first.size());
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), found.begin()));
+  const auto last = expected.at("last").get<std::vector<uint32_t>>();
+  EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), found.rbegin()));
+  const Sha256Digest hash =
+      sha256({reinterpret_cast<const uint8_t*>(found.data()), found.size_bytes()});
+  EXPECT_EQ(vectors::to_hex(hash), expected.at("sha256").get<std::string>());
+}
+
+// The packing key of a query, as it is sent.
+std::vector<uint8_t> packing_key(const Manifest& manifest, const json& database) {
+  std::vector<std::string> texts = {database.at("s").get<std::string>(),
+                                    database.at("e").get<std::string>()};
+  for (const json& digit : database.at("packing_key")) {
+    texts.push_back(digit.at("e").get<std::string>());
+  }
+  const uint64_t words_bytes = manifest.layout.query_words_bytes();
+  std::vector<uint8_t> sent(words_bytes + ring::kKeyBytes);
+  auto query = prepare_ring_query(ring::PublicPolynomials(manifest.seed), manifest.layout.row_count,
+                                  scripted(texts));
+  std::move(query).encrypt({}, manifest.layout.query_bits, sent).take();
+  return {sent.begin() + static_cast<std::ptrdiff_t>(words_bytes), sent.end()};
+}
+
+TEST(SecondLevelPackerVectors, PublicPolynomialsAreTheFrozenOnes) {
+  const json file = vectors::read_vectors("second_level.json");
+  const json& manifest = file.at("databases").at(0).at("manifest");
+  const ring::PublicPolynomials polynomials(vectors::array_from_hex<32>(manifest.at("seed")));
+  std::array<uint32_t, kDimension> values;
+  const json& masks = file.at("public").at("short_key_masks");
+  for (size_t k = 0; k < masks.size(); ++k) {
+    polynomials.fill_short_key_mask(k, values);
+    expect_words(values, masks.at(k));
+  }
+  for (const json& block : file.at("public").at("second_blocks")) {
+    polynomials.fill_second_block(block.at("j").get<uint32_t>(), values);
+    expect_words(values, block);
+  }
+}
+
+TEST(SecondLevelPackerVectors, MaskAndWordsAreTheFrozenOnes) {
+  const json file = vectors::read_vectors("second_level.json");
+  const json& database = file.at("databases").at(0);
+  const Manifest manifest = parse_manifest(database.at("manifest").dump()).manifest;
+  const Layout& layout = manifest.layout;
+  ASSERT_EQ(layout.second->key_order, 0u);
+  const ring::PublicPolynomials polynomials(manifest.seed);
+  const PackingKeys key = PackingKeys::read(packing_key(manifest, database));
+
+  std::vector<uint32_t> words = database.at("b2").get<std::vector<uint32_t>>();
+  for (uint32_t& word : words) word = ring::switch_to_q(word, layout.second->query_bits);
+  const auto numbers = database.at("numbers").get<std::vector<int32_t>>();
+  const size_t columns = layout.second_column_count();
+  std::vector<int32_t> entries(layout.second_row_count() * columns);
+  std::transform(numbers.begin(), numbers.end(), entries.begin(),
+                 [&](int32_t number) { return number - (1 << (layout.response_bits - 1)); });
+
+  std::array<uint32_t, kDimension> block, mask;
+  polynomials.fill_second_block(0, block);
+  std::array<uint32_t, kPackColumns> body;
+  SecondLevelPacker(block, 0, polynomials.key_masks())
+      .pack({key.words(), words, entries, columns, columns, mask, body});
+  expect_words(mask, database.at("mask"));
+  const auto expected = database.at("body").get<std::vector<uint32_t>>();
+  EXPECT_EQ(std::vector(body.begin(), body.begin() + static_cast<std::ptrdiff_t>(columns)),
+            expected);
+
+  // As they are sent.
+  const SecondLevel& second = *layout.second;
+  std::vector<uint8_t> response(layout.response_bytes());
+  const uint64_t mask_bytes = bit_sequence_bytes(kDimension, second.mask_bits);
+  std::vector<uint32_t> lowered;
+  for (const uint32_t word : mask) {
+    lowered.push_back(restore_word(ring::switch_from_q(word, second.mask_bits), second.mask_bits));
+  }
+  write_bit_sequence(lowered, second.mask_bits, std::span(response).first(mask_bytes));
+  lowered.clear();
+  for (const uint32_t word : expected) {
+    lowered.push_back(
+        restore_word(ring::switch_from_q(word, second.response_bits), second.response_bits));
+  }
+  write_bit_sequence(lowered, second.response_bits, std::span(response).subspan(mask_bytes));
+  EXPECT_EQ(response, vectors::from_hex(database.at("response")));
+}
+
+}  // namespace
+}  // namespace blindfuse
