@@ -9,9 +9,6 @@
 namespace blindfuse {
 namespace {
 
-// Entries of 2^20 at most, for which second_products has room.
-constexpr uint32_t kWordBitsMax = 21;
-
 uint64_t block_words(const SecondLevelSpec& spec) {
   return uint64_t{spec.block_count()} * kRingWords;
 }
@@ -46,7 +43,7 @@ DeviceSecondLevel::DeviceSecondLevel(const SecondLevelSpec& spec, size_t lane_co
       lanes_(lane_count),
       numbers_at_(ring::kKeyWords + spec.key_bytes() / sizeof(uint32_t)) {
   const uint32_t powers = spec.key_switches() + 1;
-  invariant(spec.row_count > 0 && spec.column_count > 0 && spec.word_bits <= kWordBitsMax,
+  invariant(spec.row_count > 0 && spec.column_count > 0 && spec.word_bits <= kSecondWordBitsMax,
             "a second level of the planner's sizes");
   invariant(kOrbitWords % powers == 0 && (spec.key_order == 0 || spec.column_count <= powers),
             "a short key for all columns of a row");

@@ -51,10 +51,25 @@ void check_index(const Layout& layout) {
         "row_count times shard_count must be at least key_count in an index database");
 }
 
+// What the failures of a layout depend on, for an error.
+std::string sizes_of_noise(const Layout& layout) {
+  std::string text = std::to_string(layout.row_count) + " rows, query_bits " +
+                     std::to_string(layout.query_bits) + ", response_bits " +
+                     std::to_string(layout.response_bits) + ", hint_bits " +
+                     std::to_string(layout.hint_bits);
+  if (layout.second) {
+    text += ", query2_bits " + std::to_string(layout.second->query_bits) + ", mask2_bits " +
+            std::to_string(layout.second->mask_bits) + ", response2_bits " +
+            std::to_string(layout.second->response_bits);
+  }
+  return text;
+}
+
 // The second level, whose first level has been checked.
 void check_second(const Layout& layout) {
   const SecondLevel& second = *layout.second;
   check(layout.mode() == Mode::kPacked, "a second level is for packed responses");
+  check_range("response_bits of two levels", layout.response_bits, 9, kSecondWordBitsMax);
   check_range("shards_a_group", second.group_shards, 1, layout.shard_count);
   check_range("query2_bits", second.query_bits, 16, 32);
   check_range("mask2_bits", second.mask_bits, 16, 32);
@@ -183,10 +198,8 @@ void check_layout(const Layout& layout) {
   const double log2_failure = layout.log2_failure();
   if (log2_failure > kFailureLog2Max) {
     throw InputError("a look-up would fail with probability up to 2^" + one_decimal(log2_failure) +
-                     "; at most 2^-40 is allowed (" + std::to_string(layout.row_count) +
-                     " rows, query_bits " + std::to_string(layout.query_bits) + ", response_bits " +
-                     std::to_string(layout.response_bits) + ", hint_bits " +
-                     std::to_string(layout.hint_bits) + "); use more bits or more shards");
+                     "; at most 2^-40 is allowed (" + sizes_of_noise(layout) +
+                     "); use more bits or more shards");
   }
 }
 

@@ -3,12 +3,16 @@
 //
 // The lowered bodies of the first level, response_bits of each of the S W columns, are a matrix of
 // ceil(S / g) rows of g W entries: g shards lie side by side in a row. A query asks for one row,
-// and the response is that row, packed once more under the query's own key.
+// and the response is that row, packed again under the query's own key.
 #pragma once
 
 #include <cstdint>
 
 namespace blindfuse {
+
+// The most bits of a word of the first level: entries of 2^20 in magnitude, for which an engine's
+// sums have room. The noise allows fewer (docs/PARAMETERS.md, section 7).
+inline constexpr uint32_t kSecondWordBitsMax = 21;
 
 struct SecondLevel {
   uint32_t group_shards = 1;    // g

@@ -65,9 +65,9 @@ TEST(SecondLevelVectors, ResponsesWithUnusedBitsAreRefused) {
   for (const nlohmann::json& each : vectors.at("databases")) {
     const DatabaseDescription database(each.at("manifest").dump(),
                                        bytes_of_hex(vectors.at("table")));
-    for (const uint8_t bit : {0x10, 0x80}) {
+    for (const int bit : {0x10, 0x80}) {
       Bytes response = bytes_of_hex(each.at("response"));
-      response.back() |= bit;
+      response.back() = static_cast<uint8_t>(response.back() | bit);
       EXPECT_THROW(words_of_shard(database.layout(), 0, response), ProtocolError);
     }
     Bytes shorter = bytes_of_hex(each.at("response"));

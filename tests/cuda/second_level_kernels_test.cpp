@@ -14,7 +14,7 @@
 #include "cuda/packing/kernels/second_chains.cuh"
 #include "cuda/packing/kernels/second_products.cuh"
 #include "cuda/packing/kernels/second_traces.cuh"
-#include "cuda/packing/kernels/traces.cuh"
+#include "cuda/packing/kernels/transpose_squares.cuh"
 
 namespace blindfuse {
 namespace {

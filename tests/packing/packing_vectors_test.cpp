@@ -16,6 +16,7 @@
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/protocol/public_polynomials.h"
 #include "src/protocol/sha256.h"
+#include "tests/packing/expect_words.h"
 #include "tests/vectors.h"
 
 namespace blindfuse {
@@ -24,20 +25,6 @@ namespace {
 using ring::kDigits;
 using ring::kDimension;
 using vectors::json;
-
-std::string sha256_of(std::span<const uint32_t> words) {
-  return vectors::to_hex(
-      sha256({reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()}));
-}
-
-void expect_words(std::span<const uint32_t> found, const json& expected) {
-  const auto first = expected.at("first").get<std::vector<uint32_t>>();
-  ASSERT_GE(found.size(), first.size());
-  EXPECT_TRUE(std::equal(first.begin(), first.end(), found.begin()));
-  const auto last = expected.at("last").get<std::vector<uint32_t>>();
-  EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), found.rbegin()));
-  EXPECT_EQ(sha256_of(found), expected.at("sha256").get<std::string>());
-}
 
 // The bytes of a label: see bytes_rule in the file.
 std::vector<int8_t> column(size_t number, size_t row_count) {

@@ -23,7 +23,7 @@ using ring::kDimension;
 using ring::kPackingModulus;
 using ring::plain::Coefficients;
 
-constexpr unsigned kBits = 11;  // of an entry
+constexpr unsigned kEntryBits = 11;  // of an entry
 
 class SecondLevelPackerTest : public ::testing::TestWithParam<RingKernel> {
  protected:
@@ -45,7 +45,7 @@ class SecondLevelPackerTest : public ::testing::TestWithParam<RingKernel> {
       const Coefficients product = ring::plain::product(secret_, a, kPackingModulus);
       for (size_t i = 0; i < kDimension && first + i < rows; ++i) {
         const uint64_t error = random_() % 3 + kPackingModulus - 1;
-        const uint64_t asked = first + i == row ? (uint64_t{kPackingModulus} >> kBits) : 0;
+        const uint64_t asked = first + i == row ? (uint64_t{kPackingModulus} >> kEntryBits) : 0;
         words.push_back(static_cast<uint32_t>((product[i] + error + asked) % kPackingModulus));
       }
       transform->forward(a);
@@ -54,7 +54,7 @@ class SecondLevelPackerTest : public ::testing::TestWithParam<RingKernel> {
     const size_t pitch = columns + 5;
     entries_.resize(rows * pitch);
     for (int32_t& entry : entries_) {
-      entry = static_cast<int32_t>(random_() >> (64 - kBits)) - (1 << (kBits - 1));
+      entry = static_cast<int32_t>(random_() >> (64 - kEntryBits)) - (1 << (kEntryBits - 1));
     }
     expected_.assign(entries_.begin() + static_cast<std::ptrdiff_t>(row * pitch),
                      entries_.begin() + static_cast<std::ptrdiff_t>(row * pitch + columns));
@@ -77,9 +77,9 @@ class SecondLevelPackerTest : public ::testing::TestWithParam<RingKernel> {
     std::vector<int32_t> found;
     for (const int64_t phase : phases()) {
       found.push_back(static_cast<int32_t>(
-          std::lround(std::ldexp(static_cast<double>(phase), kBits) / double{kPackingModulus})));
+          std::lround(std::ldexp(static_cast<double>(phase), kEntryBits) / double{kPackingModulus})));
       // Half a turn is one number.
-      if (found.back() == 1 << (kBits - 1)) found.back() -= 1 << kBits;
+      if (found.back() == 1 << (kEntryBits - 1)) found.back() -= 1 << kEntryBits;
     }
     return found;
   }

@@ -17,6 +17,7 @@
 #include "src/protocol/public_polynomials.h"
 #include "src/protocol/sha256.h"
 #include "tests/client/scripted_random.h"
+#include "tests/packing/expect_words.h"
 #include "tests/vectors.h"
 
 namespace blindfuse {
@@ -24,17 +25,6 @@ namespace {
 
 using ring::kDimension;
 using vectors::json;
-
-void expect_words(std::span<const uint32_t> found, const json& expected) {
-  const auto first = expected.at("first").get<std::vector<uint32_t>>();
-  ASSERT_GE(found.size(), first.size());
-  EXPECT_TRUE(std::equal(first.begin(), first.end(), found.begin()));
-  const auto last = expected.at("last").get<std::vector<uint32_t>>();
-  EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), found.rbegin()));
-  const Sha256Digest hash =
-      sha256({reinterpret_cast<const uint8_t*>(found.data()), found.size_bytes()});
-  EXPECT_EQ(vectors::to_hex(hash), expected.at("sha256").get<std::string>());
-}
 
 // The packing key of a query, as it is sent.
 std::vector<uint8_t> packing_key(const Manifest& manifest, const json& database) {

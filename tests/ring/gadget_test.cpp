@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 
@@ -76,6 +77,25 @@ TEST(ModulusSwitch, NearestByteIsLowerToEightBits) {
   for (int i = 0; i < 1'000'000; ++i) {
     const auto x = static_cast<uint32_t>(generator() % kPackingModulus);
     ASSERT_EQ(nearest_byte(x), switch_from_q(x, 8)) << x;
+  }
+}
+
+// Near every middle between two results, where an error would show first.
+TEST(ModulusSwitch, SwitchesASecretWithoutDividing) {
+  for (const unsigned bits : {1u, 2u, 7u, 9u, 10u, 11u, 12u, 13u, 16u, 18u, 21u, 24u}) {
+    const uint64_t results = uint64_t{1} << bits;
+    const uint64_t step = std::max<uint64_t>(results >> 14, 1);
+    for (uint64_t result = 0; result < results; result += step) {
+      const uint64_t middle = (2 * result + 1) * kPackingModulus / (2 * results);
+      for (uint64_t x = middle - 3; x <= middle + 3; ++x) {
+        const auto number = static_cast<uint32_t>(x);
+        ASSERT_EQ(switch_secret_from_q(number, bits), switch_from_q(number, bits))
+            << x << " " << bits;
+      }
+    }
+    for (const uint32_t x : {0u, 1u, kPackingModulus - 2, kPackingModulus - 1}) {
+      ASSERT_EQ(switch_secret_from_q(x, bits), switch_from_q(x, bits)) << x << " " << bits;
+    }
   }
 }
 

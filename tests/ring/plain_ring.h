@@ -46,6 +46,16 @@ inline Coefficients moved(const Coefficients& a, size_t power, uint64_t modulus)
   return result;
 }
 
+// X -> X^-1.
+inline Coefficients conjugated(const Coefficients& a, uint64_t modulus) {
+  Coefficients result;
+  result[0] = a[0];
+  for (size_t i = 1; i < kDimension; ++i) {
+    result[kDimension - i] = static_cast<uint32_t>((modulus - a[i]) % modulus);
+  }
+  return result;
+}
+
 // Horner's rule.
 inline uint32_t value_at(const Coefficients& a, uint64_t point, uint64_t modulus) {
   uint64_t value = 0;

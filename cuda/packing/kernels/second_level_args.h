@@ -11,7 +11,7 @@
 
 namespace blindfuse {
 
-// Numbers of so many bits, one after another from the lowest bit of the first word on.
+// Numbers of that many bits, one after another from the lowest bit of the first word on.
 struct NumberSequences {
   const uint32_t* words;  // those of query q from q * pitch on
   uint64_t pitch;

@@ -10,7 +10,7 @@
 // at the points of the same half: no more than their NTT is wanted, F[m][m'] = scale * sum over c
 // of w^(m c) h_c(w^m'). It stays in row m'. R_g at the point w^m, F[m][m g], then is a word of row
 // m + i of column m, g = 5^i: the chain reads diagonals (trace_word), and nothing is turned or
-// exchanged once more.
+// exchanged again.
 //
 // Napkin, a query of 1024 columns and 2048 rows: 2048 transforms of 3520 instructions of a warp are
 // 14,000 clocks of the 528 schedulers of an H100, 8 us; its squares go to memory and back two and a

@@ -1,5 +1,5 @@
 // The second level of packed responses, on the processor, after any pipeline of packed responses:
-// of each response, the words of the row that its query asks for, packed once more
+// of each response, the words of the row that its query asks for, packed again
 // (docs/PROTOCOL.md, section 20).
 #pragma once
 

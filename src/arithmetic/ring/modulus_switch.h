@@ -21,14 +21,20 @@ constexpr uint32_t switch_from_q(uint32_t x, unsigned bits) {
   return static_cast<uint32_t>(bits == 32 ? switched : switched & ((uint64_t{1} << bits) - 1));
 }
 
-// switch_from_q(x, 8) without a division, whose time would depend on x. 2^32 / Q is 1 + e / Q with
-// e = 12287, and x e / Q is x e (1 + e / 2^32) / 2^32 up to an error that does not change the
-// result.
-constexpr uint8_t nearest_byte(uint32_t x) {
+// The same of a secret x, for 1 .. 24 bits, without a division, whose time would depend on x where
+// the processor has no wider product (WebAssembly). 2^32 / Q is 1 + e / Q with e = 12287, and x e /
+// Q is x e (1 + e / 2^32) / 2^32 up to an error that does not change the result.
+constexpr uint32_t switch_secret_from_q(uint32_t x, unsigned bits) {
   constexpr uint64_t kMissing = (uint64_t{1} << 32) - kPackingModulus;
   const uint64_t more = x * kMissing;
   const uint64_t word = x + ((more + (more * kMissing >> 32)) >> 32);
-  return static_cast<uint8_t>((word + (1u << 23)) >> 24);
+  return static_cast<uint32_t>((word + (uint64_t{1} << (31 - bits))) >> (32 - bits)) &
+         ((1u << bits) - 1);
+}
+
+// switch_secret_from_q(x, 8).
+constexpr uint8_t nearest_byte(uint32_t x) {
+  return static_cast<uint8_t>(switch_secret_from_q(x, 8));
 }
 
 }  // namespace blindfuse::ring
