@@ -134,9 +134,9 @@ TEST_F(PackedRoutes, RefusesQueriesWithoutTheirKeys) {
                                      " bytes; expected 1 to 3 queries of 31744 bytes each");
   }
   expect_malformed(json({query.substr(0, 7'168)}),
-                   "query 1 has 9560 base64 characters; expected 75096 for 56320 bytes");
+                   "query 1 has 9560 base64 characters; expected 42328 for 31744 bytes");
   expect_malformed(json({query, query.substr(0, 7'168)}),
-                   "query 2 has 9560 base64 characters; expected 75096 for 56320 bytes");
+                   "query 2 has 9560 base64 characters; expected 42328 for 31744 bytes");
 }
 
 TEST_F(PackedRoutes, GivesTheTableOfShardsAndPacks) {
