@@ -182,11 +182,15 @@ void check_layout(const Layout& layout) {
   if (layout.second) check_second(layout);
   const double log2_failure = layout.log2_failure();
   if (log2_failure > kFailureLog2Max) {
+    const bool first_fails = layout.noise().log2_failure > kFailureLog2Max;
     throw InputError("a look-up would fail with probability up to 2^" + one_decimal(log2_failure) +
                      "; at most 2^-40 is allowed (" + std::to_string(layout.row_count) +
                      " rows, query_bits " + std::to_string(layout.query_bits) + ", response_bits " +
                      std::to_string(layout.response_bits) + ", hint_bits " +
-                     std::to_string(layout.hint_bits) + "); use more bits or more shards");
+                     std::to_string(layout.hint_bits) +
+                     (first_fails ? "); use more bits or more shards"
+                                  : "; most of it in the second level); use more of the second "
+                                    "level's bits, or fewer response_bits"));
   }
 }
 
