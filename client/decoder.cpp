@@ -106,7 +106,7 @@ SecretBuffer<uint32_t> first_level(const RingDecoder& decoder, const Layout& lay
     decoder.phases(Polynomial(mask.span().data(), kDimension), body.span().first<kPackColumns>(),
                    phases.span().first<kPackColumns>());
     for (size_t i = 0; i < own.size(); ++i) {
-      const uint32_t entry = ring::switch_secret_from_q(phases[column + i], bits);
+      const uint32_t entry = ring::switch_from_q(phases[column + i], bits);
       // Entries are numbers less half of all, so that they are small.
       found[from - begin + i] = restore_word(entry + (1u << (bits - 1)), bits);
     }

@@ -7,6 +7,7 @@
 #include "cuda/cuda_engine.h"
 #include "cuda/device/device_info.h"
 #include "cuda/packing/packing_kernels.h"
+#include "cuda/packing/second_level_kernels.h"
 #include "cuda/packing/table_kernels.h"
 #include "cuda/pipelines/pack_maker.h"
 #include "cuda/scan/scan_kernels.h"
@@ -60,7 +61,10 @@ class CudaEngineMaker final : public EngineMaker {
 void load_cuda_kernels(int device, std::string_view part) {
   use_cuda_device(device);
   load_scan_kernels();
-  if (part == "packing") load_packing_kernels();
+  if (part == "packing") {
+    load_packing_kernels();
+    load_second_level_kernels();
+  }
   if (part == "tables") load_table_kernels();
 }
 

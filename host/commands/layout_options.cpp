@@ -64,7 +64,7 @@ void LayoutOptions::add_to(CLI::App& command) {
       .add_option(
           "--levels", levels,
           "Levels of packed responses. 2: a response has only the words of a few shards, and "
-          "the server takes longer for each query (default: 1)")
+          "the server takes longer for each query. It implies --mode packed (default: 1)")
       ->check(CLI::Range(1u, 2u));
   command.add_flag("--short-key", short_key,
                    "With --levels 2: each query carries a second key of 24 KiB, which makes the "
@@ -94,6 +94,12 @@ std::optional<Mode> LayoutOptions::mode() const {
     if (mode_choice == mode_name(each)) wanted = each;
   }
   const LweParams* set = lwe();
+  const bool has_two_levels = levels == 2u;
+  if (short_key && !has_two_levels) throw UsageError("--short-key is for --levels 2");
+  if (has_two_levels && (wanted == Mode::kHint || (set != nullptr && set->mode == Mode::kHint))) {
+    throw UsageError("--levels 2 is for --mode packed");
+  }
+  if (has_two_levels) wanted = Mode::kPacked;
   if (set == nullptr) return wanted;
   if (wanted && *wanted != set->mode) {
     throw UsageError("--mode " + mode_choice + " and --params " + params +

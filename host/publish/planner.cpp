@@ -115,7 +115,8 @@ std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
 }
 
 // The same as plan_shards() with a second level. Its words must be exact, so that they have few
-// bits: more than 13 leave no room for the noise of a single row.
+// bits: each one more halves the room for the second level's noise, and more than 13 make that of
+// the first one no more than 2 % larger (docs/PARAMETERS.md, section 7).
 std::optional<Plan> plan_two_levels(const PlanRequest& request, Layout layout) {
   constexpr uint32_t kWordBitsMax = 13;
   std::optional<Plan> best;

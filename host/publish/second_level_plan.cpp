@@ -11,28 +11,48 @@ namespace {
 constexpr uint32_t kBitsMin = 16, kBitsMax = 32;
 constexpr uint32_t kOrderMax = static_cast<uint32_t>(kPackColumns) / 2;
 
-double log2_failure(const Layout& layout) {
+bool fails_seldom(const Layout& layout) {
   const SecondLevel& second = *layout.second;
-  return second_noise(layout.second_row_count(), layout.record_bytes(), layout.response_bits,
-                      second.query_bits, second.mask_bits, second.response_bits,
-                      layout.second_key_switches())
-      .log2_failure;
+  const SecondNoise noise = second_noise(layout.second_row_count(), layout.record_bytes(),
+                                         layout.response_bits, second.query_bits, second.mask_bits,
+                                         second.response_bits, layout.second_key_switches());
+  return noise.log2_failure <= kLevelFailureLog2Max;
 }
 
 uint64_t bytes_of(const Layout& layout) { return layout.query_bytes() + layout.response_bytes(); }
 
-// The fewest bits of the response that leave the failures few enough. Fewer bits of the query or
-// the mask are only worth them if there are any.
+// The fewest bits of the response that leave the failures few enough, if there are any.
 bool choose_response_bits(Layout& layout) {
   uint32_t& bits = layout.second->response_bits;
-  for (bits = layout.response_bits + 1; bits <= kBitsMax; ++bits) {
-    if (log2_failure(layout) <= kLevelFailureLog2Max) return true;
+  bits = kBitsMax;
+  if (!fails_seldom(layout)) return false;
+  for (bits = layout.response_bits + 1; !fails_seldom(layout); ++bits) {
   }
-  return false;
+  return true;
 }
 
-void keep_better(const Layout& layout, std::optional<Layout>& best) {
-  if (!best || bytes_of(layout) < bytes_of(*best)) best = layout;
+bool is_better(const Layout& layout, const std::optional<Layout>& best) {
+  return !best || bytes_of(layout) < bytes_of(*best);
+}
+
+// Of layouts with these groups, those with the fewest bytes. A plan tries tens of thousands of
+// groups: what cannot be better, or decodes with no number of the bits that are still open, is left
+// out.
+void choose_bits(Layout tried, std::optional<Layout>& best) {
+  SecondLevel& second = *tried.second;
+  const uint32_t fewest = tried.response_bits + 1;
+  for (second.query_bits = kBitsMin; second.query_bits <= kBitsMax; ++second.query_bits) {
+    second.mask_bits = kBitsMin;
+    second.response_bits = fewest;
+    if (!is_better(tried, best)) return;  // nor are more bits
+    second.mask_bits = second.response_bits = kBitsMax;
+    if (!fails_seldom(tried)) continue;
+    for (second.mask_bits = kBitsMin; second.mask_bits <= kBitsMax; ++second.mask_bits) {
+      second.response_bits = fewest;
+      if (!is_better(tried, best)) break;
+      if (choose_response_bits(tried) && is_better(tried, best)) best = tried;
+    }
+  }
 }
 
 }  // namespace
@@ -50,13 +70,7 @@ std::optional<SecondLevel> plan_second_level(const Layout& layout, bool has_shor
     if (has_short_key) {
       tried.second->key_order = std::max(2u, std::bit_ceil(tried.second_column_count()));
     }
-    for (uint32_t q = kBitsMin; q <= kBitsMax; ++q) {
-      tried.second->query_bits = q;
-      for (uint32_t m = kBitsMin; m <= kBitsMax; ++m) {
-        tried.second->mask_bits = m;
-        if (choose_response_bits(tried)) keep_better(tried, best);
-      }
-    }
+    choose_bits(tried, best);
   }
   if (!best) return std::nullopt;
   return best->second;

@@ -197,9 +197,12 @@ void check_layout(const Layout& layout) {
   if (layout.second) check_second(layout);
   const double log2_failure = layout.log2_failure();
   if (log2_failure > kFailureLog2Max) {
+    const bool first_fails = layout.noise().log2_failure > kFailureLog2Max;
     throw InputError("a look-up would fail with probability up to 2^" + one_decimal(log2_failure) +
                      "; at most 2^-40 is allowed (" + sizes_of_noise(layout) +
-                     "); use more bits or more shards");
+                     (first_fails ? "); use more bits or more shards"
+                                  : "; most of it in the second level); use more of the second "
+                                    "level's bits, or fewer response_bits"));
   }
 }
 

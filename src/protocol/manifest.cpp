@@ -273,7 +273,10 @@ ParsedManifest parse_manifest(std::string_view text) {
     // without the members of levels.
     throw InputError("manifest's \"format\" is " + shown(format) +
                      ", but this program knows the mode \"" + std::string(mode_name(mode)) +
-                     "\" in " + shown(format_of(mode)) + " alone");
+                     "\" in " + shown(format_of(mode)) + " alone" +
+                     (mode == Mode::kPacked
+                          ? "; the database has to be built again by this version, with --fresh"
+                          : ""));
   }
   parsed.manifest.layout = parse_layout(members);
   parsed.manifest.salt = members.bytes<kSaltBytes>("salt");

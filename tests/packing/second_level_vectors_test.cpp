@@ -26,19 +26,25 @@ namespace {
 using ring::kDimension;
 using vectors::json;
 
-// The packing key of a query, as it is sent.
-std::vector<uint8_t> packing_key(const Manifest& manifest, const json& database) {
+// The key that packs the rows of a query, as it is sent: the short one where there is one.
+std::vector<uint8_t> row_key(const Manifest& manifest, const json& database) {
+  const Layout& layout = manifest.layout;
   std::vector<std::string> texts = {database.at("s").get<std::string>(),
                                     database.at("e").get<std::string>()};
-  for (const json& digit : database.at("packing_key")) {
-    texts.push_back(digit.at("e").get<std::string>());
+  for (const char* key : {"packing_key", "short_key"}) {
+    if (!database.contains(key)) continue;
+    for (const json& digit : database.at(key)) texts.push_back(digit.at("e").get<std::string>());
   }
-  const uint64_t words_bytes = manifest.layout.query_words_bytes();
-  std::vector<uint8_t> sent(words_bytes + ring::kKeyBytes);
-  auto query = prepare_ring_query(ring::PublicPolynomials(manifest.seed), manifest.layout.row_count,
-                                  scripted(texts));
-  std::move(query).encrypt({}, manifest.layout.query_bits, sent).take();
-  return {sent.begin() + static_cast<std::ptrdiff_t>(words_bytes), sent.end()};
+  texts.push_back(database.at("e2").get<std::string>());
+  const RingQueryMaker maker(
+      ring::PublicPolynomials(manifest.seed), layout.row_count,
+      RingQueryMaker::Second{layout.second_row_count(), layout.second->key_order});
+  std::vector<uint8_t> sent(layout.query_bytes());
+  std::vector<PreparedQuery> queries = maker.make(1, scripted(texts));
+  std::move(queries.front()).encrypt({}, 0, layout, sent).take();
+  const auto keys = std::span(sent).first(sent.size() - layout.second_query_bytes());
+  const auto last = keys.last(ring::kKeyBytes);
+  return {last.begin(), last.end()};
 }
 
 TEST(SecondLevelPackerVectors, PublicPolynomialsAreTheFrozenOnes) {
@@ -57,14 +63,13 @@ TEST(SecondLevelPackerVectors, PublicPolynomialsAreTheFrozenOnes) {
   }
 }
 
-TEST(SecondLevelPackerVectors, MaskAndWordsAreTheFrozenOnes) {
-  const json file = vectors::read_vectors("second_level.json");
-  const json& database = file.at("databases").at(0);
+// With and without a short key.
+void expect_frozen_row(const json& database) {
   const Manifest manifest = parse_manifest(database.at("manifest").dump()).manifest;
   const Layout& layout = manifest.layout;
-  ASSERT_EQ(layout.second->key_order, 0u);
+  const uint32_t key_order = layout.second->key_order;
   const ring::PublicPolynomials polynomials(manifest.seed);
-  const PackingKeys key = PackingKeys::read(packing_key(manifest, database));
+  const PackingKeys key = PackingKeys::read(row_key(manifest, database));
 
   std::vector<uint32_t> words = database.at("b2").get<std::vector<uint32_t>>();
   for (uint32_t& word : words) word = ring::switch_to_q(word, layout.second->query_bits);
@@ -77,7 +82,8 @@ TEST(SecondLevelPackerVectors, MaskAndWordsAreTheFrozenOnes) {
   std::array<uint32_t, kDimension> block, mask;
   polynomials.fill_second_block(0, block);
   std::array<uint32_t, kPackColumns> body;
-  SecondLevelPacker(block, 0, polynomials.key_masks())
+  SecondLevelPacker(block, key_order,
+                    key_order > 0 ? polynomials.short_key_masks() : polynomials.key_masks())
       .pack({key.words(), words, entries, columns, columns, mask, body});
   expect_words(mask, database.at("mask"));
   const auto expected = database.at("body").get<std::vector<uint32_t>>();
@@ -100,6 +106,14 @@ TEST(SecondLevelPackerVectors, MaskAndWordsAreTheFrozenOnes) {
   }
   write_bit_sequence(lowered, second.response_bits, std::span(response).subspan(mask_bytes));
   EXPECT_EQ(response, vectors::from_hex(database.at("response")));
+}
+
+TEST(SecondLevelPackerVectors, MaskAndWordsAreTheFrozenOnes) {
+  const json file = vectors::read_vectors("second_level.json");
+  for (const json& database : file.at("databases")) {
+    SCOPED_TRACE(database.at("name"));
+    expect_frozen_row(database);
+  }
 }
 
 }  // namespace

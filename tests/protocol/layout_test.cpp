@@ -357,6 +357,7 @@ TEST(TwoLevels, RefuseABoundAbove40Bits) {
     (*layout.second).*number = fewest;
     const std::string message = input_error_of([&] { check_layout(layout); });
     EXPECT_NE(message.find("2^-40"), std::string::npos) << message;
+    EXPECT_NE(message.find("second level's bits"), std::string::npos) << message;
   }
 }
 

@@ -272,7 +272,8 @@ TEST(Manifest, RefusesFormatsThatItDoesNotKnowOrThatContradictTheMode) {
   // What version 0.2.0 built, which knew no levels.
   EXPECT_EQ(message_of({{"mode", "packed"}, {"lwe", "ring-2048"}}),
             R"(manifest's "format" is "blindfuse/1", but this program knows the mode "packed" in )"
-            R"("blindfuse/2" alone)");
+            R"("blindfuse/2" alone; the database has to be built again by this version, with )"
+            R"(--fresh)");
 }
 
 TEST(Manifest, RefusesPackedRowsThatAreNotWholeBlocks) {

@@ -88,7 +88,6 @@ class SecondLevelPipeline final : public AnswerPipeline {
     size_t count;
   };
   struct Scratch {
-    std::vector<uint32_t> words;
     std::vector<int32_t> entries;
     std::array<uint32_t, kDimension> mask;
     std::array<uint32_t, kPackColumns> body;
@@ -117,14 +116,16 @@ class SecondLevelPipeline final : public AnswerPipeline {
   // The first level's words, less half of all numbers. Words of shards that there are not are 0.
   void read_entries(std::span<const uint8_t> first, Scratch& scratch) const {
     const uint32_t bits = spec_.word_bits;
-    scratch.words.resize(word_count_);
     scratch.entries.resize(uint64_t{rows_} * columns_);
-    read_bit_sequence(first, bits, 0, scratch.words);
-    for (size_t c = 0; c < scratch.words.size(); ++c) {
-      scratch.entries[c] =
-          static_cast<int32_t>(scratch.words[c] >> (32 - bits)) - (1 << (bits - 1));
+    const auto entries = std::span(scratch.entries).first(word_count_);
+    // There are many of them: they become entries where they are read to.
+    read_bit_sequence(first, bits, 0,
+                      {reinterpret_cast<uint32_t*>(entries.data()), entries.size()});
+    for (int32_t& entry : entries) {
+      const uint32_t word = static_cast<uint32_t>(entry) >> (32 - bits);
+      entry = static_cast<int32_t>(word) - (1 << (bits - 1));
     }
-    std::fill(scratch.entries.begin() + static_cast<std::ptrdiff_t>(scratch.words.size()),
+    std::fill(scratch.entries.begin() + static_cast<std::ptrdiff_t>(word_count_),
               scratch.entries.end(), 0);
   }
 
