@@ -313,7 +313,7 @@ TEST(PlanProgram, MarksWhatBuildChooses) {
   EXPECT_THAT(table.out, HasSubstr("hint mode, lwe-1774"));
   EXPECT_THAT(table.out, HasSubstr("packed mode, ring-2048"));
   EXPECT_THAT(table.out, HasSubstr("`build` would choose the packed mode's"));
-  EXPECT_THAT(table.out, HasSubstr("it takes 20.0 MB in all, and the hint mode's 81.0 MB"));
+  EXPECT_THAT(table.out, HasSubstr("it takes 20.1 MB in all, and the hint mode's 81.0 MB"));
   EXPECT_THAT(table.out, HasSubstr("the server keeps 829.7 MB of packing tables"));
   EXPECT_THAT(table.out, HasSubstr("--mode packed shows them"));
 }
