@@ -64,7 +64,7 @@ void LayoutOptions::add_to(CLI::App& command) {
       .add_option(
           "--levels", levels,
           "Levels of packed responses. 2: a response has only the words of a few shards, and "
-          "the server takes longer for each query (default: 1)")
+          "the server takes longer for each query; takes --mode packed (default: 1)")
       ->check(CLI::Range(1u, 2u));
   command.add_flag("--short-key", short_key,
                    "With --levels 2: each query carries a second key of 24 KiB, which makes the "
@@ -93,15 +93,28 @@ std::optional<Mode> LayoutOptions::mode() const {
   for (const Mode each : kModes) {
     if (mode_choice == mode_name(each)) wanted = each;
   }
-  const LweParams* set = lwe();
-  if (set == nullptr) return wanted;
-  if (wanted && *wanted != set->mode) {
-    throw UsageError("--mode " + mode_choice + " and --params " + params +
-                     " contradict each other: " + params + " is for --mode " +
-                     std::string(mode_name(set->mode)) + ", and --mode " + mode_choice + " takes " +
-                     sets_for(*wanted));
+  if (const LweParams* set = lwe()) {
+    if (wanted && *wanted != set->mode) {
+      throw UsageError("--mode " + mode_choice + " and --params " + params +
+                       " contradict each other: " + params + " is for --mode " +
+                       std::string(mode_name(set->mode)) + ", and --mode " + mode_choice +
+                       " takes " + sets_for(*wanted));
+    }
+    wanted = set->mode;
   }
-  return set->mode;
+  if (short_key && levels != 2u) {
+    throw UsageError(
+        "--short-key is for packed responses with two levels; add --levels 2, or leave "
+        "--short-key out");
+  }
+  if (levels != 2u) return wanted;
+  if (wanted == Mode::kHint) {
+    throw UsageError("--levels 2 is for packed responses, and " +
+                     (params.empty() ? "--mode hint" : "--params " + params) +
+                     " has none; take --mode packed" + (params.empty() ? "" : " without --params") +
+                     ", or leave --levels out");
+  }
+  return Mode::kPacked;
 }
 
 const LweParams* LayoutOptions::lwe() const {

@@ -26,8 +26,9 @@ struct LayoutOptions {
 
   void add_to(CLI::App& command);
 
-  // The mode that was asked for, by itself or by its set. Nothing if it is left open. Throws
-  // UsageError if the set is one of the other mode.
+  // The mode that was asked for, by itself, by its set, or by two levels. Nothing if it is left
+  // open. Throws UsageError if the set is one of the other mode, if two levels are asked for and
+  // the mode has none, and if a short key is asked for without two levels.
   std::optional<Mode> mode() const;
 
   // The set that was asked for, or nullptr.

@@ -59,6 +59,36 @@ TEST(LayoutOptions, RefuseASetOfTheOtherMode) {
                     HasSubstr("takes lwe-1774, lwe-1572, lwe-1288")));
 }
 
+TEST(LayoutOptions, TwoLevelsAreOfThePackedMode) {
+  EXPECT_EQ(parsed("--levels 2").mode(), Mode::kPacked);
+  EXPECT_EQ(parsed("--levels 2 --short-key --mode packed").mode(), Mode::kPacked);
+  EXPECT_EQ(parsed("--levels 2 --params ring-2048").mode(), Mode::kPacked);
+  EXPECT_EQ(parsed("--levels 1").mode(), std::nullopt);
+  EXPECT_EQ(parsed("--levels 1 --mode hint").mode(), Mode::kHint);
+}
+
+TEST(LayoutOptions, RefuseTwoLevelsInTheHintMode) {
+  const LayoutOptions mode = parsed("--levels 2 --mode hint");
+  EXPECT_THROW(mode.mode(), UsageError);
+  EXPECT_EQ(support::input_error_of([&] { mode.mode(); }),
+            "--levels 2 is for packed responses, and --mode hint has none; take --mode packed, or "
+            "leave --levels out");
+  const LayoutOptions set = parsed("--levels 2 --params lwe-1572");
+  EXPECT_THROW(set.mode(), UsageError);
+  EXPECT_EQ(support::input_error_of([&] { set.mode(); }),
+            "--levels 2 is for packed responses, and --params lwe-1572 has none; take --mode "
+            "packed without --params, or leave --levels out");
+}
+
+TEST(LayoutOptions, RefuseAShortKeyWithoutTwoLevels) {
+  for (const char* line : {"--short-key", "--short-key --levels 1", "--short-key --mode packed"}) {
+    const LayoutOptions options = parsed(line);
+    EXPECT_THROW(options.mode(), UsageError) << line;
+    EXPECT_THAT(support::input_error_of([&] { options.mode(); }), HasSubstr("add --levels 2"))
+        << line;
+  }
+}
+
 TEST(LayoutOptions, SayWhatTheDefaultsAre) {
   CLI::App command;
   LayoutOptions options;
