@@ -21,18 +21,36 @@ double log2_failure(const Layout& layout) {
 
 uint64_t bytes_of(const Layout& layout) { return layout.query_bytes() + layout.response_bytes(); }
 
-// The fewest bits of the response that leave the failures few enough. Fewer bits of the query or
-// the mask are only worth them if there are any.
-bool choose_response_bits(Layout& layout) {
-  uint32_t& bits = layout.second->response_bits;
-  for (bits = layout.response_bits + 1; bits <= kBitsMax; ++bits) {
-    if (log2_failure(layout) <= kLevelFailureLog2Max) return true;
-  }
-  return false;
+// Whether there are bits of the response that leave the failures few enough. More bits never make
+// failures more frequent.
+bool is_possible(Layout& layout) {
+  layout.second->response_bits = kBitsMax;
+  return log2_failure(layout) <= kLevelFailureLog2Max;
 }
 
-void keep_better(const Layout& layout, std::optional<Layout>& best) {
-  if (!best || bytes_of(layout) < bytes_of(*best)) best = layout;
+// The fewest bits of the response that leave the failures few enough, if there are any.
+bool choose_response_bits(Layout& layout) {
+  if (!is_possible(layout)) return false;
+  uint32_t& bits = layout.second->response_bits;
+  bits = layout.response_bits + 1;
+  while (log2_failure(layout) > kLevelFailureLog2Max) ++bits;
+  return true;
+}
+
+// Of the layouts with this many shards a group and this key, those that take fewer bytes than the
+// best. Fewer bits of the response are not possible than one more than the words have.
+void try_bits(Layout& tried, std::optional<Layout>& best) {
+  SecondLevel& second = *tried.second;
+  for (second.query_bits = kBitsMin; second.query_bits <= kBitsMax; ++second.query_bits) {
+    second.mask_bits = kBitsMax;
+    if (!is_possible(tried)) continue;
+    for (second.mask_bits = kBitsMin; second.mask_bits <= kBitsMax; ++second.mask_bits) {
+      second.response_bits = tried.response_bits + 1;
+      if (best && bytes_of(tried) >= bytes_of(*best)) break;  // more bits only cost more
+      if (!choose_response_bits(tried)) continue;
+      if (!best || bytes_of(tried) < bytes_of(*best)) best = tried;
+    }
+  }
 }
 
 }  // namespace
@@ -45,18 +63,16 @@ std::optional<SecondLevel> plan_second_level(const Layout& layout, bool has_shor
       std::clamp<uint32_t>(most / std::max(1u, record_bytes), 1, layout.shard_count);
   std::optional<Layout> best;
   Layout tried = layout;
+  uint32_t rows_before = 0;
   for (uint32_t g = 1; g <= groups; ++g) {
     tried.second = SecondLevel{.group_shards = g};
+    // With as many rows as one shard fewer makes, columns and the key only become more.
+    if (tried.second_row_count() == rows_before) continue;
+    rows_before = tried.second_row_count();
     if (has_short_key) {
       tried.second->key_order = std::max(2u, std::bit_ceil(tried.second_column_count()));
     }
-    for (uint32_t q = kBitsMin; q <= kBitsMax; ++q) {
-      tried.second->query_bits = q;
-      for (uint32_t m = kBitsMin; m <= kBitsMax; ++m) {
-        tried.second->mask_bits = m;
-        if (choose_response_bits(tried)) keep_better(tried, best);
-      }
-    }
+    try_bits(tried, best);
   }
   if (!best) return std::nullopt;
   return best->second;
