@@ -121,4 +121,18 @@ const LweParams* LayoutOptions::lwe() const {
   return params.empty() ? nullptr : find_lwe_params(params);
 }
 
+void LayoutOptions::apply_to(BuildOptions& options) const {
+  options.mode = mode();
+  options.lwe = lwe();
+  options.shard_count = shard_count;
+  options.arity = arity;
+  options.digest_bytes = digest_bytes;
+  options.query_bits = query_bits;
+  options.response_bits = response_bits;
+  options.hint_bits = hint_bits;
+  options.levels = levels;
+  options.short_key = short_key;
+  options.lookups_per_client = lookups_per_client;
+}
+
 }  // namespace blindfuse

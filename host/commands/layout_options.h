@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "host/publish/database_builder.h"
 #include "src/arithmetic/lwe_params.h"
 
 namespace blindfuse {
@@ -33,6 +34,9 @@ struct LayoutOptions {
 
   // The set that was asked for, or nullptr.
   const LweParams* lwe() const;
+
+  // Sets all that a build is told of its layout. Throws the errors of mode().
+  void apply_to(BuildOptions& options) const;
 };
 
 }  // namespace blindfuse
