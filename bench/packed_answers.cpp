@@ -120,7 +120,7 @@ void ProductsAlone(State& state) {
 
 void PackBatch(State& state, const RingKernel& kernel) {
   const auto batch = static_cast<size_t>(state.range(0));
-  const size_t words = server().tables.size() * ring::kDimension;
+  const size_t packs = server().tables.size();
   std::mt19937 random(3);
   std::vector<uint8_t> key_bytes(ring::kKeyBytes);
   std::vector<PackingKeys> keys;
@@ -130,8 +130,9 @@ void PackBatch(State& state, const RingKernel& kernel) {
     }
     keys.push_back(PackingKeys::read(key_bytes));
   }
-  const std::vector<uint32_t> products(words, 0x9e3779b9);
-  std::vector<std::vector<uint32_t>> bodies(batch, std::vector<uint32_t>(words));
+  const std::vector<uint32_t> products(packs * kPackColumns, 0x9e3779b9);
+  std::vector<std::vector<uint32_t>> bodies(batch,
+                                            std::vector<uint32_t>(packs * ring::kDimension));
   std::vector<BatchPacker::Query> queries;
   for (size_t i = 0; i < batch; ++i) queries.push_back({keys[i].words(), products, bodies[i]});
   WorkerThreads threads(1);

@@ -64,7 +64,7 @@ void HintOfAColumn(State& state, const RingKernel& kernel) {
 
 void MakeTable(State& state, const RingKernel& kernel) {
   const PackingTableBuilder builder(polynomials().key_masks(), kernel);
-  const std::vector<uint32_t> hints = random_words(kDimension * kDimension);
+  const std::vector<uint32_t> hints = random_words(kPackColumns * kDimension);
   std::vector<uint32_t> table(kTableWords);
   Coefficients mask;
   for (auto _ : state) builder.build(hints, MutablePackingTable(table), mask);
@@ -77,7 +77,7 @@ void Pack(State& state, const RingKernel& kernel) {
   const std::unique_ptr<uint32_t, void (*)(void*)> table(
       static_cast<uint32_t*>(std::aligned_alloc(64, 4 * kTableWords)), std::free);
   for (size_t i = 0; i < kTableWords; ++i) table.get()[i] = random[i] % ring::kPackingModulus;
-  const std::vector<uint32_t> words = random_words(kDimension);
+  const std::vector<uint32_t> words = random_words(kPackColumns);
   const std::vector<uint8_t> key_bytes(ring::kKeyBytes, 0x5a);
   const std::vector<PackingKeys> keys(batch, PackingKeys::read(key_bytes));
   std::vector<Coefficients> bodies(batch);

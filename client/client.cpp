@@ -31,7 +31,7 @@ DatabaseInfo info_of(const DatabaseDescription& database) {
   info.query_bytes = layout.query_bytes();
   info.response_bytes = layout.response_bytes();
   info.hint_bytes = layout.hint_bytes();
-  info.failure_log2 = layout.noise().log2_failure;
+  info.failure_log2 = layout.log2_failure();
   return info;
 }
 

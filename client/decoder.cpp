@@ -7,6 +7,7 @@
 #include "client/ring_query.h"
 #include "client/secret_product.h"
 #include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 #include "src/arithmetic/ring/ring_dimension.h"
 #include "src/base/errors.h"
@@ -70,23 +71,52 @@ class Pack {
   void decode(const RingDecoder& decoder, uint32_t response_bits, size_t first,
               std::span<const uint32_t> words, std::span<uint8_t> bytes) {
     for (size_t i = 0; i < words.size(); ++i) body_[first + i] = raised(words[i], response_bits);
-    decoder.decode(Polynomial(mask_.span().data(), kDimension),
-                   Polynomial(body_.span().data(), kDimension),
-                   std::span<uint8_t, kDimension>(bytes_.span().data(), kDimension));
+    decoder.decode(Polynomial(mask_.span().data(), kDimension), body_.span().first<kPackColumns>(),
+                   bytes_.span().first<kPackColumns>());
     const auto found = bytes_.span().subspan(first, words.size());
     std::copy(found.begin(), found.end(), bytes.begin());
   }
 
  private:
   SecretBuffer<uint32_t> mask_{kDimension};
-  SecretBuffer<uint32_t> body_{kDimension};
-  SecretBuffer<uint8_t> bytes_{kDimension};  // those of other columns tell of the secret
+  SecretBuffer<uint32_t> body_{kPackColumns};
+  SecretBuffer<uint8_t> bytes_{kPackColumns};  // those of other columns tell of the secret
 };
 
-std::vector<uint8_t> decode_by_masks(DecodingSecret secret, const Layout& layout, uint32_t shard,
-                                     std::span<const uint32_t> words,
+// Of a response with two levels, of which the first level's words of the shard are decoded exactly.
+SecretBuffer<uint32_t> first_level(const RingDecoder& decoder, const Layout& layout, uint32_t shard,
+                                   std::span<const uint32_t> words) {
+  const SecondLevel& second = *layout.second;
+  const uint32_t bits = layout.response_bits;
+  const size_t masks = layout.second_pack_count() * kDimension;
+  SecretBuffer<uint32_t> found(layout.record_bytes());
+  SecretBuffer<uint32_t> mask(kDimension), body(kPackColumns), phases(kPackColumns);
+  const uint64_t begin = uint64_t{shard % second.group_shards} * found.size();  // in the row
+  const uint64_t end = begin + found.size();
+  for (uint32_t pack = 0; pack < layout.second_pack_count(); ++pack) {
+    for (size_t i = 0; i < kDimension; ++i) {
+      mask[i] = raised(words[pack * kDimension + i], second.mask_bits);
+    }
+    const uint64_t first = uint64_t{pack} * kPackColumns;
+    const uint64_t from = std::clamp(first, begin, end);
+    const uint64_t to = std::clamp(first + kPackColumns, begin, end);
+    const auto own = words.subspan(masks + (from - begin), to - from);
+    const size_t column = own.empty() ? 0 : from - first;
+    for (size_t i = 0; i < own.size(); ++i) body[column + i] = raised(own[i], second.response_bits);
+    decoder.phases(Polynomial(mask.span().data(), kDimension), body.span().first<kPackColumns>(),
+                   phases.span().first<kPackColumns>());
+    for (size_t i = 0; i < own.size(); ++i) {
+      const uint32_t entry = ring::switch_from_q(phases[column + i], bits);
+      // Entries are numbers less half of all, so that they are small.
+      found[from - begin + i] = restore_word(entry + (1u << (bits - 1)), bits);
+    }
+  }
+  return found;
+}
+
+std::vector<uint8_t> decode_by_masks(const RingDecoder& decoder, const Layout& layout,
+                                     uint32_t shard, std::span<const uint32_t> words,
                                      std::span<const uint8_t> hint) {
-  const RingDecoder decoder(std::move(secret));
   std::vector<uint8_t> record(words.size());
   const uint64_t part_bytes = layout.hint_part_bytes();
   const uint64_t begin = uint64_t{shard} * words.size();  // among all columns, as below
@@ -94,9 +124,9 @@ std::vector<uint8_t> decode_by_masks(DecodingSecret secret, const Layout& layout
   const HintParts parts = layout.hint_parts_of(shard);
   // Also those that hold nothing of the record: the time says nothing of the shard.
   for (uint64_t pack = parts.first; pack <= parts.last; ++pack) {
-    const uint64_t first = pack * kDimension;
+    const uint64_t first = pack * kPackColumns;
     const uint64_t from = std::clamp(first, begin, end);
-    const uint64_t to = std::clamp(first + kDimension, begin, end);
+    const uint64_t to = std::clamp(first + kPackColumns, begin, end);
     const size_t column = from == to ? 0 : from - first;
     Pack(hint.first(part_bytes), layout.hint_bits)
         .decode(decoder, layout.response_bits, column, words.subspan(from - begin, to - from),
@@ -106,15 +136,52 @@ std::vector<uint8_t> decode_by_masks(DecodingSecret secret, const Layout& layout
   return record;
 }
 
+// Where the words of a response with two levels begin, after its masks.
+uint64_t second_masks_bytes(const Layout& layout) {
+  return layout.second_pack_count() * bit_sequence_bytes(kDimension, layout.second->mask_bits);
+}
+
+bool is_second_level(const Layout& layout, std::span<const uint8_t> response) {
+  if (response.size() != layout.response_bytes()) return false;
+  const uint64_t mask_bytes = bit_sequence_bytes(kDimension, layout.second->mask_bits);
+  for (uint64_t at = 0; at < second_masks_bytes(layout); at += mask_bytes) {
+    if (!is_bit_sequence(response.subspan(at, mask_bytes), kDimension, layout.second->mask_bits)) {
+      return false;
+    }
+  }
+  return is_bit_sequence(response.subspan(second_masks_bytes(layout)), layout.second_column_count(),
+                         layout.second->response_bits);
+}
+
+SecretBuffer<uint32_t> second_level_words(const Layout& layout, uint32_t shard,
+                                          std::span<const uint8_t> response) {
+  const SecondLevel& second = *layout.second;
+  const uint64_t mask_bytes = bit_sequence_bytes(kDimension, second.mask_bits);
+  const size_t masks = layout.second_pack_count() * kDimension;
+  SecretBuffer<uint32_t> words(masks + layout.record_bytes());
+  for (uint32_t pack = 0; pack < layout.second_pack_count(); ++pack) {
+    read_bit_sequence(response.subspan(pack * mask_bytes, mask_bytes), second.mask_bits, 0,
+                      words.span().subspan(pack * kDimension, kDimension));
+  }
+  const uint64_t first = uint64_t{shard % second.group_shards} * layout.record_bytes();
+  read_bit_sequence(response.subspan(second_masks_bytes(layout)), second.response_bits, first,
+                    words.span().subspan(masks));
+  return words;
+}
+
 }  // namespace
 
 SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
                                       std::span<const uint8_t> response) {
   invariant(shard < layout.shard_count, "the shard exists");
-  if (!is_bit_sequence(response, layout.column_count(), layout.response_bits)) {
+  const bool is_right =
+      layout.second ? is_second_level(layout, response)
+                    : is_bit_sequence(response, layout.column_count(), layout.response_bits);
+  if (!is_right) {
     throw ProtocolError("the server's response is not " + std::to_string(layout.response_bytes()) +
                         " bytes whose unused bits are zero");
   }
+  if (layout.second) return second_level_words(layout, shard, response);
   SecretBuffer<uint32_t> words(layout.record_bytes());
   read_bit_sequence(response, layout.response_bits, uint64_t{shard} * words.size(), words.span());
   return words;
@@ -123,10 +190,15 @@ SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
 std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout, uint32_t shard,
                             std::span<const uint32_t> words, std::span<const uint8_t> hint) {
   invariant(shard < layout.shard_count, "the shard exists");
-  invariant(words.size() == layout.record_bytes(), "there is a word for every byte of the record");
+  const size_t masks = layout.second ? layout.second_pack_count() * kDimension : 0;
+  invariant(words.size() == masks + layout.record_bytes(),
+            "there is a word for every byte of the record");
   check_hint(layout, layout.hint_parts_of(shard), hint);
   if (layout.mode() == Mode::kPacked) {
-    return decode_by_masks(std::move(secret), layout, shard, words, hint);
+    const RingDecoder decoder(std::move(secret));
+    if (!layout.second) return decode_by_masks(decoder, layout, shard, words, hint);
+    const SecretBuffer<uint32_t> first = first_level(decoder, layout, shard, words);
+    return decode_by_masks(decoder, layout, shard, first.span(), hint);
   }
   return decode_by_hint(std::move(secret), layout, words, hint);
 }

@@ -13,6 +13,8 @@
 #include "client/report_progress.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/lwe_params.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/arithmetic/ring/prime_field.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -119,18 +121,22 @@ SecretBuffer<uint32_t> DecodingSecret::take() && {
 
 PreparedQuery::PreparedQuery(ProcessToken maker, const MatrixSeed& seed,
                              SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked,
-                             std::vector<uint8_t> packing_keys)
+                             std::vector<uint8_t> packing_keys, SecondQuery second)
     : maker_(maker),
       seed_(seed),
       secret_(std::move(secret)),
       masked_(std::move(masked)),
-      packing_keys_(std::move(packing_keys)) {}
+      packing_keys_(std::move(packing_keys)),
+      second_(std::move(second)) {}
 
 bool PreparedQuery::is_for(const Manifest& manifest) const {
   const Layout& layout = manifest.layout;
   return seed_ == manifest.seed && secret_.size() == layout.lwe->dimension &&
          masked_.size() == layout.row_count &&
-         packing_keys_.size() == layout.query_bytes() - layout.query_words_bytes();
+         second_.words.size() == (layout.second ? layout.second_row_count() : 0) &&
+         second_.key_order == (layout.second ? layout.second->key_order : 0) &&
+         packing_keys_.size() == layout.query_bytes() - layout.query_words_bytes() -
+                                     (layout.second ? layout.second_query_bytes() : 0);
 }
 
 bool PreparedQuery::is_of_this_process() const { return maker_.is_current(); }
@@ -151,6 +157,25 @@ DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t q
   write_bit_sequence(words.span(), query_bits, query.first(words_bytes));
   std::copy(keys.begin(), keys.end(), query.begin() + static_cast<ptrdiff_t>(words_bytes));
   return DecodingSecret(std::move(secret_));
+}
+
+DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t shard,
+                                      const Layout& layout, std::span<uint8_t> query) && {
+  const uint64_t second_bytes = layout.second ? layout.second_query_bytes() : 0;
+  SecretBuffer<uint32_t> second = std::move(second_.words);
+  DecodingSecret secret =
+      std::move(*this).encrypt(rows, layout.query_bits, query.first(query.size() - second_bytes));
+  if (layout.second) {
+    const ring::PrimeField field(ring::kPackingModulus);
+    const uint32_t bits = layout.second->query_bits;
+    uint32_t& asked = second[shard / layout.second->group_shards];
+    asked = field.add(asked, ring::switch_to_q(1, layout.response_bits));
+    for (uint32_t& word : second.span()) {
+      word = restore_word(ring::switch_from_q(word, bits), bits);
+    }
+    write_bit_sequence(second.span(), bits, query.last(second_bytes));
+  }
+  return secret;
 }
 
 std::vector<PreparedQuery> prepare_queries(const PublicMatrix& a, uint32_t row_count,

@@ -36,6 +36,14 @@ class DecodingSecret {
   SecretBuffer<uint32_t> words_;
 };
 
+// What a query has for a second level, without the row that it asks for: b2' = s a2 + e2 modulo the
+// packing modulus, a number for each row, and the order of the short key that goes with it (0:
+// there is none).
+struct SecondQuery {
+  SecretBuffer<uint32_t> words;
+  uint32_t key_order = 0;
+};
+
 // A secret s and b' = s * A + e, which is a query without the key. If responses are packed, also
 // the keys that pack its response under s. It is valid only in the process that made it: a fork
 // copies memory, and two queries under one secret would reveal both their rows to the server.
@@ -46,7 +54,8 @@ class PreparedQuery {
   // seed: of the public matrix, or of the public polynomials. n and R words. The packing keys as
   // they are sent; none if responses are not packed.
   PreparedQuery(ProcessToken maker, const MatrixSeed& seed, SecretBuffer<uint32_t> secret,
-                SecretBuffer<uint32_t> masked, std::vector<uint8_t> packing_keys = {});
+                SecretBuffer<uint32_t> masked, std::vector<uint8_t> packing_keys = {},
+                SecondQuery second = {});
   PreparedQuery(const PreparedQuery&) = delete;
   PreparedQuery& operator=(const PreparedQuery&) = delete;
   PreparedQuery(PreparedQuery&&) = default;
@@ -58,6 +67,11 @@ class PreparedQuery {
   // before, or was made by another process.
   [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
                                        std::span<uint8_t> query) &&;
+
+  // The same for a database with this layout. If it has a second level, also writes the numbers for
+  // its rows, which ask for the words of `shard`.
+  [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t shard,
+                                       const Layout& layout, std::span<uint8_t> query) &&;
 
   size_t row_count() const { return masked_.size(); }
   // Whether the query suits a database: it has the seed, the dimension, the rows and the mode for
@@ -72,6 +86,7 @@ class PreparedQuery {
   SecretBuffer<uint32_t> secret_;
   SecretBuffer<uint32_t> masked_;
   std::vector<uint8_t> packing_keys_;
+  SecondQuery second_;
 };
 
 // Makes `count` queries in one pass over A: each panel is generated once and multiplied by every

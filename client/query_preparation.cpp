@@ -8,7 +8,9 @@ namespace blindfuse {
 QueryPreparation::QueryPreparation(const Manifest& manifest) : manifest_(manifest) {
   const Layout& layout = manifest.layout;
   if (layout.mode() == Mode::kPacked) {
-    ring_.emplace(ring::PublicPolynomials(manifest.seed), layout.row_count);
+    RingQueryMaker::Second second;
+    if (layout.second) second = {layout.second_row_count(), layout.second->key_order};
+    ring_.emplace(ring::PublicPolynomials(manifest.seed), layout.row_count, second);
   }
 }
 

@@ -61,13 +61,20 @@ SecretBuffer<uint32_t> fresh_ternary(size_t count, const RandomSource& random) {
 
 // A query before its products: e is where b' will be.
 struct RingQueryMaker::Unfinished {
-  SecretBuffer<uint32_t> secret;
+  SecretBuffer<uint32_t> secret;  // ternary words
   SecretBuffer<uint32_t> masked;
   std::vector<uint8_t> packing_keys;
+  SecretBuffer<uint32_t> values;  // of the secret, at the points
+  SecretBuffer<uint32_t> second;  // e2 is where b2' will be
 };
 
-RingQueryMaker::RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count)
-    : polynomials_(polynomials), key_masks_(polynomials.key_masks()), row_count_(row_count) {
+RingQueryMaker::RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count,
+                               const Second& second)
+    : polynomials_(polynomials),
+      key_masks_(polynomials.key_masks()),
+      row_count_(row_count),
+      second_(second),
+      short_key_masks_(polynomials.short_key_masks()) {
   invariant(row_count > 0 && row_count % kDimension == 0, "rows are blocks of 2048");
 }
 
@@ -78,44 +85,70 @@ std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource
   for (Unfinished& query : unfinished) {
     query.secret = fresh_ternary(kDimension, random);
     query.masked = fresh_ternary(row_count_, random);
-    query.packing_keys = packing_keys(query.secret.span(), random, progress);
+    query.values = values_of(query.secret.span());
+    append_packing_key(polynomial(std::as_const(query.values)), {1}, key_masks_, random, progress,
+                       query.packing_keys);
+    if (second_.key_order > 0) {
+      append_packing_key(polynomial(std::as_const(query.values)),
+                         {ring::kOrbit / second_.key_order}, short_key_masks_, random, progress,
+                         query.packing_keys);
+    }
+    query.second = fresh_ternary(second_.row_count, random);
   }
   if (count > 0) add_products(unfinished, progress);
+  add_second_products(unfinished);
   std::vector<PreparedQuery> queries;
   queries.reserve(count);
   for (Unfinished& query : unfinished) {
     queries.emplace_back(maker, polynomials_.seed(), std::move(query.secret),
-                         std::move(query.masked), std::move(query.packing_keys));
+                         std::move(query.masked), std::move(query.packing_keys),
+                         SecondQuery{std::move(query.second), second_.key_order});
   }
   return queries;
 }
 
-std::vector<uint8_t> RingQueryMaker::packing_keys(std::span<const uint32_t> secret,
-                                                  const RandomSource& random,
-                                                  const ProgressCallback& progress) const {
+// The key of an automorphism, of a secret at the points.
+void RingQueryMaker::append_packing_key(Polynomial secret, const ring::Automorphism& automorphism,
+                                        const ring::KeyMasks& masks, const RandomSource& random,
+                                        const ProgressCallback& progress,
+                                        std::vector<uint8_t>& bytes) const {
   const ring::PrimeField& field = packing_ntt().field();
-  const SecretBuffer<uint32_t> values = values_of(secret);
   SecretBuffer<uint32_t> moved(kDimension);
-  std::vector<uint8_t> bytes(ring::kKeyBytes);
-  uint8_t* to = bytes.data();
-  constexpr std::array<std::pair<ring::KeyIndex, ring::Automorphism>, ring::kKeys> kAll = {{
-      {ring::KeyIndex::kFive, {1, false}},
-      {ring::KeyIndex::kMinusOne, {0, true}},
-  }};
-  for (const auto& [key, automorphism] : kAll) {
-    ring::apply(automorphism, polynomial(values), polynomial(moved));
-    for (size_t k = 0; k < ring::kDigits; ++k) {
-      const Polynomial mask = key_masks_.mask(key, k);
-      const SecretBuffer<uint32_t> error = values_of(fresh_ternary(kDimension, random).span());
-      for (size_t i = 0; i < kDimension; ++i, to += 4) {
-        const uint32_t masked = field.multiply(values[i], mask[i]);
-        const uint32_t digit = field.multiply(moved[i], ring::gadget(k));
-        store_le(to, field.add(field.subtract(error[i], masked), digit));
+  ring::apply(automorphism, secret, polynomial(moved));
+  const size_t first = bytes.size();
+  bytes.resize(first + ring::kKeyBytes);
+  uint8_t* to = bytes.data() + first;
+  for (size_t k = 0; k < ring::kDigits; ++k) {
+    const Polynomial mask = masks.mask(k);
+    const SecretBuffer<uint32_t> error = values_of(fresh_ternary(kDimension, random).span());
+    for (size_t i = 0; i < kDimension; ++i, to += 4) {
+      const uint32_t masked = field.multiply(secret[i], mask[i]);
+      const uint32_t digit = field.multiply(moved[i], ring::gadget(k));
+      store_le(to, field.add(field.subtract(error[i], masked), digit));
+    }
+    report(progress, 0);
+  }
+}
+
+// second = s a2_j + e2 modulo the packing modulus, for every block j of every query.
+void RingQueryMaker::add_second_products(std::span<Unfinished> queries) const {
+  const ring::PrimeField& field = packing_ntt().field();
+  Coefficients block;
+  SecretBuffer<uint32_t> product(kDimension), errors(kDimension);
+  for (uint32_t first = 0; first < second_.row_count; first += kDimension) {
+    polynomials_.fill_second_block(first / static_cast<uint32_t>(kDimension), block);
+    const size_t count = std::min<size_t>(kDimension, second_.row_count - first);
+    for (Unfinished& query : queries) {
+      for (size_t i = 0; i < kDimension; ++i) {
+        product[i] = field.multiply(block[i], query.values[i]);
       }
-      report(progress, 0);
+      packing_ntt().inverse(polynomial(product));
+      const auto words = query.second.span().subspan(first, count);
+      std::copy(words.begin(), words.end(), errors.span().begin());
+      to_field(errors.span(), field, polynomial(errors));
+      for (size_t i = 0; i < count; ++i) words[i] = field.add(errors[i], product[i]);
     }
   }
-  return bytes;
 }
 
 // masked += s a_j for every block j of every query.
@@ -159,21 +192,21 @@ RingDecoder::RingDecoder(DecodingSecret secret) : secret_(std::move(secret).take
   packing_ntt().forward(polynomial(secret_));
 }
 
-void RingDecoder::decode(Polynomial mask, Polynomial body,
-                         std::span<uint8_t, kDimension> bytes) const {
-  SecretBuffer<uint32_t> found(kDimension);
-  phases(mask, body, polynomial(found));
-  for (size_t c = 0; c < kDimension; ++c) bytes[c] = ring::nearest_byte(found[c]);
+void RingDecoder::decode(Polynomial mask, Body body, std::span<uint8_t, kPackColumns> bytes) const {
+  SecretBuffer<uint32_t> found(kPackColumns);
+  phases(mask, body, found.span().first<kPackColumns>());
+  for (size_t c = 0; c < kPackColumns; ++c) bytes[c] = ring::nearest_byte(found[c]);
 }
 
-void RingDecoder::phases(Polynomial mask, Polynomial body, MutablePolynomial out) const {
+void RingDecoder::phases(Polynomial mask, Body body, std::span<uint32_t, kPackColumns> out) const {
   if (secret_.empty()) throw std::logic_error("this decoder was moved away");
   const ring::PrimeField& field = packing_ntt().field();
-  std::copy(mask.begin(), mask.end(), out.begin());
-  packing_ntt().forward(out);
-  for (size_t i = 0; i < kDimension; ++i) out[i] = field.multiply(out[i], secret_[i]);
-  packing_ntt().inverse(out);
-  for (size_t c = 0; c < kDimension; ++c) out[c] = field.subtract(body[c], out[c]);
+  SecretBuffer<uint32_t> product(kDimension);
+  std::copy(mask.begin(), mask.end(), product.span().begin());
+  packing_ntt().forward(polynomial(product));
+  for (size_t i = 0; i < kDimension; ++i) product[i] = field.multiply(product[i], secret_[i]);
+  packing_ntt().inverse(polynomial(product));
+  for (size_t c = 0; c < kPackColumns; ++c) out[c] = field.subtract(body[c], product[c]);
 }
 
 }  // namespace blindfuse

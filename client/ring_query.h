@@ -1,4 +1,4 @@
-// Queries for packed responses under a ring secret, with the secret's packing keys
+// Queries for packed responses under a ring secret, with the secret's packing key
 // (docs/PROTOCOL.md, sections 17 and 18; docs/PARAMETERS.md, section 6).
 #pragma once
 
@@ -10,6 +10,8 @@
 
 #include "client/prepared_query.h"
 #include "client/secret.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/automorphism.h"
 #include "src/arithmetic/ring/key_masks.h"
 #include "src/protocol/public_polynomials.h"
 #include "src/system/random.h"
@@ -17,17 +19,25 @@
 namespace blindfuse {
 
 // Makes queries under the public polynomials of one database: b_j = s a_j + e_j for every block of
-// 2048 rows. The packing keys are, for g = 5 and g = -1 and digit k, -s w + e + g(s) gadget(k)
-// modulo the packing modulus, in the evaluation domain of Ntt. s and e are ternary, and fresh for
-// each query.
+// 2048 rows. The packing key is, for g = 5 and digit k, -s w + e + g(s) gadget(k) modulo the
+// packing modulus, in the evaluation domain of Ntt. s and e are ternary, and fresh for each query.
 class RingQueryMaker {
  public:
+  // The rows of a second level, and the order of its short key; 0: there is none.
+  struct Second {
+    uint32_t row_count = 0;
+    uint32_t key_order = 0;
+  };
+
   // row_count is a positive multiple of 2048. Expands the keys' masks w, which all queries share.
-  RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count);
+  RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count,
+                 const Second& second);
+  RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count)
+      : RingQueryMaker(polynomials, row_count, Second()) {}
 
   // Makes `count` queries on the calling thread: first their keys, and then their b in one pass
-  // over the blocks. Each a_j is expanded and transformed once. `random` gives s, e and the keys'
-  // errors of one query after another. Any thread.
+  // over the blocks. Each a_j is expanded and transformed once. `random` gives s, e, the keys'
+  // errors and those of the second level of one query after another. Any thread.
   //
   // Reports the rows that are done in all queries. While it makes keys, it reports none, after each
   // of their polynomials. Throws CancelledError, and the exceptions of `random`.
@@ -36,30 +46,34 @@ class RingQueryMaker {
 
  private:
   struct Unfinished;
-  std::vector<uint8_t> packing_keys(std::span<const uint32_t> secret, const RandomSource& random,
-                                    const ProgressCallback& progress) const;
+  void append_packing_key(ring::Polynomial secret, const ring::Automorphism& automorphism,
+                          const ring::KeyMasks& masks, const RandomSource& random,
+                          const ProgressCallback& progress, std::vector<uint8_t>& bytes) const;
+  void add_second_products(std::span<Unfinished> queries) const;
   void add_products(std::span<Unfinished> queries, const ProgressCallback& progress) const;
   void report(const ProgressCallback& progress, uint64_t rows_done) const;
 
   ring::PublicPolynomials polynomials_;
   ring::KeyMasks key_masks_;
   uint32_t row_count_;
+  Second second_;
+  ring::KeyMasks short_key_masks_;  // unused where there is no short key
 };
 
 // One alone.
 PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
                                  const RandomSource& random);
 
-// The bytes of a packed response's columns: round((body - s mask) 256 / Q). mask and body:
-// coefficients modulo the packing modulus. The secret may serve all packs of its response. Throws
-// std::logic_error if it was moved from.
+// The bytes of a pack's columns: round((body - s mask) 256 / Q). mask and body: coefficients modulo
+// the packing modulus, of which the mask has all 2048 and the body those of the columns. The secret
+// may serve all packs of its response. Throws std::logic_error if it was moved from.
 class RingDecoder {
  public:
   explicit RingDecoder(DecodingSecret secret);
-  void decode(ring::Polynomial mask, ring::Polynomial body,
-              std::span<uint8_t, ring::kDimension> bytes) const;
+  using Body = std::span<const uint32_t, kPackColumns>;
+  void decode(ring::Polynomial mask, Body body, std::span<uint8_t, kPackColumns> bytes) const;
   // body - s mask: Q / 256 times the bytes, and noise. It reveals the secret, and must be wiped.
-  void phases(ring::Polynomial mask, ring::Polynomial body, ring::MutablePolynomial out) const;
+  void phases(ring::Polynomial mask, Body body, std::span<uint32_t, kPackColumns> out) const;
 
  private:
   SecretBuffer<uint32_t> secret_;  // at the points

@@ -227,7 +227,7 @@ Session::Batch Session::encrypt(std::span<const std::string> keys) {
     batch.secrets.push_back(
         std::move(pooled.query)
             .encrypt(
-                std::span(place.rows).first(place.row_count), layout.query_bits,
+                std::span(place.rows).first(place.row_count), place.shard, layout,
                 std::span(batch.body).subspan(i * layout.query_bytes(), layout.query_bytes())));
   }
   batch.encrypt_seconds = seconds_since(start) / static_cast<double>(keys.size());

@@ -29,12 +29,14 @@ constexpr uint64_t kQueriesAtOnce = kScanMmaQueriesMax;
 uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
                        const ServingNeeds& needs, uint64_t timed_bytes_min) {
   constexpr uint32_t kBitsMax = 32;
-  const BatchShape shape = needs.pack_count == 0
-                               ? hint_shape(rows, columns, kBitsMax, kBitsMax)
-                               : packed_shape(rows, columns, needs.pack_count, kBitsMax, kBitsMax);
-  const uint64_t pipeline = needs.pack_count == 0
-                                ? BatchSizes(shape, needs.batch_max).device_bytes()
-                                : packed_pipeline_bytes(shape, needs.pack_count, needs.batch_max);
+  const SecondLevelSpec* second = needs.second ? &*needs.second : nullptr;
+  const BatchShape shape = needs.pack_count == 0 ? hint_shape(rows, columns, kBitsMax, kBitsMax)
+                                                 : packed_shape(rows, columns, needs.pack_count,
+                                                                kBitsMax, kBitsMax, second);
+  const uint64_t pipeline =
+      needs.pack_count == 0
+          ? BatchSizes(shape, needs.batch_max).device_bytes()
+          : packed_pipeline_bytes(shape, needs.pack_count, needs.batch_max, second);
   uint64_t before = trial_bytes(rows, columns, needs.batch_max);
   if (kernel.empty()) before = std::max(before, timing_bytes(rows, columns, timed_bytes_min));
   // What cuBLAS has taken for the trial stays.
@@ -133,11 +135,11 @@ class CudaEngine final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max) override {
+      size_t batch_max, const SecondLevelSpec* second) override {
     matrix_.use_device();
     scanner_.calibrate();
     return make_device_packed_answer_pipeline(scanner_, matrix_, bits, tables, slot_count,
-                                              batch_max);
+                                              batch_max, second);
   }
 
  private:

@@ -26,8 +26,9 @@ namespace blindfuse {
 //
 //   before it serves: the memory that check_kernels() takes until it returns, or that the timing of
 //   kernels takes if `calibrations` has no matrix of this size;
-//   while it serves: the packing tables, two batches of needs.batch_max, and the query of a canary,
-//   which is computed in one of these batches.
+//   while it serves: the packing tables, two batches of needs.batch_max, what a second level takes
+//   for them (DeviceSecondLevel::bytes_of), and the query of a canary, which is computed in one of
+//   these batches.
 //
 // multiply() and make_panel_products(), which a build calls, take more memory. They say so if there
 // is no room.

@@ -7,10 +7,12 @@
 #include "cuda/cuda_engine.h"
 #include "cuda/device/device_info.h"
 #include "cuda/packing/packing_kernels.h"
+#include "cuda/packing/second_level_kernels.h"
 #include "cuda/packing/table_kernels.h"
 #include "cuda/pipelines/pack_maker.h"
 #include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/scanner.h"
+#include "src/arithmetic/packing_table.h"
 
 namespace blindfuse {
 namespace {
@@ -36,7 +38,7 @@ class CudaEngineMaker final : public EngineMaker {
   // As many as have 4 GiB of columns, however many threads the caller has.
   size_t packs_at_once(uint64_t row_count, unsigned) const override {
     constexpr uint64_t kColumnBytesMax = uint64_t{4} << 30;
-    const uint64_t pack_bytes = std::max<uint64_t>(1, ring::kDimension * row_count);
+    const uint64_t pack_bytes = std::max<uint64_t>(1, kPackColumns * row_count);
     return std::clamp<uint64_t>(kColumnBytesMax / pack_bytes, 1, kPacksAtOnceMax);
   }
 
@@ -59,7 +61,10 @@ class CudaEngineMaker final : public EngineMaker {
 void load_cuda_kernels(int device, std::string_view part) {
   use_cuda_device(device);
   load_scan_kernels();
-  if (part == "packing") load_packing_kernels();
+  if (part == "packing") {
+    load_packing_kernels();
+    load_second_level_kernels();
+  }
   if (part == "tables") load_table_kernels();
 }
 

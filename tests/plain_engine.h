@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/cpu/pipelines/answer_pipeline.h"
 #include "host/cpu/pipelines/pack_maker.h"
 #include "host/cpu/pipelines/packed_answer_pipeline.h"
 #include "host/cpu/pipelines/panel_products.h"
+#include "host/cpu/pipelines/second_level_pipeline.h"
 #include "host/system/worker_threads.h"
 #include "src/engine/engine_maker.h"
 
@@ -76,10 +78,12 @@ class PlainEngine : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max) override {
+      size_t batch_max, const SecondLevelSpec* second) override {
     packing_threads_ = std::make_unique<WorkerThreads>(2);
-    return make_cpu_packed_answer_pipeline(*this, bits, tables, slot_count, batch_max,
-                                           *packing_threads_);
+    auto first = make_cpu_packed_answer_pipeline(*this, bits, tables, slot_count, batch_max,
+                                                 *packing_threads_);
+    if (second == nullptr) return first;
+    return make_second_level_pipeline(std::move(first), *second, column_count_, slot_count, 2);
   }
 
  private:

@@ -4,14 +4,14 @@
 // and so it is for the billion. The tall one's query has 3.8 MB, 61 us; its scan takes 0.26 ms up
 // to 52 queries: from five on the transfer is the limit.
 //
-// The square with packed responses: a query has 49 KB of keys more, 0.8 us of the transfer. The 16
+// The square with packed responses: a query has 25 KB of a key more, 0.4 us of the transfer. The 32
 // tables are 0.8 GB, 0.17 ms of reads up to some 30 queries (cuda/packing/kernels/sum_points.cuh),
 // a fifth of the scan.
 //
 // The hint of 1,048,576 x 1,032 with n = 1,774: 7.4 GB of words, 0.12 s of that PCIe, and 7.7 T
 // multiply-adds of bytes, 8 ms of the dense peak. What is left to measure is the keystream.
 //
-// The 16 packs of 131,072 x 32,768: 35 T multiply-adds of bytes, 36 ms of the dense peak, for
+// The 32 packs of 131,072 x 32,768: 35 T multiply-adds of bytes, 36 ms of the dense peak, for
 // kernels that hardly reach half of it (limbs come from the second-level cache); 6 ms of switches
 // (cuda/packing/kernels/key_switch_chains.cuh); then 0.8 GB to the host, 13 ms of that PCIe, and
 // longer into memory that is not pinned.
@@ -101,7 +101,7 @@ class PipelineTimer {
   size_t next_ = 0;
 };
 
-// query_bytes: of the packed words, and keys where there are some.
+// query_bytes: of the packed words, and of the key where there is one.
 PipelineTimes time_pipeline(const Bench& bench, const Engine& engine, AnswerPipeline& pipeline,
                             uint64_t query_bytes, size_t batch) {
   invariant(pipeline.depth() <= AnswerPipeline::kDepthMax, "there are slots for all batches");
@@ -181,7 +181,7 @@ void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSec
   std::ranges::set_intersection(bench.options.batches, kPackedBatches, std::back_inserter(batches));
   if (batches.empty()) return;
   const auto engine = make_random_engine(bench, shape);
-  const uint64_t packs = (shape.columns + ring::kDimension - 1) / ring::kDimension;
+  const uint64_t packs = (shape.columns + kPackColumns - 1) / kPackColumns;
   // One for all batches: it takes its time to send the tables.
   const auto pipeline = engine->make_packed_answer_pipeline(
       kBits, random_tables(bench, packs), AnswerPipeline::kDepthMax * batches.back(),
@@ -230,8 +230,7 @@ void time_packs(const Bench& bench, const Shape& shape) {
     const std::span<const uint8_t> bytes = bench.random.part(count * sizeof(uint32_t), which);
     return std::span(reinterpret_cast<const uint32_t*>(bytes.data()), count);
   };
-  const auto packs =
-      static_cast<uint32_t>((shape.columns + ring::kDimension - 1) / ring::kDimension);
+  const auto packs = static_cast<uint32_t>((shape.columns + kPackColumns - 1) / kPackColumns);
   std::vector<uint32_t> table(kTableWords);
   std::array<uint32_t, ring::kDimension> mask{};
   std::vector<double> made, brought;

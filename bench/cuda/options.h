@@ -21,12 +21,12 @@ inline constexpr Shape kScanShapes[] = {
     {"square", 131'072, 32'768}, {"billion", 233'472, 65'536}, {"tall", 1'179'648, 1'040},
     {"flat", 40'960, 33'056},    {"huge", 488'448, 131'072},
 };
-// The first of them is the one whose responses are packed under clients' secrets as well, with 16
+// The first of them is the one whose responses are packed under clients' secrets as well, with 32
 // packing tables: the sizes of batches that are timed then.
 inline constexpr size_t kPackedBatches[] = {1, 8, 64};
 // A million rows of one record of 1 KiB.
 inline constexpr Shape kHintShape{"hint", 1'048'576, 1'032};
-// 16 packs: the tables and masks of packed responses.
+// 32 packs: the tables and masks of packed responses.
 inline constexpr Shape kPackShape{"packs", 131'072, 32'768};
 // The shape on which the kernels have to agree first. Neither their steps of rows nor their tiles
 // of columns come out even.
@@ -35,7 +35,7 @@ inline constexpr Shape kCheckShape{"check", 4'096 + 64, 1'040};
 // The shapes that replace these in a rehearsal.
 inline constexpr Shape kTinyShapes[] = {{"tiny", 1'216, 96}};
 inline constexpr Shape kTinyHintShape{"hint", 256, 40};
-inline constexpr Shape kTinyPackShape{"packs", 2'048, 2'048};
+inline constexpr Shape kTinyPackShape{"packs", 2'048, 1'024};
 inline constexpr Shape kTinyCheckShape{"check", 320 + 64, 72};
 
 // The other bytes and times of a measurement.

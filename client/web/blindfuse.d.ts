@@ -76,7 +76,7 @@ export interface DatabaseInfo {
   /** What the server multiplies a query with. */
   readonly databaseBytes: number;
   readonly parameterSet: string;
-  /** 'packed': there are masks instead of hints, which are smaller, and queries carry packing keys. */
+  /** 'packed': there are masks instead of hints, which are smaller, and queries carry a packing key. */
   readonly mode: 'hint' | 'packed';
 }
 
@@ -144,7 +144,7 @@ export interface Client {
   getMany(keys: Iterable<Key>, options?: CallOptions): Promise<(Uint8Array | null)[]>;
   lookUp(key: Key, options?: CallOptions & {inspect?: boolean}): Promise<Answer>;
   /** Makes this many more queries ahead, in one pass; up to 1000 can be ready. Memory: 4 bytes a row of the database
-   * for each, and 48 KiB more in the mode 'packed'. */
+   * for each, and 24 KiB more in the mode 'packed', where with two levels it is up to 48 KiB and 4 bytes a group. */
   prepare(count: number, options?: CallOptions): Promise<void>;
   /** Ends the worker; what it was asked fails with a CancelledError. */
   close(): void;

@@ -10,14 +10,14 @@ namespace blindfuse {
 namespace {
 
 uint32_t pack_count_of(uint64_t column_count) {
-  return static_cast<uint32_t>((column_count + kRingWords - 1) / kRingWords);
+  return static_cast<uint32_t>((column_count + kPackColumns - 1) / kPackColumns);
 }
 
 // At the time when most of it is in use.
 uint64_t bytes_needed(const Scanner& scanner, uint64_t row_count, uint64_t column_count) {
   const uint64_t packs = pack_count_of(column_count);
-  const uint64_t tables = packs * (kTableBytes + 3 * sizeof(uint32_t) * kRingWords);
-  return packs * kSquareWords * sizeof(uint32_t) +
+  const uint64_t tables = packs * (kTableBytes + sizeof(uint32_t) * kRingWords);
+  return packs * kPackSquareWords * sizeof(uint32_t) +
          std::max(hint_words_bytes(row_count, column_count) + scanner.bytes_for(kRingWords),
                   tables);
 }
@@ -39,8 +39,8 @@ DevicePacks::DevicePacks(Scanner& scanner, const DeviceMatrix& matrix,
 DevicePacks::DevicePacks(int device, DeviceMemory<uint32_t> hints,
                          std::span<const uint32_t> key_masks)
     : device_(device), pack_count_(pack_count_of(hints.size() / kRingWords)) {
-  invariant(key_masks.size() == ring::kKeyWords, "a mask for each digit of each key");
-  DeviceMemory<uint32_t> squares(uint64_t{pack_count_} * kSquareWords);
+  invariant(key_masks.size() == ring::kKeyWords, "a mask for each digit");
+  DeviceMemory<uint32_t> squares(uint64_t{pack_count_} * kPackSquareWords);
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   const uint64_t columns = hints.size() / kRingWords;
   start_traces({ring_.view(), hints.data(), columns, squares.data()}, pack_count_, stream_.get());
@@ -53,13 +53,12 @@ void DevicePacks::make_tables(const DeviceMemory<uint32_t>& squares,
                               std::span<const uint32_t> key_masks) {
   tables_ = DeviceMemory<uint32_t>(pack_count_ * kTableWords);
   masks_ = DeviceMemory<uint32_t>(pack_count_ * uint64_t{kRingWords});
-  const DeviceMemory<uint32_t> ends(2 * masks_.size());
   const DeviceMemory<uint32_t> device_key_masks(key_masks.size());
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   BLINDFUSE_CUDA(cudaMemcpyAsync(device_key_masks.data(), key_masks.data(), key_masks.size_bytes(),
                                  cudaMemcpyHostToDevice, stream_.get()));
-  start_tables({ring_.view(), squares.data(), device_key_masks.data(), ends.data(), tables_.data(),
-                masks_.data(), static_cast<uint32_t>(kChainKeySwitches)},
+  start_tables({ring_.view(), squares.data(), device_key_masks.data(), tables_.data(),
+                masks_.data(), static_cast<uint32_t>(kKeySwitches)},
                pack_count_, stream_.get());
   stream_.wait();
 }

@@ -12,7 +12,7 @@
 namespace blindfuse {
 namespace {
 
-// Groups of points that are sent at once: 12.6 MB.
+// Groups of points that are sent at once: 6.3 MB.
 constexpr size_t kGroupsAtOnce = 32;
 constexpr size_t kWordsAtOnce = kGroupsAtOnce * kGroupWords;
 static_assert(kPointGroups % kGroupsAtOnce == 0, "tables are sent in whole parts");
@@ -77,9 +77,9 @@ class DeviceTables::Upload {
       throw ResourceError("the packing table of pack " + std::to_string(part.pack) +
                           " arrived altered in the device's memory");
     }
-    start_cut_table({arrived_.data(), part.first_group, part.pack, tables_.pack_count_,
-                     tables_.bytes_.data(), tables_.last_key_switch_.data()},
-                    kGroupsAtOnce, stream_.get());
+    start_cut_table(
+        {arrived_.data(), part.first_group, part.pack, tables_.pack_count_, tables_.bytes_.data()},
+        kGroupsAtOnce, stream_.get());
   }
 
   DeviceTables& tables_;
@@ -91,8 +91,7 @@ class DeviceTables::Upload {
 };
 
 uint64_t DeviceTables::bytes_for(size_t pack_count) {
-  const auto packs = static_cast<uint32_t>(pack_count);
-  return tables_bytes(packs) + sizeof(uint32_t) * (last_key_switch_place(packs, 0) + kWordsAtOnce);
+  return tables_bytes(static_cast<uint32_t>(pack_count)) + sizeof(uint32_t) * kWordsAtOnce;
 }
 
 DeviceTables::DeviceTables(std::span<const SharedPackingTable> tables, uint64_t bytes_beside)
@@ -100,7 +99,6 @@ DeviceTables::DeviceTables(std::span<const SharedPackingTable> tables, uint64_t 
   require_room(bytes_for(tables.size()) + bytes_beside, "the packing tables and their queries",
                "build the database in the mode hint, or serve it with --engine cpu");
   bytes_ = DeviceMemory<uint8_t>(tables_bytes(pack_count_));
-  last_key_switch_ = DeviceMemory<uint32_t>(last_key_switch_place(pack_count_, 0));
   Upload upload(*this);
   for (uint32_t pack = 0; pack < pack_count_; ++pack) {
     upload.send(pack, PackingTable(tables[pack].get(), kTableWords));

@@ -23,16 +23,14 @@ class DeviceTables {
   static uint64_t bytes_for(size_t pack_count);
 
   uint32_t pack_count() const { return pack_count_; }
-  // In the orders of cuda/packing/kernels/packing_args.h.
+  // In the order of cuda/packing/kernels/packing_args.h.
   const uint8_t* bytes() const { return bytes_.data(); }
-  const uint32_t* last_key_switch() const { return last_key_switch_.data(); }
 
  private:
   class Upload;
 
   uint32_t pack_count_;
   DeviceMemory<uint8_t> bytes_;
-  DeviceMemory<uint32_t> last_key_switch_;
 };
 
 }  // namespace blindfuse

@@ -13,7 +13,6 @@ void load_table_kernels() {
   load_kernel(transpose_squares);
   load_kernel(ntt_and_rotate_rows);
   load_kernel(key_switch_down);
-  load_kernel(key_switch_last);
 }
 
 void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStream_t stream) {
@@ -25,26 +24,26 @@ void start_cut_public_rows(const uint32_t* blocks, const Limbs& limbs, cudaStrea
                 static_cast<uint32_t>(kThreads), 0, stream, blocks, limbs);
 }
 
+void start_transpose(uint32_t* squares, uint32_t row_count, uint32_t pack_count,
+                     cudaStream_t stream) {
+  launch_kernel("transpose_squares", transpose_squares,
+                dim3((row_count + 31) / 32, kOrbitWords / 32, 2 * pack_count), kTransposeThreads,
+                kTransposeSharedBytes, stream, squares);
+}
+
 void start_traces(const TraceArgs& args, uint32_t pack_count, cudaStream_t stream) {
   if (pack_count == 0) return;
-  const dim3 rows(kRingWords, pack_count);
-  const auto transpose = [&] {
-    launch_kernel("transpose_squares", transpose_squares,
-                  dim3(kRingWords / 32, kRingWords / 32, pack_count), kTransposeThreads,
-                  kTransposeSharedBytes, stream, args.squares);
-  };
+  const dim3 rows(kOrbitWords, pack_count);
   launch_kernel("ntt_columns", ntt_columns, rows, kNttThreads, kRowSharedBytes, stream, args);
-  transpose();
+  start_transpose(args.squares, kOrbitWords, pack_count, stream);
   launch_kernel("ntt_and_rotate_rows", ntt_and_rotate_rows, rows, kNttThreads, kRowSharedBytes,
                 stream, args);
-  transpose();
+  start_transpose(args.squares, kOrbitWords, pack_count, stream);
 }
 
 void start_tables(const TableArgs& args, uint32_t pack_count, cudaStream_t stream) {
   if (pack_count == 0) return;
-  launch_kernel("key_switch_down", key_switch_down, dim3(2, pack_count), kNttThreads,
-                kKeySwitchSharedBytes, stream, args);
-  launch_kernel("key_switch_last", key_switch_last, dim3(pack_count), kNttThreads,
+  launch_kernel("key_switch_down", key_switch_down, dim3(pack_count), kNttThreads,
                 kKeySwitchSharedBytes, stream, args);
 }
 

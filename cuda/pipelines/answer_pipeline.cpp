@@ -41,16 +41,19 @@ class Rounder final : public Responder {
 class DeviceAnswerPipeline final : public AnswerPipeline {
  public:
   DeviceAnswerPipeline(Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
-                       size_t slot_count, size_t batch_max, std::unique_ptr<Responder> responder)
+                       size_t slot_count, size_t batch_max, std::unique_ptr<Responder> responder,
+                       std::unique_ptr<DeviceSecondLevel> second)
       : scanner_(scanner),
         matrix_(matrix),
         bits_(bits),
         rows_(matrix.row_count()),
         columns_(matrix.column_count()),
         responder_(std::move(responder)),
+        second_(std::move(second)),
         batch_max_(batch_max),
         sizes_(responder_->shape(), batch_max),
-        response_bytes_(bit_sequence_bytes(columns_, bits.response)),
+        canary_bytes_(bit_sequence_bytes(columns_, bits.response)),
+        response_bytes_(second_ ? second_->response_bytes() : canary_bytes_),
         slots_(slot_count * sizes_.slot_words) {
     std::ranges::fill(slots_.span(), 0u);
     for (Lane& lane : lanes_) {
@@ -63,6 +66,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
       lane.products = lane.sums + sizes_.sums;
       lane.responses = DeviceMemory<uint32_t>(sizes_.responses);
       lane.finished = PinnedMemory<uint8_t>(batch_max * response_bytes_);
+      if (second_) lane.canary_response = PinnedMemory<uint8_t>(canary_bytes_);
       lane.differences = PinnedMemory<uint32_t>(batch_max);
     }
     limb_pitch_ = matrix.pitch();
@@ -101,7 +105,10 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
         copy_query(lane, lane.queries.data() + place * sizes_.slot_words, queries);
       put_canary(lane, place);
     }
-    start(next_, choice, queries + (has_canary ? 1 : 0));
+    start(next_, choice, queries + (has_canary ? 1 : 0),
+          has_canary ? std::optional(place) : std::nullopt);
+    if (second_) start_second(next_, queries + (has_canary ? 1 : 0));
+    lane.done.record(lane.stream);
     begun_.push_back({next_, count, choice.kernel, has_canary, place});
     next_ = (next_ + 1) % kLanes;
   }
@@ -127,7 +134,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   void set_canary(const Canary& canary, std::chrono::milliseconds interval) override {
     invariant(canary.query.size() ==
                       sizes_.query_bytes + responder_->shape().extra_words * sizeof(uint32_t) &&
-                  canary.products.size() == columns_ && canary.response.size() == response_bytes_,
+                  canary.products.size() == columns_ && canary.response.size() == canary_bytes_,
               "a canary of this matrix, complete");
     matrix_.use_device();
     std::vector<uint32_t> slot(sizes_.slot_words);
@@ -179,6 +186,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     uint32_t* products = nullptr;
     DeviceMemory<uint32_t> responses;
     PinnedMemory<uint8_t> finished;
+    // The first level's, where there is a second one: others' do not leave the device.
+    PinnedMemory<uint8_t> canary_response;
     PinnedMemory<uint32_t> differences;  // of each query's products, weighted, from its sum
     Event done;
     Stream stream;
@@ -213,6 +222,12 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     return {lane.finished.data() + place * response_bytes_, response_bytes_};
   }
 
+  // Of the canary, which is at a place.
+  std::span<uint8_t> canary_response(const Lane& lane, size_t place) const {
+    if (!second_) return response(lane, place);
+    return {lane.canary_response.data(), canary_bytes_};
+  }
+
   // From the device's memory to a place in the batch.
   void copy_query(const Lane& lane, const uint32_t* query, uint32_t place) const {
     BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data() + place * sizes_.slot_words, query,
@@ -224,14 +239,16 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   // overwritten first.
   void put_canary(const Lane& lane, uint32_t place) const {
     const uint64_t response_words = sizes_.response_words;
-    canary_->spoil(response(lane, place));
+    canary_->spoil(canary_response(lane, place));
     BLINDFUSE_CUDA(cudaMemsetAsync(lane.responses.data() + place * response_words, 0xff,
                                    response_words * sizeof(uint32_t), lane.stream.get()));
     copy_query(lane, canary_->query(), place);
   }
 
-  // From the lane's queries to responses in the host's memory.
-  void start(size_t number, Scanner::Choice choice, uint32_t queries) {
+  // From the lane's queries to responses in the host's memory; with a second level, to those of the
+  // first one on the device, and the canary's.
+  void start(size_t number, Scanner::Choice choice, uint32_t queries,
+             std::optional<uint32_t> canary_place) {
     Lane& lane = lanes_[number];
     const cudaStream_t stream = lane.stream.get();
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
@@ -250,28 +267,51 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                       {queries, lane.products, columns_, lane.queries.data() + sizes_.extras_at,
                        sizes_.slot_words, lane.responses.data()},
                       stream);
-    BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, lane.responses.data(),
-                                     sizes_.response_words * sizeof(uint32_t), response_bytes_,
-                                     queries, cudaMemcpyDeviceToHost, stream));
-    lane.done.record(lane.stream);
+    if (!second_) {
+      copy_responses(lane, lane.responses.data(), sizes_.response_words, queries);
+    } else if (canary_place) {
+      BLINDFUSE_CUDA(cudaMemcpyAsync(lane.canary_response.data(),
+                                     lane.responses.data() + *canary_place * sizes_.response_words,
+                                     canary_bytes_, cudaMemcpyDeviceToHost, stream));
+    }
+  }
+
+  // From the first level's responses to those of the second level in the host's memory.
+  void start_second(size_t number, uint32_t queries) {
+    const Lane& lane = lanes_[number];
+    second_->start(number,
+                   {queries, lane.responses.data(), sizes_.response_words, columns_,
+                    lane.queries.data() + sizes_.extras_at, sizes_.slot_words},
+                   lane.stream.get());
+    copy_responses(lane, second_->responses(number), second_->response_pitch(), queries);
+  }
+
+  // pitch: words of 32 bits.
+  void copy_responses(const Lane& lane, const uint32_t* responses, uint64_t pitch,
+                      uint32_t queries) const {
+    BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, responses,
+                                     pitch * sizeof(uint32_t), response_bytes_, queries,
+                                     cudaMemcpyDeviceToHost, lane.stream.get()));
   }
 
   // A batch of this many queries, of which the canary is one and the others are whatever the lane
   // has: by the same kernel and tile as a batch of clients' queries that has no room for it.
   void compute_canary(uint32_t queries) {
-    const Lane& lane = lanes_[next_];
+    Lane& lane = lanes_[next_];
     const Scanner::Choice choice = scanner_.choose(queries);
     note(lane, "the server's own query in a batch of " + std::to_string(queries));
     const uint32_t place = canary_->next_place(queries);
     put_canary(lane, place);
-    start(next_, choice, queries);
+    start(next_, choice, queries, place);
+    lane.done.record(lane.stream);
     lane.done.wait();
     judge_canary(lane, choice.kernel, place, queries);
     judge_products(lane, choice.kernel, queries);
   }
 
   void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place, uint32_t queries) {
-    if (canary_->is_right(response(lane, place))) return canary_->note_right(kernel, queries);
+    if (canary_->is_right(canary_response(lane, place)))
+      return canary_->note_right(kernel, queries);
     canary_->blame(kernel, responder_->kernel(), queries, products_of(lane, place), is_proved_);
   }
 
@@ -314,9 +354,11 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   const uint64_t rows_;
   const uint64_t columns_;
   const std::unique_ptr<Responder> responder_;
+  const std::unique_ptr<const DeviceSecondLevel> second_;  // or none
   const size_t batch_max_;
   const BatchSizes sizes_;
-  const uint64_t response_bytes_;
+  const uint64_t canary_bytes_;    // of the first level's response
+  const uint64_t response_bytes_;  // of one that leaves
   uint64_t limb_pitch_ = 0;
   PinnedMemory<uint32_t> slots_;
   std::optional<CanaryCheck> canary_;
@@ -341,14 +383,13 @@ std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                      std::make_unique<Rounder>(shape, bits.response));
 }
 
-std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
-                                                            const DeviceMatrix& matrix,
-                                                            WireBits bits, size_t slot_count,
-                                                            size_t batch_max,
-                                                            std::unique_ptr<Responder> responder) {
+std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(
+    Scanner& scanner, const DeviceMatrix& matrix, WireBits bits, size_t slot_count,
+    size_t batch_max, std::unique_ptr<Responder> responder,
+    std::unique_ptr<DeviceSecondLevel> second) {
   try {
     return std::make_unique<DeviceAnswerPipeline>(scanner, matrix, bits, slot_count, batch_max,
-                                                  std::move(responder));
+                                                  std::move(responder), std::move(second));
   } catch (const DeviceLostError&) {
     throw;
   } catch (const ResourceError& error) {

@@ -3,8 +3,8 @@
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/packing_keys.h"
-#include "src/arithmetic/ring/ring_dimension.h"
 
 namespace blindfuse {
 namespace {
@@ -18,7 +18,7 @@ BatchSizes::BatchSizes(const BatchShape& shape, size_t batch_max)
     : query_bytes(bit_sequence_bytes(shape.row_count, shape.query_bits)),
       // Reading a word touches the one after it.
       extras_at((query_bytes + 3) / 4 + 1),
-      slot_words(extras_at + shape.extra_words),
+      slot_words(extras_at + shape.extra_words + shape.second_words),
       response_words(shape.response_words),
       queries(batch_max * slot_words),
       limbs(limb_rows_for(static_cast<uint32_t>(batch_max)) *
@@ -29,13 +29,18 @@ BatchSizes::BatchSizes(const BatchShape& shape, size_t batch_max)
 
 BatchShape hint_shape(uint64_t row_count, uint64_t column_count, uint32_t query_bits,
                       uint32_t response_bits) {
-  return {row_count, column_count, query_bits, 0, (column_count + 31) / 32 * response_bits};
+  return {row_count, column_count, query_bits, 0, (column_count + 31) / 32 * response_bits, 0};
 }
 
 BatchShape packed_shape(uint64_t row_count, uint64_t column_count, size_t pack_count,
-                        uint32_t query_bits, uint32_t response_bits) {
-  return {row_count, column_count, query_bits, ring::kKeyWords,
-          pack_count * (ring::kDimension / 32) * response_bits};
+                        uint32_t query_bits, uint32_t response_bits,
+                        const SecondLevelSpec* second) {
+  return {row_count,
+          column_count,
+          query_bits,
+          ring::kKeyWords,
+          pack_count * (kPackColumns / 32) * response_bits,
+          second == nullptr ? 0 : (second->query_bytes() + 3) / 4};
 }
 
 }  // namespace blindfuse

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/arithmetic/second_level_spec.h"
+
 namespace blindfuse {
 
 // Batches that may be on the device at the same time, each in a lane of its own.
@@ -16,13 +18,17 @@ struct BatchShape {
   uint32_t query_bits = 32;
   uint64_t extra_words = 0;     // what a query brings in addition to its words: words of 32 bits
   uint64_t response_words = 0;  // words of 32 bits of a response, as kernels write it
+  // What a query brings after its extras for a second level, which a canary does not have: words of
+  // 32 bits.
+  uint64_t second_words = 0;
 };
 
 // Of batches of up to batch_max queries of that shape.
 struct BatchSizes {
   BatchSizes(const BatchShape& shape, size_t batch_max);
 
-  // A query in its slot: its bit sequence, a word that reading it touches, and its extras.
+  // A query in its slot: its bit sequence, a word that reading it touches, its extras, and those
+  // for a second level.
   uint64_t query_bytes;  // of the bit sequence alone
   uint64_t extras_at;    // words of 32 bits into a slot
   uint64_t slot_words;
@@ -43,10 +49,11 @@ struct BatchSizes {
 };
 
 // The shapes of the batches in the hint mode, whose responses are rounded products, and in the
-// packed mode, whose queries carry packing keys.
+// packed mode, whose queries carry a packing key.
 BatchShape hint_shape(uint64_t row_count, uint64_t column_count, uint32_t query_bits,
                       uint32_t response_bits);
 BatchShape packed_shape(uint64_t row_count, uint64_t column_count, size_t pack_count,
-                        uint32_t query_bits, uint32_t response_bits);
+                        uint32_t query_bits, uint32_t response_bits,
+                        const SecondLevelSpec* second = nullptr);
 
 }  // namespace blindfuse

@@ -1,8 +1,12 @@
 #include "cuda/pipelines/packed_answer_pipeline.h"
 
+#include <utility>
+
 #include "cuda/packing/device_ntt.h"
+#include "cuda/packing/device_second_level.h"
 #include "cuda/packing/device_tables.h"
 #include "cuda/packing/packing_kernels.h"
+#include "cuda/packing/second_level_kernels.h"
 #include "cuda/pipelines/answer_pipeline.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
@@ -12,7 +16,7 @@ namespace {
 
 constexpr std::string_view kPackingKernel = "packing";
 
-// Packs the products under the queries' keys, which they bring in addition to their words.
+// Packs the products under the queries' keys, of which each brings one in addition to its words.
 class Packer final : public Responder {
  public:
   Packer(std::span<const SharedPackingTable> tables, uint64_t bytes_beside, const BatchShape& shape,
@@ -44,11 +48,10 @@ class Packer final : public Responder {
     start_sum_points(
         {tables_.bytes(), lane.planes.data(), packs, batch.query_count, 0, 0, lane.sums.data()},
         kPointSets, stream);
-    start_finish_packs(
-        {ring_.view(), lane.sums.data(), tables_.last_key_switch(), batch.extras, batch.extra_pitch,
-         batch.products, batch.product_pitch, static_cast<uint32_t>(shape_.column_count), packs,
-         bits_, batch.responses, shape_.response_words},
-        batch.query_count, stream);
+    start_finish_packs({ring_.view(), lane.sums.data(), batch.products, batch.product_pitch,
+                        static_cast<uint32_t>(shape_.column_count), packs, bits_, batch.responses,
+                        shape_.response_words},
+                       batch.query_count, stream);
   }
 
  private:
@@ -71,30 +74,39 @@ class Packer final : public Responder {
 
 }  // namespace
 
-uint64_t packed_pipeline_bytes(const BatchShape& shape, size_t pack_count, size_t batch_max) {
+uint64_t packed_pipeline_bytes(const BatchShape& shape, size_t pack_count, size_t batch_max,
+                               const SecondLevelSpec* second) {
+  const uint64_t second_bytes =
+      second == nullptr ? 0 : DeviceSecondLevel::bytes_of(*second, kLanes, batch_max);
   return DeviceTables::bytes_for(pack_count) + Packer::device_bytes(pack_count, batch_max) +
-         BatchSizes(shape, batch_max).device_bytes();
+         BatchSizes(shape, batch_max).device_bytes() + second_bytes;
 }
 
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
-    std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max) {
+    std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max,
+    const SecondLevelSpec* second) {
   const uint64_t columns = matrix.column_count();
-  invariant(tables.size() == (columns + kRingWords - 1) / kRingWords,
+  invariant(tables.size() == (columns + kPackColumns - 1) / kPackColumns,
             "a packing table for every pack");
+  invariant(second == nullptr || second->word_bits == bits.response,
+            "a second level of the first one's words");
   if (const auto why = scanner.record().why_unfit(kPackingKernel)) {
     throw DeviceLostError("the packing kernels of the GPU are in quarantine: " + *why +
                           "; --engine cpu packs on the processor");
   }
   load_packing_kernels();
+  if (second != nullptr) load_second_level_kernels();
   const BatchShape shape =
-      packed_shape(matrix.row_count(), columns, tables.size(), bits.query, bits.response);
-  const uint64_t bytes_beside = packed_pipeline_bytes(shape, tables.size(), batch_max) -
+      packed_shape(matrix.row_count(), columns, tables.size(), bits.query, bits.response, second);
+  const uint64_t bytes_beside = packed_pipeline_bytes(shape, tables.size(), batch_max, second) -
                                 DeviceTables::bytes_for(tables.size()) +
                                 scanner.bytes_for(batch_max);
+  auto packer = std::make_unique<Packer>(tables, bytes_beside, shape, bits.response, batch_max);
   return make_device_answer_pipeline(
-      scanner, matrix, bits, slot_count, batch_max,
-      std::make_unique<Packer>(tables, bytes_beside, shape, bits.response, batch_max));
+      scanner, matrix, bits, slot_count, batch_max, std::move(packer),
+      second == nullptr ? nullptr
+                        : std::make_unique<DeviceSecondLevel>(*second, kLanes, batch_max));
 }
 
 }  // namespace blindfuse

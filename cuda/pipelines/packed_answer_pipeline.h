@@ -1,5 +1,5 @@
-// Computes responses that are packed under the clients' secrets, from queries with packing keys,
-// entirely on the device.
+// Computes responses that are packed under the clients' secrets, from queries with a packing key,
+// entirely on the device. With a second level, these are lowered to the words of one row.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,18 @@
 
 namespace blindfuse {
 
-// tables: one for every 2048 columns of the matrix, and one for the remaining columns; copied to
-// the device. A query has its bit sequence and, after it, packing keys (ring::kKeyBytes). Scanner
-// and matrix outlive it. Throws ResourceError, with the bytes needed and those free, if there is no
-// room for the tables and for this many queries.
+// tables: one for every 1024 columns of the matrix, and one for the remaining columns; copied to
+// the device. A query has its bit sequence and, after it, a packing key (ring::kKeyBytes). second:
+// null, or as for Engine::make_packed_answer_pipeline. Scanner and matrix outlive it. Throws
+// ResourceError, with the bytes needed and those free, if there is no room for the tables and for
+// this many queries.
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
-    std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max);
+    std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max,
+    const SecondLevelSpec* second);
 
 // Bytes of the device's memory that it takes, most of them for the tables.
-uint64_t packed_pipeline_bytes(const BatchShape& shape, size_t pack_count, size_t batch_max);
+uint64_t packed_pipeline_bytes(const BatchShape& shape, size_t pack_count, size_t batch_max,
+                               const SecondLevelSpec* second);
 
 }  // namespace blindfuse

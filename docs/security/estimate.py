@@ -23,7 +23,8 @@ Q = 2**32
 PACKING_Q = 4_294_955_009
 
 # Of each set: n, the largest error (errors are uniform from minus that), and instances: modulus and samples.
-# A query of R rows is R samples of one secret; packing keys are 12,288 samples modulo the packing modulus.
+# A query of R rows is R samples of one secret. A packing key is 6,144 samples modulo the packing modulus: the estimate, for
+# twice as many, is on the safe side.
 SETS = {
     "lwe-1774": (1774, 1, [(Q, 2**20)]),
     "lwe-1572": (1572, 1, [(Q, 2**20)]),

@@ -132,7 +132,7 @@ void log_plan(const BuildReport& report) {
       counted(layout.key_count, "key"), report.seconds_reading + report.seconds_surveying,
       report.layout_reason, mode_name(layout.mode()), layout.shard_count, layout.row_count,
       layout.query_bits, layout.response_bits, is_packed(layout) ? "mask" : "hint",
-      layout.hint_bits, layout.noise().log2_failure);
+      layout.hint_bits, layout.log2_failure());
   log_info("{}", security_line(*layout.lwe));
   if (is_packed(layout)) {
     log_info("packed responses: the server will keep {} of packing tables and {} of matrix",
@@ -189,6 +189,8 @@ BuildOptions options_of(const BuildCommand& command) {
   options.query_bits = command.layout.query_bits;
   options.response_bits = command.layout.response_bits;
   options.hint_bits = command.layout.hint_bits;
+  options.levels = command.layout.levels;
+  options.short_key = command.layout.short_key;
   options.mode = command.layout.mode();
   options.lwe = command.layout.lwe();
   options.lookups_per_client = command.layout.lookups_per_client;

@@ -18,7 +18,7 @@
 #include "host/database/loaded_database.h"
 #include "host/engines/checked_engines.h"
 #include "host/server/serving/batch_scheduler.h"
-#include "src/arithmetic/ring/ring_dimension.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/protocol/epoch_table.h"
@@ -123,13 +123,20 @@ void print_text(const Inspection& found) {
                                (packed ? ", mask " : ", hint ") + std::to_string(layout.hint_bits));
   print_line("security", security_line(*layout.lwe));
   char failure[64];
-  std::snprintf(failure, sizeof failure, "at most 2^%.1f a look-up", layout.noise().log2_failure);
+  std::snprintf(failure, sizeof failure, "at most 2^%.1f a look-up", layout.log2_failure());
   print_line("failure", failure);
   if (packed) {
     print_line("packs", std::to_string(layout.pack_count()) + " of up to " +
-                            counted(ring::kDimension, "column") + ", with " +
+                            counted(kPackColumns, "column") + ", with " +
                             human_bytes(layout.packing_table_bytes()) +
                             " of tables for the server's memory");
+  }
+  if (layout.second) {
+    print_line("levels", "2, " + counted(layout.second_row_count(), "row") + " of " +
+                             counted(layout.second->group_shards, "shard") + ", bits: query " +
+                             std::to_string(layout.second->query_bits) + ", response " +
+                             std::to_string(layout.second->response_bits) + ", mask " +
+                             std::to_string(layout.second->mask_bits));
   }
   print_line("table", human_bytes(epoch_table_bytes(layout)) + " once an epoch");
   print_line(packed ? "masks" : "hint", human_bytes(layout.hint_bytes()) + " once an epoch");

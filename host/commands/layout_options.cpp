@@ -54,12 +54,21 @@ void LayoutOptions::add_to(CLI::App& command) {
       .add_option(
           "--mode", mode_choice,
           "hint: clients download the hints of all shards once an epoch; look-ups are smaller; "
-          "secrecy rests on LWE. packed: clients download masks instead; each query carries 48 KiB "
-          "of packing keys; secrecy rests on ring LWE and circular security. auto: the mode that "
-          "costs a client fewer bytes, but packed only if "
+          "secrecy rests on LWE. packed: clients download masks instead; each query carries a "
+          "packing key of 24 KiB; secrecy rests on ring LWE and circular security. auto: the mode "
+          "that costs a client fewer bytes, but packed only if "
           "its tables take at most 256 MiB or no more than the matrix")
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "hint", "packed"}))
       ->capture_default_str();
+  command
+      .add_option(
+          "--levels", levels,
+          "Levels of packed responses. 2: a response has only the words of a few shards, and "
+          "the server takes longer for each query. It implies --mode packed (default: 1)")
+      ->check(CLI::Range(1u, 2u));
+  command.add_flag("--short-key", short_key,
+                   "With --levels 2: each query carries a second key of 24 KiB, which makes the "
+                   "second level several times faster. Records of up to 512 bytes");
   command
       .add_option("--params", params,
                   "Parameter set. It fixes the mode, too (default: " + defaults() + ")")
@@ -85,6 +94,12 @@ std::optional<Mode> LayoutOptions::mode() const {
     if (mode_choice == mode_name(each)) wanted = each;
   }
   const LweParams* set = lwe();
+  const bool has_two_levels = levels == 2u;
+  if (short_key && !has_two_levels) throw UsageError("--short-key is for --levels 2");
+  if (has_two_levels && (wanted == Mode::kHint || (set != nullptr && set->mode == Mode::kHint))) {
+    throw UsageError("--levels 2 is for --mode packed");
+  }
+  if (has_two_levels) wanted = Mode::kPacked;
   if (set == nullptr) return wanted;
   if (wanted && *wanted != set->mode) {
     throw UsageError("--mode " + mode_choice + " and --params " + params +

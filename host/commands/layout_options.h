@@ -21,11 +21,14 @@ struct LayoutOptions {
   std::string mode_choice = "auto";
   std::string params;
   uint64_t lookups_per_client = 100;
+  std::optional<uint32_t> levels;
+  bool short_key = false;
 
   void add_to(CLI::App& command);
 
-  // The mode that was asked for, by itself or by its set. Nothing if it is left open. Throws
-  // UsageError if the set is one of the other mode.
+  // The mode that was asked for, by itself, by its set or by two levels. Nothing if it is left
+  // open. Throws UsageError if the set or the levels are of the other mode, and for a short key
+  // without two levels.
   std::optional<Mode> mode() const;
 
   // The set that was asked for, or nullptr.

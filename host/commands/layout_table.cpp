@@ -8,7 +8,7 @@
 namespace blindfuse {
 
 nlohmann::json layout_json(const Layout& layout) {
-  return {
+  nlohmann::json json = {
       {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
       {"mode", mode_name(layout.mode())},
       {"lwe", layout.lwe->name},
@@ -32,8 +32,17 @@ nlohmann::json layout_json(const Layout& layout) {
       {"matrix_bytes", layout.matrix_bytes()},
       {"pack_count", layout.pack_count()},
       {"packing_table_bytes", layout.packing_table_bytes()},
-      {"log2_failure", layout.noise().log2_failure},
+      {"log2_failure", layout.log2_failure()},
   };
+  if (layout.second) {
+    json["levels"] = 2;
+    json["shards_a_group"] = layout.second->group_shards;
+    json["query2_bits"] = layout.second->query_bits;
+    json["mask2_bits"] = layout.second->mask_bits;
+    json["response2_bits"] = layout.second->response_bits;
+    json["short_key_order"] = layout.second->key_order;
+  }
+  return json;
 }
 
 std::string security_line(const LweParams& set) {
@@ -63,7 +72,7 @@ std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t 
         layout.response_bits, layout.hint_bits, human_bytes(layout.query_bytes()).c_str(),
         human_bytes(layout.response_bytes()).c_str(), human_bytes(layout.hint_bytes()).c_str(),
         human_bytes(layout.matrix_bytes()).c_str(), packed ? 11 : 0, packing.c_str(),
-        layout.noise().log2_failure, human_bytes(plans[i].total_bytes).c_str());
+        layout.log2_failure(), human_bytes(plans[i].total_bytes).c_str());
     table += line;
   }
   return table;

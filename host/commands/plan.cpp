@@ -43,6 +43,8 @@ PlanRequest request_of(const PlanOptions& options) {
   request.query_bits = options.layout.query_bits;
   request.response_bits = options.layout.response_bits;
   request.hint_bits = options.layout.hint_bits;
+  request.levels = options.layout.levels.value_or(1);
+  request.short_key = options.layout.short_key;
   return request;
 }
 
@@ -63,7 +65,7 @@ void print_json(const std::vector<std::vector<Plan>>& modes, const Plan& best, u
 std::string heading(const Layout& layout) {
   return std::string(mode_name(layout.mode())) + " mode, " + std::string(layout.lwe->name) +
          (layout.mode() == Mode::kHint ? ": clients download the hint once an epoch"
-                                       : ": no hint, but queries carry 48 KiB of keys");
+                                       : ": no hint, but queries carry a packing key of 24 KiB");
 }
 
 // Which one `build` would choose, and why.

@@ -8,6 +8,7 @@
 #include "host/cpu/pipelines/answer_pipeline.h"
 #include "host/cpu/pipelines/packed_answer_pipeline.h"
 #include "host/cpu/pipelines/panel_products.h"
+#include "host/cpu/pipelines/second_level_pipeline.h"
 #include "host/cpu/scan/kernel_choice.h"
 #include "host/cpu/scan/query_limbs.h"
 #include "host/system/worker_threads.h"
@@ -72,8 +73,12 @@ class CpuEngine final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max) override {
-    return make_cpu_packed_answer_pipeline(*this, bits, tables, slot_count, batch_max, threads_);
+      size_t batch_max, const SecondLevelSpec* second) override {
+    auto first =
+        make_cpu_packed_answer_pipeline(*this, bits, tables, slot_count, batch_max, threads_);
+    if (second == nullptr) return first;
+    return make_second_level_pipeline(std::move(first), *second, column_count(), slot_count,
+                                      threads_.count());
   }
 
  private:

@@ -43,7 +43,8 @@ class KnownProduct final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(WireBits,
                                                               std::span<const SharedPackingTable>,
-                                                              size_t, size_t) override {
+                                                              size_t, size_t,
+                                                              const SecondLevelSpec*) override {
     refuse();
   }
 
@@ -57,7 +58,7 @@ class KnownProduct final : public Engine {
 };
 
 // Not secret, and not a key of anything: what is packed is compared, and not decoded.
-void append_packing_keys(std::vector<uint8_t>& query, const RandomSource& random) {
+void append_packing_key(std::vector<uint8_t>& query, const RandomSource& random) {
   const size_t first = query.size();
   query.resize(first + ring::kKeyBytes);
   random(std::span(query).subspan(first));
@@ -81,7 +82,7 @@ void complete_canary(Canary& canary, const Layout& layout,
   WorkerThreads threads(thread_count);
   std::unique_ptr<AnswerPipeline> pipeline;
   if (layout.mode() == Mode::kPacked) {
-    append_packing_keys(canary.query, random);
+    append_packing_key(canary.query, random);
     pipeline = make_cpu_packed_answer_pipeline(engine, bits, tables, 1, 1, threads);
   } else {
     pipeline = make_cpu_answer_pipeline(engine, bits, 1, 1);

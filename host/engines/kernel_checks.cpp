@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string_view>
@@ -18,6 +19,7 @@
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/prime_field.h"
 #include "src/arithmetic/ring/ring_dimension.h"
+#include "src/arithmetic/second_level_spec.h"
 
 namespace blindfuse {
 namespace {
@@ -155,29 +157,72 @@ SharedPackingTable random_table(Numbers& numbers) {
   return {words, words.get()};
 }
 
-std::string check_packing(int device, uint64_t packs, size_t count) {
+void append_key(Numbers& numbers, std::vector<uint8_t>& query) {
+  for (size_t word = 0; word < ring::kKeyWords; ++word) {
+    const uint32_t key = below_modulus(numbers);
+    for (unsigned byte = 0; byte < 4; ++byte) query.push_back(uint8_t(key >> 8 * byte));
+  }
+}
+
+// second: of responses with a second level, without its polynomials; its words have 11 bits.
+std::string check_packing(int device, uint64_t packs, size_t count,
+                          std::optional<SecondLevelSpec> second = std::nullopt) {
   constexpr uint64_t kFewRows = 130;
   constexpr WireBits kBits{26, 11};
-  const uint64_t columns = packs * kDimension - 700;
+  const uint64_t columns = packs * kPackColumns - 700;
   Numbers numbers;
+  std::vector<uint32_t> blocks, key_masks(ring::kKeyWords);
+  if (second) {
+    blocks.resize(second->block_count() * kDimension);
+    for (uint32_t& word : blocks) word = below_modulus(numbers);
+    for (uint32_t& word : key_masks) word = below_modulus(numbers);
+    second->blocks = blocks;
+    second->key_masks = key_masks;
+  }
   const auto matrix = numbers.octets(kFewRows * columns);
   const std::vector<SharedPackingTable> tables(packs, random_table(numbers));
   std::vector<uint8_t> queries;
   for (size_t i = 0; i < count; ++i) {
     const auto words = numbers.octets(bit_sequence_bytes(kFewRows, kBits.query));
     queries.insert(queries.end(), words.begin(), words.end());
-    for (size_t word = 0; word < ring::kKeyWords; ++word) {
-      const uint32_t key = below_modulus(numbers);
-      for (unsigned byte = 0; byte < 4; ++byte) queries.push_back(uint8_t(key >> 8 * byte));
-    }
+    append_key(numbers, queries);
+    if (!second) continue;
+    if (second->key_order > 0) append_key(numbers, queries);
+    const auto rows = numbers.octets(bit_sequence_bytes(second->row_count, second->query_bits));
+    queries.insert(queries.end(), rows.begin(), rows.end());
   }
   const auto answers_by = [&](const EngineMaker& engines) {
     const auto engine = filled(engines, kFewRows, columns, matrix);
-    return answers(*engine->make_packed_answer_pipeline(kBits, tables, count, count), queries,
-                   count);
+    return answers(*engine->make_packed_answer_pipeline(kBits, tables, count, count,
+                                                        second ? &*second : nullptr),
+                   queries, count);
   };
+  // A response with a second level has numbers of several sizes: it is compared by bytes.
   return difference(answers_by(*on_device("", device)), answers_by(*on_cpu()), count,
-                    kBits.response, "responses");
+                    second ? 8 : kBits.response, "responses");
+}
+
+struct SecondLevelCheck {
+  std::string name;
+  uint64_t packs;  // of the first level
+  SecondLevelSpec spec;
+};
+
+// A short key; rows of two packs; and rows of two blocks. None is full, and the last words of the
+// matrix are not there.
+std::vector<SecondLevelCheck> second_level_checks() {
+  const auto spec = [](uint32_t rows, uint32_t columns, uint32_t key_order) {
+    SecondLevelSpec made{.row_count = rows, .column_count = columns};
+    made.word_bits = 11;
+    made.query_bits = 25;
+    made.mask_bits = 19;
+    made.response_bits = 13;
+    made.key_order = key_order;
+    return made;
+  };
+  return {{"second level, short key", 1, spec(6, 60, 64)},
+          {"second level, 2 packs", 3, spec(3, 1'100, 0)},
+          {"second level, 2 blocks", 1, spec(2'100, 2, 2)}};
 }
 
 std::string check_tables(int device) {
@@ -190,7 +235,7 @@ std::string check_tables(int device) {
   constexpr uint64_t kSet = 5;
   const auto columns = numbers.octets(kSet * kPackRows);
   const auto table_by = [&](const EngineMaker& engines) {
-    const auto maker = engines.make_pack_maker(blocks, key_masks, kDimension);
+    const auto maker = engines.make_pack_maker(blocks, key_masks, kPackColumns);
     maker->set_columns(0, columns);
     maker->seal();
     std::vector<uint32_t> words(kTableWords + kDimension);
@@ -241,6 +286,10 @@ std::vector<KernelCheck> kernel_checks(int device) {
                           std::to_string(count) + (count == 1 ? " query" : " queries"),
                       [=] { load_cuda_kernels(device, "packing"); },
                       [=] { return check_packing(device, packs, count); }});
+  }
+  for (const SecondLevelCheck& each : second_level_checks()) {
+    checks.push_back({"packing", each.name, [=] { load_cuda_kernels(device, "packing"); },
+                      [=] { return check_packing(device, each.packs, 2, each.spec); }});
   }
   checks.push_back({"tables", "1 pack", [=] { load_cuda_kernels(device, "tables"); },
                     [=] { return check_tables(device); }});

@@ -29,8 +29,8 @@ std::string device_description(int device);
 
 // The checks for a device that can be used. Asks the device which kernels it can run. Scans: each
 // kernel with each of its tiles, through the pipeline that answers queries, and once with the check
-// of their products. Packing: responses packed under clients' keys. Tables: packing tables and
-// masks, as `build` makes them.
+// of their products. Packing: responses packed under clients' keys, with one level and with two.
+// Tables: packing tables and masks, as `build` makes them.
 std::vector<KernelCheck> kernel_checks(int device);
 
 }  // namespace blindfuse

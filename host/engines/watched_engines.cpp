@@ -145,10 +145,11 @@ class WatchedEngine final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max) override {
+      size_t batch_max, const SecondLevelSpec* second) override {
     const Call call(engine_.calls(), "packing tables on their way to it", kDeviceStartLimit);
     return std::make_unique<WatchedAnswerPipeline>(
-        engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max), engine_.calls());
+        engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second),
+        engine_.calls());
   }
 
  private:

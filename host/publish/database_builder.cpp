@@ -77,7 +77,8 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, const BuildO
     }
     // With --fresh nothing of the old epoch is used but its id, so that it need not be whole.
     if (!options.fresh) {
-      throw InputError(directory.root().string() + " holds a damaged database: " + error.what() +
+      throw InputError(directory.root().string() +
+                       " holds a database that this program cannot read: " + error.what() +
                        "; build with --fresh to replace it");
     }
   } catch (const ResourceError&) {

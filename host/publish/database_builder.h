@@ -40,6 +40,8 @@ struct BuildOptions {
   std::optional<uint32_t> hint_bits;
   std::optional<Mode> mode;
   const LweParams* lwe = nullptr;
+  std::optional<uint32_t> levels;  // of packed responses
+  bool short_key = false;          // with two levels
   uint64_t lookups_per_client = 100;
   // Signs the manifest; outlives the build. Without a key, and without drop_signature, the build
   // refuses a directory that is signed.

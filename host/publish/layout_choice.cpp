@@ -12,6 +12,11 @@ std::optional<std::string> differs(const char* what, Number old, std::optional<N
          std::to_string(*wanted);
 }
 
+std::optional<std::string> lacks_short_key(const Layout& old, bool is_wanted) {
+  if (!is_wanted || !old.second || old.second->key_order > 0) return std::nullopt;
+  return "queries carry no short key and are now to carry one";
+}
+
 std::optional<std::string> values_do_not_fit(const RecordFormat& old, uint32_t value_room,
                                              const Survey& survey) {
   if (value_room > old.value_bytes) {
@@ -44,6 +49,8 @@ std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& o
         differs("query_bits", old.query_bits, options.query_bits),
         differs("response_bits", old.response_bits, options.response_bits),
         differs("hint_bits", old.hint_bits, options.hint_bits),
+        differs("the number of levels", old.levels(), options.levels),
+        lacks_short_key(old, options.short_key),
         values_do_not_fit(old.record, options.value_room, survey)}) {
     if (reason) return reason;
   }
@@ -66,6 +73,8 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey) {
   request.query_bits = options.query_bits;
   request.response_bits = options.response_bits;
   request.hint_bits = options.hint_bits;
+  request.levels = options.levels.value_or(1);
+  request.short_key = options.short_key;
   return request;
 }
 

@@ -30,7 +30,7 @@ std::vector<Columns> pieces_of(const PackSource& source, std::span<const uint32_
   constexpr uint64_t kPiecesAThread = 128;
   const uint64_t most = std::max<uint64_t>(1, kBytesMax / source.layout.row_count);
   const uint64_t step =
-      std::clamp<uint64_t>(packs.size() * kDimension / (kPiecesAThread * thread_count), 1, most);
+      std::clamp<uint64_t>(packs.size() * kPackColumns / (kPiecesAThread * thread_count), 1, most);
   std::vector<Columns> pieces;
   uint64_t total = 0;
   for (const uint32_t pack : packs) {

@@ -25,12 +25,10 @@ struct PackSource {
   const ShardTable& shards;
   const ring::PublicPolynomials& polynomials;
 
-  static constexpr uint64_t first_column(uint32_t pack) {
-    return uint64_t{pack} * ring::kDimension;
-  }
-  // 2048 except in the last pack.
+  static constexpr uint64_t first_column(uint32_t pack) { return uint64_t{pack} * kPackColumns; }
+  // 1024 except in the last pack.
   uint64_t column_count(uint32_t pack) const {
-    return std::min<uint64_t>(ring::kDimension, layout.column_count() - first_column(pack));
+    return std::min<uint64_t>(kPackColumns, layout.column_count() - first_column(pack));
   }
 };
 

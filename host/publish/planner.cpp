@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "host/publish/second_level_plan.h"
 #include "src/arithmetic/ring/ring_dimension.h"
 #include "src/base/errors.h"
 #include "src/protocol/epoch_table.h"
@@ -69,10 +70,14 @@ uint64_t total_bytes(const Layout& layout, uint64_t lookups) {
 std::vector<uint32_t> shard_choices(const PlanRequest& request) {
   if (request.shard_count) return {*request.shard_count};
   std::vector<uint32_t> choices = {1};
-  // 2^k and 3 * 2^k, as long as a shard has a few keys.
+  // 2^k and 3 * 2^k, as long as a shard has a few keys. With a second level, where more shards cost
+  // hardly any bytes but memory, eight between two powers: a few per cent between neighbours.
+  const uint32_t steps = request.levels == 2 ? 8 : 2;
   for (uint32_t power = 2; power <= kShardCountMax; power *= 2) {
-    choices.push_back(power);
-    if (power + power / 2 < kShardCountMax) choices.push_back(power + power / 2);
+    for (uint32_t step = 0; step < std::min(steps, power); ++step) {
+      const uint32_t count = power + power / std::min(steps, power) * step;
+      if (count <= kShardCountMax) choices.push_back(count);
+    }
   }
   std::erase_if(choices, [&](uint32_t s) { return s > 1 && request.key_count / s < 16; });
   return choices;
@@ -109,6 +114,36 @@ std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
   return plans;
 }
 
+// The same as plan_shards() with a second level. Its words must be exact, so that they have few
+// bits: each one more halves the room for the second level's noise, and more than 13 make that of
+// the first one no more than 2 % larger (docs/PARAMETERS.md, section 7).
+std::optional<Plan> plan_two_levels(const PlanRequest& request, Layout layout) {
+  constexpr uint32_t kWordBitsMax = 13;
+  std::optional<Plan> best;
+  const BitRange query = choices(request.query_bits, kQueryBitsMin);
+  const BitRange response = choices(request.response_bits, kResponseBitsMin);
+  const BitRange hint = choices(request.hint_bits, kHintBitsMin);
+  for (uint32_t r = response.low; r <= std::min(response.high, kWordBitsMax); ++r) {
+    layout.second.reset();
+    layout.response_bits = r;
+    layout.second = plan_second_level(layout, request.short_key);
+    if (!layout.second) continue;
+    for (uint32_t q = query.low; q <= query.high; ++q) {
+      for (uint32_t h = hint.low; h <= hint.high; ++h) {
+        layout.query_bits = q;
+        layout.hint_bits = h;
+        const bool is_sound =
+            layout.has_enough_error() && layout.noise().log2_failure <= kLevelFailureLog2Max;
+        if (!is_sound) continue;
+        const uint64_t total = total_bytes(layout, request.lookups_per_client);
+        if (!best || total < best->total_bytes) best = {layout, sync_bytes(layout), total};
+        break;  // more hint bits only cost more
+      }
+    }
+  }
+  return best;
+}
+
 // Says by how much the best that the operator's choices leave open fails.
 [[noreturn]] void refuse(const PlanRequest& request) {
   const uint32_t shard_count = request.shard_count.value_or(shard_choices(request).back());
@@ -133,6 +168,8 @@ uint64_t expected_fullest_shard(uint64_t key_count, uint32_t shard_count) {
 std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count,
                                 uint64_t fullest_shard) {
   Layout layout = layout_with_rows(request, shard_count, fullest_shard);
+  if (request.levels == 2 && layout.mode() == Mode::kPacked)
+    return plan_two_levels(request, layout);
   std::optional<Plan> best;
   const BitRange query = choices(request.query_bits, kQueryBitsMin);
   const BitRange response = choices(request.response_bits, kResponseBitsMin);

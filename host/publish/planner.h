@@ -24,6 +24,8 @@ struct PlanRequest {
   std::optional<uint32_t> query_bits;
   std::optional<uint32_t> response_bits;
   std::optional<uint32_t> hint_bits;
+  uint32_t levels = 1;     // 2: packed responses have a second level
+  bool short_key = false;  // which packs with a short key
 };
 
 // A layout whose failure bound is at most 2^-40, and its cost.
@@ -60,7 +62,7 @@ inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
 
 // The bytes that a client may move in packed mode to spare the server memory, as a multiple of the
-// fewest possible: every pack takes 50 MB of memory that is read for each batch.
+// fewest possible: every pack takes 25 MB of memory that is read for each batch.
 inline constexpr double kBytesForFewerPacks = 1.15;
 
 // The cheapest of plans of one mode: the one with the fewest total bytes, and among equals the

@@ -51,11 +51,44 @@ void check_index(const Layout& layout) {
         "row_count times shard_count must be at least key_count in an index database");
 }
 
+// What the failures of a layout depend on, for an error.
+std::string sizes_of_noise(const Layout& layout) {
+  std::string text = std::to_string(layout.row_count) + " rows, query_bits " +
+                     std::to_string(layout.query_bits) + ", response_bits " +
+                     std::to_string(layout.response_bits) + ", hint_bits " +
+                     std::to_string(layout.hint_bits);
+  if (layout.second) {
+    text += ", query2_bits " + std::to_string(layout.second->query_bits) + ", mask2_bits " +
+            std::to_string(layout.second->mask_bits) + ", response2_bits " +
+            std::to_string(layout.second->response_bits);
+  }
+  return text;
+}
+
+// The second level, whose first level has been checked.
+void check_second(const Layout& layout) {
+  const SecondLevel& second = *layout.second;
+  check(layout.mode() == Mode::kPacked, "a second level is for packed responses");
+  check_range("response_bits of two levels", layout.response_bits, 9, kSecondWordBitsMax);
+  check_range("shards_a_group", second.group_shards, 1, layout.shard_count);
+  check_range("query2_bits", second.query_bits, 16, 32);
+  check_range("mask2_bits", second.mask_bits, 16, 32);
+  check_range("response2_bits", second.response_bits, layout.response_bits + 1, 32);
+  const uint64_t columns = uint64_t{second.group_shards} * layout.record_bytes();
+  check(second.group_shards == 1 || columns <= kPackColumns,
+        "shards_a_group times the bytes of a record must be at most 1024, or shards_a_group 1");
+  const uint32_t order = second.key_order;
+  check(order == 0 || (std::has_single_bit(order) && order >= 2 && order <= kPackColumns / 2),
+        "short_key_order must be 0 or a power of two, 2 to 512");
+  check(order == 0 || columns <= order,
+        "short_key_order must be at least shards_a_group times the bytes of a record");
+}
+
 }  // namespace
 
 uint32_t Layout::pack_count() const {
   if (mode() != Mode::kPacked) return 0;
-  return static_cast<uint32_t>((column_count() + ring::kDimension - 1) / ring::kDimension);
+  return static_cast<uint32_t>((column_count() + kPackColumns - 1) / kPackColumns);
 }
 
 uint64_t Layout::packing_table_bytes() const { return pack_count() * kTableBytes; }
@@ -63,11 +96,34 @@ uint64_t Layout::packing_table_bytes() const { return pack_count() * kTableBytes
 uint64_t Layout::query_words_bytes() const { return bit_sequence_bytes(row_count, query_bits); }
 
 uint64_t Layout::query_bytes() const {
-  return query_words_bytes() + (mode() == Mode::kPacked ? ring::kKeyBytes : 0);
+  uint64_t bytes = query_words_bytes() + (mode() == Mode::kPacked ? ring::kKeyBytes : 0);
+  if (second) bytes += second_query_bytes() + (second->key_order > 0 ? ring::kKeyBytes : 0);
+  return bytes;
 }
 
 uint64_t Layout::response_bytes() const {
-  return bit_sequence_bytes(column_count(), response_bits);
+  if (!second) return bit_sequence_bytes(column_count(), response_bits);
+  return second_pack_count() * bit_sequence_bytes(ring::kDimension, second->mask_bits) +
+         bit_sequence_bytes(second_column_count(), second->response_bits);
+}
+
+uint32_t Layout::second_row_count() const {
+  return (shard_count + second->group_shards - 1) / second->group_shards;
+}
+
+uint32_t Layout::second_column_count() const { return second->group_shards * record_bytes(); }
+
+uint32_t Layout::second_pack_count() const {
+  return (second_column_count() + static_cast<uint32_t>(kPackColumns) - 1) /
+         static_cast<uint32_t>(kPackColumns);
+}
+
+uint64_t Layout::second_query_bytes() const {
+  return bit_sequence_bytes(second_row_count(), second->query_bits);
+}
+
+uint32_t Layout::second_key_switches() const {
+  return second->key_order > 0 ? second->key_order - 1 : static_cast<uint32_t>(kKeySwitches);
 }
 
 uint32_t Layout::hint_part_count() const {
@@ -85,10 +141,10 @@ uint64_t Layout::hint_part_bytes() const {
 HintParts Layout::hint_parts_of(uint32_t shard) const {
   if (mode() != Mode::kPacked) return {shard, shard};
   // Shards begin at multiples of this in their packs: as late as they may, they reach farthest.
-  const uint64_t step = std::gcd<uint64_t, uint64_t>(record_bytes(), ring::kDimension);
-  const uint64_t most = (2 * ring::kDimension - step + record_bytes() - 1) / ring::kDimension;
+  const uint64_t step = std::gcd<uint64_t, uint64_t>(record_bytes(), kPackColumns);
+  const uint64_t most = (2 * kPackColumns - step + record_bytes() - 1) / kPackColumns;
   const auto count = static_cast<uint32_t>(std::min<uint64_t>(most, pack_count()));
-  const auto own = static_cast<uint32_t>(uint64_t{shard} * record_bytes() / ring::kDimension);
+  const auto own = static_cast<uint32_t>(uint64_t{shard} * record_bytes() / kPackColumns);
   const uint32_t first = std::min(own, pack_count() - count);
   return {first, first + count - 1};
 }
@@ -99,9 +155,16 @@ NoiseBudget Layout::noise() const {
                       lwe->error_max);
 }
 
-bool Layout::has_enough_error() const {
-  return query_bits < 32 || row_count <= kUnroundedRowsMax;
+double Layout::log2_failure() const {
+  const double first = noise().log2_failure;
+  if (!second) return first;
+  const SecondNoise noise =
+      second_noise(second_row_count(), record_bytes(), response_bits, second->query_bits,
+                   second->mask_bits, second->response_bits, second_key_switches());
+  return log2_of_either(first, noise.log2_failure);
 }
+
+bool Layout::has_enough_error() const { return query_bits < 32 || row_count <= kUnroundedRowsMax; }
 
 void check_layout(const Layout& layout) {
   invariant(layout.lwe != nullptr, "a layout has an LWE parameter set");
@@ -131,13 +194,15 @@ void check_layout(const Layout& layout) {
   check(layout.has_enough_error(),
         "query_bits must be at most 31 where a shard has more than 2^24 rows: errors of three "
         "values are not secure for so many samples");
-  const double log2_failure = layout.noise().log2_failure;
+  if (layout.second) check_second(layout);
+  const double log2_failure = layout.log2_failure();
   if (log2_failure > kFailureLog2Max) {
+    const bool first_fails = layout.noise().log2_failure > kFailureLog2Max;
     throw InputError("a look-up would fail with probability up to 2^" + one_decimal(log2_failure) +
-                     "; at most 2^-40 is allowed (" + std::to_string(layout.row_count) +
-                     " rows, query_bits " + std::to_string(layout.query_bits) + ", response_bits " +
-                     std::to_string(layout.response_bits) + ", hint_bits " +
-                     std::to_string(layout.hint_bits) + "); use more bits or more shards");
+                     "; at most 2^-40 is allowed (" + sizes_of_noise(layout) +
+                     (first_fails ? "); use more bits or more shards"
+                                  : "; most of it in the second level); use more of the second "
+                                    "level's bits, or fewer response_bits"));
   }
 }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "src/arithmetic/fuse_slots.h"
 #include "src/arithmetic/lwe_params.h"
 #include "src/arithmetic/noise_budget.h"
 #include "src/arithmetic/record.h"
+#include "src/arithmetic/second_level.h"
 
 namespace blindfuse {
 
@@ -46,6 +48,7 @@ struct Layout {
   uint32_t query_bits = 32;
   uint32_t response_bits = 32;
   uint32_t hint_bits = 32;
+  std::optional<SecondLevel> second;  // with packed responses only
 
   uint32_t record_bytes() const { return record.record_bytes(); }                       // W
   uint64_t column_count() const { return uint64_t{shard_count} * record_bytes(); }      // C
@@ -53,7 +56,8 @@ struct Layout {
   uint64_t matrix_bytes() const { return shard_matrix_bytes() * shard_count; }          // R C
 
   Mode mode() const { return lwe->mode; }
-  // Packs of 2048 columns. The last one may have fewer. There are none if responses are not packed.
+  uint32_t levels() const { return second ? 2 : 1; }
+  // Packs of 1024 columns. The last one may have fewer. There are none if responses are not packed.
   uint32_t pack_count() const;
   // The bytes of memory that a server needs in addition to the matrix
   // (src/arithmetic/packing_table.h). 0 if responses are not packed.
@@ -61,9 +65,18 @@ struct Layout {
 
   // Bytes of a query's words alone.
   uint64_t query_words_bytes() const;
-  // Bytes of a query: its words and, if responses are packed, the packing keys after them.
+  // Bytes of a query: its words and, if responses are packed, the packing key after them. With a
+  // second level, the short key, if there is one, and the numbers for rows come after that.
   uint64_t query_bytes() const;
+  // Bytes of a response: the words of all columns, or the second level's masks and words.
   uint64_t response_bytes() const;
+
+  // Of the second level, which is there: its matrix of words, and the packs of a row.
+  uint32_t second_row_count() const;     // ceil(S / g)
+  uint32_t second_column_count() const;  // g W
+  uint32_t second_pack_count() const;
+  uint64_t second_query_bytes() const;  // of the numbers for rows
+  uint32_t second_key_switches() const;
 
   // A client's download in each epoch: the hints of all shards, or the masks of all packs. All
   // parts have one size.
@@ -76,7 +89,9 @@ struct Layout {
   HintParts hint_parts_of(uint32_t shard) const;
 
   FuseShape fuse() const { return {arity, segment_length, row_count}; }
-  NoiseBudget noise() const;
+  NoiseBudget noise() const;  // of the first level
+  // Of the probability that a look-up decodes wrongly, with all levels.
+  double log2_failure() const;
 
   // Whether the errors of a query, with their rounding, have enough values for the query's number
   // of samples (kUnroundedRowsMax).

@@ -32,15 +32,40 @@ struct NoiseBudget {
 double rounding_variance(uint32_t bits);
 
 // Variance of what packing a response adds to each of its words, in the words' units
-// (docs/PARAMETERS.md, section 6): the errors of the packing keys times the digits of 2047
+// (docs/PARAMETERS.md, section 6): the errors of the packing key times the digits of 1023
 // switches, and what the digits leave out times the secret; a tenth more than that, for the worst
 // column.
 double packing_variance();
+// The same with that many switches, as the second level has where its key is short.
+double packing_variance(uint32_t key_switches);
 
 // row_count R >= 1, dimension n, record_bytes W >= 1; the bit counts as in the manifest; packing:
 // 0, or packing_variance(); error_max: errors are uniform on -error_max..error_max.
 NoiseBudget noise_budget(uint64_t row_count, uint32_t dimension, uint32_t record_bytes,
                          uint32_t query_bits, uint32_t response_bits, uint32_t hint_bits,
                          double packing = 0, uint32_t error_max = 1);
+
+// The noise of the second level, whose words must be exact (docs/PARAMETERS.md, section 7). With
+// rb-bit words v, |v - 2^(rb-1)| <= 2^(rb-1), a word of the asked row is right when |F1 + F2 + F3 +
+// F4| < 2^(31 - rb), with
+//   F1 = sum over the rows of e_r (v_r - 2^(rb-1)), e_r the query's error and the rounding of its
+//   number, F2 the rounding of the response, F3 = sum over k of s_k times the rounding of the mask,
+//   F4 that of packing.
+struct SecondNoise {
+  double query_variance = 0;    // of F1, for the worst words
+  double mask_variance = 0;     // of F3
+  double packing_variance = 0;  // of F4
+  double response_bound = 0;    // of |F2|
+  double log2_failure = 0;      // of the probability that any word of a record is wrong; at most 0
+};
+
+// row_count: rows of the matrix of words. word_bits: rb. The other bit counts are the second
+// level's. key_switches: of a chain.
+SecondNoise second_noise(uint64_t row_count, uint32_t record_bytes, uint32_t word_bits,
+                         uint32_t query_bits, uint32_t mask_bits, uint32_t response_bits,
+                         uint32_t key_switches);
+
+// log2(2^a + 2^b), at most 0: of either event.
+double log2_of_either(double a, double b);
 
 }  // namespace blindfuse

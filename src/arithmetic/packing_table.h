@@ -1,5 +1,5 @@
-// The packing table of 2048 columns, with which their responses are packed into one polynomial. It
-// holds the digits of every mask that a packing key takes from one automorphism of the secret to
+// The packing table of 1024 columns, with which their responses are packed into one polynomial. It
+// holds the digits of every mask that the packing key takes from one automorphism of the secret to
 // the next (docs/PARAMETERS.md, section 6). The table depends only on the matrix and on public
 // seeds. So a build makes it, and every batch of queries reads the whole of it.
 //
@@ -22,29 +22,21 @@
 
 namespace blindfuse {
 
-// A key switch takes a mask under g(s), for the automorphism g = 5^i or -5^i, to a mask under
-// g'(s), with i one less. It multiplies the mask's digits with g' of the first key. The last key
-// switch goes from -1 to 1 and uses the second key. The switches are in the order in which they
-// happen: down the powers of 5, down their negatives, then the last.
-inline constexpr size_t kChainKeySwitches = ring::kOrbit - 1;
-inline constexpr size_t kKeySwitches = 2 * kChainKeySwitches + 1;
+// The columns of a pack: as many as there are powers of 5.
+inline constexpr size_t kPackColumns = ring::kOrbit;
 
-struct KeySwitch {
-  ring::KeyIndex key = ring::KeyIndex::kFive;
-  ring::Automorphism to;  // g'
+// A key switch takes a mask under g(s), for the automorphism g = 5^i, to a mask under g'(s), with g'
+// = 5^(i - 1). It multiplies the mask's digits with g' of the key. The switches are in the order in
+// which they happen: down the powers of 5.
+inline constexpr size_t kKeySwitches = ring::kOrbit - 1;
 
-  static constexpr KeySwitch number(size_t i) {
-    if (i == 2 * kChainKeySwitches) return {ring::KeyIndex::kMinusOne, {}};
-    const bool negative = i >= kChainKeySwitches;
-    const size_t step = i - (negative ? kChainKeySwitches : 0);
-    return {ring::KeyIndex::kFive, {kChainKeySwitches - 1 - step, negative}};
-  }
-};
+// g' of switch `number`.
+constexpr ring::Automorphism key_switch_to(size_t number) { return {kKeySwitches - 1 - number}; }
 
 inline constexpr size_t kPointsTogether = 16;
 inline constexpr size_t kPointGroups = ring::kDimension / kPointsTogether;
 inline constexpr size_t kGroupWords = kKeySwitches * ring::kDigits * kPointsTogether;
-inline constexpr size_t kTableWords = kPointGroups * kGroupWords;  // 50.3 MB
+inline constexpr size_t kTableWords = kPointGroups * kGroupWords;  // 25.1 MB
 
 // The index of the first of the 16 words of a key switch's digit in a group of points.
 constexpr size_t table_place(size_t group, size_t number, size_t digit) {

@@ -33,8 +33,9 @@ class AnswerPipeline {
   virtual void move(size_t from, size_t to) = 0;
   // Begins with the slots first .. first + count - 1. Throws ResourceError; then nothing has begun.
   virtual void begin(size_t first, size_t count) = 0;
-  // Ends the oldest batch. Returns its responses, bit sequences of C words, one after another. They
-  // stay until the next begin(). Throws ResourceError; the batch has ended then, too.
+  // Ends the oldest batch. Returns its responses, bit sequences of C words or those of a second
+  // level (SecondLevelSpec), one after another. They stay until the next begin(). Throws
+  // ResourceError; the batch has ended then, too.
   virtual std::span<const uint8_t> finish() = 0;
 
   // From now on the canary is computed with each batch that has room for it, and by each kernel and

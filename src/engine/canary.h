@@ -13,7 +13,7 @@ struct Canary {
   // C odd words that no fault can depend on. The products of all queries are checked with them, too
   // (Engine::check_kernels). Empty: products are not checked.
   std::vector<uint32_t> weights;
-  std::vector<uint8_t> query;     // the words as they are sent, and packing keys if there are any
+  std::vector<uint8_t> query;     // the words as they are sent, and a packing key if there is one
   std::vector<uint8_t> response;  // as it is sent
   uint64_t seed = 0;              // of its places in batches
 };

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/second_level_spec.h"
 #include "src/engine/answer_pipeline.h"
 #include "src/engine/batches.h"
 #include "src/engine/canary.h"
@@ -88,12 +89,17 @@ class Engine {
   virtual std::unique_ptr<AnswerPipeline> make_answer_pipeline(WireBits bits, size_t slot_count,
                                                                size_t batch_max) = 0;
 
-  // The same for responses that are packed under clients' secrets. tables: one for every 2048
-  // columns, and one for the remaining columns. A query is its bit sequence and, after it, packing
-  // keys (ring::kKeyBytes) that check_packing_keys does not refuse.
+  // The same for responses that are packed under clients' secrets. tables: one for every 1024
+  // columns, and one for the remaining columns. A query is its bit sequence and, after it, a
+  // packing key (ring::kKeyBytes) that check_packing_key does not refuse.
+  //
+  // With a second level, a query also has what SecondLevelSpec::query_bytes() counts, after its
+  // packing key, and a response is the second level's: SecondLevelSpec::response_bytes(), from
+  // words of bits.response. The spec's polynomials need not outlive the call. The canary of such a
+  // pipeline is one of the first level: its query and its response have no second one.
   virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max) = 0;
+      size_t batch_max, const SecondLevelSpec* second = nullptr) = 0;
 };
 
 }  // namespace blindfuse

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "src/arithmetic/second_level_spec.h"
 #include "src/engine/engine.h"
 #include "src/engine/kernel_record.h"
 #include "src/engine/pack_maker.h"
@@ -18,6 +20,8 @@ namespace blindfuse {
 struct ServingNeeds {
   size_t batch_max = 32;  // queries in a batch, also of check_kernels()
   size_t pack_count = 0;  // packing tables; 0 where responses are not packed
+  // Of packed responses with a second level. Its polynomials do not matter.
+  std::optional<SecondLevelSpec> second = {};
 };
 
 // Makes engines and pack makers that compute in one place, with one kernel. Any thread. Its
@@ -44,12 +48,12 @@ class EngineMaker {
 
   // The number of packs of R rows, at least 1, that are best made by one pack maker, for a caller
   // that has this many threads to set columns and to make packs. It bounds the memory of the packs,
-  // too: on the CPU 84 MB a pack (16.8 MB of polynomials, the rest while the pack is made), and on
-  // a device its columns and some 67 MB.
+  // too: on the CPU 42 MB a pack (8.4 MB of polynomials, the rest while the pack is made), and on
+  // a device its columns and some 34 MB.
   virtual size_t packs_at_once(uint64_t row_count, unsigned thread_count) const = 0;
 
   // A pack maker for packs of column_count columns. blocks: the R words of the public polynomials
-  // of all blocks of rows. key_masks: kDimension values for each digit of each key
+  // of all blocks of rows. key_masks: kDimension values for each digit of the packing key
   // (src/protocol/public_polynomials.h). Both outlive the pack maker. R is a multiple of
   // kDimension. Throws ResourceError if there is no room for the columns.
   virtual std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,

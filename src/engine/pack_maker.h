@@ -25,8 +25,8 @@ class PackMaker {
   // were set.
   virtual void seal() = 0;
 
-  // Makes the table and the mask (coefficients modulo the packing modulus) of the columns from 2048
-  // * pack on. If there are fewer than 2048, the missing ones count as zero. The words are those
+  // Makes the table and the mask (coefficients modulo the packing modulus) of the columns from 1024
+  // * pack on. If there are fewer than 1024, the missing ones count as zero. The words are those
   // that PackingTableBuilder makes of HintPolynomials (host/cpu/packing), for every maker. Any
   // number of threads may make different packs at the same time. Throws ResourceError.
   virtual void make(uint32_t pack, MutablePackingTable table, ring::MutablePolynomial mask) = 0;

@@ -14,7 +14,7 @@ namespace blindfuse {
 
 inline constexpr size_t kPackEntryBytes = 64;
 
-// A pack of 2048 columns, if responses are packed.
+// A pack of 1024 columns, if responses are packed.
 struct PackEntry {
   Sha256Digest table{};  // of the packing table, the server's
   Sha256Digest mask{};   // of the mask, the clients'

@@ -14,8 +14,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kFormat = "blindfuse/1";
+constexpr std::string_view kHintFormat = "blindfuse/1";
+constexpr std::string_view kPackedFormat = "blindfuse/2";
 constexpr std::array kSignatureMembers = {"sequence", "time", "signer", "signature"};
+
+std::string_view format_of(Mode mode) {
+  return mode == Mode::kPacked ? kPackedFormat : kHintFormat;
+}
 
 // nlohmann's objects are ordered by name and its dump has no white space: for members that are
 // strings and integers that is RFC 8785's canonical form.
@@ -35,8 +40,8 @@ std::string signed_text_of(json members) {
 
 json members_of(const Manifest& manifest) {
   const Layout& layout = manifest.layout;
-  return {
-      {"format", kFormat},
+  json members = {
+      {"format", format_of(layout.mode())},
       {"mode", mode_name(layout.mode())},
       {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
       {"lwe", layout.lwe->name},
@@ -51,12 +56,21 @@ json members_of(const Manifest& manifest) {
       {"query_bits", layout.query_bits},
       {"response_bits", layout.response_bits},
       {"hint_bits", layout.hint_bits},
-      {"failure_log2", static_cast<int64_t>(std::ceil(layout.noise().log2_failure))},
+      {"failure_log2", static_cast<int64_t>(std::ceil(layout.log2_failure()))},
       {"salt", encode_hex(manifest.salt)},
       {"seed", encode_hex(manifest.seed)},
       {"table", encode_hex(manifest.table)},
       {"samples", encode_hex(manifest.samples)},
   };
+  if (layout.mode() == Mode::kPacked) members["levels"] = layout.second ? 2 : 1;
+  if (layout.second) {
+    members["shards_a_group"] = layout.second->group_shards;
+    members["query2_bits"] = layout.second->query_bits;
+    members["mask2_bits"] = layout.second->mask_bits;
+    members["response2_bits"] = layout.second->response_bits;
+    members["short_key_order"] = layout.second->key_order;
+  }
+  return members;
 }
 
 json signed_members_of(const Manifest& manifest, const ManifestSignature& signature) {
@@ -192,6 +206,13 @@ Layout parse_layout(const Members& members) {
   layout.query_bits = members.integer<uint32_t>("query_bits");
   layout.response_bits = members.integer<uint32_t>("response_bits");
   layout.hint_bits = members.integer<uint32_t>("hint_bits");
+  if (layout.mode() == Mode::kPacked && members.integer_within("levels", 1, 2) == 2) {
+    layout.second = {.group_shards = members.integer<uint32_t>("shards_a_group"),
+                     .query_bits = members.integer<uint32_t>("query2_bits"),
+                     .mask_bits = members.integer<uint32_t>("mask2_bits"),
+                     .response_bits = members.integer<uint32_t>("response2_bits"),
+                     .key_order = members.integer<uint32_t>("short_key_order")};
+  }
   check_layout(layout);
   return layout;
 }
@@ -239,12 +260,24 @@ std::string signed_text(const Manifest& manifest, const ManifestSignature& signa
 ParsedManifest parse_manifest(std::string_view text) {
   const json object = parse_flat_object(text);
   const Members members(object);
-  if (members.text("format") != kFormat) {
-    throw InputError("manifest's \"format\" is " + shown(members.text("format")) +
-                     "; this program knows " + shown(kFormat));
+  const std::string format = members.text("format");
+  if (format != kHintFormat && format != kPackedFormat) {
+    throw InputError("manifest's \"format\" is " + shown(format) + "; this program knows " +
+                     shown(kHintFormat) + " and " + shown(kPackedFormat));
   }
   ParsedManifest parsed;
   parsed.epoch = encode_hex(members.bytes<32>("epoch"));
+  const Mode mode = parse_lwe(members.text("lwe"), members.text("mode"))->mode;
+  if (format != format_of(mode)) {
+    // Version 0.2.0 had the mode "packed" in the first format, with other packs and keys, and
+    // without the members of levels.
+    throw InputError("manifest's \"format\" is " + shown(format) +
+                     ", but this program knows the mode \"" + std::string(mode_name(mode)) +
+                     "\" in " + shown(format_of(mode)) + " alone" +
+                     (mode == Mode::kPacked
+                          ? "; the database has to be built again by this version, with --fresh"
+                          : ""));
+  }
   parsed.manifest.layout = parse_layout(members);
   parsed.manifest.salt = members.bytes<kSaltBytes>("salt");
   parsed.manifest.seed = members.bytes<32>("seed");

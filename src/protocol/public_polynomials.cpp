@@ -9,6 +9,8 @@ namespace blindfuse::ring {
 namespace {
 
 constexpr uint64_t kKeyMasks = uint64_t{1} << 63;
+constexpr uint64_t kShortKeyMasks = kKeyMasks + kDigits;
+constexpr uint64_t kSecondBlocks = kKeyMasks + (uint64_t{1} << 32);
 // A word is at or above the modulus with probability 2^-18.4: that 2048 words in 2112 are not
 // enough happens with a probability below 2^-700.
 constexpr size_t kWordsDrawn = kDimension + 64;
@@ -27,9 +29,9 @@ std::vector<uint32_t> PublicPolynomials::blocks(uint32_t row_count) const {
   return words;
 }
 
-void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const {
+void PublicPolynomials::fill_values(uint64_t nonce, MutablePolynomial values) const {
   std::array<uint32_t, kWordsDrawn> words;
-  chacha20_keystream(seed_, kKeyMasks + kDigits * static_cast<uint64_t>(key) + k, words);
+  chacha20_keystream(seed_, nonce, words);
   size_t filled = 0;
   for (const uint32_t word : words) {
     if (word < kPackingModulus && filled < kDimension) values[filled++] = word;
@@ -37,15 +39,42 @@ void PublicPolynomials::fill_key_mask(KeyIndex key, size_t k, MutablePolynomial 
   invariant(filled == kDimension, "the keystream has enough words below the modulus");
 }
 
+void PublicPolynomials::fill_key_mask(size_t k, MutablePolynomial values) const {
+  fill_values(kKeyMasks + k, values);
+}
+
 std::vector<uint32_t> PublicPolynomials::key_masks() const {
   std::vector<uint32_t> masks(kKeyWords);
-  for (size_t key = 0; key < kKeys; ++key) {
-    for (size_t k = 0; k < kDigits; ++k) {
-      fill_key_mask(static_cast<KeyIndex>(key), k,
-                    MutablePolynomial(masks.data() + (key * kDigits + k) * kDimension, kDimension));
-    }
+  for (size_t k = 0; k < kDigits; ++k) {
+    fill_key_mask(k, MutablePolynomial(masks.data() + k * kDimension, kDimension));
   }
   return masks;
+}
+
+void PublicPolynomials::fill_short_key_mask(size_t k, MutablePolynomial values) const {
+  fill_values(kShortKeyMasks + k, values);
+}
+
+std::vector<uint32_t> PublicPolynomials::short_key_masks() const {
+  std::vector<uint32_t> masks(kKeyWords);
+  for (size_t k = 0; k < kDigits; ++k) {
+    fill_short_key_mask(k, MutablePolynomial(masks.data() + k * kDimension, kDimension));
+  }
+  return masks;
+}
+
+void PublicPolynomials::fill_second_block(uint32_t j, MutablePolynomial values) const {
+  fill_values(kSecondBlocks + j, values);
+}
+
+std::vector<uint32_t> PublicPolynomials::second_blocks(uint32_t row_count) const {
+  const size_t count = (row_count + kDimension - 1) / kDimension;
+  std::vector<uint32_t> blocks(count * kDimension);
+  for (size_t j = 0; j < count; ++j) {
+    fill_second_block(static_cast<uint32_t>(j),
+                      MutablePolynomial(blocks.data() + j * kDimension, kDimension));
+  }
+  return blocks;
 }
 
 }  // namespace blindfuse::ring

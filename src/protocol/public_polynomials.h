@@ -21,14 +21,25 @@ class PublicPolynomials {
   // The polynomials of all blocks of this many rows, a multiple of 2048: one word a row.
   std::vector<uint32_t> blocks(uint32_t row_count) const;
 
-  // w, the mask of digit k of a packing key: uniform modulo the packing modulus, in the evaluation
-  // domain of Ntt. These are the words of the keystream with nonce 2^63 + 3 key + k that are below
-  // the modulus, in their order.
-  void fill_key_mask(KeyIndex key, size_t k, MutablePolynomial values) const;
-  // The masks of all digits of all keys: kKeyWords words, kDimension for each digit of each key.
+  // w, the mask of digit k of the packing key: uniform modulo the packing modulus, in the
+  // evaluation domain of Ntt. These are the words of the keystream with nonce 2^63 + k that are
+  // below the modulus, in their order.
+  void fill_key_mask(size_t k, MutablePolynomial values) const;
+  // The masks of all digits: kKeyWords words, kDimension for each.
   std::vector<uint32_t> key_masks() const;
 
+  // The same for the short key of the second level, with nonces from 2^63 + 3 on.
+  void fill_short_key_mask(size_t k, MutablePolynomial values) const;
+  std::vector<uint32_t> short_key_masks() const;
+  // a2_j, the mask of the second level's rows 2048 j .. 2048 j + 2047: as a key's mask, with nonce
+  // 2^63 + 2^32 + j.
+  void fill_second_block(uint32_t j, MutablePolynomial values) const;
+  // Those of this many rows: 2048 words for each 2048 rows.
+  std::vector<uint32_t> second_blocks(uint32_t row_count) const;
+
  private:
+  void fill_values(uint64_t nonce, MutablePolynomial values) const;
+
   ChaChaKey seed_;
 };
 

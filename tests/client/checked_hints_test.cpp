@@ -175,13 +175,13 @@ TEST_F(HintReadsTest, CheckingTellsHowFarItIsAndCanBeStopped) {
   EXPECT_EQ(checked.back(), server_.database.layout().hint_bytes());
 }
 
-// 9000 columns in five packs: a shard's 1000 columns begin at 1000 times its number, a pack's 2048
-// at 2048 times its number, and every shard takes two packs.
+// 4500 columns in five packs: a shard's 500 columns begin at 500 times its number, a pack's 1024 at
+// 1024 times its number, and every shard takes two packs.
 TEST(CheckedHints, GivesEveryShardItsPartsInAllThreeWays) {
   const std::vector<std::vector<size_t>> packs_of_shards = {{0, 1}, {0, 1}, {0, 1}, {1, 2}, {1, 2},
                                                             {2, 3}, {2, 3}, {3, 4}, {3, 4}};
   ScratchFolder scratch;
-  FakeServer server(ServedDatabase::with_noise(9, 1000, 0, "ring-2048", 18));
+  FakeServer server(ServedDatabase::with_noise(9, 500, 0, "ring-2048", 18));
   RemoteDatabase remote(std::make_unique<FakeTransport>(server), "http://test");
   HintCache cache(scratch.path());
   SyncResult result;

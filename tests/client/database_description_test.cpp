@@ -57,8 +57,8 @@ TEST(DatabaseDescription, RefusesATableThatIsNotTheManifests) {
 }
 
 TEST(DatabaseDescription, KnowsThePacksOfPackedResponses) {
-  // 9 shards of 1000 columns.
-  const ServedDatabase served = ServedDatabase::with_noise(9, 1000, 0, "ring-2048", 18);
+  // 9 shards of 500 columns.
+  const ServedDatabase served = ServedDatabase::with_noise(9, 500, 0, "ring-2048", 18);
   const DatabaseDescription database(served.manifest_text(), served.table());
   EXPECT_EQ(served.table().size(), 9 * 112 + 5 * 64u);
   EXPECT_EQ(database.table().size(), 9u);

@@ -156,16 +156,16 @@ TEST_F(DecoderErrors, ASecretDecodesOnce) {
 }
 
 // Two records of bytes of chance in five packs, the last of which is not full, and their response
-// by definition: body = s mask + Q / 256 byte. Records of 4201 bytes may lie in four packs, so four
+// by definition: body = s mask + Q / 256 byte. Records of 2101 bytes may lie in four packs, so four
 // are what either is decoded by: 0 to 3 for the first, which lies in 0 to 2, and 1 to 4 for the
 // second, which lies in 2 to 4.
 struct PackedRecords {
   static constexpr uint64_t kModulus = 4'294'955'009;
-  static constexpr size_t kPack = 2048;
-  static constexpr size_t kRecordBytes = 4201;
+  static constexpr size_t kPack = 1024;
+  static constexpr size_t kRecordBytes = 2101;
 
   Layout layout;
-  std::vector<uint32_t> secret = std::vector<uint32_t>(kPack);
+  std::vector<uint32_t> secret = std::vector<uint32_t>(ring::kDimension);
   Bytes bytes = Bytes(2 * kRecordBytes);
   std::vector<Bytes> masks;
   Bytes response;
@@ -181,7 +181,7 @@ struct PackedRecords {
     sample_ternary(random, secret);
     random(bytes);
     ring::plain::Coefficients s;
-    for (size_t i = 0; i < kPack; ++i) {
+    for (size_t i = 0; i < ring::kDimension; ++i) {
       s[i] = secret[i] == 0xffffffff ? static_cast<uint32_t>(kModulus - 1) : secret[i];
     }
     reference_pir::Words sent;
@@ -266,7 +266,7 @@ TEST_F(PackedDecoder, RefusesHintsOfAnotherLength) {
 
 TEST_F(PackedDecoder, RefusesResponsesThatAreNotPackedWords) {
   Bytes response = packed().response;
-  response.back() |= 0x80;  // 8402 words of 11 bits leave 2
+  response.back() |= 0x80;  // 4202 words of 11 bits leave 2
   EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolError);
   response.pop_back();
   EXPECT_THROW(words_of_shard(packed().layout, 0, response), ProtocolError);

@@ -78,7 +78,8 @@ class ServedDatabase {
               .lwe = find_lwe_params(lwe),
               .query_bits = 32,
               .response_bits = 32,
-              .hint_bits = hint_bits};
+              .hint_bits = hint_bits,
+              .second = {}};
     database.epoch_table_.shards.resize(shard_count);
     database.epoch_table_.packs.resize(layout.pack_count());
     database.hints_.resize(layout.hint_part_count());

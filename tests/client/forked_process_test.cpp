@@ -77,7 +77,7 @@ class ForkedProcessTest : public testing::TestWithParam<std::tuple<Copying, Mode
   ScratchFolder scratch_;
   // Of an index database whose values mean nothing.
   FakeServer server_{std::get<1>(GetParam()) == Mode::kPacked
-                         ? ServedDatabase::with_noise(3, 1201, 0, "ring-2048", 18)
+                         ? ServedDatabase::with_noise(3, 601, 0, "ring-2048", 18)
                          : ServedDatabase::with_noise(3, 16, 0)};
 };
 

@@ -31,9 +31,9 @@ class PackedDatabase {
   static constexpr uint32_t kShards = 3;
   static constexpr uint32_t kDigestBytes = 8;
   static constexpr uint32_t kLengthBytes = 2;
-  static constexpr uint32_t kValueBytes = 1191;  // the longest
+  static constexpr uint32_t kValueBytes = 591;  // the longest
   // Two packs, of which the second is not full: shard 0 lies in the first, shard 2 in the second,
-  // and byte 847 of shard 1's records is the first in the second.
+  // and byte 423 of shard 1's records is the first in the second.
   static constexpr size_t kRecordBytes = kDigestBytes + kLengthBytes + kValueBytes;
   static constexpr size_t kColumns = kShards * kRecordBytes;
   static constexpr uint32_t kQueryBits = 28;
@@ -65,14 +65,15 @@ class PackedDatabase {
                         .lwe = find_lwe_params("ring-2048"),
                         .query_bits = kQueryBits,
                         .response_bits = kResponseBits,
-                        .hint_bits = kMaskBits};
+                        .hint_bits = kMaskBits,
+                        .second = {}};
     std::vector<reference_pir::Matrix> shards;
     for (uint32_t shard = 0; shard < kShards; ++shard) {
       shards.push_back(matrix_of(shard, values, table_.shards.emplace_back()));
     }
     matrix_ = reference_pir::side_by_side(shards);
-    for (size_t first = 0; first < kColumns; first += ring::kDimension) {
-      const size_t count = std::min(ring::kDimension, kColumns - first);
+    for (size_t first = 0; first < kColumns; first += kPackColumns) {
+      const size_t count = std::min(kPackColumns, kColumns - first);
       packs_.push_back(pack_of(reference_pir::slice(matrix_.bytes, first * kRows, count * kRows)));
     }
     table_.packs.resize(packs_.size());
@@ -83,12 +84,12 @@ class PackedDatabase {
   static constexpr MatrixSeed kSeed = {8};
 
   struct Pack {
-    // Of up to 2048 columns of the matrix, one after another.
+    // Of up to 1024 columns of the matrix, one after another.
     explicit Pack(const Bytes& columns) : table(kTableWords) {
       static const ring::PublicPolynomials polynomials(kSeed);
       static const HintPolynomials hint(polynomials.blocks(kRows));
       static const PackingTableBuilder builder(polynomials.key_masks());
-      std::vector<uint32_t> hints(ring::kDimension * ring::kDimension);
+      std::vector<uint32_t> hints(kPackColumns * ring::kDimension);
       for (size_t c = 0; c < columns.size() / kRows; ++c) {
         hint.compute(
             {reinterpret_cast<const int8_t*>(columns.data()) + c * kRows, kRows},
@@ -156,8 +157,8 @@ class PackedDatabase {
     const PackingKeys keys = PackingKeys::read(std::span(query).subspan(kWordsBytes));
     reference_pir::Words numbers;
     for (size_t p = 0; p < packs_.size(); ++p) {
-      const size_t first = p * ring::kDimension;
-      const size_t count = std::min(ring::kDimension, kColumns - first);
+      const size_t first = p * kPackColumns;
+      const size_t count = std::min(kPackColumns, kColumns - first);
       std::array<uint32_t, ring::kDimension> body;
       const ResponsePacker::Task task{keys.words(), std::span(*words).subspan(first, count), body};
       packer.pack(PackingTable(packs_[p]->table), {&task, 1});

@@ -18,9 +18,9 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 
-// 9000 columns: four whole packs, and one of 808.
+// 4500 columns: four whole packs, and one of 404.
 constexpr uint32_t kPackedShards = 9;
-constexpr uint32_t kRecordBytes = 1000;
+constexpr uint32_t kRecordBytes = 500;
 constexpr uint32_t kPacks = 5;
 constexpr uint64_t kMaskBytes = 2048 * 18 / 8;
 
@@ -51,7 +51,7 @@ class PackedHintCache : public testing::Test {
     return all;
   }
 
-  // A shard's 1000 columns begin at 1000 times its number, a pack's 2048 at 2048 times its number:
+  // A shard's 500 columns begin at 500 times its number, a pack's 1024 at 1024 times its number:
   // none lies in more than two, and all have two, that in which they begin and the next, or at the
   // end the one before.
   void expect_all_hints(const HintCache& cache) const {

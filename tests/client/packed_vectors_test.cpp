@@ -3,43 +3,25 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "client/database_description.h"
 #include "client/decoder.h"
 #include "client/query_preparation.h"
-#include "src/base/errors.h"
 #include "tests/client/fake_server.h"
+#include "tests/client/scripted_random.h"
 
 namespace blindfuse {
 namespace {
 
-// Bytes of which sample_ternary() makes these numbers, each written "-", "0" or "+": one text a
-// call. A byte holds five, as digits in base 3, the lowest first.
-RandomSource scripted(const std::vector<std::string>& texts) {
-  const auto left = std::make_shared<std::deque<std::string>>(texts.begin(), texts.end());
-  return [left](std::span<uint8_t> bytes) {
-    if (left->empty()) throw ResourceError("more numbers are asked for than there are");
-    const std::string text = left->front();
-    left->pop_front();
-    std::fill(bytes.begin(), bytes.end(), uint8_t{0});
-    for (size_t i = text.size(); i-- > 0;) {
-      const int digit = text[i] == '-' ? 0 : text[i] == '0' ? 1 : 2;
-      bytes[i / 5] = static_cast<uint8_t>(3 * bytes[i / 5] + digit);
-    }
-  };
-}
-
-// Of s, of e, and of the errors of the packing keys.
+// Of s, of e, and of the errors of the packing key's digits.
 std::vector<std::string> secrets_of(const nlohmann::json& query) {
   std::vector<std::string> texts;
   texts.push_back(query.at("s").get<std::string>());
   texts.push_back(query.at("e").get<std::string>());
-  for (const nlohmann::json& key : query.at("packing_keys")) {
-    texts.push_back(key.at("e").get<std::string>());
+  for (const nlohmann::json& digit : query.at("packing_key")) {
+    texts.push_back(digit.at("e").get<std::string>());
   }
   return texts;
 }

@@ -165,7 +165,7 @@ TEST_F(ClientProgram, SyncsAndSaysSo) {
 }
 
 TEST_F(ClientProgram, SpeaksOfMasksWhereResponsesArePacked) {
-  fake_.database = ServedDatabase::with_noise(9, 1000, 0, "ring-2048", 18);
+  fake_.database = ServedDatabase::with_noise(9, 500, 0, "ring-2048", 18);
   HttpFakeServer server(fake_);
   const auto synced = json_lines(run("sync --json " + server.url()).out).at(0);
   EXPECT_EQ(synced["shards"], 9);

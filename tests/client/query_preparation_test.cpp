@@ -55,7 +55,7 @@ TEST(QueryPreparation, IsOfThePublicMatrixWhereThereAreHints) {
 
 TEST(QueryPreparation, IsOfThePublicPolynomialsWhereResponsesArePacked) {
   const Manifest manifest = manifest_of("ring-2048");
-  constexpr size_t kBytes = 14'336 + 49'152;
+  constexpr size_t kBytes = 14'336 + 24'576;
   EXPECT_EQ(manifest.layout.query_bytes(), kBytes);
   for (const unsigned threads : {0u, 1u, 3u}) {
     const auto made = opened(prepare_queries_for(manifest, 2, threads, seeded_random(1)), kBytes);
@@ -96,7 +96,7 @@ TEST(QueryPreparation, IsForAModeAlone) {
   EXPECT_FALSE(with_no_keys.is_for(manifest));
   const PreparedQuery with_keys(ProcessToken::current(), manifest.seed,
                                 SecretBuffer<uint32_t>(1288), SecretBuffer<uint32_t>(4096),
-                                std::vector<uint8_t>(49'152));
+                                std::vector<uint8_t>(24'576));
   EXPECT_FALSE(with_keys.is_for(manifest_of("lwe-1288")));
 }
 

@@ -94,7 +94,7 @@ TEST_F(RemoteDatabaseTest, FetchesHintsFromAnyByteOn) {
 }
 
 TEST_F(RemoteDatabaseTest, FetchesMasksByTheirPacks) {
-  server_.database = ServedDatabase::with_noise(9, 1000, 0, "ring-2048", 18);
+  server_.database = ServedDatabase::with_noise(9, 500, 0, "ring-2048", 18);
   const EpochId epoch = server_.database.epoch();
   EXPECT_EQ(remote_.fetch_table(epoch, 9 * 112 + 5 * 64), server_.database.table());
   Bytes got;

@@ -42,7 +42,10 @@ KERNELS = {
     "ntt_and_rotate_rows": (1, []),
     "transpose_squares": (1, []),
     "key_switch_down": (1, []),
-    "key_switch_last": (1, []),
+    "second_column_values": (1, []),
+    "second_traces": (1, []),
+    "second_products": (1, []),
+    "second_chains": (1, []),
 }
 # And those that one architecture alone has. Of UTMALDG, the second operand has the cache hint.
 ONLY = {("scan_wgmma", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128"],

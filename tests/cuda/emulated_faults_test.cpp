@@ -145,7 +145,7 @@ void live_packed_life() {
   EXPECT_TRUE(std::ranges::equal(pipeline->finish(), canary.response));
 }
 
-// The tables' 403 MB are taken and given back in every life: from the heap, or the system would
+// The tables' 201 MB are taken and given back in every life: from the heap, or the system would
 // clear them each time.
 class EmulatedCudaPackedFaults : public ::testing::Test {
  protected:

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/arithmetic/bit_sequence.h"
-#include "src/arithmetic/ring/ring_dimension.h"
+#include "src/arithmetic/packing_table.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
 #include "tests/cuda/small_problem.h"
@@ -43,7 +43,7 @@ TEST(EmulatedCudaLoading, NoKernelIsLoadedByAClientsBatch) {
   for (const size_t packs : {1, 9}) {
     constexpr size_t kQueriesMax = 17;
     const auto engine =
-        make_cuda_engine("", 0, std::make_shared<KernelRecord>(), 1, packs * ring::kDimension);
+        make_cuda_engine("", 0, std::make_shared<KernelRecord>(), 1, packs * kPackColumns);
     engine->seal();
     const auto pipeline =
         engine->make_packed_answer_pipeline(kBits, zero_tables(packs), kQueriesMax, kQueriesMax);

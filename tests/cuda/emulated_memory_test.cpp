@@ -12,8 +12,8 @@
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/memory.h"
 #include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/packing_keys.h"
-#include "src/arithmetic/ring/ring_dimension.h"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
@@ -69,10 +69,16 @@ uint64_t peak_of(uint64_t rows, uint64_t columns, const ServingNeeds& needs, Wir
   // No loss of the device, to which nothing would be given back.
   EXPECT_THROW(engine->check_kernels(canary, needs.batch_max), ResourceError);
   fake_cuda::set_faults("memory=" + std::to_string(memory));
+  SecondLevelSpec second = needs.second.value_or(SecondLevelSpec{});
+  const std::vector<uint32_t> blocks(uint64_t{second.block_count()} * ring::kDimension);
+  const std::vector<uint32_t> key_masks(ring::kKeyWords);
+  second.blocks = blocks;
+  second.key_masks = key_masks;
   const auto pipeline =
       needs.pack_count == 0
           ? engine->make_answer_pipeline(bits, 3, needs.batch_max)
-          : engine->make_packed_answer_pipeline(bits, tables(needs.pack_count), 3, needs.batch_max);
+          : engine->make_packed_answer_pipeline(bits, tables(needs.pack_count), 3, needs.batch_max,
+                                                needs.second ? &second : nullptr);
   pipeline->set_canary(canary, std::chrono::hours(1));
   return fake_cuda::peak_bytes(0);
 }
@@ -189,21 +195,39 @@ TEST(EmulatedCudaMemory, CountsTheLimbsOfWholeTiles) {
 
 TEST(EmulatedCudaMemory, SetsAsideWhatPackingTakes) {
   const ServingNeeds needs{.batch_max = 3, .pack_count = 1};
-  const uint64_t needed = bytes_needed(130, ring::kDimension - 7, needs);
-  const uint64_t peak = peak_of(130, ring::kDimension - 7, needs, {32, 32}, needed);
+  const uint64_t needed = bytes_needed(130, kPackColumns - 7, needs);
+  const uint64_t peak = peak_of(130, kPackColumns - 7, needs, {32, 32}, needed);
   EXPECT_LE(peak + kCudaItselfBytes, needed);
   // The buffer in which tables arrive has gone when the batches take their memory.
-  EXPECT_GE(peak + kCudaItselfBytes + (13 << 20), needed);
+  EXPECT_GE(peak + kCudaItselfBytes + (7 << 20), needed);
+}
+
+TEST(EmulatedCudaMemory, SetsAsideWhatASecondLevelTakes) {
+  constexpr WireBits kBits{32, 11};
+  const SecondLevelSpec second{.row_count = 100, .column_count = 10, .word_bits = kBits.response};
+  const ServingNeeds needs{.batch_max = 3, .pack_count = 1, .second = second};
+  const ServingNeeds without{.batch_max = 3, .pack_count = 1};
+  const uint64_t needed = bytes_needed(130, 1000, needs);
+  // By hand, without what the tables' arrival takes: of each of two lanes three queries' squares of
+  // 8 MiB, products of 10 words and responses of 3072 words, and 100 words more of three queries in
+  // a lane and one canary; a polynomial and three masks of 2048 words; twiddle factors and points
+  // of 36,864 bytes.
+  EXPECT_EQ(needed - bytes_needed(130, 1000, without),
+            2 * 3 * (uint64_t{8} << 20) + 4 * (2 * 3 * (10 + 3072) + (2 * 3 + 1) * 100 + 4 * 2048) +
+                36'864);
+  const uint64_t peak = peak_of(130, 1000, needs, kBits, needed);
+  EXPECT_LE(peak + kCudaItselfBytes, needed);
+  EXPECT_GE(peak + kCudaItselfBytes + (7 << 20), needed);
 }
 
 // Before a matrix is loaded that is of no use without them.
 TEST(EmulatedCudaMemory, RefusesTablesBeforeTheMatrixIsLoaded) {
   const auto engines = maker();
-  // 96 tables in eights of 403 MB are 4.8 GB.
+  // 192 tables in eights of 201 MB are 4.8 GB.
   fake_cuda::reset_peaks();
   const uint64_t before = fake_cuda::peak_bytes(0);
   try {
-    engines->make_serving_engine(130, 96 * ring::kDimension, {.batch_max = 3, .pack_count = 96});
+    engines->make_serving_engine(130, 192 * kPackColumns, {.batch_max = 3, .pack_count = 192});
     ADD_FAILURE();
   } catch (const ResourceError& error) {
     EXPECT_NE(
@@ -213,7 +237,7 @@ TEST(EmulatedCudaMemory, RefusesTablesBeforeTheMatrixIsLoaded) {
     EXPECT_NE(std::string(error.what()).find("mode hint"), std::string::npos);
   }
   EXPECT_EQ(fake_cuda::peak_bytes(0), before) << "nothing was allocated";
-  EXPECT_NO_THROW(engines->make_serving_engine(130, 96 * ring::kDimension, {.batch_max = 3}));
+  EXPECT_NO_THROW(engines->make_serving_engine(130, 192 * kPackColumns, {.batch_max = 3}));
 }
 
 TEST(EmulatedCudaMemory, RefusesBatchesThatDoNotFitBeforeItAllocates) {

@@ -52,7 +52,8 @@ TEST(EmulatedCudaPacking, FindsAnAlteredWordOfAPackingTable) {
 }
 
 TEST(EmulatedCudaPacking, RefusesTablesThatMemoryCannotHold) {
-  const std::vector<SharedPackingTable> tables(81);
+  // In eights of 201 MB: 4.4 GB.
+  const std::vector<SharedPackingTable> tables(169);
   try {
     const DeviceTables more_than_there_is_room_for(tables, 0);
     ADD_FAILURE();

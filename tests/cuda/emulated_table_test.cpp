@@ -21,7 +21,7 @@ using support::SeededRandom;
 
 TEST(EmulatedCudaTables, OfSeveralPacksAreThoseOfTheHost) {
   SeededRandom random(150);
-  constexpr uint64_t kColumns = kDimension + 700;
+  constexpr uint64_t kColumns = kPackColumns + 700;
   const std::vector<uint32_t> words = random.words(kDimension * kColumns);
   std::vector<uint32_t> key_masks(ring::kKeyWords);
   for (uint32_t& value : key_masks) {
@@ -34,10 +34,10 @@ TEST(EmulatedCudaTables, OfSeveralPacksAreThoseOfTheHost) {
   std::vector<uint32_t> table(kTableWords), expected_table(kTableWords);
   std::array<uint32_t, kDimension> mask{}, expected_mask{};
   for (const uint32_t pack : {1, 0}) {
-    std::vector<uint32_t> hints(kSquareWords);
-    for (uint64_t c = pack * kDimension; c < std::min(kColumns, (pack + 1) * kDimension); ++c) {
+    std::vector<uint32_t> hints(kPackColumns * kDimension);
+    for (uint64_t c = pack * kPackColumns; c < std::min(kColumns, (pack + 1) * kPackColumns); ++c) {
       for (uint64_t i = 0; i < kDimension; ++i) {
-        hints[c % kDimension * kDimension + i] = words[i * kColumns + c];
+        hints[c % kPackColumns * kDimension + i] = words[i * kColumns + c];
       }
     }
     builder.build(hints, MutablePackingTable(expected_table), expected_mask);
@@ -49,15 +49,16 @@ TEST(EmulatedCudaTables, OfSeveralPacksAreThoseOfTheHost) {
 
 TEST(EmulatedCudaTables, RefuseColumnsThatMemoryCannotHold) {
   const std::vector<uint32_t> blocks(kDimension), key_masks(ring::kKeyWords);
-  // 64 packs, whose tables and squares are 3.2 and 1.1 GB.
+  // 128 packs, whose tables and squares are 3.2 and 1.1 GB. By hand, of each: squares of 8,388,608
+  // bytes, a table of 25,141,248, a mask of 8,192.
   const auto maker = make_cuda_engine_maker("", 0, std::make_shared<KernelRecord>())
-                         ->make_pack_maker(blocks, key_masks, 64 * kDimension);
+                         ->make_pack_maker(blocks, key_masks, 128 * kPackColumns);
   try {
     maker->seal();
     ADD_FAILURE();
   } catch (const ResourceError& error) {
     const std::string message = error.what();
-    EXPECT_NE(message.find("packing tables that are being made need 4294967296 bytes"),
+    EXPECT_NE(message.find("packing tables that are being made need 4292870144 bytes"),
               std::string::npos)
         << message;
   }

@@ -44,35 +44,27 @@ TEST(PackingKernels, CutTablesAsTheSumsWantThem) {
   const std::vector<uint32_t> words = random.words(2 * kGroupWords);
   // Of the points up to the last that is cut.
   const Memory<uint8_t> tables((kGroup + 2) * 16 * kPointBytes);
-  const Memory<uint32_t> last(uint64_t{kPacks} * 3 * 2048);
   launch(dim3(kSumSteps / kStepsInBlock, 2), kCutTableThreads, 0, cut_table,
-         CutTableArgs{words.data(), kGroup, kPack, kPacks, tables.data(), last.data()});
+         CutTableArgs{words.data(), kGroup, kPack, kPacks, tables.data()});
 
-  std::vector<uint8_t> expected(tables.begin(), tables.end());
-  std::vector<uint32_t> expected_last(kPacks * 3 * 2048, 0xa5a5a5a5);
-  std::fill_n(expected.begin(), expected.size(), uint8_t{0xa5});
+  std::vector<uint8_t> expected((kGroup + 2) * 16 * kPointBytes, uint8_t{0xa5});
   for (uint32_t i = 0; i < 32; ++i) {
     const uint32_t point = kGroup * 16 + i;
     const auto word = [&](size_t number, size_t digit) {
       return words[table_place(i / 16, number, digit) + i % 16];
     };
-    for (uint32_t segment = 0; segment < 6; ++segment) {
+    for (uint32_t digit = 0; digit < 3; ++digit) {
       for (uint32_t power = 0; power < 1024; ++power) {
-        // Down the powers of 5, and then down their negatives.
-        const size_t number = segment / 3 * size_t{1023} + 1022 - power;
-        const uint32_t cut = power < 1023 ? word(number, segment % 3) : 0;
+        // Down the powers of 5.
+        const uint32_t cut = power < 1023 ? word(1022 - power, digit) : 0;
         for (uint32_t limb = 0; limb < 4; ++limb) {
-          expected[point * kPointBytes + table_byte(kPack, segment, power, limb)] =
+          expected[point * kPointBytes + table_byte(kPack, digit, power, limb)] =
               static_cast<uint8_t>(cut >> 8 * limb);
         }
       }
     }
-    for (uint32_t digit = 0; digit < 3; ++digit) {
-      expected_last[(kPack * 3 + digit) * 2048 + point] = word(kKeySwitches - 1, digit);
-    }
   }
   EXPECT_TRUE(std::ranges::equal(tables, expected));
-  EXPECT_TRUE(std::ranges::equal(last, expected_last));
 }
 
 TEST(PackingKernels, CutKeysIntoWindowsOfAnyPlace) {
@@ -181,20 +173,12 @@ TEST(PackingKernels, SumTheLargestWords) {
 std::vector<uint8_t> finished(const FinishArgs& args, uint32_t query) {
   const ring::PrimeField field(ring::kPackingModulus);
   const auto ntt = ring::portable_ntt(ring::kPackingModulus);
-  std::vector<uint32_t> lowered;
+  std::vector<uint32_t> lowered, body(2048);
   for (uint32_t pack = 0; pack < args.pack_count; ++pack) {
-    std::vector<uint32_t> body(2048);
-    for (uint32_t m = 0; m < 2048; ++m) {
-      body[m] = args.sums[(query * args.pack_count + pack) * 2048 + m];
-      for (uint32_t k = 0; k < 3; ++k) {
-        body[m] = field.add(body[m],
-                            field.multiply(args.last_key_switch[(pack * 3 + k) * 2048 + m],
-                                           args.keys[query * args.key_pitch + (3 + k) * 2048 + m]));
-      }
-    }
+    std::copy_n(args.sums + (query * args.pack_count + pack) * 2048, 2048, body.begin());
     ntt->inverse(ring::MutablePolynomial(body.data(), 2048));
-    for (uint32_t c = 0; c < 2048 && pack * 2048 + c < args.column_count; ++c) {
-      const uint32_t product = args.products[query * args.product_pitch + pack * 2048 + c];
+    for (uint32_t c = 0; c < 1024 && pack * 1024 + c < args.column_count; ++c) {
+      const uint32_t product = args.products[query * args.product_pitch + pack * 1024 + c];
       const uint32_t word = field.subtract(ring::switch_to_q(product), body[c]);
       lowered.push_back(restore_word(ring::switch_from_q(word, args.bits), args.bits));
     }
@@ -207,22 +191,17 @@ std::vector<uint8_t> finished(const FinishArgs& args, uint32_t query) {
 TEST(PackingKernels, FinishResponsesOfEveryWidth) {
   SeededRandom random(534);
   const HostRing ring;
-  const auto fill = [&](const Memory<uint32_t>& words) {
-    for (uint32_t& word : words) word = static_cast<uint32_t>(random.below(ring::kPackingModulus));
-  };
   constexpr uint32_t kQueries = 2, kPacks = 2;
-  const Memory<uint32_t> sums(kQueries * kPacks * 2048), last(kPacks * 3 * 2048),
-      keys(kQueries * ring::kKeyWords);
-  fill(sums), fill(last), fill(keys);
+  const Memory<uint32_t> sums(kQueries * kPacks * 2048);
+  for (uint32_t& sum : sums) sum = static_cast<uint32_t>(random.below(ring::kPackingModulus));
   for (uint32_t bits = 1; bits <= 32; ++bits) {
-    const auto columns = static_cast<uint32_t>(random.between(2049, 4096));
+    const auto columns = static_cast<uint32_t>(random.between(1025, 2048));
     const Memory<uint32_t> products(kQueries * columns);
     for (uint32_t& product : products) product = random.u32();
-    const uint64_t pitch = kPacks * 64 * bits;
+    const uint64_t pitch = kPacks * 32 * bits;
     const Memory<uint32_t> packed(kQueries * pitch);
-    const FinishArgs args{ring.view(),     sums.data(), last.data(), keys.data(), ring::kKeyWords,
-                          products.data(), columns,     columns,     kPacks,      bits,
-                          packed.data(),   pitch};
+    const FinishArgs args{ring.view(), sums.data(), products.data(), columns, columns,
+                          kPacks,      bits,        packed.data(),   pitch};
     launch_with(kSchedules[bits % 4], dim3(kPacks, kQueries), kNttThreads, kFinishSharedBytes,
                 finish_packs, args);
     for (uint32_t q = 0; q < kQueries; ++q) {

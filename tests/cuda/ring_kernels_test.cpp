@@ -27,14 +27,15 @@ using ring::kDimension;
 using ring::kPackingModulus;
 using support::SeededRandom;
 
-enum class Way { kForward, kInverse, kForwardTwice, kThereAndBack };
+enum class Way { kForward, kHalves, kInverse, kForwardTwice, kThereAndBack };
 
 // One block for each polynomial.
 void transform(NttView ring, Way way, uint32_t* polynomials) {
   auto* const shared = reinterpret_cast<uint32_t*>(dynamic_shared_memory());
   uint32_t* const words = polynomials + blockIdx.x * kDimension;
   for (uint32_t i = threadIdx.x; i < kDimension; i += kNttThreads) shared[i] = words[i];
-  if (way != Way::kInverse) ntt_forward(ring, shared);
+  if (way == Way::kHalves) ntt_forward<NttOf::kHalves>(ring, shared);
+  if (way != Way::kHalves && way != Way::kInverse) ntt_forward(ring, shared);
   if (way == Way::kForwardTwice) ntt_forward(ring, shared);
   if (way == Way::kInverse || way == Way::kThereAndBack) ntt_inverse(ring, shared);
   // Somebody else's.
@@ -92,6 +93,24 @@ TEST(CudaRingKernels, TransformAsTheHostDoes) {
     EXPECT_TRUE(transformed(words, Way::kForwardTwice, schedule) == twice);
     EXPECT_TRUE(transformed(words, Way::kInverse, schedule) == inverse);
     EXPECT_TRUE(transformed(words, Way::kThereAndBack, schedule) == words);
+  }
+}
+
+// Each half is the coefficients of a polynomial, and becomes its values at the points of that half.
+TEST(CudaRingKernels, TransformHalvesToTheirOwnPoints) {
+  SeededRandom random(521);
+  const auto host = ring::portable_ntt(kPackingModulus);
+  const std::vector<uint32_t> words = polynomials(random);
+  std::vector<uint32_t> expected(words.size());
+  for (size_t at = 0; at < words.size(); at += ring::kOrbit) {
+    std::vector<uint32_t> values(kDimension);
+    std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(at), ring::kOrbit, values.begin());
+    host->forward(ring::MutablePolynomial(values.data(), kDimension));
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(at % kDimension), ring::kOrbit,
+                expected.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  for (const Schedule& schedule : kSchedules) {
+    EXPECT_TRUE(transformed(words, Way::kHalves, schedule) == expected);
   }
 }
 

@@ -17,13 +17,13 @@
 namespace blindfuse::emulator {
 
 // Where limb `limb` of a table's word lies in the bytes of its point.
-inline uint64_t table_byte(uint32_t pack, uint32_t segment, uint32_t power, uint32_t limb) {
-  const uint64_t step = (uint64_t{pack} / 8 * 6 + segment) * 32 + power / 32;
+inline uint64_t table_byte(uint32_t pack, uint32_t digit, uint32_t power, uint32_t limb) {
+  const uint64_t step = (uint64_t{pack} / 8 * 3 + digit) * 32 + power / 32;
   const uint32_t lane = pack % 8 * 4 + power % 16 / 4;
   return ((step * 2 + limb / 2) * 32 + lane) * 16 + limb % 2 * 8 + power % 32 / 16 * 4 + power % 4;
 }
 
-// A byte of the first key, cut: word (i + copy) % 1024 of a half.
+// A byte of a key, cut: word (i + copy) % 1024 of a half.
 inline uint64_t plane_byte(uint32_t query, uint32_t digit, uint32_t half, uint32_t limb,
                            uint32_t copy, uint32_t i) {
   return ((((uint64_t{query} * 3 + digit) * 2 + half) * 4 + limb) * 4 + copy) * kPlaneBytes + i;
@@ -40,7 +40,7 @@ class SumProblem {
         first_set_(first_set),
         set_count_(set_count),
         // Whole tiles, though no more are packs.
-        point_bytes_((uint64_t{packs} + 7) / 8 * 8 * 6 * 1024 * 4),
+        point_bytes_((uint64_t{packs} + 7) / 8 * 8 * 3 * 1024 * 4),
         tables_(32 * point_bytes_),
         planes_(uint64_t{queries} * 6 * 16 * kPlaneBytes),
         sums_(uint64_t{queries} * packs * 2048) {
@@ -94,7 +94,7 @@ class SumProblem {
     std::ranges::fill(tables_, uint8_t{0});
     for (uint32_t point = 0; point < 32; ++point) {
       for (uint32_t p = 0; p < packs_; ++p) {
-        for (uint32_t power = 0; power < 1023 * 6; ++power) {
+        for (uint32_t power = 0; power < 1023 * 3; ++power) {
           set_bytes(word(), [&](uint32_t limb) -> uint8_t& {
             return tables_[point * point_bytes_ + table_byte(p, power / 1023, power % 1023, limb)];
           });
@@ -130,15 +130,14 @@ class SumProblem {
   // By the definition.
   uint32_t sum(uint32_t query, uint32_t pack, uint32_t point) const {
     uint64_t sum = 0;
-    for (uint32_t segment = 0; segment < 6; ++segment) {
-      const uint32_t chain = segment / 3, digit = segment % 3;
-      const uint32_t half = point / 1024 ^ chain;
+    for (uint32_t digit = 0; digit < 3; ++digit) {
+      const uint32_t half = point / 1024;
       const uint32_t* keys = keys_.data() + ((uint64_t{query} * 3 + digit) * 2 + half) * 1024;
       for (uint32_t power = 0; power < 1023; ++power) {
         uint32_t word = 0;
         for (uint32_t limb = 0; limb < 4; ++limb) {
           word |=
-              uint32_t{tables_[point % 32 * point_bytes_ + table_byte(pack, segment, power, limb)]}
+              uint32_t{tables_[point % 32 * point_bytes_ + table_byte(pack, digit, power, limb)]}
               << 8 * limb;
         }
         const uint64_t product = uint64_t{word} * keys[(point + power) % 1024];

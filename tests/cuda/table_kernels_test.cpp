@@ -102,14 +102,14 @@ uint32_t exponent_of(size_t point) {
   return point < kOrbit ? exponent : ring::kOrder - exponent;
 }
 
-// R_g at w^m, by definition: 1/2048 sum over columns c of w^(m c) h_c(w^(m g)).
+// R_g at w^m, by definition: 1/1024 sum over columns c of w^(m c) h_c(w^(m g)).
 uint32_t trace_at(std::span<const uint32_t> hints, uint64_t columns, uint32_t pack, size_t g,
                   size_t m) {
   const uint32_t w = ring::root_of_unity(kField);
   const uint32_t to_m = kField.power(w, exponent_of(m));
   const uint32_t to_mg = kField.power(to_m, exponent_of(g));
   uint32_t sum = 0, to_mc = 1;
-  for (uint64_t c = pack * kDimension; c < std::min(columns, (pack + 1) * kDimension); ++c) {
+  for (uint64_t c = pack * kOrbit; c < std::min(columns, (pack + 1) * kOrbit); ++c) {
     uint32_t value = 0;
     for (size_t i = kDimension; i-- > 0;) {
       value = kField.add(kField.multiply(value, to_mg), ring::switch_to_q(hints[i * columns + c]));
@@ -117,34 +117,34 @@ uint32_t trace_at(std::span<const uint32_t> hints, uint64_t columns, uint32_t pa
     sum = kField.add(sum, kField.multiply(to_mc, value));
     to_mc = kField.multiply(to_mc, to_m);
   }
-  return kField.multiply(sum, kField.inverse(kDimension));
+  return kField.multiply(sum, kField.inverse(kOrbit));
 }
 
 TEST(CudaTableKernels, TracesOfTwoPacksByDefinition) {
   SeededRandom random(532);
-  constexpr uint64_t kColumns = kDimension + 100;
+  constexpr uint64_t kColumns = kOrbit + 100;
   const HostRing ring;
   const Memory<uint32_t> hints(kDimension * kColumns);
   for (uint32_t& word : hints) word = random.u32();
   // Of the last column some that lift to the ends.
   for (size_t i = 0; i < 20; ++i) hints[(i + 1) * kColumns - 1] = i % 2 == 0 ? 0xffffffff : 0;
   for (const Schedule& schedule : {kSchedules[0], kSchedules[2]}) {
-    const Memory<uint32_t> squares(2 * uint64_t{kSquareWords});
+    const Memory<uint32_t> squares(2 * uint64_t{kPackSquareWords});
     const TraceArgs args{ring.view(), hints.data(), kColumns, squares.data()};
     const auto transpose = [&] {
-      launch_with(schedule, dim3(kRingWords / 32, kRingWords / 32, 2), kTransposeThreads,
+      launch_with(schedule, dim3(kOrbitWords / 32, kOrbitWords / 32, 4), kTransposeThreads,
                   kTransposeSharedBytes, transpose_squares, squares.data());
     };
-    const dim3 rows(kRingWords, 2);
+    const dim3 rows(kOrbitWords, 2);
     launch_with(schedule, rows, kNttThreads, kRowSharedBytes, ntt_columns, args);
     transpose();
     launch_with(schedule, rows, kNttThreads, kRowSharedBytes, ntt_and_rotate_rows, args);
     transpose();
     for (int i = 0; i < 10; ++i) {
       const auto pack = static_cast<uint32_t>(i % 2);
-      const size_t g = random.below(kDimension), m = random.below(kDimension);
+      const size_t g = random.below(kOrbit), m = i / 2 % 2 * kOrbit + random.below(kOrbit);
       ASSERT_EQ(
-          squares[pack * uint64_t{kSquareWords} + g * kDimension + m],
+          squares[pack * uint64_t{kPackSquareWords} + g * kDimension + m],
           trace_at({hints.data(), hints.data() + kDimension * kColumns}, kColumns, pack, g, m))
           << "pack " << pack << ", automorphism " << g << ", point " << m;
     }
@@ -157,7 +157,6 @@ class Chains {
   explicit Chains(SeededRandom& random) {
     fill_with_values(random, {squares_.begin(), squares_.end()});
     fill_with_values(random, {key_masks_.begin(), key_masks_.end()});
-    fill_with_values(random, {ends_.begin(), ends_.end()});
     // Of the first trace of all: coefficients whose digits are the largest that there are.
     Coefficients mask;
     for (size_t i = 0; i < kDimension; ++i) {
@@ -170,22 +169,18 @@ class Chains {
   }
 
   TableArgs args(uint32_t key_switch_count) const {
-    return {ring_.view(),   squares_.data(), key_masks_.data(), ends_.data(),
+    return {ring_.view(),   squares_.data(), key_masks_.data(),
             tables_.data(), masks_.data(),   key_switch_count};
   }
 
-  Coefficients trace(size_t pack, size_t g) const {
-    return row(squares_.data() + (pack * kDimension + g) * kDimension);
-  }
-  Coefficients end(size_t pack, size_t chain) const {
-    return row(ends_.data() + (2 * pack + chain) * kDimension);
+  Coefficients trace(size_t pack, size_t power) const {
+    return row(squares_.data() + (pack * kOrbit + power) * kDimension);
   }
   Coefficients mask(size_t pack) const { return row(masks_.data() + pack * kDimension); }
 
   // Compares the table with the digits of `mask` as switch `number`, and returns the next mask.
   Coefficients expect_switched(size_t pack, size_t number, Coefficients mask,
                                Coefficients next) const {
-    const KeySwitch now = KeySwitch::number(number);
     ntt_->inverse(mask);
     for (size_t k = 0; k < kDigits; ++k) {
       Coefficients digits, key_mask;
@@ -198,8 +193,8 @@ class Chains {
             table_place(point / kPointsTogether, number, k) + point % kPointsTogether;
         EXPECT_EQ(tables_[pack * kTableWords + place], digits[point]) << number << ' ' << point;
       }
-      const size_t key = static_cast<size_t>(now.key) * kDigits + k;
-      ring::apply(now.to, row(key_masks_.data() + key * kDimension), key_mask);
+      // From 5^(1023 - number) to the power below.
+      ring::apply({1022 - number}, row(key_masks_.data() + k * kDimension), key_mask);
       ntt_->add_products(digits, key_mask, next);
     }
     return next;
@@ -218,8 +213,8 @@ class Chains {
 
   const HostRing ring_;
   const std::unique_ptr<const ring::Ntt> ntt_ = ring::portable_ntt(kPackingModulus);
-  const Memory<uint32_t> squares_{2 * uint64_t{kSquareWords}}, key_masks_{ring::kKeyWords};
-  const Memory<uint32_t> ends_{4 * kDimension}, tables_{2 * kTableWords}, masks_{2 * kDimension};
+  const Memory<uint32_t> squares_{2 * uint64_t{kPackSquareWords}}, key_masks_{ring::kKeyWords};
+  const Memory<uint32_t> tables_{2 * kTableWords}, masks_{2 * kDimension};
 };
 
 TEST(CudaTableKernels, ChainsSwitchAsTheHostDoes) {
@@ -227,32 +222,15 @@ TEST(CudaTableKernels, ChainsSwitchAsTheHostDoes) {
   for (const Schedule& schedule : kSchedules) {
     const Chains chains(random);
     constexpr uint32_t kCount = 3;
-    launch_with(schedule, dim3(2, 2), kNttThreads, kKeySwitchSharedBytes, key_switch_down,
+    launch_with(schedule, dim3(2), kNttThreads, kKeySwitchSharedBytes, key_switch_down,
                 chains.args(kCount));
     for (size_t pack = 0; pack < 2; ++pack) {
-      for (size_t chain = 0; chain < 2; ++chain) {
-        size_t g = chain * kOrbit + kOrbit - 1;
-        Coefficients mask = chains.trace(pack, g);
-        for (size_t step = 0; step < kCount; ++step) {
-          mask = chains.expect_switched(pack, chain * kChainKeySwitches + step, mask,
-                                        chains.trace(pack, --g));
-        }
-        EXPECT_TRUE(chains.end(pack, chain) == mask) << "pack " << pack << ", chain " << chain;
+      size_t power = kOrbit - 1;
+      Coefficients mask = chains.trace(pack, power);
+      for (size_t number = 0; number < kCount; ++number) {
+        mask = chains.expect_switched(pack, number, mask, chains.trace(pack, --power));
       }
-    }
-  }
-}
-
-TEST(CudaTableKernels, TheLastSwitchBringsBothChainsTogether) {
-  SeededRandom random(534);
-  for (const Schedule& schedule : kSchedules) {
-    const Chains chains(random);
-    launch_with(schedule, dim3(2), kNttThreads, kKeySwitchSharedBytes, key_switch_last,
-                chains.args(0));
-    for (size_t pack = 0; pack < 2; ++pack) {
-      const Coefficients values = chains.expect_switched(pack, 2 * kChainKeySwitches,
-                                                         chains.end(pack, 1), chains.end(pack, 0));
-      EXPECT_TRUE(chains.mask(pack) == chains.coefficients(values)) << "pack " << pack;
+      EXPECT_TRUE(chains.mask(pack) == chains.coefficients(mask)) << "pack " << pack;
     }
   }
 }

@@ -57,7 +57,7 @@ TEST(CanaryResponse, IsTheProductRoundedInTheHintMode) {
 
 TEST(CanaryResponse, IsPackedUnderTheKeysOfItsQuery) {
   SeededRandom random(151);
-  constexpr uint64_t kRowsOfCanary = 2048, kColumnsOfCanary = ring::kDimension + 100;
+  constexpr uint64_t kRowsOfCanary = 2048, kColumnsOfCanary = kPackColumns + 100;
   const std::shared_ptr<uint32_t[]> table(new uint32_t[kTableWords]);
   for (size_t i = 0; i < kTableWords; ++i) {
     table[i] = static_cast<uint32_t>(random.below(ring::kPackingModulus));
@@ -79,7 +79,7 @@ TEST(CanaryResponse, IsPackedUnderTheKeysOfItsQuery) {
   const uint64_t words_bytes = bit_sequence_bytes(kRowsOfCanary, kQueryBitsOfCanary);
   ASSERT_EQ(canary.query.size(), words_bytes + ring::kKeyBytes);
   const auto keys = std::span<const uint8_t>(canary.query).subspan(words_bytes);
-  EXPECT_NO_THROW(check_packing_keys(keys));
+  EXPECT_NO_THROW(check_packing_key(keys));
   EXPECT_EQ(draws, 1 + ring::kKeyWords / 2);
   EXPECT_EQ(canary.response,
             support::packed_reference(canary.products, tables, keys, kResponseBitsOfCanary));

@@ -18,7 +18,7 @@ using ring::kDimension;
 using support::SeededRandom;
 
 // An emulator takes long for products, and for chains of switches.
-constexpr uint64_t kPackColumns = support::kIsEmulated ? 3 : kDimension + 1000;
+constexpr uint64_t kColumnsOfPacks = support::kIsEmulated ? 3 : kPackColumns + 500;
 constexpr uint64_t kPackRows = 3 * kDimension;
 
 class PackMakerTest : public testing::TestWithParam<std::string> {};
@@ -46,10 +46,10 @@ struct Piece {
 // In what pieces columns are set, the last first. Devices get all columns; on a processor the dense
 // product takes long, so that it gets some from both packs, and the others stay zero.
 std::vector<Piece> pieces_for(const std::string& name, SeededRandom& random) {
-  if (name == "cpu") return {{kPackColumns - 1, 1}, {kDimension - 3, 5}, {2, 4}, {0, 2}};
+  if (name == "cpu") return {{kColumnsOfPacks - 1, 1}, {kPackColumns - 3, 5}, {2, 4}, {0, 2}};
   std::vector<Piece> pieces;
-  for (uint64_t last = kPackColumns; last > 0; last = pieces.back().first) {
-    const uint64_t count = std::min<uint64_t>(last, random.between(1, kPackColumns / 2));
+  for (uint64_t last = kColumnsOfPacks; last > 0; last = pieces.back().first) {
+    const uint64_t count = std::min<uint64_t>(last, random.between(1, kColumnsOfPacks / 2));
     pieces.push_back({last - count, count});
   }
   return pieces;
@@ -95,10 +95,10 @@ TEST_P(PackMakerTest, MakesWhatTheDenseProductMakes) {
   const auto engines = make_engine_maker(GetParam(), 2);
   EXPECT_GE(engines->packs_at_once(kPackRows, 1), 1u);
   EXPECT_LE(engines->packs_at_once(1, 1000), kPacksAtOnceMax);
-  const auto maker = engines->make_pack_maker(blocks, key_masks, kPackColumns);
+  const auto maker = engines->make_pack_maker(blocks, key_masks, kColumnsOfPacks);
   const std::vector<uint32_t> rows = public_rows(blocks);
-  std::vector<uint32_t> hints((kPackColumns + kDimension - 1) / kDimension * kDimension *
-                              kDimension);
+  constexpr size_t kPackWords = kPackColumns * kDimension;
+  std::vector<uint32_t> hints((kColumnsOfPacks + kPackColumns - 1) / kPackColumns * kPackWords);
   for (const Piece& piece : pieces_for(GetParam(), random)) {
     const std::vector<uint8_t> columns = random.octets(kPackRows * piece.count);
     maker->set_columns(piece.first, columns);
@@ -108,8 +108,8 @@ TEST_P(PackMakerTest, MakesWhatTheDenseProductMakes) {
   const PackingTableBuilder builder(key_masks);
   std::vector<uint32_t> table(kTableWords), expected_table(kTableWords);
   std::array<uint32_t, kDimension> mask{}, expected_mask{};
-  for (uint32_t pack = 0; pack * kDimension < kPackColumns; ++pack) {
-    builder.build(std::span(hints).subspan(pack * kDimension * kDimension, kDimension * kDimension),
+  for (uint32_t pack = 0; pack * kPackColumns < kColumnsOfPacks; ++pack) {
+    builder.build(std::span(hints).subspan(pack * kPackWords, kPackWords),
                   MutablePackingTable(expected_table), expected_mask);
     maker->make(pack, MutablePackingTable(table), mask);
     EXPECT_TRUE(table == expected_table) << "pack " << pack;

@@ -58,7 +58,7 @@ class PackedBatches {
   PackedBatches(const std::string& name, SeededRandom& random, WireBits bits, uint64_t columns,
                 size_t slots, size_t batch_max)
       : bits_(bits),
-        tables_(random_tables(random, (columns + kDimension - 1) / kDimension)),
+        tables_(random_tables(random, (columns + kPackColumns - 1) / kPackColumns)),
         engine_(make_engine(name, kRows, columns, 2)) {
     engine_->set_columns(0, random.octets(kRows * columns));
     engine_->seal();

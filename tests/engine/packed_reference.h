@@ -16,7 +16,7 @@
 namespace blindfuse::support {
 
 // What the table takes off a query's products, by values: the sum over all switches and digits of
-// the table's word times the digit's body of the switch's key, under the automorphism that it goes
+// the table's word times the digit's body of the key, under the automorphism that the switch goes
 // to. keys: as they are sent.
 inline std::vector<uint32_t> switched_values(PackingTable table, std::span<const uint8_t> keys) {
   using ring::kDimension;
@@ -27,16 +27,15 @@ inline std::vector<uint32_t> switched_values(PackingTable table, std::span<const
   std::vector<uint64_t> low(kDimension), high(kDimension);
   for (size_t group = 0; group < kPointGroups; ++group) {
     for (size_t number = 0; number < kKeySwitches; ++number) {
-      const KeySwitch each = KeySwitch::number(number);
+      const size_t power = key_switch_to(number).power;
       for (size_t digit = 0; digit < ring::kDigits; ++digit) {
         const uint32_t* line = table.data() + table_place(group, number, digit);
-        const uint32_t* body =
-            words.data() + (static_cast<size_t>(each.key) * ring::kDigits + digit) * kDimension;
+        const uint32_t* body = words.data() + digit * kDimension;
         for (size_t i = 0; i < kPointsTogether; ++i) {
           const size_t point = group * kPointsTogether + i;
-          const size_t half = point / kOrbit ^ static_cast<size_t>(each.to.negative);
+          const size_t half = point / kOrbit;
           const uint64_t product =
-              uint64_t{line[i]} * body[half * kOrbit + (point + each.to.power) % kOrbit];
+              uint64_t{line[i]} * body[half * kOrbit + (point + power) % kOrbit];
           low[point] += static_cast<uint32_t>(product);
           high[point] += product >> 32;
         }
@@ -62,8 +61,8 @@ inline std::vector<uint8_t> packed_reference(std::span<const uint32_t> products,
     std::vector<uint32_t> values =
         switched_values(PackingTable(tables[pack].get(), kTableWords), keys);
     transform->inverse(ring::MutablePolynomial(values.data(), ring::kDimension));
-    const size_t first = pack * ring::kDimension;
-    for (size_t c = 0; c < std::min(ring::kDimension, products.size() - first); ++c) {
+    const size_t first = pack * kPackColumns;
+    for (size_t c = 0; c < std::min(kPackColumns, products.size() - first); ++c) {
       const uint32_t word =
           transform->field().subtract(ring::switch_to_q(products[first + c]), values[c]);
       lowered.push_back(restore_word(ring::switch_from_q(word, bits), bits));

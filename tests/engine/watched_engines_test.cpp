@@ -95,7 +95,8 @@ class SeenEngine final : public support::PlainEngine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(WireBits,
                                                               std::span<const SharedPackingTable>,
-                                                              size_t, size_t) override {
+                                                              size_t, size_t,
+                                                              const SecondLevelSpec*) override {
     seen_.look("make_packed_answer_pipeline");
     return std::make_unique<SeenPipeline>(seen_);
   }

@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> bytes(data + 4, size - 4);
   const size_t columns = size_t{layout.shard_count} * (8 + layout.record.value_bytes);
   const size_t shards_bytes = size_t{112} * layout.shard_count;
-  const size_t packs = packed ? (columns + 2047) / 2048 : 0;
+  const size_t packs = packed ? (columns + 1023) / 1024 : 0;
   const bool right = bytes.size() == shards_bytes + 64 * packs;
   EpochTable table;
   bool refused = false;

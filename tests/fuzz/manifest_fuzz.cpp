@@ -36,8 +36,8 @@ void require_sizes(const blindfuse::Layout& layout) {
   }
   require(layout.lwe->name == "ring-2048");
   require(layout.row_count % 2048 == 0 && layout.row_count <= 1u << 24);
-  require(layout.query_bytes() == words_bytes + 49'152);
-  require(layout.pack_count() == (layout.column_count() + 2047) / 2048);
+  require(layout.query_bytes() == words_bytes + 24'576);
+  require(layout.pack_count() == (layout.column_count() + 1023) / 1024);
   require(layout.hint_bytes() == uint64_t{256} * layout.hint_bits * layout.pack_count());
   const blindfuse::HintParts first = layout.hint_parts_of(0);
   const blindfuse::HintParts last = layout.hint_parts_of(layout.shard_count - 1);

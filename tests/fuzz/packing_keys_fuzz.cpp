@@ -1,6 +1,6 @@
-// Packing keys as a query brings them. They are longer than inputs get, so an input is how many
+// A packing key as a query brings it. It is longer than inputs get, so an input is how many
 // bytes there are more or less than there should be, and then changes to zeros, of six bytes each:
-// the place of a word, and the word. They are refused exactly when the length is wrong or a word is
+// the place of a word, and the word. It is refused exactly when the length is wrong or a word is
 // not below the modulus; otherwise every word is where the packer looks for it.
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace blindfuse;
 
-constexpr size_t kWords = 12'288;
+constexpr size_t kWords = 6'144;
 constexpr size_t kBytes = 4 * kWords;
 constexpr uint32_t kModulus = 4'294'955'009;
 
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   bytes.resize(length);
   bool refused = false;
   try {
-    check_packing_keys(bytes);
+    check_packing_key(bytes);
   } catch (const InputError& error) {
     refused = true;
     check_message(error.what());

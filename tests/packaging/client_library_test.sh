@@ -46,10 +46,10 @@ status=0; example-build/lookup http://127.0.0.1:9 owl 2>lookup.err || status=$?
 [ $status = 1 ] && grep -q '^no server: cannot connect' lookup.err || fail "without a server: $status $(cat lookup.err)"
 
 # Another minor version is another library, as long as the major one is 0.
-[ -n "$(find prefix -name libblindfuse-client.so.0.2)" ] ||
-  fail "the library is not named after version 0.2: $(find prefix -name '*.so*')"
-for other in 0.1 0.3; do
-  sed "s/blindfuse 0.2 REQUIRED/blindfuse $other REQUIRED/" "$source/client/example/CMakeLists.txt" >example/CMakeLists.txt
+[ -n "$(find prefix -name libblindfuse-client.so.0.3)" ] ||
+  fail "the library is not named after version 0.3: $(find prefix -name '*.so*')"
+for other in 0.2 0.4; do
+  sed "s/blindfuse 0.3 REQUIRED/blindfuse $other REQUIRED/" "$source/client/example/CMakeLists.txt" >example/CMakeLists.txt
   ! "$cmake" -S example -B "refused-$other" -DCMAKE_PREFIX_PATH="$folder/prefix" >refused.log 2>&1 ||
     fail "version $other was found"
   grep -q 'compatible with requested version' refused.log || fail "version $other was not looked for: $(cat refused.log)"

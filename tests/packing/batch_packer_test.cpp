@@ -14,7 +14,7 @@ namespace {
 
 using ring::kDimension;
 
-constexpr size_t kColumns = 2 * kDimension + 77;
+constexpr size_t kColumnsOfThreePacks = 2 * kPackColumns + 77;
 constexpr size_t kTables = 3;
 constexpr size_t kQueries = 18;
 
@@ -30,7 +30,7 @@ class BatchPackerTest : public ::testing::TestWithParam<RingKernel> {
       std::vector<uint8_t> bytes(ring::kKeyBytes);
       for (size_t i = 0; i < ring::kKeyWords; ++i) store_le(bytes.data() + 4 * i, number());
       keys_.push_back(PackingKeys::read(bytes));
-      std::vector<uint32_t>& words = words_.emplace_back(kColumns);
+      std::vector<uint32_t>& words = words_.emplace_back(kColumnsOfThreePacks);
       for (uint32_t& word : words) word = static_cast<uint32_t>(random_());
     }
   }
@@ -44,11 +44,11 @@ class BatchPackerTest : public ::testing::TestWithParam<RingKernel> {
     const ResponsePacker packer(ring_kernels().back());
     std::vector<uint32_t> bodies(kTables * kDimension);
     for (size_t t = 0; t < kTables; ++t) {
-      const size_t first = t * kDimension;
+      const size_t first = t * kPackColumns;
       const ResponsePacker::Task task{
           keys_[query].words(),
-          std::span(words_[query]).subspan(first, std::min(kDimension, kColumns - first)),
-          std::span(bodies).subspan(first).first<kDimension>()};
+          std::span(words_[query]).subspan(first, std::min(kPackColumns, kColumnsOfThreePacks - first)),
+          std::span(bodies).subspan(t * kDimension).first<kDimension>()};
       packer.pack(PackingTable(tables_[t].get(), kTableWords), std::span(&task, 1));
     }
     return bodies;

@@ -25,7 +25,7 @@ Coefficients plain_hint(const ring::PublicPolynomials& polynomials,
     for (size_t k = 0; k < kDimension; ++k) {
       bytes[k] = static_cast<uint32_t>(static_cast<int32_t>(column[j * kDimension + k]));
     }
-    const Coefficients reversed = ring::plain::moved(bytes, 0, true, kWords);
+    const Coefficients reversed = ring::plain::conjugated(bytes, kWords);
     const Coefficients product = ring::plain::product(a, reversed, kWords);
     for (size_t i = 0; i < kDimension; ++i) sum[i] += product[i];
   }

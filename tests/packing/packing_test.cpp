@@ -23,7 +23,7 @@ using ring::kDimension;
 using Coefficients = std::array<uint32_t, kDimension>;
 
 constexpr uint32_t kPackedRows = 3 * kDimension;
-constexpr size_t kPackedColumns = 1500;  // a pack that is not full
+constexpr size_t kPackedColumns = 700;  // a pack that is not full
 constexpr uint32_t kQueryBits = 28;
 
 // How much of a response and of a mask is sent.
@@ -36,7 +36,7 @@ struct Bits {
 struct Pack {
   const ring::PublicPolynomials polynomials{ChaChaKey{1, 2, 3}};
   std::vector<std::vector<int8_t>> columns;
-  std::vector<uint32_t> hints = std::vector<uint32_t>(kDimension * kDimension);
+  std::vector<uint32_t> hints = std::vector<uint32_t>(kPackColumns * kDimension);
   std::vector<uint32_t> table = std::vector<uint32_t>(kTableWords);
   Coefficients mask;
 
@@ -96,16 +96,17 @@ class LookUp {
     return bytes;
   }
   std::vector<uint8_t> bytes(Bits bits = {}) const {
-    std::vector<uint8_t> found(kDimension);
-    decoder_->decode(rounded(pack().mask, bits.mask), rounded(body_, bits.response),
-                     std::span<uint8_t, kDimension>(found));
-    found.resize(kPackedColumns);
-    return found;
+    std::array<uint8_t, kPackColumns> found;
+    const Coefficients body = rounded(body_, bits.response);
+    decoder_->decode(rounded(pack().mask, bits.mask), std::span(body).first<kPackColumns>(), found);
+    return {found.begin(), found.begin() + kPackedColumns};
   }
   // The deviation from the exact bytes, in units of which 2^32 are one turn.
   double noise(Bits bits) const {
-    Coefficients phases;
-    decoder_->phases(rounded(pack().mask, bits.mask), rounded(body_, bits.response), phases);
+    std::array<uint32_t, kPackColumns> phases;
+    const Coefficients body = rounded(body_, bits.response);
+    decoder_->phases(rounded(pack().mask, bits.mask), std::span(body).first<kPackColumns>(),
+                     phases);
     const std::vector<uint8_t> exact = expected();
     const ring::PrimeField field(ring::kPackingModulus);
     double sum = 0;
@@ -152,15 +153,15 @@ TEST(Packing, GivesZerosForNoRows) {
 
 TEST(Packing, OfNoQueriesIsNothing) { ResponsePacker().pack(PackingTable(pack().table), {}); }
 
-// The terms of docs/PARAMETERS.md, by hand for these sizes: 2047 switches add three products of
+// The terms of docs/PARAMETERS.md, by hand for these sizes: 1023 switches add three products of
 // digits uniform in 256 with a ternary error, and s times what is uniform in 256; a mask of 18 bits
 // adds s times what is uniform in 2^14; a response of 10 bits is uniform in 2^22. The query's own
 // noise depends on the column; that of random bytes is 2^14.7 here.
 TEST(Packing, HasTheNoiseThatIsExpected) {
   const double uniform = 1.0 / 12;
   const double secret = kDimension * 2.0 / 3;
-  const double digits = 2047 * 3 * secret * std::ldexp(1, 16) * uniform;
-  const double dropped = 2047 * secret * std::ldexp(1, 16) * uniform;
+  const double digits = 1023 * 3 * secret * std::ldexp(1, 16) * uniform;
+  const double dropped = 1023 * secret * std::ldexp(1, 16) * uniform;
   const double query =
       kPackedRows * (2.0 / 3 + std::ldexp(1, 8) * uniform) * std::ldexp(1, 16) * uniform;
   const double mask = secret * std::ldexp(1, 28) * uniform;

@@ -112,13 +112,12 @@ uint32_t expected_sum(const std::vector<uint32_t>& table, const std::vector<uint
                       size_t point, size_t i) {
   uint64_t sum = 0;
   for (size_t number = 0; number < kKeySwitches; ++number) {
-    const KeySwitch now = KeySwitch::number(number);
+    const size_t power = key_switch_to(number).power;
     for (size_t k = 0; k < ring::kDigits; ++k) {
-      const auto body = static_cast<size_t>(now.key) * ring::kDigits + k;
-      const ring::Polynomial values(keys.data() + body * kDimension, kDimension);
+      const ring::Polynomial values(keys.data() + k * kDimension, kDimension);
       // As ring::apply does it, of one value.
-      const size_t half = ((point + i) / ring::kOrbit) ^ static_cast<size_t>(now.to.negative);
-      const uint32_t key = values[half * ring::kOrbit + (point + i + now.to.power) % ring::kOrbit];
+      const size_t half = (point + i) / ring::kOrbit;
+      const uint32_t key = values[half * ring::kOrbit + (point + i + power) % ring::kOrbit];
       const uint64_t product = static_cast<uint64_t>(table[table_place(0, number, k) + i]) * key;
       sum = (sum + product % kPackingModulus) % kPackingModulus;
     }

@@ -159,7 +159,7 @@ TEST(BuildProgram, SaysWhatPackedResponsesTake) {
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("2 of 2 shards rebuilt, 1 of 1 pack; a new epoch"));
   EXPECT_THAT(made.out, HasSubstr("kB of masks once an epoch"));
-  EXPECT_THAT(made.out, HasSubstr("the server also keeps 50.3 MB of packing tables"));
+  EXPECT_THAT(made.out, HasSubstr("the server also keeps 25.1 MB of packing tables"));
   EXPECT_THAT(made.err, HasSubstr("packed mode"));
   EXPECT_THAT(made.err, HasSubstr(" s, packs "));
   // Without being asked it stays in this mode.
@@ -171,14 +171,14 @@ TEST(BuildProgram, SaysWhatPackedResponsesTake) {
   EXPECT_EQ(report["changed"], false);
   const std::string inspected = run(folder, {kBlindfuse, "inspect", folder / "db"}).out;
   EXPECT_THAT(inspected, HasSubstr("mode           packed\n"));
-  EXPECT_THAT(inspected, HasSubstr("packs          1 of up to 2048 columns, with 50.3 MB"));
+  EXPECT_THAT(inspected, HasSubstr("packs          1 of up to 1024 columns, with 25.1 MB"));
   EXPECT_THAT(inspected, HasSubstr("table          288 B once an epoch\n"));
   EXPECT_THAT(inspected, HasSubstr("masks          "));
   const auto found =
       nlohmann::json::parse(run(folder, {kBlindfuse, "inspect", folder / "db", "--json"}).out);
   EXPECT_EQ(found["mode"], "packed");
   EXPECT_EQ(found["table_bytes"], 2 * 112 + 64);
-  EXPECT_EQ(found["packing_table_bytes"], 50'307'072);
+  EXPECT_EQ(found["packing_table_bytes"], 25'141'248);
   std::vector<std::string> back = command;
   back.insert(back.end(), {"--mode", "hint"});
   EXPECT_THAT(run(folder, back).err, HasSubstr("the mode changed"));
@@ -313,8 +313,8 @@ TEST(PlanProgram, MarksWhatBuildChooses) {
   EXPECT_THAT(table.out, HasSubstr("hint mode, lwe-1774"));
   EXPECT_THAT(table.out, HasSubstr("packed mode, ring-2048"));
   EXPECT_THAT(table.out, HasSubstr("`build` would choose the packed mode's"));
-  EXPECT_THAT(table.out, HasSubstr("it takes 22.4 MB in all, and the hint mode's 81.0 MB"));
-  EXPECT_THAT(table.out, HasSubstr("the server keeps 855.2 MB of packing tables"));
+  EXPECT_THAT(table.out, HasSubstr("it takes 20.1 MB in all, and the hint mode's 81.0 MB"));
+  EXPECT_THAT(table.out, HasSubstr("the server keeps 829.7 MB of packing tables"));
   EXPECT_THAT(table.out, HasSubstr("--mode packed shows them"));
 }
 

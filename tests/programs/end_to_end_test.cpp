@@ -156,7 +156,7 @@ TEST_F(EndToEnd, PackedResponsesNeedNoHint) {
     const auto present = nlohmann::json::parse(line);
     EXPECT_EQ(present["value"], "meaning 8638");
     const uint64_t words_bytes = load(database_).manifest.layout.query_words_bytes();
-    EXPECT_EQ(present["bytes"]["query"], words_bytes + 49'152);
+    EXPECT_EQ(present["bytes"]["query"], words_bytes + 24'576);
     std::getline(lines, line);
     EXPECT_EQ(nlohmann::json::parse(line)["found"], false);
     const auto synced = sync(server.url());

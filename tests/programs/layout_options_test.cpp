@@ -59,6 +59,24 @@ TEST(LayoutOptions, RefuseASetOfTheOtherMode) {
                     HasSubstr("takes lwe-1774, lwe-1572, lwe-1288")));
 }
 
+TEST(LayoutOptions, TakeTwoLevelsForPackedResponsesOnly) {
+  for (const char* line : {"--levels 2", "--levels 2 --mode packed", "--levels 2 --short-key",
+                           "--levels 2 --params ring-2048"}) {
+    EXPECT_EQ(parsed(line).mode(), Mode::kPacked) << line;
+  }
+  EXPECT_EQ(parsed("--levels 1").mode(), std::nullopt);
+  EXPECT_EQ(parsed("--levels 1 --mode hint").mode(), Mode::kHint);
+  const auto message_of = [](const char* line) {
+    const LayoutOptions options = parsed(line);
+    return support::input_error_of([&] { options.mode(); });
+  };
+  EXPECT_EQ(message_of("--levels 2 --mode hint"), "--levels 2 is for --mode packed");
+  EXPECT_EQ(message_of("--levels 2 --params lwe-1774"), "--levels 2 is for --mode packed");
+  EXPECT_EQ(message_of("--short-key"), "--short-key is for --levels 2");
+  EXPECT_EQ(message_of("--short-key --levels 1"), "--short-key is for --levels 2");
+  EXPECT_THROW(parsed("--levels 3"), CLI::ValidationError);
+}
+
 TEST(LayoutOptions, SayWhatTheDefaultsAre) {
   CLI::App command;
   LayoutOptions options;

@@ -32,9 +32,9 @@ Layout layout_of(const char* set, uint32_t shard_count, uint32_t value_bytes) {
   return layout;
 }
 
-// 2 * 1500 columns, so two packs.
-const Layout kPacked = layout_of("ring-2048", 2, 1492);
-const Layout kHint = layout_of("lwe-1774", 2, 1492);
+// 2 * 750 columns, so two packs.
+const Layout kPacked = layout_of("ring-2048", 2, 742);
+const Layout kHint = layout_of("lwe-1774", 2, 742);
 
 EpochTable packed_table() {
   return {
@@ -108,12 +108,12 @@ TEST(EpochTable, KnowsThePartsOfTheHint) {
 
 TEST(EpochTable, HasItsBytesWithoutOverflow) {
   EXPECT_EQ(epoch_table_bytes(layout_of("ring-2048", 1, 0)), 112u + 64);
-  EXPECT_EQ(epoch_table_bytes(layout_of("ring-2048", 1, 2040)), 112u + 64);
-  EXPECT_EQ(epoch_table_bytes(layout_of("ring-2048", 1, 2041)), 112u + 2 * 64);
+  EXPECT_EQ(epoch_table_bytes(layout_of("ring-2048", 1, 1016)), 112u + 64);
+  EXPECT_EQ(epoch_table_bytes(layout_of("ring-2048", 1, 1017)), 112u + 2 * 64);
   EXPECT_EQ(epoch_table_bytes(layout_of("lwe-1288", 65'536, 131'072)), 7'340'032u);
-  // 65,536 * 131,080 columns are 4,194,560 packs.
+  // 65,536 * 131,080 columns are 8,389,120 packs.
   EXPECT_EQ(epoch_table_bytes(layout_of("ring-2048", 65'536, 131'072)),
-            uint64_t{7'340'032} + uint64_t{4'194'560} * 64);
+            uint64_t{7'340'032} + uint64_t{8'389'120} * 64);
 }
 
 TEST(EpochTable, DiffersWhereAnyPartDoes) {

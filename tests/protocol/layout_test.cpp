@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <set>
 #include <string>
@@ -32,6 +33,13 @@ Layout layout_of(const json& m) {
   layout.query_bits = m.at("query_bits");
   layout.response_bits = m.at("response_bits");
   layout.hint_bits = m.at("hint_bits");
+  if (layout.mode() == Mode::kPacked && m.at("levels") == 2) {
+    layout.second = {.group_shards = m.at("shards_a_group"),
+                     .query_bits = m.at("query2_bits"),
+                     .mask_bits = m.at("mask2_bits"),
+                     .response_bits = m.at("response2_bits"),
+                     .key_order = m.at("short_key_order")};
+  }
   return layout;
 }
 
@@ -43,10 +51,15 @@ void expect_derived(const Layout& layout, const json& derived) {
   EXPECT_EQ(layout.query_bytes(), derived.at("query_bytes"));
   EXPECT_EQ(layout.response_bytes(), derived.at("response_bytes"));
   EXPECT_EQ(layout.hint_part_bytes(), derived.at("hint_bytes"));
-  const uint64_t packs = (layout.column_count() + 2047) / 2048;
   const bool is_packed = layout.lwe->mode == Mode::kPacked;
-  EXPECT_EQ(layout.hint_bytes(),
-            layout.hint_part_bytes() * (is_packed ? packs : layout.shard_count));
+  const uint64_t parts = is_packed ? derived.at("pack_count").get<uint64_t>() : layout.shard_count;
+  EXPECT_EQ(layout.hint_bytes(), layout.hint_part_bytes() * parts);
+  EXPECT_EQ(layout.second.has_value(), derived.contains("group_count"));
+  if (layout.second) {
+    EXPECT_EQ(layout.second_row_count(), derived.at("group_count"));
+    EXPECT_EQ(layout.second_column_count(), derived.at("group_columns"));
+    EXPECT_EQ(layout.second_pack_count(), derived.at("group_pack_count"));
+  }
   EXPECT_EQ(layout.shard_matrix_bytes(), uint64_t{layout.row_count} * layout.record_bytes());
   EXPECT_EQ(layout.matrix_bytes(), uint64_t{layout.row_count} * layout.column_count());
 }
@@ -97,14 +110,14 @@ Layout good_index() {
   return layout;
 }
 
-// 5 shards of 600 columns: C = 3000, two packs.
+// 5 shards of 300 columns: C = 1500, two packs.
 Layout good_packed() {
   Layout layout;
   layout.key_count = 1000;
   layout.shard_count = 5;
   layout.row_count = 4096;
   layout.segment_length = 256;
-  layout.record = {8, 2, 590};
+  layout.record = {8, 2, 290};
   layout.lwe = find_lwe_params("ring-2048");
   layout.query_bits = 26;
   layout.response_bits = 11;
@@ -118,18 +131,18 @@ TEST(PackedLayout, HasItsSizes) {
   EXPECT_EQ(layout.mode(), Mode::kPacked);
   EXPECT_EQ(layout.pack_count(), 2u);
   EXPECT_EQ(layout.query_words_bytes(), 13'312u);     // 4096 * 26 / 8
-  EXPECT_EQ(layout.query_bytes(), 13'312u + 49'152);  // six times 2048 words after them
-  EXPECT_EQ(layout.response_bytes(), 4'125u);         // 3000 * 11 / 8
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 24'576);  // three times 2048 words after them
+  EXPECT_EQ(layout.response_bytes(), 2'063u);         // 1500 * 11 / 8
   EXPECT_EQ(layout.hint_part_count(), 2u);
   EXPECT_EQ(layout.hint_part_words(), 2'048u);
   EXPECT_EQ(layout.hint_part_bytes(), 4'608u);  // 2048 * 18 / 8
   EXPECT_EQ(layout.hint_bytes(), 9'216u);
-  EXPECT_EQ(layout.shard_matrix_bytes(), 4'096u * 600);
+  EXPECT_EQ(layout.shard_matrix_bytes(), 4'096u * 300);
   const NoiseBudget noise = layout.noise();
   // As in noise_budget_test.cpp: with 22962416298.67 of the query and 30541989888 of the mask
-  // 7340032^2 / (2 * 120663974661.69) = 223.248363532, which is 322.079306954 ln 2.
-  EXPECT_NEAR(noise.packing_variance, 1.1 * 549'487'378'432.0 / 9, 1);
-  EXPECT_NEAR(noise.log2_failure, -311.85048826397492, 1e-9);
+  // 7340032^2 / (2 * 87067786035.20) = 309.391522481, which is 446.357615177 ln 2.
+  EXPECT_NEAR(noise.packing_variance, 1.1 * 274'609'471'488.0 / 9, 1);
+  EXPECT_NEAR(noise.log2_failure, -437.12879648645134, 1e-9);
 }
 
 TEST(PackedLayout, IsNoOtherInTheModeOfHints) {
@@ -140,7 +153,7 @@ TEST(PackedLayout, IsNoOtherInTheModeOfHints) {
   EXPECT_EQ(layout.query_bytes(), 13'312u);
   EXPECT_EQ(layout.query_words_bytes(), 13'312u);
   EXPECT_EQ(layout.hint_part_count(), 5u);
-  EXPECT_EQ(layout.hint_part_words(), 600u * 1288);
+  EXPECT_EQ(layout.hint_part_words(), 300u * 1288);
   EXPECT_EQ(layout.hint_parts_of(4), (HintParts{4, 4}));
   EXPECT_EQ(layout.noise().packing_variance, 0.0);
 }
@@ -155,28 +168,28 @@ struct Packs {
 
 TEST(PackedLayout, KnowsThePacksOfEveryShard) {
   const std::vector<Packs> cases = {
-      // 0 .. 599, .., 1800 .. 2399, 2400 .. 2999: shard 3 alone lies in both, and so all have both.
-      {5, 600, 2, {{0, {0, 1}}, {1, {0, 1}}, {2, {0, 1}}, {3, {0, 1}}, {4, {0, 1}}}},
-      // 6000 .. 6999 ends in pack 3, 7000 .. 7999 lies in it alone, and 8000 .. 8999 begins in it.
-      {9, 1000, 5, {{0, {0, 1}}, {2, {0, 1}}, {3, {1, 2}}, {6, {2, 3}}, {7, {3, 4}}, {8, {3, 4}}}},
-      // Two shards fill a pack, and 256 do: none lies in two.
-      {5, 1024, 3, {{0, {0, 0}}, {1, {0, 0}}, {2, {1, 1}}, {3, {1, 1}}, {4, {2, 2}}}},
-      {1000, 8, 4, {{0, {0, 0}}, {255, {0, 0}}, {256, {1, 1}}, {999, {3, 3}}}},
-      {3, 2048, 3, {{0, {0, 0}}, {1, {1, 1}}, {2, {2, 2}}}},
-      {1, 2048, 1, {{0, {0, 0}}}},
-      // 0 .. 2048, 2049 .. 4097
-      {2, 2049, 3, {{0, {0, 1}}, {1, {1, 2}}}},
-      {1, 5000, 3, {{0, {0, 2}}}},
-      // 0 .. 2999, 3000 .. 5999 and 6000 .. 8999: the last begins 144 columns before its pack ends.
-      {3, 3000, 5, {{0, {0, 2}}, {1, {1, 3}}, {2, {2, 4}}}},
-      // 2034 .. 2042, 2043 .. 2051, 2052 .. 2060
+      // 0 .. 299, .., 900 .. 1199, 1200 .. 1499: shard 3 alone lies in both, and so all have both.
+      {5, 300, 2, {{0, {0, 1}}, {1, {0, 1}}, {2, {0, 1}}, {3, {0, 1}}, {4, {0, 1}}}},
+      // 3000 .. 3499 ends in pack 3, 3500 .. 3999 lies in it alone, and 4000 .. 4499 begins in it.
+      {9, 500, 5, {{0, {0, 1}}, {2, {0, 1}}, {3, {1, 2}}, {6, {2, 3}}, {7, {3, 4}}, {8, {3, 4}}}},
+      // Two shards fill a pack, and 64 do: none lies in two.
+      {5, 512, 3, {{0, {0, 0}}, {1, {0, 0}}, {2, {1, 1}}, {3, {1, 1}}, {4, {2, 2}}}},
+      {1000, 16, 16, {{0, {0, 0}}, {63, {0, 0}}, {64, {1, 1}}, {999, {15, 15}}}},
+      {3, 1024, 3, {{0, {0, 0}}, {1, {1, 1}}, {2, {2, 2}}}},
+      {1, 1024, 1, {{0, {0, 0}}}},
+      // 0 .. 1024, 1025 .. 2049
+      {2, 1025, 3, {{0, {0, 1}}, {1, {1, 2}}}},
+      {1, 2500, 3, {{0, {0, 2}}}},
+      // 0 .. 1499, 1500 .. 2999 and 3000 .. 4499: the last begins 72 columns before its pack ends.
+      {3, 1500, 5, {{0, {0, 2}}, {1, {1, 3}}, {2, {2, 4}}}},
+      // 1008 .. 1016, 1017 .. 1025, 1026 .. 1034
       {65'536,
        9,
-       288,
-       {{0, {0, 1}}, {226, {0, 1}}, {227, {0, 1}}, {228, {1, 2}}, {65'535, {286, 287}}}},
-      // The last shard's columns are beyond 2^32: 65535 * 131080 = 2048 * 4194495 + 2040 is the
+       576,
+       {{0, {0, 1}}, {112, {0, 1}}, {113, {0, 1}}, {114, {1, 2}}, {65'535, {574, 575}}}},
+      // The last shard's columns are beyond 2^32: 65535 * 131080 = 1024 * 8388991 + 1016 is the
       // first.
-      {65'536, 131'080, 4'194'560, {{0, {0, 64}}, {65'535, {4'194'495, 4'194'559}}}},
+      {65'536, 131'080, 8'389'120, {{0, {0, 128}}, {65'535, {8'388'991, 8'389'119}}}},
   };
   for (const Packs& packs : cases) {
     SCOPED_TRACE(std::to_string(packs.shard_count) + " of " + std::to_string(packs.record_bytes));
@@ -194,12 +207,12 @@ TEST(PackedLayout, KnowsThePacksOfEveryShard) {
   }
 }
 
-// The most packs that a shard of this many columns can lie in, wherever it begins: 2048 shards in a
+// The most packs that a shard of this many columns can lie in, wherever it begins: 1024 shards in a
 // row have every beginning that there is.
 uint64_t most_packs(uint64_t record_bytes) {
   uint64_t most = 0;
-  for (uint64_t first = 0; first < 2048 * record_bytes; first += record_bytes) {
-    most = std::max(most, (first + record_bytes - 1) / 2048 - first / 2048 + 1);
+  for (uint64_t first = 0; first < 1024 * record_bytes; first += record_bytes) {
+    most = std::max(most, (first + record_bytes - 1) / 1024 - first / 1024 + 1);
   }
   return most;
 }
@@ -218,13 +231,164 @@ TEST(PackedLayout, HasAsManyPacksForEveryShard) {
       const uint64_t count = std::min<uint64_t>(most, layout.pack_count());
       for (uint64_t shard = 0; shard < shards; ++shard) {
         const HintParts parts = layout.hint_parts_of(static_cast<uint32_t>(shard));
-        ASSERT_LE(parts.first, shard * bytes / 2048) << shard;
-        ASSERT_GE(parts.last, (shard * bytes + bytes - 1) / 2048) << shard;
+        ASSERT_LE(parts.first, shard * bytes / 1024) << shard;
+        ASSERT_GE(parts.last, (shard * bytes + bytes - 1) / 1024) << shard;
         ASSERT_LT(parts.last, layout.pack_count()) << shard;
         ASSERT_EQ(uint64_t{parts.last} - parts.first + 1, count) << shard;
       }
     }
   }
+}
+
+// Two groups of 3 and of 2 shards, 900 columns wide.
+Layout good_two_levels() {
+  Layout layout = good_packed();
+  layout.response_bits = 10;
+  layout.second = SecondLevel{
+      .group_shards = 3, .query_bits = 25, .mask_bits = 19, .response_bits = 13, .key_order = 0};
+  return layout;
+}
+
+TEST(TwoLevels, HaveTheirSizes) {
+  const Layout layout = good_two_levels();
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(layout.second_row_count(), 2u);
+  EXPECT_EQ(layout.second_column_count(), 900u);
+  EXPECT_EQ(layout.second_pack_count(), 1u);
+  EXPECT_EQ(layout.second_key_switches(), 1023u);
+  EXPECT_EQ(layout.second_query_bytes(), 7u);             // 2 * 25 bits, and 6 unused
+  EXPECT_EQ(layout.query_words_bytes(), 13'312u);         // as with one level
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 24'576 + 7);  // words, key, numbers
+  EXPECT_EQ(layout.response_bytes(), 4'864u + 1'463);     // 2048 * 19 / 8, and 900 * 13 / 8
+  EXPECT_EQ(layout.pack_count(), 2u);
+  EXPECT_EQ(layout.hint_bytes(), 9'216u);
+  // 2^18 * 2 * (2/3 + 1365.5) = 716264789.33; (2/3) * 2048 * 5592405.5 = 7635497642.67; with
+  // 33563379848.53 of packing 1835008^2 / (2 * 41915142280.53) = 40.167516760, which is
+  // 57.949477234 ln 2; and 300 words. The first level's bound is 2^-318.7.
+  EXPECT_NEAR(layout.log2_failure(), -48.72065854332278, 1e-9);
+}
+
+TEST(TwoLevels, HaveTheirSizesWithAShortKey) {
+  Layout layout = good_two_levels();
+  layout.second->group_shards = 1;
+  layout.second->key_order = 512;
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(layout.second_row_count(), 5u);
+  EXPECT_EQ(layout.second_column_count(), 300u);
+  EXPECT_EQ(layout.second_pack_count(), 1u);
+  EXPECT_EQ(layout.second_key_switches(), 511u);
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 2 * 24'576 + 16);  // 5 * 25 bits, and 3 unused
+  EXPECT_EQ(layout.response_bytes(), 4'864u + 488);            // 300 * 13 / 8
+  // 2^18 * 5 * (2/3 + 1365.5) = 1790661973.33; 511/1023 of the packing, 16765285535.29:
+  // 1835008^2 / (2 * 26191445151.29) = 64.281568569, which is 92.738700339 ln 2.
+  EXPECT_NEAR(layout.log2_failure(), -83.50988164878290, 1e-9);
+}
+
+TEST(TwoLevels, HaveSeveralMasksWhereAShardIsWiderThanAPack) {
+  Layout layout = good_two_levels();
+  layout.record = {8, 2, 2490};
+  layout.second->group_shards = 1;
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+  EXPECT_EQ(layout.second_column_count(), 2'500u);
+  EXPECT_EQ(layout.second_pack_count(), 3u);
+  EXPECT_EQ(layout.query_bytes(), 13'312u + 24'576 + 16);
+  EXPECT_EQ(layout.response_bytes(), 3u * 4'864 + 4'063);  // 2500 * 13 / 8
+  // A group of one shard as wide as a pack, and one column more.
+  layout.record = {8, 2, 1014};
+  EXPECT_EQ(layout.second_pack_count(), 1u);
+  layout.record = {8, 2, 1015};
+  EXPECT_EQ(layout.second_pack_count(), 2u);
+}
+
+// Of 2^-75.43 and 2^-62.36.
+TEST(TwoLevels, FailWhereEitherLevelDoes) {
+  Layout layout = good_packed();
+  layout.shard_count = 100;
+  layout.row_count = 10'240;
+  layout.segment_length = 512;
+  layout.record = {8, 2, 22};
+  layout.query_bits = 32;
+  layout.response_bits = 9;
+  layout.hint_bits = 17;
+  EXPECT_NEAR(layout.log2_failure(), -75.42851824908770, 1e-9);
+  layout.second = SecondLevel{
+      .group_shards = 2, .query_bits = 24, .mask_bits = 17, .response_bits = 12, .key_order = 64};
+  EXPECT_NEAR(layout.noise().log2_failure, -75.42851824908770, 1e-9);
+  EXPECT_NEAR(layout.log2_failure(), -62.35706905004340, 1e-9);
+}
+
+struct SecondRange {
+  std::string member;
+  uint32_t SecondLevel::*number;
+  std::vector<uint32_t> good;
+  std::vector<uint32_t> bad;
+};
+
+TEST(TwoLevels, TakeEachNumberInItsRangeOnly) {
+  const std::vector<SecondRange> ranges = {
+      {"shards_a_group", &SecondLevel::group_shards, {1, 2, 3}, {0, 6, UINT32_MAX}},
+      {"query2_bits", &SecondLevel::query_bits, {25, 32}, {0, 15, 33, UINT32_MAX}},
+      {"mask2_bits", &SecondLevel::mask_bits, {19, 32}, {0, 15, 33, UINT32_MAX}},
+      {"response2_bits", &SecondLevel::response_bits, {13, 32}, {0, 9, 10, 33, UINT32_MAX}},
+      {"short_key_order", &SecondLevel::key_order, {0}, {1, 3, 96, 513, 1024, 2048, UINT32_MAX}},
+  };
+  for (const SecondRange& range : ranges) {
+    for (const bool is_good : {true, false}) {
+      for (const uint32_t value : is_good ? range.good : range.bad) {
+        SCOPED_TRACE(range.member + " = " + std::to_string(value));
+        Layout layout = good_two_levels();
+        (*layout.second).*range.number = value;
+        const std::string message = input_error_of([&] { check_layout(layout); });
+        EXPECT_EQ(message.empty(), is_good) << message;
+        if (!is_good) {
+          EXPECT_NE(message.find(range.member), std::string::npos) << message;
+        }
+      }
+    }
+  }
+}
+
+// The fewest bits of each kind are in range, and too few for this noise.
+TEST(TwoLevels, RefuseABoundAbove40Bits) {
+  for (const auto& [number, fewest] :
+       {std::pair{&SecondLevel::query_bits, 16u}, std::pair{&SecondLevel::mask_bits, 16u},
+        std::pair{&SecondLevel::response_bits, 11u}}) {
+    Layout layout = good_two_levels();
+    (*layout.second).*number = fewest;
+    const std::string message = input_error_of([&] { check_layout(layout); });
+    EXPECT_NE(message.find("2^-40"), std::string::npos) << message;
+    EXPECT_NE(message.find("second level's bits"), std::string::npos) << message;
+  }
+}
+
+TEST(TwoLevels, HaveGroupsThatFitIntoAPack) {
+  const auto message_of = [](uint32_t group_shards, uint32_t record_bytes, uint32_t key_order) {
+    Layout layout = good_two_levels();
+    layout.record = {8, 2, record_bytes - 10};
+    layout.second->group_shards = group_shards;
+    layout.second->key_order = key_order;
+    return input_error_of([&] { check_layout(layout); });
+  };
+  EXPECT_EQ(message_of(2, 512, 0), "");  // 1024 columns
+  EXPECT_NE(message_of(2, 513, 0).find("at most 1024"), std::string::npos);
+  EXPECT_NE(message_of(4, 300, 0).find("shards_a_group"), std::string::npos);
+  EXPECT_EQ(message_of(1, 1200, 0), "");
+  EXPECT_EQ(message_of(4, 16, 64), "");  // 64 columns
+  for (const auto& [group_shards, record_bytes, key_order] :
+       {std::array{4u, 17u, 64u}, std::array{5u, 16u, 64u}, std::array{1u, 300u, 256u},
+        std::array{1u, 1200u, 512u}}) {
+    const std::string message = message_of(group_shards, record_bytes, key_order);
+    EXPECT_NE(message.find("short_key_order must be at least"), std::string::npos) << message;
+  }
+}
+
+TEST(TwoLevels, AreForPackedResponsesOnly) {
+  Layout layout = good_keyword();
+  layout.second = SecondLevel{
+      .group_shards = 1, .query_bits = 32, .mask_bits = 32, .response_bits = 32, .key_order = 0};
+  layout.response_bits = 10;
+  const std::string message = input_error_of([&] { check_layout(layout); });
+  EXPECT_NE(message.find("packed responses"), std::string::npos) << message;
 }
 
 TEST(PackedLayout, HasRowsInWholeBlocksOnly) {

@@ -42,6 +42,20 @@ std::string altered_text(const json& change) {
   return with_epoch(members).dump();
 }
 
+const json& manifest_named(const std::string& name) {
+  const json& valid = manifest_vectors().at("valid");
+  const auto found =
+      std::find_if(valid.begin(), valid.end(), [&](const json& c) { return c.at("name") == name; });
+  return found->at("manifest");
+}
+
+// The same of any manifest.
+std::string altered_text(const std::string& name, const json& change) {
+  json members = manifest_named(name);
+  members.update(change);
+  return with_epoch(members).dump();
+}
+
 std::string lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -66,13 +80,27 @@ void expect_members(const Manifest& manifest, const json& m) {
   EXPECT_EQ(layout.query_bits, m.at("query_bits"));
   EXPECT_EQ(layout.response_bits, m.at("response_bits"));
   EXPECT_EQ(layout.hint_bits, m.at("hint_bits"));
+  const bool has_two = layout.mode() == Mode::kPacked && m.at("levels") == 2;
+  ASSERT_EQ(layout.second.has_value(), has_two);
+  if (has_two) {
+    EXPECT_EQ(layout.second->group_shards, m.at("shards_a_group"));
+    EXPECT_EQ(layout.second->query_bits, m.at("query2_bits"));
+    EXPECT_EQ(layout.second->mask_bits, m.at("mask2_bits"));
+    EXPECT_EQ(layout.second->response_bits, m.at("response2_bits"));
+    EXPECT_EQ(layout.second->key_order, m.at("short_key_order"));
+  }
   EXPECT_EQ(manifest.salt, array_from_hex<kSaltBytes>(m.at("salt")));
   EXPECT_EQ(manifest.seed, array_from_hex<32>(m.at("seed")));
   EXPECT_EQ(manifest.table, array_from_hex<32>(m.at("table")));
   EXPECT_EQ(manifest.samples, array_from_hex<32>(m.at("samples")));
 }
 
-bool has_unknown_members(const json& m) { return m.size() > 21; }
+// Next to 21 that every manifest has: in the mode "packed" also how many levels there are, and five
+// numbers of a second one.
+bool has_unknown_members(const json& m) {
+  const size_t of_mode = m.at("mode") != "packed" ? 0 : m.at("levels") == 2 ? 6 : 1;
+  return m.size() > 21 + of_mode;
+}
 
 TEST(Manifest, ParsesTheVectors) {
   for (const json& c : manifest_vectors().at("valid")) {
@@ -118,9 +146,12 @@ TEST(Manifest, TakesSome700Bytes) {
   for (const json& c : manifest_vectors().at("valid")) {
     if (has_unknown_members(c.at("manifest"))) continue;
     const Manifest manifest = parse_manifest(c.at("text").get<std::string>()).manifest;
-    EXPECT_NEAR(static_cast<double>(serialize_manifest(manifest).size()), 700, 50) << c.at("name");
+    const double expected = manifest.layout.second ? 850 : 700;
+    EXPECT_NEAR(static_cast<double>(serialize_manifest(manifest).size()), expected, 50)
+        << c.at("name");
   }
 }
+
 TEST(Manifest, HasNoLowerBoundOfItsFailures) {
   const ParsedManifest parsed =
       parse_manifest(altered_text({{"failure_log2", -9'007'199'254'740'991}}));
@@ -132,25 +163,80 @@ TEST(Manifest, HasNoLowerBoundOfItsFailures) {
 
 // 108 blocks of 2048 rows, so that the first manifest may be of either mode.
 TEST(Manifest, KnowsPackedResponses) {
-  const json change = {{"mode", "packed"}, {"lwe", "ring-2048"}};
+  const json change = {
+      {"format", "blindfuse/2"}, {"mode", "packed"}, {"lwe", "ring-2048"}, {"levels", 1}};
   const ParsedManifest parsed = parse_manifest(altered_text(change));
   const Layout& layout = parsed.manifest.layout;
   EXPECT_EQ(layout.mode(), Mode::kPacked);
   EXPECT_EQ(layout.lwe->name, "ring-2048");
   EXPECT_EQ(layout.row_count, 221'184u);
-  // 1 - 6291456^2 / (2 * 178030868571.02 ln 2) + log2 1010; see noise_budget_test.cpp.
-  EXPECT_NEAR(layout.noise().log2_failure, -149.40035926191342, 1e-9);
+  // 1 - 6291456^2 / (2 * 144434679944.53 ln 2) + log2 1010; see noise_budget_test.cpp.
+  EXPECT_NEAR(layout.noise().log2_failure, -186.70562066515254, 1e-9);
 
   const std::string text = serialize_manifest(parsed.manifest);
   const json written = json::parse(text);
+  EXPECT_EQ(written.at("format"), "blindfuse/2");
   EXPECT_EQ(written.at("mode"), "packed");
   EXPECT_EQ(written.at("lwe"), "ring-2048");
-  EXPECT_EQ(written.at("failure_log2"), -149);
+  EXPECT_EQ(written.at("levels"), 1);
+  EXPECT_EQ(written.at("failure_log2"), -186);
   EXPECT_EQ(written.at("epoch"), epoch_of(written));
   EXPECT_EQ(parse_manifest(text).manifest, parsed.manifest);
   Manifest other = parsed.manifest;
   other.layout.lwe = find_lwe_params("lwe-1774");
   EXPECT_NE(epoch_id(other), epoch_id(parsed.manifest));
+}
+
+TEST(Manifest, KnowsTwoLevels) {
+  const auto second_of = [](const std::string& name) {
+    return parse_manifest(manifest_named(name).dump()).manifest.layout.second;
+  };
+  EXPECT_FALSE(second_of("packed-keyword").has_value());
+  EXPECT_EQ(second_of("two-levels"), (SecondLevel{3, 25, 19, 13, 0}));
+  EXPECT_EQ(second_of("short-key"), (SecondLevel{2, 24, 17, 12, 64}));
+
+  // Both levels: 2^-407.2 of the first one, and 2^-43.3 of the second one.
+  const Manifest manifest = parse_manifest(manifest_named("two-levels").dump()).manifest;
+  EXPECT_NEAR(manifest.layout.noise().log2_failure, -407.1845817444776, 1e-9);
+  EXPECT_EQ(json::parse(serialize_manifest(manifest)).at("failure_log2"), -43);
+  Manifest other = manifest;
+  other.layout.second.reset();
+  EXPECT_NE(epoch_id(other), epoch_id(manifest));
+  other = manifest;
+  other.layout.second->mask_bits += 1;
+  EXPECT_NE(epoch_id(other), epoch_id(manifest));
+}
+
+TEST(Manifest, IgnoresLevelsThatItsFormatDoesNotHave) {
+  const auto manifest_of = [](const std::string& name) {
+    return parse_manifest(manifest_named(name).dump()).manifest;
+  };
+  EXPECT_EQ(manifest_of("unknown-levels"), manifest_of("index"));
+  EXPECT_EQ(manifest_of("unknown-groups"), manifest_of("packed-index"));
+}
+
+TEST(Manifest, RefusesLevelsThatContradictEachOther) {
+  const auto message_of = [](const std::string& name, const json& change) {
+    return input_error_of([&] { parse_manifest(altered_text(name, change)); });
+  };
+  EXPECT_EQ(message_of("two-levels", json::object()), "");
+  EXPECT_EQ(message_of("two-levels", {{"levels", 3}}),
+            R"(manifest's "levels" must be from 1 to 2)");
+  // 4 shards of 300 columns.
+  EXPECT_NE(message_of("two-levels", {{"shards_a_group", 4}}).find("at most 1024"),
+            std::string::npos);
+  EXPECT_EQ(message_of("two-levels", {{"shards_a_group", 41}}),
+            "shards_a_group is 41; it must be 1 to 40");
+  EXPECT_EQ(message_of("two-levels", {{"response2_bits", 10}}),
+            "response2_bits is 10; it must be 11 to 32");
+  EXPECT_NE(message_of("two-levels", {{"short_key_order", 512}}).find("short_key_order"),
+            std::string::npos);
+  // 2 and 3 shards of 32 columns, and a short key of order 64.
+  EXPECT_EQ(message_of("short-key", json::object()), "");
+  EXPECT_NE(message_of("short-key", {{"shards_a_group", 3}}).find("short_key_order"),
+            std::string::npos);
+  EXPECT_NE(message_of("short-key", {{"short_key_order", 32}}).find("short_key_order"),
+            std::string::npos);
 }
 
 TEST(Manifest, RefusesModesThatItDoesNotKnowOrThatContradictTheSet) {
@@ -173,11 +259,32 @@ TEST(Manifest, RefusesModesThatItDoesNotKnowOrThatContradictTheSet) {
             std::string::npos);
 }
 
+TEST(Manifest, RefusesFormatsThatItDoesNotKnowOrThatContradictTheMode) {
+  const auto message_of = [](const json& change) {
+    return input_error_of([&] { parse_manifest(altered_text(change)); });
+  };
+  EXPECT_EQ(message_of({{"format", "blindfuse/3"}}),
+            R"(manifest's "format" is "blindfuse/3"; this program knows "blindfuse/1" and )"
+            R"("blindfuse/2")");
+  EXPECT_EQ(message_of({{"format", "blindfuse/2"}}),
+            R"(manifest's "format" is "blindfuse/2", but this program knows the mode "hint" in )"
+            R"("blindfuse/1" alone)");
+  // What version 0.2.0 built, which knew no levels.
+  EXPECT_EQ(message_of({{"mode", "packed"}, {"lwe", "ring-2048"}}),
+            R"(manifest's "format" is "blindfuse/1", but this program knows the mode "packed" in )"
+            R"("blindfuse/2" alone; the database has to be built again by this version, with )"
+            R"(--fresh)");
+}
+
 TEST(Manifest, RefusesPackedRowsThatAreNotWholeBlocks) {
   for (const uint32_t rows : {221'184u + 64, 221'184u + 1024, 192u, (1u << 24) + 4096}) {
     const std::string message = input_error_of([&] {
-      parse_manifest(altered_text(
-          {{"mode", "packed"}, {"lwe", "ring-2048"}, {"row_count", rows}, {"segment_length", 64}}));
+      parse_manifest(altered_text({{"format", "blindfuse/2"},
+                                   {"mode", "packed"},
+                                   {"lwe", "ring-2048"},
+                                   {"levels", 1},
+                                   {"row_count", rows},
+                                   {"segment_length", 64}}));
     });
     EXPECT_NE(message.find("row_count must be a multiple of 2048"), std::string::npos) << message;
   }

@@ -74,31 +74,84 @@ TEST(NoiseBudget, IsTheFormula) {
   }
 }
 
-// docs/PARAMETERS.md, section 6: 2047 switches of 2048 coefficients, (2/3) (3 * 2^16 / 12 + 2^16 /
-// 12) each, which is 2047 * 2^28 / 9, and near 2^35.8; and a tenth more.
+// docs/PARAMETERS.md, section 6: 1023 switches of 2048 coefficients, (2/3) (3 * 2^16 / 12 + 2^16 /
+// 12) each, which is 1023 * 2^28 / 9, and near 2^34.8; and a tenth more.
 TEST(PackingVariance, IsTheFormula) {
-  EXPECT_NEAR(packing_variance(), 1.1 * 549'487'378'432.0 / 9, 1);
+  EXPECT_NEAR(packing_variance(), 1.1 * 274'609'471'488.0 / 9, 1);
 }
 
 // Computed as those above, with that term more.
 TEST(NoiseBudget, AddsWhatPackingAdds) {
   {
     // 2^14 * 8192 * (2/3 + 1365.5) = 183363786069.33; (2/3) * 2048 * 89478485.5 = 122167958869.33;
-    // with 67159568475.02 of packing 7340032^2 / (2 * 372691313413.69) = 72.279749785, which is
-    // 104.277636571 ln 2.
+    // with 33563379848.53 of packing 7340032^2 / (2 * 339095124787.20) = 79.440938284, which is
+    // 114.609047705 ln 2.
     const NoiseBudget budget = noise_budget(8192, 2048, 600, 25, 11, 17, packing_variance());
     EXPECT_NEAR(budget.query_variance, 550'091'358'208.0 / 3, 1);
     EXPECT_NEAR(budget.hint_variance, 366'503'876'608.0 / 3, 1);
-    EXPECT_NEAR(budget.packing_variance, 1.1 * 549'487'378'432.0 / 9, 1);
-    EXPECT_NEAR(budget.log2_failure, -94.04881788073828, 1e-9);
+    EXPECT_NEAR(budget.packing_variance, 1.1 * 274'609'471'488.0 / 9, 1);
+    EXPECT_NEAR(budget.log2_failure, -104.38022901491536, 1e-9);
   }
   {
     // The most rows there may be, and nothing rounded.
     const NoiseBudget budget = noise_budget(1u << 24, 2048, 1, 32, 32, 32, packing_variance());
     EXPECT_EQ(budget.hint_variance, 0.0);
-    EXPECT_NEAR(budget.log2_failure, -201.707614563953, 1e-9);
+    EXPECT_NEAR(budget.log2_failure, -233.11777194428402, 1e-9);
   }
   EXPECT_EQ(noise_budget(8192, 2048, 600, 25, 11, 17).packing_variance, 0.0);
+}
+
+// Computed as those above, with v(bits) as there and K - 1 switches (docs/PARAMETERS.md, section
+// 7):
+//   query_variance = 4^(rb-1) G (2/3 + v(query_bits)), mask_variance = (2/3) 2048 v(mask_bits)
+//   packing_variance = 1.1 (K - 1) 2^28 / 9, response_bound = 2^(31-response_bits)
+//   log2_failure = 1 - (2^(31-rb) - response_bound)^2 / (2 variance ln 2) + log2 W
+TEST(SecondNoise, IsTheFormula) {
+  {
+    // 2^18 * 2 * (2/3 + 1365.5), (2/3) * 2048 * 5592405.5 and all 1023 switches:
+    // 1835008^2 / (2 * 41915142280.53) = 40.167516760, which is 57.949477234 ln 2.
+    const SecondNoise noise = second_noise(2, 300, 10, 25, 19, 13, 1023);
+    EXPECT_NEAR(noise.query_variance, 2'148'794'368.0 / 3, 1);
+    EXPECT_NEAR(noise.mask_variance, 22'906'492'928.0 / 3, 1);
+    EXPECT_NEAR(noise.packing_variance, 503'450'697'728.0 / 15, 1);
+    EXPECT_EQ(noise.response_bound, 262'144.0);
+    EXPECT_NEAR(noise.log2_failure, -48.72065854332278, 1e-9);
+  }
+  {
+    // 2^16 * 50 * (2/3 + 5461.5), (2/3) * 2048 * 89478485.5 and 63 switches:
+    // 3670016^2 / (2 * 142133339613.87) = 47.381625862, which is 68.357236661 ln 2.
+    const SecondNoise noise = second_noise(50, 32, 9, 24, 17, 12, 63);
+    EXPECT_NEAR(noise.query_variance, 53'695'283'200.0 / 3, 1);
+    EXPECT_NEAR(noise.mask_variance, 366'503'876'608.0 / 3, 1);
+    EXPECT_NEAR(noise.packing_variance, 10'334'765'056.0 / 5, 1);
+    EXPECT_EQ(noise.response_bound, 524'288.0);
+    EXPECT_NEAR(noise.log2_failure, -62.35723666063960, 1e-9);
+  }
+  {
+    // Nothing rounded, and one switch: 2^16 * 16 * 2/3, and the whole 2^22 is room.
+    const SecondNoise noise = second_noise(16, 1, 9, 32, 32, 32, 1);
+    EXPECT_NEAR(noise.query_variance, 2'097'152.0 / 3, 1e-6);
+    EXPECT_EQ(noise.mask_variance, 0.0);
+    EXPECT_NEAR(noise.packing_variance, 1'476'395'008.0 / 45, 1e-3);
+    EXPECT_EQ(noise.response_bound, 0.0);
+    EXPECT_NEAR(noise.log2_failure, -378'718.84858850267, 1e-6);
+  }
+}
+
+// 2^20 is less than six standard deviations of what 1023 switches add, and 2^21 more than eleven.
+TEST(SecondNoise, AllowsTenBitsWithAllSwitches) {
+  EXPECT_LT(second_noise(1, 1000, 10, 32, 32, 32, 1023).log2_failure, kFailureLog2Max);
+  EXPECT_GT(second_noise(1, 1, 11, 32, 32, 32, 1023).log2_failure, kFailureLog2Max);
+  EXPECT_LT(second_noise(1, 64, 12, 32, 32, 32, 63).log2_failure, kFailureLog2Max);
+  EXPECT_GT(second_noise(1, 1, 13, 32, 32, 32, 63).log2_failure, kFailureLog2Max);
+}
+
+TEST(EitherLevel, FailsWithTheSumOfBoth) {
+  EXPECT_DOUBLE_EQ(log2_of_either(-50, -50), -49.0);
+  EXPECT_NEAR(log2_of_either(-60, -50), -49.99859180560719, 1e-12);  // log2(1 + 2^-10) more
+  EXPECT_EQ(log2_of_either(-60, -50), log2_of_either(-50, -60));
+  EXPECT_EQ(log2_of_either(-50, -1e6), -50.0);
+  EXPECT_EQ(log2_of_either(0, -50), 0.0);
 }
 
 // What fewer bits than the papers' rest on: 1.18 million rows with 28-bit queries, 10-bit responses

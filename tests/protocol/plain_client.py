@@ -14,7 +14,7 @@ from typing import Sequence
 import numpy
 
 import plain_scheme as scheme
-from plain_scheme import MANIFEST_BYTES_MAX, N, PACKING_KEYS, Refused, Words, pack, require, restore, round_words, unpack
+from plain_scheme import DIGITS, MANIFEST_BYTES_MAX, N, Refused, Words, pack, require, restore, round_words, unpack
 
 
 class EpochIsGone(Exception):
@@ -48,8 +48,8 @@ class HintMode:
                       .reshape(m.record_bytes, m.dimension) for hint in hints]  # column by column
         self.matrix = scheme.public_matrix(bytes.fromhex(m.seed), m.dimension, m.row_count)
 
-    def query(self, rows: Sequence[int]) -> tuple[Words, bytes]:
-        """s, and what is sent."""
+    def query(self, shard: int, rows: Sequence[int]) -> tuple[Words, bytes]:
+        """s, and what is sent, which does not depend on the shard."""
         s = random_ternary(self.m.dimension)
         b = scheme.query_words(self.matrix, s, random_errors(self.m.lwe, self.m.row_count), rows)
         return s, pack(round_words(b, self.m.query_bits), self.m.query_bits)
@@ -61,18 +61,24 @@ class HintMode:
 
 
 class PackedMode:
-    """[15 to 18] The same; masks: of all packs."""
+    """[15 to 18, 20] The same; masks: of all packs."""
 
     def __init__(self, m: SimpleNamespace, masks: Sequence[bytes]):
         self.m, self.seed = m, bytes.fromhex(m.seed)
         self.masks = [scheme.raised(unpack(mask, N, m.hint_bits), m.hint_bits) for mask in masks]
         self.blocks = numpy.stack([scheme.public_block(self.seed, j) for j in range(m.row_count // N)])
 
-    def query(self, rows: Sequence[int]) -> tuple[Words, bytes]:
+    def query(self, shard: int, rows: Sequence[int]) -> tuple[Words, bytes]:
         s, e = random_ternary(N), random_ternary(self.m.row_count)
         numbers = round_words(scheme.packed_query_words(self.blocks, s, e, rows), self.m.query_bits)
-        keys = scheme.packing_keys(self.seed, s, [random_ternary(N) for _ in PACKING_KEYS])
-        return s, pack(numbers, self.m.query_bits) + b"".join(key.tobytes() for key in keys)
+        keys = scheme.packing_key(self.seed, s, [random_ternary(N) for _ in DIGITS])
+        asked = b""
+        if self.m.two_levels:
+            if self.m.short_key_order:
+                keys += scheme.short_key(self.seed, self.m.short_key_order, s, [random_ternary(N) for _ in DIGITS])
+            b2 = scheme.group_numbers(self.m, s, random_ternary(self.m.group_count), shard)
+            asked = pack(scheme.lowered(b2, self.m.query2_bits), self.m.query2_bits)
+        return s, pack(numbers, self.m.query_bits) + b"".join(digit.tobytes() for digit in keys) + asked
 
     def record(self, s: Words, shard: int, answer: bytes) -> bytes:
         return scheme.packed_decode(scheme.packed_phases(self.m, self.masks, s, shard, answer))
@@ -119,7 +125,7 @@ class PlainClient:
 
     def _ask(self, keys: Sequence[bytes | int]) -> list[bytes | None]:
         places = [scheme.place(self.manifest, self.shards, key) for key in keys]
-        queries = [self.mode.query(rows) for _, rows, _ in places]
+        queries = [self.mode.query(shard, rows) for shard, rows, _ in places]
         answers = self._post([query for _, query in queries])
         values = []
         for (s, _), (shard, rows, digest), answer in zip(queries, places, answers, strict=True):

@@ -23,8 +23,11 @@ from types import SimpleNamespace
 from typing import Any, Iterator
 
 import plain_numpy  # noqa: F401
+import numpy
+
 import plain_client as plain
 import plain_ed25519
+import plain_packing as packing
 import plain_scheme as scheme
 
 BLINDFUSE = ""
@@ -44,6 +47,53 @@ class Manifests(unittest.TestCase):
                        '"later": 9007199254740992', '"later": -9007199254740992'):
             with self.subTest(member), self.assertRaisesRegex(scheme.Refused, "^(?!the epoch id)"):
                 scheme.read_manifest((text[:-1] + ", " + member + "}").encode())
+
+
+class TwoLevels(unittest.TestCase):
+    """[20] Both sides in plain Python. The first level's numbers are any."""
+
+    def check(self, shards: list[int], **members: int) -> None:
+        m = scheme.read_manifest(json.dumps(self.with_epoch(**members)).encode())
+        random = numpy.random.default_rng(20)
+        numbers = random.integers(0, 1 << m.response_bits, m.column_count, dtype=numpy.uint32)
+        client = plain.PackedMode(m, [bytes(m.hint_bytes)] * m.pack_count)
+        for shard in shards:
+            with self.subTest(shard=shard, **members):
+                s, query = client.query(shard, [7])
+                _, keys, b2 = packing.split_query(m, query)
+                response = packing.second_response(m, packing.second_packs(m, keys, b2, numbers))
+                self.assertEqual(len(response), m.response_bytes)
+                own = numbers[shard * m.record_bytes:(shard + 1) * m.record_bytes]
+                self.assertEqual(scheme.first_level_numbers(m, s, shard, response).tolist(), own.tolist())
+
+    def with_epoch(self, **members: int) -> dict[str, Any]:
+        valid = {case["name"]: case["manifest"] for case in vectors("manifest")["valid"]}
+        made = valid["short-key"] | {"key_count": 1000} | members
+        return made | {"epoch": scheme.epoch_id(made)}
+
+    def test_groups_of_several_blocks(self) -> None:
+        # 2501 groups of two shards, of which the last has one.
+        self.check([1, 4095, 4096, 4999, 5000], shard_count=5001, value_bytes=2, shards_a_group=2, query2_bits=28,
+                   mask2_bits=18, response2_bits=12, short_key_order=4)
+
+    def test_short_keys_with_more_places_than_columns(self) -> None:
+        self.check([0, 6], shard_count=7, value_bytes=5, shards_a_group=3, query2_bits=24, mask2_bits=18,
+                   response2_bits=13, short_key_order=64)
+        self.check([0, 6], shard_count=7, value_bytes=1, shards_a_group=1, query2_bits=32, mask2_bits=32,
+                   response2_bits=32, short_key_order=2)
+
+    def test_queries_that_are_refused(self) -> None:
+        m = scheme.read_manifest(json.dumps(self.with_epoch(shard_count=101, shards_a_group=1,
+                                                            query2_bits=25)).encode())  # 2525 bits, and 3 unused
+        keys = m.row_count * m.query_bits // 8
+        query = bytearray(m.query_bytes)
+        packing.split_query(m, bytes(query))
+        for at in keys, keys + 24_576, keys + 2 * 24_576 - 4:
+            bad = query[:at] + scheme.Q.to_bytes(4, "little") + query[at + 4:]
+            with self.subTest(at=at), self.assertRaisesRegex(scheme.Refused, "Q or more"):
+                packing.split_query(m, bytes(bad))
+        with self.assertRaisesRegex(scheme.Refused, "unused bits"):
+            packing.split_query(m, bytes(query[:-1]) + b"\x20")
 
 
 class Signatures(unittest.TestCase):
@@ -185,9 +235,9 @@ class Programs(unittest.TestCase):
                        shard_count=3, length_bytes=1, value_bytes=17, key_count=400)
 
     def test_packed_keyword_with_records_in_two_packs(self) -> None:
-        # Of 3 * 910 columns, the first 2048 are one pack; the last shard's begin in it and end in the next.
+        # Of 3 * 910 columns, 1024 are one pack; the last two shards' begin in one pack and end in the next.
         self.keyword([0, 1, 40, 7, 900], "--mode", "packed", "--shards", "3", mode="packed", lwe="ring-2048", arity=3,
-                     shard_count=3, length_bytes=2, value_bytes=900, digest_bytes=8, pack_count=2)
+                     shard_count=3, length_bytes=2, value_bytes=900, digest_bytes=8, pack_count=3)
 
     def test_packed_keyword_with_arity_4_and_whole_words(self) -> None:
         self.keyword([33], "--params", "ring-2048", "--shards", "2", "--arity", "4", "--digest-bytes", "16",
@@ -215,7 +265,7 @@ class Programs(unittest.TestCase):
 
     def test_packs_and_packing_keys_that_are_refused(self) -> None:
         build(self.database, [(b"%d" % i, value_of(b"%d" % i, 700)) for i in range(20)], "--mode", "packed",
-              "--shards", "3")
+              "--shards", "2")
         with served(self.database) as (url, _):
             client = plain.PlainClient(url)
             m, hint = client.manifest, f"/v1/epochs/{client.manifest.epoch}/hint"
@@ -228,8 +278,8 @@ class Programs(unittest.TestCase):
                 with self.subTest(wrong), self.assertRaises(plain.ServerError) as raised:
                     client._fetch(hint + wrong, 10**6)
                 self.assertEqual((raised.exception.status, raised.exception.problem), (400, "malformed-shards"))
-            _, query = client.mode.query([0])
-            for at in len(query) - 4, len(query) - 49_152:
+            _, query = client.mode.query(0, [0])
+            for at in len(query) - 4, len(query) - 24_576:
                 for word in scheme.Q, 2**32 - 1:
                     bad = query[:at] + word.to_bytes(4, "little") + query[at + 4:]
                     for client.as_json in False, True:

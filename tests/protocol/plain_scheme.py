@@ -21,9 +21,11 @@ import plain_ed25519
 
 Words = numpy.ndarray
 
+FORMATS = {"hint": "blindfuse/1", "packed": "blindfuse/2"}
 DIMENSIONS = {"hint": {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}, "packed": {"ring-2048": 2048}}
 MANIFEST_BYTES_MAX = 65_536
 KEY_BYTES_MAX = 65_536
+PACK = 1024  # places of a pack [16]
 SHARD_ENTRY = struct.Struct("<QQ32s32s32s")
 PACK_ENTRY = struct.Struct("<32s32s")
 U64 = 2**64 - 1
@@ -103,8 +105,8 @@ def read_manifest(data: bytes) -> SimpleNamespace:
         value = members.get(name)
         require(isinstance(value, int) and (least is None or least <= value) and value <= most, f"{name}: {value!r}")
 
-    text("format", "blindfuse/1")
     text("mode", "hint|packed")
+    text("format", FORMATS[members["mode"]])
     text("kind", "keyword|index")
     text("lwe", "|".join(DIMENSIONS[members["mode"]]))
     packed = members["mode"] == "packed"
@@ -123,8 +125,18 @@ def read_manifest(data: bytes) -> SimpleNamespace:
     integer("response_bits", 9, 32)
     integer("hint_bits", 16, 32)
     integer("failure_log2", None, -40)
+    if packed:
+        integer("levels", 1, 2)
+    two_levels = packed and members["levels"] == 2
+    if two_levels:
+        integer("shards_a_group", 1, members["shard_count"])
+        integer("query2_bits", 16, 32)
+        integer("mask2_bits", 16, 32)
+        integer("response2_bits", members["response_bits"] + 1, 32)
+        integer("short_key_order", 0, 512)
 
     m = SimpleNamespace(**members)
+    m.two_levels = two_levels
     require(m.row_count % (2048 if packed else 64) == 0, "row_count is no multiple of what it should be")
     require(m.length_bytes != 3, "length_bytes is 3")
     require(m.length_bytes not in (1, 2) or m.value_bytes < 256**m.length_bytes, "length_bytes cannot hold value_bytes")
@@ -139,9 +151,20 @@ def read_manifest(data: bytes) -> SimpleNamespace:
     m.record_bytes = m.digest_bytes + m.length_bytes + m.value_bytes
     require(m.record_bytes > 0, "records are empty")
     m.column_count = m.shard_count * m.record_bytes
-    m.pack_count = -(-m.column_count // 2048) if packed else 0
-    m.query_bytes = m.row_count * m.query_bits // 8 + (49_152 if packed else 0)
+    m.pack_count = -(-m.column_count // PACK) if packed else 0
+    m.query_bytes = m.row_count * m.query_bits // 8 + (24_576 if packed else 0)
     m.response_bytes = bit_sequence_bytes(m.column_count, m.response_bits)
+    if two_levels:
+        order, m.group_columns = m.short_key_order, m.shards_a_group * m.record_bytes
+        require(order & (order - 1) == 0 and order != 1, "short_key_order is no power of two")
+        require(m.group_columns <= PACK or m.shards_a_group == 1, "groups of shards are wider than a pack")
+        require(order == 0 or m.group_columns <= order, "groups are wider than what the short key packs")
+        m.key_order = order or PACK  # K
+        m.group_count = -(-m.shard_count // m.shards_a_group)  # G
+        m.group_pack_count = -(-m.group_columns // PACK)  # P2
+        m.query_bytes += bit_sequence_bytes(m.group_count, m.query2_bits) + (24_576 if order else 0)
+        m.response_bytes = (m.group_pack_count * bit_sequence_bytes(N, m.mask2_bits) +
+                            bit_sequence_bytes(m.group_columns, m.response2_bits))
     m.hint_bytes = bit_sequence_bytes(2048 if packed else m.record_bytes * m.dimension, m.hint_bits)
     require(m.epoch == epoch_id(members), "the epoch id is not that of the manifest")
     m.is_signed = any(name in members for name in SIGNATURE_MEMBERS)
@@ -397,6 +420,18 @@ def at_points(small: numpy.ndarray) -> numpy.ndarray:
     return powers_of_points() @ small.astype(numpy.int64) % Q
 
 
+@functools.cache
+def powers_from_points() -> numpy.ndarray:
+    """The inverse of powers_of_points(): point k to the power -i, over 2048."""
+    return multiply(powers_of_points()[numpy.arange(N) - N // 2].T, numpy.int64(pow(N, -1, Q)))
+
+
+def from_points(values: numpy.ndarray) -> numpy.ndarray:
+    """The coefficients of a polynomial, from its values: in halves, so that sums stay below 2^63."""
+    low, high = values % 2**16, values // 2**16
+    return (powers_from_points() @ low + (powers_from_points() @ high % Q) * 2**16) % Q
+
+
 def with_power(f: numpy.ndarray, g: int) -> numpy.ndarray:
     """f(X^g)."""
     exponents = numpy.arange(N) * g % (2 * N)
@@ -424,21 +459,37 @@ def raised(t: Words, bits: int) -> numpy.ndarray:
 
 def lowered(x: numpy.ndarray, bits: int) -> Words:
     """From modulo Q to modulo 2^bits; no halves: Q is odd."""
-    return (((x << bits) + Q // 2) // Q % (1 << bits)).astype(numpy.uint32)
+    scaled = (x.astype(numpy.uint64) << numpy.uint64(bits)) + numpy.uint64(Q // 2)  # below 2^64
+    return (scaled // numpy.uint64(Q) % numpy.uint64(1 << bits)).astype(numpy.uint32)
 
 
-# ---- Queries and responses of the mode "packed" [15 to 18]
+# ---- Queries and responses of the mode "packed" [15 to 18, 20]
 
-PACKING_KEYS = [(g, k) for g in (5, -1) for k in (0, 1, 2)]
+DIGITS = (0, 1, 2)  # of a packing key
 
 
 def public_block(seed: bytes, j: int) -> Words:
     return chacha20(seed, struct.pack("<IQ", 0, j), N // 16)
 
 
-def key_mask(seed: bytes, g: int, k: int) -> Words:
-    words = chacha20(seed, struct.pack("<IQ", 0, 2**63 + (0 if g == 5 else 3) + k), N // 16 + 8)
+def public_values(seed: bytes, stream: int) -> Words:
+    words = chacha20(seed, struct.pack("<IQ", 0, stream), N // 16 + 8)
     return words[words < Q][:N]
+
+
+def key_mask(seed: bytes, k: int) -> Words:
+    """The values of w_k."""
+    return public_values(seed, 2**63 + k)
+
+
+def short_key_mask(seed: bytes, k: int) -> Words:
+    """The values of w'_k."""
+    return public_values(seed, 2**63 + 3 + k)
+
+
+def second_block(seed: bytes, j: int) -> Words:
+    """The values of a2_j."""
+    return public_values(seed, 2**63 + 2**32 + j)
 
 
 def signed(words: Words) -> numpy.ndarray:
@@ -452,26 +503,70 @@ def packed_query_words(blocks: Words, s: Words, e: Words, rows: Sequence[int]) -
     return b
 
 
-def packing_keys(seed: bytes, s: Words, errors: Sequence[Words]) -> list[Words]:
-    """The values of each; errors: one for each of PACKING_KEYS."""
-    values, keys = at_points(signed(s)), []
-    for (g, k), e in zip(PACKING_KEYS, errors, strict=True):
-        masked = multiply(values, key_mask(seed, g, k))
-        y = at_points(signed(e)) - masked + 2**(8 + 8 * k) * at_points(with_power(signed(s), g))
-        keys.append((y % Q).astype("<u4"))
-    return keys
+def switching_key(masks: Sequence[Words], power: int, s: Words, errors: Sequence[Words]) -> list[Words]:
+    """A key for X^(5^power): its values for each of DIGITS. masks: the values of w_k or w'_k; errors: of each."""
+    values, turned, key = at_points(signed(s)), at_points(with_power(signed(s), pow(5, power, 2 * N))), []
+    for k, mask, e in zip(DIGITS, masks, errors, strict=True):
+        y = at_points(signed(e)) - multiply(values, mask) + 2**(8 + 8 * k) * turned
+        key.append((y % Q).astype("<u4"))
+    return key
+
+
+def packing_key(seed: bytes, s: Words, errors: Sequence[Words]) -> list[Words]:
+    """The values of y_k."""
+    return switching_key([key_mask(seed, k) for k in DIGITS], 1, s, errors)
+
+
+def short_key(seed: bytes, order: int, s: Words, errors: Sequence[Words]) -> list[Words]:
+    """The values of y'_k."""
+    return switching_key([short_key_mask(seed, k) for k in DIGITS], PACK // order, s, errors)
+
+
+def group_numbers(m: SimpleNamespace, s: Words, e: Words, shard: int) -> numpy.ndarray:
+    """b2, not yet lowered."""
+    b = signed(e)
+    secret = at_points(signed(s))
+    for j in range(-(-m.group_count // N)):
+        product = from_points(multiply(secret, second_block(bytes.fromhex(m.seed), j)))
+        b[j * N:(j + 1) * N] += product[:len(b) - j * N]
+    b[shard // m.shards_a_group] += int(raised(numpy.array([1], dtype=numpy.uint32), m.response_bits)[0])
+    return b % Q
+
+
+def phases_of(columns: numpy.ndarray, bodies: numpy.ndarray, masks: Sequence[numpy.ndarray], s: Words) -> numpy.ndarray:
+    """Of these columns, from their raised words and the raised masks of all packs."""
+    found = bodies.copy()
+    for pack_number in range(columns[0] // PACK, columns[-1] // PACK + 1):
+        own = columns // PACK == pack_number
+        found[own] -= (times(signed(s)) @ masks[pack_number] % Q)[columns[own] % PACK]
+    return found % Q
+
+
+def group_phases(m: SimpleNamespace, s: Words, shard: int, answer: bytes) -> numpy.ndarray:
+    """[20] Of the columns of one shard in its group."""
+    mask_bytes = bit_sequence_bytes(N, m.mask2_bits)
+    words_begin = m.group_pack_count * mask_bytes
+    masks = [raised(unpack(answer[at:at + mask_bytes], N, m.mask2_bits), m.mask2_bits)
+             for at in range(0, words_begin, mask_bytes)]
+    words = raised(unpack(answer[words_begin:], m.group_columns, m.response2_bits), m.response2_bits)
+    columns = numpy.arange(m.record_bytes) + m.record_bytes * (shard % m.shards_a_group)
+    return phases_of(columns, words[columns], masks, s)
+
+
+def first_level_numbers(m: SimpleNamespace, s: Words, shard: int, answer: bytes) -> Words:
+    """The shard's own numbers of the first level."""
+    if m.two_levels:
+        entries = lowered(group_phases(m, s, shard, answer), m.response_bits)
+        return (entries + numpy.uint32(1 << m.response_bits - 1)) % numpy.uint32(1 << m.response_bits)
+    return unpack(answer, m.column_count, m.response_bits)[shard * m.record_bytes:][:m.record_bytes]
 
 
 def packed_phases(m: SimpleNamespace, masks: Sequence[numpy.ndarray], s: Words, shard: int,
                   answer: bytes) -> numpy.ndarray:
     """Of one shard's columns, for the raised masks of all packs."""
-    bodies = raised(unpack(answer, m.column_count, m.response_bits), m.response_bits)
     columns = numpy.arange(shard * m.record_bytes, (shard + 1) * m.record_bytes)
-    found = bodies[columns]
-    for pack_number in range(columns[0] // N, columns[-1] // N + 1):
-        own = columns // N == pack_number
-        found[own] -= (times(signed(s)) @ masks[pack_number] % Q)[columns[own] % N]
-    return found % Q
+    bodies = raised(first_level_numbers(m, s, shard, answer), m.response_bits)
+    return phases_of(columns, bodies, masks, s)
 
 
 def packed_decode(phase: numpy.ndarray) -> bytes:

@@ -61,6 +61,28 @@ TEST(LayoutChoice, LeavesAModeOnlyWhenAskedTo) {
   EXPECT_EQ(why_not_kept(built_with("lwe-1774"), with_set("lwe-1288"), kSurvey), set);
 }
 
+TEST(LayoutChoice, LeavesLevelsAndKeysOnlyWhenAskedTo) {
+  const Layout one = built_with("ring-2048");
+  Layout two = one;
+  two.second = SecondLevel{.group_shards = 1, .key_order = 0};
+  Layout short_key = two;
+  short_key.second->key_order = 64;
+  const auto reason = [](const Layout& old, std::optional<uint32_t> levels, bool has_short_key) {
+    BuildOptions options;
+    options.levels = levels;
+    options.short_key = has_short_key;
+    return why_not_kept(old, options, kSurvey);
+  };
+  for (const Layout& old : {one, two, short_key}) {
+    EXPECT_EQ(reason(old, std::nullopt, false), Reason());
+    EXPECT_EQ(reason(old, old.levels(), false), Reason());
+  }
+  EXPECT_EQ(reason(one, 2, true), Reason("the number of levels was 1 and is now to be 2"));
+  EXPECT_EQ(reason(short_key, 1, false), Reason("the number of levels was 2 and is now to be 1"));
+  EXPECT_EQ(reason(short_key, 2, true), Reason());
+  EXPECT_EQ(reason(two, 2, true), Reason("queries carry no short key and are now to carry one"));
+}
+
 TEST(LayoutChoice, HandsOnWhatIsOpen) {
   const PlanRequest open = plan_request({}, kSurvey);
   EXPECT_EQ(open.mode, std::nullopt);

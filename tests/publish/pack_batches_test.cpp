@@ -141,8 +141,8 @@ TEST_F(PackBatchesTest, AreTheSameWhicheverPacksAreMadeTogether) {
   const auto engines = make_engine_maker("cpu", 1);
   PackBatches batches(source, *engines, threads);
   EXPECT_EQ(batches.packs_max(), 3u) << "one a thread";
-  const auto both = made_of(batches, {0, 1}, 3000);
-  const auto last = made_of(batches, {1}, 952);
+  const auto both = made_of(batches, {0, 1}, 1500);
+  const auto last = made_of(batches, {1}, 476);
   for (const uint32_t pack : {0u, 1u}) {
     EXPECT_TRUE(both.at(pack).table == words_of(pack_file(root_, epoch.table.packs[pack]))) << pack;
   }
@@ -161,11 +161,11 @@ TEST_F(PackBatchesTest, GiveTheMakerEveryColumnOnce) {
     WorkerThreads threads(thread_count);
     PackBatches batches(source, engines, threads);
     EXPECT_EQ(batches.packs_max(), 7u) << "as the maker says";
-    made_of(batches, {1}, 952);
+    made_of(batches, {1}, 476);
     EXPECT_EQ(told.rows, epoch.manifest.layout.row_count);
-    ASSERT_EQ(told.columns.size(), 952u);
-    for (size_t c = 0; c < 952; ++c) {
-      const auto at = static_cast<std::ptrdiff_t>((kDimension + c) * told.rows);
+    ASSERT_EQ(told.columns.size(), 476u);
+    for (size_t c = 0; c < 476; ++c) {
+      const auto at = static_cast<std::ptrdiff_t>((kPackColumns + c) * told.rows);
       EXPECT_TRUE(std::equal(told.columns[c].begin(), told.columns[c].end(), matrix.begin() + at,
                              matrix.begin() + at + static_cast<std::ptrdiff_t>(told.rows),
                              [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); }))

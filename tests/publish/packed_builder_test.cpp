@@ -57,7 +57,7 @@ TEST(PackedBuilder, AnswersEveryKeyAndNoOther) {
     const auto& [key, value] = pairs[place_in_shard(pairs, database.manifest, shard)];
     EXPECT_EQ(ask(database, *scheduler, key, shard), value) << "shard " << shard;
   }
-  EXPECT_EQ(ask(database, *scheduler, pairs.front().first, 5), std::string(590, 'x'));
+  EXPECT_EQ(ask(database, *scheduler, pairs.front().first, 5), std::string(290, 'x'));
   EXPECT_EQ(ask(database, *scheduler, "absent", 6), std::nullopt);
 }
 
@@ -144,8 +144,8 @@ TEST(PackedBuilder, RebuildsThePacksWhoseColumnsChanged) {
   build(pairs, root, two_pack_options());
   Epoch epoch = read_epoch(root);
   // As long as a value may be, so that a record has other bytes in all its packs: those of shard 3
-  // from byte 248 on, which is byte 238 of the value, lie in the second.
-  const std::string changed(590, 'y');
+  // from byte 124 on, which is byte 114 of the value, lie in the second.
+  const std::string changed(290, 'y');
   struct Case {
     uint32_t shard;
     std::vector<bool> is_rebuilt;  // a pack

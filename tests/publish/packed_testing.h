@@ -24,25 +24,25 @@
 
 namespace blindfuse::builder_testing {
 
-// 2047 switches of three digits at 2048 points, four bytes each.
-inline constexpr uint64_t kPackFileBytes = 50'307'072;
+// 1023 switches of three digits at 2048 points, four bytes each.
+inline constexpr uint64_t kPackFileBytes = 25'141'248;
 
-// Five shards of 600 columns, which are two packs of 2048 and of 952: shards 0, 1 and 2 lie in the
+// Five shards of 300 columns, which are two packs of 1024 and of 476: shards 0, 1 and 2 lie in the
 // first, 3 in both, and 4 in the second.
 inline constexpr uint32_t kTwoPackShards = 5;
-inline constexpr uint32_t kTwoPackRecordBytes = 600;
+inline constexpr uint32_t kTwoPackRecordBytes = 300;
 inline constexpr uint32_t kTwoPackRows = 2048;  // the fewest that there can be
 
-// Values of up to 590 bytes; with eight of digest and two of length, records have 600.
+// Values of up to 290 bytes; with eight of digest and two of length, records have 300.
 inline Pairs two_pack_pairs() {
   std::mt19937 random(20);
   Pairs pairs;
   for (int i = 0; i < 300; ++i) {
-    std::string value(random() % 591, '\0');
+    std::string value(random() % 291, '\0');
     for (char& c : value) c = static_cast<char>(random());
     pairs.emplace_back("key " + std::to_string(i), value);
   }
-  pairs.front().second.assign(590, 'x');
+  pairs.front().second.assign(290, 'x');
   return pairs;
 }
 

@@ -63,6 +63,32 @@ TEST(ModulusSwitch, GoesToTheNearest) {
   EXPECT_EQ(switch_to_q(128, 8), 2147477505u);
 }
 
+// The definition of docs/PROTOCOL.md, section 14. A product of 32 bits each and Q fit in 64.
+uint32_t lowered_by_division(uint32_t x, unsigned bits) {
+  const uint64_t nearest = ((uint64_t{x} << bits) + kPackingModulus / 2) / kPackingModulus;
+  return static_cast<uint32_t>(nearest % (uint64_t{1} << bits));
+}
+
+TEST(ModulusSwitch, LowersAsADivisionDoes) {
+  std::mt19937_64 generator(4);
+  for (unsigned bits = 1; bits <= 32; ++bits) {
+    const auto check = [&](int64_t x) {
+      if (x < 0 || x >= kModulus) return;
+      const auto number = static_cast<uint32_t>(x);
+      EXPECT_EQ(switch_from_q(number, bits), lowered_by_division(number, bits))
+          << x << " to " << bits << " bits";
+    };
+    for (const int64_t x : {int64_t{0}, int64_t{1}, kModulus - 2, kModulus - 1}) check(x);
+    for (int i = 0; i < 2'000; ++i) {
+      check(static_cast<int64_t>(generator() % kPackingModulus));
+      // Next to where the result changes: (k + 1/2) Q / 2^bits.
+      const uint64_t half = generator() % (uint64_t{1} << (bits - 1)) * 2 + 1;
+      const auto middle = static_cast<int64_t>((half * kPackingModulus) >> (bits + 1));
+      for (int64_t x = middle - 2; x <= middle + 2; ++x) check(x);
+    }
+  }
+}
+
 TEST(ModulusSwitch, NearestByteIsLowerToEightBits) {
   for (uint64_t half = 0; half < 512; ++half) {
     const auto middle = static_cast<int64_t>(half * kPackingModulus / 512);

@@ -72,13 +72,10 @@ TEST_P(Transforms, MultipliesPointByPoint) {
 TEST_P(Transforms, AutomorphismsTurnTheHalves) {
   const Coefficients a = random(4);
   const Coefficients values = forward(a);
-  for (const bool negative : {false, true}) {
-    for (const size_t power : {size_t{0}, size_t{1}, size_t{2}, size_t{500}, kOrbit - 1}) {
-      const Automorphism automorphism{power, negative};
-      Coefficients turned;
-      apply(automorphism, Polynomial(values), MutablePolynomial(turned));
-      EXPECT_EQ(turned, forward(plain::moved(a, power, negative, modulus()))) << power << negative;
-    }
+  for (const size_t power : {size_t{0}, size_t{1}, size_t{2}, size_t{500}, kOrbit - 1}) {
+    Coefficients turned;
+    apply({power}, Polynomial(values), MutablePolynomial(turned));
+    EXPECT_EQ(turned, forward(plain::moved(a, power, modulus()))) << power;
   }
 }
 
@@ -88,22 +85,26 @@ INSTANTIATE_TEST_SUITE_P(Moduli, Transforms, ::testing::Values(kPackingModulus, 
 TEST(PlainRing, MovesAMonomialToItsPower) {
   Coefficients x{};
   x[3] = 1;
-  EXPECT_EQ(plain::moved(x, 1, false, kPackingModulus)[15], 1u);
-  // X^-3 = -X^2045.
-  EXPECT_EQ(plain::moved(x, 0, true, kPackingModulus)[2045], kPackingModulus - 1);
+  EXPECT_EQ(plain::moved(x, 1, kPackingModulus)[15], 1u);
+  // X^(3 * 3125) = X^(9375 - 2 * 4096) = X^1183.
+  EXPECT_EQ(plain::moved(x, 5, kPackingModulus)[1183], 1u);
+  // X^(600 * 5) = -X^952.
+  x = {};
+  x[600] = 1;
+  EXPECT_EQ(plain::moved(x, 1, kPackingModulus)[952], kPackingModulus - 1);
 }
 
-// The sum over all automorphisms is 2048 times the constant term.
-TEST(PlainRing, TraceLeavesTheConstant) {
+// The sum over the powers of 5 is 1024 times the constant term and that of X^1024.
+TEST(PlainRing, TraceLeavesTwoTerms) {
   const PrimeField field(kPackingModulus);
   const Coefficients a = plain::random_coefficients(5, kPackingModulus);
   Coefficients sum{};
-  for (size_t i = 0; i < kDimension; ++i) {
-    const Coefficients moved = plain::moved(a, i % kOrbit, i >= kOrbit, kPackingModulus);
+  for (size_t i = 0; i < kOrbit; ++i) {
+    const Coefficients moved = plain::moved(a, i, kPackingModulus);
     for (size_t j = 0; j < kDimension; ++j) sum[j] = field.add(sum[j], moved[j]);
   }
   Coefficients expected{};
-  expected[0] = field.multiply(a[0], kDimension);
+  for (const size_t term : {size_t{0}, kOrbit}) expected[term] = field.multiply(a[term], kOrbit);
   EXPECT_EQ(sum, expected);
 }
 

@@ -33,16 +33,25 @@ inline Coefficients product(const Coefficients& a, const Coefficients& b, uint64
   return result;
 }
 
-// X -> X^g for g = 5^power, or its negative, modulo 4096.
-inline Coefficients moved(const Coefficients& a, size_t power, bool negative, uint64_t modulus) {
+// X -> X^g for g = 5^power modulo 4096.
+inline Coefficients moved(const Coefficients& a, size_t power, uint64_t modulus) {
   uint32_t g = 1;
   for (size_t i = 0; i < power; ++i) g = g * 5 % kOrder;
-  if (negative) g = kOrder - g;
   Coefficients result;
   for (uint32_t i = 0; i < kDimension; ++i) {
     const uint32_t place = i * g % kOrder;
     const uint64_t value = place < kDimension ? a[i] : (modulus - a[i]) % modulus;
     result[place % kDimension] = static_cast<uint32_t>(value);
+  }
+  return result;
+}
+
+// X -> X^-1.
+inline Coefficients conjugated(const Coefficients& a, uint64_t modulus) {
+  Coefficients result;
+  result[0] = a[0];
+  for (size_t i = 1; i < kDimension; ++i) {
+    result[kDimension - i] = static_cast<uint32_t>((modulus - a[i]) % modulus);
   }
   return result;
 }

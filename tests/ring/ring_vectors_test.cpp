@@ -47,9 +47,7 @@ TEST_F(RingVectors, PublicPolynomialsAreThoseOfTheFile) {
     expect_polynomial(found, block);
   }
   for (const json& mask : file_.at("key_masks")) {
-    polynomials_.fill_key_mask(
-        mask.at("key").get<int>() == 0 ? KeyIndex::kFive : KeyIndex::kMinusOne, mask.at("digit"),
-        found);
+    polynomials_.fill_key_mask(mask.at("digit"), found);
     expect_polynomial(found, mask);
   }
 }

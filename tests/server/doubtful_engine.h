@@ -43,8 +43,8 @@ class DoubtfulEngine final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max) override {
-    return engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max);
+      size_t batch_max, const SecondLevelSpec* second) override {
+    return engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second);
   }
 
  private:

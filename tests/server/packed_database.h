@@ -25,14 +25,14 @@ namespace blindfuse::server_testing {
 
 inline constexpr uint32_t kPackedRows = 2048;
 inline constexpr uint32_t kPackedShards = 5;
-inline constexpr uint32_t kPackedRecordBytes = 8 + 492;
+inline constexpr uint32_t kPackedRecordBytes = 8 + 242;
 inline constexpr uint32_t kPackedColumns = kPackedShards * kPackedRecordBytes;
 inline constexpr uint32_t kPacks = 2;  // the last shard lies in both; the second is not full
-inline constexpr uint64_t kKeysBytes = 49'152;
+inline constexpr uint64_t kKeysBytes = 24'576;
 inline constexpr uint64_t kPackedResponseBytes = (kPackedColumns * kResponseBits + 7) / 8;
 
 // Numbers below the packing modulus, the same for the same seed. Quicker than those of <random>: a
-// table has 12.6 million.
+// table has 6.3 million.
 class QuickNumbers {
  public:
   explicit QuickNumbers(uint64_t seed) : state_(seed) {}
@@ -154,9 +154,9 @@ inline std::string packed_response(const PackedQuery& query) {
   constexpr uint64_t kQ = 4'294'955'009;
   Numbers lowered;
   for (size_t p = 0; p < kPacks; ++p) {
-    const size_t first = 2048 * p;
+    const size_t first = 1024 * p;
     const auto columns =
-        std::span(words).subspan(first, std::min<size_t>(2048, kPackedColumns - first));
+        std::span(words).subspan(first, std::min<size_t>(1024, kPackedColumns - first));
     std::array<uint32_t, 2048> body;
     const ResponsePacker::Task task{keys.words(), columns, body};
     packer.pack(PackingTable(random_packing_tables()[p].get(), kTableWords), {&task, 1});

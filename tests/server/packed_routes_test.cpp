@@ -30,10 +30,11 @@ std::string joined(const std::vector<std::string>& queries) {
 
 class PackedRoutes : public ::testing::Test {
  protected:
+  virtual LoadedDatabase made_database() const { return packed_database(); }
   void SetUp() override {
     const BatchLimits limits{.batch_max = 4, .queue_max = 8};
     epochs_ = std::make_unique<ServedEpochs>(
-        std::make_shared<const ServingEpoch>(packed_database(), limits, &metrics_));
+        std::make_shared<const ServingEpoch>(made_database(), limits, &metrics_));
     ServerOptions options;
     options.http.threads = 2;
     options.api.queries_per_request_max = 3;
@@ -77,7 +78,7 @@ class PackedRoutes : public ::testing::Test {
 
 TEST_F(PackedRoutes, AnswersQueriesWithTheirKeys) {
   const std::vector<std::string> queries = {packed_query(0), packed_query(1), packed_query(2)};
-  ASSERT_EQ(queries[0].size(), 7'168u + 49'152);
+  ASSERT_EQ(queries[0].size(), 7'168u + 24'576);
   // Worked out before there is a connection, which a server does not keep forever.
   const std::vector<std::string> expected = {packed_response(0), packed_response(1),
                                              packed_response(2)};
@@ -97,7 +98,7 @@ TEST_F(PackedRoutes, AnswersQueriesWithTheirKeys) {
 TEST_F(PackedRoutes, RefusesKeyWordsThatAreNotBelowTheModulus) {
   const auto detail = [](int query, size_t place, uint32_t word) {
     return "query " + std::to_string(query) + ": word " + std::to_string(place) +
-           " of the packing keys is " + std::to_string(word) + ", and has to be below 4294955009";
+           " of the packing key is " + std::to_string(word) + ", and has to be below 4294955009";
   };
   const std::string good = packed_query(1);
   for (const size_t place : {size_t{0}, size_t{5'000}, kKeyWords - 1}) {
@@ -122,8 +123,8 @@ TEST_F(PackedRoutes, RefusesKeyWordsThatAreNotBelowTheModulus) {
 // As in the mode of hints, and anything else that is not a whole query.
 TEST_F(PackedRoutes, RefusesQueriesWithoutTheirKeys) {
   const std::string query = packed_query(0);
-  for (const size_t length : {size_t{7'168}, size_t{49'152}, query.size() - 1, query.size() + 1,
-                              2 * query.size() - 49'152}) {
+  for (const size_t length : {size_t{7'168}, size_t{24'576}, query.size() - 1, query.size() + 1,
+                              2 * query.size() - 24'576}) {
     const std::string body = (query + query).substr(0, length);
     LoopbackClient client(server_->url());
     const HttpResponse response =
@@ -131,12 +132,83 @@ TEST_F(PackedRoutes, RefusesQueriesWithoutTheirKeys) {
     EXPECT_EQ(response.status, 400) << length;
     EXPECT_EQ(response.problem(), "malformed-queries");
     EXPECT_EQ(response.detail(), "the body has " + std::to_string(length) +
-                                     " bytes; expected 1 to 3 queries of 56320 bytes each");
+                                     " bytes; expected 1 to 3 queries of 31744 bytes each");
   }
   expect_malformed(json({query.substr(0, 7'168)}),
-                   "query 1 has 9560 base64 characters; expected 75096 for 56320 bytes");
+                   "query 1 has 9560 base64 characters; expected 42328 for 31744 bytes");
   expect_malformed(json({query, query.substr(0, 7'168)}),
-                   "query 2 has 9560 base64 characters; expected 75096 for 56320 bytes");
+                   "query 2 has 9560 base64 characters; expected 42328 for 31744 bytes");
+}
+
+// Three groups of two shards, 500 columns wide, and a short key.
+class TwoLevelRoutes : public PackedRoutes {
+ protected:
+  LoadedDatabase made_database() const override {
+    LoadedDatabase database = packed_database();
+    database.manifest.layout.second = SecondLevel{.group_shards = 2,
+                                                  .query_bits = 25,
+                                                  .mask_bits = 19,
+                                                  .response_bits = 13,
+                                                  .key_order = 512};
+    database.epoch = epoch_id(database.manifest);
+    return database;
+  }
+
+  // Its words and its key, its short key, and 3 * 25 bits of numbers for groups.
+  static std::string query(const PackedQuery& first, const PackedQuery& second,
+                           const std::string& numbers = std::string(9, '\x5a') + '\x05') {
+    return first.bytes() + second.keys + numbers;
+  }
+
+  HttpResponse ask(const std::vector<std::string>& queries) const {
+    return LoopbackClient(server_->url()).ask(binary(queries));
+  }
+  void expect_refused(const std::vector<std::string>& queries, const std::string& detail) const {
+    const HttpResponse response = ask(queries);
+    EXPECT_EQ(response.status, 400);
+    EXPECT_EQ(response.problem(), "malformed-queries");
+    EXPECT_EQ(response.detail(), detail);
+  }
+};
+
+TEST_F(TwoLevelRoutes, AnswersWithMasksAndTheWordsOfAGroup) {
+  const std::string one = query(PackedQuery(1), PackedQuery(2));
+  ASSERT_EQ(one.size(), 7'168u + 24'576 + 24'576 + 10);
+  const HttpResponse response = ask({one, query(PackedQuery(3), PackedQuery(2)), one});
+  EXPECT_EQ(response.status, 200);
+  // 2048 * 19 / 8 of a mask, and 500 * 13 / 8.
+  constexpr size_t kEach = 4'864 + 813;
+  ASSERT_EQ(response.body.size(), 3 * kEach);
+  EXPECT_TRUE(response.body.substr(0, kEach) == response.body.substr(2 * kEach));
+  EXPECT_FALSE(response.body.substr(0, kEach) == response.body.substr(kEach, kEach));
+}
+
+TEST_F(TwoLevelRoutes, RefusesWordsOfEitherKeyThatAreNotBelowTheModulus) {
+  const std::string good = query(PackedQuery(1), PackedQuery(2));
+  for (const size_t place : {size_t{0}, kKeyWords - 1}) {
+    PackedQuery bad(3);
+    bad.set_key_word(place, kModulus);
+    const std::string what = "word " + std::to_string(place) +
+                             " of the packing key is 4294955009, and has to be below 4294955009";
+    expect_refused({query(bad, PackedQuery(2))}, "query 1: " + what);
+    expect_refused({query(PackedQuery(1), bad)}, "query 1: the short key: " + what);
+    expect_refused({good, query(PackedQuery(1), bad)}, "query 2: the short key: " + what);
+    bad.set_key_word(place, kModulus - 1);
+    EXPECT_EQ(ask({query(bad, bad)}).status, 200);
+  }
+}
+
+TEST_F(TwoLevelRoutes, RefusesNumbersForGroupsThatAreTooLong) {
+  const std::string good = query(PackedQuery(1), PackedQuery(2));
+  for (const char bits : {'\x08', '\x80'}) {
+    const std::string bad = query(PackedQuery(1), PackedQuery(2), std::string(9, '\x5a') + bits);
+    expect_refused({good, bad}, "query 2: the unused bits after the numbers for rows are not zero");
+  }
+  for (const size_t length : {good.size() - 1, good.size() - 10, good.size() - 24'576}) {
+    expect_refused({good.substr(0, length)},
+                   "the body has " + std::to_string(length) +
+                       " bytes; expected 1 to 3 queries of 56330 bytes each");
+  }
 }
 
 TEST_F(PackedRoutes, GivesTheTableOfShardsAndPacks) {

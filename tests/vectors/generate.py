@@ -21,8 +21,10 @@ sys.path.insert(0, str(FOLDER.parent / "protocol"))
 import plain_numpy  # noqa: E402, F401
 import numpy  # noqa: E402
 import plain_ed25519  # noqa: E402
+import plain_packing as packing  # noqa: E402
 import plain_scheme as scheme  # noqa: E402
-from plain_scheme import N, Q, key_hash, mix64, mulhi, pack, restore, round_words, sha256, unpack  # noqa: E402
+from plain_scheme import DIGITS, N, PACK, Q  # noqa: E402
+from plain_scheme import key_hash, mix64, mulhi, pack, restore, round_words, sha256, unpack  # noqa: E402
 
 U32 = (1 << 32) - 1
 U64 = (1 << 64) - 1
@@ -145,7 +147,9 @@ def derived(manifest):
     """hint_bytes: the hint of one shard, or the mask of one pack."""
     m = scheme.read_manifest(json.dumps(manifest).encode())
     packs = ["pack_count"] if m.mode == "packed" else []
-    names = ["dimension", "record_bytes", "column_count", *packs, "query_bytes", "response_bytes", "hint_bytes"]
+    groups = ["group_count", "group_columns", "group_pack_count"] if m.two_levels else []
+    names = ["dimension", "record_bytes", "column_count", *packs, *groups, "query_bytes", "response_bytes",
+             "hint_bytes"]
     return {name: getattr(m, name) for name in names}
 
 
@@ -318,7 +322,8 @@ def bit_packing_file():
 
 
 def manifest_base(**members):
-    return {"format": "blindfuse/1", "mode": "hint"} | members | {
+    mode = members.get("mode", "hint")
+    return {"format": scheme.FORMATS[mode], "mode": mode} | members | {
         "salt": stream("vectors/manifest-salt", 16).hex(),
         "seed": stream("vectors/manifest-seed", 32).hex(),
         "table": stream("vectors/manifest-table", 32).hex(),
@@ -344,13 +349,27 @@ def good_manifests():
         "packed-keyword": manifest_base(
             mode="packed", kind="keyword", lwe="ring-2048", key_count=80000, shard_count=8,
             row_count=12288, arity=3, segment_length=512, digest_bytes=8, length_bytes=2,
-            value_bytes=1000, query_bits=28, response_bits=10, hint_bits=18, failure_log2=-268),
+            value_bytes=1000, query_bits=28, response_bits=10, hint_bits=18, failure_log2=-405, levels=1),
         "packed-index": manifest_base(
             mode="packed", kind="index", lwe="ring-2048", key_count=1000000, shard_count=100,
             row_count=10240, arity=1, segment_length=0, digest_bytes=0, length_bytes=0,
-            value_bytes=32, query_bits=32, response_bits=9, hint_bits=17, failure_log2=-60)}
+            value_bytes=32, query_bits=32, response_bits=9, hint_bits=17, failure_log2=-75, levels=1),
+        # 14 groups of 900 columns, of which the last has one shard.
+        "two-levels": manifest_base(
+            mode="packed", kind="keyword", lwe="ring-2048", key_count=400000, shard_count=40,
+            row_count=12288, arity=3, segment_length=512, digest_bytes=8, length_bytes=2,
+            value_bytes=290, query_bits=28, response_bits=10, hint_bits=18, failure_log2=-43, levels=2,
+            shards_a_group=3, query2_bits=25, mask2_bits=19, response2_bits=13, short_key_order=0),
+        # 64 columns, as many as the short key packs.
+        "short-key": manifest_base(
+            mode="packed", kind="index", lwe="ring-2048", key_count=1000000, shard_count=100,
+            row_count=10240, arity=1, segment_length=0, digest_bytes=0, length_bytes=0,
+            value_bytes=32, query_bits=32, response_bits=9, hint_bits=17, failure_log2=-62, levels=2,
+            shards_a_group=2, query2_bits=24, mask2_bits=17, response2_bits=12, short_key_order=64)}
     # Members that a client does not know: ignored, but part of the epoch id.
     good["unknown-members"] = good["index"] | {"a_later_member": "two", "z_later_member": -7}
+    good["unknown-levels"] = good["index"] | {"levels": 2}
+    good["unknown-groups"] = good["packed-index"] | {"shards_a_group": 0, "query2_bits": "two"}
     return {name: with_epoch(m) for name, m in good.items()}
 
 
@@ -403,10 +422,12 @@ def manifest_file():
         refuse_value(kw, name, whole[name][:-2], "wrong length")
         refuse_value(kw, name, whole[name] + "00", "wrong length")
         refuse_value(kw, name, "g" + whole[name][1:], "not hexadecimal")
-    for name, value in (("format", "blindfuse/2"), ("format", ""), ("mode", "Packed"),
+    for name, value in (("format", "blindfuse/3"), ("format", ""), ("mode", "Packed"),
                         ("mode", ""), ("kind", "Keyword"), ("kind", "list"), ("lwe", "lwe-1024"),
                         ("lwe", "1774")):
         refuse_value(kw, name, value, "unknown value")
+    for base, value in ((kw, "blindfuse/2"), ("index", "blindfuse/2"), ("packed-keyword", "blindfuse/1")):
+        refuse_value(base, "format", value, "the format of the other mode")
     for base, name, value in ((kw, "mode", "packed"), ("packed-keyword", "mode", "hint"),
                               ("packed-index", "lwe", "lwe-1774")):
         refuse_value(base, name, value, "a parameter set of the other mode")
@@ -424,6 +445,20 @@ def manifest_file():
             "hint_bits": (15, 33), "failure_log2": (-39, 0, 40, (1 << 64) - 58)}.items():
         for value in values:
             refuse_value(kw, name, value, "out of range")
+    two = good["two-levels"]
+    refuse("packed-index", "without levels, new epoch", "member missing", with_epoch(
+        {k: v for k, v in good["packed-index"].items() if k not in ("levels", "epoch")}))
+    for name, values in {
+            "levels": (0, 3, -1, (1 << 32) + 2), "shards_a_group": (0, 41, -3, (1 << 32) + 3),
+            "query2_bits": (15, 33, -25, (1 << 32) + 25), "mask2_bits": (15, 33, -19, (1 << 32) + 19),
+            "response2_bits": (0, 9, 10, 33, -13, (1 << 32) + 13),
+            "short_key_order": (-1, 1, 3, 96, 513, 1000, 1024, 2048, (1 << 32) + 512)}.items():
+        if name != "levels":
+            refuse("two-levels", f"without {name}, new epoch", "member missing",
+                   with_epoch({k: v for k, v in two.items() if k not in (name, "epoch")}))
+        refuse_value("two-levels", name, str(two[name]), "wrong type")
+        for value in values:
+            refuse_value("two-levels", name, value, "out of range")
     assert rows3 % (2 * length3) == 0
     refuse(kw, f"segment_length = {2 * length3}, row_count = {rows3 + length3}, new epoch",
            "segment_length does not divide row_count",
@@ -448,6 +483,12 @@ def manifest_file():
            "more than 2^24 rows with 32 query_bits", changed("index", **many), cross)
     refuse("index", "length_bytes = 0, value_bytes = 0, new epoch", "records of no bytes",
            changed("index", length_bytes=0, value_bytes=0), cross)
+    refuse_value("two-levels", "shards_a_group", 4, "a group of 1200 columns, and more than one shard", cross)
+    refuse_value("two-levels", "short_key_order", 512, "a group of 900 columns", cross)
+    refuse_value("short-key", "short_key_order", 32, "a group of 64 columns", cross)
+    refuse_value("short-key", "shards_a_group", 3, "a group of 96 columns with a short key of order 64", cross)
+    refuse_value("two-levels", "response2_bits", 10, "not above response_bits", cross)
+    assert is_valid(json.dumps(changed("two-levels", shards_a_group=1, value_bytes=1015)))
     return {"about": "Section 2. `text` is the JSON as a server sends it. invalid: each breaks one "
                      "rule that the protocol states. invalid_cross_field: each value alone is in "
                      "range, but they contradict each other.",
@@ -613,7 +654,7 @@ class Database:
                 "product_sha256": sha256(words_to_bytes(product)).hex(),
                 "hint_bytes": len(hint), "hint_prefix": hint[:64].hex(),
                 "hint_suffix": hint[-64:].hex(), "hint_sha256": hint_hash.hex()})
-        manifest = with_epoch({"format": "blindfuse/1", "mode": "hint"} | self.layout | {
+        manifest = with_epoch({"format": scheme.FORMATS["hint"], "mode": "hint"} | self.layout | {
             "salt": self.salt.hex(), "seed": self.seed.hex(), "table": sha256(table).hex(),
             "samples": sha256(b"[]").hex()})
         return {"manifest": manifest, "derived": derived(manifest), "shards": shards,
@@ -792,13 +833,12 @@ def ring_file():
         return found
 
     return {
-        "about": "Sections 14 and 15: the ring of packed responses. key 0 is that of X^5, key 1 of "
-                 "X^-1; lift is raise with 32 bits; digits are those of section 19.",
+        "about": "Sections 14 and 15: the ring of packed responses. lift is raise with 32 bits; digits "
+                 "are those of section 19.",
         "dimension": N, "modulus": Q, "root": scheme.ROOT, "seed": seed.hex(),
         "points": [{"point": k, "exponent": exponent, "value": point} for k, exponent, point in some],
         "blocks": [polynomial_of("a", scheme.public_block(seed, j), j=j) for j in (0, 1, 1000)],
-        "key_masks": [polynomial_of("w", scheme.key_mask(seed, g, digit), key=key, digit=digit)
-                      for key, g in enumerate((5, -1)) for digit in (0, 1, 2)],
+        "key_masks": [polynomial_of("w", scheme.key_mask(seed, digit), digit=digit) for digit in DIGITS],
         "values_of_block_0": [{"point": k, "value": ring_value(polynomial, point)} for k, _, point in some],
         "digits": [{"x": x, "digits": ring_digits(x)} for x in numbers],
         "lift": [{"word": w, "lifted": raised(w, 32)} for w in words],
@@ -813,13 +853,13 @@ def packed_file():
     layout = {"mode": "packed", "kind": "keyword", "lwe": "ring-2048", "key_count": 9000,
               "shard_count": 3, "row_count": 4096, "arity": 3, "segment_length": 256,
               "digest_bytes": 4, "length_bytes": 2, "value_bytes": 1494, "query_bits": 28,
-              "response_bits": 10, "hint_bits": 18, "failure_log2": -40}
+              "response_bits": 10, "hint_bits": 18, "failure_log2": -40, "levels": 1}
     w, column_count = 1500, 4500
     salt, seed = stream(f"{name}/salt", 16), stream(f"{name}/seed", 32)
     filter_seeds = [u64(stream(f"{name}/filter-seed/{shard}", 8)) for shard in range(3)]
     key_counts = [3001, 2999, 3000]
     mask_bytes = n * layout["hint_bits"] // 8
-    masks = [stream(f"{name}/mask/{number}", mask_bytes) for number in range(3)]
+    masks = [stream(f"{name}/mask/{number}", mask_bytes) for number in range(-(-column_count // PACK))]
     table, shards, packs = b"", [], []
     for shard in range(3):
         input_hash = sha256(f"{name}/input/{shard}".encode())
@@ -833,7 +873,7 @@ def packed_file():
         table += scheme.PACK_ENTRY.pack(table_hash, sha256(mask))
         packs.append({"table_sha256": table_hash.hex(), "mask_sha256": sha256(mask).hex(),
                       "mask": mask.hex()})
-    manifest = with_epoch({"format": "blindfuse/1"} | layout | {
+    manifest = with_epoch({"format": scheme.FORMATS["packed"]} | layout | {
         "salt": salt.hex(), "seed": seed.hex(), "table": sha256(table).hex(),
         "samples": sha256(b"[]").hex()})
     m = scheme.read_manifest(json.dumps(manifest).encode())
@@ -846,14 +886,13 @@ def packed_file():
         label = f"{name}/{label}"
         s, e = ternary(f"{label}/s", n), ternary(f"{label}/e", 4096)
         words = scheme.packed_query_words(blocks, s, e, rows)
-        errors = [ternary(f"{label}/e/{key_number}/{digit}", n)
-                  for key_number in (0, 1) for digit in (0, 1, 2)]
-        query, keys = rounded_bytes(words, 28), []
-        for i, values in enumerate(scheme.packing_keys(seed, s, errors)):
+        errors = [ternary(f"{label}/e/y/{digit}", n) for digit in DIGITS]
+        query, key_digits = rounded_bytes(words, 28), []
+        for digit, values in zip(DIGITS, scheme.packing_key(seed, s, errors), strict=True):
             query += words_to_bytes(values)
-            keys.append({"key": i // 3, "digit": i % 3, "e": signs(errors[i]),
-                         "first": values[:4].tolist(), "last": values[-2:].tolist(),
-                         "sha256": sha256(words_to_bytes(values)).hex()})
+            key_digits.append({"digit": digit, "e": signs(errors[digit]),
+                               "first": values[:4].tolist(), "last": values[-2:].tolist(),
+                               "sha256": sha256(words_to_bytes(values)).hex()})
         assert len(query) == m.query_bytes
 
         # What a server would answer: random masks serve as well as computed ones.
@@ -865,7 +904,7 @@ def packed_file():
                  for word in stream_words(f"{label}/noise", column_count)]
         # As large as it may be compared with the rounding of the response, 2^21 at most.
         noise[shard * w], noise[shard * w + w - 1] = 6291400, -6291400
-        masked = numpy.concatenate([scheme.times(scheme.signed(s)) @ mask % Q for mask in raised])
+        masked = numpy.concatenate([(scheme.times(scheme.signed(s)) @ mask % Q)[:PACK] for mask in raised])
         bodies = [nearest(byte * Q, 256) + noise[c] for c, byte in enumerate(content)]
         numbers = scheme.lowered((masked[:column_count] + numpy.array(bodies)) % Q, 10)
         response = pack(numbers, 10)
@@ -877,7 +916,7 @@ def packed_file():
         return {"name": label, "key": key.hex(), "s": signs(s), "e": signs(e), "shard": shard,
                 "rows": rows, "digest": digest.hex(), "query_words_first": words[:16].tolist(),
                 "query_words_sha256": sha256(words_to_bytes(words)).hex(),
-                "packing_keys": keys, "query_prefix": query[:64].hex(),
+                "packing_key": key_digits, "query_prefix": query[:64].hex(),
                 "query_suffix": query[-64:].hex(), "query_sha256": sha256(query).hex(),
                 "response": response.hex(), "phases_first": phases[:16].tolist(),
                 "phases_sha256": sha256(words_to_bytes(phases)).hex(), "record": record.hex(),
@@ -885,16 +924,170 @@ def packed_file():
 
     queries = [look_up("present", b"key-6", stream(f"{name}/value", 700)),
                look_up("absent", b"absent", None), look_up("empty value", b"key-1", b"")]
-    # The columns of shards 1 and 2 lie in two packs each.
+    # The columns of shards 0 and 1 lie in two packs each, and those of shard 2 in three.
     assert [q["shard"] for q in queries] == [2, 1, 0]
     return {"about": "Sections 14 to 18: a database with packed responses, but for what a server "
                      "computes: masks are any bytes, and responses are made of the secrets. s and e "
-                     "are written -, 0, + for -1, 0, 1; key 0 is that of X^5, key 1 of X^-1, and "
-                     "first and last are of its values at the points. *_sha256 of words: over their "
+                     "are written -, 0, + for -1, 0, 1; packing_key has its digits, and first and last "
+                     "are of their values at the points. *_sha256 of words: over their "
                      "bytes; of a query: over all of it. failure_log2, and the hashes of inputs, "
                      "matrices, tables and samples are given, not computed.",
             "secrets_rule": STREAM_RULE, "manifest": manifest, "derived": derived(manifest),
             "shards": shards, "packs": packs, "table": table.hex(), "queries": queries}
+
+
+def packing_file():
+    """One pack with fewer columns than places, of two blocks of rows: from the matrix to a client's bytes."""
+    name, row_count, column_count, row, bits = "packing", 2 * N, 1000, 2100, {"query": 28, "response": 10, "mask": 18}
+    packing.check_transforms(scheme.signed(ternary(f"{name}/points", N)),
+                             numpy.array(stream_words(f"{name}/values", N), dtype=numpy.int64) % Q)
+    seed = stream(f"{name}/seed", 32)
+    blocks = numpy.stack([scheme.public_block(seed, j) for j in range(row_count // N)])
+    columns = numpy.stack([numpy.frombuffer(stream(f"{name}/column/{c}", row_count), dtype=numpy.int8)
+                           for c in range(column_count)])
+    hints = packing.hint_polynomials(blocks, columns)
+    for c in (0, column_count - 1):  # by the definition
+        parts = [scheme.times(a.astype(numpy.int64)) @ scheme.with_power(d.astype(numpy.int64), 2 * N - 1)
+                 for a, d in zip(blocks, columns[c].reshape(-1, N), strict=True)]
+        assert (hints[c] == sum(parts) % 2**32).all()
+    table, mask = packing.table_and_mask(hints, [scheme.key_mask(seed, k) for k in DIGITS])
+
+    s, e = ternary(f"{name}/s", N), ternary(f"{name}/e", row_count)
+    errors = [ternary(f"{name}/e/y/{digit}", N) for digit in DIGITS]
+    b = restored(scheme.packed_query_words(blocks, s, e, [row]), bits["query"])
+    key = scheme.packing_key(seed, s, errors)
+    responses = (columns.astype(numpy.int64) @ b.astype(numpy.int64) % 2**32).astype(numpy.uint32)
+    body = packing.body(table, key, responses)[:column_count]
+    response = pack(scheme.lowered(body, bits["response"]), bits["response"])
+    lowered_mask = pack(scheme.lowered(mask, bits["mask"]), bits["mask"])
+    client = SimpleNamespace(column_count=column_count, record_bytes=column_count, response_bits=bits["response"],
+                             two_levels=False)
+    read_mask = scheme.raised(unpack(lowered_mask, N, bits["mask"]), bits["mask"])
+    phases = scheme.packed_phases(client, [read_mask], s, 0, response)
+    assert scheme.packed_decode(phases) == columns[:, row].tobytes()
+
+    def words_of(values):
+        return {"first": values[:4].tolist(), "last": values[-2:].tolist(),
+                "sha256": sha256(words_to_bytes(values)).hex()}
+
+    return {"about": "Section 19, at full size: a pack of which 24 places have no column. Row r of column c is byte r "
+                     "of the label packing/column/c. hint_polynomials: the words of h_c, one column after another. "
+                     "switches: of the steps from i = 1022 down, values of the three digits at the points, one "
+                     "digit after another. table: all of them. mask: its coefficients. key: as a query has it. "
+                     "responses: r[c]. body: its coefficients that belong to columns. first and last are "
+                     "of the words, and sha256 is over the bytes of all words. The response and the lowered mask "
+                     "decode to record, the bytes of the row `row`.",
+            "bytes_rule": STREAM_RULE, "seed": seed.hex(), "row_count": row_count, "column_count": column_count,
+            "hint_polynomials": words_of(hints.reshape(-1)),
+            "switches": [{"i": i} | words_of(table[packing.STEPS - 1 - i].reshape(-1)) for i in (1022, 1021, 511, 0)],
+            "table": words_of(table.reshape(-1)), "mask": words_of(mask),
+            "lowered_mask_sha256": sha256(lowered_mask).hex(), "bits": bits, "row": row, "s": signs(s),
+            "e_y": [signs(error) for error in errors], "key": words_to_bytes(numpy.concatenate(key)).hex(),
+            "responses": responses.tolist(), "body": words_of(body), "response": response.hex(),
+            "record": columns[:, row].tobytes().hex()}
+
+
+def second_level_file():
+    """Two databases of one matrix, whose responses have two levels. One of them has a short key."""
+    name, row_count, shard_count, w = "second_level", N, 7, 20
+    column_count = shard_count * w
+    seed = stream(f"{name}/seed", 32)
+    blocks = numpy.stack([scheme.public_block(seed, 0)])
+    columns = numpy.stack([numpy.frombuffer(stream(f"{name}/column/{c}", row_count), dtype=numpy.int8)
+                           for c in range(column_count)])
+    first_table, mask = packing.table_and_mask(packing.hint_polynomials(blocks, columns),
+                                               [scheme.key_mask(seed, k) for k in DIGITS])
+    lowered_mask = pack(scheme.lowered(mask, 18), 18)
+    table = b"".join(
+        scheme.SHARD_ENTRY.pack(0, row_count, sha256(f"{name}/input/{shard}".encode()),
+                                sha256(columns[shard * w:(shard + 1) * w].tobytes()), bytes(32))
+        for shard in range(shard_count))
+    table += scheme.PACK_ENTRY.pack(sha256(words_to_bytes(first_table.reshape(-1))), sha256(lowered_mask))
+    layout = {"mode": "packed", "kind": "index", "lwe": "ring-2048", "key_count": shard_count * row_count,
+              "shard_count": shard_count, "row_count": row_count, "arity": 1, "segment_length": 0,
+              "digest_bytes": 0, "length_bytes": 0, "value_bytes": w, "query_bits": 26, "response_bits": 10,
+              "hint_bits": 18, "levels": 2, "shards_a_group": 3}
+
+    def words_of(values):
+        return {"first": values[:4].tolist(), "last": values[-2:].tolist(),
+                "sha256": sha256(words_to_bytes(values)).hex()}
+
+    def key_of(label, values, errors):
+        return [{"digit": k, "e": signs(error)} | words_of(value)
+                for k, value, error in zip(DIGITS, values, errors, strict=True)]
+
+    def database(label, index, **second):
+        label = f"{name}/{label}"
+        manifest = with_epoch({"format": scheme.FORMATS["packed"]} | layout | second | {
+            "salt": stream(f"{name}/salt", 16).hex(), "seed": seed.hex(), "table": sha256(table).hex(),
+            "samples": sha256(b"[]").hex()})
+        m = scheme.read_manifest(json.dumps(manifest).encode())
+        shards, mask_hashes = scheme.read_table(m, table)
+        assert mask_hashes == [sha256(lowered_mask)]
+        shard, rows, _ = scheme.place(m, shards, index)
+        s, e, e2 = (ternary(f"{label}/{which}", count)
+                    for which, count in (("s", N), ("e", row_count), ("e2", m.group_count)))
+        errors = [ternary(f"{label}/e/y/{digit}", N) for digit in DIGITS]
+        key = scheme.packing_key(seed, s, errors)
+        words = scheme.packed_query_words(blocks, s, e, rows)
+        query = rounded_bytes(words, m.query_bits) + words_to_bytes(numpy.concatenate(key))
+        keys = {"packing_key": key_of(label, key, errors)}
+        if m.short_key_order:
+            errors = [ternary(f"{label}/e/short/{digit}", N) for digit in DIGITS]
+            key = scheme.short_key(seed, m.short_key_order, s, errors)
+            query += words_to_bytes(numpy.concatenate(key))
+            keys["short_key"] = key_of(label, key, errors)
+        b2 = scheme.lowered(scheme.group_numbers(m, s, e2, shard), m.query2_bits)
+        query += pack(b2, m.query2_bits)
+        assert len(query) == m.query_bytes
+
+        b, read_keys, raised_b2 = packing.split_query(m, query)
+        responses = (columns.astype(numpy.int64) @ b.astype(numpy.int64) % 2**32).astype(numpy.uint32)
+        body = packing.body(first_table, read_keys[0], responses)[:column_count]
+        numbers = scheme.lowered(body, m.response_bits)
+        entries = packing.entries_of(m, numbers)
+        products, hints = packing.second_products(seed, raised_b2, entries)
+        # By the definition, for the last column.
+        column = numpy.zeros(N, dtype=numpy.int64)
+        column[:m.group_count] = entries[:, -1]
+        a2 = scheme.from_points(scheme.second_block(seed, 0))
+        by_definition = scheme.times(a2) @ scheme.with_power(column, 2 * N - 1) % Q
+        assert (packing.to_coefficients(hints[-1]) == by_definition).all()
+        packs = packing.second_packs(m, read_keys, raised_b2, numbers)
+        response = packing.second_response(m, packs)
+        assert len(response) == m.response_bytes
+        first = scheme.first_level_numbers(m, s, shard, response)
+        assert (first == numbers[shard * w:(shard + 1) * w]).all()
+        read_mask = scheme.raised(unpack(lowered_mask, N, 18), 18)
+        phases = scheme.packed_phases(m, [read_mask], s, shard, response)
+        record = scheme.packed_decode(phases)
+        assert record == columns[shard * w:(shard + 1) * w, rows[0]].tobytes()
+        return {"name": label, "manifest": manifest, "derived": derived(manifest), "index": index, "shard": shard,
+                "row": rows[0], "s": signs(s), "e": signs(e)} | keys | {
+                "e2": signs(e2), "b2": b2.tolist(), "query_prefix": query[:64].hex(), "query_suffix": query[-64:].hex(),
+                "query_sha256": sha256(query).hex(), "numbers": numbers.tolist(), "products": products.tolist(),
+                "hints": words_of(packing.to_coefficients(hints).reshape(-1)), "mask": words_of(packs[0][0]),
+                "body": packs[0][1][:m.group_columns].tolist(), "response": response.hex(),
+                "first_level": first.tolist(), "record": record.hex()}
+
+    databases = [database("long", 4 + 7 * 1234, query2_bits=25, mask2_bits=19, response2_bits=13,
+                          short_key_order=0, failure_log2=-52),
+                 database("short", 6 + 7 * 2047, query2_bits=24, mask2_bits=18, response2_bits=13,
+                          short_key_order=64, failure_log2=-60)]
+    assert [d["shard"] for d in databases] == [4, 6]  # the second of a group, and one that is alone in the last
+    return {"about": "Sections 15 and 17 to 20, at full size: a matrix of 7 shards, and two databases of it. Byte r of "
+                     "column c is byte r of the label second_level/column/c. mask: of the first level, as it is sent. "
+                     "public: w'_k and a2_j, their values at the points. Of each database, a query and what "
+                     "becomes of it: e2 and b2, the numbers that ask for the group, lowered; numbers: v[c]; products: "
+                     "r2[k]; hints: the coefficients of h2_k, one column after another; mask and body: those of the "
+                     "group's pack, as coefficients, of the body those of columns; first_level: what the client "
+                     "decodes, numbers of its own shard. s and all e are written -, 0, + for -1, 0, 1. first and last "
+                     "are of words, and sha256 is over the bytes of all words; of a query, over all of it. The "
+                     "hashes of inputs and samples are given, not computed.",
+            "bytes_rule": STREAM_RULE, "table": table.hex(), "lowered_mask": lowered_mask.hex(),
+            "public": {"short_key_masks": [words_of(scheme.short_key_mask(seed, k)) for k in DIGITS],
+                       "second_blocks": [{"j": j} | words_of(scheme.second_block(seed, j)) for j in (0, 1, 31)]},
+            "databases": databases}
 
 
 FILES = {"key_hash.json": key_hash_file, "fuse_slots.json": fuse_slots_file,
@@ -902,7 +1095,7 @@ FILES = {"key_hash.json": key_hash_file, "fuse_slots.json": fuse_slots_file,
          "bit_packing.json": bit_packing_file, "manifest.json": manifest_file,
          "signature.json": signature_file, "shard_table.json": shard_table_file, "database_keyword.json": keyword_file,
          "database_index.json": index_file, "ring.json": ring_file,
-         "packed.json": packed_file}
+         "packed.json": packed_file, "packing.json": packing_file, "second_level.json": second_level_file}
 
 
 def pretty(value, indent=0):

@@ -50,7 +50,7 @@ struct DatabaseInfo {
   uint32_t value_bytes_max = 0;
   std::string parameter_set;  // "lwe-1774"
   std::string mode;        // "hint": clients download the hints of all shards; "packed": the masks
-                           // of all packs, which are smaller, and queries carry packing keys
+                           // of all packs, which are smaller, and queries carry a packing key
   uint32_t row_count = 0;  // of every shard: the words of a query
   uint32_t shard_count = 0;
   uint64_t query_bytes = 0;

@@ -1,8 +1,8 @@
 // Cuts packing tables into bytes, in the order in which the tensor cores take them
 // (cuda/packing/kernels/packing_args.h). Once for every table, when it arrives.
 //
-// Roofline: 50.3 MB of a table in and as many out; 20 us a table on an H200 (4.8 TB/s), where the
-// way from the host takes 0.8 ms (63 GB/s). Unmeasured.
+// Roofline: 25.1 MB of a table in and as many out; 10 us a table on an H200 (4.8 TB/s), where the
+// way from the host takes 0.4 ms (63 GB/s). Unmeasured.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,8 @@ __global__ void __launch_bounds__(kCutTableThreads) cut_table(CutTableArgs cut) 
   const uint32_t of_group = threadIdx.x % kGroup;
   const uint32_t t = threadIdx.x / kGroup % 4;
   const uint32_t step = blockIdx.x * kStepsInBlock + threadIdx.x / kStepThreads;
-  const uint32_t segment = step / kSegmentSteps;
+  const uint32_t digit = step / kSegmentSteps;
   const uint32_t point = (cut.first_group + blockIdx.y) * kGroup + of_group;
-  const auto word = [&](uint32_t number, uint32_t digit) {
-    return cut.words[table_place(blockIdx.y, number, digit) + of_group];
-  };
 
   uint32_t limbs[2][4];  // of the lower powers, and of the upper ones
 #pragma unroll
@@ -39,9 +36,10 @@ __global__ void __launch_bounds__(kCutTableThreads) cut_table(CutTableArgs cut) 
 #pragma unroll
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t power = step % kSegmentSteps * kStepPowers + half * 16 + t * 4 + i;
-      words[i] = power < kChainKeySwitches ? word(key_switch_number(segment_chain(segment), power),
-                                                  segment_digit(segment))
-                                           : 0;
+      words[i] =
+          power < kKeySwitches
+              ? cut.words[table_place(blockIdx.y, key_switch_number(power), digit) + of_group]
+              : 0;
     }
     transpose_bytes(words, limbs[half]);
   }
@@ -51,11 +49,6 @@ __global__ void __launch_bounds__(kCutTableThreads) cut_table(CutTableArgs cut) 
   for (uint32_t pair = 0; pair < 2; ++pair) {
     *reinterpret_cast<uint4*>(to + pair * kHalfStepBytes) = make_uint4(
         limbs[0][2 * pair], limbs[1][2 * pair], limbs[0][2 * pair + 1], limbs[1][2 * pair + 1]);
-  }
-  if (blockIdx.x == 0 && threadIdx.x < ring::kDigits * kGroup) {
-    const uint32_t digit = threadIdx.x / kGroup;
-    cut.last_key_switch[last_key_switch_place(cut.pack, digit) + point] =
-        word(kKeySwitches - 1, digit);
   }
 }
 

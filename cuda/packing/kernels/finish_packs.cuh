@@ -1,18 +1,17 @@
-// From sums at the points, and the products of a scan, to packed responses: the last key
-// switch, the inverse NTT to coefficients, which are taken from the products modulo Q, and the
-// rounding.
+// From sums at the points, and the products of a scan, to packed responses: the inverse NTT to
+// coefficients, of which the first 1024 are taken from the products modulo Q, and the rounding.
 //
-// Roofline: 24 KB of a query's key, 8 KB of sums and as much of products in for a pack and query,
-// 256 bytes for each bit of a response word out. That is 10 ns of an H200's memory (4.8 TB/s), and
-// so are some 8000 instructions of warps, half of them butterflies, for 132 multiprocessors that
-// take four a clock at 1.75 GHz. The sums take 10.5 us a pack: as long as finishing a thousand
-// queries. Unmeasured.
+// Roofline: 8 KB of sums and 4 KB of products in for a pack and query, 128 bytes for each bit of a
+// response word out. That is 3 ns of an H200's memory (4.8 TB/s); some 5000 instructions of warps,
+// most of them butterflies, are 5 ns for 132 multiprocessors that take four a clock at 1.75 GHz.
+// The sums take 5.2 us a pack: as long as finishing a thousand queries. Unmeasured.
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/device/intrinsics.cuh"
 #include "cuda/packing/kernels/ntt.cuh"
+#include "cuda/packing/kernels/number_sequences.cuh"
 #include "cuda/packing/kernels/packing_args.h"
 #include "src/arithmetic/ring/modulus_switch.h"
 
@@ -22,39 +21,22 @@ namespace {
 
 constexpr uint32_t kFinishSharedBytes = 4 * kRingWords;
 
-// 32 bits, from bit 32 w on, of numbers below 2^bits that lie one after another.
-__device__ __forceinline__ uint32_t sequence_word(const uint32_t* numbers, uint32_t bits,
-                                                  uint32_t w) {
-  const uint32_t* next = numbers + 32 * w / bits;
-  const uint32_t passed = 32 * w % bits;  // of the first number
-  uint32_t word = *next++ >> passed;
-  for (uint32_t have = bits - passed; have < 32; have += bits) word |= *next++ << have;
-  return word;
-}
-
 // Grid: (packs, queries).
 __global__ void __launch_bounds__(kNttThreads) finish_packs(FinishArgs args) {
   constexpr ring::PrimeField kField(ring::kPackingModulus);
+  constexpr auto kColumns = static_cast<uint32_t>(kPackColumns);
   const uint32_t pack = blockIdx.x, query = blockIdx.y;
   auto* const polynomial = reinterpret_cast<uint32_t*>(dynamic_shared_memory());
   const uint32_t* sums = args.sums + (uint64_t{query} * args.pack_count + pack) * kRingWords;
-  const uint32_t* last_key_switch = args.last_key_switch + last_key_switch_place(pack, 0);
-  const uint32_t* keys = args.keys + query * args.key_pitch + ring::kDigits * kRingWords;
-#pragma unroll 2
-  for (uint32_t point = threadIdx.x; point < kRingWords; point += kNttThreads) {
-    uint32_t sum = sums[point];
 #pragma unroll
-    for (uint32_t digit = 0; digit < ring::kDigits; ++digit) {
-      const uint32_t at = digit * kRingWords + point;
-      sum = kField.add(sum, kField.multiply(last_key_switch[at], keys[at]));
-    }
-    polynomial[point] = sum;
+  for (uint32_t point = threadIdx.x; point < kRingWords; point += kNttThreads) {
+    polynomial[point] = sums[point];
   }
   ntt_inverse(args.ring, polynomial);
   const uint32_t* products = args.products + query * args.product_pitch;
 #pragma unroll 2
-  for (uint32_t c = threadIdx.x; c < kRingWords; c += kNttThreads) {
-    const uint32_t column = pack * kRingWords + c;
+  for (uint32_t c = threadIdx.x; c < kColumns; c += kNttThreads) {
+    const uint32_t column = pack * kColumns + c;
     polynomial[c] =
         column < args.column_count
             ? ring::switch_from_q(
@@ -62,7 +44,7 @@ __global__ void __launch_bounds__(kNttThreads) finish_packs(FinishArgs args) {
             : 0;
   }
   __syncthreads();
-  const uint32_t words = kRingWords / 32 * args.bits;
+  const uint32_t words = kColumns / 32 * args.bits;
   uint32_t* response = args.responses + query * args.response_pitch + uint64_t{pack} * words;
   for (uint32_t w = threadIdx.x; w < words; w += kNttThreads) {
     response[w] = sequence_word(polynomial, args.bits, w);

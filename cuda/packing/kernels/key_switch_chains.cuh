@@ -1,30 +1,25 @@
-// A pack's table and mask from its traces: the two chains of key switches down the powers of 5, one
-// after another in each, and the last switch, which brings both together. Word for word what
-// PackingTableBuilder (host/cpu/packing) makes.
+// A pack's table and mask from its traces: the chain of key switches down the powers of 5, one
+// after another. Word for word what PackingTableBuilder (host/cpu/packing) makes.
 //
-// A block has a chain: its mask and the three polynomials of digits stay in shared memory, and a
-// key switch is an inverse NTT, digits, three NTTs, and products with the turned key masks. The
-// table is written in its own order, 16 points (64 bytes) at a time.
+// A block has a pack: its mask and the three polynomials of digits stay in shared memory, and a key
+// switch is an inverse NTT, digits, three NTTs, and products with the turned key masks. The table
+// is written in its own order, 16 points (64 bytes) at a time.
 //
 // Napkin: a switch is 4 * 3520 instructions of a warp for transforms and some 6000 for digits and
 // products, 5000 clocks of the four schedulers of one multiprocessor at best; with two warps for
 // each and 24 barriers, perhaps twice that. 1023 of them are 10 million clocks, 6 ms at 1.7 GHz,
-// for all chains at the same time: an H100 has more multiprocessors than 16 packs have chains.
-// Their tables are 805 MB, so that bringing them to the host takes longer. Unmeasured.
+// for all packs at the same time: an H100 has a multiprocessor for each of 132. The tables of 32
+// are 805 MB, so that bringing them to the host takes longer. Unmeasured.
 #pragma once
 
 #include <cstdint>
 
-#include "cuda/packing/kernels/traces.cuh"
+#include "cuda/packing/kernels/mask_digits.cuh"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/gadget.h"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
 namespace {
-
-constexpr auto kDigitCount = static_cast<uint32_t>(ring::kDigits);
-constexpr uint32_t kKeySwitchSharedBytes = kDigitCount * kRowSharedBytes;
 
 // Takes the mask that lies at the points in the first of kDigits polynomials of shared memory, one
 // of whose values each thread wrote at threadIdx.x + kNttThreads * i, to the next one, which is in
@@ -34,25 +29,12 @@ __device__ __forceinline__ void apply_key_switch(const TableArgs& args, uint32_t
                                                  const uint32_t* next, uint32_t* table,
                                                  uint32_t* polynomials) {
   const ring::PrimeField& field = args.ring.field;
-  ntt_inverse(args.ring, polynomials);
-#pragma unroll
-  for (uint32_t i = 0; i < kNttValues; ++i) {
-    uint32_t* const place = polynomials + threadIdx.x + kNttThreads * i;
-    const auto found = ring::decompose(*place, field);
-#pragma unroll
-    for (uint32_t k = 0; k < kDigitCount; ++k) {
-      place[k * kRingWords] = field.reduce_signed(found[k]);
-    }
-  }
-#pragma unroll 1
-  for (uint32_t k = 0; k < kDigitCount; ++k) ntt_forward(args.ring, polynomials + k * kRingWords);
-  const KeySwitch now = KeySwitch::number(number);
-  const uint32_t* const key_masks =
-      args.key_masks + static_cast<uint32_t>(now.key) * kDigitCount * kRingWords;
+  take_digits(args.ring, polynomials);
+  const ring::Automorphism switched_to = key_switch_to(number);
 #pragma unroll
   for (uint32_t i = 0; i < kNttValues; ++i) {
     const uint32_t point = threadIdx.x + kNttThreads * i;
-    const uint32_t from = rotated_point(now.to, point);
+    const uint32_t from = rotated_point(switched_to, point);
     uint32_t* const to =
         table + table_place(point / kPointsTogether, number, 0) + point % kPointsTogether;
     uint32_t sum = next[point];
@@ -60,50 +42,28 @@ __device__ __forceinline__ void apply_key_switch(const TableArgs& args, uint32_t
     for (uint32_t k = 0; k < kDigitCount; ++k) {
       const uint32_t value = polynomials[k * kRingWords + point];
       to[k * kPointsTogether] = value;
-      sum = field.add(sum, field.multiply(value, __ldg(key_masks + k * kRingWords + from)));
+      sum = field.add(sum, field.multiply(value, __ldg(args.key_masks + k * kRingWords + from)));
     }
     polynomials[point] = sum;
   }
 }
 
-// The chains, both of every pack. Grid: (2, packs); kKeySwitchSharedBytes.
+// The chain, and the mask's coefficients. Grid: (packs); kKeySwitchSharedBytes.
 __global__ void __launch_bounds__(kNttThreads) key_switch_down(TableArgs args) {
-  constexpr auto kOrbit = static_cast<uint32_t>(ring::kOrbit);
-  constexpr auto kChain = static_cast<uint32_t>(kChainKeySwitches);
   uint32_t* const polynomials = shared_polynomials();
-  const uint32_t chain = blockIdx.x, pack = blockIdx.y;
+  const uint32_t pack = blockIdx.x;
   const uint32_t* trace =
-      args.squares + (uint64_t{pack} * kRingWords + chain * kOrbit + kOrbit - 1) * kRingWords;
+      args.squares + (uint64_t{pack} * kOrbitWords + kOrbitWords - 1) * kRingWords;
   uint32_t* const table = args.tables + pack * kTableWords;
 #pragma unroll
   for (uint32_t i = 0; i < kNttValues; ++i) {
     const uint32_t point = threadIdx.x + kNttThreads * i;
     polynomials[point] = trace[point];
   }
-  for (uint32_t step = 0; step < args.key_switch_count; ++step) {
+  for (uint32_t number = 0; number < args.key_switch_count; ++number) {
     trace -= kRingWords;
-    apply_key_switch(args, chain * kChain + step, trace, table, polynomials);
+    apply_key_switch(args, number, trace, table, polynomials);
   }
-  uint32_t* const end = args.ends + (2 * pack + chain) * kRingWords;
-#pragma unroll
-  for (uint32_t i = 0; i < kNttValues; ++i) {
-    const uint32_t point = threadIdx.x + kNttThreads * i;
-    end[point] = polynomials[point];
-  }
-}
-
-// The switch from -1 to 1, and the mask's coefficients. Grid: (packs); kKeySwitchSharedBytes.
-__global__ void __launch_bounds__(kNttThreads) key_switch_last(TableArgs args) {
-  uint32_t* const polynomials = shared_polynomials();
-  const uint32_t pack = blockIdx.x;
-  const uint32_t* const ends = args.ends + 2 * pack * kRingWords;
-#pragma unroll
-  for (uint32_t i = 0; i < kNttValues; ++i) {
-    const uint32_t point = threadIdx.x + kNttThreads * i;
-    polynomials[point] = ends[kRingWords + point];
-  }
-  apply_key_switch(args, static_cast<uint32_t>(2 * kChainKeySwitches), ends,
-                   args.tables + pack * kTableWords, polynomials);
   ntt_inverse(args.ring, polynomials);
 #pragma unroll
   for (uint32_t i = 0; i < kNttValues; ++i) {

@@ -9,6 +9,10 @@
 // a row are those at w^e for all e with one rest modulo 128, and so the numbers of their points
 // have one rest modulo 32, another one in each of the 32 rows.
 //
+// The first level reduces the polynomial modulo X^1024 - i and modulo X^1024 + i, whose roots are
+// the points of the first half and those of the second. After it, each half is transformed by
+// itself.
+//
 // Napkin: 11,264 butterflies of some 10 instructions are 3520 instructions of a warp, 880 clocks of
 // a multiprocessor's four schedulers; in addition there are 512 accesses of a warp to shared
 // memory, one a clock. A block alone, with two warps for each scheduler, waits most of its time: at
@@ -119,16 +123,26 @@ struct NttPlaces {
   }
 };
 
+// What is transformed to the values at all points: one polynomial of 2048 coefficients, or two of
+// 1024, one after the other, each to its values at the points of one half.
+enum class NttOf { kWhole, kHalves };
+
 // The forward NTT and the inverse NTT, in place: 2048 words in shared memory, in the order of Ntt.
 // Called by all threads of a block of kNttThreads. Each begins with a barrier, after which it
 // reads, and ends with one, after which all threads may read and write.
+template <NttOf kOf = NttOf::kWhole>
 __device__ __forceinline__ void ntt_forward(const NttView& ring, uint32_t* polynomial) {
   const NttPlaces at;
   uint32_t x[kNttValues];
   __syncthreads();
 #pragma unroll
   for (uint32_t i = 0; i < kNttValues; ++i) x[i] = polynomial[at.first(i)];
-  forward_levels<kNttValues>(ring, 1, x);
+  if constexpr (kOf == NttOf::kWhole) {
+    forward_levels<kNttValues>(ring, 1, x);
+  } else {
+    forward_levels<kNttValues / 2>(ring, 2, x);
+    forward_levels<kNttValues / 2>(ring, 3, x + kNttValues / 2);
+  }
 #pragma unroll
   for (uint32_t i = 0; i < kNttValues; ++i) polynomial[at.first(i)] = x[i];
   __syncthreads();

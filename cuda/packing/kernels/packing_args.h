@@ -2,12 +2,11 @@
 // the code that starts them. All addresses are the device's.
 //
 // At every point of the ring, a pack subtracts from a query's products a sum over the packing
-// table's words times bodies of the query's first key (src/arithmetic/packing_table.h), in addition
-// to the three products of the last switch. For all packs and a batch of queries, this is a product
-// of matrices modulo the packing modulus. Its dimension K consists of six segments, chain 0 with
-// digits 0, 1, 2 and chain 1 with the same digits, of 1024 powers each. Power e of a chain stands
-// for the switch to the automorphism with that power. There are 1023 of them, and the last is zero.
-// Both factors are cut into bytes, four limbs a word.
+// table's words times bodies of the query's key (src/arithmetic/packing_table.h). For all packs and
+// a batch of queries, this is a product of matrices modulo the packing modulus. Its dimension K
+// consists of three segments, one for each digit, of 1024 powers each. Power e stands for the
+// switch to the automorphism with that power. There are 1023 of them, and the last is zero. Both
+// factors are cut into bytes, four limbs a word.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +27,13 @@ constexpr uint32_t kPacksInTile = 8;
 constexpr uint32_t kStepPowers = 32;
 
 constexpr uint32_t kSegmentPowers = ring::kOrbit;
-constexpr uint32_t kSegments = 2 * ring::kDigits;
+constexpr uint32_t kSegments = ring::kDigits;
 constexpr uint32_t kSegmentSteps = kSegmentPowers / kStepPowers;
 constexpr uint32_t kSumSteps = kSegments * kSegmentSteps;
 
-constexpr uint32_t segment_chain(uint32_t segment) { return segment / ring::kDigits; }
-constexpr uint32_t segment_digit(uint32_t segment) { return segment % ring::kDigits; }
-// Of the switch that a power below kChainKeySwitches stands for.
-constexpr uint32_t key_switch_number(uint32_t chain, uint32_t power) {
-  return static_cast<uint32_t>((chain + 1) * kChainKeySwitches - 1) - power;
+// Of the switch that a power below kKeySwitches stands for.
+constexpr uint32_t key_switch_number(uint32_t power) {
+  return static_cast<uint32_t>(kKeySwitches - 1) - power;
 }
 
 // Tables as the tensor cores take them: for every point the tiles of packs, for every tile its
@@ -58,23 +55,17 @@ constexpr uint64_t tables_bytes(uint32_t pack_count) {
   return tile_place(kRingWords, 0, pack_count);
 }
 
-// Of the last switch the words themselves: kRingWords of them for every digit of every pack.
-constexpr uint64_t last_key_switch_place(uint32_t pack, uint32_t digit) {
-  return (uint64_t{pack} * ring::kDigits + digit) * kRingWords;
-}
-
 // Brings groups of points of one pack's table into that order. Only bytes of this pack are written.
 struct CutTableArgs {
   const uint32_t* words;  // groups as src/arithmetic/packing_table.h has them, one after another
   uint32_t first_group;
   uint32_t pack;
   uint32_t pack_count;
-  uint8_t* tables;            // tables_bytes(pack_count), 16-byte aligned
-  uint32_t* last_key_switch;  // last_key_switch_place(pack_count, 0) words
+  uint8_t* tables;  // tables_bytes(pack_count), 16-byte aligned
 };
 
-// Bodies of the first key as bytes, so that any window of any half can be read four bytes at a
-// time: a plane for each limb of each half of each digit, in four copies. Byte i of copy r is the
+// Bodies of the key as bytes, so that any window of any half can be read four bytes at a time: a
+// plane for each limb of each half of each digit, in four copies. Byte i of copy r is the
 // limb of the word at place (i + r) % 1024 of the half: what begins at i + r begins at a multiple
 // of four in one of them.
 //
@@ -102,8 +93,8 @@ constexpr uint32_t kSetPoints = 8;
 constexpr uint32_t kPointSets = kRingWords / kSetPoints;
 constexpr uint32_t first_point(uint32_t set) { return set / 4 * 32 + set % 4; }
 
-// sums[(q * pack_count + p) * kRingWords + m] = the sum at point m of query q and pack p, without
-// the last switch, modulo the packing modulus.
+// sums[(q * pack_count + p) * kRingWords + m] = the sum at point m of query q and pack p, modulo
+// the packing modulus.
 struct SumArgs {
   const uint8_t* tables;
   const uint8_t* planes;
@@ -118,15 +109,12 @@ struct SumArgs {
 struct FinishArgs {
   NttView ring;
   const uint32_t* sums;
-  const uint32_t* last_key_switch;
-  const uint32_t* keys;  // as CutKeysArgs has them
-  uint64_t key_pitch;
   const uint32_t* products;  // those of query q from q * product_pitch on
   uint64_t product_pitch;
   uint32_t column_count;
   uint32_t pack_count;
   uint32_t bits;
-  uint32_t* responses;  // pack p of query q begins at word q * response_pitch + p * 64 * bits
+  uint32_t* responses;  // pack p of query q begins at word q * response_pitch + p * 32 * bits
   uint64_t response_pitch;
 };
 

@@ -2,7 +2,7 @@
 // unsigned bytes. cuda/packing/kernels/packing_args.h has the sums and the orders.
 //
 // The sixteen products of a table word's limbs with a key word's are added up by what they count
-// for, 2^(8 s) with s = 0 .. 6: at most four products of bytes at each of 6141 places, 1.6e9, so
+// for, 2^(8 s) with s = 0 .. 6: at most four products of bytes at each of 3069 places, 8.0e8, so
 // that sums of 32 bits hold them all, and modulo the packing modulus is taken once at the end.
 //
 // A block has eight points, a warp each. Points that lie four apart have windows of the keys that
@@ -16,7 +16,7 @@
 // and needs no barrier for that.
 //
 // Napkin, on an H200 (132 multiprocessors, 1.75 GHz, 4.8 TB/s: 21 bytes a clock each): the tables'
-// 50.3 MB a pack (of whole eights) take 10.5 us. For 1 KB of them, 49 clocks, a tile of 16 queries
+// 25.2 MB a pack (of whole eights) take 5.2 us. For 1 KB of them, 49 clocks, a tile of 16 queries
 // takes 16 instructions of 4096 multiply-adds, 26 clocks at 0.62 of the dense peak (scan_mma.cuh):
 // memory is the limit up to some 30 queries. Keys come from the second-level cache: for every 1 KB
 // of tables 320 bytes a tile of queries, 160 with two tiles of packs. Of shared memory 1 KB of
@@ -100,10 +100,9 @@ class KeyWindows {
   __device__ __forceinline__ void fetch(uint32_t chunk, uint32_t stage) const {
     if (chunk >= kChunks) return;
     const uint32_t lane = threadIdx.x % 32;
-    const uint32_t segment = chunk * kChunkPowers / kSegmentPowers;
+    const uint32_t digit = chunk * kChunkPowers / kSegmentPowers;
     const uint32_t begin = (base_ + chunk * kChunkPowers) % kSegmentPowers;
-    const uint32_t half = half_ ^ segment_chain(segment);
-    const uint32_t place = plane_place(segment_digit(segment), half, 0, copy_) + begin;
+    const uint32_t place = plane_place(digit, half_, 0, copy_) + begin;
     uint8_t* to = shared_ + stage * sum_stage_bytes<kQueryTiles>();
 #pragma unroll
     for (uint32_t tile = 0; tile < kQueryTiles; ++tile) {
@@ -186,7 +185,7 @@ class TableQueue {
 // By what the products count for.
 constexpr uint32_t kLimbSums = 2 * kWordLimbs - 1;
 
-// Modulo the packing modulus: four sums of 2^31 at most that count for 2^0, 2^8, 2^16, 2^24, and
+// Modulo the packing modulus: four sums of 2^30 at most that count for 2^0, 2^8, 2^16, 2^24, and
 // three for 2^32, 2^40, 2^48.
 __device__ __forceinline__ uint32_t put_together(const int32_t (&sums)[kLimbSums][4], uint32_t i) {
   constexpr ring::PrimeField kField(ring::kPackingModulus);

@@ -13,7 +13,7 @@ using ring::kDimension;
 namespace {
 
 // A table is read by whole groups of points; this many of them are one thread's share at a time,
-// 1.6 MB. So 32 threads have work even if there is only one pack.
+// 0.8 MB. So 32 threads have work even if there is only one pack.
 constexpr size_t kGroupsAtOnce = 4;
 constexpr size_t kSharesOfTable = kPointGroups / kGroupsAtOnce;
 
@@ -35,11 +35,11 @@ BatchPacker::BatchPacker(std::vector<SharedPackingTable> tables, WorkerThreads& 
 void BatchPacker::pack(std::span<const Query> queries) {
   Tasks tasks(tables_.size());
   for (size_t t = 0; t < tables_.size(); ++t) {
-    const size_t first = t * kDimension;
+    const size_t first = t * kPackColumns;
     for (const Query& query : queries) {
-      const size_t count = std::min(kDimension, query.words.size() - first);
+      const size_t count = std::min(kPackColumns, query.words.size() - first);
       tasks[t].push_back({query.keys, query.words.subspan(first, count),
-                          query.bodies.subspan(first).first<kDimension>()});
+                          query.bodies.subspan(t * kDimension).first<kDimension>()});
     }
   }
   if (pays(queries.size())) {

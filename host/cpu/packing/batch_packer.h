@@ -24,7 +24,7 @@ class BatchPacker {
     std::span<uint32_t> bodies;
   };
 
-  // tables: at least one; one for every 2048 columns, and one for the remaining columns. The
+  // tables: at least one; one for every 1024 columns, and one for the remaining columns. The
   // threads outlive this.
   BatchPacker(std::vector<SharedPackingTable> tables, WorkerThreads& threads,
               const RingKernel& kernel = ring_kernels().front());

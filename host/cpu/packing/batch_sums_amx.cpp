@@ -1,11 +1,12 @@
 // The sums over packing tables for a batch of queries, with AMX: table words and key words are four
 // bytes each, and tdpbuud multiplies 64 bytes of up to sixteen packs with 64 of sixteen queries.
 // Sixteen byte products of a word come to seven sums, by the power of 2^8 that they count for; each
-// is at most 4 * 6141 * 255^2, below 2^31.
+// is at most 4 * 3069 * 255^2, below 2^31.
 //
-// Roofline: 6144 * 16 byte products a point, query and pack, 1024 a cycle when both sixteens are
-// full: 200,000 cycles a query and pack. Cutting a table into bytes, once a batch, takes some five
-// million and waits for its 50 MB out of memory, so that up to some thirty queries cost the same.
+// Roofline: 3072 * 16 byte products a point, query and pack, 1024 a cycle when both sixteens are
+// full: 100,000 cycles a query and pack. Cutting a table into bytes, once a batch, takes some two
+// and a half million and waits for its 25 MB out of memory, so that up to some thirty queries cost
+// the same.
 // Six loads of tiles for eight products come from the second-level cache, which feeds about two
 // thirds of the products' rate. Asking memory for the next tables during the products was slower:
 // what comes drives out what is there.
@@ -27,7 +28,7 @@ constexpr size_t kTogether = 16;  // queries
 constexpr size_t kLine = 64;      // bytes of a row of a tile: this many switches
 constexpr size_t kBlocks = 4;     // lines of one digit at a time
 constexpr size_t kKeySwitchesAtOnce = kBlocks * kLine;
-constexpr size_t kRounds = kOrbit / kKeySwitchesAtOnce;  // a chain; the last is one switch short
+constexpr size_t kRounds = kOrbit / kKeySwitchesAtOnce;  // the last is one switch short
 constexpr size_t kSteps = kDigits * kBlocks;
 
 // Two passes, as there are eight tile registers: the lower two bytes of table words with all of
@@ -35,10 +36,9 @@ constexpr size_t kSteps = kDigits * kBlocks;
 constexpr size_t kPasses = 2;
 constexpr size_t kSums = 5;
 
-// A switch of a chain has number i and multiplies point p with the key at p + 1022 - i, so keys are
-// arranged backwards: from w = i - p - 1022 on they are those of switches i, i + 1, and so on. Rows
-// of a tile have four of each query and begin at any w, so there are four arrangements, w modulo 4
-// apart.
+// Switch i multiplies point p with the key at p + 1022 - i, so keys are arranged backwards: from w
+// = i - p - 1022 on they are those of switches i, i + 1, and so on. Rows of a tile have four of
+// each query and begin at any w, so there are four arrangements, w modulo 4 apart.
 constexpr size_t kShifts = 4;
 constexpr size_t kKeyRows = (kOrbit + kKeySwitchesAtOnce) / 4;
 constexpr size_t kPlaneBytes = kKeyRows * kLine;
@@ -87,12 +87,10 @@ class Group {
     TileRows tiles;
     for (size_t i = 0; i < 7; ++i) tiles.rows[i] = static_cast<uint8_t>(task_.table_count);
     configure_tiles(tiles);
-    for (size_t chain = 0; chain < 2; ++chain) {
-      for (size_t round = 0; round < kRounds; ++round) {
-        cut_tables(chain, round);
-        for (size_t first = 0; first < task_.query_count; first += kTogether) {
-          multiply_all(chain, round, first / kTogether);
-        }
+    for (size_t round = 0; round < kRounds; ++round) {
+      cut_tables(round);
+      for (size_t first = 0; first < task_.query_count; first += kTogether) {
+        multiply_all(round, first / kTogether);
       }
     }
     _tile_release();
@@ -108,14 +106,13 @@ class Group {
     return sums_ + ((batch * kPointsTogether + point) * kPasses + pass) * kSums * tile_bytes_;
   }
 
-  void cut_tables(size_t chain, size_t round) const {
+  void cut_tables(size_t round) const {
     for (size_t t = 0; t < task_.table_count; ++t) {
       for (size_t block = 0; block < kBlocks; ++block) {
         const size_t step = round * kKeySwitchesAtOnce + block * kLine;
-        const size_t count = kChainKeySwitches - step < kLine ? kChainKeySwitches - step : kLine;
-        const size_t number = chain * kChainKeySwitches + step;
+        const size_t count = kKeySwitches - step < kLine ? kKeySwitches - step : kLine;
         for (size_t k = 0; k < kDigits; ++k) {
-          cut_block(task_.tables[t] + table_place(0, number, k), count, t, k * kBlocks + block);
+          cut_block(task_.tables[t] + table_place(0, step, k), count, t, k * kBlocks + block);
         }
       }
     }
@@ -167,24 +164,24 @@ class Group {
   }
 
   // Points four apart read the same key rows except one.
-  void multiply_all(size_t chain, size_t round, size_t batch) const {
+  void multiply_all(size_t round, size_t batch) const {
     for (size_t shift = 0; shift < kShifts; ++shift) {
       for (size_t point = shift; point < kPointsTogether; point += kShifts) {
         // What the first pass has brought near, the second takes from there.
         for (size_t k = 0; k < kDigits; ++k) {
-          multiply<0>(chain, round, batch, point, k);
-          multiply<1>(chain, round, batch, point, k);
+          multiply<0>(round, batch, point, k);
+          multiply<1>(round, batch, point, k);
         }
       }
     }
   }
 
   template <size_t kPass>
-  void multiply(size_t chain, size_t round, size_t batch, size_t point, size_t digit) const {
-    const size_t half = (task_.point / kOrbit) ^ chain;
+  void multiply(size_t round, size_t batch, size_t point, size_t digit) const {
+    const size_t half = task_.point / kOrbit;
     const size_t p = (task_.point + point) % kOrbit;
     const size_t w =
-        (round * kKeySwitchesAtOnce + kOrbit - (kChainKeySwitches - 1) + kOrbit - p) % kOrbit;
+        (round * kKeySwitchesAtOnce + kOrbit - (kKeySwitches - 1) + kOrbit - p) % kOrbit;
     const uint8_t* keys = task_.arranged_keys + batch * kHalves * kDigits * kPartBytes +
                           part_of(half, digit) * kPartBytes + w % 4 * kBytes * kPlaneBytes +
                           w / 4 * kLine;
@@ -192,7 +189,7 @@ class Group {
     const uint8_t* upper = tile(point, 2 * kPass + 1, digit * kBlocks);
     uint8_t* sums = sum(batch, point, kPass);
     tiles_use_memory();
-    if (chain == 0 && round == 0 && digit == 0) {
+    if (round == 0 && digit == 0) {
       _tile_zero(0);
       _tile_zero(1);
       _tile_zero(2);
@@ -232,7 +229,7 @@ class Group {
     tiles_use_memory();
   }
 
-  // The seven sums of each product put together, and the last switch, which is not part of a chain.
+  // The seven sums of each product put together.
   void finish() const {
     for (size_t first = 0; first < task_.query_count; first += kTogether) {
       const size_t last =
@@ -242,17 +239,16 @@ class Group {
         for (size_t t = 0; t < task_.table_count; ++t) {
           for (size_t q = first; q < last; ++q) {
             task_.sums[q * task_.table_count + t][point] =
-                finished(from + t * kLine + (q - first) * 4, q, t, point);
+                finished(from + t * kLine + (q - first) * 4);
           }
         }
       }
     }
   }
 
-  uint32_t finished(const uint8_t* from, size_t query, size_t table, size_t point) const {
+  uint32_t finished(const uint8_t* from) const {
     using ring::kPackingModulus;
     constexpr uint64_t kTwo32 = (uint64_t{1} << 32) % kPackingModulus;
-    constexpr size_t kHalf = PackingKeys::kHalfWords;
     uint64_t found[kPasses * kSums];
     for (size_t i = 0; i < kPasses * kSums; ++i) {
       uint32_t one;
@@ -260,18 +256,9 @@ class Group {
       found[i] = one;
     }
     // In units of 1 and of 2^32; the second pass begins at 2^16.
-    uint64_t low =
+    const uint64_t low =
         found[0] + (found[1] << 8) + ((found[2] + found[5]) << 16) + ((found[3] + found[6]) << 24);
-    uint64_t high = found[4] + found[7] + (found[8] << 8) + (found[9] << 16);
-    const uint32_t* words = task_.tables[table] + table_place(0, 2 * kChainKeySwitches, 0) + point;
-    const uint32_t* key = task_.query_keys[query] + (2 * kDigits + task_.point / kOrbit) * kHalf +
-                          task_.point % kOrbit + point;
-    for (size_t k = 0; k < kDigits; ++k) {
-      const uint64_t product =
-          static_cast<uint64_t>(words[k * kPointsTogether]) * key[2 * kHalf * k];
-      low += static_cast<uint32_t>(product);
-      high += product >> 32;
-    }
+    const uint64_t high = found[4] + found[7] + (found[8] << 8) + (found[9] << 16);
     return static_cast<uint32_t>((low + high % kPackingModulus * kTwo32) % kPackingModulus);
   }
 

@@ -8,14 +8,14 @@
 namespace blindfuse {
 
 PackingKeys PackingKeys::read(std::span<const uint8_t> bytes) {
-  check_packing_keys(bytes);
-  PackingKeys keys;
-  unpack(bytes, std::span<uint32_t, kWords>(keys.words_));
-  return keys;
+  check_packing_key(bytes);
+  PackingKeys key;
+  unpack(bytes, std::span<uint32_t, kWords>(key.words_));
+  return key;
 }
 
 void PackingKeys::unpack(std::span<const uint8_t> bytes, std::span<uint32_t, kWords> words) {
-  invariant(bytes.size() == ring::kKeyBytes, "packing keys have been checked");
+  invariant(bytes.size() == ring::kKeyBytes, "a packing key has been checked");
   for (size_t half = 0; half < ring::kKeyWords / ring::kOrbit; ++half) {
     const auto to = words.subspan(half * kHalfWords, kHalfWords);
     for (size_t i = 0; i < ring::kOrbit; ++i) {

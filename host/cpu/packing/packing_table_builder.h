@@ -1,4 +1,4 @@
-// Makes packing tables and masks from the hint polynomials of 2048 columns.
+// Makes packing tables and masks from the hint polynomials of 1024 columns.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,18 @@ class PackingTableBuilder {
   explicit PackingTableBuilder(std::vector<uint32_t> key_masks,
                                const RingKernel& kernel = ring_kernels().front());
 
-  // hints: the hint polynomials h_c of 2048 columns, one after another, coefficients modulo 2^32
+  // hints: the hint polynomials h_c of 1024 columns, one after another, coefficients modulo 2^32
   // (zeros for columns that there are not). Writes the table and the mask's coefficients modulo the
-  // packing modulus: with r the responses and s the secret,
-  //   pack(table, keys, r) - s * mask  is near  Q / 2^32 times  sum over c of X^c (r_c - (s
-  //   h_c)[0]).
-  // Takes 16 MiB in addition. Any thread.
+  // packing modulus: with r the responses and s the secret, coefficients 0 .. 1023 of
+  //   pack(table, key, r) - s * mask  are near  Q / 2^32 times  those of
+  //   sum over c of X^c (r_c - (s h_c)[0]).
+  // Takes 8 MiB in addition. Any thread.
   void build(std::span<const uint32_t> hints, MutablePackingTable table,
              ring::MutablePolynomial mask) const;
 
  private:
-  struct Traces;
-  // The mask under the chain's first automorphism, g = 1 or -1, in the evaluation domain. The
-  // digits of its switches go to the table.
-  void key_switch_down(const Traces& traces, bool negative, MutablePackingTable table,
-                       ring::MutablePolynomial mask) const;
   // Writes the digits of a mask as switch `number`, and adds their products with the key's masks to
-  // `next`.
+  // `next`. All in the evaluation domain.
   void add_key_switched(ring::Polynomial mask, size_t number, MutablePackingTable table,
                         ring::MutablePolynomial next) const;
 

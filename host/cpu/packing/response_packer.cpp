@@ -30,7 +30,7 @@ void ResponsePacker::sum_groups(PackingTable table, std::span<const Task> tasks,
 }
 
 void ResponsePacker::finish(const Task& task) const {
-  invariant(task.words.size() <= ring::kDimension, "a pack has at most 2048 columns");
+  invariant(task.words.size() <= kPackColumns, "a pack has at most 1024 columns");
   const ring::PrimeField& field = ntt_->field();
   ntt_->inverse(task.body);
   for (size_t c = 0; c < ring::kDimension; ++c) {

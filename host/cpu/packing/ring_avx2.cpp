@@ -99,15 +99,12 @@ void sum_group(const GroupSumArgs& args) {
   for (size_t query = 0; query < args.query_count; ++query) {
     const uint32_t* keys = args.keys[query];
     Sums sums[2];
-    for_each_line(
-        args.table, args.point,
-        [&](const uint32_t* line, size_t place) {
+    for_each_line(args.table, args.point, [&](const uint32_t* line, size_t place) {
 #pragma GCC unroll 2
-          for (size_t i = 0; i < 2; ++i) {
-            sums[i].add(load_words(line + 8 * i), load_words(keys + place + 8 * i));
-          }
-        },
-        [] {});
+      for (size_t i = 0; i < 2; ++i) {
+        sums[i].add(load_words(line + 8 * i), load_words(keys + place + 8 * i));
+      }
+    });
     for (size_t i = 0; i < 2; ++i) sums[i].write(args.sums + query * kPointsTogether + 8 * i);
   }
 }

@@ -62,7 +62,7 @@ struct Avx512 {
 };
 
 // Of one query, in lanes of 64 bits: the lower and the upper 52 bits of products, of even points
-// and of odd ones. 3072 numbers below 2^52 stay below 2^64.
+// and of odd ones. 3069 numbers below 2^52 stay below 2^64.
 struct Sums {
   __m512i low[2], high[2];
 
@@ -77,8 +77,8 @@ struct Sums {
     low[1] = _mm512_madd52lo_epu64(low[1], line[1], odd);
     high[1] = _mm512_madd52hi_epu64(high[1], line[1], odd);
   }
-  // Adds these sums to 16 reduced ones, and begins again.
-  void fold(uint32_t* sums) {
+  // The 16 sums, reduced.
+  void write(uint32_t* sums) const {
     using ring::kPackingModulus;
     constexpr uint64_t kTwo52 = (uint64_t{1} << 52) % kPackingModulus;
     for (size_t odd = 0; odd < 2; ++odd) {
@@ -87,13 +87,11 @@ struct Sums {
       _mm512_store_si512(lower, low[odd]);
       _mm512_store_si512(upper, high[odd]);
       for (size_t i = 0; i < 8; ++i) {
-        uint32_t& sum = sums[2 * i + odd];
-        const uint64_t both = upper[i] % kPackingModulus * kTwo52 % kPackingModulus +
-                              lower[i] % kPackingModulus + sum;
-        sum = static_cast<uint32_t>(both % kPackingModulus);
+        const uint64_t both =
+            upper[i] % kPackingModulus * kTwo52 % kPackingModulus + lower[i] % kPackingModulus;
+        sums[2 * i + odd] = static_cast<uint32_t>(both % kPackingModulus);
       }
     }
-    *this = Sums();
   }
 };
 
@@ -107,27 +105,20 @@ void sum_queries(const GroupSumArgs& args, size_t first) {
   Sums sums[kQueries];
   const uint32_t* keys[kQueries];
   for (size_t q = 0; q < kQueries; ++q) keys[q] = args.keys[first + q];
-  for_each_line(
-      args.table, args.point,
-      [&](const uint32_t* words, size_t place) {
-        _mm_prefetch(reinterpret_cast<const char*>(words + kAheadWords), _MM_HINT_T0);
-        const __m512i line = _mm512_loadu_si512(words);
-        const __m512i halves[2] = {_mm512_and_si512(line, _mm512_set1_epi64(0xffffffff)),
-                                   _mm512_srli_epi64(line, 32)};
+  for_each_line(args.table, args.point, [&](const uint32_t* words, size_t place) {
+    _mm_prefetch(reinterpret_cast<const char*>(words + kAheadWords), _MM_HINT_T0);
+    const __m512i line = _mm512_loadu_si512(words);
+    const __m512i halves[2] = {_mm512_and_si512(line, _mm512_set1_epi64(0xffffffff)),
+                               _mm512_srli_epi64(line, 32)};
 #pragma GCC unroll 4
-        for (size_t q = 0; q < kQueries; ++q) {
-          sums[q].add(halves, _mm512_loadu_si512(keys[q] + place));
-        }
-      },
-      [&] {
-        for (size_t q = 0; q < kQueries; ++q) {
-          sums[q].fold(args.sums + (first + q) * kPointsTogether);
-        }
-      });
+    for (size_t q = 0; q < kQueries; ++q) {
+      sums[q].add(halves, _mm512_loadu_si512(keys[q] + place));
+    }
+  });
+  for (size_t q = 0; q < kQueries; ++q) sums[q].write(args.sums + (first + q) * kPointsTogether);
 }
 
 void sum_group(const GroupSumArgs& args) {
-  for (size_t i = 0; i < args.query_count * kPointsTogether; ++i) args.sums[i] = 0;
   size_t query = 0;
   for (; query + 4 <= args.query_count; query += 4) sum_queries<4>(args, query);
   for (; query < args.query_count; ++query) sum_queries<1>(args, query);

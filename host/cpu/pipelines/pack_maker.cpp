@@ -12,7 +12,7 @@ namespace {
 
 using ring::kDimension;
 
-constexpr size_t kPackWords = kDimension * kDimension;
+constexpr size_t kPackWords = kPackColumns * kDimension;
 
 class CpuPackMaker final : public PackMaker {
  public:
@@ -22,7 +22,7 @@ class CpuPackMaker final : public PackMaker {
         polynomials_(blocks),
         builder_({key_masks.begin(), key_masks.end()}),
         hints_(zeroed_words("hint polynomials",
-                            (column_count + kDimension - 1) / kDimension * kPackWords)) {}
+                            (column_count + kPackColumns - 1) / kPackColumns * kPackWords)) {}
 
   void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
     const uint64_t rows = polynomials_.row_count();

@@ -30,7 +30,7 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
         keys_("packing keys", slot_count, PackingKeys::kWords),
         products_("products", batch_max, engine.column_count()),
         bodies_("packed responses", batch_max, pack_count_ * kDimension) {
-    invariant(pack_count_ == (engine.column_count() + kDimension - 1) / kDimension,
+    invariant(pack_count_ == (engine.column_count() + kPackColumns - 1) / kPackColumns,
               "a packing table for every pack");
   }
 
@@ -77,11 +77,11 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
     packer_.pack(queries);
     threads_.run_each(pack_count_ * count_, [&](unsigned, size_t one) {
       const size_t i = one % count_;
-      const uint64_t first = one / count_ * kDimension;
-      const uint64_t last = std::min(first + kDimension, engine_.column_count());
-      for (uint64_t c = first; c < last; ++c) {
-        products_[i][c] =
-            restore_word(ring::switch_from_q(bodies_[i][c], bits_.response), bits_.response);
+      const uint64_t pack = one / count_;
+      const auto body = bodies_[i].subspan(pack * kDimension, kPackColumns);
+      const auto words = products_[i].subspan(pack * kPackColumns);
+      for (size_t c = 0; c < std::min(body.size(), words.size()); ++c) {
+        words[c] = restore_word(ring::switch_from_q(body[c], bits_.response), bits_.response);
       }
     });
   }

@@ -1,4 +1,4 @@
-// Computes packed responses from queries, which are bit sequences with packing keys, for engines
+// Computes packed responses from queries, which are bit sequences with a packing key, for engines
 // that read the host's memory: one product, then the packs. The responses are packed under the
 // clients' secrets.
 #pragma once
@@ -13,8 +13,8 @@
 namespace blindfuse {
 
 // Uses the engine's multiply() and, for the packs, `threads`, which may be the engine's own. Both
-// outlive it. tables: one for every 2048 columns, and one for the remaining columns. Queries' keys
-// have been checked by check_packing_keys. Takes slot_count * (R + 12,480) + batch_max * (C + 2048
+// outlive it. tables: one for every 1024 columns, and one for the remaining columns. Queries' keys
+// have been checked by check_packing_key. Takes slot_count * (R + 6,240) + batch_max * (C + 2048
 // P) words of address space, with P the number of packs. They cost memory only when they are used.
 // Takes also the responses of a batch. If the processor has AMX, takes from the first large batch
 // on also 2 MB for every 16 queries of a batch and, for each thread, 0.8 MB and 0.16 MB for every

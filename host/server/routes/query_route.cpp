@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "host/server/routes/problem.h"
+#include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/packing_keys.h"
 #include "src/base/ascii.h"
 #include "src/base/errors.h"
@@ -37,12 +38,29 @@ BodyFormat format_of(const http::RequestHead& head) {
                 "queries are application/octet-stream or application/json");
 }
 
+// Of a query, what comes after its packing key.
+void check_second_level_of(std::span<const uint8_t> rest, const Layout& layout) {
+  if (layout.second->key_order > 0) {
+    try {
+      check_packing_key(rest.first(ring::kKeyBytes));
+    } catch (const InputError& error) {
+      throw InputError(std::string("the short key: ") + error.what());
+    }
+    rest = rest.subspan(ring::kKeyBytes);
+  }
+  if (!is_bit_sequence(rest, layout.second_row_count(), layout.second->query_bits)) {
+    throw InputError("the unused bits after the numbers for rows are not zero");
+  }
+}
+
 // Throws InputError, naming the query.
 void check_keys_of(std::span<const uint8_t> queries, const Layout& layout) {
   const uint64_t words_bytes = layout.query_words_bytes();
   for (size_t at = 0; at < queries.size(); at += layout.query_bytes()) {
     try {
-      check_packing_keys(queries.subspan(at, layout.query_bytes()).subspan(words_bytes));
+      const auto keys = queries.subspan(at, layout.query_bytes()).subspan(words_bytes);
+      check_packing_key(keys.first(ring::kKeyBytes));
+      if (layout.second) check_second_level_of(keys.subspan(ring::kKeyBytes), layout);
     } catch (const InputError& error) {
       throw InputError("query " + std::to_string(at / layout.query_bytes() + 1) + ": " +
                        error.what());

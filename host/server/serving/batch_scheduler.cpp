@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
 #include "src/system/threads.h"
@@ -12,8 +13,17 @@ namespace {
 
 std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layout,
                                               const BatchLimits& limits, size_t slot_count,
-                                              const std::vector<SharedPackingTable>& tables) {
+                                              const std::vector<SharedPackingTable>& tables,
+                                              const ring::PublicPolynomials* polynomials) {
   const WireBits bits{layout.query_bits, layout.response_bits};
+  if (layout.second) {
+    invariant(polynomials != nullptr, "a second level has public polynomials");
+    const std::vector<uint32_t> blocks = polynomials->second_blocks(layout.second_row_count());
+    const std::vector<uint32_t> key_masks =
+        layout.second->key_order > 0 ? polynomials->short_key_masks() : polynomials->key_masks();
+    const SecondLevelSpec spec = second_level_spec(layout, blocks, key_masks);
+    return engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max, &spec);
+  }
   if (layout.mode() == Mode::kPacked) {
     return engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max);
   }
@@ -24,7 +34,8 @@ std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layo
 
 BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                                BatchObserver* observer,
-                               const std::vector<SharedPackingTable>& tables, const Canary* canary)
+                               const std::vector<SharedPackingTable>& tables, const Canary* canary,
+                               const ring::PublicPolynomials* polynomials)
     : layout_(layout), limits_(limits), observer_(observer), has_canary_(canary != nullptr) {
   invariant(limits.batch_max >= 1 && limits.queue_max >= 1, "batches and the queue have room");
   // A full queue next to full batches in the engine.
@@ -33,7 +44,7 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
   sorted_.moves.reserve(limits.batch_max);
   sorted_.expired.reserve(slots_.size());
   done_.reserve(limits.batch_max);
-  pipeline_ = make_pipeline(engine, layout, limits, slots_.size(), tables);
+  pipeline_ = make_pipeline(engine, layout, limits, slots_.size(), tables, polynomials);
   if (has_canary_) {
     pipeline_->set_canary(*canary, limits.check_interval);
     pipeline_->check();

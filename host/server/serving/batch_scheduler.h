@@ -26,6 +26,7 @@
 #include "src/arithmetic/layout.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/engine/engine.h"
+#include "src/protocol/public_polynomials.h"
 
 namespace blindfuse {
 
@@ -70,20 +71,21 @@ class BatchScheduler {
   // The engine holds the matrix of this layout, and only the worker uses it. Takes (queue_max + 2
   // batch_max) times the room of a query in the engine's memory (src/engine/engine.h). The
   // observer, if any, outlives the scheduler. tables: those of every pack, if responses are packed.
+  // polynomials: those of the database, where responses have a second level.
   // canary: that of an engine whose kernels are checked. It is computed here, then with batches and
   // between them, and outlives the scheduler. The observer is told of later failures. Throws
   // ResourceError if there is no such room, and the errors of AnswerPipeline::check(): the engine
   // of every scheduler has answered right.
   BatchScheduler(Engine& engine, const Layout& layout, const BatchLimits& limits,
                  BatchObserver* observer = nullptr,
-                 const std::vector<SharedPackingTable>& tables = {},
-                 const Canary* canary = nullptr);
+                 const std::vector<SharedPackingTable>& tables = {}, const Canary* canary = nullptr,
+                 const ring::PublicPolynomials* polynomials = nullptr);
   ~BatchScheduler();
   BatchScheduler(const BatchScheduler&) = delete;
   BatchScheduler& operator=(const BatchScheduler&) = delete;
 
   // Queues at least one query, in the form in which queries are sent, whole and one after another.
-  // If responses are packed, check_packing_keys does not refuse their packing keys. They are
+  // If responses are packed, check_packing_key does not refuse their packing keys. They are
   // copied. Queries that the engine has not begun with at the deadline get no answer. Any number of
   // threads. Throws QueueFull at once if not all of them find room, and SchedulerStopped.
   std::shared_ptr<PendingAnswer> ask(std::span<const uint8_t> queries,

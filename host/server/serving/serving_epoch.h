@@ -13,6 +13,7 @@
 #include "host/database/loaded_database.h"
 #include "host/server/serving/batch_scheduler.h"
 #include "src/engine/engine.h"
+#include "src/protocol/public_polynomials.h"
 
 namespace blindfuse {
 
@@ -22,10 +23,11 @@ class ServingEpoch {
   ServingEpoch(LoadedDatabase database, const BatchLimits& limits,
                BatchObserver* observer = nullptr)
       : database_(std::move(database)),
+        polynomials_(database_.manifest.seed),
         manifest_text_(std::make_shared<const std::string>(database_.downloads->manifest_text)),
         scheduler_(std::make_unique<BatchScheduler>(
             *database_.engine, layout(), limits, observer, database_.packing_tables,
-            database_.canary ? &*database_.canary : nullptr)) {}
+            database_.canary ? &*database_.canary : nullptr, &polynomials_)) {}
 
   const LoadedDatabase& database() const { return database_; }
   const Layout& layout() const { return database_.manifest.layout; }
@@ -49,6 +51,7 @@ class ServingEpoch {
 
  private:
   const LoadedDatabase database_;
+  const ring::PublicPolynomials polynomials_;
   mutable std::mutex manifest_mutex_;
   mutable std::shared_ptr<const std::string> manifest_text_;
   const std::unique_ptr<BatchScheduler>

@@ -1,4 +1,4 @@
-// The public masks of a query's packing keys.
+// The public masks of a query's packing key.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,19 @@
 
 namespace blindfuse::ring {
 
-// The masks of all packing keys, expanded once: 48 KiB.
+// The masks of all digits, expanded once: 24 KiB.
 class KeyMasks {
  public:
-  // kDimension values for each digit of each key, as PublicPolynomials::key_masks() has them
+  // kDimension values for each digit, as PublicPolynomials::key_masks() has them
   // (src/protocol/public_polynomials.h).
   explicit KeyMasks(std::vector<uint32_t> words) : words_(std::move(words)) {
-    invariant(words_.size() == kKeyWords, "a mask for each digit of each key");
+    invariant(words_.size() == kKeyWords, "a mask for each digit");
   }
 
-  // The mask of digit k of a key: values in the evaluation domain of Ntt.
-  Polynomial mask(KeyIndex key, size_t k) const {
-    return Polynomial(words_.data() + place(key, k), kDimension);
-  }
+  // The mask of digit k: values in the evaluation domain of Ntt.
+  Polynomial mask(size_t k) const { return Polynomial(words_.data() + k * kDimension, kDimension); }
 
  private:
-  static size_t place(KeyIndex key, size_t k) {
-    return (kDigits * static_cast<size_t>(key) + k) * kDimension;
-  }
-
   std::vector<uint32_t> words_;
 };
 

@@ -1,5 +1,5 @@
 // Modulus switching to and from the packing modulus Q, to the nearest number; halves are rounded up
-// (docs/PROTOCOL.md, section 9).
+// (docs/PROTOCOL.md, section 14).
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,22 @@ constexpr uint32_t switch_to_q(uint32_t x, unsigned bits = 32) {
   return static_cast<uint32_t>((static_cast<uint64_t>(x) * kPackingModulus + half) >> bits);
 }
 
-// From Q to 2^bits, of x below Q, 1 .. 32 bits: x 2^bits / Q, modulo 2^bits.
+// From Q to 2^bits, of x below Q, 1 .. 32 bits: x 2^bits / Q, modulo 2^bits. Takes the same time
+// whatever x is: clients lower secret phases with it, and a division's time would depend on them.
 constexpr uint32_t switch_from_q(uint32_t x, unsigned bits) {
+  constexpr uint64_t kMissing = (uint64_t{1} << 32) - kPackingModulus;
   const uint64_t scaled = (static_cast<uint64_t>(x) << bits) + kPackingModulus / 2;
-  const uint64_t switched = scaled / kPackingModulus;
+  // With 2^32 = Q + kMissing, h 2^32 + l is h Q and h * kMissing + l. The second time, this rest is
+  // below 2 Q, and holds Q where the rest and kMissing come to 2^32.
+  const uint64_t upper = scaled >> 32;
+  const uint64_t more = upper * kMissing + static_cast<uint32_t>(scaled);
+  const uint64_t rest = (more >> 32) * kMissing + static_cast<uint32_t>(more);
+  const uint64_t switched = upper + (more >> 32) + ((rest + kMissing) >> 32);
   return static_cast<uint32_t>(bits == 32 ? switched : switched & ((uint64_t{1} << bits) - 1));
 }
 
-// switch_from_q(x, 8) without a division, whose time would depend on x. 2^32 / Q is 1 + e / Q with
-// e = 12287, and x e / Q is x e (1 + e / 2^32) / 2^32 up to an error that does not change the
-// result.
+// switch_from_q(x, 8) with fewer steps. 2^32 / Q is 1 + e / Q with e = 12287, and x e / Q is x e (1
+// + e / 2^32) / 2^32 up to an error that does not change the result.
 constexpr uint8_t nearest_byte(uint32_t x) {
   constexpr uint64_t kMissing = (uint64_t{1} << 32) - kPackingModulus;
   const uint64_t more = x * kMissing;

@@ -1,5 +1,5 @@
-// The packing keys that a client's query carries: encryptions of automorphisms of a secret that
-// serves this query alone.
+// The packing key that a client's query carries: encryptions of the automorphism X -> X^5 of a secret
+// that serves this query alone (InsPIRe, ePrint 2025/1352).
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,10 @@
 
 namespace blindfuse::ring {
 
-// Packing keys: of the automorphism X -> X^5, and of X -> X^-1 (InsPIRe, ePrint 2025/1352).
-enum class KeyIndex : uint8_t { kFive, kMinusOne };
-inline constexpr size_t kKeys = 2;
-
-// The words of one query's packing keys: for X -> X^5 and X -> X^-1, the bodies of the three digits
-// each, as values in the evaluation domain of Ntt. A query sends each word lowest byte first.
-inline constexpr size_t kKeyWords = kKeys * kDigits * kDimension;
-inline constexpr size_t kKeyBytes = 4 * kKeyWords;  // 49,152
+// The words of one query's packing key: the bodies of the three digits, as values in the evaluation
+// domain of Ntt. A query sends each word lowest byte first.
+inline constexpr size_t kKeyWords = kDigits * kDimension;
+inline constexpr size_t kKeyBytes = 4 * kKeyWords;  // 24,576
 
 }  // namespace blindfuse::ring
 
@@ -26,6 +22,6 @@ namespace blindfuse {
 
 // Throws InputError if `bytes` has not kKeyBytes bytes, or if a word is not below the packing
 // modulus.
-void check_packing_keys(std::span<const uint8_t> bytes);
+void check_packing_key(std::span<const uint8_t> bytes);
 
 }  // namespace blindfuse

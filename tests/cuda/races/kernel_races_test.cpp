@@ -27,11 +27,16 @@ TEST(KernelRaces, Tables) {
   for (const Subject& subject : table_subjects()) check(subject);
 }
 
+TEST(KernelRaces, SecondLevel) {
+  for (const Subject& subject : second_level_subjects()) check(subject);
+}
+
 // As the source has them.
 TEST(KernelRaces, NoKernelIsLeftOut) {
   std::set<std::string> in_source, looked_at;
   // Of scan_mma<16> the part before the tile.
-  for (const auto* subjects : {&scan_subjects(), &packing_subjects(), &table_subjects()}) {
+  for (const auto* subjects :
+       {&scan_subjects(), &packing_subjects(), &table_subjects(), &second_level_subjects()}) {
     for (const Subject& subject : *subjects) {
       looked_at.insert(subject.name.substr(0, subject.name.find('<')));
     }

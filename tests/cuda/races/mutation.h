@@ -35,5 +35,6 @@ void check(const Subject& subject);
 const std::vector<Subject>& scan_subjects();
 const std::vector<Subject>& packing_subjects();
 const std::vector<Subject>& table_subjects();
+const std::vector<Subject>& second_level_subjects();
 
 }  // namespace blindfuse::races

@@ -65,20 +65,18 @@ Subject table() {
             const Memory<uint32_t> words(2 * kGroupWords);
             for (uint32_t& word : words) word = random.u32();
             const Memory<uint8_t> tables(32 * kTileBytes);
-            const Memory<uint32_t> last(uint64_t{kPacks} * 3 * 2048);
-            const Ranges ranges(words, tables, last);
-            Report report = run(
-                options, ranges, dim3(kSumSteps / kStepsInBlock, 2), kCutTableThreads, 0, cut_table,
-                CutTableArgs{words.data(), 0, kPack, kPacks, tables.data(), last.data()});
+            const Ranges ranges(words, tables);
+            Report report =
+                run(options, ranges, dim3(kSumSteps / kStepsInBlock, 2), kCutTableThreads, 0,
+                    cut_table, CutTableArgs{words.data(), 0, kPack, kPacks, tables.data()});
             if (is_right == nullptr) return report;
             *is_right = true;
-            for (uint32_t at = 0; at < 32 * 6 * 1023; ++at) {
-              const uint32_t power = at % 1023, segment = at / 1023 % 6, point = at / 1023 / 6;
-              const size_t number = segment / 3 * size_t{1023} + 1022 - power;
+            for (uint32_t at = 0; at < 32 * 3 * 1023; ++at) {
+              const uint32_t power = at % 1023, digit = at / 1023 % 3, point = at / 1023 / 3;
               const uint32_t word =
-                  words[table_place(point / 16, number, segment % 3) + point % 16];
+                  words[table_place(point / 16, 1022 - power, digit) + point % 16];
               for (uint32_t l = 0; l < 4; ++l) {
-                *is_right &= tables[point * kTileBytes + table_byte(kPack, segment, power, l)] ==
+                *is_right &= tables[point * kTileBytes + table_byte(kPack, digit, power, l)] ==
                              static_cast<uint8_t>(word >> 8 * l);
               }
             }
@@ -111,47 +109,36 @@ Subject sums() {
 Subject finish() {
   return {"finish_packs",
           [](const Options& options, bool* is_right) {
-            constexpr uint32_t kPacks = 2, kQueries = 2, kBits = 16, kColumns = kPacks * 2048;
-            constexpr uint64_t kPitch = kPacks * 64 * kBits;
+            constexpr uint32_t kPacks = 2, kQueries = 2, kBits = 16, kColumns = kPacks * 1024;
+            constexpr uint64_t kPitch = kPacks * 32 * kBits;
             SeededRandom random(613);
             const HostRing ring;
-            const Memory<uint32_t> sums(kQueries * kColumns), last(kPacks * 3 * 2048),
-                keys(kQueries * ring::kKeyWords), products(kQueries * kColumns),
+            const Memory<uint32_t> sums(kQueries * kPacks * 2048), products(kQueries * kColumns),
                 responses(kQueries * kPitch);
-            for (const auto* memory : {&sums, &last, &keys, &products}) {
+            for (const auto* memory : {&sums, &products}) {
               for (uint32_t& word : *memory) {
                 word = static_cast<uint32_t>(random.below(ring::kPackingModulus));
               }
             }
-            Ranges ranges(sums, last, keys, products, responses);
+            Ranges ranges(sums, products, responses);
             ranges.with(ring);
             Report report = run(options, ranges, dim3(kPacks, kQueries), kNttThreads,
                                 kFinishSharedBytes, finish_packs,
-                                FinishArgs{ring.view(), sums.data(), last.data(), keys.data(),
-                                           ring::kKeyWords, products.data(), kColumns, kColumns,
-                                           kPacks, kBits, responses.data(), kPitch});
+                                FinishArgs{ring.view(), sums.data(), products.data(), kColumns,
+                                           kColumns, kPacks, kBits, responses.data(), kPitch});
             if (is_right == nullptr) return report;
             *is_right = true;
             const ring::PrimeField field(ring::kPackingModulus);
             const auto ntt = ring::portable_ntt(ring::kPackingModulus);
             for (uint32_t at = 0; at < kQueries * kPacks; ++at) {
               const uint32_t q = at / kPacks, pack = at % kPacks;
-              std::vector<uint32_t> body(2048);
-              for (uint32_t m = 0; m < 2048; ++m) {
-                body[m] = sums[at * 2048 + m];
-                for (uint32_t k = 0; k < 3; ++k) {
-                  const uint32_t product =
-                      field.multiply(last[(pack * 3 + k) * 2048 + m],
-                                     keys[q * ring::kKeyWords + (3 + k) * 2048 + m]);
-                  body[m] = field.add(body[m], product);
-                }
-              }
+              std::vector<uint32_t> body(sums.data() + at * 2048, sums.data() + (at + 1) * 2048);
               ntt->inverse(ring::MutablePolynomial(body.data(), 2048));
-              for (uint32_t c = 0; c < 2048; ++c) {
-                const uint32_t product = products[q * kColumns + pack * 2048 + c];
+              for (uint32_t c = 0; c < 1024; ++c) {
+                const uint32_t product = products[q * kColumns + pack * 1024 + c];
                 const uint32_t word =
                     ring::switch_from_q(field.subtract(ring::switch_to_q(product), body[c]), kBits);
-                const uint32_t found = responses[q * kPitch + pack * 64 * kBits + c / 2];
+                const uint32_t found = responses[q * kPitch + pack * 32 * kBits + c / 2];
                 *is_right &= (found >> c % 2 * 16 & 0xffff) == word;
               }
             }

@@ -73,15 +73,15 @@ Subject public_rows() {
 
 constexpr const char* kOwnPlaces = "each thread reads what it wrote itself";
 
-// One pack, the first three coefficients.
+// One pack, the first two coefficients, and those 1024 after them.
 Subject columns() {
   return {"ntt_columns",
           [](const Options& options, bool* is_right) {
-            constexpr uint64_t kColumns = kDimension - 100;
-            constexpr uint32_t kRows = 3;
+            constexpr uint64_t kColumns = kOrbit - 100;
+            constexpr uint32_t kRows = 2;
             SeededRandom random(621);
             const HostRing ring;
-            const Memory<uint32_t> hints(kRows * kColumns), squares(kRows * kDimension);
+            const Memory<uint32_t> hints((kOrbit + kRows) * kColumns), squares(kRows * kDimension);
             for (uint32_t& word : hints) word = random.u32();
             Ranges ranges(hints, squares);
             ranges.with(ring);
@@ -90,12 +90,15 @@ Subject columns() {
                     TraceArgs{ring.view(), hints.data(), kColumns, squares.data()});
             if (is_right == nullptr) return report;
             *is_right = true;
-            const uint32_t scale = kField.inverse(kDimension);
+            const uint32_t scale = kField.inverse(kOrbit);
             const auto ntt = ring::portable_ntt(kPackingModulus);
             for (uint32_t i = 0; i < kRows; ++i) {
               Coefficients row{};
-              for (uint64_t c = 0; c < kColumns; ++c) {
-                row[c] = kField.multiply(scale, ring::switch_to_q(hints[i * kColumns + c]));
+              for (uint64_t half = 0; half < 2; ++half) {
+                for (uint64_t c = 0; c < kColumns; ++c) {
+                  const uint32_t hint = hints[(half * kOrbit + i) * kColumns + c];
+                  row[half * kOrbit + c] = kField.multiply(scale, ring::switch_to_q(hint));
+                }
               }
               ntt->forward(row);
               *is_right &= copied(squares.data() + i * kDimension) == row;
@@ -126,9 +129,15 @@ Subject rows() {
             *is_right = true;
             const auto ntt = ring::portable_ntt(kPackingModulus);
             for (uint32_t i = 0; i < kRows; ++i) {
-              Coefficients turned;
-              ntt->forward(before[i]);
-              ring::apply(ring::Automorphism{i % kOrbit, false}, before[i], turned);
+              Coefficients values, turned;
+              for (size_t half = 0; half < kDimension; half += kOrbit) {
+                // Of 1024 coefficients, at the points of the same half.
+                Coefficients of_half{};
+                std::copy_n(before[i].begin() + half, kOrbit, of_half.begin());
+                ntt->forward(of_half);
+                std::copy_n(of_half.begin() + half, kOrbit, values.begin() + half);
+              }
+              ring::apply({i}, values, turned);
               *is_right &= copied(squares.data() + i * kDimension) == turned;
             }
             return report;
@@ -136,7 +145,7 @@ Subject rows() {
           {{"ntt.cuh", "ntt_forward", Step::kBlockBarrier, 1, kOwnPlaces}}};
 }
 
-// A quarter of a square: the blocks of 3 x 3 tiles.
+// Of both squares of a pack, the blocks of 3 x 3 tiles.
 Subject transpose() {
   return {"transpose_squares",
           [](const Options& options, bool* is_right) {
@@ -146,13 +155,15 @@ Subject transpose() {
               square[i] = static_cast<uint32_t>(i);
             }
             const Ranges ranges(square);
-            Report report = run(options, ranges, dim3(kTiles, kTiles), kTransposeThreads,
+            Report report = run(options, ranges, dim3(kTiles, kTiles, 2), kTransposeThreads,
                                 kTransposeSharedBytes, transpose_squares, square.data());
             if (is_right == nullptr) return report;
             *is_right = true;
             for (uint32_t row = 0; row < 32 * kTiles; ++row) {
-              for (uint32_t column = 0; column < 32 * kTiles; ++column) {
-                *is_right &= square[row * kRingWords + column] == column * kRingWords + row;
+              for (uint32_t at = 0; at < 2 * 32 * kTiles; ++at) {
+                const uint32_t column = at / 2, first = at % 2 * kOrbitWords;
+                *is_right &=
+                    square[row * kRingWords + first + column] == column * kRingWords + first + row;
               }
             }
             return report;
@@ -160,31 +171,29 @@ Subject transpose() {
           {}};
 }
 
-// What switches make of any traces and key masks of one pack.
+// What switches make of any traces of two packs, and any key masks.
 class Switches {
  public:
   explicit Switches(SeededRandom& random) {
     fill_with_values(random, squares_);
     fill_with_values(random, key_masks_);
-    fill_with_values(random, ends_);
   }
 
-  template <typename Kernel>
-  Report run_kernel(const Options& options, dim3 grid, Kernel kernel, uint32_t count) const {
-    Ranges ranges(squares_, key_masks_, ends_, tables_, masks_);
+  Report run_kernel(const Options& options, uint32_t count) const {
+    Ranges ranges(squares_, key_masks_, tables_, masks_);
     ranges.with(ring_);
-    return run(options, ranges, grid, kNttThreads, kKeySwitchSharedBytes, kernel,
-               TableArgs{ring_.view(), squares_.data(), key_masks_.data(), ends_.data(),
-                         tables_.data(), masks_.data(), count});
+    return run(options, ranges, dim3(2), kNttThreads, kKeySwitchSharedBytes, key_switch_down,
+               TableArgs{ring_.view(), squares_.data(), key_masks_.data(), tables_.data(),
+                         masks_.data(), count});
   }
 
-  Coefficients trace(size_t g) const { return copied(squares_.data() + g * kDimension); }
-  Coefficients end(size_t chain) const { return copied(ends_.data() + chain * kDimension); }
-  Coefficients mask() const { return copied(masks_.data()); }
+  Coefficients trace(size_t pack, size_t power) const {
+    return copied(squares_.data() + (pack * kOrbit + power) * kDimension);
+  }
+  Coefficients mask(size_t pack) const { return copied(masks_.data() + pack * kDimension); }
 
   // The mask after switch `number`, as the host makes it.
   Coefficients switched(size_t number, Coefficients mask, Coefficients next) const {
-    const KeySwitch now = KeySwitch::number(number);
     ntt_->inverse(mask);
     for (size_t k = 0; k < kDigits; ++k) {
       Coefficients digits, key_mask;
@@ -192,8 +201,8 @@ class Switches {
         digits[i] = kField.reduce_signed(ring::decompose(mask[i], kField)[k]);
       }
       ntt_->forward(digits);
-      const size_t key = static_cast<size_t>(now.key) * kDigits + k;
-      ring::apply(now.to, copied(key_masks_.data() + key * kDimension), key_mask);
+      // From 5^(1023 - number) to the power below.
+      ring::apply({1022 - number}, copied(key_masks_.data() + k * kDimension), key_mask);
       ntt_->add_products(digits, key_mask, next);
     }
     return next;
@@ -206,8 +215,8 @@ class Switches {
  private:
   const HostRing ring_;
   const std::unique_ptr<const ring::Ntt> ntt_ = ring::portable_ntt(kPackingModulus);
-  const Memory<uint32_t> squares_{kSquareWords}, key_masks_{ring::kKeyWords};
-  const Memory<uint32_t> ends_{2 * kDimension}, tables_{kTableWords}, masks_{kDimension};
+  const Memory<uint32_t> squares_{2 * uint64_t{kPackSquareWords}}, key_masks_{ring::kKeyWords};
+  const Memory<uint32_t> tables_{2 * kTableWords}, masks_{2 * kDimension};
 };
 
 Subject down() {
@@ -216,33 +225,17 @@ Subject down() {
             constexpr uint32_t kCount = 2;
             SeededRandom random(623);
             static const Switches problem(random);
-            Report report = problem.run_kernel(options, dim3(2), key_switch_down, kCount);
+            Report report = problem.run_kernel(options, kCount);
             if (is_right == nullptr) return report;
             *is_right = true;
-            for (size_t chain = 0; chain < 2; ++chain) {
-              size_t g = chain * kOrbit + kOrbit - 1;
-              Coefficients mask = problem.trace(g);
-              for (size_t step = 0; step < kCount; ++step) {
-                mask = problem.switched(chain * kChainKeySwitches + step, mask, problem.trace(--g));
+            for (size_t pack = 0; pack < 2; ++pack) {
+              size_t power = kOrbit - 1;
+              Coefficients mask = problem.trace(pack, power);
+              for (size_t number = 0; number < kCount; ++number) {
+                mask = problem.switched(number, mask, problem.trace(pack, --power));
               }
-              *is_right &= problem.end(chain) == mask;
+              *is_right &= problem.mask(pack) == problem.coefficients(mask);
             }
-            return report;
-          },
-          {{"ntt.cuh", "ntt_forward", Step::kBlockBarrier, 1, kOwnPlaces},
-           {"ntt.cuh", "ntt_inverse", Step::kBlockBarrier, 6, kOwnPlaces}}};
-}
-
-Subject last() {
-  return {"key_switch_last",
-          [](const Options& options, bool* is_right) {
-            SeededRandom random(624);
-            static const Switches problem(random);
-            Report report = problem.run_kernel(options, dim3(1), key_switch_last, 0);
-            if (is_right == nullptr) return report;
-            const Coefficients values =
-                problem.switched(2 * kChainKeySwitches, problem.end(1), problem.end(0));
-            *is_right = problem.mask() == problem.coefficients(values);
             return report;
           },
           {{"ntt.cuh", "ntt_forward", Step::kBlockBarrier, 1, kOwnPlaces},
@@ -252,8 +245,7 @@ Subject last() {
 }  // namespace
 
 const std::vector<Subject>& table_subjects() {
-  static const std::vector<Subject> all = {public_rows(), columns(), rows(),
-                                           transpose(),   down(),    last()};
+  static const std::vector<Subject> all = {public_rows(), columns(), rows(), transpose(), down()};
   return all;
 }
 

@@ -55,7 +55,7 @@ class DatabaseInfo:
     key_count: int
     value_bytes_max: int
     parameter_set: str  # "lwe-1774"
-    mode: str  # "hint"; "packed": masks instead, which are smaller, and queries carry packing keys
+    mode: str  # "hint"; "packed": masks instead, which are smaller, and queries carry a packing key
     row_count: int  # of every shard: the words of a query
     shard_count: int
     query_bytes: int

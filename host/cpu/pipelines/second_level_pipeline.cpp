@@ -1,0 +1,160 @@
+#include "host/cpu/pipelines/second_level_pipeline.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "host/cpu/packing/packing_keys.h"
+#include "host/cpu/packing/second_level_packer.h"
+#include "host/cpu/pipelines/slot_words.h"
+#include "host/system/worker_threads.h"
+#include "src/arithmetic/bit_sequence.h"
+#include "src/arithmetic/ring/modulus_switch.h"
+#include "src/base/errors.h"
+
+namespace blindfuse {
+namespace {
+
+using ring::kDimension;
+
+class SecondLevelPipeline final : public AnswerPipeline {
+ public:
+  SecondLevelPipeline(std::unique_ptr<AnswerPipeline> first, const SecondLevelSpec& spec,
+                      uint64_t word_count, size_t slot_count, unsigned thread_count)
+      : first_(std::move(first)),
+        spec_(spec),
+        word_count_(word_count),
+        rows_(spec.row_count),
+        columns_(spec.column_count),
+        packer_(spec.blocks, spec.key_order, {spec.key_masks.begin(), spec.key_masks.end()}),
+        threads_(thread_count),
+        keys_("packing keys", slot_count, PackingKeys::kWords),
+        words_("numbers for rows", slot_count, rows_),
+        scratch_(threads_.count()) {
+    spec_.blocks = spec_.key_masks = {};  // the caller's
+  }
+
+  size_t depth() const override { return first_->depth(); }
+
+  void put(size_t slot, std::span<const uint8_t> query) override {
+    const auto first = query.first(query.size() - spec_.query_bytes());
+    const auto second = query.last(spec_.query_bytes());
+    first_->put(slot, first);
+    const auto key =
+        spec_.key_order > 0 ? second.first(ring::kKeyBytes) : first.last(ring::kKeyBytes);
+    PackingKeys::unpack(key, keys_[slot].first<PackingKeys::kWords>());
+    const uint32_t bits = spec_.query_bits;
+    const std::span<uint32_t> words = words_[slot];
+    read_bit_sequence(second.subspan(spec_.key_bytes()), bits, 0, words);
+    for (uint32_t& word : words) word = ring::switch_to_q(word >> (32 - bits), bits);
+  }
+
+  void move(size_t from, size_t to) override {
+    first_->move(from, to);
+    std::ranges::copy(keys_[from], keys_[to].begin());
+    std::ranges::copy(words_[from], words_[to].begin());
+  }
+
+  void begin(size_t first, size_t count) override {
+    first_->begin(first, count);
+    begun_.push_back({first, count});
+  }
+
+  std::span<const uint8_t> finish() override {
+    const Begun oldest = begun_.front();
+    begun_.pop_front();
+    const std::span<const uint8_t> found = first_->finish();
+    const uint64_t found_bytes = bit_sequence_bytes(word_count_, spec_.word_bits);
+    const uint64_t bytes = spec_.response_bytes();
+    responses_.resize(oldest.count * bytes);
+    threads_.run_each(oldest.count, [&](unsigned thread, size_t i) {
+      answer(oldest.first + i, found.subspan(i * found_bytes, found_bytes),
+             std::span(responses_).subspan(i * bytes, bytes), scratch_[thread]);
+    });
+    return responses_;
+  }
+
+  void set_canary(const Canary& canary, std::chrono::milliseconds interval) override {
+    first_->set_canary(canary, interval);
+  }
+  void check() override { first_->check(); }
+
+ private:
+  struct Begun {
+    size_t first;
+    size_t count;
+  };
+  struct Scratch {
+    std::vector<int32_t> entries;
+    std::array<uint32_t, kDimension> mask;
+    std::array<uint32_t, kPackColumns> body;
+    std::vector<uint32_t> row;  // of the response
+  };
+
+  void answer(size_t slot, std::span<const uint8_t> first, std::span<uint8_t> response,
+              Scratch& scratch) const {
+    read_entries(first, scratch);
+    scratch.row.resize(columns_);
+    const uint64_t mask_bytes = bit_sequence_bytes(kDimension, spec_.mask_bits);
+    for (size_t column = 0; column < columns_; column += kPackColumns) {
+      const size_t count = std::min<size_t>(kPackColumns, columns_ - column);
+      packer_.pack({keys_[slot].data(), words_[slot], std::span(scratch.entries).subspan(column),
+                    columns_, count, scratch.mask, scratch.body});
+      for (uint32_t& word : scratch.mask) word = lowered(word, spec_.mask_bits);
+      write_bit_sequence(scratch.mask, spec_.mask_bits, response.first(mask_bytes));
+      response = response.subspan(mask_bytes);
+      for (size_t k = 0; k < count; ++k) {
+        scratch.row[column + k] = lowered(scratch.body[k], spec_.response_bits);
+      }
+    }
+    write_bit_sequence(scratch.row, spec_.response_bits, response);
+  }
+
+  // The first level's words, less half of all numbers. Words of shards that there are not are 0.
+  void read_entries(std::span<const uint8_t> first, Scratch& scratch) const {
+    const uint32_t bits = spec_.word_bits;
+    scratch.entries.resize(uint64_t{rows_} * columns_);
+    const auto entries = std::span(scratch.entries).first(word_count_);
+    // There are many of them: they become entries where they are read to.
+    read_bit_sequence(first, bits, 0,
+                      {reinterpret_cast<uint32_t*>(entries.data()), entries.size()});
+    for (int32_t& entry : entries) {
+      const uint32_t word = static_cast<uint32_t>(entry) >> (32 - bits);
+      entry = static_cast<int32_t>(word) - (1 << (bits - 1));
+    }
+    std::fill(scratch.entries.begin() + static_cast<std::ptrdiff_t>(word_count_),
+              scratch.entries.end(), 0);
+  }
+
+  static uint32_t lowered(uint32_t word, uint32_t bits) {
+    return restore_word(ring::switch_from_q(word, bits), bits);
+  }
+
+  const std::unique_ptr<AnswerPipeline> first_;
+  SecondLevelSpec spec_;  // without polynomials
+  const uint64_t word_count_;
+  const uint32_t rows_;
+  const uint32_t columns_;
+  const SecondLevelPacker packer_;
+  WorkerThreads threads_;
+  const SlotWords keys_;
+  const SlotWords words_;
+  std::vector<Scratch> scratch_;  // of each thread
+  std::deque<Begun> begun_;
+  std::vector<uint8_t> responses_;
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerPipeline> make_second_level_pipeline(std::unique_ptr<AnswerPipeline> first,
+                                                           const SecondLevelSpec& spec,
+                                                           uint64_t word_count, size_t slot_count,
+                                                           unsigned thread_count) {
+  return std::make_unique<SecondLevelPipeline>(std::move(first), spec, word_count, slot_count,
+                                               thread_count);
+}
+
+}  // namespace blindfuse
