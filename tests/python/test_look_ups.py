@@ -88,7 +88,7 @@ def test_packed_responses(tmp_path: Path, cache: Path) -> None:
         result = words.sync()
         assert (words.info.mode, words.info.parameter_set) == ("packed", "ring-2048")
         assert result.shards_fetched == result.part_count > 0
-        assert words.info.hint_bytes < 50_000 < words.info.query_bytes
+        assert words.info.hint_bytes < 24_576 < words.info.query_bytes  # the packing key
         assert words.get_many(["word 7", "nowl"]) == {"word 7": b"meaning 7", "nowl": None}
         with pytest.raises(blindfuse.InputError, match=r"mode packed.*\(mode=\)"):
             server.connect(cache=cache, mode="hint").sync()
