@@ -142,9 +142,9 @@ void PlanAnswer::print_comparison() const {
       "  once: tables, and hint or masks, in each epoch; up and down: a look-up; server: memory.\n"
       "  ms alone: of one core, for a look-up when there is no other; 1/s core: look-ups a second\n"
       "  of one core in batches of %zu. Both are of the CPU's engine.\n"
-      "  $ per 1M: a million look-ups at %.2f US dollars for each GB transferred and %.2f for "
+      "  $ per 1M: a million look-ups at %.2f US dollars for each GB transferred and %.4f for "
       "each\n"
-      "  core-hour, from a public cloud's list prices of 2024.\n",
+      "  core-hour, the prices of a public cloud in the ChalametPIR paper.\n",
       kFullBatch, kDollarsAGigabyte, kDollarsACoreHour);
   std::printf("  Rates: %s, %s.\n", question_.rates.origin.processor.c_str(),
               question_.rates_file.empty()

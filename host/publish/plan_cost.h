@@ -10,12 +10,12 @@
 
 namespace blindfuse {
 
-// Prices from the lists of a public cloud: Amazon EC2 on demand, US East, 2024. A gigabyte to the
-// Internet of the first 10 TB a month is 0.09 US dollars. c6i.large, with two virtual processors,
-// is 0.085 an hour. Every byte that a client transfers counts as one that leaves the cloud: queries
-// are free there, but the client's network carries them.
+// The prices of a public cloud with which the ChalametPIR paper reckons (section 6.1): Amazon EC2
+// c5.9xlarge at 1.53 US dollars an hour for 36 virtual processors, and 0.09 for a gigabyte of
+// downloads. The paper takes uploads as free. Here every byte that a client transfers has the price
+// of a download, because the client's network carries queries too.
 inline constexpr double kDollarsAGigabyte = 0.09;
-inline constexpr double kDollarsACoreHour = 0.04;
+inline constexpr double kDollarsACoreHour = 0.0425;
 
 // Queries in a full batch: the server's limit unless it is told otherwise.
 inline constexpr size_t kFullBatch = ServingNeeds{}.batch_max;

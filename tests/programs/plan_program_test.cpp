@@ -51,10 +51,10 @@ TEST(PlanCommand, TellsTheCostOfEachLayout) {
   EXPECT_EQ(chosen.at("server_bytes"), 2'182'467'840u);
   EXPECT_NEAR(chosen.at("alone_milliseconds"), 238.973'952, 1e-6);
   EXPECT_NEAR(chosen.at("lookups_per_core_second"), 14.542'892'458, 1e-6);
-  EXPECT_NEAR(chosen.at("dollars_per_million_lookups"), 18.806'244, 1e-5);
+  EXPECT_NEAR(chosen.at("dollars_per_million_lookups"), 18.853'996, 1e-5);
   EXPECT_EQ(report.at("batch"), 32);
   EXPECT_EQ(report.at("dollars_per_gigabyte"), 0.09);
-  EXPECT_EQ(report.at("dollars_per_core_hour"), 0.04);
+  EXPECT_EQ(report.at("dollars_per_core_hour"), 0.0425);
   EXPECT_EQ(report.at("rates").at("processor"), "A 9000");
   EXPECT_FALSE(report.contains("prefer"));
 }
@@ -68,7 +68,8 @@ TEST(PlanCommand, ComparesTheChosenLayoutWithTheBestOfOtherKinds) {
             HasSubstr("  hint   "), HasSubstr("--mode hint --shards 12\n"),
             HasSubstr("  packed, 2 levels   "), HasSubstr("--mode packed --levels 2 --shards ")));
   EXPECT_THAT(out, AllOf(HasSubstr("in batches of 32"), HasSubstr("0.09 US dollars"),
-                         HasSubstr("list prices of 2024"), HasSubstr("Rates: A 9000, from ")));
+                         HasSubstr("0.0425 for each"), HasSubstr("ChalametPIR paper"),
+                         HasSubstr("Rates: A 9000, from ")));
   // A short key is for records of up to 512 bytes.
   EXPECT_THAT(out, Not(HasSubstr("short key")));
   const json compared =

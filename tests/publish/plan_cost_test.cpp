@@ -50,8 +50,8 @@ TEST(PlanCost, OfPackedResponses) {
   EXPECT_NEAR(cost.batch_seconds, 0.016'908'288 + 0.051'853'824, kSame);
   EXPECT_NEAR(cost.lookups_per_core_second(), 14.542'892'458, 1e-6);
   EXPECT_EQ(cost.server_bytes, 1'352'663'040u + 829'661'184u + 143'616u);
-  // 0.020046912 GB at 0.09, and 6.8762112 seconds at 0.04 / 3600.
-  EXPECT_NEAR(cost.dollars, 0.001'804'222'08 + 0.000'076'402'346'666'7, kSame);
+  // 0.020046912 GB at 0.09, and 6.8762112 seconds at 0.0425 / 3600.
+  EXPECT_NEAR(cost.dollars, 0.001'804'222'08 + 0.000'081'177'493'333'3, kSame);
 }
 
 // 1774 words of 17 bits for each column.
