@@ -22,8 +22,8 @@ class RatesCache {
       : file_(std::move(file)), origin_(std::move(origin)), measure_(std::move(measure)) {}
 
   // The rates that are kept, if they are of this origin. Otherwise, or if measure_again, measures
-  // them and keeps them. A file that cannot be read or written is no error: there is a line in the
-  // log. Throws the errors of the measurement.
+  // them and keeps them. A file that cannot be read or written makes a line in the log, and not an
+  // error. Throws the errors of the measurement.
   Rates get(bool measure_again);
 
  private:
