@@ -88,12 +88,33 @@ def test_packed_responses(tmp_path: Path, cache: Path) -> None:
         result = words.sync()
         assert (words.info.mode, words.info.parameter_set) == ("packed", "ring-2048")
         assert result.shards_fetched == result.part_count > 0
-        assert words.info.hint_bytes < 50_000 < words.info.query_bytes
+        assert words.info.hint_bytes < 24_576 < words.info.query_bytes  # the packing key
         assert words.get_many(["word 7", "nowl"]) == {"word 7": b"meaning 7", "nowl": None}
         with pytest.raises(blindfuse.InputError, match=r"mode packed.*\(mode=\)"):
             server.connect(cache=cache, mode="hint").sync()
         with pytest.raises(blindfuse.InputError, match="'hint', 'packed'"):
             server.connect(cache=cache, mode="any")
+
+
+@pytest.mark.parametrize("short_key", [False, True])
+def test_packed_responses_of_two_levels(tmp_path: Path, cache: Path, short_key: bool) -> None:
+    words = {f"word {i}": f"meaning {i}" for i in range(300)}
+    built = blindfuse.Database.build(words, tmp_path / "db", levels=2, short_key=short_key, shards=3)
+    layout = built.report.details["layout"]
+    assert (layout["mode"], layout["levels"], layout["short_key_order"] > 0) == ("packed", 2, short_key)
+    expected: dict[str, bytes | None] = {key: text.encode() for key, text in words.items()}
+    expected["nowl"] = None
+    with built.serve(threads=1) as server, server.connect(cache=cache) as client:
+        assert client.get_many(list(expected)) == expected
+        assert (client.info.query_bytes, client.info.response_bytes) == (layout["query_bytes"], layout["response_bytes"])
+
+
+def test_build_chooses_what_is_preferred(tmp_path: Path) -> None:
+    items = {f"word {i}": f"meaning {i}" for i in range(300)}
+    built = blindfuse.Database.build(items, tmp_path / "db", mode="packed", prefer="bytes")
+    assert built.report.details["layout"]["levels"] in (1, 2)
+    with pytest.raises(blindfuse.BlindfuseError, match="--prefer"):
+        blindfuse.Database.build(items, tmp_path / "db", prefer="money")
 
 
 def test_info_sync_and_prepare(words: blindfuse.Client, database: blindfuse.Database) -> None:
