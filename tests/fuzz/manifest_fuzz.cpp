@@ -25,6 +25,21 @@ void require_presentable(std::string_view message) {
   for (const char c : message) require(c >= ' ' && c <= '~');
 }
 
+uint64_t bytes_of_bits(uint64_t bits) { return (bits + 7) / 8; }
+
+// What a query carries for the second level, and the bytes of a response.
+uint64_t require_second_sizes(const blindfuse::Layout& layout) {
+  const blindfuse::SecondLevel& second = *layout.second;
+  const uint64_t groups = (layout.shard_count + second.group_shards - 1) / second.group_shards;
+  const uint64_t columns = uint64_t{second.group_shards} * layout.record_bytes();
+  const uint64_t packs = (columns + 1023) / 1024;
+  require(second.group_shards >= 1 && (packs == 1 || second.group_shards == 1));
+  require(second.key_order == 0 || columns <= second.key_order);
+  require(layout.response_bytes() ==
+          packs * 256 * second.mask_bits + bytes_of_bits(columns * second.response_bits));
+  return bytes_of_bits(groups * second.query_bits) + (second.key_order > 0 ? 24'576 : 0);
+}
+
 // Sizes that a layout which was taken must have, from the definitions.
 void require_sizes(const blindfuse::Layout& layout) {
   const uint64_t words_bytes = uint64_t{layout.row_count} * layout.query_bits / 8;
@@ -32,11 +47,13 @@ void require_sizes(const blindfuse::Layout& layout) {
   if (layout.mode() == blindfuse::Mode::kHint) {
     require(layout.lwe->name != "ring-2048" && layout.pack_count() == 0);
     require(layout.query_bytes() == words_bytes && layout.hint_part_count() == layout.shard_count);
+    require(!layout.second);
     return;
   }
   require(layout.lwe->name == "ring-2048");
   require(layout.row_count % 2048 == 0 && layout.row_count <= 1u << 24);
-  require(layout.query_bytes() == words_bytes + 24'576);
+  const uint64_t second_bytes = layout.second ? require_second_sizes(layout) : 0;
+  require(layout.query_bytes() == words_bytes + 24'576 + second_bytes);
   require(layout.pack_count() == (layout.column_count() + 1023) / 1024);
   require(layout.hint_bytes() == uint64_t{256} * layout.hint_bits * layout.pack_count());
   const blindfuse::HintParts first = layout.hint_parts_of(0);
@@ -64,7 +81,7 @@ void try_manifest(std::string_view text) {
     const blindfuse::ParsedManifest parsed = blindfuse::parse_manifest(text);
     require(text.size() <= blindfuse::kManifestBytesMax);
     const blindfuse::Layout& layout = parsed.manifest.layout;
-    require(layout.noise().log2_failure <= blindfuse::kFailureLog2Max);
+    require(layout.log2_failure() <= blindfuse::kFailureLog2Max);
     require_sizes(layout);
     const std::string again_text = blindfuse::serialize_manifest(parsed.manifest);
     const blindfuse::ParsedManifest again = blindfuse::parse_manifest(again_text);
