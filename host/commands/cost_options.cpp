@@ -15,6 +15,8 @@ constexpr std::array kPreferences = {Preference::kBytes, Preference::kSpeed, Pre
 
 std::string preference_name(Preference preference) {
   switch (preference) {
+    case Preference::kFewPacks:
+      return "";  // what is chosen without the option
     case Preference::kBytes:
       return "bytes";
     case Preference::kSpeed:
@@ -40,7 +42,7 @@ void CostOptions::add_to(CLI::App& command) {
           "bytes: the fewest bytes for a client. speed: the least time of the server in full "
           "batches, with at most twice the fewest bytes. balanced: the least money for bytes and "
           "processor time. Without --levels, layouts of one and of two levels compete (default: "
-          "the fewest bytes, with one level)")
+          "nearly the fewest bytes, with few packing tables and one level)")
       ->check(CLI::IsMember(names));
   CLI::Option* again = command.add_flag(
       "--calibrate", calibrate,
@@ -61,7 +63,7 @@ Rates CostOptions::rates() const {
 
 std::optional<PlanWish> CostOptions::wish() const {
   if (!prefer) return std::nullopt;
-  if (*prefer == Preference::kBytes) return PlanWish{};
+  if (*prefer == Preference::kBytes) return PlanWish{*prefer, std::nullopt};
   return PlanWish{*prefer, rates().core};
 }
 

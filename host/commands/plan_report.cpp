@@ -20,7 +20,7 @@ class PlanAnswer {
       : question_(question),
         lookups_(question.request.lookups_per_client),
         kinds_(plan_kinds(question.request)),
-        chooser_(kinds_, {question.prefer.value_or(Preference::kBytes), question.rates.core},
+        chooser_(kinds_, {question.prefer.value_or(Preference::kFewPacks), question.rates.core},
                  lookups_),
         best_(chooser_.best()),
         compared_(
@@ -126,7 +126,7 @@ void PlanAnswer::print_packing() const {
       "  more shards make them larger",
       human_bytes(packed.packing_table_bytes()).c_str(),
       human_bytes(packed.matrix_bytes()).c_str());
-  if (question_.prefer.value_or(Preference::kBytes) == Preference::kBytes) {
+  if (!question_.prefer) {
     std::printf(
         ", so that the best is the one with the fewest packs of\n"
         "  those with up to %.0f %% more bytes than the fewest",

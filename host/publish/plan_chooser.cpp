@@ -10,7 +10,9 @@ namespace blindfuse {
 PlanChooser::PlanChooser(const std::vector<std::vector<Plan>>& kinds, const PlanWish& wish,
                          uint64_t lookups)
     : kinds_(kinds), wish_(wish), lookups_(lookups) {
-  invariant(wish.preference == Preference::kBytes || wish.rates, "time is reckoned from rates");
+  const bool needs_rates =
+      wish.preference == Preference::kSpeed || wish.preference == Preference::kBalanced;
+  invariant(!needs_rates || wish.rates, "time is reckoned from rates");
   uint64_t fewest = std::numeric_limits<uint64_t>::max();
   for (const std::vector<Plan>& plans : kinds) {
     fewest = std::min(fewest, std::ranges::min(plans, {}, &Plan::total_bytes).total_bytes);
@@ -19,7 +21,7 @@ PlanChooser::PlanChooser(const std::vector<std::vector<Plan>>& kinds, const Plan
 }
 
 const Plan& PlanChooser::best() const {
-  if (wish_.preference == Preference::kBytes) return cheapest(kinds_);
+  if (wish_.preference == Preference::kFewPacks) return cheapest(kinds_);
   const Plan* best = &best_of(kinds_.front());
   for (const std::vector<Plan>& plans : kinds_) {
     const Plan& of_kind = best_of(plans);
@@ -29,11 +31,14 @@ const Plan& PlanChooser::best() const {
 }
 
 const Plan& PlanChooser::best_of(const std::vector<Plan>& plans) const {
-  if (wish_.preference == Preference::kBytes) return cheapest(plans);
+  if (wish_.preference == Preference::kFewPacks) return cheapest(plans);
   return *std::ranges::min_element(plans, {}, [this](const Plan& plan) { return rank(plan); });
 }
 
 PlanChooser::Rank PlanChooser::rank(const Plan& plan) const {
+  if (wish_.preference == Preference::kBytes) {
+    return {false, static_cast<double>(plan.total_bytes), plan.layout.pack_count()};
+  }
   const PlanCost cost = plan_cost(plan, *wish_.rates, lookups_);
   if (wish_.preference == Preference::kBalanced) return {false, cost.dollars, plan.total_bytes};
   const auto bytes = static_cast<double>(plan.total_bytes);

@@ -12,7 +12,8 @@
 namespace blindfuse {
 
 enum class Preference {
-  kBytes,     // cheapest()
+  kFewPacks,  // cheapest(): nearly the fewest bytes, with few packs
+  kBytes,     // the fewest bytes
   kSpeed,     // the least time in full batches of those with few bytes
   kBalanced,  // the least money (host/publish/plan_cost.h)
 };
@@ -20,10 +21,10 @@ enum class Preference {
 // With kSpeed, a client may transfer this many times the fewest bytes of all plans.
 inline constexpr double kBytesForSpeed = 2.0;
 
-// An operator's preference, and what the machine that will serve can do. There have to be rates for
-// other preferences than kBytes.
+// An operator's preference, and what the machine that will serve can do. kSpeed and kBalanced need
+// rates.
 struct PlanWish {
-  Preference preference = Preference::kBytes;
+  Preference preference = Preference::kFewPacks;
   std::optional<CoreRates> rates;
 };
 

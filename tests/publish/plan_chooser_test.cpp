@@ -48,6 +48,15 @@ TEST(PlanChooser, PrefersTheFewestBytes) {
   }
 }
 
+// In the packed mode with records of 1000 bytes, 4 shards are 4 packs, and 2 shards 2.
+TEST(PlanChooser, TakesFewerPacksForSomeBytesUnlessBytesArePreferred) {
+  Kinds kinds = kOneKind;
+  for (Plan& plan : kinds[0]) plan.layout.lwe = find_lwe_params("ring-2048");
+  kinds[0][1].total_bytes = 1'100'000;
+  EXPECT_EQ(PlanChooser(kinds, {}, 100).best().layout.shard_count, 2u);
+  EXPECT_EQ(shards_of_best(kinds, Preference::kBytes, 100), 4u);
+}
+
 // The third takes more than twice the fewest bytes.
 TEST(PlanChooser, PrefersTheLeastTimeOfThoseWithFewBytes) {
   for (const Kinds& kinds : {kOneKind, kTwoKinds}) {
