@@ -1,6 +1,6 @@
 // What the stages of packed responses cost, by instruction set: transforms, the server's hint
-// polynomials and packing tables, packing, and a client's query. One thread throughout; bytes of a
-// table are counted once a query.
+// polynomials and packing tables, packing, a query's second level, and a client's query. One thread
+// throughout; bytes of a table are counted once a query.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -14,6 +14,7 @@
 #include "host/cpu/packing/hint_polynomials.h"
 #include "host/cpu/packing/packing_table_builder.h"
 #include "host/cpu/packing/response_packer.h"
+#include "host/cpu/packing/second_level_packer.h"
 
 namespace blindfuse {
 namespace {
@@ -87,6 +88,30 @@ void Pack(State& state, const RingKernel& kernel) {
   report_bytes(state, 4.0 * kTableWords * static_cast<double>(batch));
 }
 
+// A full key, with a row of 1024 columns, or a short one, with as many columns as its order.
+void SecondLevel(State& state, const RingKernel& kernel) {
+  const auto key_order = static_cast<uint32_t>(state.range(0));
+  const auto rows = static_cast<size_t>(state.range(1));
+  const size_t columns = key_order > 0 ? key_order : kPackColumns;
+  const std::vector<uint32_t> blocks =
+      polynomials().second_blocks((static_cast<uint32_t>(rows) + 2047) / 2048 * 2048);
+  const SecondLevelPacker packer(
+      blocks, key_order,
+      key_order > 0 ? polynomials().short_key_masks() : polynomials().key_masks(), kernel);
+  const PackingKeys key = PackingKeys::read(std::vector<uint8_t>(ring::kKeyBytes, 0x5a));
+  std::vector<uint32_t> words = random_words(rows);
+  for (uint32_t& word : words) word %= ring::kPackingModulus;
+  std::vector<int32_t> entries(rows * columns);
+  for (size_t i = 0; i < entries.size(); ++i)
+    entries[i] = static_cast<int32_t>(i * 77 % 4096) - 2048;
+  Coefficients mask;
+  std::array<uint32_t, kPackColumns> body;
+  SecondLevelPacker::Work work(packer);
+  for (auto _ : state) {
+    packer.pack({key.words(), words, entries, columns, columns, mask, body}, work);
+  }
+}
+
 void PrepareRingQuery(State& state) {
   for (auto _ : state) {
     benchmark::DoNotOptimize(prepare_ring_query(polynomials(), kRows, fill_from_system));
@@ -106,6 +131,13 @@ const int kRegistered = [] {
     add("Transform", Transform)->Unit(benchmark::kMicrosecond);
     add("HintOfAColumn", HintOfAColumn)->Unit(benchmark::kMillisecond);
     add("MakeTable", MakeTable)->Unit(benchmark::kMillisecond);
+    add("SecondLevel", SecondLevel)
+        ->ArgNames({"key_order", "rows"})
+        ->Args({0, 512})
+        ->Args({0, 8192})
+        ->Args({64, 512})
+        ->Args({64, 8192})
+        ->Unit(benchmark::kMillisecond);
     add("Pack", Pack)->ArgName("batch")->Arg(1)->Arg(8)->Unit(benchmark::kMillisecond);
   }
   return 0;

@@ -283,6 +283,7 @@ TEST(Layering, RulesCatchWhatTheyForbid) {
            {"host/database/loaded_database.cpp", "#include \"host/engines/engine_factory.h\""},
            {"host/database/loaded_database.cpp", "#include \"host/cpu/cpu_engine.h\""},
            {"host/publish/pack_stage.cpp", "#include \"host/cpu/packing/hint_polynomials.h\""},
+           {"host/publish/rates.cpp", "#include \"host/cpu/cpu_engine_maker.h\""},
            {"host/server/serving/batch_scheduler.cpp",
             "#include \"host/cpu/pipelines/answer_pipeline.h\""},
            {"host/server/signals.cpp", "#include \"client/secret.h\""},
@@ -322,6 +323,7 @@ TEST(Layering, RulesAllowTheRest) {
            {"host/server/routes/api.cpp", "#include \"host/server/serving/api_keys.h\""},
            {"host/server/service.cpp", "#include \"host/server/routes/api.h\""},
            {"host/engines/engine_factory.cpp", "#include \"cuda/cuda_engine_maker.h\""},
+           {"host/engines/core_rates.cpp", "#include \"host/cpu/packing/batch_packer.h\""},
            {"cuda/cuda_engine.cpp", "#include \"src/engine/engine.h\""},
            {"client/session.cpp", "#include <blindfuse/client.h>"},
            {"client/query.cpp", "// #include \"host/cpu/scan/matrix.h\""}}) {

@@ -3,20 +3,23 @@
 #include <malloc.h>
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "host/commands/cost_options.h"
 #include "host/commands/device_limit.h"
 #include "host/commands/engine_log.h"
+#include "host/commands/input_options.h"
 #include "host/commands/layout_options.h"
 #include "host/commands/layout_table.h"
+#include "host/commands/plan_report.h"
 #include "host/commands/signature_report.h"
 #include "host/engines/checked_engines.h"
 #include "host/publish/database_builder.h"
+#include "host/publish/dry_run.h"
 #include "host/publish/planner.h"
 #include "host/publish/signing_key.h"
 #include "src/base/errors.h"
@@ -28,15 +31,15 @@ namespace blindfuse {
 namespace {
 
 struct BuildCommand {
-  std::vector<std::string> inputs;
+  InputChoices input;
   std::string output;
-  SourceOptions source;
   LayoutOptions layout;
-  InputOptions input;
+  CostOptions cost;
   std::string signing_key;  // the file; empty: none
   bool drop_signature = false;
   uint32_t value_room = 0;
   bool fresh = false;
+  bool dry_run = false;
   std::string engine = "auto";
   unsigned thread_count = 0;
   DeviceLimit limit;
@@ -174,37 +177,27 @@ void warn_of_unclaimed_files(const BuildReport& report, const std::string& outpu
 
 BuildOptions options_of(const BuildCommand& command) {
   BuildOptions options;
-  options.input = command.input;
-  options.input.kind = command.layout.index ? DatabaseKind::kIndex : DatabaseKind::kKeyword;
-  options.input.values_are_text = command.source.value_encoding == TextEncoding::kUtf8;
-  options.shard_count = command.layout.shard_count;
-  options.arity = command.layout.arity;
-  options.digest_bytes = command.layout.digest_bytes;
-  if (command.value_room > command.input.value_bytes_max) {
+  command.layout.apply_to(options);
+  options.input = command.input.options(command.layout.index);
+  if (command.value_room > command.input.input.value_bytes_max) {
     throw UsageError(
         "--value-room " + std::to_string(command.value_room) + " is more than --value-bytes-max " +
-        std::to_string(command.input.value_bytes_max) + "; lower the one or raise the other");
+        std::to_string(command.input.input.value_bytes_max) + "; lower the one or raise the other");
   }
   options.value_room = command.value_room;
-  options.query_bits = command.layout.query_bits;
-  options.response_bits = command.layout.response_bits;
-  options.hint_bits = command.layout.hint_bits;
-  options.levels = command.layout.levels;
-  options.short_key = command.layout.short_key;
-  options.mode = command.layout.mode();
-  options.lwe = command.layout.lwe();
-  options.lookups_per_client = command.layout.lookups_per_client;
   options.drop_signature = command.drop_signature;
   options.fresh = command.fresh;
   options.engine = command.engine;
   options.thread_count = command.thread_count;
-  options.on_planned = [asked = command.lookups->count() > 0](const BuildReport& report) {
+  options.on_planned = [asked = command.lookups->count() > 0,
+                        prefers = command.cost.prefer.has_value()](const BuildReport& report) {
     log_plan(report);
     warn_of_uneven_shards(report);
-    if (asked && report.layout_kept) {
-      log_warning(
-          "--lookups-per-client counts only for a new directory or with --fresh: the layout is "
-          "kept");
+    if (!report.layout_kept) return;
+    for (const auto& [is_given, name] :
+         {std::pair(asked, "--lookups-per-client"), std::pair(prefers, "--prefer")}) {
+      if (!is_given) continue;
+      log_warning("{} counts only for a new directory or with --fresh: the layout is kept", name);
     }
   };
   return options;
@@ -217,18 +210,33 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
 
-void run_build(BuildCommand& command) {
+// The fullest shard of a new database is an estimate, since its salt will be random.
+void run_dry(const BuildCommand& command, BuildOptions options) {
+  // Which layouts compete; the report has rates for the choice.
+  if (command.cost.prefer) options.wish = PlanWish{};
+  const DryRun found = dry_run(command.input.open(command.layout.index), command.output, options);
+  PlanQuestion question;
+  question.request = found.request;
+  question.longest_value = found.survey.longest_value;
+  question.levels_fixed = command.layout.levels.has_value();
+  question.prefer = command.cost.prefer;
+  question.rates = command.cost.rates();
+  question.rates_file = command.cost.rates_file;
+  question.kept = found.kept;
+  question.why_not_kept = found.why_not_kept;
+  report_plans(question, command.json);
+}
+
+void run_build(const BuildCommand& command) {
   keep_freed_memory();
   BuildOptions options = options_of(command);  // its UsageError comes before any source
+  if (command.dry_run) return run_dry(command, std::move(options));
+  options.wish = command.cost.wish();
   std::optional<SigningKey> signing_key;
   if (!command.signing_key.empty()) {
     options.signing_key = &signing_key.emplace(SigningKey::read(command.signing_key));
   }
-  command.source.index = command.layout.index;
-  std::vector<std::unique_ptr<KeyValueSource>> sources;
-  for (const std::string& input : command.inputs) {
-    sources.push_back(open_source(input, command.source));
-  }
+  const auto sources = command.input.open(command.layout.index);
   std::vector<std::string> parts;
   if (options.mode != Mode::kHint) parts.push_back("tables");
   const auto calls = std::make_shared<DeviceCalls>();
@@ -246,56 +254,6 @@ void run_build(BuildCommand& command) {
   }
 }
 
-template <typename Choice>
-void add_choice(CLI::App& command, const char* name, Choice& target,
-                const std::map<std::string, std::type_identity_t<Choice>>& choices,
-                const std::string& help) {
-  std::vector<std::string> names;
-  for (const auto& choice : choices) names.push_back(choice.first);
-  command
-      .add_option_function<std::string>(
-          name, [&target, choices](const std::string& chosen) { target = choices.at(chosen); },
-          help)
-      ->check(CLI::IsMember(names));
-}
-
-void add_source_options(CLI::App& command, SourceOptions& source) {
-  add_choice(command, "--format", source.format,
-             {{"tsv", SourceFormat::kTsv},
-              {"csv", SourceFormat::kCsv},
-              {"ndjson", SourceFormat::kNdjson},
-              {"sqlite", SourceFormat::kSqlite}},
-             "Format of the inputs (default: by the file's name)");
-  command.add_option("--key-column", source.key_column, "CSV: name of the column of keys")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command.add_option("--value-column", source.value_column, "CSV: name of the column of values")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command.add_option("--key-field", source.key_field, "NDJSON: name of the member with the key")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command
-      .add_option("--value-field", source.value_field, "NDJSON: name of the member with the value")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command
-      .add_option("--sqlite-query", source.sqlite_query,
-                  "SQLite: a SELECT statement with two columns, key and value")
-      ->type_name("SQL");
-  const std::map<std::string, TextEncoding> encodings = {{"utf8", TextEncoding::kUtf8},
-                                                         {"hex", TextEncoding::kHex},
-                                                         {"base64", TextEncoding::kBase64}};
-  add_choice(command, "--key-encoding", source.key_encoding, encodings,
-             "How keys are written (default: utf8)");
-  add_choice(command, "--value-encoding", source.value_encoding, encodings,
-             "How values are written (default: utf8)");
-}
-
-}  // namespace
-
-namespace {
-
 constexpr const char* kBuildExample =
     "Example:\n  blindfuse build words.tsv --output words.blindfuse";
 
@@ -308,11 +266,7 @@ void add_build_command(CLI::App& program) {
       "Make a database directory from files of keys and values, or bring one up to date. An update "
       "builds only the shards whose keys or values changed.");
   command->footer(kBuildExample);
-  command
-      ->add_option("input", options->inputs,
-                   "Files of pairs, read as one: .tsv (KEY<tab>VALUE, no header), .csv (RFC 4180, "
-                   "with a header), .ndjson (an object a line), .sqlite, or - for standard input")
-      ->required();
+  options->input.add_files_to(*command)->required();
   command->option_defaults()->group("Output");
   command
       ->add_option("--output", options->output,
@@ -328,23 +282,9 @@ void add_build_command(CLI::App& program) {
       ->add_flag("--unsigned", options->drop_signature,
                  "Drop the signature of a directory that is signed")
       ->excludes(sign);
-  command->option_defaults()->group("Input");
-  add_source_options(*command, options->source);
-  command
-      ->add_option("--value-bytes-max", options->input.value_bytes_max,
-                   "Longest value allowed, in bytes")
-      ->check(CLI::Range(0u, kValueBytesMax))
-      ->capture_default_str();
-  add_choice(*command, "--long-values", options->input.long_values,
-             {{"error", LongValues::kError}, {"truncate", LongValues::kTruncate}},
-             "What to do with a longer value (default: error)");
-  add_choice(
-      *command, "--on-duplicate", options->input.on_duplicate,
-      {{"error", DuplicatePolicy::kError},
-       {"first", DuplicatePolicy::kFirst},
-       {"last", DuplicatePolicy::kLast}},
-      "What to do when a key comes twice: fail, or keep its first or last value (default: error)");
+  options->input.add_to(*command);
   options->layout.add_to(*command);
+  options->cost.add_to(*command);
   command->option_defaults()->group("Layout and security");
   command
       ->add_option("--value-room", options->value_room,
@@ -357,6 +297,8 @@ void add_build_command(CLI::App& program) {
   command->add_flag("--fresh", options->fresh,
                     "Build everything again, with a new salt, seed and layout. Clients download "
                     "everything again");
+  command->add_flag("--dry-run", options->dry_run,
+                    "Read the input, and show the layouts as plan does. Nothing is built");
   command
       ->add_option(
           "--engine", options->engine,

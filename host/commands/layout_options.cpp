@@ -93,25 +93,46 @@ std::optional<Mode> LayoutOptions::mode() const {
   for (const Mode each : kModes) {
     if (mode_choice == mode_name(each)) wanted = each;
   }
-  const LweParams* set = lwe();
-  const bool has_two_levels = levels == 2u;
-  if (short_key && !has_two_levels) throw UsageError("--short-key is for --levels 2");
-  if (has_two_levels && (wanted == Mode::kHint || (set != nullptr && set->mode == Mode::kHint))) {
-    throw UsageError("--levels 2 is for --mode packed");
+  if (const LweParams* set = lwe()) {
+    if (wanted && *wanted != set->mode) {
+      throw UsageError("--mode " + mode_choice + " and --params " + params +
+                       " contradict each other: " + params + " is for --mode " +
+                       std::string(mode_name(set->mode)) + ", and --mode " + mode_choice +
+                       " takes " + sets_for(*wanted));
+    }
+    wanted = set->mode;
   }
-  if (has_two_levels) wanted = Mode::kPacked;
-  if (set == nullptr) return wanted;
-  if (wanted && *wanted != set->mode) {
-    throw UsageError("--mode " + mode_choice + " and --params " + params +
-                     " contradict each other: " + params + " is for --mode " +
-                     std::string(mode_name(set->mode)) + ", and --mode " + mode_choice + " takes " +
-                     sets_for(*wanted));
+  if (short_key && levels != 2u) {
+    throw UsageError(
+        "--short-key is for packed responses with two levels; add --levels 2, or leave "
+        "--short-key out");
   }
-  return set->mode;
+  if (levels != 2u) return wanted;
+  if (wanted == Mode::kHint) {
+    throw UsageError("--levels 2 is for packed responses, and " +
+                     (params.empty() ? "--mode hint" : "--params " + params) +
+                     " has none; take --mode packed" + (params.empty() ? "" : " without --params") +
+                     ", or leave --levels out");
+  }
+  return Mode::kPacked;
 }
 
 const LweParams* LayoutOptions::lwe() const {
   return params.empty() ? nullptr : find_lwe_params(params);
+}
+
+void LayoutOptions::apply_to(BuildOptions& options) const {
+  options.mode = mode();
+  options.lwe = lwe();
+  options.shard_count = shard_count;
+  options.arity = arity;
+  options.digest_bytes = digest_bytes;
+  options.query_bits = query_bits;
+  options.response_bits = response_bits;
+  options.hint_bits = hint_bits;
+  options.levels = levels;
+  options.short_key = short_key;
+  options.lookups_per_client = lookups_per_client;
 }
 
 }  // namespace blindfuse

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "host/publish/database_builder.h"
 #include "src/arithmetic/lwe_params.h"
 
 namespace blindfuse {
@@ -26,13 +27,16 @@ struct LayoutOptions {
 
   void add_to(CLI::App& command);
 
-  // The mode that was asked for, by itself, by its set or by two levels. Nothing if it is left
-  // open. Throws UsageError if the set or the levels are of the other mode, and for a short key
-  // without two levels.
+  // The mode that was asked for, by itself, by its set, or by two levels. Nothing if it is left
+  // open. Throws UsageError if the set is one of the other mode, if two levels are asked for and
+  // the mode has none, and if a short key is asked for without two levels.
   std::optional<Mode> mode() const;
 
   // The set that was asked for, or nullptr.
   const LweParams* lwe() const;
+
+  // Sets all that a build is told of its layout. Throws the errors of mode().
+  void apply_to(BuildOptions& options) const;
 };
 
 }  // namespace blindfuse

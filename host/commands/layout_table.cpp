@@ -78,4 +78,55 @@ std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t 
   return table;
 }
 
+std::string kind_name(const LayoutKind& kind) {
+  std::string name(mode_name(kind.mode));
+  if (kind.levels == 2) name += ", 2 levels";
+  if (kind.short_key) name += ", short key";
+  return name;
+}
+
+std::string options_for(const Layout& layout) {
+  const LayoutKind kind = kind_of(layout);
+  std::string options = "--mode " + std::string(mode_name(kind.mode));
+  if (layout.lwe != &default_lwe_params(kind.mode)) {
+    options = "--params " + std::string(layout.lwe->name);
+  }
+  if (kind.mode == Mode::kPacked) options += " --levels " + std::to_string(kind.levels);
+  if (kind.short_key) options += " --short-key";
+  return options + " --shards " + std::to_string(layout.shard_count);
+}
+
+nlohmann::json plan_json(const Plan& plan, const CoreRates& rates, uint64_t lookups) {
+  const PlanCost cost = plan_cost(plan, rates, lookups);
+  nlohmann::json json = layout_json(plan.layout);
+  json["sync_bytes"] = plan.sync_bytes;
+  json["total_bytes"] = plan.total_bytes;
+  json["server_bytes"] = cost.server_bytes;
+  json["alone_milliseconds"] = cost.alone_seconds * 1e3;
+  json["lookups_per_core_second"] = cost.lookups_per_core_second();
+  json["dollars_per_million_lookups"] = cost.dollars / static_cast<double>(lookups) * 1e6;
+  return json;
+}
+
+std::string comparison_table(const std::vector<Plan>& plans, const CoreRates& rates,
+                             uint64_t lookups) {
+  char line[300];
+  std::snprintf(line, sizeof line, "  %-27s %10s %10s %10s %10s %10s %9s %9s  %s\n", "layout",
+                "once", "up", "down", "server", "ms alone", "1/s core", "$ per 1M", "options");
+  std::string table = line;
+  for (const Plan& plan : plans) {
+    const Layout& layout = plan.layout;
+    const PlanCost cost = plan_cost(plan, rates, lookups);
+    std::snprintf(line, sizeof line, "%c %-27s %10s %10s %10s %10s %10.1f %9.1f %9.2f  %s\n",
+                  &plan == &plans.front() ? '*' : ' ', kind_name(kind_of(layout)).c_str(),
+                  human_bytes(plan.sync_bytes).c_str(), human_bytes(layout.query_bytes()).c_str(),
+                  human_bytes(layout.response_bytes()).c_str(),
+                  human_bytes(cost.server_bytes).c_str(), cost.alone_seconds * 1e3,
+                  cost.lookups_per_core_second(), cost.dollars / static_cast<double>(lookups) * 1e6,
+                  options_for(layout).c_str());
+    table += line;
+  }
+  return table;
+}
+
 }  // namespace blindfuse

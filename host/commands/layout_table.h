@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "host/publish/plan_cost.h"
 #include "host/publish/planner.h"
 
 namespace blindfuse {
@@ -19,5 +20,18 @@ std::string security_line(const LweParams& set);
 // A table of plans of one mode. The one at `best` is marked, and at most `rows` around it are
 // shown.
 std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t rows);
+
+// "packed, 2 levels, short key"
+std::string kind_name(const LayoutKind& kind);
+
+// The options with which `build` makes a layout of these shards and this kind.
+std::string options_for(const Layout& layout);
+
+// A plan with its bytes, and what it costs the server, for look-ups of a client in one epoch.
+nlohmann::json plan_json(const Plan& plan, const CoreRates& rates, uint64_t lookups);
+
+// A table of plans of any kind, a line each, of which the first is marked.
+std::string comparison_table(const std::vector<Plan>& plans, const CoreRates& rates,
+                             uint64_t lookups);
 
 }  // namespace blindfuse

@@ -119,10 +119,7 @@ class Build {
         read_input(sources, manifest_.salt, options_.input, new_spool(options_.input.on_duplicate));
     report_.seconds_reading = stage.lap();
     report_.survey = survey_input(input_, options_.input.on_duplicate, threads_);
-    if (options_.input.kind == DatabaseKind::kIndex && report_.survey.longest_value == 0) {
-      throw InputError(
-          "every value is empty; an index database needs one value of at least one byte");
-    }
+    check_values(options_.input.kind, report_.survey);
     const std::vector<Sample> samples = take_samples(input_, options_.input.kind, manifest_.salt);
     choose_layout();
     report_.seconds_surveying = stage.lap();
@@ -152,18 +149,13 @@ class Build {
       if (!reason) return;
       report_.layout_reason = "chosen again, because " + *reason;
     }
-    PlanRequest request = plan_request(options_, report_.survey);
-    // The assumption that secrecy rests on changes when the operator says so, not when values
-    // become longer.
-    const bool keeps_set = previous_ && !options_.fresh && options_.lwe == nullptr;
-    const Mode mode_before = previous_ ? previous_->manifest.layout.mode() : Mode::kHint;
-    if (keeps_set && options_.mode.value_or(mode_before) == mode_before) {
-      request.lwe = previous_->manifest.layout.lwe;
-      request.mode = mode_before;
-      request.is_unasked = !options_.mode;
-    }
-    const Plan planned = cheapest(plan_modes(request));
+    const bool updates = previous_ && !options_.fresh;
+    PlanRequest request =
+        plan_request(options_, report_.survey, updates ? &previous_->manifest.layout : nullptr);
+    const Plan planned = choose_plan(request, options_);
     request.lwe = planned.layout.lwe;
+    request.levels = planned.layout.levels();
+    request.short_key = kind_of(planned.layout).short_key;
     const uint64_t fullest = fullest_shard(planned.layout.shard_count);
     report_.fullest_shard = fullest;
     // The planner estimated the fullest shard; now it is known.
@@ -184,12 +176,7 @@ class Build {
     layout.key_count = report_.survey.key_count;
     const uint64_t fullest = fullest_shard(layout.shard_count);
     report_.fullest_shard = fullest;
-    const bool fits = layout.kind == DatabaseKind::kIndex ? fullest <= layout.row_count
-                                                          : fuse_fits(layout.fuse(), fullest);
-    if (!fits) {
-      return "the fullest shard now has " + std::to_string(fullest) + " keys, more than " +
-             std::to_string(layout.row_count) + " rows hold";
-    }
+    if (auto reason = why_shards_do_not_fit(layout, fullest)) return reason;
     manifest_.layout = layout;
     report_.layout_kept = true;
     report_.layout_reason = "kept from the previous epoch";

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/publish/input.h"
+#include "host/publish/plan_chooser.h"
 #include "host/publish/planner.h"
 #include "host/publish/signing_key.h"
 #include "host/publish/survey.h"
@@ -43,6 +44,9 @@ struct BuildOptions {
   std::optional<uint32_t> levels;  // of packed responses
   bool short_key = false;          // with two levels
   uint64_t lookups_per_client = 100;
+  // How a new layout is chosen. Nothing: the fewest bytes, with one level unless `levels` says two.
+  // With a wish, and without `levels`, layouts of two levels compete, too.
+  std::optional<PlanWish> wish;
   // Signs the manifest; outlives the build. Without a key, and without drop_signature, the build
   // refuses a directory that is signed.
   const SigningKey* signing_key = nullptr;

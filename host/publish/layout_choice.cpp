@@ -1,6 +1,9 @@
 #include "host/publish/layout_choice.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
@@ -35,6 +38,11 @@ std::optional<std::string> values_do_not_fit(const RecordFormat& old, uint32_t v
 
 }  // namespace
 
+void check_values(DatabaseKind kind, const Survey& survey) {
+  if (kind != DatabaseKind::kIndex || survey.longest_value > 0) return;
+  throw InputError("every value is empty; an index database needs one value of at least one byte");
+}
+
 std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& options,
                                         const Survey& survey) {
   if (old.kind != options.input.kind) return "the kind of database changed";
@@ -57,7 +65,16 @@ std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& o
   return std::nullopt;
 }
 
-PlanRequest plan_request(const BuildOptions& options, const Survey& survey) {
+std::optional<std::string> why_shards_do_not_fit(const Layout& old, uint64_t fullest_shard) {
+  const bool fits = old.kind == DatabaseKind::kIndex ? fullest_shard <= old.row_count
+                                                     : fuse_fits(old.fuse(), fullest_shard);
+  if (fits) return std::nullopt;
+  return "the fullest shard now has " + std::to_string(fullest_shard) + " keys, more than " +
+         std::to_string(old.row_count) + " rows hold";
+}
+
+PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
+                         const Layout* previous) {
   PlanRequest request;
   request.kind = options.input.kind;
   request.key_count = survey.key_count;
@@ -75,7 +92,24 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey) {
   request.hint_bits = options.hint_bits;
   request.levels = options.levels.value_or(1);
   request.short_key = options.short_key;
+  request.levels_open = options.wish && !options.levels;
+  const bool keeps_set = previous != nullptr && options.lwe == nullptr &&
+                         options.mode.value_or(previous->mode()) == previous->mode();
+  if (keeps_set) {
+    request.lwe = previous->lwe;
+    request.mode = previous->mode();
+    request.is_unasked = !options.mode;
+    if (previous->second && !options.levels && !options.wish) {
+      request.levels = 2;
+      request.short_key = kind_of(*previous).short_key;
+    }
+  }
   return request;
+}
+
+Plan choose_plan(const PlanRequest& request, const BuildOptions& options) {
+  const std::vector<std::vector<Plan>> kinds = plan_kinds(request);
+  return PlanChooser(kinds, options.wish.value_or(PlanWish{}), request.lookups_per_client).best();
 }
 
 }  // namespace blindfuse

@@ -8,13 +8,24 @@
 
 namespace blindfuse {
 
+// Throws InputError for an index database all of whose values are empty.
+void check_values(DatabaseKind kind, const Survey& survey);
+
 // The reason, in words, for which `old` cannot hold the surveyed input with these options. Nothing
 // if it can. The loads of its shards are not considered.
 std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& options,
                                         const Survey& survey);
 
-// The request for plan_modes(). Mode and parameter set are open in it if the options leave them
-// open.
-PlanRequest plan_request(const BuildOptions& options, const Survey& survey);
+// The same for the loads of its shards. fullest_shard: the keys of the fullest one.
+std::optional<std::string> why_shards_do_not_fit(const Layout& old, uint64_t fullest_shard);
+
+// The request for plan_kinds(). Mode and parameter set are open in it if the options leave them
+// open. previous: the layout of the epoch that is brought up to date, or nullptr. Its mode and set
+// stay unless the options say otherwise, since secrecy rests on them, and so do its levels.
+PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
+                         const Layout* previous = nullptr);
+
+// The plan that a build takes. Throws the errors of plan_kinds().
+Plan choose_plan(const PlanRequest& request, const BuildOptions& options);
 
 }  // namespace blindfuse

@@ -233,6 +233,36 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
   return modes;
 }
 
+LayoutKind kind_of(const Layout& layout) {
+  return {layout.mode(), layout.levels(), layout.second && layout.second->key_order > 0};
+}
+
+std::vector<Plan> plans_of_kind(const PlanRequest& request, const LayoutKind& kind) {
+  const bool is_of_set = request.lwe == nullptr || request.lwe->mode == kind.mode;
+  if (!is_of_set || request.mode.value_or(kind.mode) != kind.mode) return {};
+  PlanRequest one = request;
+  if (one.lwe == nullptr) one.lwe = &default_lwe_params(kind.mode);
+  one.levels = kind.levels;
+  one.short_key = kind.short_key;
+  try {
+    return plan_layouts(one);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+std::vector<std::vector<Plan>> plan_kinds(const PlanRequest& request) {
+  std::vector<std::vector<Plan>> kinds = plan_modes(request);
+  if (!request.levels_open) return kinds;
+  const bool is_asked = (request.mode || request.lwe != nullptr) && !request.is_unasked;
+  for (const bool short_key : {false, true}) {
+    std::vector<Plan> plans = plans_of_kind(request, {Mode::kPacked, 2, short_key});
+    if (!is_asked) leave_out_large_tables(plans);
+    if (!plans.empty()) kinds.push_back(std::move(plans));
+  }
+  return kinds;
+}
+
 const Plan& cheapest(const std::vector<Plan>& plans) {
   const Plan* best = &*std::ranges::min_element(plans, {}, &Plan::total_bytes);
   if (best->layout.mode() != Mode::kPacked) return *best;

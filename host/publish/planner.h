@@ -24,8 +24,9 @@ struct PlanRequest {
   std::optional<uint32_t> query_bits;
   std::optional<uint32_t> response_bits;
   std::optional<uint32_t> hint_bits;
-  uint32_t levels = 1;     // 2: packed responses have a second level
-  bool short_key = false;  // which packs with a short key
+  uint32_t levels = 1;       // 2: packed responses have a second level
+  bool short_key = false;    // which packs with a short key
+  bool levels_open = false;  // plan_kinds() plans two levels in addition to one
 };
 
 // A layout whose failure bound is at most 2^-40, and its cost.
@@ -60,6 +61,26 @@ inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
 // kPackingBytesUnasked or the matrix, if there are any. Throws InputError if there is no plan at
 // all; if both are open it is the hint mode's error.
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
+
+// Layouts that are compared with each other before their kind is chosen.
+struct LayoutKind {
+  Mode mode = Mode::kHint;
+  uint32_t levels = 1;
+  bool short_key = false;
+
+  bool operator==(const LayoutKind&) const = default;
+};
+
+LayoutKind kind_of(const Layout& layout);
+
+// The plans of this kind, with large packing tables, too. None if the request's mode or set is of
+// the other mode, or if there is no layout.
+std::vector<Plan> plans_of_kind(const PlanRequest& request, const LayoutKind& kind);
+
+// The plans to choose from where levels may be open: plan_modes() and, if they are, the plans of
+// two levels, without a short key and with one. Each list is of one kind, and none is empty. Large
+// packing tables are left out as in plan_modes(). Throws the errors of plan_modes().
+std::vector<std::vector<Plan>> plan_kinds(const PlanRequest& request);
 
 // The bytes that a client may move in packed mode to spare the server memory, as a multiple of the
 // fewest possible: every pack takes 25 MB of memory that is read for each batch.

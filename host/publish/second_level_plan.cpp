@@ -65,8 +65,12 @@ std::optional<SecondLevel> plan_second_level(const Layout& layout, bool has_shor
       std::clamp<uint32_t>(most / std::max(1u, record_bytes), 1, layout.shard_count);
   std::optional<Layout> best;
   Layout tried = layout;
+  uint32_t rows_before = 0;
   for (uint32_t g = 1; g <= groups; ++g) {
     tried.second = SecondLevel{.group_shards = g};
+    // With as many rows as one shard fewer makes, columns and the key only become more.
+    if (tried.second_row_count() == rows_before) continue;
+    rows_before = tried.second_row_count();
     if (has_short_key) {
       tried.second->key_order = std::max(2u, std::bit_ceil(tried.second_column_count()));
     }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -78,6 +79,58 @@ TEST_P(RingKernelTest, AddProductsAsThePortableOneDoes) {
         ntt->add_products(all[i], other, found);
         EXPECT_EQ(found, expected);
       }
+    }
+  }
+}
+
+TEST_P(RingKernelTest, AddProductsThatAreDividedBy2To32) {
+  constexpr uint64_t kTwo32 = uint64_t{1} << 32;
+  for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
+    const auto ntt = make_ntt(GetParam(), modulus);
+    const std::vector<Coefficients> all = polynomials(modulus);
+    for (const Coefficients& a : all) {
+      for (const Coefficients& b : all) {
+        Coefficients sum = all[0];
+        ntt->add_divided_products(a, b, sum);
+        for (size_t i = 0; i < kDimension; ++i) {
+          ASSERT_LT(sum[i], modulus);
+          // 2^32 times what was added is the product.
+          const uint64_t added = (uint64_t{sum[i]} + modulus - all[0][i]) % modulus;
+          ASSERT_EQ(added * (kTwo32 % modulus) % modulus, uint64_t{a[i]} * b[i] % modulus);
+        }
+      }
+    }
+  }
+}
+
+// By what digits are for: small, and near the number when they are put together.
+TEST_P(RingKernelTest, DecomposeIntoDigitsThatMakeTheNumberAgain) {
+  const auto ntt = make_ntt(GetParam(), kPackingModulus);
+  std::vector<Coefficients> all = polynomials(kPackingModulus);
+  Coefficients& edges = all.emplace_back();
+  for (uint32_t i = 0; i < kDimension; ++i) {
+    // Around zero, both sides of half the modulus, and where digits carry.
+    const uint64_t bases[] = {0, kPackingModulus / 2, 1u << 15, 1u << 23};
+    edges[i] =
+        static_cast<uint32_t>((bases[i % 4] + kPackingModulus + i / 4 - 256) % kPackingModulus);
+  }
+  DigitPolynomials digits, portable;
+  for (const Coefficients& polynomial : all) {
+    ntt->decompose(polynomial, digits);
+    make_ntt(ring_kernels().back(), kPackingModulus)->decompose(polynomial, portable);
+    ASSERT_EQ(digits, portable);
+    for (size_t i = 0; i < kDimension; ++i) {
+      int64_t sum = 0;
+      for (size_t k = 0; k < ring::kDigits; ++k) {
+        ASSERT_LT(digits[k][i], kPackingModulus);
+        const int64_t digit = digits[k][i] > kPackingModulus / 2
+                                  ? int64_t{digits[k][i]} - kPackingModulus
+                                  : int64_t{digits[k][i]};
+        ASSERT_LE(std::abs(digit), 128);
+        sum += digit * (int64_t{1} << (8 + 8 * k));
+      }
+      const int64_t apart = std::abs((sum - int64_t{polynomial[i]}) % int64_t{kPackingModulus});
+      ASSERT_LE(std::min(apart, kPackingModulus - apart), 128);
     }
   }
 }

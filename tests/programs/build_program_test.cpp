@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/programs/known_rates_file.h"
 #include "tests/programs/program_testing.h"
 
 namespace blindfuse::program_testing {
@@ -259,8 +260,9 @@ TEST(BuildProgram, LeavesNoFoldersBehindWhenItFails) {
 
 TEST(BuildProgram, IgnoresAVersionInTheEnvironment) {
   const TemporaryFolder folder;
-  const ProgramResult result = run(folder, {"env", "BLINDFUSE_VERSION=1.2.3", kBlindfuse, "plan",
-                                            "--keys", "100", "--value-bytes", "3"});
+  const ProgramResult result =
+      run(folder, {"env", "BLINDFUSE_VERSION=1.2.3", "BLINDFUSE_RATES=" + known_rates_file(folder),
+                   kBlindfuse, "plan", "--keys", "100", "--value-bytes", "3"});
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.out, HasSubstr("`build` would choose"));
 }
@@ -295,8 +297,8 @@ TEST(PlanProgram, MarksWhatBuildChooses) {
   const auto report = nlohmann::json::parse(
       run(folder, {kBlindfuse, "build", input, "--output", folder / "db", "--json"}).out);
   const auto plan =
-      nlohmann::json::parse(run(folder, {kBlindfuse, "plan", "--keys", "3000", "--value-bytes", "8",
-                                         "--fixed-values", "--json"})
+      nlohmann::json::parse(run(folder, plan_command(folder, {"--keys", "3000", "--value-bytes",
+                                                              "8", "--fixed-values", "--json"}))
                                 .out);
   int chosen = 0;
   for (const auto& layout : plan["layouts"]) {
@@ -308,7 +310,7 @@ TEST(PlanProgram, MarksWhatBuildChooses) {
   }
   EXPECT_EQ(chosen, 1);
   const ProgramResult table =
-      run(folder, {kBlindfuse, "plan", "--keys", "1048576", "--value-bytes", "1024"});
+      run(folder, plan_command(folder, {"--keys", "1048576", "--value-bytes", "1024"}));
   EXPECT_EQ(table.status, 0);
   EXPECT_THAT(table.out, HasSubstr("hint mode, lwe-1774"));
   EXPECT_THAT(table.out, HasSubstr("packed mode, ring-2048"));
@@ -321,7 +323,7 @@ TEST(PlanProgram, MarksWhatBuildChooses) {
 TEST(PlanProgram, TakesCountsWithAUnit) {
   const TemporaryFolder folder;
   const auto plan = [&](const std::string& keys) {
-    return run(folder, {kBlindfuse, "plan", "--keys", keys, "--value-bytes", "8"});
+    return run(folder, plan_command(folder, {"--keys", keys, "--value-bytes", "8"}));
   };
   EXPECT_EQ(plan("20k").out, plan("20000").out);
   EXPECT_EQ(plan("1M").out, plan("1000000").out);
@@ -333,9 +335,8 @@ TEST(PlanProgram, TakesCountsWithAUnit) {
 TEST(PlanProgram, SaysWhatItLeavesOut) {
   const TemporaryFolder folder;
   // 50 packs, and a matrix of 20 MB.
-  const std::vector<std::string> plan = {kBlindfuse, "plan",          "--keys",
-                                         "100",      "--value-bytes", "100000"};
-  const ProgramResult table = run(folder, plan);
+  const ProgramResult table =
+      run(folder, plan_command(folder, {"--keys", "100", "--value-bytes", "100000"}));
   EXPECT_THAT(table.out, HasSubstr("hint mode, lwe-1774"));
   EXPECT_THAT(table.out, Not(HasSubstr("ring-2048")));
   EXPECT_THAT(table.out, HasSubstr("Packed layouts whose packing tables take more than the matrix, "
@@ -344,8 +345,8 @@ TEST(PlanProgram, SaysWhatItLeavesOut) {
 
 TEST(PlanProgram, ShowsOneModeWhereItIsFixed) {
   const TemporaryFolder folder;
-  const std::vector<std::string> plan = {kBlindfuse, "plan",          "--keys",
-                                         "1048576",  "--value-bytes", "1024"};
+  const std::vector<std::string> plan =
+      plan_command(folder, {"--keys", "1048576", "--value-bytes", "1024"});
   const auto with = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments = plan;
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -371,8 +372,8 @@ TEST(PlanProgram, ShowsOneModeWhereItIsFixed) {
 TEST(PlanProgram, RefusesBitsThatFailTooOftenWithTheNumbers) {
   const TemporaryFolder folder;
   const ProgramResult result =
-      run(folder, {kBlindfuse, "plan", "--keys", "1000000", "--value-bytes", "100", "--shards", "1",
-                   "--response-bits", "9", "--query-bits", "25"});
+      run(folder, plan_command(folder, {"--keys", "1000000", "--value-bytes", "100", "--shards",
+                                        "1", "--response-bits", "9", "--query-bits", "25"}));
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("2^-40"));
   EXPECT_THAT(result.err, HasSubstr("query_bits 25, response_bits 9"));

@@ -59,22 +59,35 @@ TEST(LayoutOptions, RefuseASetOfTheOtherMode) {
                     HasSubstr("takes lwe-1774, lwe-1572, lwe-1288")));
 }
 
-TEST(LayoutOptions, TakeTwoLevelsForPackedResponsesOnly) {
-  for (const char* line : {"--levels 2", "--levels 2 --mode packed", "--levels 2 --short-key",
-                           "--levels 2 --params ring-2048"}) {
-    EXPECT_EQ(parsed(line).mode(), Mode::kPacked) << line;
-  }
+TEST(LayoutOptions, TwoLevelsAreOfThePackedMode) {
+  EXPECT_EQ(parsed("--levels 2").mode(), Mode::kPacked);
+  EXPECT_EQ(parsed("--levels 2 --short-key --mode packed").mode(), Mode::kPacked);
+  EXPECT_EQ(parsed("--levels 2 --params ring-2048").mode(), Mode::kPacked);
   EXPECT_EQ(parsed("--levels 1").mode(), std::nullopt);
   EXPECT_EQ(parsed("--levels 1 --mode hint").mode(), Mode::kHint);
-  const auto message_of = [](const char* line) {
-    const LayoutOptions options = parsed(line);
-    return support::input_error_of([&] { options.mode(); });
-  };
-  EXPECT_EQ(message_of("--levels 2 --mode hint"), "--levels 2 is for --mode packed");
-  EXPECT_EQ(message_of("--levels 2 --params lwe-1774"), "--levels 2 is for --mode packed");
-  EXPECT_EQ(message_of("--short-key"), "--short-key is for --levels 2");
-  EXPECT_EQ(message_of("--short-key --levels 1"), "--short-key is for --levels 2");
   EXPECT_THROW(parsed("--levels 3"), CLI::ValidationError);
+}
+
+TEST(LayoutOptions, RefuseTwoLevelsInTheHintMode) {
+  const LayoutOptions mode = parsed("--levels 2 --mode hint");
+  EXPECT_THROW(mode.mode(), UsageError);
+  EXPECT_EQ(support::input_error_of([&] { mode.mode(); }),
+            "--levels 2 is for packed responses, and --mode hint has none; take --mode packed, or "
+            "leave --levels out");
+  const LayoutOptions set = parsed("--levels 2 --params lwe-1572");
+  EXPECT_THROW(set.mode(), UsageError);
+  EXPECT_EQ(support::input_error_of([&] { set.mode(); }),
+            "--levels 2 is for packed responses, and --params lwe-1572 has none; take --mode "
+            "packed without --params, or leave --levels out");
+}
+
+TEST(LayoutOptions, RefuseAShortKeyWithoutTwoLevels) {
+  for (const char* line : {"--short-key", "--short-key --levels 1", "--short-key --mode packed"}) {
+    const LayoutOptions options = parsed(line);
+    EXPECT_THROW(options.mode(), UsageError) << line;
+    EXPECT_THAT(support::input_error_of([&] { options.mode(); }), HasSubstr("add --levels 2"))
+        << line;
+  }
 }
 
 TEST(LayoutOptions, SayWhatTheDefaultsAre) {

@@ -92,5 +92,46 @@ TEST(LayoutChoice, HandsOnWhatIsOpen) {
   EXPECT_EQ(plan_request(with_set("lwe-1572"), kSurvey).lwe, find_lwe_params("lwe-1572"));
 }
 
+TEST(LayoutChoice, OpensLevelsWithAWish) {
+  EXPECT_FALSE(plan_request({}, kSurvey).levels_open);
+  BuildOptions wish;
+  wish.wish = PlanWish{};
+  EXPECT_TRUE(plan_request(wish, kSurvey).levels_open);
+  wish.levels = 1;
+  EXPECT_FALSE(plan_request(wish, kSurvey).levels_open);
+}
+
+TEST(LayoutChoice, KeepsSetAndLevelsOfTheEpochBefore) {
+  Layout previous = built_with("ring-2048");
+  PlanRequest request = plan_request({}, kSurvey, &previous);
+  EXPECT_EQ(request.lwe, previous.lwe);
+  EXPECT_EQ(request.mode, Mode::kPacked);
+  EXPECT_TRUE(request.is_unasked);
+  EXPECT_EQ(request.levels, 1u);
+  previous.second = SecondLevel{};
+  request = plan_request({}, kSurvey, &previous);
+  EXPECT_EQ(request.levels, 2u);
+  EXPECT_FALSE(request.short_key);
+  previous.second->key_order = 16;
+  EXPECT_TRUE(plan_request({}, kSurvey, &previous).short_key);
+  BuildOptions one_level;
+  one_level.levels = 1;
+  EXPECT_EQ(plan_request(one_level, kSurvey, &previous).levels, 1u);
+  EXPECT_EQ(plan_request(with_mode(Mode::kHint), kSurvey, &previous).lwe, nullptr);
+  EXPECT_EQ(plan_request(with_set("lwe-1288"), kSurvey, &previous).lwe,
+            find_lwe_params("lwe-1288"));
+}
+
+// Up to 2048 keys without a filter; a filter of 2048 rows in segments of 64 has room for fewer.
+TEST(LayoutChoice, KnowsWhetherShardsFit) {
+  Layout numbers = built_with("lwe-1774");
+  numbers.kind = DatabaseKind::kIndex;
+  EXPECT_EQ(why_shards_do_not_fit(numbers, 2048), Reason());
+  EXPECT_EQ(why_shards_do_not_fit(numbers, 2049),
+            Reason("the fullest shard now has 2049 keys, more than 2048 rows hold"));
+  EXPECT_EQ(why_shards_do_not_fit(built_with("lwe-1774"), 1000), Reason());
+  EXPECT_NE(why_shards_do_not_fit(built_with("lwe-1774"), 2048), Reason());
+}
+
 }  // namespace
 }  // namespace blindfuse

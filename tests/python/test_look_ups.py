@@ -96,6 +96,27 @@ def test_packed_responses(tmp_path: Path, cache: Path) -> None:
             server.connect(cache=cache, mode="any")
 
 
+@pytest.mark.parametrize("short_key", [False, True])
+def test_packed_responses_of_two_levels(tmp_path: Path, cache: Path, short_key: bool) -> None:
+    words = {f"word {i}": f"meaning {i}" for i in range(300)}
+    built = blindfuse.Database.build(words, tmp_path / "db", levels=2, short_key=short_key, shards=3)
+    layout = built.report.details["layout"]
+    assert (layout["mode"], layout["levels"], layout["short_key_order"] > 0) == ("packed", 2, short_key)
+    expected: dict[str, bytes | None] = {key: text.encode() for key, text in words.items()}
+    expected["nowl"] = None
+    with built.serve(threads=1) as server, server.connect(cache=cache) as client:
+        assert client.get_many(list(expected)) == expected
+        assert (client.info.query_bytes, client.info.response_bytes) == (layout["query_bytes"], layout["response_bytes"])
+
+
+def test_build_chooses_what_is_preferred(tmp_path: Path) -> None:
+    items = {f"word {i}": f"meaning {i}" for i in range(300)}
+    built = blindfuse.Database.build(items, tmp_path / "db", mode="packed", prefer="bytes")
+    assert built.report.details["layout"]["levels"] in (1, 2)
+    with pytest.raises(blindfuse.BlindfuseError, match="--prefer"):
+        blindfuse.Database.build(items, tmp_path / "db", prefer="money")
+
+
 def test_info_sync_and_prepare(words: blindfuse.Client, database: blindfuse.Database) -> None:
     info = words.info
     assert (info.epoch, info.key_count, info.is_index) == (database.report.epoch, 2003, False)

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <vector>
 
+#include "host/cpu/packing/key_switcher.h"
 #include "host/cpu/packing/ring_kernels.h"
+#include "host/cpu/packing/traces.h"
 #include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/key_masks.h"
-#include "src/arithmetic/ring/ntt.h"
 
 namespace blindfuse {
 
@@ -23,18 +25,18 @@ class PackingTableBuilder {
   // packing modulus: with r the responses and s the secret, coefficients 0 .. 1023 of
   //   pack(table, key, r) - s * mask  are near  Q / 2^32 times  those of
   //   sum over c of X^c (r_c - (s h_c)[0]).
-  // Takes 8 MiB in addition. Any thread.
+  // Any thread. Takes 17 MB for each call at the same time, which stay for later calls. Throws
+  // ResourceError.
   void build(std::span<const uint32_t> hints, MutablePackingTable table,
              ring::MutablePolynomial mask) const;
 
  private:
-  // Writes the digits of a mask as switch `number`, and adds their products with the key's masks to
-  // `next`. All in the evaluation domain.
-  void add_key_switched(ring::Polynomial mask, size_t number, MutablePackingTable table,
-                        ring::MutablePolynomial next) const;
+  std::unique_ptr<Traces> take_traces() const;
+  void give_back(std::unique_ptr<Traces> traces) const;
 
-  std::unique_ptr<const ring::Ntt> ntt_;
-  ring::KeyMasks key_masks_;
+  const KeySwitcher switcher_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Traces>> spare_;  // under the mutex
 };
 
 }  // namespace blindfuse

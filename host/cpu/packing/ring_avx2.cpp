@@ -25,6 +25,15 @@ struct Avx2 {
                                   _mm256_loadu_si256(reinterpret_cast<const __m256i*>(places)), 4);
   }
 
+  template <unsigned kBits>
+  static Vector shift_down(Vector x) {
+    return _mm256_srai_epi32(x, kBits);
+  }
+  template <unsigned kBits>
+  static Vector shift_up(Vector x) {
+    return _mm256_slli_epi32(x, kBits);
+  }
+  static Vector both(Vector a, Vector b) { return _mm256_and_si256(a, b); }
   static Vector difference(Vector a, Vector b) { return _mm256_sub_epi32(a, b); }
   static Vector add_where_less(Vector x, Vector a, Vector b, Vector y) {
     // a < b: the greater of both is not a.

@@ -18,6 +18,15 @@ struct Avx512 {
     return _mm512_i32gather_epi32(_mm512_loadu_si512(places), memory, 4);
   }
 
+  template <unsigned kBits>
+  static Vector shift_down(Vector x) {
+    return _mm512_srai_epi32(x, kBits);
+  }
+  template <unsigned kBits>
+  static Vector shift_up(Vector x) {
+    return _mm512_slli_epi32(x, kBits);
+  }
+  static Vector both(Vector a, Vector b) { return _mm512_and_si512(a, b); }
   static Vector difference(Vector a, Vector b) { return _mm512_sub_epi32(a, b); }
   static Vector add_where_less(Vector x, Vector a, Vector b, Vector y) {
     return _mm512_mask_add_epi32(x, _mm512_cmplt_epu32_mask(a, b), x, y);

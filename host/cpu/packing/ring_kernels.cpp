@@ -5,10 +5,10 @@
 namespace blindfuse {
 namespace {
 
-class KernelNtt final : public ring::Ntt {
+class KernelNtt final : public KeySwitchNtt {
  public:
   KernelNtt(const RingKernel& kernel, uint32_t modulus)
-      : Ntt(modulus), kernel_(kernel), tables_(field_, kernel.lanes) {}
+      : KeySwitchNtt(modulus), kernel_(kernel), tables_(field_, kernel.lanes) {}
 
   void forward(ring::MutablePolynomial polynomial) const override {
     kernel_.forward(tables_.view(), polynomial.data());
@@ -20,10 +20,47 @@ class KernelNtt final : public ring::Ntt {
                     ring::MutablePolynomial sum) const override {
     kernel_.add_products(tables_.view(), a.data(), b.data(), sum.data());
   }
+  void add_divided_products(ring::Polynomial a, ring::Polynomial b,
+                            ring::MutablePolynomial sum) const override {
+    kernel_.add_divided_products(tables_.view(), a.data(), b.data(), sum.data());
+  }
+  void decompose(ring::Polynomial polynomial, DigitPolynomials& digits) const override {
+    uint32_t* of_digits[ring::kDigits];
+    for (size_t k = 0; k < ring::kDigits; ++k) of_digits[k] = digits[k].data();
+    kernel_.decompose(tables_.view(), polynomial.data(), of_digits);
+  }
 
  private:
   const RingKernel kernel_;
   const VectorNttTables tables_;
+};
+
+class PortableNtt final : public KeySwitchNtt {
+ public:
+  explicit PortableNtt(uint32_t modulus)
+      : KeySwitchNtt(modulus), ntt_(ring::portable_ntt(modulus)) {}
+
+  void forward(ring::MutablePolynomial polynomial) const override { ntt_->forward(polynomial); }
+  void inverse(ring::MutablePolynomial polynomial) const override { ntt_->inverse(polynomial); }
+  void add_products(ring::Polynomial a, ring::Polynomial b,
+                    ring::MutablePolynomial sum) const override {
+    ntt_->add_products(a, b, sum);
+  }
+  void add_divided_products(ring::Polynomial a, ring::Polynomial b,
+                            ring::MutablePolynomial sum) const override {
+    for (size_t i = 0; i < ring::kDimension; ++i) {
+      sum[i] = field_.add(sum[i], field_.redc(uint64_t{a[i]} * b[i]));
+    }
+  }
+  void decompose(ring::Polynomial polynomial, DigitPolynomials& digits) const override {
+    for (size_t i = 0; i < ring::kDimension; ++i) {
+      const auto found = ring::decompose(polynomial[i], field_);
+      for (size_t k = 0; k < ring::kDigits; ++k) digits[k][i] = field_.reduce_signed(found[k]);
+    }
+  }
+
+ private:
+  const std::unique_ptr<const ring::Ntt> ntt_;
 };
 
 std::vector<RingKernel> runnable() {
@@ -52,8 +89,8 @@ const std::vector<RingKernel>& ring_kernels() {
   return all;
 }
 
-std::unique_ptr<const ring::Ntt> make_ntt(const RingKernel& kernel, uint32_t modulus) {
-  if (kernel.lanes == 0) return ring::portable_ntt(modulus);
+std::unique_ptr<const KeySwitchNtt> make_ntt(const RingKernel& kernel, uint32_t modulus) {
+  if (kernel.lanes == 0) return std::make_unique<const PortableNtt>(modulus);
   return std::make_unique<const KernelNtt>(kernel, modulus);
 }
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "host/cpu/packing/key_switch_ntt.h"
 #include "host/cpu/packing/vector_ntt_tables.h"
-#include "src/arithmetic/ring/ntt.h"
 
 namespace blindfuse {
 
@@ -60,11 +60,15 @@ struct BatchSums {
 
 struct RingKernel {
   std::string_view name;
-  size_t lanes;  // 0: the NTT is ring::portable_ntt's
+  size_t lanes;  // 0: the NTT is ring::portable_ntt's, and the five functions that follow are not
+                 // there
   void (*forward)(const VectorNttView& view, uint32_t* polynomial);
   void (*inverse)(const VectorNttView& view, uint32_t* polynomial);
   void (*add_products)(const VectorNttView& view, const uint32_t* a, const uint32_t* b,
                        uint32_t* sum);
+  void (*add_divided_products)(const VectorNttView& view, const uint32_t* a, const uint32_t* b,
+                               uint32_t* sum);
+  void (*decompose)(const VectorNttView& view, const uint32_t* polynomial, uint32_t* const* digits);
   void (*sum_group)(const GroupSumArgs& args);
   const BatchSums* batch = nullptr;  // none
 };
@@ -72,7 +76,7 @@ struct RingKernel {
 // The kernels that this processor can run, the best first. The last is "portable".
 const std::vector<RingKernel>& ring_kernels();
 
-std::unique_ptr<const ring::Ntt> make_ntt(const RingKernel& kernel, uint32_t modulus);
+std::unique_ptr<const KeySwitchNtt> make_ntt(const RingKernel& kernel, uint32_t modulus);
 extern const RingKernel kPortableRingKernel;
 #if defined(__x86_64__)
 extern const RingKernel kAvx2RingKernel;

@@ -30,6 +30,13 @@ void sum_group(const GroupSumArgs& args) {
 
 }  // namespace
 
-const RingKernel kPortableRingKernel = {"portable", 0, nullptr, nullptr, nullptr, sum_group};
+const RingKernel kPortableRingKernel = {.name = "portable",
+                                        .lanes = 0,
+                                        .forward = nullptr,
+                                        .inverse = nullptr,
+                                        .add_products = nullptr,
+                                        .add_divided_products = nullptr,
+                                        .decompose = nullptr,
+                                        .sum_group = sum_group};
 
 }  // namespace blindfuse

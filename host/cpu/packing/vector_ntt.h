@@ -2,6 +2,7 @@
 // members, with 32 bits in each lane:
 //   kLanes, Vector; load, store, broadcast; gather(memory, places); transpose(Vector[kLanes]);
 //   difference(a, b) and lower_product(a, b) modulo 2^32, upper_product(a, b);
+//   shift_down<bits>(x) of signed numbers, shift_up<bits>(x), both(a, b) bit by bit;
 //   add_where_less(x, a, b, y): x + y where a < b, and x elsewhere.
 //
 // Cost: 11 levels of 2048 / 2N butterflies, each with five multiplications of vectors and some 14
@@ -14,6 +15,7 @@
 
 #include "host/cpu/packing/ring_kernels.h"
 #include "host/cpu/packing/vector_ntt_tables.h"
+#include "src/arithmetic/ring/gadget.h"
 
 namespace blindfuse {
 
@@ -135,9 +137,53 @@ struct VectorNtt {
     }
   }
 
+  static void add_divided_products(const VectorNttView& view, const uint32_t* a, const uint32_t* b,
+                                   uint32_t* sum) {
+    const Lanes lanes(view);
+    for (size_t i = 0; i < kWords; i += kLanes) {
+      const Vector divided = lanes.divided(Lanes::load(a + i), Lanes::load(b + i));
+      Lanes::store(sum + i, lanes.add(Lanes::load(sum + i), divided));
+    }
+  }
+
+  // ring::decompose, with 32 bits for every number: the centered coefficient is at most half the
+  // modulus, which leaves room for what rounds it.
+  static void decompose(const VectorNttView& view, const uint32_t* polynomial,
+                        uint32_t* const* digits) {
+    using ring::kDigitBits, ring::kDigits, ring::kDroppedBits;
+    const Vector half = Lanes::broadcast(view.modulus / 2);
+    const Vector modulus = Lanes::broadcast(view.modulus);
+    const Vector above = Lanes::broadcast(-view.modulus);
+    // x - (-y) is x + y.
+    const Vector rounds = Lanes::broadcast(-(uint32_t{1} << (kDroppedBits - 1)));
+    const Vector carries = Lanes::broadcast(-(uint32_t{1} << (kDigitBits - 1)));
+    for (size_t i = 0; i < kWords; i += kLanes) {
+      const Vector x = Lanes::load(polynomial + i);
+      const Vector centered = Lanes::add_where_less(x, half, x, above);
+      Vector rest = Lanes::template shift_down<kDroppedBits>(Lanes::difference(centered, rounds));
+      for (size_t k = 0; k < kDigits; ++k) {
+        Vector digit = rest;
+        if (k + 1 < kDigits) {
+          rest = Lanes::template shift_down<kDigitBits>(Lanes::difference(rest, carries));
+          digit = Lanes::difference(digit, Lanes::template shift_up<kDigitBits>(rest));
+        }
+        const Vector below_zero = Lanes::both(Lanes::template shift_down<31>(digit), modulus);
+        const Vector reduced = Lanes::difference(digit, Lanes::difference(Vector{}, below_zero));
+        Lanes::store(digits[k] + i, reduced);
+      }
+    }
+  }
+
   static constexpr RingKernel kernel(std::string_view name,
                                      void (*sum_group)(const GroupSumArgs&)) {
-    return {name, kLanes, forward, inverse, add_products, sum_group};
+    return {.name = name,
+            .lanes = kLanes,
+            .forward = forward,
+            .inverse = inverse,
+            .add_products = add_products,
+            .add_divided_products = add_divided_products,
+            .decompose = decompose,
+            .sum_group = sum_group};
   }
 
  private:

@@ -10,6 +10,7 @@
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/second_level_packer.h"
 #include "host/cpu/pipelines/slot_words.h"
+#include "host/system/memory.h"
 #include "host/system/worker_threads.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/modulus_switch.h"
@@ -32,9 +33,11 @@ class SecondLevelPipeline final : public AnswerPipeline {
         packer_(spec.blocks, spec.key_order, {spec.key_masks.begin(), spec.key_masks.end()}),
         threads_(thread_count),
         keys_("packing keys", slot_count, PackingKeys::kWords),
-        words_("numbers for rows", slot_count, rows_),
-        scratch_(threads_.count()) {
+        words_("numbers for rows", slot_count, rows_) {
     spec_.blocks = spec_.key_masks = {};  // the caller's
+    for (unsigned i = 0; i < threads_.count(); ++i) {
+      works_.push_back(std::make_unique<QueryWork>(packer_, uint64_t{rows_} * columns_));
+    }
   }
 
   size_t depth() const override { return first_->depth(); }
@@ -70,10 +73,19 @@ class SecondLevelPipeline final : public AnswerPipeline {
     const uint64_t found_bytes = bit_sequence_bytes(word_count_, spec_.word_bits);
     const uint64_t bytes = spec_.response_bytes();
     responses_.resize(oldest.count * bytes);
-    threads_.run_each(oldest.count, [&](unsigned thread, size_t i) {
-      answer(oldest.first + i, found.subspan(i * found_bytes, found_bytes),
-             std::span(responses_).subspan(i * bytes, bytes), scratch_[thread]);
-    });
+    // As many queries at a time as there are threads, which share the steps that can be shared: a
+    // query alone has all threads for these.
+    for (size_t first = 0; first < oldest.count; first += works_.size()) {
+      const size_t count = std::min(works_.size(), oldest.count - first);
+      for (size_t i = 0; i < count; ++i) {
+        works_[i]->slot = oldest.first + first + i;
+        works_[i]->response = std::span(responses_).subspan((first + i) * bytes, bytes);
+      }
+      threads_.run_each(count, [&](unsigned, size_t i) {
+        read_entries(found.subspan((first + i) * found_bytes, found_bytes), *works_[i]);
+      });
+      answer(count);
+    }
     return responses_;
   }
 
@@ -87,37 +99,75 @@ class SecondLevelPipeline final : public AnswerPipeline {
     size_t first;
     size_t count;
   };
-  struct Scratch {
-    std::vector<int32_t> entries;
+  // Of a query in progress.
+  struct QueryWork {
+    QueryWork(const SecondLevelPacker& packer, uint64_t entry_count)
+        : memory(map_memory("entries of a second level", entry_count * sizeof(int32_t))),
+          entries(static_cast<int32_t*>(memory.get()), entry_count),
+          pack(packer) {}
+
+    size_t slot = 0;
+    std::span<uint8_t> response;
+    // They are read by columns, and so want few pages.
+    const std::shared_ptr<void> memory;
+    const std::span<int32_t> entries;  // rows times columns
+    SecondLevelPacker::Work pack;
     std::array<uint32_t, kDimension> mask;
     std::array<uint32_t, kPackColumns> body;
     std::vector<uint32_t> row;  // of the response
   };
 
-  void answer(size_t slot, std::span<const uint8_t> first, std::span<uint8_t> response,
-              Scratch& scratch) const {
-    read_entries(first, scratch);
-    scratch.row.resize(columns_);
+  SecondLevelPacker::Task task_of(QueryWork& work, size_t column) const {
+    return {keys_[work.slot].data(),
+            words_[work.slot],
+            work.entries.subspan(column),
+            columns_,
+            std::min<size_t>(kPackColumns, columns_ - column),
+            work.mask,
+            work.body};
+  }
+
+  // The first `count` queries in progress.
+  void answer(size_t count) {
     const uint64_t mask_bytes = bit_sequence_bytes(kDimension, spec_.mask_bits);
     for (size_t column = 0; column < columns_; column += kPackColumns) {
-      const size_t count = std::min<size_t>(kPackColumns, columns_ - column);
-      packer_.pack({keys_[slot].data(), words_[slot], std::span(scratch.entries).subspan(column),
-                    columns_, count, scratch.mask, scratch.body});
-      for (uint32_t& word : scratch.mask) word = lowered(word, spec_.mask_bits);
-      write_bit_sequence(scratch.mask, spec_.mask_bits, response.first(mask_bytes));
-      response = response.subspan(mask_bytes);
-      for (size_t k = 0; k < count; ++k) {
-        scratch.row[column + k] = lowered(scratch.body[k], spec_.response_bits);
-      }
+      const auto step = [&](size_t parts, auto run_part) {
+        threads_.run_each(count * parts, [&](unsigned, size_t one) {
+          QueryWork& work = *works_[one / parts];
+          run_part(task_of(work, column), one % parts, work);
+        });
+      };
+      using Task = SecondLevelPacker::Task;
+      step(SecondLevelPacker::column_parts(task_of(*works_[0], column)),
+           [&](const Task& task, size_t part, QueryWork& work) {
+             packer_.make_columns(task, part, work.pack);
+           });
+      step(packer_.trace_parts(), [&](const Task& task, size_t part, QueryWork& work) {
+        packer_.make_traces(task, part, work.pack);
+      });
+      step(1, [&](const Task& task, size_t, QueryWork& work) {
+        packer_.switch_keys(task, work.pack);
+        for (uint32_t& word : work.mask) word = lowered(word, spec_.mask_bits);
+        const uint64_t mask_place = column / kPackColumns * mask_bytes;
+        write_bit_sequence(work.mask, spec_.mask_bits,
+                           work.response.subspan(mask_place, mask_bytes));
+        work.row.resize(columns_);
+        for (size_t k = 0; k < task.column_count; ++k) {
+          work.row[column + k] = lowered(work.body[k], spec_.response_bits);
+        }
+      });
     }
-    write_bit_sequence(scratch.row, spec_.response_bits, response);
+    const uint64_t masks_bytes = (columns_ + kPackColumns - 1) / kPackColumns * mask_bytes;
+    for (size_t i = 0; i < count; ++i) {
+      write_bit_sequence(works_[i]->row, spec_.response_bits,
+                         works_[i]->response.subspan(masks_bytes));
+    }
   }
 
   // The first level's words, less half of all numbers. Words of shards that there are not are 0.
-  void read_entries(std::span<const uint8_t> first, Scratch& scratch) const {
+  void read_entries(std::span<const uint8_t> first, QueryWork& work) const {
     const uint32_t bits = spec_.word_bits;
-    scratch.entries.resize(uint64_t{rows_} * columns_);
-    const auto entries = std::span(scratch.entries).first(word_count_);
+    const auto entries = work.entries.first(word_count_);
     // There are many of them: they become entries where they are read to.
     read_bit_sequence(first, bits, 0,
                       {reinterpret_cast<uint32_t*>(entries.data()), entries.size()});
@@ -125,8 +175,7 @@ class SecondLevelPipeline final : public AnswerPipeline {
       const uint32_t word = static_cast<uint32_t>(entry) >> (32 - bits);
       entry = static_cast<int32_t>(word) - (1 << (bits - 1));
     }
-    std::fill(scratch.entries.begin() + static_cast<std::ptrdiff_t>(word_count_),
-              scratch.entries.end(), 0);
+    std::ranges::fill(work.entries.subspan(word_count_), 0);
   }
 
   static uint32_t lowered(uint32_t word, uint32_t bits) {
@@ -142,7 +191,7 @@ class SecondLevelPipeline final : public AnswerPipeline {
   WorkerThreads threads_;
   const SlotWords keys_;
   const SlotWords words_;
-  std::vector<Scratch> scratch_;  // of each thread
+  std::vector<std::unique_ptr<QueryWork>> works_;  // one for each thread
   std::deque<Begun> begun_;
   std::vector<uint8_t> responses_;
 };

@@ -16,9 +16,9 @@ namespace blindfuse {
 // it gets the words and the packing key of each query, and the canary, which has no second level.
 // The spec's polynomials need not outlive the call. Queries come as they are sent, with keys that
 // check_packing_key does not refuse. Takes 24,960 bytes a slot, and 4 more for each row of the
-// spec; for each thread that is used, 9 MB, 4 bytes for each word and for each column of a row, and
-// with a short key of order m 16 KiB for each unit of m; and the responses of a batch. thread_count
-// 0: one a processor. Throws ResourceError if that is not available.
+// spec; for each thread 17 MB, or with a short key of order m 16 KiB for each unit of m, and 4
+// bytes for each word and for each column of a row; and the responses of a batch. thread_count 0:
+// one a processor. Throws ResourceError if that is not available.
 std::unique_ptr<AnswerPipeline> make_second_level_pipeline(std::unique_ptr<AnswerPipeline> first,
                                                            const SecondLevelSpec& spec,
                                                            uint64_t word_count, size_t slot_count,

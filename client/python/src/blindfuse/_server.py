@@ -56,6 +56,9 @@ class Database:
         shards: int | None = None,
         arity: int | None = None,
         mode: str | None = None,
+        levels: int | None = None,
+        short_key: bool = False,
+        prefer: str | None = None,
         params: str | None = None,
         digest_bytes: int | None = None,
         lookups_per_client: int | None = None,
@@ -80,6 +83,8 @@ class Database:
             "shards": shards,
             "arity": arity,
             "mode": mode,
+            "levels": levels,
+            "prefer": prefer,
             "params": params,
             "digest-bytes": digest_bytes,
             "lookups-per-client": lookups_per_client,
@@ -95,7 +100,7 @@ class Database:
         arguments += ["--key-encoding", "base64", "--value-encoding", "base64"]
         arguments += ["--output", os.fspath(path), *_arguments(options)]
         arguments += ["--index"] * bool(index) + ["--fresh"] * bool(fresh)
-        arguments += ["--unsigned"] * bool(unsigned)
+        arguments += ["--unsigned"] * bool(unsigned) + ["--short-key"] * bool(short_key)
         report = json.loads(_build(arguments, _lines(items, index), Path(path).absolute().parent))
         layout = report["layout"]
         return Database(

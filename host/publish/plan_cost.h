@@ -1,0 +1,36 @@
+// What a layout costs its server: memory, time and money (docs/PARAMETERS.md, section 8).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "host/engines/core_rates.h"
+#include "host/publish/planner.h"
+#include "src/engine/engine_maker.h"
+
+namespace blindfuse {
+
+// The prices of a public cloud with which the ChalametPIR paper reckons (section 6.1): Amazon EC2
+// c5.9xlarge at 1.53 US dollars an hour for 36 virtual processors, and 0.09 for a gigabyte of
+// downloads. The paper takes uploads as free. Here every byte that a client transfers has the price
+// of a download, because the client's network carries queries too.
+inline constexpr double kDollarsAGigabyte = 0.09;
+inline constexpr double kDollarsACoreHour = 0.0425;
+
+// Queries in a full batch: the server's limit unless it is told otherwise.
+inline constexpr size_t kFullBatch = ServingNeeds{}.batch_max;
+
+struct PlanCost {
+  double alone_seconds = 0;   // of one core, for a look-up when there is no other
+  double batch_seconds = 0;   // of one core, for a look-up in full batches
+  uint64_t server_bytes = 0;  // of memory: matrix, packing tables, and hints or masks
+  double dollars = 0;         // for a client in one epoch
+
+  double lookups_per_core_second() const { return 1.0 / batch_seconds; }
+};
+
+// lookups: those of a client in one epoch, with which the plan's bytes were added up. All rates are
+// positive.
+PlanCost plan_cost(const Plan& plan, const CoreRates& rates, uint64_t lookups);
+
+}  // namespace blindfuse
