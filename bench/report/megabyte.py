@@ -6,7 +6,7 @@ from results import Result
 from shapes import Shape, mobile_shapes
 
 MEGABYTE = 1e6
-# A column's name, the mode, the levels, and the most bytes of packing tables in matrices.
+# A column's name, the mode, the number of levels, and the largest packing tables, in matrices.
 KINDS = (
     ("hint mode", "hint", 1, 1),
     ("packed", "packed", 1, 1),

@@ -76,8 +76,8 @@ PACKING_BYTES_UNASKED = 256 << 20  # tables of as many bytes never count as too 
 
 
 def best_compared(compared: list[dict[str, Any]], mode: str, levels: int = 1, matrices: int = 1) -> int | None:
-    """Which of the layouts that a plan compares has the fewest bytes, of those of a mode with so many levels whose
-    packing tables are at most so many times the matrix; None if there is none."""
+    """Which of the layouts that a plan compares has the fewest bytes, of those of a mode and a number of levels whose
+    packing tables are at most `matrices` times the matrix; None if there is none."""
 
     def counts(each: dict[str, Any]) -> bool:
         most = max(PACKING_BYTES_UNASKED, matrices * each["matrix_bytes"])

@@ -114,8 +114,8 @@ class SecondNoiseQueries {
     for (uint32_t& word : words) word = raised(word >> (32 - case_.query_bits), case_.query_bits);
     make_entries();
     const size_t columns = case_.column_count();
-    Words mask;
-    Columns body;
+    Words mask{};
+    Columns body{};
     packer_.pack({key.words(), words, entries_, columns, columns, mask, body});
     const uint32_t row = shard / layout_.second->group_shards;
     add_terms(secret.span(), row, row_errors(secret.span(), words, row), mask, body);
@@ -134,7 +134,7 @@ class SecondNoiseQueries {
   // b2 - s a2, without what asks for the row.
   std::vector<int64_t> row_errors(std::span<const uint32_t> secret, std::span<const uint32_t> words,
                                   uint32_t asked_row) const {
-    Words values, product;
+    Words values{}, product{};
     for (size_t i = 0; i < ring::kDimension; ++i) {
       values[i] = field().reduce_signed(static_cast<int32_t>(secret[i]));
     }
@@ -159,11 +159,11 @@ class SecondNoiseQueries {
     SecretBuffer<uint32_t> copy(secret.size());
     std::ranges::copy(secret, copy.span().begin());
     const RingDecoder decoder{DecodingSecret(std::move(copy))};
-    Words sent_mask;
+    Words sent_mask{};
     std::ranges::transform(mask, sent_mask.begin(), [&](uint32_t word) {
       return raised(ring::switch_from_q(word, case_.mask_bits), case_.mask_bits);
     });
-    Columns exact, with_sent_mask;
+    Columns exact{}, with_sent_mask{};
     decoder.phases(mask, body, exact);
     decoder.phases(sent_mask, body, with_sent_mask);
     const size_t columns = case_.column_count();

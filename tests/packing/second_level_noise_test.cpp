@@ -1,8 +1,8 @@
 // The noise of the second level as it is, next to the terms of docs/PARAMETERS.md, section 7.
 //
 // A mean of squares may be five standard deviations away from its formula. More happens by chance
-// with probability 6 * 10^-7. The words beyond some sigma are counted, and may be as many as a
-// binomial count is except with probability 5 * 10^-7. Seeds are fixed, so that what passes once
+// with probability 6 * 10^-7. Words beyond 3 and 4 sigma are counted, and there may be as many as a
+// binomial count gives except with probability 5 * 10^-7. Seeds are fixed, so that what passes once
 // always does. Of what the standard deviations consist, with N words of Q queries:
 //
 // - N words whose noise is normal and not correlated: 2 / N of a relative variance. The words of
@@ -24,6 +24,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -165,8 +166,9 @@ class SecondLevelNoise : public ::testing::TestWithParam<SecondNoiseCase> {
   void print(const std::string& what, const std::string& text) {
     std::printf("%s: %s\n", what.c_str(), text.c_str());
     std::string key = what;
-    std::replace_if(
-        key.begin(), key.end(), [](char c) { return c == ' ' || c == '+'; }, '_');
+    // Names of properties are those of XML.
+    std::ranges::replace_if(
+        key, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
     RecordProperty(key, text);
   }
 
