@@ -96,7 +96,7 @@ TEST_P(LookUpsOfTwoLevels, FindKeysAndMissOthers) {
   EXPECT_EQ(verified.status, 0) << verified.err;
   RunningServer server(folder_, database_);
   ASSERT_NE(server.url(), "") << server.program().err();
-  // As many that one of four shards has none of them in one of 40 builds.
+  // With 18 keys, one of the four shards has none of them in about one build of 40.
   std::vector<std::string> keys;
   for (int i = 0; i < 18; ++i) keys.push_back("word " + std::to_string(i * 117));
   const auto found = get(server.url(), keys, 0);
