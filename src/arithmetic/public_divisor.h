@@ -19,7 +19,8 @@ namespace blindfuse {
 //
 //   floor(n / d) = floor((t + floor((n - t) / 2^min(l, 1))) / 2^max(l - 1, 0))
 //
-// Making it divides, by d, and takes a time that depends on d alone.
+// Making it divides, by d, and takes a time that depends on d alone. mulhi() is one instruction, or
+// in WebAssembly a function of the compiler's library, without branches.
 class PublicDivisor {
  public:
   // divisor: not 0.
