@@ -134,8 +134,8 @@ TEST_P(LookUpsOfTwoLevels, FindNumbersOfEveryShardAndNoneBeyondTheEnd) {
   EXPECT_EQ(server.stop(), 0) << server.program().err();
 }
 
-// A client that stays connected and a program that is started anew, with one cache each, over
-// epochs of one level, of two, of two with a short key, and of one again.
+// A client that stays connected and a program that is started again each time, with a cache each,
+// over epochs of one level, of two, of two with a short key, and of one again.
 TEST_F(ServedTwoLevels, ComeAndGoUnderARunningServer) {
   const std::vector<std::vector<std::string>> kinds = {
       {"--mode", "packed", "--levels", "1"},
