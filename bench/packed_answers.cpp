@@ -1,9 +1,10 @@
 // What packing costs in addition to the scan: whole answers to packed queries, from the bytes of
-// the query to those of the response, and the product alone, in turns on the same engine. The
-// layout is the planner's for 2^20 keys with values of 1 KB. And packing alone, by every
-// instruction set there is. One thread throughout.
+// the query to those of the response, with one level and with two, and the product alone, in turns
+// on the same engine. The layout is the planner's for 2^20 keys with values of 1016 bytes. And
+// packing alone, by every instruction set there is. One thread, but where a name says otherwise.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -17,6 +18,8 @@
 #include "src/arithmetic/little_endian.h"
 #include "src/arithmetic/ring/packing_keys.h"
 #include "src/arithmetic/ring/prime_field.h"
+#include "src/arithmetic/second_level_spec.h"
+#include "src/protocol/public_polynomials.h"
 
 namespace blindfuse {
 namespace {
@@ -32,7 +35,7 @@ Layout planned_layout() {
   layout.shard_count = 32;
   layout.row_count = 40'960;
   layout.segment_length = 2048;
-  layout.record = {8, 0, 1024};
+  layout.record = {8, 0, 1016};
   layout.lwe = find_lwe_params("ring-2048");
   layout.query_bits = 26;
   layout.response_bits = 10;
@@ -41,15 +44,24 @@ Layout planned_layout() {
   return layout;
 }
 
-// An engine with a random matrix and tables of random words, made once, as they have 2.2 GB. What
-// they hold does not matter to the time.
+// The same with a second level of one shard a group.
+Layout two_level_layout() {
+  Layout layout = planned_layout();
+  layout.second = SecondLevel{
+      .group_shards = 1, .query_bits = 22, .mask_bits = 17, .response_bits = 15, .key_order = 0};
+  return layout;
+}
+
+// An engine with a random matrix and tables of random words, made once for each number of threads,
+// as they have 2.2 GB. What they hold does not matter to the time.
 struct Server {
   const Layout layout = planned_layout();
-  std::unique_ptr<Engine> engine = make_engine("cpu", layout.row_count, layout.column_count(), 1);
+  std::unique_ptr<Engine> engine;
   std::vector<SharedPackingTable> tables;
-  std::unique_ptr<AnswerPipeline> pipeline;
+  std::unique_ptr<AnswerPipeline> pipeline, two_levels;
 
-  Server() {
+  explicit Server(unsigned threads)
+      : engine(make_engine("cpu", layout.row_count, layout.column_count(), threads)) {
     std::mt19937_64 random(1);
     std::vector<uint8_t> column(layout.row_count);
     for (uint64_t c = 0; c < layout.column_count(); ++c) {
@@ -60,6 +72,13 @@ struct Server {
     for (uint32_t i = 0; i < layout.pack_count(); ++i) tables.push_back(random_table(random));
     pipeline = engine->make_packed_answer_pipeline({layout.query_bits, layout.response_bits},
                                                    tables, kBatchMax, kBatchMax);
+    const Layout both = two_level_layout();
+    const ring::PublicPolynomials polynomials{ChaChaKey{}};
+    const std::vector<uint32_t> blocks = polynomials.second_blocks(both.second_row_count());
+    const std::vector<uint32_t> key_masks = polynomials.key_masks();
+    const SecondLevelSpec spec = second_level_spec(both, blocks, key_masks);
+    two_levels = engine->make_packed_answer_pipeline({layout.query_bits, layout.response_bits},
+                                                     tables, kBatchMax, kBatchMax, &spec);
     std::vector<uint8_t> query(layout.query_bytes());
     for (size_t slot = 0; slot < kBatchMax; ++slot) {
       for (size_t i = 0; i < layout.query_words_bytes(); ++i) {
@@ -69,6 +88,10 @@ struct Server {
         store_le(&query[i], static_cast<uint32_t>(random() % ring::kPackingModulus));
       }
       pipeline->put(slot, query);
+      std::vector<uint8_t> more(query.size() + spec.query_bytes());
+      for (uint8_t& byte : more) byte = static_cast<uint8_t>(random());
+      std::ranges::copy(query, more.begin());
+      two_levels->put(slot, more);
     }
   }
 
@@ -82,9 +105,15 @@ struct Server {
   }
 };
 
-Server& server() {
-  static Server made;
-  return made;
+Server& server(unsigned threads = 1) {
+  static std::unique_ptr<Server> made;
+  static unsigned made_for = 0;
+  if (made_for != threads) {
+    made.reset();  // not both at the same time
+    made = std::make_unique<Server>(threads);
+    made_for = threads;
+  }
+  return *made;
 }
 
 // Effective bytes: the matrix once for every query.
@@ -95,14 +124,19 @@ void report(State& state, size_t batch) {
       Counter(bytes, Counter::kIsIterationInvariantRate, Counter::OneK::kIs1000);
 }
 
-void PackedAnswers(State& state) {
+void answer_batches(State& state, AnswerPipeline& pipeline) {
   const auto batch = static_cast<size_t>(state.range(0));
   for (auto _ : state) {
-    server().pipeline->begin(0, batch);
-    benchmark::DoNotOptimize(server().pipeline->finish().data());
+    pipeline.begin(0, batch);
+    benchmark::DoNotOptimize(pipeline.finish().data());
   }
   report(state, batch);
 }
+
+void PackedAnswers(State& state) { answer_batches(state, *server().pipeline); }
+void TwoLevels(State& state) { answer_batches(state, *server().two_levels); }
+void PackedAnswersOnTwoThreads(State& state) { answer_batches(state, *server(2).pipeline); }
+void TwoLevelsOnTwoThreads(State& state) { answer_batches(state, *server(2).two_levels); }
 
 void ProductsAlone(State& state) {
   const auto batch = static_cast<size_t>(state.range(0));
@@ -131,8 +165,7 @@ void PackBatch(State& state, const RingKernel& kernel) {
     keys.push_back(PackingKeys::read(key_bytes));
   }
   const std::vector<uint32_t> products(packs * kPackColumns, 0x9e3779b9);
-  std::vector<std::vector<uint32_t>> bodies(batch,
-                                            std::vector<uint32_t>(packs * ring::kDimension));
+  std::vector<std::vector<uint32_t>> bodies(batch, std::vector<uint32_t>(packs * ring::kDimension));
   std::vector<BatchPacker::Query> queries;
   for (size_t i = 0; i < batch; ++i) queries.push_back({keys[i].words(), products, bodies[i]});
   WorkerThreads threads(1);
@@ -147,6 +180,9 @@ void batches(benchmark::internal::Benchmark* each) {
 }
 BENCHMARK(ProductsAlone)->Apply(batches);
 BENCHMARK(PackedAnswers)->Apply(batches);
+BENCHMARK(TwoLevels)->Apply(batches);
+BENCHMARK(PackedAnswersOnTwoThreads)->Apply(batches)->UseRealTime();
+BENCHMARK(TwoLevelsOnTwoThreads)->Apply(batches)->UseRealTime();
 
 const int kRegistered = [] {
   for (const RingKernel& kernel : ring_kernels()) {

@@ -113,11 +113,16 @@ void SecondLevel(State& state, const RingKernel& kernel) {
 }
 
 void PrepareRingQuery(State& state) {
+  const auto rows = static_cast<uint32_t>(state.range(0));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(prepare_ring_query(polynomials(), kRows, fill_from_system));
+    benchmark::DoNotOptimize(prepare_ring_query(polynomials(), rows, fill_from_system));
   }
 }
-BENCHMARK(PrepareRingQuery)->Unit(benchmark::kMillisecond);
+BENCHMARK(PrepareRingQuery)
+    ->ArgName("rows")
+    ->Arg(32'768)
+    ->Arg(kRows)
+    ->Unit(benchmark::kMillisecond);
 
 const int kRegistered = [] {
   for (const RingKernel& kernel : ring_kernels()) {

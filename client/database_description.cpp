@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "src/arithmetic/public_divisor.h"
 #include "src/base/errors.h"
 #include "src/protocol/key_hash.h"
 
@@ -36,7 +37,7 @@ KeyPlace DatabaseDescription::place(uint64_t i) const {
   if (layout().kind != DatabaseKind::kIndex) {
     throw InputError("this database is asked by key, not by number");
   }
-  const IndexPlace index = index_place(i, layout().shard_count);
+  const IndexPlace index = index_place(i, PublicDivisor(layout().shard_count));
   KeyPlace place;
   place.shard = index.shard;
   if (i < layout().key_count) {
@@ -60,10 +61,12 @@ uint64_t parse_index(std::string_view text) {
     throw InputError("this database is asked by number: 0, 1, 2, ... in decimal digits");
   }
   constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  // Not (kMax - digit) / 10: WebAssembly would divide, in a time that depends on the digit.
+  constexpr uint64_t kTensMax = kMax / 10, kLastDigitMax = kMax % 10;
   uint64_t number = 0;
   for (char c : text) {
     const auto digit = static_cast<uint64_t>(c - '0');
-    if (number > (kMax - digit) / 10) return kMax;
+    if (number > kTensMax || (number == kTensMax && digit > kLastDigitMax)) return kMax;
     number = number * 10 + digit;
   }
   return number;

@@ -91,7 +91,7 @@ SecretBuffer<uint32_t> first_level(const RingDecoder& decoder, const Layout& lay
   const size_t masks = layout.second_pack_count() * kDimension;
   SecretBuffer<uint32_t> found(layout.record_bytes());
   SecretBuffer<uint32_t> mask(kDimension), body(kPackColumns), phases(kPackColumns);
-  const uint64_t begin = uint64_t{shard % second.group_shards} * found.size();  // in the row
+  const uint64_t begin = layout.second_place(shard).column;
   const uint64_t end = begin + found.size();
   for (uint32_t pack = 0; pack < layout.second_pack_count(); ++pack) {
     for (size_t i = 0; i < kDimension; ++i) {
@@ -163,7 +163,7 @@ SecretBuffer<uint32_t> second_level_words(const Layout& layout, uint32_t shard,
     read_bit_sequence(response.subspan(pack * mask_bytes, mask_bytes), second.mask_bits, 0,
                       words.span().subspan(pack * kDimension, kDimension));
   }
-  const uint64_t first = uint64_t{shard % second.group_shards} * layout.record_bytes();
+  const uint64_t first = layout.second_place(shard).column;
   read_bit_sequence(response.subspan(second_masks_bytes(layout)), second.response_bits, first,
                     words.span().subspan(masks));
   return words;

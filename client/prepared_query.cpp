@@ -168,7 +168,7 @@ DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t s
   if (layout.second) {
     const ring::PrimeField field(ring::kPackingModulus);
     const uint32_t bits = layout.second->query_bits;
-    uint32_t& asked = second[shard / layout.second->group_shards];
+    uint32_t& asked = second[layout.second_place(shard).row];
     asked = field.add(asked, ring::switch_to_q(1, layout.response_bits));
     for (uint32_t& word : second.span()) {
       word = restore_word(ring::switch_from_q(word, bits), bits);

@@ -160,7 +160,7 @@ class Database {
       entry.hash = key_hash(salt_, key_name(i));
       shard = shard_of(entry.hash.shard_hash, layout_.shard_count);
     } else {
-      const IndexPlace place = index_place(i, layout_.shard_count);
+      const IndexPlace place = index_place(i, PublicDivisor(layout_.shard_count));
       entry.hash.shard_hash = i;
       entry.hash.slot_hash = place.row;
       shard = place.shard;

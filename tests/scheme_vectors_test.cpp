@@ -172,7 +172,7 @@ TEST(SchemeIndexVectors, MatricesAreThoseOfTheFile) {
   for (const json& value : file.at("values")) values.push_back(vectors::string_from_hex(value));
   std::vector<std::vector<SpoolEntry>> shards(layout.shard_count);
   for (size_t i = 0; i < values.size(); ++i) {
-    const IndexPlace place = index_place(i, layout.shard_count);
+    const IndexPlace place = index_place(i, PublicDivisor(layout.shard_count));
     SpoolEntry entry;
     entry.hash.slot_hash = place.row;
     entry.value = values[i];

@@ -97,6 +97,11 @@ def size(number: Number | None) -> Cell:
     return _chosen(number, [(1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"), (1, "B")])
 
 
+def decimal_size(number: Number | None) -> Cell:
+    """In powers of 1000, as transfers are paid for."""
+    return _chosen(number, [(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")])
+
+
 def ratio(number: Number | None) -> Cell:
     return shown(number)
 

@@ -17,7 +17,7 @@ from measurements import Settings
 from programs import Failure, Programs
 from results import RESULTS, json_text
 from shapes import Limits
-from tasks import Task, every_task
+from tasks import EXACT, Task, every_task
 
 # Of the machine's memory, what a matrix may take: queries, products and the system want some, too.
 MEMORY_SHARE = 0.6
@@ -110,7 +110,7 @@ def result_of(task: Task, settings: Settings, limits: Limits, memory: dict[Any, 
 def main(command_line: list[str] | None = None) -> int:
     arguments = arguments_of(command_line)
     limits = TINY if arguments.tiny else Limits(int(MEMORY_SHARE * machine.facts()["memory_bytes"]))
-    # Bytes are the same on every machine, whether or not the database would fit.
+    # Of what is exact, also of databases that would not fit.
     everything = TINY if arguments.tiny else Limits(1 << 62)
     chosen = [task for task in every_task() if arguments.only in task.file]
     waiting = [task for task in chosen if arguments.again or not is_there(arguments.output / task.file)]
@@ -145,7 +145,7 @@ def main(command_line: list[str] | None = None) -> int:
         for number, task in enumerate(waiting, 1):
             print(f"{number}/{len(waiting)}  {task.file}", file=sys.stderr)
             try:
-                task_limits = everything if task.kind == "plan" else limits
+                task_limits = everything if task.kind in EXACT else limits
                 write(arguments.output / task.file, result_of(task, settings, task_limits, memory))
             except Failure as failure:
                 # The others are worth having, and a second run tries only this one again.

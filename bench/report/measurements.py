@@ -45,8 +45,8 @@ def spreads(samples: list[dict[str, float]]) -> Figures:
     return {name: spread([sample[name] for sample in samples]) for name in samples[0]}
 
 
-def plan(settings: Settings, shape: Shape) -> dict[str, Any]:
-    """In hint mode."""
+def plan(settings: Settings, shape: Shape, *options: str) -> dict[str, Any]:
+    """In hint mode, unless options say otherwise."""
     return settings.programs.run(
         "blindfuse",
         "plan",
@@ -57,7 +57,7 @@ def plan(settings: Settings, shape: Shape) -> dict[str, Any]:
         "--fixed-values",
         "--lookups-per-client",
         "100",
-        *shape.options(),
+        *(options or shape.options()),
         "--json",
     ).json()
 
@@ -65,6 +65,19 @@ def plan(settings: Settings, shape: Shape) -> dict[str, Any]:
 def measure_plan(settings: Settings, shape: Shape) -> Figures:
     """Every layout's bytes. Exact, so once is enough."""
     return {"layouts": plan(settings, shape)["layouts"]}
+
+
+# Of a layout: those that are the same on every machine.
+COMPARED = (
+    "mode", "shard_count", "query_bytes", "response_bytes", "sync_bytes", "total_bytes", "matrix_bytes",
+    "packing_table_bytes", "options",
+)
+
+
+def measure_compared(settings: Settings, shape: Shape) -> Figures:
+    """The bytes of the best layout of each kind. Exact, so once is enough."""
+    found = plan(settings, shape, *shape.kind_options(), "--prefer", "bytes")["compared"]
+    return {"compared": [{"levels": each.get("levels", 1)} | {name: each[name] for name in COMPARED} for each in found]}
 
 
 def yardstick(settings: Settings, threads: int) -> dict[str, float]:
@@ -377,6 +390,7 @@ def measure_application(settings: Settings, name: str) -> Figures:
 
 KINDS: dict[str, Callable[..., Figures]] = {
     "plan": measure_plan,
+    "compared": measure_compared,
     "product": measure_product,
     "database": measure_database,
     "packed": measure_packed,

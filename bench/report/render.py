@@ -21,6 +21,7 @@ import beside_sealpir
 import beside_ypir
 import costs
 import machine
+import megabyte
 import own_tables
 from comparison import Comparison, Table, worse_table
 from results import FIGURES, RESULTS, Results, folders, json_text
@@ -51,6 +52,7 @@ MAKERS = (
     beside_sealpir,
     beside_peers,
     own_tables,
+    megabyte,
     costs,
     applications,
 )

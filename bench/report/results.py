@@ -9,7 +9,7 @@ from typing import Any, Iterable
 
 import machine
 from cells import Number, read
-from shapes import Shape, layout_of
+from shapes import Shape, best_compared, layout_of
 
 RESULTS = machine.ROOT / "bench" / "results"
 FIGURES = machine.ROOT / "docs" / "figures"
@@ -103,6 +103,12 @@ class Results:
         if found is None:
             return None
         return found.part("layouts", found.figures["layouts"].index(layout_of(found.figures, layout)))
+
+    def compared(self, shape: Shape, mode: str, levels: int = 1, matrices: int = 1) -> Result | None:
+        """The layout of a kind with the fewest bytes, as best_compared() has it."""
+        found = self.find(f"compared.{shape.name}.json")
+        place = best_compared(found.figures["compared"], mode, levels, matrices) if found else None
+        return found.part("compared", place) if found and place is not None else None
 
     def product(self, shape: Shape, layout: str, threads: int = 1, batch: int = 1) -> Result | None:
         """Of one batch; of all kernels the one that a server takes."""

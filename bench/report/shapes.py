@@ -40,10 +40,13 @@ class Shape:
     def raw_bytes(self) -> int:
         return self.keys * self.value_bytes
 
+    def kind_options(self) -> list[str]:
+        """As `blindfuse plan` and `blindfuse build` take them, with the mode left open."""
+        return ["--index"] if self.kind == "index" else ["--arity", str(self.arity)]
+
     def options(self, mode: str = "hint") -> list[str]:
-        """As `blindfuse plan` and `blindfuse build` take them."""
-        made = ["--index"] if self.kind == "index" else ["--arity", str(self.arity)]
-        return made + ["--mode", mode] + (["--params", self.lwe] if mode == "hint" else [])
+        """The same with a mode."""
+        return self.kind_options() + ["--mode", mode] + (["--params", self.lwe] if mode == "hint" else [])
 
     def fitted(self, limits: Limits) -> "Shape":
         """The largest of this shape that fits: values as they are if possible, keys halved until it does."""
@@ -67,6 +70,21 @@ def layout_of(plan: dict[str, Any], layout: str) -> dict[str, Any]:
         return min(found, key=lambda each: each["query_bytes"] + each["response_bytes"])
     shards = 1 if layout == "one-shard" else int(layout.removeprefix("shards-"))
     return next(each for each in found if each["shard_count"] == shards)
+
+
+PACKING_BYTES_UNASKED = 256 << 20  # tables of as many bytes never count as too many for a server
+
+
+def best_compared(compared: list[dict[str, Any]], mode: str, levels: int = 1, matrices: int = 1) -> int | None:
+    """Which of the layouts that a plan compares has the fewest bytes, of those of a mode and a number of levels whose
+    packing tables are at most `matrices` times the matrix; None if there is none."""
+
+    def counts(each: dict[str, Any]) -> bool:
+        most = max(PACKING_BYTES_UNASKED, matrices * each["matrix_bytes"])
+        return (each["mode"], each["levels"]) == (mode, levels) and bool(each["packing_table_bytes"] <= most)
+
+    found = [i for i, each in enumerate(compared) if counts(each)]
+    return min(found, key=lambda i: int(compared[i]["total_bytes"]), default=None)
 
 
 def _unique(shapes: Iterable[Shape]) -> list[Shape]:
@@ -144,6 +162,18 @@ def small_record_shape() -> Shape:
 def packed_shapes() -> list[Shape]:
     """Those of other schemes that do without a hint, of 1 GB at most."""
     return [*sealpir_shapes(), small_record_shape(), *(s for s in record_shapes() if s.raw_bytes <= 1 << 30)]
+
+
+def mobile_shapes() -> list[Shape]:
+    """Sizes that people know, of look-ups that are paid by the byte."""
+    return [
+        Shape("keyword", 1_000_000, 32),
+        Shape("keyword", 4_000_000, 16),
+        Shape("keyword", 1_000_000, 1024),
+        Shape("keyword", 10_000_000, 32),
+        Shape("keyword", 100_000_000, 32),
+        Shape("keyword", 32_000_000, 256),
+    ]
 
 
 def planned_shapes() -> list[Shape]:

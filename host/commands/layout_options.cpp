@@ -67,8 +67,8 @@ void LayoutOptions::add_to(CLI::App& command) {
           "the server takes longer for each query. It implies --mode packed (default: 1)")
       ->check(CLI::Range(1u, 2u));
   command.add_flag("--short-key", short_key,
-                   "With --levels 2: each query carries a second key of 24 KiB, which makes the "
-                   "second level several times faster. Records of up to 512 bytes");
+                   "With --levels 2: each query carries a second key of 24 KiB, and the second "
+                   "level takes fewer key switches. For records of up to 512 bytes");
   command
       .add_option("--params", params,
                   "Parameter set. It fixes the mode, too (default: " + defaults() + ")")

@@ -115,9 +115,10 @@ Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, co
 
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
                                       std::unique_ptr<Spool> result) {
+  const PublicDivisor shards(shard_count);
   for (uint32_t p = 0; p < Spool::kPartitions; ++p) {
     spool.visit_kept(p, [&](SpoolEntry entry) {
-      const IndexPlace place = index_place(entry.hash.slot_hash, shard_count);
+      const IndexPlace place = index_place(entry.hash.slot_hash, shards);
       entry.hash.shard_hash = lowest_shard_hash(place.shard, shard_count);
       entry.hash.slot_hash = place.row;
       result->append(entry);

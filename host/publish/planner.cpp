@@ -1,7 +1,9 @@
 #include "host/publish/planner.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -114,11 +116,13 @@ std::vector<Plan> unasked_packed_plans(const PlanRequest& request) {
   return plans;
 }
 
-// The same as plan_shards() with a second level. Its words must be exact, so that they have few
-// bits: each one more halves the room for the second level's noise, and more than 13 make that of
-// the first one no more than 2 % larger (docs/PARAMETERS.md, section 7).
+// With a second level, words must be exact, so that they have few bits: each one more halves the
+// room for the second level's noise, and more than 13 make that of the first one no more than 2 %
+// larger (docs/PARAMETERS.md, section 7).
+constexpr uint32_t kWordBitsMax = 13;
+
+// The same as plan_shards() with a second level.
 std::optional<Plan> plan_two_levels(const PlanRequest& request, Layout layout) {
-  constexpr uint32_t kWordBitsMax = 13;
   std::optional<Plan> best;
   const BitRange query = choices(request.query_bits, kQueryBitsMin);
   const BitRange response = choices(request.response_bits, kResponseBitsMin);
@@ -144,6 +148,52 @@ std::optional<Plan> plan_two_levels(const PlanRequest& request, Layout layout) {
   return best;
 }
 
+std::string one_decimal(double number) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.1f", number);
+  return text.data();
+}
+
+// The layout has the most bits that the operator's choices leave open.
+[[noreturn]] void refuse_two_levels(const PlanRequest& request, Layout layout) {
+  const std::string columns = std::to_string(kShortKeyColumnsMax);
+  const bool fits_short_key = layout.record_bytes() <= kShortKeyColumnsMax;
+  if (request.short_key && !fits_short_key) {
+    throw InputError("records of " + std::to_string(layout.record_bytes()) +
+                     " bytes are too long for a short key, which packs at most " + columns +
+                     " columns; leave --short-key out, or --levels");
+  }
+  const BitRange response = choices(request.response_bits, kResponseBitsMin);
+  if (response.low > kWordBitsMax) {
+    throw InputError("response_bits is " + std::to_string(response.low) +
+                     "; with two levels it is at most " + std::to_string(kWordBitsMax) +
+                     ", so that the second level finds the words exactly; leave --response-bits "
+                     "out, or take fewer");
+  }
+  uint32_t& bits = layout.response_bits;
+  // More bits only help the first level, and only harm the second one.
+  const uint32_t most = std::min(response.high, kWordBitsMax);
+  for (bits = response.low; bits <= most; ++bits) {
+    if (layout.noise().log2_failure <= kLevelFailureLog2Max) break;
+  }
+  if (bits > most) {
+    bits = most;
+    throw InputError("the first of two levels would fail with probability up to 2^" +
+                     one_decimal(layout.noise().log2_failure) + "; at most 2^-41 is allowed (" +
+                     std::to_string(layout.row_count) + " rows, query_bits " +
+                     std::to_string(layout.query_bits) + ", response_bits " + std::to_string(bits) +
+                     ", hint_bits " + std::to_string(layout.hint_bits) +
+                     "); use more bits or more shards, or leave --levels out");
+  }
+  throw InputError("the second level cannot find words of " + std::to_string(bits) +
+                   " response_bits exactly in groups of any size; " +
+                   (request.response_bits
+                        ? "use fewer --response-bits"
+                        : "use more query bits, hint bits or shards, so that fewer do") +
+                   (request.short_key || !fits_short_key ? "" : ", or add --short-key") +
+                   ", or leave --levels out");
+}
+
 // Says by how much the best that the operator's choices leave open fails.
 [[noreturn]] void refuse(const PlanRequest& request) {
   const uint32_t shard_count = request.shard_count.value_or(shard_choices(request).back());
@@ -151,6 +201,7 @@ std::optional<Plan> plan_two_levels(const PlanRequest& request, Layout layout) {
   layout.query_bits = request.query_bits.value_or(32);
   layout.response_bits = request.response_bits.value_or(32);
   layout.hint_bits = request.hint_bits.value_or(32);
+  if (request.levels == 2 && layout.mode() == Mode::kPacked) refuse_two_levels(request, layout);
   check_layout(layout);
   throw InputError("no layout fits these keys and choices");
 }

@@ -9,7 +9,7 @@ namespace blindfuse {
 namespace {
 
 constexpr uint32_t kBitsMin = 16, kBitsMax = 32;
-constexpr uint32_t kOrderMax = static_cast<uint32_t>(kPackColumns) / 2;
+static_assert(kShortKeyColumnsMax == kPackColumns / 2);
 
 bool fails_seldom(const Layout& layout) {
   const SecondLevel& second = *layout.second;
@@ -59,7 +59,7 @@ void choose_bits(Layout tried, std::optional<Layout>& best) {
 
 std::optional<SecondLevel> plan_second_level(const Layout& layout, bool has_short_key) {
   const uint32_t record_bytes = layout.record_bytes();
-  const uint32_t most = has_short_key ? kOrderMax : static_cast<uint32_t>(kPackColumns);
+  const uint32_t most = has_short_key ? kShortKeyColumnsMax : static_cast<uint32_t>(kPackColumns);
   if (has_short_key && record_bytes > most) return std::nullopt;
   const uint32_t groups =
       std::clamp<uint32_t>(most / std::max(1u, record_bytes), 1, layout.shard_count);

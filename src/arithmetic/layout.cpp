@@ -126,6 +126,12 @@ uint32_t Layout::second_key_switches() const {
   return second->key_order > 0 ? second->key_order - 1 : static_cast<uint32_t>(kKeySwitches);
 }
 
+SecondPlace Layout::second_place(uint32_t shard) const {
+  const PublicDivisor group_shards(second->group_shards);
+  return {static_cast<uint32_t>(group_shards.quotient(shard)),
+          group_shards.remainder(shard) * record_bytes()};
+}
+
 uint32_t Layout::hint_part_count() const {
   return mode() == Mode::kPacked ? pack_count() : shard_count;
 }

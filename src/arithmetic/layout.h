@@ -7,6 +7,7 @@
 #include "src/arithmetic/fuse_slots.h"
 #include "src/arithmetic/lwe_params.h"
 #include "src/arithmetic/noise_budget.h"
+#include "src/arithmetic/public_divisor.h"
 #include "src/arithmetic/record.h"
 #include "src/arithmetic/second_level.h"
 
@@ -34,6 +35,14 @@ struct HintParts {
   uint32_t last = 0;
 
   bool operator==(const HintParts&) const = default;
+};
+
+// Where the words of a shard begin in the second level's matrix.
+struct SecondPlace {
+  uint32_t row = 0;     // the shard's group
+  uint32_t column = 0;  // of its first word
+
+  bool operator==(const SecondPlace&) const = default;
 };
 
 struct Layout {
@@ -77,6 +86,8 @@ struct Layout {
   uint32_t second_pack_count() const;
   uint64_t second_query_bytes() const;  // of the numbers for rows
   uint32_t second_key_switches() const;
+  // The time does not depend on the shard.
+  SecondPlace second_place(uint32_t shard) const;
 
   // A client's download in each epoch: the hints of all shards, or the masks of all packs. All
   // parts have one size.
@@ -104,13 +115,14 @@ struct Layout {
 // contradict each other, or the failure bound is above 2^-40.
 void check_layout(const Layout& layout);
 
-// Where key i of an index database lies.
+// Where key i of an index database lies. The time does not depend on i. The row of an i of 2^32 and
+// more, which no database has, is only its lower 32 bits.
 struct IndexPlace {
   uint32_t shard;
   uint32_t row;
 };
-constexpr IndexPlace index_place(uint64_t i, uint32_t shard_count) {
-  return {static_cast<uint32_t>(i % shard_count), static_cast<uint32_t>(i / shard_count)};
+constexpr IndexPlace index_place(uint64_t i, const PublicDivisor& shard_count) {
+  return {shard_count.remainder(i), static_cast<uint32_t>(shard_count.quotient(i))};
 }
 
 }  // namespace blindfuse

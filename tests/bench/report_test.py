@@ -21,6 +21,7 @@ import comparison  # noqa: E402
 import figures  # noqa: E402
 import machine  # noqa: E402
 import measure  # noqa: E402
+import megabyte  # noqa: E402
 import render  # noqa: E402
 import results  # noqa: E402
 import shapes  # noqa: E402
@@ -69,6 +70,61 @@ class ShapesTest(unittest.TestCase):
     def test_files_are_told_apart(self) -> None:
         files = [task.file for task in tasks.every_task()]
         self.assertEqual(len(files), len(set(files)))
+
+
+class MegabyteTest(unittest.TestCase):
+    """Of what a plan may compare, with sizes that are easy to check."""
+
+    MATRIX = 1 << 30
+
+    def layout(self, total: int, tables: int, mode: str = "packed", levels: int = 2) -> dict[str, object]:
+        return {
+            "mode": mode, "levels": levels, "query_bytes": 150_000, "response_bytes": 50_000, "sync_bytes": 7_000_000,
+            "total_bytes": total, "matrix_bytes": self.MATRIX, "packing_table_bytes": tables,
+        }
+
+    def compared(self) -> list[dict[str, object]]:
+        return [
+            self.layout(1, 3 * self.MATRIX),
+            self.layout(9, 0, "hint", 1),
+            self.layout(2, self.MATRIX, "packed", 1),
+            self.layout(5, self.MATRIX),
+            self.layout(4, self.MATRIX),  # with a short key, for example
+            self.layout(3, 2 * self.MATRIX),
+        ]
+
+    def test_the_fewest_bytes_of_a_kind_whose_tables_are_small_enough(self) -> None:
+        best = shapes.best_compared
+        self.assertEqual(best(self.compared(), "hint"), 1)
+        self.assertEqual(best(self.compared(), "packed"), 2)
+        self.assertEqual(best(self.compared(), "packed", levels=2), 4)
+        self.assertEqual(best(self.compared(), "packed", levels=2, matrices=2), 5)
+        # Where nothing else is compared, it is the same layout.
+        self.assertEqual(best(self.compared()[:5], "packed", levels=2, matrices=2), 4)
+        self.assertIsNone(best(self.compared(), "hint", levels=2))
+
+    def test_small_tables_never_count_as_too_many(self) -> None:
+        layout = self.layout(1, 256 << 20) | {"matrix_bytes": 1}
+        self.assertEqual(shapes.best_compared([layout], "packed", levels=2), 0)
+        layout["packing_table_bytes"] = (256 << 20) + 1
+        self.assertIsNone(shapes.best_compared([layout], "packed", levels=2))
+
+    def test_look_ups_in_a_million_bytes(self) -> None:
+        shape = shapes.mobile_shapes()[0]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "a", f"compared.{shape.name}.json")
+            path.parent.mkdir()
+            content = {"reduced": False, "figures": {"compared": self.compared()[:3]}}
+            path.write_text(json.dumps(content))
+            table = megabyte.a_megabyte(comparison.Comparison(results.Results(path.parent)))
+            look_up = results.places(path.parents[1])
+            cells_ = table.rows[0]
+            self.assertEqual(
+                [cell.text for cell in cells_],
+                ["1,000,000 x 32 B", "5.00", "5.00", "–", "–", "7.00 MB", "7.00 MB", "–", "–"],
+            )
+            for cell in cells_[1:3] + cells_[5:7]:
+                self.assertTrue(check.cell_is_true(cell, look_up))
 
 
 class ResultsTest(unittest.TestCase):

@@ -132,6 +132,15 @@ class ServedDatabase {
     return changed;
   }
 
+  // The same with a second level, whose responses mean as little. The first level's have 10 bits.
+  ServedDatabase with_second_level(const SecondLevel& second) const {
+    ServedDatabase changed = *this;
+    changed.manifest_.layout.response_bits = 10;
+    changed.manifest_.layout.second = second;
+    changed.finish();
+    return changed;
+  }
+
   const Manifest& manifest() const { return manifest_; }
   const std::string& manifest_text() const { return text_; }
   const EpochId& epoch() const { return epoch_; }

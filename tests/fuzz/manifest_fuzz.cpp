@@ -25,19 +25,30 @@ void require_presentable(std::string_view message) {
   for (const char c : message) require(c >= ' ' && c <= '~');
 }
 
-uint64_t bytes_of_bits(uint64_t bits) { return (bits + 7) / 8; }
-
-// What a query carries for the second level, and the bytes of a response.
-uint64_t require_second_sizes(const blindfuse::Layout& layout) {
+// With one level, queries have first_bytes.
+void require_levels(const blindfuse::Layout& layout, uint64_t first_bytes) {
+  const uint64_t columns = layout.column_count();
+  if (!layout.second) {
+    require(layout.query_bytes() == first_bytes);
+    require(layout.response_bytes() == (columns * layout.response_bits + 7) / 8);
+    return;
+  }
   const blindfuse::SecondLevel& second = *layout.second;
-  const uint64_t groups = (layout.shard_count + second.group_shards - 1) / second.group_shards;
-  const uint64_t columns = uint64_t{second.group_shards} * layout.record_bytes();
-  const uint64_t packs = (columns + 1023) / 1024;
-  require(second.group_shards >= 1 && (packs == 1 || second.group_shards == 1));
-  require(second.key_order == 0 || columns <= second.key_order);
+  const uint64_t width = uint64_t{second.group_shards} * layout.record_bytes();
+  const uint64_t groups = (uint64_t{layout.shard_count} - 1) / second.group_shards + 1;
+  const uint64_t packs = (width + 1023) / 1024;
+  require(layout.log2_failure() <= blindfuse::kFailureLog2Max);
+  require(second.group_shards == 1 || packs == 1);
+  require(second.key_order == 0 || (second.key_order <= 512 && width <= second.key_order));
+  require(layout.query_bytes() ==
+          first_bytes + (second.key_order > 0 ? 24'576 : 0) + (groups * second.query_bits + 7) / 8);
   require(layout.response_bytes() ==
-          packs * 256 * second.mask_bits + bytes_of_bits(columns * second.response_bits));
-  return bytes_of_bits(groups * second.query_bits) + (second.key_order > 0 ? 24'576 : 0);
+          packs * 256 * second.mask_bits + (width * second.response_bits + 7) / 8);
+  for (const uint32_t shard : {0u, layout.shard_count - 1}) {
+    const blindfuse::SecondPlace place = layout.second_place(shard);
+    require(place.row < groups && place.column + layout.record_bytes() <= width);
+    require(place.row * width + place.column == uint64_t{shard} * layout.record_bytes());
+  }
 }
 
 // Sizes that a layout which was taken must have, from the definitions.
@@ -47,13 +58,11 @@ void require_sizes(const blindfuse::Layout& layout) {
   if (layout.mode() == blindfuse::Mode::kHint) {
     require(layout.lwe->name != "ring-2048" && layout.pack_count() == 0);
     require(layout.query_bytes() == words_bytes && layout.hint_part_count() == layout.shard_count);
-    require(!layout.second);
     return;
   }
   require(layout.lwe->name == "ring-2048");
   require(layout.row_count % 2048 == 0 && layout.row_count <= 1u << 24);
-  const uint64_t second_bytes = layout.second ? require_second_sizes(layout) : 0;
-  require(layout.query_bytes() == words_bytes + 24'576 + second_bytes);
+  require_levels(layout, words_bytes + 24'576);
   require(layout.pack_count() == (layout.column_count() + 1023) / 1024);
   require(layout.hint_bytes() == uint64_t{256} * layout.hint_bits * layout.pack_count());
   const blindfuse::HintParts first = layout.hint_parts_of(0);
@@ -81,7 +90,7 @@ void try_manifest(std::string_view text) {
     const blindfuse::ParsedManifest parsed = blindfuse::parse_manifest(text);
     require(text.size() <= blindfuse::kManifestBytesMax);
     const blindfuse::Layout& layout = parsed.manifest.layout;
-    require(layout.log2_failure() <= blindfuse::kFailureLog2Max);
+    require(layout.noise().log2_failure <= blindfuse::kFailureLog2Max);
     require_sizes(layout);
     const std::string again_text = blindfuse::serialize_manifest(parsed.manifest);
     const blindfuse::ParsedManifest again = blindfuse::parse_manifest(again_text);

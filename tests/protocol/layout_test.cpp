@@ -300,6 +300,23 @@ TEST(TwoLevels, HaveSeveralMasksWhereAShardIsWiderThanAPack) {
   EXPECT_EQ(layout.second_pack_count(), 2u);
 }
 
+// Shard x is in group x div g, and begins at column W (x mod g): docs/PROTOCOL.md, section 20.
+TEST(TwoLevels, HaveEveryShardInItsGroup) {
+  Layout layout = good_two_levels();  // records of 300 bytes
+  const std::vector<SecondPlace> three = {{0, 0}, {0, 300}, {0, 600}, {1, 0}, {1, 300}};
+  for (uint32_t shard = 0; shard < three.size(); ++shard) {
+    EXPECT_EQ(layout.second_place(shard), three[shard]) << shard;
+  }
+  layout.second->group_shards = 1;
+  EXPECT_EQ(layout.second_place(4), (SecondPlace{4, 0}));
+  layout.record = {8, 2, 6};
+  layout.shard_count = 65'536;
+  layout.second->group_shards = 7;
+  EXPECT_EQ(layout.second_place(65'533), (SecondPlace{9'361, 96}));  // 65533 is 7 * 9361 + 6
+  EXPECT_EQ(layout.second_place(65'534), (SecondPlace{9'362, 0}));
+  EXPECT_EQ(layout.second_place(65'535), (SecondPlace{9'362, 16}));
+}
+
 // Of 2^-75.43 and 2^-62.36.
 TEST(TwoLevels, FailWhereEitherLevelDoes) {
   Layout layout = good_packed();
@@ -548,15 +565,15 @@ TEST(IndexPlace, DealsKeysOutToShardsInTurn) {
   for (const uint32_t shards : {1u, 3u, 1000u}) {
     std::set<std::pair<uint32_t, uint32_t>> places;
     for (uint64_t i = 0; i < 5000; ++i) {
-      const IndexPlace place = index_place(i, shards);
+      const IndexPlace place = index_place(i, PublicDivisor(shards));
       EXPECT_EQ(uint64_t{place.row} * shards + place.shard, i);
       EXPECT_LT(place.shard, shards);
       places.emplace(place.shard, place.row);
     }
     EXPECT_EQ(places.size(), 5000u);
   }
-  EXPECT_EQ(index_place(kKeyCountMax - 1, 65'536).row, 65'535u);
-  EXPECT_EQ(index_place(kKeyCountMax - 1, 2).row, (1u << 31) - 1);
+  EXPECT_EQ(index_place(kKeyCountMax - 1, PublicDivisor(65'536)).row, 65'535u);
+  EXPECT_EQ(index_place(kKeyCountMax - 1, PublicDivisor(2)).row, (1u << 31) - 1);
 }
 
 }  // namespace

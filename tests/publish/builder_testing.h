@@ -104,7 +104,7 @@ inline std::optional<std::string> look_up(const LoadedDatabase& database, const 
 // Value i of an index database.
 inline std::optional<std::string> look_up(const LoadedDatabase& database, uint64_t i) {
   const Layout& layout = database.manifest.layout;
-  const IndexPlace place = index_place(i, layout.shard_count);
+  const IndexPlace place = index_place(i, PublicDivisor(layout.shard_count));
   const auto& matrix = support::PlainEngine::in(database);
   std::vector<uint8_t> record(layout.record_bytes());
   for (uint32_t c = 0; c < record.size(); ++c) {

@@ -115,6 +115,102 @@ TEST(Planner, KnowsWhatPackedResponsesCost) {
   EXPECT_EQ(layout.matrix_bytes(), 40'960u * 33'024ull);
 }
 
+PlanRequest with_two_levels(PlanRequest request, bool short_key) {
+  request = with_set(request, "ring-2048");
+  request.levels = 2;
+  request.short_key = short_key;
+  return request;
+}
+
+// 480,000 records of 300 bytes in 40 shards of 12,000, which have 12,288 rows. Groups have one
+// shard, G = 40: with g = 3, as in docs/PARAMETERS.md, section 7, a response is longer by 975
+// bytes and a query shorter by 84. A query has 12,288 * 25 / 8 = 38,400 bytes of words, 24,576 of
+// key and 40 * 26 / 8 = 130 of numbers. A response has a mask of 256 * 19 = 4,864 bytes and 300 *
+// 13 / 8 = 487.5 of words. Masks of all 12 packs: 256 * 17 bytes each. Table: 112 bytes a shard and
+// 64 a pack. The bounds follow from the formulas of sections 6 and 7.
+TEST(Planner, KnowsWhatTwoLevelsCost) {
+  const PlanRequest request = with_two_levels(with_shards(numbered(480'000, 300), 40), false);
+  const Plan plan = plan_layouts(request).at(0);
+  const Layout& layout = plan.layout;
+  EXPECT_EQ(layout.row_count, 12'288u);
+  EXPECT_EQ(layout.query_bits, 25u);
+  EXPECT_EQ(layout.response_bits, 10u);
+  EXPECT_EQ(layout.hint_bits, 17u);
+  EXPECT_EQ(layout.second, (SecondLevel{1, 26, 19, 13, 0}));
+  EXPECT_EQ(layout.query_bytes(), 38'400u + 24'576 + 130);
+  EXPECT_EQ(layout.response_bytes(), 4'864u + 488);
+  EXPECT_EQ(layout.hint_bytes(), 12u * 4'352);
+  EXPECT_EQ(plan.sync_bytes, 52'224u + 112 * 40 + 64 * 12);
+  EXPECT_EQ(plan.total_bytes, 57'472u + 100 * (63'106u + 5'352u));
+  EXPECT_NEAR(layout.noise().log2_failure, -57.053, 0.001);
+  EXPECT_NEAR(layout.log2_failure(), -45.005, 0.001);  // with 2^-45.005 of the second level
+}
+
+// The same with records of 20 bytes and a short key. Groups have two shards, 40 columns: a key of
+// order 64, and G = 20. A query has 38,400 bytes of words, two keys and 20 * 26 / 8 = 65 bytes of
+// numbers. A response has a mask of 256 * 18 = 4,608 bytes and 40 * 12 / 8 = 60 of words. One pack
+// has all 800 columns.
+TEST(Planner, KnowsWhatAShortKeyCosts) {
+  const PlanRequest request = with_two_levels(with_shards(numbered(480'000, 20), 40), true);
+  const Plan plan = plan_layouts(request).at(0);
+  const Layout& layout = plan.layout;
+  EXPECT_EQ(layout.row_count, 12'288u);
+  EXPECT_EQ(layout.second, (SecondLevel{2, 26, 18, 12, 64}));
+  EXPECT_EQ(layout.query_bytes(), 38'400u + 2 * 24'576 + 65);
+  EXPECT_EQ(layout.response_bytes(), 4'608u + 60);
+  EXPECT_EQ(plan.sync_bytes, 4'352u + 112 * 40 + 64);
+  EXPECT_EQ(plan.total_bytes, 8'896u + 100 * (87'617u + 4'668u));
+  EXPECT_NEAR(layout.log2_failure(), -46.550, 0.001);
+}
+
+TEST(Planner, SaysWhyNoLayoutHasTwoLevels) {
+  const auto message_of = [](const PlanRequest& request) {
+    return input_error_of([&] { plan_layouts(request); });
+  };
+  // A short key packs 512 columns.
+  EXPECT_EQ(message_of(with_two_levels(numbered(1'000, 512), true)), "");
+  EXPECT_EQ(message_of(with_two_levels(numbered(1'000, 513), true)),
+            "records of 513 bytes are too long for a short key, which packs at most 512 columns; "
+            "leave --short-key out, or --levels");
+
+  // At 1023 switches there are at most 10 bits, with 64 columns and a short key 12: docs/
+  // PARAMETERS.md, section 7.
+  PlanRequest bits = with_two_levels(with_shards(numbered(1'000, 8), 1), false);
+  bits.response_bits = 10;
+  EXPECT_EQ(message_of(bits), "");
+  bits.response_bits = 11;
+  EXPECT_EQ(message_of(bits),
+            "the second level cannot find words of 11 response_bits exactly in groups of any size; "
+            "use fewer --response-bits, or add --short-key, or leave --levels out");
+  bits.short_key = true;
+  EXPECT_EQ(message_of(bits), "");
+  PlanRequest wide = with_two_levels(with_shards(numbered(1'000, 512), 1), true);
+  wide.response_bits = 13;
+  EXPECT_EQ(message_of(wide),
+            "the second level cannot find words of 13 response_bits exactly in groups of any size; "
+            "use fewer --response-bits, or leave --levels out");
+  bits.response_bits = 14;
+  EXPECT_EQ(message_of(bits),
+            "response_bits is 14; with two levels it is at most 13, so that the second level finds "
+            "the words exactly; leave --response-bits out, or take fewer");
+
+  // With 24 query bits, the first level's bound with 8,192 rows is 2^-33.2 at 10 bits and 2^-46.7
+  // at 11. With 12,288 rows it is 2^-38.04 at 13 bits.
+  PlanRequest rows = with_two_levels(with_shards(numbered(8'192, 8), 1), false);
+  rows.query_bits = 24;
+  EXPECT_EQ(message_of(rows),
+            "the second level cannot find words of 11 response_bits exactly in groups of any size; "
+            "use more query bits, hint bits or shards, so that fewer do, or add --short-key, or "
+            "leave --levels out");
+  rows.key_count = 12'288;
+  EXPECT_EQ(message_of(rows),
+            "the first of two levels would fail with probability up to 2^-38.0; at most 2^-41 is "
+            "allowed (12288 rows, query_bits 24, response_bits 13, hint_bits 32); use more bits or "
+            "more shards, or leave --levels out");
+  rows.shard_count.reset();
+  EXPECT_EQ(message_of(rows), "") << "more shards";
+}
+
 TEST(Planner, HasNoPackingTablesInTheHintMode) {
   const std::vector<Plan> plans = plan_layouts(with_set(keywords(1 << 20, 1024), "lwe-1774"));
   for (const Plan& plan : plans) EXPECT_EQ(plan.layout.packing_table_bytes(), 0u);

@@ -198,6 +198,47 @@ TEST_F(TwoLevelRoutes, RefusesWordsOfEitherKeyThatAreNotBelowTheModulus) {
   }
 }
 
+TEST_F(TwoLevelRoutes, RefusesWordsOfEitherKeyInJsonToo) {
+  const std::string good = query(PackedQuery(1), PackedQuery(2));
+  PackedQuery bad(3);
+  bad.set_key_word(5'000, UINT32_MAX);
+  const std::string what =
+      "word 5000 of the packing key is 4294967295, and has to be below 4294955009";
+  for (const auto& [request, detail] :
+       {std::pair{json({good, query(bad, PackedQuery(2))}), "query 2: " + what},
+        std::pair{json({query(PackedQuery(1), bad), good}), "query 1: the short key: " + what}}) {
+    const HttpResponse response = LoopbackClient(server_->url()).ask(request);
+    EXPECT_EQ(response.status, 400);
+    EXPECT_EQ(response.problem(), "malformed-queries");
+    EXPECT_EQ(response.detail(), detail);
+  }
+}
+
+// Nothing in a query says what follows, so that its length alone tells that a part is missing or
+// is there twice. A key of another order is as long as this one, and is a key like any other.
+TEST_F(TwoLevelRoutes, RefusesQueriesWithPartsMissingOrTwice) {
+  const PackedQuery first(1), second(2);
+  const std::string numbers = std::string(9, '\x5a') + '\x05';
+  const std::string good = query(first, second, numbers);
+  const std::vector<std::string> wrong = {
+      first.bytes() + second.keys,                          // no numbers for groups
+      first.bytes() + second.keys + numbers + numbers,      // twice
+      first.bytes() + numbers,                              // no short key
+      first.bytes() + second.keys + second.keys + numbers,  // twice
+      first.bytes(),                                        // as with one level
+  };
+  for (const std::string& bad : wrong) {
+    SCOPED_TRACE(std::to_string(bad.size()) + " bytes");
+    expect_refused({bad}, "the body has " + std::to_string(bad.size()) +
+                              " bytes; expected 1 to 3 queries of 56330 bytes each");
+    const HttpResponse response = LoopbackClient(server_->url()).ask(json({good, bad}));
+    EXPECT_EQ(response.status, 400);
+    EXPECT_EQ(response.problem(), "malformed-queries");
+    EXPECT_EQ(response.detail(), "query 2 has " + std::to_string((bad.size() + 2) / 3 * 4) +
+                                     " base64 characters; expected 75108 for 56330 bytes");
+  }
+}
+
 TEST_F(TwoLevelRoutes, RefusesNumbersForGroupsThatAreTooLong) {
   const std::string good = query(PackedQuery(1), PackedQuery(2));
   for (const char bits : {'\x08', '\x80'}) {
@@ -209,6 +250,28 @@ TEST_F(TwoLevelRoutes, RefusesNumbersForGroupsThatAreTooLong) {
                    "the body has " + std::to_string(length) +
                        " bytes; expected 1 to 3 queries of 56330 bytes each");
   }
+}
+
+// The same groups without a short key.
+class TwoLevelRoutesWithOneKey : public TwoLevelRoutes {
+ protected:
+  LoadedDatabase made_database() const override {
+    LoadedDatabase database = TwoLevelRoutes::made_database();
+    database.manifest.layout.second->key_order = 0;
+    database.epoch = epoch_id(database.manifest);
+    return database;
+  }
+};
+
+TEST_F(TwoLevelRoutesWithOneKey, RefusesAShortKeyThatNobodyAskedFor) {
+  const std::string long_query = query(PackedQuery(1), PackedQuery(2));
+  ASSERT_EQ(long_query.size(), 31'754u + 24'576);
+  expect_refused({long_query},
+                 "the body has 56330 bytes; expected 1 to 3 queries of 31754 bytes each");
+  const HttpResponse response = LoopbackClient(server_->url()).ask(json({long_query}));
+  EXPECT_EQ(response.status, 400);
+  EXPECT_EQ(response.detail(),
+            "query 1 has 75108 base64 characters; expected 42340 for 31754 bytes");
 }
 
 TEST_F(PackedRoutes, GivesTheTableOfShardsAndPacks) {

@@ -266,6 +266,21 @@ class ClientAlone(PageTest):
         self.assertEqual(refused["code"], "input")
         self.assertIn("(connect's mode)", refused["message"])
 
+    def test_looks_up_packed_responses_of_two_levels(self):
+        lines = [b"k%d\tv%d" % (i, i) for i in range(500)]
+        for name, key in (("two", []), ("short", ["--short-key"])):
+            with self.subTest(name):
+                database = build_database(options.blindfuse, lines, self.folder, name, ["--levels", "2", "--shards", "5", *key])
+                self.server = self.serve(database=database)
+                values, took = self.run_in(self.visit(), """
+                  const client = await connect('/');
+                  const values = await client.getMany([...Array.from({length: 20}, (_, i) => 'k' + 7 * i), 'nowhere']);
+                  const one = await client.lookUp('k1');
+                  return [values.map((value) => value && new TextDecoder().decode(value)), one];""")
+                self.assertEqual(values, [f"v{7 * i}" for i in range(20)] + [None])
+                # The mask alone has 2048 numbers, in 4 to 6 KB; without the second level there is none.
+                self.assertGreater(took["responseBytes"], 2048 * 15 // 8)
+
     def test_asks_for_all_keys_before_it_says_that_an_answer_cannot_be_decoded(self):
         # Requests that stop would tell the server that a key before them lies in a shard with a damaged hint.
         text = self.file("worker.js")
