@@ -49,6 +49,7 @@ void PackingTableBuilder::build(std::span<const uint32_t> hints, MutablePackingT
   DigitPolynomials digits;
   for (size_t number = 0; number < kKeySwitches; ++number) {
     traces->read(key_switch_to(number), next);
+    if (number + 1 < kKeySwitches) traces->prefetch(key_switch_to(number + 1));
     switcher_.decompose(mask, digits);
     switcher_.add_masks(digits, key_switch_to(number), next);
     for (size_t k = 0; k < kDigits; ++k) {

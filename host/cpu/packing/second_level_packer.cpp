@@ -127,8 +127,10 @@ void SecondLevelPacker::make_traces(const Task& task, size_t part, Work& work) c
 
 void SecondLevelPacker::switch_keys(const Task& task, Work& work) const {
   if (!short_) {
-    switch_keys(task, kKeySwitches, 1, work,
-                [&](size_t i, MutablePolynomial out) { work.traces_->read({i}, out); });
+    switch_keys(task, kKeySwitches, 1, work, [&](size_t i, MutablePolynomial out) {
+      work.traces_->read({i}, out);
+      if (i > 0) work.traces_->prefetch({i - 1});
+    });
     return;
   }
   const size_t order = short_->order();

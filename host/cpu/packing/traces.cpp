@@ -35,54 +35,56 @@ Traces::Traces(const KeySwitchNtt& ntt) : ntt_(ntt) {
       factors_.begin() + kOrbit, kOrbit,
       ring::MontgomeryConstant::of(field.multiply(scale, root_of_minus_one(ntt)), field).value);
 
-  constexpr size_t kColumnWords = kPackColumns * kColumnPitch, kHalfWords = kOrbit * kRowPitch;
-  memory_ = map_memory("polynomials of a pack", (kColumnWords + 2 * kHalfWords) * sizeof(uint32_t));
+  constexpr size_t kWords = kOrbit * kDimension;
+  static_assert(kPackColumns == kOrbit);
+  memory_ = map_memory("polynomials of a pack", 2 * kWords * sizeof(uint32_t));
   columns_ = static_cast<uint32_t*>(memory_.get());
-  halves_[0] = columns_ + kColumnWords;
-  halves_[1] = halves_[0] + kHalfWords;
+  values_ = columns_ + kWords;
 }
 
 void Traces::set(size_t column, ring::Polynomial values) {
   const ring::PrimeField& field = ntt_.field();
-  uint32_t* sums = columns_ + column * kColumnPitch;
-  uint32_t* differences = sums + kOrbit;
-  for (size_t point = 0; point < kOrbit; ++point) {
-    const uint32_t first = values[point], second = values[kOrbit + point];
-    sums[point] = field.add(first, second);
-    differences[point] = field.subtract(second, first);
+  for (size_t part = 0; part < kParts; ++part) {
+    uint32_t* sums = columns_ + place(part, 0, column);
+    uint32_t* differences = columns_ + place(part, 1, column);
+    for (size_t p = 0; p < kPartPoints; ++p) {
+      const uint32_t first = values[part * kPartPoints + p];
+      const uint32_t second = values[kOrbit + part * kPartPoints + p];
+      sums[p] = field.add(first, second);
+      differences[p] = field.subtract(second, first);
+    }
   }
 }
 
 void Traces::transform(size_t part, size_t column_count) {
-  // Rows for the points of the part, apart as columns are.
-  std::array<uint32_t, kPartPoints * kColumnPitch> both;
-  const size_t point = part * kPartPoints;
+  // A polynomial for each point. Rows that lie a power of two apart would share few lines of the
+  // cache.
+  constexpr size_t kPitch = kDimension + 16;
+  std::array<uint32_t, kPartPoints * kPitch> rows;
   for (size_t half = 0; half < 2; ++half) {
-    for (size_t c = 0; c < column_count; ++c) {
-      const uint32_t* from = columns_ + c * kColumnPitch + half * kOrbit + point;
-      for (size_t p = 0; p < kPartPoints; ++p) both[p * kColumnPitch + half * kOrbit + c] = from[p];
+    const uint32_t* from = columns_ + place(part, half, 0);
+    for (size_t c = 0; c < column_count; ++c, from += kPartPoints) {
+      for (size_t p = 0; p < kPartPoints; ++p) rows[p * kPitch + half * kOrbit + c] = from[p];
     }
     for (size_t p = 0; p < kPartPoints; ++p) {
-      uint32_t* row = both.data() + p * kColumnPitch + half * kOrbit;
+      uint32_t* row = rows.data() + p * kPitch + half * kOrbit;
       std::fill(row + column_count, row + kOrbit, 0u);
     }
   }
   for (size_t p = 0; p < kPartPoints; ++p) {
     Coefficients scaled{};
-    const ring::MutablePolynomial row(both.data() + p * kColumnPitch, kDimension);
+    const ring::MutablePolynomial row(rows.data() + p * kPitch, kDimension);
     ntt_.add_divided_products(row, factors_, scaled);
     ntt_.forward(scaled);
     std::ranges::copy(scaled, row.begin());
   }
-  // Point m' of the part is m g. What row g has of the part is contiguous, m = m' - g, up to the
-  // end of the row.
+  // Point m' of the part is m g.
   for (size_t half = 0; half < 2; ++half) {
-    for (size_t g = 0; g < kOrbit; ++g) {
-      uint32_t* row = halves_[half] + g * kRowPitch;
-      const size_t m = (point + kOrbit - g) % kOrbit;
+    uint32_t* to = values_ + place(part, half, 0);
+    for (size_t g = 0; g < kOrbit; ++g, to += kPartPoints) {
       for (size_t p = 0; p < kPartPoints; ++p) {
-        const size_t to = (m + p) % kOrbit;
-        row[to] = both[p * kColumnPitch + half * kOrbit + to];
+        const size_t m = (part * kPartPoints + p + kOrbit - g) % kOrbit;
+        to[p] = rows[p * kPitch + half * kOrbit + m];
       }
     }
   }
@@ -90,8 +92,22 @@ void Traces::transform(size_t part, size_t column_count) {
 
 void Traces::read(const ring::Automorphism& g, ring::MutablePolynomial out) const {
   for (size_t half = 0; half < 2; ++half) {
-    std::copy_n(halves_[half] + g.power * kRowPitch, kOrbit,
-                out.begin() + static_cast<std::ptrdiff_t>(half * kOrbit));
+    const auto of_half = out.subspan(half * kOrbit, kOrbit);
+    for (size_t part = 0; part < kParts; ++part) {
+      const uint32_t* from = values_ + place(part, half, g.power);
+      const size_t first = (part * kPartPoints + kOrbit - g.power) % kOrbit;
+      const size_t count = std::min(kPartPoints, kOrbit - first);
+      std::copy_n(from, count, of_half.begin() + static_cast<std::ptrdiff_t>(first));
+      std::copy_n(from + count, kPartPoints - count, of_half.begin());
+    }
+  }
+}
+
+void Traces::prefetch(const ring::Automorphism& g) const {
+  for (size_t half = 0; half < 2; ++half) {
+    for (size_t part = 0; part < kParts; ++part) {
+      __builtin_prefetch(values_ + place(part, half, g.power));
+    }
   }
 }
 

@@ -35,18 +35,24 @@ class Traces {
   void transform(size_t part, size_t column_count);
   // R_g in the evaluation domain, after all parts. Any thread.
   void read(const ring::Automorphism& g, ring::MutablePolynomial out) const;
+  // Asks memory for what read() of this g will want: it lies in many places.
+  void prefetch(const ring::Automorphism& g) const;
 
  private:
   static constexpr size_t kPartPoints = ring::kOrbit / kParts;
-  // Places that lie a power of two apart share few lines of a cache.
-  static constexpr size_t kColumnPitch = ring::kDimension + 16;
-  static constexpr size_t kRowPitch = ring::kOrbit + 16;
+  static_assert(kPartPoints * sizeof(uint32_t) == 64, "a line of the cache");
+
+  // The words of a part's points, in one half of them, for a column or an automorphism: those of a
+  // part lie together.
+  static constexpr size_t place(size_t part, size_t half, size_t number) {
+    return ((part * 2 + half) * ring::kOrbit + number) * kPartPoints;
+  }
 
   const KeySwitchNtt& ntt_;
   std::array<uint32_t, ring::kDimension> factors_;  // times 2^32
   std::shared_ptr<void> memory_;
-  uint32_t* columns_;    // of each: the sum of both halves of the points, and the difference
-  uint32_t* halves_[2];  // row g: the values at the points of a half
+  uint32_t* columns_;  // half 0: the sums of both halves of the points; half 1: the differences
+  uint32_t* values_;   // of automorphism g, at the points of a part over g
 };
 
 }  // namespace blindfuse
