@@ -22,9 +22,9 @@ struct Avx2 {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(words), x);
   }
   static Vector broadcast(uint32_t x) { return _mm256_set1_epi32(static_cast<int>(x)); }
-  static Vector gather(const uint32_t* memory, const int32_t* places) {
-    return _mm256_i32gather_epi32(reinterpret_cast<const int*>(memory),
-                                  _mm256_loadu_si256(reinterpret_cast<const __m256i*>(places)), 4);
+  // With vpgatherdd a transform takes 3 to 5 % longer on a Zen 3.
+  static void permute(const uint32_t* from, const int32_t* places, uint32_t* to, size_t count) {
+    for (size_t i = 0; i < count; ++i) to[i] = from[places[i]];
   }
 
   template <unsigned kBits>

@@ -14,8 +14,10 @@ struct Avx512 {
   static Vector load(const uint32_t* words) { return _mm512_loadu_si512(words); }
   static void store(uint32_t* words, Vector x) { _mm512_storeu_si512(words, x); }
   static Vector broadcast(uint32_t x) { return _mm512_set1_epi32(static_cast<int>(x)); }
-  static Vector gather(const uint32_t* memory, const int32_t* places) {
-    return _mm512_i32gather_epi32(_mm512_loadu_si512(places), memory, 4);
+  static void permute(const uint32_t* from, const int32_t* places, uint32_t* to, size_t count) {
+    for (size_t i = 0; i < count; i += kLanes) {
+      store(to + i, _mm512_i32gather_epi32(_mm512_loadu_si512(places + i), from, 4));
+    }
   }
 
   template <unsigned kBits>

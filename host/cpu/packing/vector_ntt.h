@@ -1,6 +1,7 @@
 // Ntt on vectors of N lanes, for the files with code for an instruction set. Instructions has these
 // members, with 32 bits in each lane:
-//   kLanes, Vector; load, store, broadcast; gather(memory, places); transpose(Vector[kLanes]);
+//   kLanes, Vector; load, store, broadcast; transpose(Vector[kLanes]);
+//   permute(from, places, to, count): to[i] = from[places[i]];
 //   difference(a, b) and lower_product(a, b) modulo 2^32, upper_product(a, b);
 //   shift_down<bits>(x) of signed numbers, shift_up<bits>(x), both(a, b) bit by bit;
 //   add_where_less(x, a, b, y): x + y where a < b, and x elsewhere.
@@ -87,20 +88,16 @@ struct VectorNtt {
       forward_tail<1>(lanes, view.forward_tail + tile * kTailWords, rows);
       store_tile(rows, tiles + tile * kTileWords);
     }
-    for (size_t point = 0; point < kWords; point += kLanes) {
-      Lanes::store(polynomial + point, Lanes::gather(tiles, view.place_of_point + point));
-    }
+    Lanes::permute(tiles, view.place_of_point, polynomial, kWords);
   }
 
   static void inverse(const VectorNttView& view, uint32_t* polynomial) {
     const Lanes lanes(view);
     alignas(64) uint32_t x[kWords];
+    Lanes::permute(polynomial, view.point_of_place, x, kWords);
     for (size_t tile = 0; tile < kWords / kTileWords; ++tile) {
       Vector rows[kLanes];
-#pragma GCC unroll 16
-      for (size_t i = 0; i < kLanes; ++i) {
-        rows[i] = Lanes::gather(polynomial, view.point_of_place + tile * kTileWords + i * kLanes);
-      }
+      load_tile(x + tile * kTileWords, rows);
       inverse_tail<kLanes / 2>(lanes, view.inverse_tail + tile * kTailWords, rows);
       Lanes::transpose(rows);
       store_tile(rows, x + tile * kTileWords);
