@@ -15,14 +15,18 @@ def shape_of(row: published.Row) -> Shape:
     return Shape("index", row["keys"], row["value_bytes"]) if "keys" in row else shapes.bit_shape(row)
 
 
-def _on(results: Results, shape: Shape) -> str:
+TWO = "two-levels"
+NAMES = {"hint": "hint mode", "packed": "packed mode", TWO: "two levels"}
+
+
+def _on(results: Results, shape: Shape, kind: str) -> str:
     """The machine of packed mode's times."""
-    name = packed.machine_name(results, shape)
+    name = packed.machine_name(results, shape, kind)
     return f", {name.removesuffix(', 1 thread')}" if name else ""
 
 
 def add_ours(made: Comparison, table: Table, database: str, shape: Shape) -> None:
-    """A row for each mode: bytes of a look-up, bytes once an epoch, throughput, set-up."""
+    """A row for each mode, and for two levels if they were measured: bytes of a look-up, bytes once an epoch, throughput, set-up."""
     plan, measured = made.results.plan(shape, "planned"), made.results.database(shape, "planned")
     if plan:
         lookup, hint = plan.number("query_bytes") + plan.number("response_bytes"), plan.number("sync_bytes")
@@ -38,12 +42,19 @@ def add_ours(made: Comparison, table: Table, database: str, shape: Shape) -> Non
         ),
         "hint": (lookup, hint, of(measured, "lookup", "server"), of(measured, "build", "total")),
     }
+    if (two := packed.lookup_bytes(results, shape, TWO)) is not None:
+        rows[TWO] = (
+            two,
+            packed.once_bytes(results, shape, TWO),
+            packed.server_seconds(results, shape, TWO),
+            packed.seconds(results, shape, "build", "total", kind=TWO),
+        )
     for mode, (each, once, seconds, build) in rows.items():
         if seconds and seconds.partial:
             seconds = build = None
         table.add(
             database,
-            Cell(f"**blindfuse, {mode} mode**" + (_on(results, shape) if mode == "packed" else "")),
+            Cell(f"**blindfuse, {NAMES[mode]}**" + (_on(results, shape, mode) if mode != "hint" else "")),
             packed.cell(each, KIB),
             packed.cell(once, MIB),
             shown(lookups.speed(shape, seconds)) if seconds else packed.NOT_MEASURED,

@@ -18,7 +18,8 @@ BITS, RECORDS, LARGE = "a bit or a byte", "records of 64 B to 1 KB", "records of
 GROUPS = (BITS, RECORDS, LARGE)
 # What a client transfers once, before its look-ups.
 NONE, MASKS, HINT, KEYS = "nothing", "masks, down", "hint, down", "keys, up"
-HINT_MODE, PACKED_MODE = "blindfuse, hint mode", "blindfuse, packed mode"
+HINT_MODE, PACKED_MODE, TWO_LEVELS = "blindfuse, hint mode", "blindfuse, packed mode", "blindfuse, two levels"
+KINDS = {PACKED_MODE: "packed", TWO_LEVELS: "two-levels"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,19 +134,20 @@ def _hint_mode(results: Results, group: str, text: str, shape: Shape, layout: st
     )
 
 
-def _packed_mode(results: Results, group: str, text: str, shape: Shape) -> Point | None:
-    lookup, seconds = packed.lookup_bytes(results, shape), packed.server_seconds(results, shape)
+def _packed_mode(results: Results, group: str, text: str, shape: Shape, scheme: str = PACKED_MODE) -> Point | None:
+    kind = KINDS[scheme]
+    lookup, seconds = packed.lookup_bytes(results, shape, kind), packed.server_seconds(results, shape, kind)
     if lookup is None:
         return None
     return Point(
         group,
-        PACKED_MODE,
+        scheme,
         text,
         "measured" if seconds else "planned",
-        packed.machine_name(results, shape) or "–",
+        packed.machine_name(results, shape, kind) or "–",
         lookup,
         speed(shape, seconds) if seconds else None,
-        packed.once_bytes(results, shape),
+        packed.once_bytes(results, shape, kind),
         MASKS,
     )
 
@@ -158,7 +160,9 @@ def points(results: Results) -> list[Point]:
         _packed_mode(results, RECORDS, "2^20 x 1 KB, by key", keyword),
         _hint_mode(results, RECORDS, "2^20 x 1 KB, by key", keyword, "planned"),
         _hint_mode(results, RECORDS, "2^20 x 1 KB, by key, one shard", keyword, "one-shard"),
+        _packed_mode(results, RECORDS, "2^20 x 1016 B, by key", Shape("keyword", 1 << 20, 1016), TWO_LEVELS),
         _packed_mode(results, RECORDS, "2^24 x 64 B", small),
+        _packed_mode(results, RECORDS, "2^24 x 64 B", small, TWO_LEVELS),
         _hint_mode(results, RECORDS, "2^24 x 64 B", small, "planned"),
         _packed_mode(results, LARGE, "2^15 x 32 KB", large),
         _hint_mode(results, LARGE, "2^15 x 32 KB", large, "planned"),

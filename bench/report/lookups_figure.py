@@ -8,7 +8,11 @@ from cells import digits
 from results import Results
 
 MARKERS = {lookups.NONE: "o", lookups.MASKS: "o", lookups.HINT: "s", lookups.KEYS: "^"}
-OURS = {lookups.PACKED_MODE: style.COLORS[1], lookups.HINT_MODE: style.COLORS[0]}
+OURS = {
+    lookups.PACKED_MODE: style.COLORS[1],
+    lookups.TWO_LEVELS: style.COLORS[2],
+    lookups.HINT_MODE: style.COLORS[0],
+}
 THEIRS = style.QUIET
 # For a scheme's labels: which of its points, how far from it in points, and what the label says if not the scheme's
 # name. Right of the last point when nothing is said here.

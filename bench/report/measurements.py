@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import machine
 from programs import Failure, Programs, metric
-from shapes import Shape, layout_of
+from shapes import Shape, best_compared, layout_of
 
 Figures = dict[str, Any]
 YARDSTICK_SHAPE = "131072x1040"  # 136 MB: larger than caches, and soon made
@@ -224,6 +224,17 @@ def measure_packed(settings: Settings, shape: Shape) -> Figures:
     return measured_database(settings, shape, 1, *shape.options("packed"))
 
 
+def measure_two_levels(settings: Settings, shape: Shape) -> Figures:
+    """With a second level, in the layout with the fewest bytes whose packing tables take at most as many bytes as the
+    matrix; with one thread."""
+    options = ("--mode", "packed", "--prefer", "bytes")
+    compared = plan(settings, shape, *shape.kind_options(), *options)["compared"]
+    best = best_compared([{"levels": 1} | each for each in compared], "packed", 2)
+    if best is None:
+        raise Failure(f"{shape.name} has no layout of two levels")
+    return measured_database(settings, shape, 1, *compared[best]["options"].split())
+
+
 def measured_database(settings: Settings, shape: Shape, threads: int, *options: str) -> Figures:
     """A database from records to look-ups: built several times, then served, synced with and asked."""
     database, cache = settings.work / "database", settings.work / "cache"
@@ -394,6 +405,7 @@ KINDS: dict[str, Callable[..., Figures]] = {
     "product": measure_product,
     "database": measure_database,
     "packed": measure_packed,
+    "two-levels": measure_two_levels,
     "load": measure_load,
     "overview": measure_overview,
     "device": measure_device,

@@ -13,7 +13,7 @@ from shapes import Shape, best_compared, layout_of
 
 RESULTS = machine.ROOT / "bench" / "results"
 FIGURES = machine.ROOT / "docs" / "figures"
-MEASURED_SEVERAL_TIMES = ("product", "database", "packed", "load", "overview", "application")
+MEASURED_SEVERAL_TIMES = ("product", "database", "packed", "two-levels", "load", "overview", "application")
 
 
 def folders(results: pathlib.Path) -> list[pathlib.Path]:
@@ -122,9 +122,9 @@ class Results:
     def database(self, shape: Shape, layout: str, threads: int = 1) -> Result | None:
         return self.find(f"database.{shape.name}.{layout}.{threads}-threads.json")
 
-    def packed(self, shape: Shape) -> Result | None:
-        """In packed mode: of this machine, or else the latest of any other."""
-        name = f"packed.{shape.name}.json"
+    def packed(self, shape: Shape, kind: str = "packed") -> Result | None:
+        """In packed mode, or with two levels: of this machine, or else the latest of any other."""
+        name = f"{kind}.{shape.name}.json"
         others = (Results(folder).find(name) for folder in folders(self.root))
         found = [self.find(name)] if name in self.files else list(others)
         return max(filter(None, found), key=lambda each: str(each.content["date"]), default=None)

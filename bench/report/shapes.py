@@ -191,3 +191,8 @@ def planned_shapes() -> list[Shape]:
         + sealpir_shapes()
         + [small_record_shape()]
     )
+
+
+def two_level_shapes() -> list[Shape]:
+    """Of about 1 GB. Records of 1016 bytes and a digest are packs of 1024 columns."""
+    return [Shape("keyword", 1 << 20, 1016), small_record_shape()]

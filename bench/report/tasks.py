@@ -49,7 +49,7 @@ class Task:
             read = matrix / READ_BYTES_PER_SECOND * len(batches)
             return runs * (matrix / FILL_BYTES_PER_SECOND + 3 * kernels * threads * (passes + read))
         dimension = int(shape.lwe.removeprefix("lwe-"))
-        threads = options.get("threads", 1 if self.kind == "packed" else 2)
+        threads = options.get("threads", 1 if self.kind in ("packed", "two-levels") else 2)
         build = dimension * matrix / MULTIPLY_ADDS_PER_SECOND / threads + shape.raw_bytes / INPUT_BYTES_PER_SECOND
         made = 2 * shape.raw_bytes / INPUT_BYTES_PER_SECOND
         if self.kind == "overview":
@@ -103,6 +103,7 @@ def every_task() -> list[Task]:
     made += [_database(shape, "planned", 1) for shape in [*shapes.sealpir_shapes(), shapes.small_record_shape()]]
     made += [_database(BATCH_SHAPE, "planned", machine.facts()["cores"])]
     made += [Task("packed", shape.name, shape) for shape in shapes.packed_shapes()]
+    made += [Task("two-levels", shape.name, shape) for shape in shapes.two_level_shapes()]
     made += [Task("overview", f"{shape.keys}x{shape.value_bytes}", shape) for shape in OVERVIEW_SHAPES]
     made.append(Task("load", LOAD_SHAPE.name, LOAD_SHAPE, (("shares", SHARES),)))
     made += [Task("application", name, arguments=(("name", name),)) for name in applications.BY_NAME]
