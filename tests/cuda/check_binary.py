@@ -22,9 +22,9 @@ ARCHITECTURES = ["sm_80", "sm_89", "sm_90a"]
 KERNELS = {
     # kernel: how many versions of it there are, and instructions that each must have
     "scan_mma_rows": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
-    "scan_mma": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
-    "scan_dp4a": (3, [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"]),
-    "scan_wgmma": (4, []),
+    "scan_mma": (8, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
+    "scan_dp4a": (6, [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"]),
+    "scan_wgmma": (8, []),
     "scan_wgmma_tma": (4, []),
     "ask_for_wgmma": (1, []),
     "cut_bit_sequences": (1, [r"STG\.E\.128", r"LDG\.E\.128", r"REDUX"]),
@@ -33,9 +33,8 @@ KERNELS = {
     "combine_sums": (1, []),
     "weigh_columns": (1, [r"LDG\.E\.NA\S*\.128"]),
     "weigh_products": (1, [r"REDUX"]),
-    "sum_points": (4, [r"IMMA\.16832\.U8\.U8", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
     "cut_table": (1, [r"STG\.E\.128"]),
-    "cut_keys": (1, []),
+    "cut_keys": (1, [r"STG\.E\.128"]),
     "finish_packs": (1, []),
     "cut_public_rows": (1, [r"STG\.E\.128"]),
     "ntt_columns": (1, []),
