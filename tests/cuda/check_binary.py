@@ -52,7 +52,8 @@ ONLY = {("scan_wgmma", "sm_90a"): [r"IGMMA\.64x\d+x32\.S8\.S8", r"LDG\.E\.NA\S*\
                                        r"USETMAXREG\.DEALLOC\S* 0x28\b", r"USETMAXREG\.TRY_ALLOC\S* UP\d, 0xe8\b"]}
 
 
-# Of each scan kernel, by the first of its template's parameters (queries, or rows of limbs).
+# Of each scan kernel, by the first of its template's parameters (queries, or rows of limbs). Main loops are the same
+# whether products or the sums over packing tables leave the kernel.
 class Scan(NamedTuple):
     products: int  # of a warp for a step: a turn of the main loop
     in_flight: int  # the least loads of the matrix that were started when a step's products begin
@@ -138,7 +139,8 @@ def print_table(steps, usage):
     print("|---|---|---|---|---|---|---|---|")
     for (architecture, name), step in sorted(steps.items(), key=lambda item: (scan_of(item[0][1]), item[0][0])):
         kernel, tile = scan_of(name)
-        print(f"| `{kernel}<{tile}>` | {architecture} | {step.instructions} | {step.moves} | {step.products} "
+        epilogue = " of sums" if "PointSums" in name else ""
+        print(f"| `{kernel}<{tile}>`{epilogue} | {architecture} | {step.instructions} | {step.moves} | {step.products} "
               f"| {step.in_flight} | {step.barriers} | {usage[architecture, name].registers} |")
 
 
