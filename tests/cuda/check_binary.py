@@ -81,7 +81,7 @@ SCANS = {
     ("scan_dp4a", 2): Scan(256, 7, 0, 2, 0, [433, 433, 424], 18),
     ("scan_dp4a", 3): Scan(384, 6, 0, 2, 0, [609, 609, 600], 26),
     ("scan_mma", 16): Scan(16, 8, 1, 2, limb_stages(16), [93, 93, 101], 16),
-    ("scan_mma", 32): Scan(32, 8, 1, 2, limb_stages(32), [111, 111, 111], 15),
+    ("scan_mma", 32): Scan(32, 8, 1, 2, limb_stages(32), [115, 115, 111], 15),
     ("scan_mma", 64): Scan(64, 8, 1, 1, limb_stages(64), [158, 158, 157], 15),
     ("scan_mma", 128): Scan(128, 8, 1, 1, limb_stages(128), [248, 248, 248], 15),
     ("scan_mma_rows", 16): Scan(16, 8, 1, 1, limb_stages(16), [274, 269, 277], 91),
