@@ -5,8 +5,8 @@
 // to 52 queries: from five on the transfer is the limit.
 //
 // The square with packed responses: a query has 25 KB of a key more, 0.4 us of the transfer. The 32
-// tables are 0.8 GB, 0.17 ms of reads up to some 30 queries (cuda/packing/kernels/sum_points.cuh),
-// a fifth of the scan.
+// tables are 0.8 GB, 0.17 ms of reads by the kernels of the scan, up to 52 queries
+// (cuda/packing/kernels/point_sums.cuh): a fifth of it.
 //
 // The hint of 1,048,576 x 1,032 with n = 1,774: 7.4 GB of words, 0.12 s of that PCIe, and 7.7 T
 // multiply-adds of bytes, 8 ms of the dense peak. What is left to measure is the keystream.

@@ -33,10 +33,6 @@ __device__ __forceinline__ uint4 load_shared_16(const void* shared) {
   return *static_cast<const uint4*>(shared);
 }
 
-__device__ __forceinline__ uint32_t load_shared_4(const void* shared) {
-  return *static_cast<const uint32_t*>(shared);
-}
-
 // Sixteen bytes that are read once: they need not stay in the nearest cache.
 __device__ __forceinline__ uint4 load_once_16(const void* global) {
   uint4 v;
@@ -73,26 +69,11 @@ __device__ __forceinline__ void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// The same of unsigned bytes.
-__device__ __forceinline__ void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4],
-                                          const uint32_t (&b)[2]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 // Four of these with the same a. The emulator does them together, which takes it half the time.
 __device__ __forceinline__ void mma_s8_s8_four(int32_t (*sums)[4], const uint32_t (&a)[4],
                                                const uint32_t (&b)[4][2]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) mma_s8_s8(sums[i], a, b[i]);
-}
-__device__ __forceinline__ void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4],
-                                               const uint32_t (&b)[4][2]) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) mma_u8_u8(sums[i], a, b[i]);
 }
 
 // sum + four signed bytes times four signed bytes.

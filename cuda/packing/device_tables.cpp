@@ -77,9 +77,9 @@ class DeviceTables::Upload {
       throw ResourceError("the packing table of pack " + std::to_string(part.pack) +
                           " arrived altered in the device's memory");
     }
-    start_cut_table(
-        {arrived_.data(), part.first_group, part.pack, tables_.pack_count_, tables_.bytes_.data()},
-        kGroupsAtOnce, stream_.get());
+    start_cut_table({arrived_.data(), part.first_group, part.pack, tables_.pack_count_,
+                     tables_.columns_.data()},
+                    kGroupsAtOnce, stream_.get());
   }
 
   DeviceTables& tables_;
@@ -98,7 +98,7 @@ DeviceTables::DeviceTables(std::span<const SharedPackingTable> tables, uint64_t 
     : pack_count_(static_cast<uint32_t>(tables.size())) {
   require_room(bytes_for(tables.size()) + bytes_beside, "the packing tables and their queries",
                "build the database in the mode hint, or serve it with --engine cpu");
-  bytes_ = DeviceMemory<uint8_t>(tables_bytes(pack_count_));
+  columns_ = DeviceMemory<int8_t>(tables_bytes(pack_count_));
   Upload upload(*this);
   for (uint32_t pack = 0; pack < pack_count_; ++pack) {
     upload.send(pack, PackingTable(tables[pack].get(), kTableWords));

@@ -12,8 +12,7 @@ namespace blindfuse {
 
 class DeviceTables {
  public:
-  // On the current device. Returns after all tables have arrived. Takes as much memory as the
-  // tables, with their number rounded up to a multiple of eight. Throws ResourceError, with the
+  // On the current device. Returns after all tables have arrived. Throws ResourceError, with the
   // bytes needed and those free, before anything is allocated if `bytes_beside` more would not fit
   // with them. Also throws ResourceError if the bytes that arrived differ from those that were
   // sent.
@@ -24,13 +23,13 @@ class DeviceTables {
 
   uint32_t pack_count() const { return pack_count_; }
   // In the order of cuda/packing/kernels/packing_args.h.
-  const uint8_t* bytes() const { return bytes_.data(); }
+  const int8_t* columns() const { return columns_.data(); }
 
  private:
   class Upload;
 
   uint32_t pack_count_;
-  DeviceMemory<uint8_t> bytes_;
+  DeviceMemory<int8_t> columns_;
 };
 
 }  // namespace blindfuse

@@ -4,61 +4,56 @@
 #include "cuda/packing/kernels/cut_keys.cuh"
 #include "cuda/packing/kernels/cut_table.cuh"
 #include "cuda/packing/kernels/finish_packs.cuh"
-#include "cuda/packing/kernels/sum_points.cuh"
+#include "cuda/packing/kernels/point_sums.cuh"
+#include "cuda/scan/start_products.cuh"
 
 namespace blindfuse {
 namespace {
 
-// By query tiles and pack tiles.
-constexpr const char* kSumNames[2][2] = {{"sum_points<1, 1>", "sum_points<1, 2>"},
-                                         {"sum_points<2, 1>", "sum_points<2, 2>"}};
-
-template <uint32_t kQueryTiles, uint32_t kPackTiles>
-void start_sum_tiles(const SumArgs& args, uint32_t tiles, uint32_t set_count, cudaStream_t stream) {
-  constexpr uint32_t kQueries = kQueryTiles * kQueriesInTile;
-  constexpr uint32_t kSharedBytes = sum_shared_bytes<kQueryTiles, kPackTiles>();
-  const auto kernel = sum_points<kQueryTiles, kPackTiles>;
-  allow_shared(kernel, kSharedBytes);
-  const dim3 grid((args.query_count + kQueries - 1) / kQueries, tiles / kPackTiles, set_count);
-  launch_kernel(kSumNames[kQueryTiles - 1][kPackTiles - 1], kernel, grid, kSumThreads, kSharedBytes,
-                stream, args);
-}
-
-// Two tiles of packs at a time, and the last one by itself where their number is odd.
-template <uint32_t kQueryTiles>
-void start_sum_pairs(SumArgs args, uint32_t set_count, cudaStream_t stream) {
-  const uint32_t tiles = pack_tiles(args.pack_count);
-  if (tiles >= 2) start_sum_tiles<kQueryTiles, 2>(args, tiles, set_count, stream);
-  if (tiles % 2 == 0) return;
-  args.first_tile = tiles - 1;
-  start_sum_tiles<kQueryTiles, 1>(args, 1, set_count, stream);
-}
+constexpr ProductNames kSumNames = {
+    {"sum_dp4a<1>", "sum_dp4a<2>", "sum_dp4a<3>"},
+    {"sum_mma<16>", "sum_mma<32>", "sum_mma<64>", "sum_mma<128>"},
+    {"sum_wgmma<32>", "sum_wgmma<64>", "sum_wgmma<128>", "sum_wgmma<256>"}};
 
 }  // namespace
 
 void load_packing_kernels() {
   load_kernel(cut_table);
   load_kernel(cut_keys);
-  load_kernel(sum_points<1, 1>);
-  load_kernel(sum_points<1, 2>);
-  load_kernel(sum_points<2, 1>);
-  load_kernel(sum_points<2, 2>);
+  load_product_kernels<PointSums>();
   load_kernel(finish_packs);
 }
 
 void start_cut_table(const CutTableArgs& args, uint32_t group_count, cudaStream_t stream) {
-  launch_kernel("cut_table", cut_table, dim3(kSumSteps / kStepsInBlock, group_count),
+  launch_kernel("cut_table", cut_table, dim3(kSumRows / kCutTableRows, group_count),
                 kCutTableThreads, 0, stream, args);
 }
 
 void start_cut_keys(const CutKeysArgs& args, uint32_t query_count, cudaStream_t stream) {
-  launch_kernel("cut_keys", cut_keys, dim3(2 * ring::kDigits, query_count), kCutKeysThreads, 0,
-                stream, args);
+  launch_kernel("cut_keys", cut_keys, dim3(kRingHalves, query_count), kCutKeysThreads, 0, stream,
+                args);
 }
 
-void start_sum_points(const SumArgs& args, uint32_t set_count, cudaStream_t stream) {
-  if (args.query_count <= kQueriesInTile) return start_sum_pairs<1>(args, set_count, stream);
-  start_sum_pairs<2>(args, set_count, stream);
+ScanKernel sum_kernel_for(ScanKernel scan) {
+  switch (scan) {
+    case ScanKernel::kDp4a:
+      return ScanKernel::kDp4a;
+    case ScanKernel::kWgmma:
+    case ScanKernel::kWgmmaTma:
+      return ScanKernel::kWgmma;
+    case ScanKernel::kAuto:
+    case ScanKernel::kMma:
+    case ScanKernel::kMmaRows:
+    case ScanKernel::kCublas:
+      return ScanKernel::kMma;
+  }
+  return ScanKernel::kMma;
+}
+
+void start_sums(ScanKernel kernel, const SumArgs& args, cudaStream_t stream) {
+  if (kernel == ScanKernel::kDp4a) return start_product_dp4a<PointSums>(kSumNames, args, stream);
+  if (kernel == ScanKernel::kWgmma) return start_product_wgmma<PointSums>(kSumNames, args, stream);
+  start_product_mma<PointSums>(kSumNames, args, stream);
 }
 
 void start_finish_packs(const FinishArgs& args, uint32_t query_count, cudaStream_t stream) {

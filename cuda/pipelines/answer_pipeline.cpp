@@ -263,10 +263,11 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
       std::fill_n(lane.differences.data(), queries, ~uint32_t{0});
       check->start_compare(lane.products, lane.sums, queries, lane.differences.data(), stream);
     }
-    responder_->start(number,
-                      {queries, lane.products, columns_, lane.queries.data() + sizes_.extras_at,
-                       sizes_.slot_words, lane.responses.data()},
-                      stream);
+    responder_->start(
+        number,
+        {queries, choice.kernel, lane.products, columns_, lane.queries.data() + sizes_.extras_at,
+         sizes_.slot_words, lane.responses.data()},
+        stream);
     if (!second_) {
       copy_responses(lane, lane.responses.data(), sizes_.response_words, queries);
     } else if (canary_place) {

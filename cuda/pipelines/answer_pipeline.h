@@ -18,6 +18,7 @@ namespace blindfuse {
 // A batch whose products are there, or will be there in the stream's order.
 struct ScannedBatch {
   uint32_t query_count;
+  Scanner::Kernel kernel;    // that computes the products
   const uint32_t* products;  // those of query q from q * product_pitch on
   uint64_t product_pitch;
   const uint32_t* extras;  // what its queries brought in addition to their words, extra_pitch words

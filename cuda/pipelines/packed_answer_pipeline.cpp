@@ -8,6 +8,7 @@
 #include "cuda/packing/packing_kernels.h"
 #include "cuda/packing/second_level_kernels.h"
 #include "cuda/pipelines/answer_pipeline.h"
+#include "cuda/scan/kernel_kinds.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 
@@ -21,10 +22,13 @@ class Packer final : public Responder {
  public:
   Packer(std::span<const SharedPackingTable> tables, uint64_t bytes_beside, const BatchShape& shape,
          uint32_t bits, size_t batch_max)
-      : tables_(tables, bytes_beside), shape_(shape), bits_(bits) {
+      : tables_(tables, bytes_beside),
+        shape_(shape),
+        bits_(bits),
+        half_limb_bytes_(half_limb_bytes(batch_max)) {
     for (Lane& lane : lanes_) {
-      lane.planes = DeviceMemory<uint8_t>(plane_bytes(batch_max));
-      lane.sums = DeviceMemory<uint32_t>(sum_words(tables.size(), batch_max));
+      lane.limbs = DeviceMemory<int8_t>(kRingHalves * half_limb_bytes_);
+      lane.sums = DeviceMemory<uint64_t>(sum_count(tables.size(), batch_max));
     }
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   }
@@ -33,8 +37,8 @@ class Packer final : public Responder {
 
   // Its memory on the device, without the tables.
   static uint64_t device_bytes(size_t pack_count, size_t batch_max) {
-    return DeviceNtt::kBytes +
-           kLanes * (plane_bytes(batch_max) + sizeof(uint32_t) * sum_words(pack_count, batch_max));
+    return DeviceNtt::kBytes + kLanes * (kRingHalves * half_limb_bytes(batch_max) +
+                                         sizeof(uint64_t) * sum_count(pack_count, batch_max));
   }
 
   const BatchShape& shape() const override { return shape_; }
@@ -43,11 +47,17 @@ class Packer final : public Responder {
     const Lane& lane = lanes_[number];
     const uint32_t packs = tables_.pack_count();
     if (packs == 0) return;
-    start_cut_keys({batch.extras, batch.extra_pitch, lane.planes.data()}, batch.query_count,
+    const ScanKernel kernel = sum_kernel_for(batch.kernel);
+    const Limbs limbs{lane.limbs.data(), kSumRows, limb_order_of(kernel)};
+    start_cut_keys({batch.extras, batch.extra_pitch, limbs, half_limb_bytes_}, batch.query_count,
                    stream);
-    start_sum_points(
-        {tables_.bytes(), lane.planes.data(), packs, batch.query_count, 0, 0, lane.sums.data()},
-        kPointSets, stream);
+    BLINDFUSE_CUDA(cudaMemsetAsync(lane.sums.data(), 0,
+                                   sizeof(uint64_t) * sum_count(packs, batch.query_count), stream));
+    const PackSumsArgs sums{tables_.columns(), packs,           limbs, half_limb_bytes_,
+                            batch.query_count, lane.sums.data()};
+    for (uint32_t half = 0; half < kRingHalves; ++half) {
+      start_sums(kernel, half_sums(sums, half), stream);
+    }
     start_finish_packs({ring_.view(), lane.sums.data(), batch.products, batch.product_pitch,
                         static_cast<uint32_t>(shape_.column_count), packs, bits_, batch.responses,
                         shape_.response_words},
@@ -55,20 +65,23 @@ class Packer final : public Responder {
   }
 
  private:
-  static uint64_t plane_bytes(size_t batch_max) { return batch_max * kQueryPlaneBytes; }
-  static uint64_t sum_words(size_t pack_count, size_t batch_max) {
-    return batch_max * pack_count * kRingWords;
+  static uint64_t half_limb_bytes(size_t batch_max) {
+    return limb_rows_for(static_cast<uint32_t>(batch_max)) * kSumRows;
+  }
+  static uint64_t sum_count(size_t pack_count, size_t queries) {
+    return queries * pack_count * kRingWords;
   }
 
   struct Lane {
-    DeviceMemory<uint8_t> planes;
-    DeviceMemory<uint32_t> sums;
+    DeviceMemory<int8_t> limbs;  // of the keys, half after half
+    DeviceMemory<uint64_t> sums;
   };
 
   const DeviceTables tables_;
   const DeviceNtt ring_;
   const BatchShape shape_;
   const uint32_t bits_;
+  const uint64_t half_limb_bytes_;
   Lane lanes_[kLanes];
 };
 

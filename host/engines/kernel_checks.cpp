@@ -165,7 +165,7 @@ void append_key(Numbers& numbers, std::vector<uint8_t>& query) {
 }
 
 // second: of responses with a second level, without its polynomials; its words have 11 bits.
-std::string check_packing(int device, uint64_t packs, size_t count,
+std::string check_packing(std::string_view kernel, int device, uint64_t packs, size_t count,
                           std::optional<SecondLevelSpec> second = std::nullopt) {
   constexpr uint64_t kFewRows = 130;
   constexpr WireBits kBits{26, 11};
@@ -198,7 +198,7 @@ std::string check_packing(int device, uint64_t packs, size_t count,
                    queries, count);
   };
   // A response with a second level has numbers of several sizes: it is compared by bytes.
-  return difference(answers_by(*on_device("", device)), answers_by(*on_cpu()), count,
+  return difference(answers_by(*on_device(kernel, device)), answers_by(*on_cpu()), count,
                     second ? 8 : kBits.response, "responses");
 }
 
@@ -279,17 +279,23 @@ std::vector<KernelCheck> kernel_checks(int device) {
     checks.push_back({std::string(kernel), "products", [=] { load_cuda_kernels(device, ""); },
                       [=] { return check_weighing(kernel, device); }});
   }
-  // Tiles of up to 16 queries and of up to 8 packs, and one more of each.
-  for (const auto& [packs, count] : {std::pair<uint64_t, size_t>{1, 1}, {1, 17}, {9, 1}, {9, 17}}) {
+  // The sums over packing tables are made by the kernels of scans, with an end of their own.
+  const auto add_packing = [&](std::string_view kernel, uint64_t packs, size_t count) {
     checks.push_back({"packing",
-                      std::to_string(packs) + (packs == 1 ? " pack" : " packs") + ", " +
-                          std::to_string(count) + (count == 1 ? " query" : " queries"),
+                      std::to_string(packs) + (packs == 1 ? " pack, " : " packs, ") +
+                          std::to_string(count) + (count == 1 ? " query by " : " queries by ") +
+                          std::string(kernel),
                       [=] { load_cuda_kernels(device, "packing"); },
-                      [=] { return check_packing(device, packs, count); }});
+                      [=] { return check_packing(kernel, device, packs, count); }});
+  };
+  for (const std::string_view kernel : cuda_kernel_names()) {
+    if (kernel != "dp4a" && kernel != "mma" && kernel != "wgmma") continue;
+    for (const size_t count : batches_of(kernel)) add_packing(kernel, 1, count);
+    add_packing(kernel, 3, 2);
   }
   for (const SecondLevelCheck& each : second_level_checks()) {
     checks.push_back({"packing", each.name, [=] { load_cuda_kernels(device, "packing"); },
-                      [=] { return check_packing(device, each.packs, 2, each.spec); }});
+                      [=] { return check_packing("", device, each.packs, 2, each.spec); }});
   }
   checks.push_back({"tables", "1 pack", [=] { load_cuda_kernels(device, "tables"); },
                     [=] { return check_tables(device); }});

@@ -145,7 +145,7 @@ void live_packed_life() {
   EXPECT_TRUE(std::ranges::equal(pipeline->finish(), canary.response));
 }
 
-// The tables' 201 MB are taken and given back in every life: from the heap, or the system would
+// The tables' 25 MB are taken and given back in every life: from the heap, or the system would
 // clear them each time.
 class EmulatedCudaPackedFaults : public ::testing::Test {
  protected:
@@ -159,7 +159,7 @@ class EmulatedCudaPackedFaults : public ::testing::Test {
   }
 
   // Tables and sums stay the zeros that they are without the kernels that take an emulator long.
-  static constexpr const char* kFast = "skip=cut_table,skip=sum_points";
+  static constexpr const char* kFast = "skip=cut_table,skip=sum_dp4a";
 };
 
 TEST_F(EmulatedCudaPackedFaults, ALostDeviceComesOutOfEveryCall) {

@@ -36,18 +36,15 @@ TEST(EmulatedCudaLoading, NoKernelIsLoadedByAClientsBatch) {
       pipeline->finish();
     }
   }
-  // Each with every tile of queries and of packs. Their results do not matter here.
+  // The sums over packing tables, by the same kernels. Their results do not matter here.
   const fake_cuda::ScopedFaults fast(
-      "skip=cut_bit_sequences,skip=scan_dp4a,skip=scan_mma,skip=cut_table,skip=cut_keys,"
-      "skip=sum_points,skip=finish_packs");
-  for (const size_t packs : {1, 9}) {
-    constexpr size_t kQueriesMax = 17;
-    const auto engine =
-        make_cuda_engine("", 0, std::make_shared<KernelRecord>(), 1, packs * kPackColumns);
+      "skip=cut_bit_sequences,skip=scan_dp4a,skip=scan_mma,skip=scan_mma_rows,skip=scan_wgmma,"
+      "skip=cut_table,skip=cut_keys,skip=sum_dp4a,skip=sum_mma,skip=sum_wgmma,skip=finish_packs");
+  for (const std::string_view kernel : {"dp4a", "mma", "mma-rows", "wgmma"}) {
+    const auto engine = make_cuda_engine(kernel, 0, std::make_shared<KernelRecord>(), 1, 9);
     engine->seal();
-    const auto pipeline =
-        engine->make_packed_answer_pipeline(kBits, zero_tables(packs), kQueriesMax, kQueriesMax);
-    for (const size_t count : {size_t{1}, kQueriesMax}) {
+    const auto pipeline = engine->make_packed_answer_pipeline(kBits, zero_tables(1), kMost, kMost);
+    for (const size_t count : {1, 2, 3, 4, 8, 16, 32, 33, 65}) {
       pipeline->begin(0, count);
       pipeline->finish();
     }

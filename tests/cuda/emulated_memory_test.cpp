@@ -223,7 +223,7 @@ TEST(EmulatedCudaMemory, SetsAsideWhatASecondLevelTakes) {
 // Before a matrix is loaded that is of no use without them.
 TEST(EmulatedCudaMemory, RefusesTablesBeforeTheMatrixIsLoaded) {
   const auto engines = maker();
-  // 192 tables in eights of 201 MB are 4.8 GB.
+  // 192 tables of 25 MB are 4.8 GB.
   fake_cuda::reset_peaks();
   const uint64_t before = fake_cuda::peak_bytes(0);
   try {

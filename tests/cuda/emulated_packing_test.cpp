@@ -1,5 +1,5 @@
-// What the suite of all engines does not see of packing on a GPU: batches and numbers of packs that
-// would take an emulator too long at all points, packing tables that arrive altered, and what is
+// What the suite of all engines does not see of packing on a GPU: batches that would take an
+// emulator too long at all points, by each kernel, packing tables that arrive altered, and what is
 // said of memory.
 #include <gtest/gtest.h>
 
@@ -20,15 +20,29 @@ namespace {
 using emulator::SumProblem;
 using support::SeededRandom;
 
-TEST(EmulatedCudaPacking, StartsAKernelForEveryQueryAndPack) {
+TEST(EmulatedCudaPacking, StartsAKernelForEveryQuery) {
   SeededRandom random(140);
-  for (const auto& [queries, packs] :
-       {std::pair<uint32_t, uint32_t>{1, 1}, {16, 9}, {17, 8}, {33, 17}}) {
-    const SumProblem problem(random, queries, packs, 200, 1);
-    const Stream stream;
-    start_sum_points(problem.args(), 1, stream.get());
-    stream.wait();
-    problem.expect_right();
+  const auto expect_sums = [&](ScanKernel kernel, const std::vector<uint32_t>& batches) {
+    for (const uint32_t queries : batches) {
+      const SumProblem problem(random, limb_order_of(kernel), queries);
+      const Stream stream;
+      start_sums(kernel, problem.args(), stream.get());
+      stream.wait();
+      problem.expect_right();
+    }
+  };
+  expect_sums(ScanKernel::kDp4a, {1, 2, 3, 7});
+  expect_sums(ScanKernel::kMma, {4, 8, 16, 32, 33});
+  expect_sums(ScanKernel::kWgmma, {8, 16, 32, 65});
+}
+
+TEST(EmulatedCudaPacking, SumsByTheKernelThatScans) {
+  EXPECT_EQ(sum_kernel_for(ScanKernel::kDp4a), ScanKernel::kDp4a);
+  EXPECT_EQ(sum_kernel_for(ScanKernel::kWgmma), ScanKernel::kWgmma);
+  EXPECT_EQ(sum_kernel_for(ScanKernel::kWgmmaTma), ScanKernel::kWgmma);
+  for (const ScanKernel kernel :
+       {ScanKernel::kAuto, ScanKernel::kMma, ScanKernel::kMmaRows, ScanKernel::kCublas}) {
+    EXPECT_EQ(sum_kernel_for(kernel), ScanKernel::kMma);
   }
 }
 
@@ -52,8 +66,8 @@ TEST(EmulatedCudaPacking, FindsAnAlteredWordOfAPackingTable) {
 }
 
 TEST(EmulatedCudaPacking, RefusesTablesThatMemoryCannotHold) {
-  // In eights of 201 MB: 4.4 GB.
-  const std::vector<SharedPackingTable> tables(169);
+  // Of 25,165,824 bytes: 4.30 GB.
+  const std::vector<SharedPackingTable> tables(171);
   try {
     const DeviceTables more_than_there_is_room_for(tables, 0);
     ADD_FAILURE();

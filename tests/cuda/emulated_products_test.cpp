@@ -419,7 +419,7 @@ TEST_F(EmulatedCudaProducts, AreCheckedWhereResponsesArePacked) {
   engine->check_kernels(canary_, 1);
   // The result of packing does not matter here.
   constexpr const char* kFast =
-      "skip=cut_table,skip=cut_keys,skip=sum_points,skip=finish_packs,miscount=scan_dp4a@1";
+      "skip=cut_table,skip=cut_keys,skip=sum_dp4a,skip=finish_packs,miscount=scan_dp4a@1";
   const fake_cuda::ScopedFaults faults(kFast);
   const std::shared_ptr<uint32_t[]> table(new uint32_t[kTableWords]());
   const std::vector<SharedPackingTable> tables(1, table);

@@ -113,11 +113,10 @@ struct BoxCopy {
   }
 };
 
-// The offsets in shared memory that as many lanes touch together as there are banks for, each as
-// many bytes.
-template <unsigned kBytes>
+// The offsets in shared memory that as many lanes touch together as there are banks for, each 16
+// bytes.
 struct Phase {
-  static constexpr unsigned kLanesMax = 128 / kBytes;
+  static constexpr unsigned kLanesMax = 128 / kCopyBytes;
   unsigned lanes = 0;
   std::array<size_t, kLanesMax> offsets{};
 
@@ -128,7 +127,7 @@ struct Phase {
     for (unsigned i = 0; i < lanes; ++i) {
       const auto* const end = offsets.begin() + i;
       if (std::find(offsets.begin(), end, offsets[i]) == end) {
-        ++passes[offsets[i] / kBytes % kLanesMax];
+        ++passes[offsets[i] / kCopyBytes % kLanesMax];
       }
     }
     const uint64_t most = *std::ranges::max_element(passes);
@@ -137,10 +136,9 @@ struct Phase {
 };
 
 // The accesses of one kind that not all lanes of a phase have come to yet.
-template <unsigned kBytes>
 struct Accesses {
   uint64_t first = 0;  // the order number of the front
-  std::deque<Phase<kBytes>> phases;
+  std::deque<Phase> phases;
 
   // Adds a lane's access of that order number. Returns the extra passes of phases that are over.
   uint64_t add(uint64_t number, size_t offset) {
@@ -148,7 +146,7 @@ struct Accesses {
     if (at >= phases.size()) phases.resize(at + 1);
     phases[at].add(offset);
     uint64_t extra = 0;
-    while (!phases.empty() && phases.front().lanes == Phase<kBytes>::kLanesMax) {
+    while (!phases.empty() && phases.front().lanes == Phase::kLanesMax) {
       extra += phases.front().extra_passes();
       phases.pop_front();
       ++first;
@@ -158,13 +156,13 @@ struct Accesses {
   // Those of phases that some lanes never came to.
   uint64_t rest() const {
     uint64_t extra = 0;
-    for (const auto& phase : phases) extra += phase.extra_passes();
+    for (const Phase& phase : phases) extra += phase.extra_passes();
     return extra;
   }
 };
 struct QuarterWarp {
-  Accesses<16> copies;
-  Accesses<16> loads;
+  Accesses copies;
+  Accesses loads;
 };
 
 struct Warp {
@@ -175,7 +173,6 @@ struct Warp {
   unsigned registers = 0;                  // of a thread
   std::vector<unsigned> register_changes;  // what setmaxnreg made of them
   std::array<QuarterWarp, 4> quarters;
-  Accesses<4> word_loads;
 };
 
 // A product of a warpgroup that has been started: what each thread gave.
@@ -226,7 +223,6 @@ struct Thread {
   std::vector<Copy> copies;  // not yet waited for
   uint64_t copies_issued = 0;
   uint64_t loads_done = 0;
-  uint64_t word_loads_done = 0;
   uint64_t groups_committed = 0;
   std::vector<size_t> arrived;  // chunks that it has waited for, and not published
   // Products of its warpgroup, counted from the first.
@@ -307,7 +303,6 @@ class Machine {
                              ": setmaxnreg of some warps of a warpgroup");
     }
     for (const Warp& warp : warps_) {
-      conflicts_ += warp.word_loads.rest();
       for (const QuarterWarp& quarter : warp.quarters) {
         conflicts_ += quarter.copies.rest() + quarter.loads.rest();
       }
@@ -596,18 +591,6 @@ class Machine {
     return read_16(shared);
   }
 
-  uint32_t load_word(const void* shared) {
-    const size_t offset = shared_offset(shared, "load_shared_4", sizeof(uint32_t));
-    read_chunk(offset / kCopyBytes);
-    Thread& thread = *running_;
-    if (counts_conflicts_) {
-      conflicts_ += thread.warp->word_loads.add(thread.word_loads_done++, offset);
-    }
-    uint32_t word;
-    std::memcpy(&word, shared, sizeof word);
-    return word;
-  }
-
  private:
   static constexpr size_t kSwizzleBytes = 1024;
   static constexpr std::align_val_t kSharedAlignment{kSwizzleBytes};
@@ -807,7 +790,6 @@ class Machine {
     thread.is_fenced = false;
     thread.copies_issued = 0;
     thread.loads_done = 0;
-    thread.word_loads_done = 0;
     thread.groups_committed = 0;
     prepare_context(thread.context, thread.number, enter_thread);
   }
@@ -1007,11 +989,11 @@ struct MmaOperands {
 // PTX ISA, "Matrix fragments for mma.m16n8k32": a lane is of group l/4, and the l%4-th in it. Of A
 // it has, in rows group and group+8, 4 columns of each half; of B, in column group, the same rows;
 // of the sums, 2 columns of those two rows. kCount products with the same A.
-template <typename Byte, unsigned kCount>
+template <unsigned kCount>
 void perform_mma(const Operands& operands) {
   // Wider than bytes, as the processor multiplies eight of these at a time.
   const auto widen = [](uint32_t word, int16_t* to) {
-    for (unsigned i = 0; i < 4; ++i) to[i] = static_cast<Byte>(word >> 8 * i);
+    for (unsigned i = 0; i < 4; ++i) to[i] = static_cast<int8_t>(word >> 8 * i);
   };
   int16_t a[16][32];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -1067,10 +1049,8 @@ constexpr Collective kSyncWarp{"__syncwarp", [](const Operands&) {}};
 constexpr Collective kReduceAdd{"__reduce_add_sync", perform_reduce_add};
 constexpr Collective kShuffle{"__shfl_sync", perform_shuffle};
 constexpr Collective kShuffleXor{"__shfl_xor_sync", perform_shuffle};
-constexpr Collective kMmaSigned{"mma_s8_s8", perform_mma<int8_t, 1>};
-constexpr Collective kMmaSignedFour{"mma_s8_s8_four", perform_mma<int8_t, 4>};
-constexpr Collective kMmaUnsigned{"mma_u8_u8", perform_mma<uint8_t, 1>};
-constexpr Collective kMmaUnsignedFour{"mma_u8_u8_four", perform_mma<uint8_t, 4>};
+constexpr Collective kMmaSigned{"mma_s8_s8", perform_mma<1>};
+constexpr Collective kMmaSignedFour{"mma_s8_s8_four", perform_mma<4>};
 constexpr Collective kWgmma{"wgmma_s8_s8", nullptr};
 constexpr Collective kWgmmaWait{"wgmma_wait", nullptr};
 constexpr Collective kGiveUpRegisters{"give_up_registers", [](const Operands&) {}};
@@ -1200,8 +1180,6 @@ void commit_copies() { emulator::machine->commit_copies(); }
 
 uint4 load_shared_16(const void* shared) { return emulator::machine->load(shared); }
 
-uint32_t load_shared_4(const void* shared) { return emulator::machine->load_word(shared); }
-
 uint4 load_once_16(const void* global) {
   if (reinterpret_cast<uintptr_t>(global) % 16 != 0) {
     emulator::machine->fail("load_once_16 of an address that is not a multiple of 16");
@@ -1226,16 +1204,6 @@ void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2
 void mma_s8_s8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2]) {
   emulator::MmaOperands operands{sums, a, b};
   emulator::machine->join_warp(emulator::kMmaSignedFour, &operands);
-}
-
-void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
-  emulator::MmaOperands operands{&sums, a, &b};
-  emulator::machine->join_warp(emulator::kMmaUnsigned, &operands);
-}
-
-void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2]) {
-  emulator::MmaOperands operands{sums, a, b};
-  emulator::machine->join_warp(emulator::kMmaUnsignedFour, &operands);
 }
 
 bool runs_wgmma_code() { return emulator::wgmma_code_runs; }

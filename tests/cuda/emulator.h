@@ -124,9 +124,8 @@ uint8_t* dynamic_shared_memory();
 void copy_16_async(void* shared, const void* global);
 void commit_copies();
 
-// ld.shared.v4 and ld.shared
+// ld.shared.v4
 uint4 load_shared_16(const void* shared);
-uint32_t load_shared_4(const void* shared);
 // ld.global.nc.v4
 uint4 load_once_16(const void* global);
 // createpolicy.fractional.L2::evict_first, and ld.global.nc.L2::cache_hint.v4 with it
@@ -134,11 +133,8 @@ uint64_t evict_first_policy();
 uint4 load_once_16(const void* global, uint64_t policy);
 // mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32, onto `sums`, modulo 2^32
 void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
-// mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32, the same
-void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]);
 // and four of them
 void mma_s8_s8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2]);
-void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2]);
 // dp4a.s32.s32, modulo 2^32
 int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum);
 
@@ -204,7 +200,7 @@ struct Schedule {
 
 struct LaunchReport {
   // Passes that shared memory takes beyond the one that is needed, for each 8 lanes' n-th access of
-  // 16 bytes: asynchronous copies, and loads; and for each warp's n-th load of 4. 0 is perfect.
+  // 16 bytes: asynchronous copies, and loads. 0 is perfect.
   uint64_t bank_conflicts = 0;
 };
 
@@ -317,6 +313,11 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask) {
 // One thread runs at a time, so that this is atomic.
 inline unsigned atomicAdd(unsigned* sum, unsigned value) {
   const unsigned old = *sum;
+  *sum += value;
+  return old;
+}
+inline unsigned long long atomicAdd(unsigned long long* sum, unsigned long long value) {
+  const unsigned long long old = *sum;
   *sum += value;
   return old;
 }

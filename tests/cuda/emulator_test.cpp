@@ -285,23 +285,14 @@ TEST(CudaEmulator, LoadsAndCopiesAreOfSixteenBytes) {
 
 // D = A * B + C, all in rows, with the fragments as the PTX ISA has them in "Matrix Fragments for
 // mma.m16n8k32".
-template <typename Byte>
 struct Multiplication {
-  Byte a[16][32];
-  Byte b[32][8];
+  int8_t a[16][32];
+  int8_t b[32][8];
   uint32_t c[16][8];
   uint32_t d[16][8];
 };
 
-void mma(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], int8_t) {
-  mma_s8_s8(sums, a, b);
-}
-void mma(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], uint8_t) {
-  mma_u8_u8(sums, a, b);
-}
-
-template <typename Byte>
-__global__ void multiply(Multiplication<Byte>* m) {
+__global__ void multiply(Multiplication* m) {
   const unsigned group_id = threadIdx.x >> 2;
   const unsigned thread_in_group = threadIdx.x % 4;
   uint32_t a[4] = {}, b[2] = {};
@@ -318,13 +309,12 @@ __global__ void multiply(Multiplication<Byte>* m) {
   const auto row_of = [&](unsigned i) { return i < 2 ? group_id : group_id + 8; };
   const auto column_of = [&](unsigned i) { return thread_in_group * 2 + (i & 1); };
   for (unsigned i = 0; i < 4; ++i) sums[i] = static_cast<int32_t>(m->c[row_of(i)][column_of(i)]);
-  mma(sums, a, b, Byte{});
+  mma_s8_s8(sums, a, b);
   for (unsigned i = 0; i < 4; ++i) m->d[row_of(i)][column_of(i)] = static_cast<uint32_t>(sums[i]);
 }
 
-template <typename Byte>
-void expect_product(Multiplication<Byte> m) {
-  launch(1, 32, 0, multiply<Byte>, &m);
+void expect_product(Multiplication m) {
+  launch(1, 32, 0, multiply, &m);
   for (unsigned row = 0; row < 16; ++row) {
     for (unsigned column = 0; column < 8; ++column) {
       uint32_t sum = m.c[row][column];
@@ -363,31 +353,23 @@ constexpr HandMadeProduct kHandMadeProducts[] = {
 };
 
 TEST(CudaEmulator, MultipliesWhatWasLaidOutByHand) {
-  // -3 * 7 of signed bytes, 253 * 7 of unsigned ones.
-  for (const bool is_signed : {true, false}) {
-    for (const bool four_at_once : {true, false}) {
-      for (const HandMadeProduct& product : kHandMadeProducts) {
-        std::vector<int32_t> sums(32 * 4);
-        launch(1, 32, 0, [&] {
-          const unsigned lane = threadIdx.x;
-          uint32_t a[4] = {}, b[4][2] = {};
-          int32_t mine[4][4] = {};
-          if (lane == product.a_lane) a[product.a_register] = 0xfdu << 8 * product.a_byte;
-          if (lane == product.b_lane) b[2][product.b_register] = 7u << 8 * product.b_byte;
-          if (four_at_once) {
-            is_signed ? mma_s8_s8_four(mine, a, b) : mma_u8_u8_four(mine, a, b);
-          } else {
-            is_signed ? mma_s8_s8(mine[2], a, b[2]) : mma_u8_u8(mine[2], a, b[2]);
-          }
-          std::memcpy(&sums[4 * lane], mine[2], sizeof mine[2]);
-        });
-        std::vector<int32_t> expected(32 * 4);
-        if (product.meet) {
-          expected[4 * product.c_lane + product.c_register] = is_signed ? -21 : 1771;
-        }
-        EXPECT_EQ(sums, expected) << "A of lane " << product.a_lane << ", B of lane "
-                                  << product.b_lane << (is_signed ? ", signed" : "");
-      }
+  // -3 * 7
+  for (const bool four_at_once : {true, false}) {
+    for (const HandMadeProduct& product : kHandMadeProducts) {
+      std::vector<int32_t> sums(32 * 4);
+      launch(1, 32, 0, [&] {
+        const unsigned lane = threadIdx.x;
+        uint32_t a[4] = {}, b[4][2] = {};
+        int32_t mine[4][4] = {};
+        if (lane == product.a_lane) a[product.a_register] = 0xfdu << 8 * product.a_byte;
+        if (lane == product.b_lane) b[2][product.b_register] = 7u << 8 * product.b_byte;
+        four_at_once ? mma_s8_s8_four(mine, a, b) : mma_s8_s8(mine[2], a, b[2]);
+        std::memcpy(&sums[4 * lane], mine[2], sizeof mine[2]);
+      });
+      std::vector<int32_t> expected(32 * 4);
+      if (product.meet) expected[4 * product.c_lane + product.c_register] = -21;
+      EXPECT_EQ(sums, expected) << "A of lane " << product.a_lane << ", B of lane "
+                                << product.b_lane;
     }
   }
 }
@@ -406,8 +388,8 @@ TEST(CudaEmulator, MultipliesFourMatricesWithTheSame) {
       std::memcpy(mine, &a[lane * 4], sizeof mine);
       std::memcpy(words, &b[lane * 8], sizeof words);
       for (auto& each : sums) std::memcpy(each, &start[lane * 16], sizeof each);
-      for (unsigned i = 0; i < 4; ++i) mma_u8_u8(sums[0][i], mine, words[i]);
-      mma_u8_u8_four(sums[1], mine, words);
+      for (unsigned i = 0; i < 4; ++i) mma_s8_s8(sums[0][i], mine, words[i]);
+      mma_s8_s8_four(sums[1], mine, words);
       std::memcpy(&one_by_one[lane * 16], sums[0], sizeof sums[0]);
       std::memcpy(&together[lane * 16], sums[1], sizeof sums[1]);
     });
@@ -416,31 +398,25 @@ TEST(CudaEmulator, MultipliesFourMatricesWithTheSame) {
   }
 }
 
-template <typename Byte>
-void expect_products(const std::vector<Byte>& extremes) {
+TEST(CudaEmulator, MultipliesMatricesModulo2To32) {
   SeededRandom random(5);
-  Multiplication<Byte> m{};
+  Multiplication m{};
   for (unsigned round = 0; round < 20; ++round) {
     for (auto& row : m.a)
-      std::ranges::generate(row, [&] { return static_cast<Byte>(random.byte()); });
+      std::ranges::generate(row, [&] { return static_cast<int8_t>(random.byte()); });
     for (auto& row : m.b)
-      std::ranges::generate(row, [&] { return static_cast<Byte>(random.byte()); });
+      std::ranges::generate(row, [&] { return static_cast<int8_t>(random.byte()); });
     for (auto& row : m.c) std::ranges::generate(row, [&] { return random.u32(); });
     expect_product(m);
   }
   for (const uint32_t start : {0x80000000u, 0x7fffffffu, 0u}) {
-    for (const Byte extreme : extremes) {
-      for (auto& row : m.a) std::ranges::fill(row, extreme);
-      for (auto& row : m.b) std::ranges::fill(row, extremes.front());
+    for (const int extreme : {-128, 127}) {
+      for (auto& row : m.a) std::ranges::fill(row, static_cast<int8_t>(extreme));
+      for (auto& row : m.b) std::ranges::fill(row, int8_t{-128});
       for (auto& row : m.c) std::ranges::fill(row, start);
       expect_product(m);
     }
   }
-}
-
-TEST(CudaEmulator, MultipliesMatricesModulo2To32) {
-  expect_products<int8_t>({-128, 127});
-  expect_products<uint8_t>({255, 128});
 }
 
 // 64 x 32 times 32 x N, b with the 128-byte swizzle: the 16-byte chunk c of row n lies at chunk
@@ -774,6 +750,10 @@ TEST(CudaEmulator, AtomicAddOverSeveralBlocks) {
   EXPECT_EQ(sum, 0xfffffff0 + 5 * 64 * 3);
   std::ranges::sort(olds);
   for (unsigned i = 0; i < olds.size(); ++i) EXPECT_EQ(olds[i], 3 * i);
+
+  unsigned long long wide = 0xfffffffffffffff0;
+  launch(5, 64, 0, [&] { atomicAdd(&wide, 0x100000001); });
+  EXPECT_EQ(wide, 0xfffffffffffffff0 + 5 * 64 * 0x100000001);
 }
 
 // Rows of 128 bytes. Lane l takes 16-byte column `column` of row l, which lies xor-ed with the
@@ -784,16 +764,6 @@ unsigned place_in_rows(unsigned row, unsigned column, bool swizzled) {
 
 __global__ void load_column(unsigned column, bool swizzled) {
   load_shared_16(dynamic_shared_memory() + place_in_rows(threadIdx.x % 32, column, swizzled));
-}
-
-// Lane l loads the word at l * stride, and then what lies `first` further.
-unsigned conflicts_of_words(unsigned stride, unsigned first = 0) {
-  const auto load = [=] {
-    const uint32_t* words = shared_words() + threadIdx.x % 32 * stride;
-    load_shared_4(words);
-    load_shared_4(words + first);
-  };
-  return static_cast<unsigned>(launch(1, 64, 8192, load).bank_conflicts);
 }
 
 // The first `copying` lanes copy `columns` columns each.
@@ -836,23 +806,6 @@ TEST(CudaEmulator, CountsBankConflicts) {
   EXPECT_EQ(of_rows(128, 2), 4u);
   EXPECT_EQ(of_rows(32, 8), 4u);
   EXPECT_EQ(of_rows(16, 8), 0u);
-
-  // 32 words at a time; the same one for all is read once.
-  EXPECT_EQ(conflicts_of_words(0), 0u);
-  EXPECT_EQ(conflicts_of_words(1), 0u);
-  EXPECT_EQ(conflicts_of_words(33, 5), 0u);
-  EXPECT_EQ(conflicts_of_words(2), 2u * 2);  // warps, loads
-  EXPECT_EQ(conflicts_of_words(32), 2u * 2 * 31);
-}
-
-TEST(CudaEmulator, LoadsWords) {
-  std::vector<uint32_t> found(64);
-  launch(1, 64, 256, [&] {
-    shared_words()[threadIdx.x] = 7 * threadIdx.x;
-    __syncthreads();
-    found[threadIdx.x] = load_shared_4(shared_words() + (threadIdx.x ^ 33));
-  });
-  for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(found[i], 7 * (i ^ 33));
 }
 
 TEST(CudaEmulator, FindsWrongAddresses) {
@@ -874,13 +827,6 @@ TEST(CudaEmulator, FindsWrongAddresses) {
   expect_error("load_shared_16 at byte 40 of shared memory, which is not a multiple", load(40));
   expect_error("load_shared_16 at byte 256 of shared memory, which is outside", load(256));
   expect_error("load_shared_16 at byte 241 of shared memory, which is outside", load(241));
-  const auto load_word = [](size_t from) {
-    return [=] { load_shared_4(dynamic_shared_memory() + from); };
-  };
-  expect_error("load_shared_4 at byte 6 of shared memory, which is not a multiple of 4",
-               load_word(6));
-  expect_error("load_shared_4 at byte 256 of shared memory, which is outside", load_word(256));
-  expect_error("no error", load_word(252));
   expect_error(
       "block (0, 0, 0), thread (1, 2, 0): load_shared_16 at byte 40",
       [&] { load(threadIdx.x == 1 && threadIdx.y == 2 ? 40 : 0)(); }, dim3(8, 4));
@@ -953,7 +899,6 @@ TEST(CudaEmulator, FindsRacesWithCopies) {
       if (waits) wait_copies<0>();
       __syncwarp();
       if (meets) __syncthreads();
-      if (threadIdx.x == reader) load_shared_4(dynamic_shared_memory() + 36);
       if (threadIdx.x == reader) load_shared_16(dynamic_shared_memory() + 32);
       wait_copies<0>();
     };
@@ -964,7 +909,7 @@ TEST(CudaEmulator, FindsRacesWithCopies) {
   expect_error("no error", reads(true, true, 4));
   const auto writes = [](bool meets, unsigned writer) {
     return [=] {
-      if (threadIdx.x == 3 || threadIdx.x == 5) load_shared_4(dynamic_shared_memory());
+      if (threadIdx.x == 3 || threadIdx.x == 5) load_shared_16(dynamic_shared_memory());
       __syncwarp();
       if (meets) __syncthreads();
       if (threadIdx.x == writer) copy_16_async(dynamic_shared_memory(), &line);
@@ -977,7 +922,7 @@ TEST(CudaEmulator, FindsRacesWithCopies) {
   expect_error("no error", writes(true, 4));
   expect_error("no error", [] {
     if (threadIdx.x == 3) {
-      load_shared_4(dynamic_shared_memory());
+      load_shared_16(dynamic_shared_memory());
       copy_16_async(dynamic_shared_memory(), &line);
     }
     commit_copies();

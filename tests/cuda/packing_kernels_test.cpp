@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "src/arithmetic/bit_sequence.h"
@@ -21,7 +22,10 @@
 #include "cuda/packing/kernels/cut_keys.cuh"
 #include "cuda/packing/kernels/cut_table.cuh"
 #include "cuda/packing/kernels/finish_packs.cuh"
-#include "cuda/packing/kernels/sum_points.cuh"
+#include "cuda/packing/kernels/point_sums.cuh"
+#include "cuda/scan/kernels/scan_dp4a.cuh"
+#include "cuda/scan/kernels/scan_mma.cuh"
+#include "cuda/scan/kernels/scan_wgmma.cuh"
 
 namespace blindfuse {
 namespace {
@@ -30,142 +34,181 @@ using emulator::HostRing;
 using emulator::kSchedules;
 using emulator::launch;
 using emulator::launch_with;
+using emulator::limb_place;
 using emulator::Memory;
-using emulator::plane_byte;
 using emulator::Schedule;
+using emulator::signed_limb;
 using emulator::SumProblem;
-using emulator::table_byte;
 using support::SeededRandom;
 
+constexpr LimbOrder kOrders[] = {LimbOrder::kRows, LimbOrder::kWgmma, LimbOrder::kMma};
+
+// Some groups of points of the second half.
 TEST(PackingKernels, CutTablesAsTheSumsWantThem) {
   SeededRandom random(530);
-  constexpr uint32_t kGroup = 2, kPack = 9, kPacks = 11;
-  constexpr uint64_t kPointBytes = 2 * kTileBytes;
-  const std::vector<uint32_t> words = random.words(2 * kGroupWords);
-  // Of the points up to the last that is cut.
-  const Memory<uint8_t> tables((kGroup + 2) * 16 * kPointBytes);
-  launch(dim3(kSumSteps / kStepsInBlock, 2), kCutTableThreads, 0, cut_table,
-         CutTableArgs{words.data(), kGroup, kPack, kPacks, tables.data()});
+  constexpr uint32_t kGroup = 80, kGroups = 3, kPack = 1, kPacks = 3;
+  const std::vector<uint32_t> words = random.words(kGroups * kGroupWords);
+  const Memory<int8_t> columns(tables_bytes(kPacks));
+  launch(dim3(kSumRows / kCutTableRows, kGroups), kCutTableThreads, 0, cut_table,
+         CutTableArgs{words.data(), kGroup, kPack, kPacks, columns.data()});
 
-  std::vector<uint8_t> expected((kGroup + 2) * 16 * kPointBytes, uint8_t{0xa5});
-  for (uint32_t i = 0; i < 32; ++i) {
-    const uint32_t point = kGroup * 16 + i;
-    const auto word = [&](size_t number, size_t digit) {
-      return words[table_place(i / 16, number, digit) + i % 16];
-    };
+  std::vector<int8_t> expected(columns.begin(), columns.end());
+  std::ranges::fill(expected, static_cast<int8_t>(0xa5));
+  for (uint32_t i = 0; i < kGroups * 16; ++i) {
+    const uint32_t of_half = kGroup * 16 + i - 1024;
+    const uint64_t first = ((uint64_t{kPacks} + kPack) * 1024 + of_half) * 4 * 3072;
     for (uint32_t digit = 0; digit < 3; ++digit) {
       for (uint32_t power = 0; power < 1024; ++power) {
         // Down the powers of 5.
-        const uint32_t cut = power < 1023 ? word(1022 - power, digit) : 0;
+        const uint32_t word =
+            power < 1023 ? words[table_place(i / 16, 1022 - power, digit) + i % 16] : 0;
+        const uint32_t row = digit * 1024 + (of_half + power) % 1024;
         for (uint32_t limb = 0; limb < 4; ++limb) {
-          expected[point * kPointBytes + table_byte(kPack, digit, power, limb)] =
-              static_cast<uint8_t>(cut >> 8 * limb);
+          expected[first + uint64_t{limb} * 3072 + row] = signed_limb(word, limb);
         }
       }
     }
   }
-  EXPECT_TRUE(std::ranges::equal(tables, expected));
+  EXPECT_TRUE(std::ranges::equal(columns, expected));
 }
 
-TEST(PackingKernels, CutKeysIntoWindowsOfAnyPlace) {
+TEST(PackingKernels, CutKeysIntoLimbs) {
   SeededRandom random(531);
-  constexpr uint32_t kQueries = 3;
-  constexpr uint64_t kPitch = ring::kKeyWords + 5;
-  const std::vector<uint32_t> keys = random.words(kQueries * kPitch);
-  const Memory<uint8_t> planes(kQueries * kQueryPlaneBytes);
-  launch(dim3(6, kQueries), kCutKeysThreads, 0, cut_keys,
-         CutKeysArgs{keys.data(), kPitch, planes.data()});
-  for (uint32_t q = 0; q < kQueries; ++q) {
-    for (uint32_t row = 0; row < 6; ++row) {
-      for (uint32_t copy = 0; copy < 4; ++copy) {
-        for (uint32_t i = 0; i < kPlaneBytes; ++i) {
-          const uint32_t word = keys[q * kPitch + row * 1024 + (i + copy) % 1024];
-          for (uint32_t limb = 0; limb < 4; ++limb) {
-            ASSERT_EQ(planes[plane_byte(q, row / 2, row % 2, limb, copy, i)],
-                      static_cast<uint8_t>(word >> 8 * limb))
-                << q << ' ' << row << ' ' << copy << ' ' << i << ' ' << limb;
-          }
+  constexpr uint32_t kQueries = 6;
+  constexpr uint64_t kPitch = ring::kKeyWords + 5, kHalfBytes = 32 * 3072;
+  std::vector<uint32_t> keys = random.words(kQueries * kPitch);
+  // Those after which words are replaced, and those that are not reduced.
+  const uint32_t edges[] = {
+      0, 1, 0x7f7f7f7f, 0x7f7f7f80, 0x80000000, ring::kPackingModulus - 1, 0xffffd001, 0xffffffff};
+  std::ranges::copy(edges, keys.begin());
+  for (const LimbOrder order : kOrders) {
+    const Memory<int8_t> limbs(2 * kHalfBytes);
+    launch(dim3(2, kQueries), kCutKeysThreads, 0, cut_keys,
+           CutKeysArgs{keys.data(), kPitch, Limbs{limbs.data(), 3072, order}, kHalfBytes});
+    for (uint32_t q = 0; q < kQueries; ++q) {
+      for (uint32_t at = 0; at < ring::kKeyWords; ++at) {
+        const uint32_t row = at / 2048 * 1024 + at % 1024, half = at / 1024 % 2;
+        for (uint32_t limb = 0; limb < 4; ++limb) {
+          ASSERT_EQ(limbs[half * kHalfBytes + limb_place(order, 3072, q, limb, row)],
+                    signed_limb(keys[q * kPitch + at], limb))
+              << static_cast<int>(order) << ' ' << q << ' ' << at << ' ' << limb;
         }
       }
     }
   }
 }
 
-template <uint32_t kQueryTiles, uint32_t kPackTiles>
-void expect_sums(const SumProblem& problem, const Schedule& schedule, uint32_t set_count,
-                 uint32_t first_tile = 0) {
-  SumArgs args = problem.args();
-  args.first_tile = first_tile;
-  const dim3 grid((args.query_count - 1) / (16 * kQueryTiles) + 1,
-                  (pack_tiles(args.pack_count) - first_tile) / kPackTiles, set_count);
-  const auto report =
-      launch_with(schedule, grid, kSumThreads, sum_shared_bytes<kQueryTiles, kPackTiles>(),
-                  sum_points<kQueryTiles, kPackTiles>, args);
-  EXPECT_EQ(report.bank_conflicts, 0u);
-}
-
-// Windows that begin with the first word of a half, and such as run over its end.
-TEST(PackingKernels, SumAtThePointsOfASet) {
-  SeededRandom random(532);
-  const uint32_t sets[] = {0, 127, 130, 255};
-  for (size_t i = 0; i < std::size(sets); ++i) {
-    const SumProblem problem(random, 3, 5, sets[i], 1);
-    expect_sums<1, 1>(problem, kSchedules[i], 1);
-    problem.expect_right();
+// dp4a, of up to three queries at a time.
+void sum_few(const SumProblem& problem, const Schedule& schedule) {
+  const SumArgs args = problem.args();
+  for (uint32_t first = 0; first < args.query_count; first += 3) {
+    const uint32_t queries = args.query_count - first;
+    const auto kernel = queries == 1   ? scan_dp4a<1, PointSums>
+                        : queries == 2 ? scan_dp4a<2, PointSums>
+                                       : scan_dp4a<3, PointSums>;
+    launch_with(schedule, dim3(args.column_count / 32 / 2, 1), 192, 0, kernel, args, first, 64u);
   }
-  const SumProblem problem(random, 1, 2, 61, 3);
-  expect_sums<1, 1>(problem, {}, 3);
-  problem.expect_right();
 }
 
-TEST(PackingKernels, NothingThatSumsWaitForCanBeLeftOut) {
-  SeededRandom random(534);
-  const SumProblem problem(random, 1, 2, 61, 1);
-  for (Schedule schedule : kSchedules) {
-    for (const auto omitted : {emulator::Step::kCopyWait, emulator::Step::kBlockBarrier}) {
-      schedule.omitted = omitted;
-      EXPECT_THROW((expect_sums<1, 1>(problem, schedule, 1)), std::logic_error)
-          << static_cast<int>(omitted);
+template <int kLimbRows>
+void sum_many(const SumProblem& problem, LimbOrder order, const Schedule& schedule,
+              uint32_t walkers) {
+  const dim3 grid(walkers, (problem.args().query_count * 4 - 1) / kLimbRows + 1);
+  constexpr uint32_t kSharedBytes = limb_shared_bytes<kLimbRows, 4>();
+  if (order == LimbOrder::kMma) {
+    if constexpr (kLimbRows <= 128) {
+      launch_with(schedule, grid, kMmaThreads, kSharedBytes, scan_mma<kLimbRows, 4, PointSums>,
+                  problem.args());
     }
+  } else if constexpr (kLimbRows >= 32) {
+    launch_with(schedule, grid, kWgmmaThreads, kSharedBytes, scan_wgmma<kLimbRows, 4, PointSums>,
+                problem.args());
   }
 }
 
-template <uint32_t kQueryTiles, uint32_t kPackTiles>
-void expect_sums(SeededRandom& random, uint32_t queries, uint32_t packs) {
-  const SumProblem problem(random, queries, packs, static_cast<uint32_t>(random.below(kPointSets)),
-                           1);
-  for (const Schedule& schedule : {kSchedules[0], kSchedules[random.between(1, 3)]}) {
-    expect_sums<kQueryTiles, kPackTiles>(problem, schedule, 1);
+TEST(PackingKernels, SumForFewQueries) {
+  SeededRandom random(532);
+  for (uint32_t queries = 1; queries <= 5; ++queries) {
+    const SumProblem problem(random, LimbOrder::kRows, queries, 64 * (1 + queries % 2));
+    sum_few(problem, kSchedules[queries % 4]);
     problem.expect_right();
   }
 }
 
-TEST(PackingKernels, SumForAnyNumberOfQueriesAndPacks) {
-  SeededRandom random(533);
-  expect_sums<1, 1>(random, 1, 1);
-  expect_sums<1, 1>(random, 16, 8);
-  expect_sums<1, 2>(random, 2, 9);
-  expect_sums<2, 1>(random, 17, 3);
-  expect_sums<2, 2>(random, 33, 16);
-}
-
-// A tile of packs by itself after a pair.
-TEST(PackingKernels, SumForTheLastTileOfPacks) {
-  SeededRandom random(536);
-  const SumProblem problem(random, 3, 17, 99, 1);
-  expect_sums<1, 2>(problem, {}, 1);
-  expect_sums<1, 1>(problem, {}, 1, 2);
+// Walks cut anywhere, of one tile of columns and of several.
+template <int kLimbRows>
+void expect_sums(SeededRandom& random, LimbOrder order, uint32_t queries, uint32_t points,
+                 uint32_t walkers) {
+  const SumProblem problem(random, order, queries, points);
+  sum_many<kLimbRows>(problem, order, kSchedules[random.below(4)], walkers);
   problem.expect_right();
 }
 
-// No accumulator wraps, and what they hold together is reduced all the way.
+TEST(PackingKernels, SumForManyQueriesByMma) {
+  SeededRandom random(533);
+  for (const uint32_t walkers : {1, 2, 7}) {
+    expect_sums<16>(random, LimbOrder::kMma, 3, 128, walkers);
+  }
+  expect_sums<16>(random, LimbOrder::kMma, 5, 64, 3);
+  expect_sums<32>(random, LimbOrder::kMma, 7, 64, 2);
+  expect_sums<64>(random, LimbOrder::kMma, 16, 64, 2);
+  expect_sums<128>(random, LimbOrder::kMma, 33, 64, 1);
+}
+
+TEST(PackingKernels, SumForManyQueriesByWgmma) {
+  SeededRandom random(534);
+  for (const uint32_t walkers : {1, 3, 7}) {
+    expect_sums<32>(random, LimbOrder::kWgmma, 6, 128, walkers);
+  }
+  expect_sums<32>(random, LimbOrder::kWgmma, 9, 64, 2);
+  expect_sums<64>(random, LimbOrder::kWgmma, 15, 64, 2);
+  expect_sums<128>(random, LimbOrder::kWgmma, 32, 64, 1);
+  expect_sums<256>(random, LimbOrder::kWgmma, 41, 64, 1);
+}
+
+// No accumulator wraps, and what they hold together is exact.
 TEST(PackingKernels, SumTheLargestWords) {
   SeededRandom random(535);
-  SumProblem problem(random, 1, 1, 127, 1);
-  for (const uint32_t word : {ring::kPackingModulus - 1, 0xffffffffu}) {
-    problem.fill_with(word);
-    expect_sums<1, 1>(problem, {}, 1);
-    problem.expect_right();
+  SumProblem few(random, LimbOrder::kRows, 2), mma(random, LimbOrder::kMma, 2),
+      wgmma(random, LimbOrder::kWgmma, 2);
+  // The greatest number of limbs, and the least; one less than the modulus.
+  const uint32_t words[] = {0x7f7f7f7f, 0x7f7f7f80, ring::kPackingModulus - 1, 0xffffffff};
+  for (const uint32_t table_word : words) {
+    for (const uint32_t key_word : words) {
+      for (SumProblem* problem : {&few, &mma, &wgmma}) problem->fill_with(table_word, key_word);
+      sum_few(few, {});
+      few.expect_right();
+      sum_many<16>(mma, LimbOrder::kMma, {}, 1);
+      mma.expect_right();
+      sum_many<32>(wgmma, LimbOrder::kWgmma, {}, 1);
+      wgmma.expect_right();
+    }
+  }
+}
+
+// Sums of all limbs at their extremes, though no words have them: sums of 16 rows in one lane's 32
+// bits, of 512 over a warp in twice 32.
+TEST(PackingKernels, SumTheLargestLimbs) {
+  SeededRandom random(536);
+  for (const auto& [table_limb, key_limb] :
+       {std::pair<int8_t, int8_t>{-128, -128}, {-128, 127}, {127, 127}}) {
+    const SumProblem problem(random, LimbOrder::kRows, 1);
+    const SumArgs args = problem.args();
+    std::fill_n(const_cast<int8_t*>(args.columns), 256 * 3072, table_limb);
+    std::fill_n(const_cast<int8_t*>(args.limbs), 16 * 3072, key_limb);
+    sum_few(problem, {});
+    int64_t expected = 0;
+    for (uint32_t i = 0; i < 16; ++i) {
+      const uint32_t number = i / 4 + i % 4;
+      const int64_t weight = number < 4
+                                 ? int64_t{1} << 8 * number
+                                 : ((int64_t{1} << 32) - ring::kPackingModulus) << 8 * (number - 4);
+      expected += 3072 * weight * table_limb * key_limb;
+    }
+    for (uint32_t point = 0; point < 64; ++point) {
+      ASSERT_EQ(static_cast<int64_t>(args.products[point] - 0xfffffffffffff000), expected);
+    }
+    EXPECT_LE(static_cast<uint64_t>(std::abs(expected)), kSumMax);
   }
 }
 
@@ -175,7 +218,13 @@ std::vector<uint8_t> finished(const FinishArgs& args, uint32_t query) {
   const auto ntt = ring::portable_ntt(ring::kPackingModulus);
   std::vector<uint32_t> lowered, body(2048);
   for (uint32_t pack = 0; pack < args.pack_count; ++pack) {
-    std::copy_n(args.sums + (query * args.pack_count + pack) * 2048, 2048, body.begin());
+    for (uint32_t point = 0; point < 2048; ++point) {
+      const uint64_t half = uint64_t{query} * 2 + point / 1024;
+      const auto sum =
+          static_cast<int64_t>(args.sums[(half * args.pack_count + pack) * 1024 + point % 1024]);
+      const int64_t rest = sum % int64_t{ring::kPackingModulus};
+      body[point] = static_cast<uint32_t>(rest < 0 ? rest + ring::kPackingModulus : rest);
+    }
     ntt->inverse(ring::MutablePolynomial(body.data(), 2048));
     for (uint32_t c = 0; c < 1024 && pack * 1024 + c < args.column_count; ++c) {
       const uint32_t product = args.products[query * args.product_pitch + pack * 1024 + c];
@@ -192,8 +241,10 @@ TEST(PackingKernels, FinishResponsesOfEveryWidth) {
   SeededRandom random(534);
   const HostRing ring;
   constexpr uint32_t kQueries = 2, kPacks = 2;
-  const Memory<uint32_t> sums(kQueries * kPacks * 2048);
-  for (uint32_t& sum : sums) sum = static_cast<uint32_t>(random.below(ring::kPackingModulus));
+  const Memory<uint64_t> sums(kQueries * kPacks * 2048);
+  for (uint64_t& sum : sums) sum = random.below(2 * kSumMax + 1) - kSumMax;
+  sums[0] = kSumMax;
+  sums[1] = -kSumMax;
   for (uint32_t bits = 1; bits <= 32; ++bits) {
     const auto columns = static_cast<uint32_t>(random.between(1025, 2048));
     const Memory<uint32_t> products(kQueries * columns);

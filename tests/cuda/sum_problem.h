@@ -1,4 +1,4 @@
-// Packing tables and packing keys as the kernel of the sums is given them, and the sums that are
+// Packing tables and packing keys as the kernels of the sums are given them, and the sums that are
 // right.
 #pragma once
 
@@ -16,70 +16,83 @@
 
 namespace blindfuse::emulator {
 
-// Where limb `limb` of a table's word lies in the bytes of its point.
-inline uint64_t table_byte(uint32_t pack, uint32_t digit, uint32_t power, uint32_t limb) {
-  const uint64_t step = (uint64_t{pack} / 8 * 3 + digit) * 32 + power / 32;
-  const uint32_t lane = pack % 8 * 4 + power % 16 / 4;
-  return ((step * 2 + limb / 2) * 32 + lane) * 16 + limb % 2 * 8 + power % 32 / 16 * 4 + power % 4;
+// Limb `limb` of a word: of the number that is equal to it modulo the packing modulus and lies
+// between -0x80808080 and 0x7f7f7f7f.
+inline int8_t signed_limb(uint32_t word, uint32_t limb) {
+  int64_t rest = word;
+  if (rest > 0x7f7f7f7f) rest -= ring::kPackingModulus;
+  for (;; --limb) {
+    const auto lowest = static_cast<int8_t>(rest & 0xff);
+    if (limb == 0) return lowest;
+    rest = (rest - lowest) / 256;
+  }
 }
 
-// A byte of a key, cut: word (i + copy) % 1024 of a half.
-inline uint64_t plane_byte(uint32_t query, uint32_t digit, uint32_t half, uint32_t limb,
-                           uint32_t copy, uint32_t i) {
-  return ((((uint64_t{query} * 3 + digit) * 2 + half) * 4 + limb) * 4 + copy) * kPlaneBytes + i;
+// Where limb `limb` of a query's word in row `row` lies.
+inline uint64_t limb_place(LimbOrder order, uint64_t pitch, uint32_t query, uint32_t limb,
+                           uint64_t row) {
+  const uint32_t limb_row = query / 4 * 16 + limb / 2 * 8 + query % 4 * 2 + limb % 2;
+  switch (order) {
+    case LimbOrder::kRows:
+      return limb_row * pitch + row;
+    case LimbOrder::kWgmma:
+      return limb_row * pitch + row / 64 * 64 + row % 16 / 4 * 16 + row % 64 / 16 * 4 + row % 4;
+    case LimbOrder::kMma:
+      break;
+  }
+  return limb_row / 16 * 16 * pitch + fragment_offset(limb_row, row);
 }
 
-// Any words, at the points of up to four sets of the same 32 points: no more of the tables is
-// there.
+// Any words, at some points of a half: no more of the tables is there.
 class SumProblem {
  public:
-  SumProblem(support::SeededRandom& random, uint32_t queries, uint32_t packs, uint32_t first_set,
-             uint32_t set_count)
-      : queries_(queries),
-        packs_(packs),
-        first_set_(first_set),
-        set_count_(set_count),
-        // Whole tiles, though no more are packs.
-        point_bytes_((uint64_t{packs} + 7) / 8 * 8 * 3 * 1024 * 4),
-        tables_(32 * point_bytes_),
-        planes_(uint64_t{queries} * 6 * 16 * kPlaneBytes),
-        sums_(uint64_t{queries} * packs * 2048) {
-    fill([&] { return random.u32(); });
+  // points: a multiple of 64.
+  SumProblem(support::SeededRandom& random, LimbOrder order, uint32_t queries, uint32_t points = 64)
+      : order_(order),
+        queries_(queries),
+        points_(points),
+        // Whole tiles, though no more are queries.
+        limbs_((uint64_t{queries} * 4 + 255) / 256 * 256 * kRows),
+        columns_(uint64_t{points} * 4 * kRows),
+        sums_(uint64_t{queries} * pitch()) {
+    fill([&] { return random.u32(); }, [&] { return random.u32(); });
   }
-  void fill_with(uint32_t word) {
-    fill([&] { return word; });
+  void fill_with(uint32_t table_word, uint32_t key_word) {
+    fill([=] { return table_word; }, [=] { return key_word; });
   }
 
   SumArgs args() const {
-    const uint32_t first = first_set_ / 4 * 32;
-    return {tables_.data() - first * point_bytes_,
-            planes_.data(),
-            packs_,
-            queries_,
-            first_set_,
-            0,
-            sums_.data()};
+    SumArgs args{};
+    args.columns = columns_.data();
+    args.column_pitch = kRows;
+    args.column_count = points_ * 4;
+    args.step_count = kRows / 128;
+    args.limbs = limbs_.data();
+    args.limb_pitch = kRows;
+    args.query_count = queries_;
+    args.products = sums_.data();
+    args.product_pitch = pitch();
+    return args;
   }
 
-  // Tables, key planes and sums.
+  // Limbs, columns and sums.
   template <class F>
   void for_each_memory(const F& f) const {
-    f(tables_), f(planes_), f(sums_);
+    f(limbs_), f(columns_), f(sums_);
   }
 
-  void forget_sums() const { std::ranges::fill(sums_, kUntouched); }
+  // Something to add to.
+  void forget_sums() const { std::ranges::fill(sums_, kBefore); }
 
-  // Where a sum at a point of the sets is wrong, or another was touched; nothing if all is right.
+  // Where a sum is wrong, or what lies between those of two queries was touched; nothing if all is
+  // right.
   std::string trouble() const {
     for (uint32_t q = 0; q < queries_; ++q) {
-      for (uint32_t p = 0; p < packs_; ++p) {
-        for (uint32_t point = 0; point < 2048; ++point) {
-          const uint32_t found = sums_[(uint64_t{q} * packs_ + p) * 2048 + point];
-          if (found == (is_summed(point) ? sum(q, p, point) : kUntouched)) continue;
-          return "query " + std::to_string(q) + " of " + std::to_string(queries_) + ", pack " +
-                 std::to_string(p) + " of " + std::to_string(packs_) + ", point " +
-                 std::to_string(point);
-        }
+      for (uint32_t point = 0; point < pitch(); ++point) {
+        const uint64_t found = sums_[q * pitch() + point] - kBefore;
+        if (point < points_ ? is_sum(found, q, point) : found == 0) continue;
+        return "query " + std::to_string(q) + " of " + std::to_string(queries_) + ", point " +
+               std::to_string(point) + " of " + std::to_string(points_);
       }
     }
     return "";
@@ -87,75 +100,52 @@ class SumProblem {
   void expect_right() const { ASSERT_EQ(trouble(), ""); }
 
  private:
-  static constexpr uint32_t kUntouched = 0xa5a5a5a5;  // as Memory comes
+  static constexpr uint32_t kRows = 3 * 1024;
+  static constexpr uint64_t kBefore = 0xfffffffffffff000;
 
-  template <class Word>
-  void fill(const Word& word) {
-    std::ranges::fill(tables_, uint8_t{0});
-    for (uint32_t point = 0; point < 32; ++point) {
-      for (uint32_t p = 0; p < packs_; ++p) {
-        for (uint32_t power = 0; power < 1023 * 3; ++power) {
-          set_bytes(word(), [&](uint32_t limb) -> uint8_t& {
-            return tables_[point * point_bytes_ + table_byte(p, power / 1023, power % 1023, limb)];
-          });
+  uint64_t pitch() const { return points_ + 5; }
+
+  template <class TableWord, class KeyWord>
+  void fill(const TableWord& table_word, const KeyWord& key_word) {
+    table_.resize(uint64_t{points_} * kRows);
+    std::ranges::generate(table_, table_word);
+    keys_.resize(uint64_t{queries_} * kRows);
+    std::ranges::generate(keys_, key_word);
+    for (uint32_t row = 0; row < kRows; ++row) {
+      for (uint32_t limb = 0; limb < 4; ++limb) {
+        for (uint32_t point = 0; point < points_; ++point) {
+          columns_[(uint64_t{point} * 4 + limb) * kRows + row] =
+              signed_limb(table_[uint64_t{point} * kRows + row], limb);
+        }
+        for (uint32_t q = 0; q < queries_; ++q) {
+          limbs_[limb_place(order_, kRows, q, limb, row)] =
+              signed_limb(keys_[uint64_t{q} * kRows + row], limb);
         }
       }
     }
-    keys_.resize(uint64_t{queries_} * 6 * 1024);
-    std::ranges::generate(keys_, word);
-    for (uint32_t row = 0; row < queries_ * 6; ++row) {
-      for (uint32_t copy = 0; copy < 4; ++copy) {
-        for (uint32_t i = 0; i < kPlaneBytes; ++i) {
-          set_bytes(keys_[uint64_t{row} * 1024 + (i + copy) % 1024],
-                    [&](uint32_t limb) -> uint8_t& {
-                      return planes_[plane_byte(row / 6, row % 6 / 2, row % 2, limb, copy, i)];
-                    });
-        }
-      }
-    }
+    forget_sums();
   }
 
-  template <class Place>
-  static void set_bytes(uint32_t word, const Place& place) {
-    for (uint32_t limb = 0; limb < 4; ++limb) place(limb) = static_cast<uint8_t>(word >> 8 * limb);
-  }
-
-  bool is_summed(uint32_t point) const {
-    for (uint32_t set = first_set_; set < first_set_ + set_count_; ++set) {
-      if (point / 32 == set / 4 && point % 4 == set % 4) return true;
-    }
-    return false;
-  }
-
-  // By the definition.
-  uint32_t sum(uint32_t query, uint32_t pack, uint32_t point) const {
+  // By the definition, modulo the packing modulus.
+  bool is_sum(uint64_t found, uint32_t query, uint32_t point) const {
     uint64_t sum = 0;
-    for (uint32_t digit = 0; digit < 3; ++digit) {
-      const uint32_t half = point / 1024;
-      const uint32_t* keys = keys_.data() + ((uint64_t{query} * 3 + digit) * 2 + half) * 1024;
-      for (uint32_t power = 0; power < 1023; ++power) {
-        uint32_t word = 0;
-        for (uint32_t limb = 0; limb < 4; ++limb) {
-          word |=
-              uint32_t{tables_[point % 32 * point_bytes_ + table_byte(pack, digit, power, limb)]}
-              << 8 * limb;
-        }
-        const uint64_t product = uint64_t{word} * keys[(point + power) % 1024];
-        sum = (sum + product % ring::kPackingModulus) % ring::kPackingModulus;
-      }
+    for (uint32_t row = 0; row < kRows; ++row) {
+      const uint64_t product =
+          uint64_t{table_[uint64_t{point} * kRows + row]} * keys_[uint64_t{query} * kRows + row];
+      sum = (sum + product % ring::kPackingModulus) % ring::kPackingModulus;
     }
-    return static_cast<uint32_t>(sum);
+    const int64_t rest = static_cast<int64_t>(found) % int64_t{ring::kPackingModulus};
+    return static_cast<uint64_t>(rest < 0 ? rest + ring::kPackingModulus : rest) == sum;
   }
 
+  const LimbOrder order_;
   const uint32_t queries_;
-  const uint32_t packs_;
-  const uint32_t first_set_;
-  const uint32_t set_count_;
-  const uint64_t point_bytes_;
-  const Memory<uint8_t> tables_;
-  const Memory<uint8_t> planes_;
-  const Memory<uint32_t> sums_;
-  std::vector<uint32_t> keys_;  // 1024 for each half of each digit of each query
+  const uint32_t points_;
+  const Memory<int8_t> limbs_;
+  const Memory<int8_t> columns_;
+  const Memory<uint64_t> sums_;
+  std::vector<uint32_t> table_;  // point after point
+  std::vector<uint32_t> keys_;   // query after query
 };
 
 }  // namespace blindfuse::emulator

@@ -1,5 +1,5 @@
 // Additions to products in the pattern of the epilogue of the scans on tensor cores
-// (cuda/scan/kernels/tensor_scan.cuh, add_product): a warp adds to eight neighbouring columns of
+// (cuda/scan/kernels/word_products.cuh, add_column): a warp adds to eight neighbouring columns of
 // four queries at a time.
 #pragma once
 

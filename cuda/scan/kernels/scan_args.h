@@ -91,13 +91,15 @@ struct QuerySums {
   uint32_t* sums = nullptr;
 };
 
-// products[q * product_pitch + c] += sum over the rows r of query q's word r times the byte of
-// column c in row r, modulo 2^32.
+// Words of queries times the bytes of a matrix. What is made of the sums over the rows is up to the
+// epilogue of the kernel (cuda/scan/kernels/word_products.cuh); Result is the type of what it adds
+// to.
 //
 // Rows come in steps of 128. The limbs are zero where a step has rows that do not count, so that
 // any byte may stand there in the matrix. products are added to by many blocks at the same time;
-// addition modulo 2^32 is exact in any order.
-struct ScanArgs {
+// addition modulo 2^32, or 2^64, is exact in any order.
+template <typename Result>
+struct ProductArgs {
   const int8_t* columns;  // byte c * column_pitch + r; 16-byte aligned, as the pitch
   uint64_t column_pitch;
   uint32_t column_count;  // at least 1
@@ -105,9 +107,13 @@ struct ScanArgs {
   const int8_t* limbs;    // limb rows of query_count queries, rounded up to the kernel's tile
   uint64_t limb_pitch;
   uint32_t query_count;
-  uint32_t* products;
+  Result* products;  // those of query q from q * product_pitch on
   uint64_t product_pitch;
 };
+
+// products[q * product_pitch + c] += sum over the rows r of query q's word r times the byte of
+// column c in row r, modulo 2^32.
+using ScanArgs = ProductArgs<uint32_t>;
 
 // products[q * product_pitch + c] += query q's four sums for column c; limb row n has
 // sums[n * sum_pitch + c].

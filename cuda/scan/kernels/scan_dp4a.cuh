@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "cuda/scan/kernels/limbs.cuh"
+#include "cuda/scan/kernels/word_products.cuh"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
@@ -24,14 +25,16 @@ constexpr uint32_t kDp4aBlockRows = kDp4aThreads * kRowsPerThread;
 constexpr uint32_t kDp4aColumnGrain = 32;
 
 // The queries first_query .. first_query + kQueries - 1 of args. Grid: (columns /
-// columns_per_block, rows / 4096); columns_per_block is a multiple of 32.
+// columns_per_block, rows / 4096); columns_per_block is a multiple of 32. Fewer threads than
+// kDp4aThreads will do where there are fewer rows.
 //
 // Two blocks a multiprocessor leave a thread 128 registers. Without this bound the compiler takes
 // fewer, and a thread waits for each column before it asks for the next.
-template <int kQueries>
+template <int kQueries, typename Epilogue = WordProducts>
 __global__ void __launch_bounds__(kDp4aThreads, 2)
-    scan_dp4a(ScanArgs args, uint32_t first_query, uint32_t columns_per_block) {
-  constexpr int kColumnsAhead = 8;  // 16 bytes each on their way to every thread
+    scan_dp4a(typename Epilogue::Args args, uint32_t first_query, uint32_t columns_per_block) {
+  constexpr uint32_t kColumnsAhead = 8;  // 16 bytes each on their way to every thread
+  constexpr uint32_t kTogether = Epilogue::kColumns;
   const uint64_t row = uint64_t{blockIdx.y} * kDp4aBlockRows + threadIdx.x * kRowsPerThread;
   const bool counts = row < uint64_t{args.step_count} * kStepRows;
   uint4 limbs[kQueries][4];
@@ -52,7 +55,7 @@ __global__ void __launch_bounds__(kDp4aThreads, 2)
   const uint32_t first = blockIdx.x * columns_per_block;
   for (uint32_t c = first; c < first + columns_per_block && c < args.column_count;
        c += kDp4aColumnGrain) {
-    uint32_t mine[kQueries] = {};  // the products of column c + lane
+    typename Epilogue::Result mine[kQueries] = {};  // number `lane` of these columns' results
     for (uint32_t j = 0; j < kDp4aColumnGrain; j += kColumnsAhead) {
       uint4 v[kColumnsAhead];
 #pragma unroll
@@ -62,29 +65,33 @@ __global__ void __launch_bounds__(kDp4aThreads, 2)
         v[k] = load_once_16(bytes + column * args.column_pitch);
       }
 #pragma unroll
-      for (uint32_t k = 0; k < kColumnsAhead; ++k) {
+      for (uint32_t k = 0; k < kColumnsAhead; k += kTogether) {
 #pragma unroll
         for (int q = 0; q < kQueries; ++q) {
-          int32_t sums[4];
+          int32_t sums[kTogether + 3] = {};
 #pragma unroll
-          for (int l = 0; l < 4; ++l) {
-            sums[l] = dot4_s8_s8(v[k].x, limbs[q][l].x, 0);
-            sums[l] = dot4_s8_s8(v[k].y, limbs[q][l].y, sums[l]);
-            sums[l] = dot4_s8_s8(v[k].z, limbs[q][l].z, sums[l]);
-            sums[l] = dot4_s8_s8(v[k].w, limbs[q][l].w, sums[l]);
+          for (uint32_t i = 0; i < kTogether; ++i) {
+            const uint4& column = v[k + i];
+#pragma unroll
+            for (uint32_t l = 0; l < 4; ++l) {
+              int32_t& sum = sums[l + i];
+              sum = dot4_s8_s8(column.x, limbs[q][l].x, sum);
+              sum = dot4_s8_s8(column.y, limbs[q][l].y, sum);
+              sum = dot4_s8_s8(column.z, limbs[q][l].z, sum);
+              sum = dot4_s8_s8(column.w, limbs[q][l].w, sum);
+            }
           }
-          const uint32_t sum =
-              __reduce_add_sync(0xffffffffu, combine_limbs(sums[0], sums[1], sums[2], sums[3]));
-          if (lane == j + k) mine[q] = sum;
+          const auto result = Epilogue::sum_over_warp(Epilogue::combine(sums));
+          if (lane == (j + k) / kTogether) mine[q] = result;
         }
       }
     }
-    if (c + lane >= args.column_count) continue;
+    if (lane >= kDp4aColumnGrain / kTogether || c + lane * kTogether >= args.column_count) continue;
 #pragma unroll
     for (int q = 0; q < kQueries; ++q) {
-      atomicAdd(
-          args.products + (first_query + static_cast<uint32_t>(q)) * args.product_pitch + c + lane,
-          mine[q]);
+      Epilogue::add(args.products + (first_query + static_cast<uint32_t>(q)) * args.product_pitch +
+                        c / kTogether + lane,
+                    mine[q]);
     }
   }
 }

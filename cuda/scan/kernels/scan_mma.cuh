@@ -24,6 +24,7 @@
 
 #include "cuda/scan/kernels/chunk_walk.h"
 #include "cuda/scan/kernels/tensor_scan.cuh"
+#include "cuda/scan/kernels/word_products.cuh"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
@@ -77,40 +78,6 @@ struct MmaSums {
       }
     }
   }
-
-  // Adds the products to those of the warp's columns, from first_column on.
-  //
-  // A lane has, of two columns, limbs 0 and 2 or limbs 1 and 3 (limb_row()), the lane four further
-  // on or back the others of the same query. Each of the two makes the product of one column: a
-  // warp adds to eight neighbouring columns of four queries.
-  __device__ __forceinline__ void add_to(const ScanArgs& args, uint32_t first_column,
-                                         uint32_t column_count, uint32_t lane) {
-    const bool is_odd = lane / 4 % 2 != 0;
-    const uint32_t shift = is_odd ? 8 : 0;
-#pragma unroll
-    for (uint32_t m = 0; m < kFours; ++m) {
-      const uint32_t q = m * kQueriesInFour + lane / 8;
-#pragma unroll
-      for (uint32_t n = 0; n < kMmaColumnEights; ++n) {
-        const int32_t(&s)[4] = sums[m][n];
-        const uint32_t first = two_limbs(s[0], s[2]) << shift;
-        const uint32_t second = two_limbs(s[1], s[3]) << shift;
-        const uint32_t others = __shfl_xor_sync(0xffffffffu, is_odd ? first : second, 4);
-        const uint32_t of_warp = n * 8 + lane % 4 * 2 + (is_odd ? 1 : 0);
-        const uint32_t column = first_column + of_warp;
-        if (q < args.query_count && of_warp < column_count && column < args.column_count) {
-          atomicAdd(args.products + q * args.product_pitch + column,
-                    (is_odd ? second : first) + others);
-        }
-      }
-    }
-  }
-
- private:
-  // Limbs l and l + 2 of a product, above limb l.
-  static __device__ __forceinline__ uint32_t two_limbs(int32_t lower, int32_t upper) {
-    return static_cast<uint32_t>(lower) + (static_cast<uint32_t>(upper) << 16);
-  }
 };
 
 // Blocks of a multiprocessor at the same time. Sums are 16 registers for each four queries, the
@@ -120,8 +87,9 @@ constexpr int mma_blocks(int limb_rows) { return limb_rows <= 32 ? 2 : 1; }
 
 // The limbs are in LimbOrder::kMma. kLimbRows: 4 for each query of a tile, a multiple of 16. Grid:
 // (walkers, tiles of queries).
-template <int kLimbRows, int kStages>
-__global__ void __launch_bounds__(kMmaThreads, mma_blocks(kLimbRows)) scan_mma(ScanArgs args) {
+template <int kLimbRows, int kStages, typename Epilogue = WordProducts>
+__global__ void __launch_bounds__(kMmaThreads, mma_blocks(kLimbRows))
+    scan_mma(typename Epilogue::Args args) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
   take_query_tile<kLimbRows>(args);
@@ -204,7 +172,7 @@ __global__ void __launch_bounds__(kMmaThreads, mma_blocks(kLimbRows)) scan_mma(S
     }
     stage = stage + 1 == kStages ? 0 : stage + 1;
     if (piece_ends || !more) {
-      sums.add_to(args, first_column(tile), columns, lane);
+      Epilogue::add_mma(sums.sums, args, first_column(tile), columns, lane);
       if (!more) break;
       sums.clear();
     }

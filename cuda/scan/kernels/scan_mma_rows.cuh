@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "cuda/scan/kernels/tensor_scan.cuh"
+#include "cuda/scan/kernels/word_products.cuh"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
@@ -102,8 +103,9 @@ struct MmaRowsSums {
       for (int m = 0; m < 2; ++m) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-          add_product(args, four, first_column, column_count, static_cast<uint32_t>(2 * m + i),
-                      lane, &sums[m][2 * four][2 * i], &sums[m][2 * four + 1][2 * i]);
+          WordProducts::add_column(args, four, first_column, column_count,
+                                   static_cast<uint32_t>(2 * m + i), lane,
+                                   &sums[m][2 * four][2 * i], &sums[m][2 * four + 1][2 * i]);
         }
       }
     }

@@ -18,6 +18,7 @@
 #include "cuda/scan/kernels/chunk_walk.h"
 #include "cuda/scan/kernels/tensor_scan.cuh"
 #include "cuda/scan/kernels/wgmma.cuh"
+#include "cuda/scan/kernels/word_products.cuh"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
@@ -37,12 +38,14 @@ struct WgmmaBytes {
   uint4 columns[2];
 };
 
+// Blocks of a multiprocessor at the same time.
+constexpr int wgmma_blocks(int limb_rows) { return limb_rows <= 32 ? 3 : limb_rows <= 128 ? 2 : 1; }
+
 // The limbs are in LimbOrder::kWgmma. kLimbRows: 4 for each query of a tile, a multiple of 32.
 // Grid: (walkers, tiles of queries).
-template <int kLimbRows, int kStages>
-__global__ void __launch_bounds__(kWgmmaThreads, kLimbRows <= 32    ? 3
-                                                 : kLimbRows <= 128 ? 2
-                                                                    : 1) scan_wgmma(ScanArgs args) {
+template <int kLimbRows, int kStages, typename Epilogue = WordProducts>
+__global__ void __launch_bounds__(kWgmmaThreads, wgmma_blocks(kLimbRows))
+    scan_wgmma(typename Epilogue::Args args) {
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
   take_query_tile<kLimbRows>(args);
@@ -145,7 +148,7 @@ __global__ void __launch_bounds__(kWgmmaThreads, kLimbRows <= 32    ? 3
     pin(sums);
     pin_bytes(bytes);
     if (left == 0 || piece_ends) {
-      add_sums<kLimbRows>(sums, args, first_column(tile), columns, lane);
+      Epilogue::template add_wgmma<kLimbRows>(sums, args, first_column(tile), columns, lane);
       if (left == 0) break;
 #pragma unroll
       for (int i = 0; i < kLimbRows / 2; ++i) sums[i] = 0;
@@ -154,11 +157,6 @@ __global__ void __launch_bounds__(kWgmmaThreads, kLimbRows <= 32    ? 3
     bytes[1] = next[1];
   }
   wait_copies<0>();
-}
-
-// Whether scan_wgmma can run. One thread answers.
-__global__ void ask_for_wgmma(uint32_t* answer) {
-  if (threadIdx.x == 0) *answer = runs_wgmma_code() ? 1 : 0;
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "cuda/scan/kernels/tensor_scan.cuh"
 #include "cuda/scan/kernels/wgmma.cuh"
 #include "cuda/scan/kernels/wgmma_shared.cuh"
+#include "cuda/scan/kernels/word_products.cuh"
 
 namespace blindfuse {
 // Every file that includes this has its own: the tests run the same kernels on the CPU.
@@ -140,8 +141,8 @@ __global__ void __launch_bounds__(kWgmmaTmaThreads, 1)
     wgmma_wait();
     pin(sums);
     if (lane == 0) arrive(empty + in_use);
-    add_sums<kLimbRows>(sums, args, tile * kTensorTileColumns + warp * kWarpColumns, kWarpColumns,
-                        lane);
+    WordProducts::add_wgmma<kLimbRows>(sums, args, tile * kTensorTileColumns + warp * kWarpColumns,
+                                       kWarpColumns, lane);
   }
 }
 

@@ -1,6 +1,6 @@
 // What the kernels on tensor cores have in common (scan_mma.cuh, scan_mma_rows.cuh,
 // scan_wgmma.cuh, scan_wgmma_tma.cuh): how columns and queries are shared out among blocks and
-// warps, and how sums get to the products.
+// warps.
 //
 // In all of them a lane has the bytes of the columns g, g + 8, ... of its warp (g = lane / 4).
 #pragma once
@@ -35,8 +35,8 @@ constexpr uint32_t limb_shared_bytes() {
 }
 
 // Restricts args to the block's tile of queries, kLimbRows / 4 of them.
-template <int kLimbRows>
-__device__ __forceinline__ void take_query_tile(ScanArgs& args) {
+template <int kLimbRows, typename Args>
+__device__ __forceinline__ void take_query_tile(Args& args) {
   const uint32_t first_query = blockIdx.y * (kLimbRows / 4);
   args.limbs += static_cast<uint64_t>(blockIdx.y) * kLimbRows * args.limb_pitch;
   args.products += first_query * args.product_pitch;
@@ -45,7 +45,8 @@ __device__ __forceinline__ void take_query_tile(ScanArgs& args) {
 
 // The k-th column of a lane whose warp has `columns` columns from `first` on. After the last column
 // the last one is read again, and not used.
-__device__ __forceinline__ uint32_t column_to_read(const ScanArgs& args, uint32_t first,
+template <typename Args>
+__device__ __forceinline__ uint32_t column_to_read(const Args& args, uint32_t first,
                                                    uint32_t columns, uint32_t k, uint32_t lane) {
   const uint32_t of_warp = min(k * 8 + lane / 4, columns - 1);
   return min(first + of_warp, args.column_count - 1);
@@ -53,36 +54,6 @@ __device__ __forceinline__ uint32_t column_to_read(const ScanArgs& args, uint32_
 
 __device__ __forceinline__ uint32_t word_of(const uint4& v, int i) {
   return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
-}
-
-// Where limbs are columns of the tensor cores' product: adds the sums of query lane % 4 of a four
-// to the product of the lane's k-th column. low and high are its lower and its upper two limbs.
-__device__ __forceinline__ void add_product(const ScanArgs& args, int four, uint32_t first,
-                                            uint32_t columns, uint32_t k, uint32_t lane,
-                                            const int32_t* low, const int32_t* high) {
-  const uint32_t q = static_cast<uint32_t>(four) * kQueriesInFour + lane % 4;
-  const uint32_t of_warp = k * 8 + lane / 4;
-  const uint32_t column = first + of_warp;
-  if (q < args.query_count && of_warp < columns && column < args.column_count) {
-    atomicAdd(args.products + q * args.product_pitch + column,
-              combine_limbs(low[0], low[1], high[0], high[1]));
-  }
-}
-
-// Adds the sums of a warp's wgmma, of kLimbRows / 4 queries, to the products of `columns` columns
-// from first_column on.
-template <int kLimbRows>
-__device__ __forceinline__ void add_sums(const int32_t (&sums)[kLimbRows / 2], const ScanArgs& args,
-                                         uint32_t first_column, uint32_t columns, uint32_t lane) {
-#pragma unroll
-  for (int four = 0; four < kLimbRows / 16; ++four) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int low = 8 * four + 2 * i;
-      add_product(args, four, first_column, columns, static_cast<uint32_t>(i), lane, &sums[low],
-                  &sums[low + 4]);
-    }
-  }
 }
 
 }  // namespace

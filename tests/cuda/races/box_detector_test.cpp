@@ -74,7 +74,7 @@ __global__ void take_boxes(BoxPlan plan, const __grid_constant__ TensorMap map, 
       if (!plan.releases_early && lane == 0) arrive(empty + stage);
     } else {
       if (plan.releases_early && lane == 0) arrive(empty + stage);
-      words += load_shared_4(box + 4 * threadIdx.x);
+      words += *reinterpret_cast<const uint32_t*>(box + 4 * threadIdx.x);
       __syncwarp();
       if (!plan.releases_early && lane == 0) arrive(empty + stage);
     }

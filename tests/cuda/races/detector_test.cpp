@@ -115,6 +115,12 @@ TEST_F(RaceDetector, AtomicOperationsRaceWithOthersOnly) {
                 atomicAdd(words(), 1);
                 if (threadIdx.x == 40) keep(words()[0]);
               }));
+  const auto add_wide = [] { atomicAdd(reinterpret_cast<unsigned long long*>(words()), 1); };
+  expect_none(run_block([=](uint32_t*) { add_wide(); }));
+  expect_only(Fault::kUnordered, run_block([=](uint32_t*) {
+                add_wide();
+                if (threadIdx.x == 40) keep(words()[1]);
+              }));
 }
 
 TEST_F(RaceDetector, AWarpBarrierOrdersItsLanes) {
@@ -300,7 +306,7 @@ TEST_F(RaceDetector, CopiesToOnePlaceRace) {
 }
 
 // A copy begins when it is issued: what its thread did before stands before it, and what another
-// thread did does not. cuda/packing/kernels/sum_points.cuh relies on the first.
+// thread did does not.
 TEST_F(RaceDetector, ALoadStandsBeforeACopyThatItsThreadStartsAfterIt) {
   const auto again = [](uint32_t reads) {
     return [reads](uint32_t* from) {

@@ -38,9 +38,6 @@ void wait_copies(BLINDFUSE_SITE) {
 static inline uint4 load_shared_16(const void* shared) {
   return *static_cast<const uint4*>(shared);
 }
-static inline uint32_t load_shared_4(const void* shared) {
-  return *static_cast<const uint32_t*>(shared);
-}
 static inline uint4 load_once_16(const void* global) { return *static_cast<const uint4*>(global); }
 // A cache hint orders nothing.
 inline uint64_t evict_first_policy() { return 0; }
@@ -50,19 +47,11 @@ static inline uint4 load_once_16(const void* global, uint64_t /*policy*/) {
 
 inline void mma_s8_s8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                       BLINDFUSE_SITE) {
-  races::runtime::multiply(&sums, a, &b, 1, true, site);
+  races::runtime::multiply(&sums, a, &b, 1, site);
 }
 inline void mma_s8_s8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2],
                            BLINDFUSE_SITE) {
-  races::runtime::multiply(sums, a, b, 4, true, site);
-}
-inline void mma_u8_u8(int32_t (&sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
-                      BLINDFUSE_SITE) {
-  races::runtime::multiply(&sums, a, &b, 1, false, site);
-}
-inline void mma_u8_u8_four(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (&b)[4][2],
-                           BLINDFUSE_SITE) {
-  races::runtime::multiply(sums, a, b, 4, false, site);
+  races::runtime::multiply(sums, a, b, 4, site);
 }
 inline int32_t dot4_s8_s8(uint32_t a, uint32_t b, int32_t sum) {
   auto result = static_cast<uint32_t>(sum);
@@ -153,6 +142,9 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, BLINDFUSE_SITE) {
       site));
 }
 inline unsigned atomicAdd(unsigned* sum, unsigned value) {
+  return blindfuse::races::runtime::atomic_add(sum, value);
+}
+inline unsigned long long atomicAdd(unsigned long long* sum, unsigned long long value) {
   return blindfuse::races::runtime::atomic_add(sum, value);
 }
 template <typename T>

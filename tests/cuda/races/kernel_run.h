@@ -78,7 +78,6 @@ struct Multiply {
   const uint32_t (*a)[4];
   const uint32_t (*b)[2];
   uint32_t count;
-  bool is_signed;
 };
 class Run {
  public:

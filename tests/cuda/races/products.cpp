@@ -5,20 +5,17 @@ namespace {
 
 using Row = std::array<int16_t, 32>;  // so that the compiler multiplies eight at once
 
-int16_t byte_of(uint32_t word, uint32_t i, bool is_signed) {
-  const auto byte = static_cast<uint8_t>(word >> 8 * i);
-  return is_signed ? int16_t{static_cast<int8_t>(byte)} : int16_t{byte};
-}
+int16_t byte_of(uint32_t word, uint32_t i) { return static_cast<int8_t>(word >> 8 * i); }
 
 // 16 rows of 32: word 0 of a lane has row g, columns 4 t ...; word 1 row g + 8; words 2 and 3 the
 // same rows, columns 16 + 4 t ...
 template <class Words>
-void gather(const Words& words, bool is_signed, std::array<Row, 16>& rows) {
+void gather(const Words& words, std::array<Row, 16>& rows) {
   for (uint32_t lane = 0; lane < 32; ++lane) {
     for (uint32_t i = 0; i < 16; ++i) {
       const uint32_t word = i / 4;
       rows[lane / 4 + word % 2 * 8][word / 2 * 16 + lane % 4 * 4 + i % 4] =
-          byte_of(words[lane][word], i % 4, is_signed);
+          byte_of(words[lane][word], i % 4);
     }
   }
 }
@@ -35,14 +32,13 @@ void add_to(int32_t& sum, uint32_t value) {
 
 }  // namespace
 
-void WarpProduct::compute(bool is_signed) const {
+void WarpProduct::compute() const {
   std::array<Row, 16> rows;
-  gather(a, is_signed, rows);
+  gather(a, rows);
   std::array<Row, 8> columns;  // word w of a lane has rows 16 w + 4 t ... of column g
   for (uint32_t lane = 0; lane < 32; ++lane) {
     for (uint32_t i = 0; i < 8; ++i) {
-      columns[lane / 4][i / 4 * 16 + lane % 4 * 4 + i % 4] =
-          byte_of(b[lane][i / 4], i % 4, is_signed);
+      columns[lane / 4][i / 4 * 16 + lane % 4 * 4 + i % 4] = byte_of(b[lane][i / 4], i % 4);
     }
   }
   for (uint32_t lane = 0; lane < 32; ++lane) {
@@ -78,7 +74,7 @@ void GroupProduct::compute(const uint8_t* shared) const {
     }
   };
   std::array<Row, 16> rows;
-  if (matrix.empty()) gather(a, true, rows);
+  if (matrix.empty()) gather(a, rows);
   for (uint32_t m = 0; m < 16 && !matrix.empty(); ++m) read(matrix, warp * 16 + m, rows[m]);
   for (uint32_t n = 0; n < columns; ++n) {
     Row column;

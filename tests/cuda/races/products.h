@@ -9,13 +9,13 @@
 
 namespace blindfuse::races {
 
-// mma.sync.m16n8k32 of bytes: "Matrix Fragments for mma.m16n8k32". Modulo 2^32.
+// mma.sync.m16n8k32 of signed bytes: "Matrix Fragments for mma.m16n8k32". Modulo 2^32.
 struct WarpProduct {
   std::array<int32_t*, 32> sums;      // four each
   std::array<const uint32_t*, 32> a;  // four each
   std::array<const uint32_t*, 32> b;  // two each
 
-  void compute(bool is_signed) const;
+  void compute() const;
 };
 
 // Of one row of wgmma's second operand of 8-bit numbers: two pieces of 16 bytes, which the swizzle

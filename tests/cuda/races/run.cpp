@@ -259,7 +259,7 @@ void Run::act(Together what, uint32_t warp, uint32_t mask, void* const (&argumen
           product.a[lane] = *of_lane.a;
           product.b[lane] = of_lane.b[i];
         }
-        product.compute(first.is_signed);
+        product.compute();
       }
       return;
     }

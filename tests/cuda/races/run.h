@@ -115,13 +115,14 @@ void warp_barrier(uint32_t mask, const Site& site);
 uint32_t shuffle(uint32_t mask, uint32_t value, uint32_t source_lane, const Site& site);
 uint32_t reduce_add(uint32_t mask, uint32_t value, const Site& site);
 uint32_t atomic_add(uint32_t* sum, uint32_t value);
+unsigned long long atomic_add(unsigned long long* sum, unsigned long long value);
 void copy_16(void* shared, const void* global);
 void commit_copies(const Site& site);
 void wait_copies(uint32_t pending, const Site& site);
 void publish_shared(const Site& site);
 // `count` products of the same a onto sums[0], sums[1], ...
 void multiply(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (*b)[2], uint32_t count,
-              bool is_signed, const Site& site);
+              const Site& site);
 // Registers that products read, or add to.
 void pin(const void* registers, size_t bytes, bool are_sums);
 void wgmma_fence(const Site& site);

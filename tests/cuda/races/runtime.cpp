@@ -56,6 +56,11 @@ uint32_t atomic_add(uint32_t* sum, uint32_t value) {
   current->touch(Kind::kAtomic, sum, sizeof(*sum));
   return std::exchange(*sum, *sum + value);
 }
+unsigned long long atomic_add(unsigned long long* sum, unsigned long long value) {
+  const OutOfKernel out;
+  current->touch(Kind::kAtomic, sum, sizeof(*sum));
+  return std::exchange(*sum, *sum + value);
+}
 void copy_16(void* shared, const void* global) {
   const OutOfKernel out;
   current->copy(static_cast<uint8_t*>(shared), static_cast<const uint8_t*>(global));
@@ -73,10 +78,10 @@ void publish_shared(const Site& site) {
   if (current->calls(Step::kPublish, site)) current->publish();
 }
 void multiply(int32_t (*sums)[4], const uint32_t (&a)[4], const uint32_t (*b)[2], uint32_t count,
-              bool is_signed, const Site& site) {
+              const Site& site) {
   const OutOfKernel out;
   if (!current->options().computes_products) return;
-  Multiply multiply{sums, &a, b, count, is_signed};
+  Multiply multiply{sums, &a, b, count};
   current->wait(Together::kMultiply, ~0u, site, &multiply);
 }
 void pin(const void* registers, size_t bytes, bool are_sums) {

@@ -12,6 +12,7 @@
 #include "tests/cuda/tensor_maps.h"
 #include "tests/support.h"
 
+#include "cuda/scan/kernels/ask_for_wgmma.cuh"
 #include "cuda/scan/kernels/combine_sums.cuh"
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
