@@ -232,7 +232,7 @@ def measure_two_levels(settings: Settings, shape: Shape) -> Figures:
     best = best_compared([{"levels": 1} | each for each in compared], "packed", 2)
     if best is None:
         raise Failure(f"{shape.name} has no layout of two levels")
-    return measured_database(settings, shape, 1, *compared[best]["options"].split())
+    return measured_database(settings, shape, 1, *shape.kind_options(), *compared[best]["options"].split())
 
 
 def measured_database(settings: Settings, shape: Shape, threads: int, *options: str) -> Figures:

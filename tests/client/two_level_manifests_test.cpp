@@ -66,9 +66,9 @@ TEST_P(ContradictingLevels, AreRefusedBeforeAnythingElseIsAskedFor) {
   FakeServer server(database_);
   const std::string text = altered(GetParam().members);
   server.alter_body = [&](Bytes& body) { body.assign(text.begin(), text.end()); };
-  Session session = this->session(server);
   std::string message;
   try {
+    Session session = this->session(server);
     session.get("1");
   } catch (const std::exception& error) {
     message = error.what();
