@@ -280,18 +280,18 @@ std::vector<KernelCheck> kernel_checks(int device) {
                       [=] { return check_weighing(kernel, device); }});
   }
   // The sums over packing tables are made by the kernels of scans, with an end of their own.
-  const auto add_packing = [&](std::string_view kernel, uint64_t packs, size_t count) {
-    checks.push_back({"packing",
-                      std::to_string(packs) + (packs == 1 ? " pack, " : " packs, ") +
-                          std::to_string(count) + (count == 1 ? " query by " : " queries by ") +
-                          std::string(kernel),
+  const auto add_packing = [&](std::string_view kernel, const std::string& what, uint64_t packs,
+                               size_t count) {
+    checks.push_back({"packing", std::string(kernel) + ", " + what,
                       [=] { load_cuda_kernels(device, "packing"); },
                       [=] { return check_packing(kernel, device, packs, count); }});
   };
   for (const std::string_view kernel : cuda_kernel_names()) {
     if (kernel != "dp4a" && kernel != "mma" && kernel != "wgmma") continue;
-    for (const size_t count : batches_of(kernel)) add_packing(kernel, 1, count);
-    add_packing(kernel, 3, 2);
+    for (const size_t count : batches_of(kernel)) {
+      add_packing(kernel, std::to_string(count) + (count == 1 ? " query" : " queries"), 1, count);
+    }
+    add_packing(kernel, "3 packs", 3, 2);
   }
   for (const SecondLevelCheck& each : second_level_checks()) {
     checks.push_back({"packing", each.name, [=] { load_cuda_kernels(device, "packing"); },
