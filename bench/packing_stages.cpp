@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "host/cpu/packing/packing_table_builder.h"
 #include "host/cpu/packing/response_packer.h"
 #include "host/cpu/packing/second_level_packer.h"
+#include "host/system/memory.h"
 
 namespace blindfuse {
 namespace {
@@ -101,7 +103,9 @@ void SecondLevel(State& state, const RingKernel& kernel) {
   const PackingKeys key = PackingKeys::read(std::vector<uint8_t>(ring::kKeyBytes, 0x5a));
   std::vector<uint32_t> words = random_words(rows);
   for (uint32_t& word : words) word %= ring::kPackingModulus;
-  std::vector<int32_t> entries(rows * columns);
+  // In huge pages, as the pipeline has them.
+  const auto memory = map_memory("entries", rows * columns * sizeof(int32_t));
+  const std::span entries(static_cast<int32_t*>(memory.get()), rows * columns);
   for (size_t i = 0; i < entries.size(); ++i)
     entries[i] = static_cast<int32_t>(i * 77 % 4096) - 2048;
   Coefficients mask;
