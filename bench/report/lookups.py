@@ -160,7 +160,7 @@ def points(results: Results) -> list[Point]:
         _packed_mode(results, RECORDS, "2^20 x 1 KB, by key", keyword),
         _hint_mode(results, RECORDS, "2^20 x 1 KB, by key", keyword, "planned"),
         _hint_mode(results, RECORDS, "2^20 x 1 KB, by key, one shard", keyword, "one-shard"),
-        _packed_mode(results, RECORDS, "2^20 x 1016 B, by key", Shape("keyword", 1 << 20, 1016), TWO_LEVELS),
+        _packed_mode(results, RECORDS, "2^20 x 1 KB with a digest, by key", Shape("keyword", 1 << 20, 1016), TWO_LEVELS),
         _packed_mode(results, RECORDS, "2^24 x 64 B", small),
         _packed_mode(results, RECORDS, "2^24 x 64 B", small, TWO_LEVELS),
         _hint_mode(results, RECORDS, "2^24 x 64 B", small, "planned"),
