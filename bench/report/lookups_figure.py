@@ -26,6 +26,7 @@ PLACES = {
     (lookups.BITS, lookups.HINT_MODE): [(-1, -8, -3, "right", "")],
     (lookups.RECORDS, "InsPIRe(2)"): [(0, -8, -3, "right", "")],
     (lookups.RECORDS, lookups.PACKED_MODE): [(-1, -9, -3, "right", "")],
+    (lookups.RECORDS, lookups.TWO_LEVELS): [(0, -9, -3, "right", "")],
     (lookups.RECORDS, lookups.HINT_MODE): [(0, 0, 9, "center", ""), (1, -10, -3, "right", "one shard")],
     (lookups.RECORDS, "ChalametPIR"): [
         (0, 0, 8, "center", "ChalametPIR, M1"),
