@@ -84,6 +84,22 @@ void check_second(const Layout& layout) {
         "short_key_order must be at least shards_a_group times the bytes of a record");
 }
 
+void check_batch(const Layout& layout) {
+  const BatchCode& batch = *layout.batch;
+  check(layout.mode() == Mode::kPacked && !layout.second,
+        "requests of several keys are for packed responses of one level");
+  check(layout.kind == DatabaseKind::kKeyword,
+        "requests of several keys are for keyword databases");
+  check_range("keys_per_request", batch.keys_per_request, kKeysPerRequestMin, kKeysPerRequestMax);
+  check_range("bucket_count", batch.bucket_count, kBucketChoices, kBucketCountMax);
+  check(batch.keys_per_request <= batch.bucket_count,
+        "bucket_count must be at least keys_per_request");
+  check(layout.shard_count % batch.bucket_count == 0,
+        "shard_count must be a multiple of bucket_count");
+  check(layout.query_word_count() <= kQueryWordsMax,
+        "row_count times bucket_count must be at most 2^26");
+}
+
 }  // namespace
 
 uint32_t Layout::pack_count() const {
@@ -93,7 +109,9 @@ uint32_t Layout::pack_count() const {
 
 uint64_t Layout::packing_table_bytes() const { return pack_count() * kTableBytes; }
 
-uint64_t Layout::query_words_bytes() const { return bit_sequence_bytes(row_count, query_bits); }
+uint64_t Layout::query_words_bytes() const {
+  return bit_sequence_bytes(query_word_count(), query_bits);
+}
 
 uint64_t Layout::query_bytes() const {
   uint64_t bytes = query_words_bytes() + (mode() == Mode::kPacked ? ring::kKeyBytes : 0);
@@ -170,7 +188,9 @@ double Layout::log2_failure() const {
   return log2_of_either(first, noise.log2_failure);
 }
 
-bool Layout::has_enough_error() const { return query_bits < 32 || row_count <= kUnroundedRowsMax; }
+bool Layout::has_enough_error() const {
+  return query_bits < 32 || query_word_count() <= kUnroundedRowsMax;
+}
 
 void check_layout(const Layout& layout) {
   invariant(layout.lwe != nullptr, "a layout has an LWE parameter set");
@@ -201,6 +221,7 @@ void check_layout(const Layout& layout) {
         "query_bits must be at most 31 where a shard has more than 2^24 rows: errors of three "
         "values are not secure for so many samples");
   if (layout.second) check_second(layout);
+  if (layout.batch) check_batch(layout);
   const double log2_failure = layout.log2_failure();
   if (log2_failure > kFailureLog2Max) {
     const bool first_fails = layout.noise().log2_failure > kFailureLog2Max;

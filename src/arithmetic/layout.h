@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "src/arithmetic/batch_code.h"
 #include "src/arithmetic/fuse_slots.h"
 #include "src/arithmetic/lwe_params.h"
 #include "src/arithmetic/noise_budget.h"
@@ -28,6 +29,9 @@ inline constexpr uint32_t kPackedRowsMax = 1u << 24;
 // The most rows for queries of 32 bits, which are not rounded. With more samples of ternary errors,
 // the attack of Arora and Ge takes less than 2^128 operations (docs/PARAMETERS.md, section 1).
 inline constexpr uint32_t kUnroundedRowsMax = 1u << 24;
+
+// The most words of a query, which a client and each waiting query of a server hold in memory.
+inline constexpr uint64_t kQueryWordsMax = uint64_t{1} << 26;
 
 // Parts first .. last of a hint, both included.
 struct HintParts {
@@ -58,6 +62,9 @@ struct Layout {
   uint32_t response_bits = 32;
   uint32_t hint_bits = 32;
   std::optional<SecondLevel> second;  // with packed responses only
+  // With packed responses of one level, and keys that are byte strings. The shards of bucket i are
+  // i S / B .. (i + 1) S / B - 1, and every key has a record in a shard of each of its buckets.
+  std::optional<BatchCode> batch;
 
   uint32_t record_bytes() const { return record.record_bytes(); }                       // W
   uint64_t column_count() const { return uint64_t{shard_count} * record_bytes(); }      // C
@@ -72,6 +79,15 @@ struct Layout {
   // (src/arithmetic/packing_table.h). 0 if responses are not packed.
   uint64_t packing_table_bytes() const;
 
+  // B, S / B and C / B. There is one bucket if requests are not for several keys.
+  uint32_t bucket_count() const { return batch ? batch->bucket_count : 1; }
+  uint32_t bucket_shard_count() const { return shard_count / bucket_count(); }
+  uint64_t bucket_column_count() const { return column_count() / bucket_count(); }
+  // The records of all shards.
+  uint64_t record_count() const { return key_count * (batch ? kBucketChoices : 1); }
+
+  // The words of a query: one for each row of each bucket, one bucket after another.
+  uint64_t query_word_count() const { return uint64_t{row_count} * bucket_count(); }
   // Bytes of a query's words alone.
   uint64_t query_words_bytes() const;
   // Bytes of a query: its words and, if responses are packed, the packing key after them. With a
@@ -105,7 +121,7 @@ struct Layout {
   double log2_failure() const;
 
   // Whether the errors of a query, with their rounding, have enough values for the query's number
-  // of samples (kUnroundedRowsMax).
+  // of samples (kUnroundedRowsMax), which are those of all buckets.
   bool has_enough_error() const;
 
   bool operator==(const Layout&) const = default;

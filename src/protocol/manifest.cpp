@@ -70,6 +70,10 @@ json members_of(const Manifest& manifest) {
     members["response2_bits"] = layout.second->response_bits;
     members["short_key_order"] = layout.second->key_order;
   }
+  if (layout.batch) {
+    members["keys_per_request"] = layout.batch->keys_per_request;
+    members["bucket_count"] = layout.batch->bucket_count;
+  }
   return members;
 }
 
@@ -212,6 +216,10 @@ Layout parse_layout(const Members& members) {
                      .mask_bits = members.integer<uint32_t>("mask2_bits"),
                      .response_bits = members.integer<uint32_t>("response2_bits"),
                      .key_order = members.integer<uint32_t>("short_key_order")};
+  }
+  if (members.has("keys_per_request") || members.has("bucket_count")) {
+    layout.batch = {.keys_per_request = members.integer<uint32_t>("keys_per_request"),
+                    .bucket_count = members.integer<uint32_t>("bucket_count")};
   }
   check_layout(layout);
   return layout;

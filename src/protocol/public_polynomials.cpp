@@ -17,14 +17,14 @@ constexpr size_t kWordsDrawn = kDimension + 64;
 
 }  // namespace
 
-void PublicPolynomials::fill_block(uint32_t j, MutablePolynomial words) const {
-  chacha20_keystream(seed_, j, words);
+void PublicPolynomials::fill_block(uint32_t bucket, uint32_t j, MutablePolynomial words) const {
+  chacha20_keystream(seed_, (uint64_t{bucket} << 32) + j, words);
 }
 
-std::vector<uint32_t> PublicPolynomials::blocks(uint32_t row_count) const {
+std::vector<uint32_t> PublicPolynomials::blocks(uint32_t row_count, uint32_t bucket) const {
   std::vector<uint32_t> words(row_count);
   for (uint32_t j = 0; j < row_count / kDimension; ++j) {
-    fill_block(j, MutablePolynomial(words.data() + j * kDimension, kDimension));
+    fill_block(bucket, j, MutablePolynomial(words.data() + j * kDimension, kDimension));
   }
   return words;
 }

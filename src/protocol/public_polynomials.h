@@ -15,11 +15,13 @@ class PublicPolynomials {
 
   const ChaChaKey& seed() const { return seed_; }
 
-  // a_j, the mask of the query's rows 2048 j .. 2048 j + 2047: uniform words, the first 8192 bytes
-  // of the keystream with nonce j.
-  void fill_block(uint32_t j, MutablePolynomial words) const;
+  // a_j, the mask of the query's rows 2048 j .. 2048 j + 2047 for one bucket: uniform words, the
+  // first 8192 bytes of the keystream with nonce 2^32 bucket + j. bucket: below 2^31; 0 if requests
+  // are not for several keys.
+  void fill_block(uint32_t bucket, uint32_t j, MutablePolynomial words) const;
+  void fill_block(uint32_t j, MutablePolynomial words) const { fill_block(0, j, words); }
   // The polynomials of all blocks of this many rows, a multiple of 2048: one word a row.
-  std::vector<uint32_t> blocks(uint32_t row_count) const;
+  std::vector<uint32_t> blocks(uint32_t row_count, uint32_t bucket = 0) const;
 
   // w, the mask of digit k of the packing key: uniform modulo the packing modulus, in the
   // evaluation domain of Ntt. These are the words of the keystream with nonce 2^63 + k that are
