@@ -156,7 +156,7 @@ class Build {
     request.lwe = planned.layout.lwe;
     request.levels = planned.layout.levels();
     request.short_key = kind_of(planned.layout).short_key;
-    const uint64_t fullest = fullest_shard(planned.layout.shard_count);
+    const uint64_t fullest = fullest_shard(planned.layout);
     report_.fullest_shard = fullest;
     // The planner estimated the fullest shard; now it is known.
     const auto plan = plan_shards(request, planned.layout.shard_count, fullest);
@@ -174,7 +174,7 @@ class Build {
   std::optional<std::string> keep_previous_layout() {
     Layout layout = previous_->manifest.layout;
     layout.key_count = report_.survey.key_count;
-    const uint64_t fullest = fullest_shard(layout.shard_count);
+    const uint64_t fullest = fullest_shard(layout);
     report_.fullest_shard = fullest;
     if (auto reason = why_shards_do_not_fit(layout, fullest)) return reason;
     manifest_.layout = layout;
@@ -184,7 +184,8 @@ class Build {
   }
 
   // Also brings an index database's entries into the order of its shards.
-  uint64_t fullest_shard(uint32_t shard_count) {
+  uint64_t fullest_shard(const Layout& layout) {
+    const uint32_t shard_count = layout.shard_count;
     if (options_.input.kind == DatabaseKind::kIndex) {
       if (sharded_as_ != shard_count) {
         by_shard_ = spool_by_shard(*input_.spool, shard_count, new_spool(DuplicatePolicy::kError));
@@ -192,17 +193,26 @@ class Build {
       }
       return (report_.survey.key_count + shard_count - 1) / shard_count;
     }
+    if (layout.batch) {
+      return std::ranges::max(
+          count_bucket_shards(*input_.spool, shard_count, layout.bucket_count(), threads_));
+    }
     return std::ranges::max(count_shards(*input_.spool, shard_count, threads_));
   }
 
   void make_folders() {
+    const Layout& layout = manifest_.layout;
+    if (layout.batch) {
+      by_shard_ = spool_by_bucket(*input_.spool, layout.shard_count, layout.bucket_count(),
+                                  new_spool(DuplicatePolicy::kError));
+    }
     if (by_shard_) input_.spool = std::move(by_shard_);
     DatabaseWriter& writer = locked_.writer();
     for (const DatabaseFolder& folder :
          {kTablesFolder, kShardsFolder, kHintsFolder, kSamplesFolder}) {
       writer.make_folder(folder);
     }
-    if (manifest_.layout.mode() == Mode::kPacked) writer.make_folder(kPacksFolder);
+    if (layout.mode() == Mode::kPacked) writer.make_folder(kPacksFolder);
   }
 
   // The stage that the mode needs in addition to filters and matrices.

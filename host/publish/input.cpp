@@ -5,6 +5,7 @@
 #include "host/publish/shard_range.h"
 #include "src/base/errors.h"
 #include "src/program/progress.h"
+#include "src/protocol/bucket_choice.h"
 
 namespace blindfuse {
 namespace {
@@ -122,6 +123,24 @@ std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
       entry.hash.shard_hash = lowest_shard_hash(place.shard, shard_count);
       entry.hash.slot_hash = place.row;
       result->append(entry);
+    });
+  }
+  result->finish();
+  return result;
+}
+
+std::unique_ptr<Spool> spool_by_bucket(const Spool& spool, uint32_t shard_count,
+                                       uint32_t bucket_count, std::unique_ptr<Spool> result) {
+  BucketChooser choose(bucket_count);
+  const uint32_t bucket_shards = shard_count / bucket_count;
+  for (uint32_t p = 0; p < Spool::kPartitions; ++p) {
+    spool.visit_kept(p, [&](SpoolEntry entry) {
+      const uint64_t shard_hash = entry.hash.shard_hash;
+      for (const uint32_t bucket : choose(entry.hash)) {
+        const uint32_t shard = shard_in_bucket(shard_hash, bucket, bucket_shards);
+        entry.hash.shard_hash = lowest_shard_hash(shard, shard_count);
+        result->append(entry);
+      }
     });
   }
   result->finish();

@@ -53,6 +53,13 @@ Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, co
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
                                       std::unique_ptr<Spool> result);
 
+// The entries of a database with requests for several keys, after its shards are known: three for
+// each key, one for each of its buckets, with hash.shard_hash = the lowest of the shard in that
+// bucket. They go into `result`, which is empty. Its policy is kError, as no key comes twice in a
+// shard. shard_count: of all buckets, a multiple of bucket_count.
+std::unique_ptr<Spool> spool_by_bucket(const Spool& spool, uint32_t shard_count,
+                                       uint32_t bucket_count, std::unique_ptr<Spool> result);
+
 // The partition of read_input's spool in which pair i of an index database lies.
 uint32_t index_partition(uint64_t i);
 

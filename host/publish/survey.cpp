@@ -9,6 +9,7 @@
 
 #include "host/ingest/input_error.h"
 #include "src/base/errors.h"
+#include "src/protocol/bucket_choice.h"
 
 namespace blindfuse {
 namespace {
@@ -106,6 +107,18 @@ uint32_t length_at(const std::vector<uint64_t>& lengths, uint64_t rank) {
   return kValueBytesMax;
 }
 
+// The sums of the counts that add(partition, counts) makes of every partition, on all threads.
+template <typename Add>
+std::vector<uint64_t> count(uint32_t shard_count, WorkerThreads& threads, const Add& add) {
+  std::vector<std::vector<uint64_t>> counts(threads.count(), std::vector<uint64_t>(shard_count));
+  for_each_partition(threads, [&](unsigned index, uint32_t p) { add(p, counts[index]); });
+  std::vector<uint64_t> total(shard_count);
+  for (const std::vector<uint64_t>& part : counts) {
+    std::ranges::transform(part, total, total.begin(), std::plus<>());
+  }
+  return total;
+}
+
 [[noreturn]] void refuse(const Input& input, const Tally& tally) {
   const Duplicate& duplicate = *tally.earliest;
   std::string more;
@@ -142,17 +155,24 @@ Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& t
 
 std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
                                    WorkerThreads& threads) {
-  std::vector<std::vector<uint64_t>> counts(threads.count(), std::vector<uint64_t>(shard_count));
-  for_each_partition(threads, [&](unsigned index, uint32_t p) {
+  return count(shard_count, threads, [&](uint32_t p, std::vector<uint64_t>& counts) {
     spool.visit_kept(p, [&](const SpoolEntry& entry) {
-      ++counts[index][shard_of(entry.hash.shard_hash, shard_count)];
+      ++counts[shard_of(entry.hash.shard_hash, shard_count)];
     });
   });
-  std::vector<uint64_t> total(shard_count);
-  for (const std::vector<uint64_t>& part : counts) {
-    std::ranges::transform(part, total, total.begin(), std::plus<>());
-  }
-  return total;
+}
+
+std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_count,
+                                          uint32_t bucket_count, WorkerThreads& threads) {
+  const uint32_t bucket_shards = shard_count / bucket_count;
+  return count(shard_count, threads, [&](uint32_t p, std::vector<uint64_t>& counts) {
+    BucketChooser choose(bucket_count);
+    spool.visit_kept(p, [&](const SpoolEntry& entry) {
+      for (const uint32_t bucket : choose(entry.hash)) {
+        ++counts[shard_in_bucket(entry.hash.shard_hash, bucket, bucket_shards)];
+      }
+    });
+  });
 }
 
 }  // namespace blindfuse

@@ -28,4 +28,9 @@ Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& t
 std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
                                    WorkerThreads& threads);
 
+// The same where each key has a record in a shard of each of its three buckets. shard_count: of all
+// buckets, a multiple of bucket_count.
+std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_count,
+                                          uint32_t bucket_count, WorkerThreads& threads);
+
 }  // namespace blindfuse
