@@ -1267,8 +1267,7 @@ def batch_file():
                      "one without a key, the record of its first shard. s and e are written -, 0, + for -1, 0, 1, and "
                      "e has the numbers of all buckets, one after another. words: b, before rounding, of each bucket. "
                      "responses: r[c]. body: its coefficients that belong to columns. first and last are of words, and "
-                     "sha256 is over the bytes of all words; of a query, over all of it. The hashes of inputs and "
-                     "samples are given, not computed.",
+                     "sha256 is over the bytes of all words. The hashes of inputs and samples are given, not computed.",
             "bytes_rule": STREAM_RULE, "manifest": manifest, "derived": derived(manifest), "table": table.hex(),
             "entries": {key.hex(): value.hex() for key, value in pairs.items()}, "shards": shards,
             "public": [{"bucket": i, "j": j} | words_of(scheme.public_block(seed, 2**32 * i + j))
@@ -1277,8 +1276,7 @@ def batch_file():
             "asked": asked, "s": signs(s), "e": signs(e),
             "packing_key": [{"digit": k, "e": signs(errors[k])} | words_of(key[k]) for k in DIGITS],
             "words": [words_of(own) for own in numpy.split(words, m.bucket_count)],
-            "query_prefix": query[:64].hex(), "query_suffix": query[-64:].hex(), "query_sha256": sha256(query).hex(),
-            "responses": responses.tolist(), "body": words_of(body), "response": response.hex()}
+            "query": query.hex(), "responses": responses.tolist(), "body": words_of(body), "response": response.hex()}
 
 
 FILES = {"key_hash.json": key_hash_file, "fuse_slots.json": fuse_slots_file,
