@@ -309,7 +309,7 @@ def match(buckets: Sequence[Sequence[int]]) -> dict[int, int]:
 
 
 def requests_for(buckets: Sequence[Sequence[int]], count: int, keys_per_request: int) -> list[dict[int, int]]:
-    """What match() gives, for each request of a list of `count` keys; buckets: of each distinct key. Keys that are in
+    """The result of match() for each request of a list of `count` keys; buckets: of each distinct key. Keys that are in
     none of them are not asked for."""
     left, made = list(range(len(buckets))), []
     for _ in range(-(-count // keys_per_request)):
