@@ -44,10 +44,16 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
   return scan + CheckVector::bytes_of(rows, columns) + std::max(before, pipeline);
 }
 
+[[noreturn]] void refuse_buckets() {
+  throw ResourceError(
+      "the engine cuda cannot answer requests for several keys yet; --engine cpu can");
+}
+
 // The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing
 // tables with all that.
 uint64_t bytes_beside(std::string_view kernel, uint64_t rows, uint64_t columns,
                       const ServingNeeds& needs, uint64_t timed_bytes_min) {
+  if (needs.bucket_count > 1) refuse_buckets();
   const uint64_t bytes =
       serving_bytes(kernel, rows, columns, needs, timed_bytes_min) + kCudaItselfBytes;
   if (needs.pack_count > 0) {
@@ -109,16 +115,19 @@ class CudaEngine final : public Engine {
     scanner_.calibrate();
   }
 
-  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
+  void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
+                        ProductBatch products) override {
     invariant(rows.first <= rows.last && rows.last <= row_count(), "rows of the matrix");
+    invariant(columns.first <= column_count() && columns.count <= column_count() - columns.first,
+              "columns of the matrix");
     invariant(queries.count == products.count, "a product for every query");
-    if (rows.size() == 0 || column_count() == 0) return;
+    if (rows.size() == 0 || columns.count == 0) return;
     matrix_.use_device();
     for (uint64_t b = 0; b < queries.count; b += kQueriesAtOnce) {
       QueryBatch some = queries;
       some.words += b * queries.stride;
       some.count = std::min(kQueriesAtOnce, queries.count - b);
-      multiply_some(some, rows,
+      multiply_some(some, rows, columns,
                     {products.words + b * products.stride, some.count, products.stride});
     }
   }
@@ -135,7 +144,8 @@ class CudaEngine final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second) override {
+      size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
+    if (bucket_count > 1) refuse_buckets();
     matrix_.use_device();
     scanner_.calibrate();
     return make_device_packed_answer_pipeline(scanner_, matrix_, bits, tables, slot_count,
@@ -144,9 +154,9 @@ class CudaEngine final : public Engine {
 
  private:
   // The words in whole vectors, to the device and back.
-  void multiply_some(QueryBatch queries, RowRange rows, ProductBatch products) {
+  void multiply_some(QueryBatch queries, RowRange rows, ColumnRange range, ProductBatch products) {
     const auto count = static_cast<uint32_t>(queries.count);
-    const uint64_t columns = column_count();
+    const uint64_t columns = range.count;
     reserve(host_words_, count * rows.size());
     reserve(words_, count * rows.size());
     reserve(host_products_, count * columns);
@@ -167,7 +177,7 @@ class CudaEngine final : public Engine {
               limbs, stream);
     BLINDFUSE_CUDA(
         cudaMemsetAsync(products_.data(), 0, count * columns * sizeof(uint32_t), stream));
-    scanner_.start(choice, limbs, count, rows, products_.data(), stream);
+    scanner_.start_columns(choice, limbs, count, rows, range, {products_.data(), columns}, stream);
     BLINDFUSE_CUDA(cudaMemcpyAsync(host_products_.data(), products_.data(),
                                    count * columns * sizeof(uint32_t), cudaMemcpyDeviceToHost,
                                    stream));

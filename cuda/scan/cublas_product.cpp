@@ -19,7 +19,8 @@ namespace {
 // Signed bytes times signed bytes are at most 2^14: over this many rows no sum leaves 31 bits,
 // whether the library's kernels saturate or not.
 constexpr uint64_t kRowsAtOnce = 1 << 16;
-// cuBLAS wants multiples of four; the matrix has this many columns (cuda/scan/device_matrix.cpp).
+// cuBLAS wants multiples of four; after any columns of the matrix there are three more
+// (cuda/scan/device_matrix.cpp), whose sums are not used.
 constexpr uint64_t kColumnGrain = 4;
 // Sums that are held at a time.
 constexpr uint64_t kSumBytesMax = uint64_t{1} << 30;

@@ -79,18 +79,19 @@ uint32_t Scanner::step_count(RowRange rows) {
   return static_cast<uint32_t>((rows.last + kStepRows - 1) / kStepRows - rows.first / kStepRows);
 }
 
-ScanArgs Scanner::args(const Limbs& limbs, uint32_t query_count, RowRange rows,
-                       uint32_t* products) const {
+ScanArgs Scanner::args(const Limbs& limbs, uint32_t query_count, RowRange rows, ColumnRange columns,
+                       Products products) const {
   ScanArgs args{};
-  args.columns = matrix_.data() + rows.first / kStepRows * kStepRows;
+  args.columns =
+      matrix_.data() + columns.first * matrix_.pitch() + rows.first / kStepRows * kStepRows;
   args.column_pitch = matrix_.pitch();
-  args.column_count = static_cast<uint32_t>(matrix_.column_count());
+  args.column_count = static_cast<uint32_t>(columns.count);
   args.step_count = step_count(rows);
   args.limbs = limbs.bytes;
   args.limb_pitch = limbs.pitch;
   args.query_count = query_count;
-  args.products = products;
-  args.product_pitch = matrix_.column_count();
+  args.products = products.words;
+  args.product_pitch = products.pitch;
   return args;
 }
 
@@ -100,11 +101,11 @@ uint64_t Scanner::bytes_for(uint64_t query_count) const {
   return bytes - std::min(bytes, cublas_->held_bytes());
 }
 
-void Scanner::start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
-                    uint32_t* products, cudaStream_t stream) {
-  if (matrix_.column_count() == 0 || rows.size() == 0 || query_count == 0) return;
+void Scanner::start_columns(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
+                            ColumnRange columns, Products products, cudaStream_t stream) {
+  if (columns.count == 0 || rows.size() == 0 || query_count == 0) return;
   invariant(limbs.order == choice.order, "limbs are in the order of their kernel");
-  start_kernel(choice.kernel, args(limbs, query_count, rows, products), stream);
+  start_kernel(choice.kernel, args(limbs, query_count, rows, columns, products), stream);
 }
 
 Scanner::Kernel Scanner::preferred(uint32_t query_count) const {
@@ -258,8 +259,7 @@ void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
                                          std::to_string(count) + " queries");
     BLINDFUSE_CUDA(
         cudaMemsetAsync(trial.products, 0, count * columns * sizeof(uint32_t), trial.stream));
-    start_kernel(kernel, args(trial.limbs, count, {0, matrix_.row_count()}, trial.products),
-                 trial.stream);
+    start_kernel(kernel, args(trial.limbs, count, trial.products), trial.stream);
     const ProductDifference difference =
         compare_products(trial.products, trial.product, columns, count, trial.stream);
     launch_trail::forget(trial.stream, launch_trail::position());  // it has waited
@@ -324,7 +324,6 @@ void Scanner::calibrate() {
 // The least of three, after one that warms up. Limbs are random: what tensor cores draw, and so the
 // clock that they keep, depends on what they multiply.
 double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
-  const RowRange rows{0, matrix_.row_count()};
   const DeviceMemory<int8_t> limbs(limb_rows_for(query_count) * matrix_.pitch());
   const DeviceMemory<uint32_t> products(query_count * matrix_.column_count());
   BLINDFUSE_CUDA(cudaDeviceSynchronize());
@@ -335,10 +334,10 @@ double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   double least = 1e9;
   for (int i = 0; i < 4; ++i) {
     timer.begin();
-    start_kernel(kernel,
-                 args({limbs.data(), matrix_.pitch(), limb_order_of(kernel)}, query_count, rows,
-                      products.data()),
-                 stream.get());
+    start_kernel(
+        kernel,
+        args({limbs.data(), matrix_.pitch(), limb_order_of(kernel)}, query_count, products.data()),
+        stream.get());
     const double taken = timer.end();
     if (i > 0) least = std::min(least, taken);
   }

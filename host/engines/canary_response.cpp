@@ -32,9 +32,12 @@ class KnownProduct final : public Engine {
   bool share_columns(uint64_t, uint64_t, const Engine&) override { return false; }
   void seal() override {}
 
-  void multiply(QueryBatch queries, RowRange, ProductBatch products) override {
+  void multiply_columns(QueryBatch queries, RowRange, ColumnRange columns,
+                        ProductBatch products) override {
     invariant(queries.count == 1 && products.count == 1, "the canary's query alone");
-    for (size_t c = 0; c < canary_.products.size(); ++c) products.words[c] += canary_.products[c];
+    for (size_t c = 0; c < columns.count; ++c) {
+      products.words[c] += canary_.products[columns.first + c];
+    }
   }
 
   std::unique_ptr<PanelProducts> make_panel_products(size_t, uint64_t) override { refuse(); }
@@ -44,7 +47,8 @@ class KnownProduct final : public Engine {
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(WireBits,
                                                               std::span<const SharedPackingTable>,
                                                               size_t, size_t,
-                                                              const SecondLevelSpec*) override {
+                                                              const SecondLevelSpec*,
+                                                              size_t) override {
     refuse();
   }
 

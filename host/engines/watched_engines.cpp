@@ -127,9 +127,10 @@ class WatchedEngine final : public Engine {
     const Call call(engine_.calls(), "a check of the kernels on the matrix");
     engine_->check_kernels(canary, batch_max);
   }
-  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
+  void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
+                        ProductBatch products) override {
     const Call call(engine_.calls(), "a product");
-    engine_->multiply(queries, rows, products);
+    engine_->multiply_columns(queries, rows, columns, products);
   }
 
   std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) override {
@@ -145,10 +146,11 @@ class WatchedEngine final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second) override {
+      size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
     const Call call(engine_.calls(), "packing tables on their way to it", kDeviceStartLimit);
     return std::make_unique<WatchedAnswerPipeline>(
-        engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second),
+        engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second,
+                                             bucket_count),
         engine_.calls());
   }
 

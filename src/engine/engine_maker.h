@@ -22,6 +22,7 @@ struct ServingNeeds {
   size_t pack_count = 0;  // packing tables; 0 where responses are not packed
   // Of packed responses with a second level. Its polynomials do not matter.
   std::optional<SecondLevelSpec> second = {};
+  size_t bucket_count = 1;  // of packed responses (Engine::make_packed_answer_pipeline)
 };
 
 // Makes engines and pack makers that compute in one place, with one kernel. Any thread. Its

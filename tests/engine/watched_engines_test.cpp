@@ -84,7 +84,9 @@ class SeenEngine final : public support::PlainEngine {
   }
   void seal() override { seen_.look("seal"); }
   void check_kernels(const Canary&, size_t) override { seen_.look("check_kernels"); }
-  void multiply(QueryBatch, RowRange, ProductBatch) override { seen_.look("multiply"); }
+  void multiply_columns(QueryBatch, RowRange, ColumnRange, ProductBatch) override {
+    seen_.look("multiply_columns");
+  }
   std::unique_ptr<PanelProducts> make_panel_products(size_t, uint64_t) override {
     seen_.look("make_panel_products");
     return std::make_unique<SeenProducts>(seen_);
@@ -96,7 +98,8 @@ class SeenEngine final : public support::PlainEngine {
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(WireBits,
                                                               std::span<const SharedPackingTable>,
                                                               size_t, size_t,
-                                                              const SecondLevelSpec*) override {
+                                                              const SecondLevelSpec*,
+                                                              size_t) override {
     seen_.look("make_packed_answer_pipeline");
     return std::make_unique<SeenPipeline>(seen_);
   }
@@ -151,7 +154,7 @@ TEST_F(WatchedEngines, AreSeenInEveryCallThatMayHang) {
   engine->multiply({}, {}, {});
   EXPECT_EQ(seen(), (std::vector<std::string>{"make_engine: starts", "set_columns: is watched",
                                               "seal: is watched", "check_kernels: is watched",
-                                              "multiply: is watched"}));
+                                              "multiply_columns: is watched"}));
   engine.reset();
   engine = maker_->make_serving_engine(kWatchedRows, kWatchedColumns, {.batch_max = 5});
   EXPECT_EQ(seen(),
