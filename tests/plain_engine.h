@@ -104,8 +104,9 @@ class PlainEngineMaker : public EngineMaker {
   size_t packs_at_once(uint64_t, unsigned) const override { return 1; }
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                              std::span<const uint32_t> key_masks,
+                                             uint64_t row_count,
                                              uint64_t column_count) const override {
-    return make_cpu_pack_maker(blocks, key_masks, column_count);
+    return make_cpu_pack_maker(blocks, key_masks, row_count, column_count);
   }
 };
 

@@ -9,9 +9,9 @@
 namespace blindfuse {
 namespace {
 
-// A user that needs a multiple of four columns reads up to three after those that it is asked for
-// (cuda/scan/cublas_product.h). After the last column these are zero.
-constexpr uint64_t kColumnsAfter = 3;
+// Columns after the last, all zero, for users that need a multiple of four
+// (cuda/scan/cublas_product.h).
+constexpr uint64_t kColumnGrain = 4;
 
 uint64_t round_up(uint64_t value, uint64_t grain) { return (value + grain - 1) / grain * grain; }
 
@@ -25,7 +25,7 @@ uint64_t check_room(uint64_t bytes) {
 uint64_t DeviceMatrix::pitch_of(uint64_t row_count) { return round_up(row_count, kStepRows); }
 
 uint64_t DeviceMatrix::bytes_of(uint64_t row_count, uint64_t column_count) {
-  return column_count == 0 ? 0 : pitch_of(row_count) * (column_count + kColumnsAfter);
+  return pitch_of(row_count) * round_up(column_count, kColumnGrain);
 }
 
 DeviceMatrix::DeviceMatrix(int device, uint64_t row_count, uint64_t column_count,

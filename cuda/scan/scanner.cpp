@@ -154,8 +154,10 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
       return start_scan_wgmma(args, stream);
     case Kernel::kWgmmaTma:
       return start_scan_wgmma_tma(args, stream);
-    case Kernel::kCublas:
-      return cublas_->start(args, stream);
+    case Kernel::kCublas: {
+      const auto first = static_cast<uint64_t>(args.columns - matrix_.data()) / matrix_.pitch();
+      return cublas_->start(args, matrix_.memory_columns() - first, stream);
+    }
   }
 }
 

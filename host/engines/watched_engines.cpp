@@ -57,9 +57,9 @@ class WatchedPackMaker final : public PackMaker {
   WatchedPackMaker(std::unique_ptr<PackMaker> maker, const SharedCalls& calls)
       : maker_(std::move(maker), calls) {}
 
-  void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
+  void set_columns(uint64_t first, std::span<const uint8_t> bytes, size_t bucket) override {
     const Call call(maker_.calls(), "columns on their way to it");
-    maker_->set_columns(first, bytes);
+    maker_->set_columns(first, bytes, bucket);
   }
   void seal() override {
     const Call call(maker_.calls(), "making packing tables");
@@ -185,10 +185,11 @@ class WatchedEngineMaker final : public EngineMaker {
   }
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                              std::span<const uint32_t> key_masks,
+                                             uint64_t row_count,
                                              uint64_t column_count) const override {
     const Call call(calls_, "taking memory for packs", kDeviceStartLimit);
     return std::make_unique<WatchedPackMaker>(
-        maker_->make_pack_maker(blocks, key_masks, column_count), calls_);
+        maker_->make_pack_maker(blocks, key_masks, row_count, column_count), calls_);
   }
 
  private:

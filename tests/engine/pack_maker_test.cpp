@@ -95,7 +95,7 @@ TEST_P(PackMakerTest, MakesWhatTheDenseProductMakes) {
   const auto engines = make_engine_maker(GetParam(), 2);
   EXPECT_GE(engines->packs_at_once(kPackRows, 1), 1u);
   EXPECT_LE(engines->packs_at_once(1, 1000), kPacksAtOnceMax);
-  const auto maker = engines->make_pack_maker(blocks, key_masks, kColumnsOfPacks);
+  const auto maker = engines->make_pack_maker(blocks, key_masks, kPackRows, kColumnsOfPacks);
   const std::vector<uint32_t> rows = public_rows(blocks);
   constexpr size_t kPackWords = kPackColumns * kDimension;
   std::vector<uint32_t> hints((kColumnsOfPacks + kPackColumns - 1) / kPackColumns * kPackWords);

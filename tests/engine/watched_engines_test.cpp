@@ -65,7 +65,9 @@ class SeenProducts final : public PanelProducts {
 class SeenPackMaker final : public PackMaker {
  public:
   explicit SeenPackMaker(Seen& seen) : seen_(seen) {}
-  void set_columns(uint64_t, std::span<const uint8_t>) override { seen_.look("pack columns"); }
+  void set_columns(uint64_t, std::span<const uint8_t>, size_t) override {
+    seen_.look("pack columns");
+  }
   void seal() override { seen_.look("pack seal"); }
   void make(uint32_t, MutablePackingTable, ring::MutablePolynomial) override { seen_.look("make"); }
 
@@ -122,7 +124,7 @@ class SeenMaker final : public support::PlainEngineMaker {
   }
   std::shared_ptr<KernelRecord> kernel_record() const override { return record; }
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t>, std::span<const uint32_t>,
-                                             uint64_t) const override {
+                                             uint64_t, uint64_t) const override {
     seen_.look("make_pack_maker");
     return std::make_unique<SeenPackMaker>(seen_);
   }
@@ -168,7 +170,7 @@ TEST_F(WatchedEngines, AreSeenInEveryCallThatMayHang) {
             (std::vector<std::string>{"make_panel_products: is watched", "buffer: is watched",
                                       "add: is watched", "finish: is watched"}));
 
-  const auto packs = maker_->make_pack_maker({}, {}, 0);
+  const auto packs = maker_->make_pack_maker({}, {}, 0, 0);
   packs->set_columns(0, {});
   packs->seal();
   const std::unique_ptr<uint32_t[]> table(new uint32_t[kTableWords]);
