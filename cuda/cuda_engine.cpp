@@ -30,9 +30,10 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
                        const ServingNeeds& needs, uint64_t timed_bytes_min) {
   constexpr uint32_t kBitsMax = 32;
   const SecondLevelSpec* second = needs.second ? &*needs.second : nullptr;
-  const BatchShape shape = needs.pack_count == 0 ? hint_shape(rows, columns, kBitsMax, kBitsMax)
-                                                 : packed_shape(rows, columns, needs.pack_count,
-                                                                kBitsMax, kBitsMax, second);
+  const BatchShape shape = needs.pack_count == 0
+                               ? hint_shape(rows, columns, kBitsMax, kBitsMax)
+                               : packed_shape(rows, columns, needs.pack_count, kBitsMax, kBitsMax,
+                                              second, needs.bucket_count);
   const uint64_t pipeline =
       needs.pack_count == 0
           ? BatchSizes(shape, needs.batch_max).device_bytes()
@@ -41,19 +42,14 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
   if (kernel.empty()) before = std::max(before, timing_bytes(rows, columns, timed_bytes_min));
   // What cuBLAS has taken for the trial stays.
   const uint64_t scan = kernel == "cublas" ? CublasProduct::sum_bytes(needs.batch_max, columns) : 0;
-  return scan + CheckVector::bytes_of(rows, columns) + std::max(before, pipeline);
-}
-
-[[noreturn]] void refuse_buckets() {
-  throw ResourceError(
-      "the engine cuda cannot answer requests for several keys yet; --engine cpu can");
+  return scan + CheckVector::bytes_of(rows, columns, needs.bucket_count) +
+         std::max(before, pipeline);
 }
 
 // The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing
 // tables with all that.
 uint64_t bytes_beside(std::string_view kernel, uint64_t rows, uint64_t columns,
                       const ServingNeeds& needs, uint64_t timed_bytes_min) {
-  if (needs.bucket_count > 1) refuse_buckets();
   const uint64_t bytes =
       serving_bytes(kernel, rows, columns, needs, timed_bytes_min) + kCudaItselfBytes;
   if (needs.pack_count > 0) {
@@ -145,11 +141,10 @@ class CudaEngine final : public Engine {
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
       size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
-    if (bucket_count > 1) refuse_buckets();
     matrix_.use_device();
     scanner_.calibrate();
     return make_device_packed_answer_pipeline(scanner_, matrix_, bits, tables, slot_count,
-                                              batch_max, second);
+                                              batch_max, second, bucket_count);
   }
 
  private:

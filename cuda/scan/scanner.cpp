@@ -176,12 +176,14 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   invariant(canary.words.size() == rows && canary.products.size() == columns,
             "a canary of the matrix");
   const uint32_t count = trial_queries(batch_max);
-  require_room(trial_bytes(rows, columns, batch_max) + bytes_for(count) +
-                   (canary.weights.empty() ? 0 : CheckVector::bytes_of(rows, columns)),
-               "the queries that the kernels are checked with", kStartAdvice);
+  require_room(
+      trial_bytes(rows, columns, batch_max) + bytes_for(count) +
+          (canary.weights.empty() ? 0 : CheckVector::bytes_of(rows, columns, canary.bucket_count)),
+      "the queries that the kernels are checked with", kStartAdvice);
   is_check_vector_right_ = false;
-  check_vector_ =
-      canary.weights.empty() ? nullptr : std::make_unique<CheckVector>(matrix_, canary.weights);
+  check_vector_ = canary.weights.empty()
+                      ? nullptr
+                      : std::make_unique<CheckVector>(matrix_, canary.weights, canary.bucket_count);
   const DeviceMemory<uint32_t> query(rows), product(columns);
   const DeviceMemory<uint32_t> words(kQueriesInFour * rows), products(count * columns);
   const DeviceMemory<int8_t> limbs(limb_rows_for(count) * matrix_.pitch());
@@ -220,15 +222,21 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   if (check_vector_) make_check_vector(canary);
 }
 
-// Right where the canary's words, weighted by it, are what its products are, weighted.
+// Right where for each bucket the canary's words, weighted by it, are what its products are,
+// weighted.
 void Scanner::make_check_vector(const Canary& canary) {
   const std::vector<uint32_t> vector = check_vector_->compute();
-  uint32_t of_words = 0, of_products = 0;
-  for (size_t r = 0; r < vector.size(); ++r) of_words += canary.words[r] * vector[r];
-  for (size_t c = 0; c < canary.weights.size(); ++c) {
-    of_products += canary.products[c] * canary.weights[c];
+  bool is_right = true;
+  const size_t rows = canary.words.size();
+  const size_t columns = canary.weights.size() / canary.bucket_count;
+  for (size_t bucket = 0; bucket < canary.bucket_count; ++bucket) {
+    uint32_t of_words = 0, of_products = 0;
+    for (size_t r = 0; r < rows; ++r) of_words += canary.words[r] * vector[bucket * rows + r];
+    for (size_t c = bucket * columns; c < (bucket + 1) * columns; ++c) {
+      of_products += canary.products[c] * canary.weights[c];
+    }
+    is_right = is_right && of_words == of_products;
   }
-  const bool is_right = of_words == of_products;
   // Also where it is: a byte that changed since the last time, before the vector was made, would
   // have become what is right.
   if (!matrix_.is_as_sent()) {

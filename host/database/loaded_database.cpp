@@ -249,6 +249,7 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   if (engines.kernel_record() != nullptr) {
     database.canary.emplace();
     database.canary->words = canary_words(layout.row_count, layout.query_bits);
+    database.canary->bucket_count = layout.bucket_count();
     database.canary->products.resize(layout.column_count());
     database.canary->weights = product_weights(layout.column_count());
   }

@@ -80,14 +80,20 @@ void complete_canary(Canary& canary, const Layout& layout,
                      const RandomSource& random) {
   const WireBits bits{layout.query_bits, layout.response_bits};
   random({reinterpret_cast<uint8_t*>(&canary.seed), sizeof canary.seed});
-  canary.query.resize(bit_sequence_bytes(canary.words.size(), bits.query));
-  write_bit_sequence(canary.words, bits.query, canary.query);
+  canary.bucket_count = layout.bucket_count();
+  std::vector<uint32_t> words;
+  for (size_t bucket = 0; bucket < canary.bucket_count; ++bucket) {
+    words.insert(words.end(), canary.words.begin(), canary.words.end());
+  }
+  canary.query.resize(bit_sequence_bytes(words.size(), bits.query));
+  write_bit_sequence(words, bits.query, canary.query);
   KnownProduct engine(canary);
   WorkerThreads threads(thread_count);
   std::unique_ptr<AnswerPipeline> pipeline;
   if (layout.mode() == Mode::kPacked) {
     append_packing_key(canary.query, random);
-    pipeline = make_cpu_packed_answer_pipeline(engine, bits, tables, 1, 1, threads);
+    pipeline =
+        make_cpu_packed_answer_pipeline(engine, bits, tables, 1, 1, threads, canary.bucket_count);
   } else {
     pipeline = make_cpu_answer_pipeline(engine, bits, 1, 1);
   }
