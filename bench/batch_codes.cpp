@@ -104,7 +104,7 @@ class RandomRequests {
 };
 
 // Requests that leave a key out.
-uint64_t count(const BatchCode& code, const Options& options, WorkerThreads& threads) {
+uint64_t count_left_out(const BatchCode& code, const Options& options, WorkerThreads& threads) {
   std::vector<uint64_t> counts(threads.count());
   const uint64_t chunks = (options.requests + kChunk - 1) / kChunk;
   threads.run_each(chunks, [&](unsigned thread, size_t chunk) {
@@ -133,7 +133,7 @@ void run(const Options& options) {
   }
   WorkerThreads threads(options.threads);
   const auto start = std::chrono::steady_clock::now();
-  const uint64_t left_out = count(code, options, threads);
+  const uint64_t left_out = count_left_out(code, options, threads);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const double bound = upper_confidence_bound(left_out, options.requests);
