@@ -366,6 +366,20 @@ def good_manifests():
             row_count=10240, arity=1, segment_length=0, digest_bytes=0, length_bytes=0,
             value_bytes=32, query_bits=32, response_bits=9, hint_bits=17, failure_log2=-62, levels=2,
             shards_a_group=2, query2_bits=24, mask2_bits=17, response2_bits=12, short_key_order=64)}
+    # Requests for several keys: with the usual number of buckets, the fewest, the most, and words that are not rounded.
+    for name, members in {
+            "batch": {"shard_count": 288, "row_count": 14336, "keys_per_request": 64, "bucket_count": 96,
+                      "failure_log2": -63},
+            "batch-least": {"shard_count": 3, "row_count": 2048, "keys_per_request": 2, "bucket_count": 3,
+                            "key_count": 1500, "failure_log2": -248},
+            "batch-most": {"shard_count": 61440, "row_count": 16384, "keys_per_request": 1024, "bucket_count": 4096,
+                           "key_count": 250000000, "failure_log2": -55},
+            "batch-words": {"shard_count": 12, "row_count": 1 << 22, "query_bits": 32, "keys_per_request": 4,
+                            "bucket_count": 4, "key_count": 14000000, "failure_log2": -248}}.items():
+        good[name] = manifest_base(**{
+            "mode": "packed", "kind": "keyword", "lwe": "ring-2048", "key_count": 1 << 20, "arity": 3,
+            "segment_length": 512, "digest_bytes": 8, "length_bytes": 0, "value_bytes": 1024, "query_bits": 25,
+            "response_bits": 10, "hint_bits": 18, "levels": 1} | members)
     # Members that a client does not know: ignored, but part of the epoch id.
     good["unknown-members"] = good["index"] | {"a_later_member": "two", "z_later_member": -7}
     good["unknown-levels"] = good["index"] | {"levels": 2}
@@ -459,6 +473,14 @@ def manifest_file():
         refuse_value("two-levels", name, str(two[name]), "wrong type")
         for value in values:
             refuse_value("two-levels", name, value, "out of range")
+    batch = good["batch"]
+    for name, values in {"keys_per_request": (0, 1, 1025, -64, (1 << 32) + 64),
+                         "bucket_count": (0, 2, 4097, -96, (1 << 32) + 96)}.items():
+        refuse("batch", f"without {name}, new epoch", "member missing",
+               with_epoch({k: v for k, v in batch.items() if k not in (name, "epoch")}))
+        refuse_value("batch", name, str(batch[name]), "wrong type")
+        for value in values:
+            refuse_value("batch", name, value, "out of range")
     assert rows3 % (2 * length3) == 0
     refuse(kw, f"segment_length = {2 * length3}, row_count = {rows3 + length3}, new epoch",
            "segment_length does not divide row_count",
@@ -488,6 +510,17 @@ def manifest_file():
     refuse_value("short-key", "short_key_order", 32, "a group of 64 columns", cross)
     refuse_value("short-key", "shards_a_group", 3, "a group of 96 columns with a short key of order 64", cross)
     refuse_value("two-levels", "response2_bits", 10, "not above response_bits", cross)
+    refuse_value("batch", "keys_per_request", 97, "more keys a request than buckets", cross)
+    refuse_value("batch", "bucket_count", 63, "more keys a request than buckets", cross)
+    refuse_value("batch", "shard_count", 287, "no multiple of bucket_count", cross)
+    refuse_value("batch", "row_count", 700416, "more than 2^26 rows of all buckets", cross)
+    refuse_value("batch-words", "bucket_count", 6, "more than 2^24 rows with 32 query_bits", cross)
+    codes = {"keys_per_request": 2, "bucket_count": 4}
+    for base in ("keyword-3", "packed-index", "two-levels"):
+        refuse(base, "keys_per_request = 2, bucket_count = 4, new epoch",
+               "requests for several keys in hint mode, of an index or with two levels",
+               changed(base, **codes), cross)
+    assert is_valid(json.dumps(changed("packed-keyword", **codes)))
     assert is_valid(json.dumps(changed("two-levels", shards_a_group=1, value_bytes=1015)))
     return {"about": "Section 2. `text` is the JSON as a server sends it. invalid: each breaks one "
                      "rule that the protocol states. invalid_cross_field: each value alone is in "
