@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -297,10 +298,45 @@ TEST_P(EngineConformance, MultipliesRangesOfColumnsHoweverThreadsCutThem) {
     expect_range({200, 400, batch, {3, 199}, 4}, {5, 28});
     expect_range({200, 400, batch, {0, 200}, 4}, {398, 2});
     expect_range({3'100, 40, batch, {0, 3'100}, 4}, {4, 9});
+    // Several slabs, of which the first and the last are not whole.
+    expect_range({200, 700, batch, {0, 200}, 1, 0, 0, 0, 240}, {101, 555});
   }
   for (const size_t batch : {1, 5}) {
     expect_range({12'352, 23, batch, {0, 12'352}, 2}, {7, 13});
     expect_range({12'352, 23, batch, {0, 12'352}, 2}, {22, 1});
+  }
+}
+
+// One after another, and shared out among threads where there are many; with as many columns as
+// tiles have, one less and one more.
+TEST_P(EngineConformance, MultipliesTheColumnsOfBucketsWithTheirOwnWords) {
+  SeededRandom random(119);
+  constexpr uint64_t kBucketRows = 130, kGap = 3;
+  constexpr size_t kQueries = 5;
+  for (const size_t bucket_count : {1, 2, 3, 13, 40}) {
+    for (const uint64_t bucket_columns : {1, 5, 6, 7, 31}) {
+      const uint64_t columns = bucket_count * bucket_columns;
+      Problem problem(Shape{kBucketRows, columns, 1, {0, kBucketRows}});
+      problem.fill(random);
+      const auto engine = problem.engine(GetParam(), 3);
+      const uint64_t stride = bucket_count * kBucketRows + kGap;
+      const std::vector<uint32_t> words = random.words(kQueries * stride);
+      std::vector<uint32_t> products = random.words(kQueries * (columns + kGap));
+      std::vector<uint32_t> expected = products;
+      engine->multiply_buckets({words.data(), kQueries, stride}, bucket_count,
+                               {products.data(), kQueries, columns + kGap});
+      for (size_t b = 0; b < kQueries; ++b) {
+        for (uint64_t c = 0; c < columns; ++c) {
+          const uint32_t* query = words.data() + b * stride + c / bucket_columns * kBucketRows;
+          const std::span<const uint8_t> column = problem.columns(c, 1);
+          for (uint64_t r = 0; r < kBucketRows; ++r) {
+            expected[b * (columns + kGap) + c] +=
+                query[r] * static_cast<uint32_t>(int32_t{static_cast<int8_t>(column[r])});
+          }
+        }
+      }
+      ASSERT_TRUE(products == expected) << bucket_count << " buckets of " << bucket_columns;
+    }
   }
 }
 
