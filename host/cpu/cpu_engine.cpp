@@ -77,11 +77,13 @@ class CpuEngine final : public Engine {
 
   // Many buckets are shared out among the threads, so that no two cut the same words.
   void multiply_buckets(QueryBatch queries, size_t bucket_count, ProductBatch products) override {
+    invariant(bucket_count > 0 && matrix_.column_count() % bucket_count == 0,
+              "buckets have the same number of columns");
+    invariant(queries.count == products.count, "a product for every query");
     constexpr size_t kBucketsAThread = 4;
     if (bucket_count < kBucketsAThread * threads_.count()) {
       return Engine::multiply_buckets(queries, bucket_count, products);
     }
-    check_buckets(queries, bucket_count, products);
     const RowRange rows{0, matrix_.row_count()};
     const uint64_t columns = matrix_.column_count() / bucket_count;
     threads_.run_each(bucket_count, [&](unsigned index, size_t bucket) {

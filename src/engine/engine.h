@@ -11,7 +11,6 @@
 
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/second_level_spec.h"
-#include "src/base/errors.h"
 #include "src/engine/answer_pipeline.h"
 #include "src/engine/batches.h"
 #include "src/engine/canary.h"
@@ -92,7 +91,6 @@ class Engine {
   // queries.words + i * R on: a query has R words for each bucket, one bucket after another. C is a
   // multiple of bucket_count. Otherwise as multiply().
   virtual void multiply_buckets(QueryBatch queries, size_t bucket_count, ProductBatch products) {
-    check_buckets(queries, bucket_count, products);
     const uint64_t rows = row_count();
     const uint64_t columns = column_count() / bucket_count;
     for (size_t bucket = 0; bucket < bucket_count; ++bucket) {
@@ -130,14 +128,6 @@ class Engine {
   virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
       size_t batch_max, const SecondLevelSpec* second = nullptr, size_t bucket_count = 1) = 0;
-
- protected:
-  void check_buckets(const QueryBatch& queries, size_t bucket_count,
-                     const ProductBatch& products) const {
-    invariant(bucket_count > 0 && column_count() % bucket_count == 0,
-              "buckets have the same number of columns");
-    invariant(queries.count == products.count, "a product for every query");
-  }
 };
 
 }  // namespace blindfuse
