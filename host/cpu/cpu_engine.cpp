@@ -20,6 +20,10 @@ namespace {
 
 static_assert(PanelProducts::kRowsAtOnce == Matrix::kBlockRows);
 
+// Whole tiles of up to so many columns are multiplied together where a range of columns begins or
+// ends within one of them. Kernels are slow with fewer (is_narrow() in multiply_amx.cpp).
+constexpr uint64_t kEdgeColumns = 16 * kTileColumns;
+
 class CpuEngine final : public Engine {
  public:
   CpuEngine(const MultiplyKernel& kernel, std::shared_ptr<Matrix> matrix, unsigned thread_count)
@@ -30,7 +34,7 @@ class CpuEngine final : public Engine {
         threads_(thread_count) {
     for (unsigned i = 0; i < threads_.count(); ++i) {
       limbs_.emplace_back(kernel);
-      tile_products_.emplace_back(kernel.queries_at_once * kTileColumns);
+      edge_products_.emplace_back(kernel.queries_at_once * kEdgeColumns);
     }
   }
 
@@ -69,6 +73,26 @@ class CpuEngine final : public Engine {
       case Cut::kQueries:
         return multiply_by_queries(queries, rows, columns, products);
     }
+  }
+
+  // Many buckets are shared out among the threads, so that no two cut the same words.
+  void multiply_buckets(QueryBatch queries, size_t bucket_count, ProductBatch products) override {
+    invariant(bucket_count > 0 && matrix_.column_count() % bucket_count == 0,
+              "buckets have the same number of columns");
+    invariant(queries.count == products.count, "a product for every query");
+    constexpr size_t kBucketsAThread = 4;
+    if (bucket_count < kBucketsAThread * threads_.count()) {
+      return Engine::multiply_buckets(queries, bucket_count, products);
+    }
+    const RowRange rows{0, matrix_.row_count()};
+    const uint64_t columns = matrix_.column_count() / bucket_count;
+    threads_.run_each(bucket_count, [&](unsigned index, size_t bucket) {
+      QueryBatch some = queries;
+      some.words += bucket * rows.last;
+      ProductBatch sums = products;
+      sums.words += bucket * columns;
+      multiply_part(index, some, rows, rows, {bucket * columns, (bucket + 1) * columns}, sums);
+    });
   }
 
   std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) override {
@@ -184,8 +208,8 @@ class CpuEngine final : public Engine {
     }
   }
 
-  // A slab after the other; `next` is what will be read after that. A tile that the columns begin
-  // or end within is multiplied alone.
+  // A slab after the other; `next` is what will be read after that. Where the columns begin or end
+  // within a tile, some whole tiles there are multiplied apart.
   void multiply_block(unsigned index, uint64_t block, uint64_t first_group, Share columns,
                       ProductBatch products, const int8_t* next) {
     MultiplyArgs args = limbs_[index].args();
@@ -193,39 +217,56 @@ class CpuEngine final : public Engine {
     args.first_group = first_group;
     args.product_stride = products.stride;
     for (uint64_t column = columns.first; column < columns.last;) {
-      const uint64_t tile = tile_of(column);
-      const uint64_t tile_last = std::min(tile + kTileColumns, matrix_.column_count());
-      const uint64_t slab_last = (column / matrix_.slab_columns() + 1) * matrix_.slab_columns();
-      const bool is_cut = tile < column || columns.last < tile_last;
-      uint64_t end = std::min(columns.last, is_cut ? tile_last : slab_last);
-      if (!is_cut && end < matrix_.column_count()) end = tile_of(end);
-      args.tiles = matrix_.tile(block, tile);
+      const TileRun run = tile_run(column, columns.last);
+      const uint64_t end = std::min(run.last, columns.last);
+      args.tiles = matrix_.tile(block, run.first);
+      args.column_count = run.last - run.first;
       args.next = end < columns.last ? matrix_.tile(block, end) : next;
-      if (is_cut) {
-        args.column_count = tile_last - tile;
-        const ProductBatch sums{products.words + (column - columns.first), args.query_count,
-                                products.stride};
-        multiply_cut_tile(index, args, {column - tile, end - tile}, sums);
+      uint32_t* const words = products.words + (column - columns.first);
+      if (run.is_edge) {
+        multiply_edge(index, args, {column - run.first, end - run.first}, words);
       } else {
-        args.column_count = end - column;
-        args.products = products.words + (column - columns.first);
+        args.products = words;
         kernel_.multiply(args);
       }
       column = end;
     }
   }
 
-  // The whole tile of `args`, of which only `columns` are added.
-  void multiply_cut_tile(unsigned index, MultiplyArgs args, Share columns, ProductBatch products) {
-    std::vector<uint32_t>& sums = tile_products_[index];
-    std::fill_n(sums.begin(), args.query_count * kTileColumns, 0u);
+  // Whole tiles, the columns `first` .. `last` - 1 of a slab, for a call of the kernel.
+  struct TileRun {
+    uint64_t first;
+    uint64_t last;
+    bool is_edge;  // not all columns are wanted
+  };
+
+  // Those that begin with the tile of `column`, where columns up to `last` - 1 are wanted.
+  TileRun tile_run(uint64_t column, uint64_t last) const {
+    const uint64_t first = tile_of(column);
+    const uint64_t slab_last = std::min(
+        (column / matrix_.slab_columns() + 1) * matrix_.slab_columns(), matrix_.column_count());
+    const uint64_t wanted_last = std::min(last, slab_last);
+    const uint64_t tiles_last = std::min(tile_of(wanted_last + kTileColumns - 1), slab_last);
+    if (first < column) return {first, std::min(tiles_last, first + kEdgeColumns), true};
+    if (wanted_last == tiles_last) return {first, tiles_last, false};
+    if (tiles_last - first <= kEdgeColumns) return {first, tiles_last, true};
+    return {first, tile_of(tiles_last - kEdgeColumns + kTileColumns - 1), false};
+  }
+
+  // Adds only `columns` of the tiles of `args`, counted from the first, to the products of all
+  // queries, whose words begin at `products`.
+  void multiply_edge(unsigned index, MultiplyArgs args, Share columns, uint32_t* products) {
+    const size_t stride = args.product_stride;
+    const size_t width = args.column_count;
+    std::vector<uint32_t>& sums = edge_products_[index];
+    std::fill_n(sums.begin(), args.query_count * width, 0u);
     args.products = sums.data();
-    args.product_stride = kTileColumns;
+    args.product_stride = width;
     kernel_.multiply(args);
     for (size_t b = 0; b < args.query_count; ++b) {
-      uint32_t* product = products.words + b * products.stride;
-      const uint32_t* from = sums.data() + b * kTileColumns;
-      for (uint64_t c = columns.first; c < columns.last; ++c) product[c - columns.first] += from[c];
+      const uint32_t* from = sums.data() + b * width + columns.first;
+      uint32_t* product = products + b * stride;
+      for (uint64_t c = 0; c < columns.last - columns.first; ++c) product[c] += from[c];
     }
   }
 
@@ -237,9 +278,9 @@ class CpuEngine final : public Engine {
   const std::shared_ptr<Matrix> shared_matrix_;
   const Matrix& matrix_;
   WorkerThreads threads_;
-  // One a thread each: its queries, and the products of a tile of which not all columns are wanted.
+  // One a thread each: its queries, and the products of tiles of which not all columns are wanted.
   std::vector<QueryLimbs> limbs_;
-  std::vector<std::vector<uint32_t>> tile_products_;
+  std::vector<std::vector<uint32_t>> edge_products_;
 };
 
 }  // namespace

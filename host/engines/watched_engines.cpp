@@ -132,6 +132,10 @@ class WatchedEngine final : public Engine {
     const Call call(engine_.calls(), "a product");
     engine_->multiply_columns(queries, rows, columns, products);
   }
+  void multiply_buckets(QueryBatch queries, size_t bucket_count, ProductBatch products) override {
+    const Call call(engine_.calls(), "a product");
+    engine_->multiply_buckets(queries, bucket_count, products);
+  }
 
   std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) override {
     const Call call(engine_.calls(), "taking memory for panels");

@@ -86,6 +86,22 @@ class Engine {
     multiply_columns(queries, rows, {0, column_count()}, products);
   }
 
+  // The product of all rows where the columns are those of several buckets, C / bucket_count for
+  // each and one bucket after another. The columns of bucket i are multiplied with the words from
+  // queries.words + i * R on: a query has R words for each bucket, one bucket after another. C is a
+  // multiple of bucket_count. Otherwise as multiply().
+  virtual void multiply_buckets(QueryBatch queries, size_t bucket_count, ProductBatch products) {
+    const uint64_t rows = row_count();
+    const uint64_t columns = column_count() / bucket_count;
+    for (size_t bucket = 0; bucket < bucket_count; ++bucket) {
+      QueryBatch some = queries;
+      some.words += bucket * rows;
+      ProductBatch sums = products;
+      sums.words += bucket * columns;
+      multiply_columns(some, {0, rows}, {bucket * columns, columns}, sums);
+    }
+  }
+
   // The objects below are made of a sealed engine, and are never null. All three functions throw
   // ResourceError if there is no room for the object.
 

@@ -57,7 +57,9 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
 
   std::span<const uint8_t> finish() override {
     const uint64_t columns = engine_.column_count();
-    multiply();
+    std::fill_n(products_[0].data(), count_ * columns, 0u);
+    engine_.multiply_buckets({words_[first_].data(), count_, bucket_count_ * engine_.row_count()},
+                             bucket_count_, {products_[0].data(), count_, columns});
     pack();
     const uint64_t response_bytes = bit_sequence_bytes(columns, bits_.response);
     responses_.resize(count_ * response_bytes);
@@ -69,20 +71,6 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
   }
 
  private:
-  // The columns of each bucket with its words of all queries.
-  void multiply() {
-    const uint64_t rows = engine_.row_count();
-    const uint64_t columns = engine_.column_count();
-    const uint64_t bucket_columns = columns / bucket_count_;
-    std::fill_n(products_[0].data(), count_ * columns, 0u);
-    for (uint64_t bucket = 0; bucket < bucket_count_; ++bucket) {
-      const ColumnRange range{bucket * bucket_columns, bucket_columns};
-      engine_.multiply_columns(
-          {words_[first_].data() + bucket * rows, count_, bucket_count_ * rows}, {0, rows}, range,
-          {products_[0].data() + range.first, count_, columns});
-    }
-  }
-
   // The response words of the batch become coefficients of the packs' bodies, lowered.
   void pack() {
     std::vector<BatchPacker::Query> queries;

@@ -1,6 +1,6 @@
 // Computes packed responses from queries, which are bit sequences with a packing key, for engines
-// that read the host's memory: a product for each bucket, then the packs. The responses are packed
-// under the clients' secrets.
+// that read the host's memory: the product, then the packs. The responses are packed under the
+// clients' secrets.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace blindfuse {
 
-// Uses the engine's multiply_columns() and, for the packs, `threads`, which may be the engine's
+// Uses the engine's multiply_buckets() and, for the packs, `threads`, which may be the engine's
 // own. Both outlive it. tables: one for every 1024 columns, and one for the remaining columns.
 // Queries' keys have been checked by check_packing_key. bucket_count (B): as for
 // Engine::make_packed_answer_pipeline. Takes slot_count * (B R + 6,240) + batch_max * (C + 2048 P)
