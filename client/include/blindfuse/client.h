@@ -26,10 +26,9 @@ namespace blindfuse {
 class SharedSession;
 
 // Any number of threads may use one client at once, except to move or destroy it. Keys that wait at
-// the same time are asked for together, in one request of up to kQueriesPerRequest, or of
-// DatabaseInfo::keys_per_request where one query asks for several. The progress
-// callback is called by the thread that does the work, one thread at a time. It must not call the
-// client.
+// the same time are asked for together, in one request of up to kQueriesPerRequest, or of up to
+// DatabaseInfo::keys_per_request where one query asks for several. The progress callback is called
+// by the thread that does the work, one thread at a time. It must not call the client.
 //
 // get, get_many and look_up first fetch the hints if there are none yet, or if the server no longer
 // serves their epoch. sync asks for the current epoch at once.
