@@ -184,11 +184,11 @@ TEST(BatchPlan, OffersAFewPerCentMoreShardsEachTime) {
   EXPECT_LE(counts.back(), kShardCountMax);
 }
 
-TEST(BatchPlan, ABucketHasAKeyOnce) {
-  PlanRequest request = several_keys(1, 8, 2);
-  request.shard_count = 4;
-  EXPECT_EQ(plan_layouts(request).at(0).layout.row_count, 2048u);
-  EXPECT_EQ(plan_layouts(request).at(0).layout.record_count(), 3u);
+TEST(BatchPlan, IsThereForAKeyOfItsOwn) {
+  const auto kinds = plan_kinds(several_keys(1, 8, 2));
+  ASSERT_EQ(shard_counts_of(kinds.at(0)), (std::vector<uint32_t>{4}));
+  EXPECT_EQ(kinds[0][0].layout.row_count, 2048u);
+  EXPECT_EQ(kinds[0][0].layout.record_count(), 3u);
 }
 
 TEST(BatchPlan, RefusesShardsThatAreNotTheSameInEveryBucket) {

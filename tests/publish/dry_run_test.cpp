@@ -37,7 +37,7 @@ void publish_manifest_of_two_keys(const std::filesystem::path& root) {
   layout.query_bits = 26;
   layout.response_bits = 12;
   layout.hint_bits = 20;
-  layout.batch = {2, 4};
+  layout.batch = BatchCode{2, 4};
   check_layout(layout);
   std::ofstream(DatabaseDirectory(root).manifest_file()) << serialize_manifest(manifest);
 }
