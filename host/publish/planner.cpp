@@ -32,6 +32,10 @@ BitRange choices(std::optional<uint32_t> fixed, uint32_t low) {
 
 uint64_t rounded_up(uint64_t count, uint64_t unit) { return (count + unit - 1) / unit * unit; }
 
+uint64_t record_count(const PlanRequest& request) {
+  return request.key_count * (request.batch ? kBucketChoices : 1);
+}
+
 Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64_t fullest_shard) {
   invariant(request.lwe != nullptr, "a layout is planned for a parameter set");
   Layout layout;
@@ -112,10 +116,10 @@ std::vector<uint32_t> shard_choices(const PlanRequest& request) {
   // where memory decides, there are a few per cent between neighbours.
   const uint32_t steps = request.levels == 2 || request.batch ? 8 : 2;
   const uint32_t buckets = request.batch ? request.batch->bucket_count : 1;
-  const uint64_t records = request.key_count * (request.batch ? kBucketChoices : 1);
   std::vector<uint32_t> choices = shard_grid(steps, kShardCountMax / buckets);
   for (uint32_t& choice : choices) choice *= buckets;
   // As long as a shard has a few records.
+  const uint64_t records = record_count(request);
   std::erase_if(choices, [&](uint32_t s) { return s > buckets && records / s < 16; });
   return choices;
 }
@@ -124,10 +128,7 @@ uint64_t fullest_of(const PlanRequest& request, uint32_t shard_count) {
   if (request.kind == DatabaseKind::kIndex) {
     return (request.key_count + shard_count - 1) / shard_count;
   }
-  if (!request.batch) return expected_fullest_shard(request.key_count, shard_count);
-  // A bucket has a key once.
-  return std::min(request.key_count,
-                  expected_fullest_shard(request.key_count * kBucketChoices, shard_count));
+  return expected_fullest_shard(record_count(request), shard_count);
 }
 
 // What check_layout() would refuse, before any layout is made for the wrong set.
