@@ -228,7 +228,7 @@ TEST(EmulatedCudaMemory, SetsAsideWhatTheWordsOfBucketsTake) {
   const uint64_t needed = bytes_needed(130, 1000, needs);
   // By hand: three buckets' words more, 130 each, of three queries in each of two lanes and of one
   // canary; and of what products are checked with, up to a multiple of 128 rows.
-  EXPECT_EQ(needed - bytes_needed(130, 1000, without), 4 * 3 * ((2 * 3 + 1) * 130 + 256));
+  EXPECT_EQ(needed - bytes_needed(130, 1000, without), uint64_t{4 * 3} * ((2 * 3 + 1) * 130 + 256));
   const uint64_t peak = peak_of(130, 1000, needs, kBits, needed);
   EXPECT_LE(peak + kCudaItselfBytes, needed);
   EXPECT_GE(peak + kCudaItselfBytes + (7 << 20), needed);
