@@ -40,6 +40,10 @@ Layout layout_of(const json& m) {
                      .response_bits = m.at("response2_bits"),
                      .key_order = m.at("short_key_order")};
   }
+  if (m.contains("bucket_count")) {
+    layout.batch = {.keys_per_request = m.at("keys_per_request"),
+                    .bucket_count = m.at("bucket_count")};
+  }
   return layout;
 }
 

@@ -89,6 +89,11 @@ void expect_members(const Manifest& manifest, const json& m) {
     EXPECT_EQ(layout.second->response_bits, m.at("response2_bits"));
     EXPECT_EQ(layout.second->key_order, m.at("short_key_order"));
   }
+  ASSERT_EQ(layout.batch.has_value(), m.contains("bucket_count"));
+  if (layout.batch) {
+    EXPECT_EQ(layout.batch->keys_per_request, m.at("keys_per_request"));
+    EXPECT_EQ(layout.batch->bucket_count, m.at("bucket_count"));
+  }
   EXPECT_EQ(manifest.salt, array_from_hex<kSaltBytes>(m.at("salt")));
   EXPECT_EQ(manifest.seed, array_from_hex<32>(m.at("seed")));
   EXPECT_EQ(manifest.table, array_from_hex<32>(m.at("table")));
@@ -96,10 +101,11 @@ void expect_members(const Manifest& manifest, const json& m) {
 }
 
 // Next to 21 that every manifest has: in the mode "packed" also how many levels there are, and five
-// numbers of a second one.
+// numbers of a second one, or two of requests for several keys.
 bool has_unknown_members(const json& m) {
   const size_t of_mode = m.at("mode") != "packed" ? 0 : m.at("levels") == 2 ? 6 : 1;
-  return m.size() > 21 + of_mode;
+  const size_t of_batch = m.contains("bucket_count") ? 2 : 0;
+  return m.size() > 21 + of_mode + of_batch;
 }
 
 TEST(Manifest, ParsesTheVectors) {
@@ -141,12 +147,12 @@ TEST(Manifest, ReadsWhatItWrites) {
   }
 }
 
-// docs/PROTOCOL.md, section 2, has both.
+// docs/PROTOCOL.md, section 2, has all three.
 TEST(Manifest, TakesSome700Bytes) {
   for (const json& c : manifest_vectors().at("valid")) {
     if (has_unknown_members(c.at("manifest"))) continue;
     const Manifest manifest = parse_manifest(c.at("text").get<std::string>()).manifest;
-    const double expected = manifest.layout.second ? 850 : 700;
+    const double expected = manifest.layout.second ? 850 : manifest.layout.batch ? 750 : 700;
     EXPECT_NEAR(static_cast<double>(serialize_manifest(manifest).size()), expected, 50)
         << c.at("name");
   }
@@ -204,6 +210,27 @@ TEST(Manifest, KnowsTwoLevels) {
   EXPECT_NE(epoch_id(other), epoch_id(manifest));
   other = manifest;
   other.layout.second->mask_bits += 1;
+  EXPECT_NE(epoch_id(other), epoch_id(manifest));
+}
+
+TEST(Manifest, KnowsRequestsForSeveralKeys) {
+  const auto batch_of = [](const std::string& name) {
+    return parse_manifest(manifest_named(name).dump()).manifest.layout.batch;
+  };
+  EXPECT_FALSE(batch_of("packed-keyword").has_value());
+  EXPECT_EQ(batch_of("batch"), (BatchCode{64, 96}));
+  EXPECT_EQ(batch_of("batch-most"), (BatchCode{1024, 4096}));
+
+  const Manifest manifest = parse_manifest(manifest_named("batch").dump()).manifest;
+  EXPECT_EQ(manifest.layout.query_word_count(), 96u * 14'336);
+  Manifest other = manifest;
+  other.layout.batch.reset();
+  EXPECT_NE(epoch_id(other), epoch_id(manifest));
+  other = manifest;
+  other.layout.batch->keys_per_request -= 1;
+  EXPECT_NE(epoch_id(other), epoch_id(manifest));
+  other = manifest;
+  other.layout.batch->bucket_count = 72;
   EXPECT_NE(epoch_id(other), epoch_id(manifest));
 }
 
@@ -309,6 +336,7 @@ std::vector<std::string> words_that_name(const json& c) {
   if (reason == "epoch differs") return {"altered"};
   if (reason == "records of no bytes") return {"one byte"};
   if (reason == "more than 2^24 rows with 32 query_bits") return {"query_bits must be at most 31"};
+  if (reason.starts_with("requests for several keys in")) return {"several keys"};
   if (reason == "members must not nest") return {"strings and integers"};
   if (reason == "not one JSON object") return {"not json", "not a json object", "strings and"};
   std::string member = c.at("change");

@@ -17,6 +17,14 @@ import plain_scheme as scheme
 from plain_scheme import DIGITS, MANIFEST_BYTES_MAX, N, Refused, Words, pack, require, restore, round_words, unpack
 
 
+class NotAskedFor(Exception):
+    """[21] Requests had no place for `keys`, which may be there or not; values: of the others."""
+
+    def __init__(self, keys: list[bytes], values: dict[bytes, bytes | None]):
+        super().__init__(f"{len(keys)} keys were not asked for")
+        self.keys, self.values = keys, values
+
+
 class EpochIsGone(Exception):
     """The server does not serve this epoch any more."""
 
@@ -61,15 +69,15 @@ class HintMode:
 
 
 class PackedMode:
-    """[15 to 18, 20] The same; masks: of all packs."""
+    """[15 to 18, 20, 21] The same; masks: of all packs. With requests for several keys, `rows` are numbers of b."""
 
     def __init__(self, m: SimpleNamespace, masks: Sequence[bytes]):
         self.m, self.seed = m, bytes.fromhex(m.seed)
         self.masks = [scheme.raised(unpack(mask, N, m.hint_bits), m.hint_bits) for mask in masks]
-        self.blocks = numpy.stack([scheme.public_block(self.seed, j) for j in range(m.row_count // N)])
+        self.blocks = scheme.bucket_blocks(m)
 
     def query(self, shard: int, rows: Sequence[int]) -> tuple[Words, bytes]:
-        s, e = random_ternary(N), random_ternary(self.m.row_count)
+        s, e = random_ternary(N), random_ternary(self.m.query_numbers)
         numbers = round_words(scheme.packed_query_words(self.blocks, s, e, rows), self.m.query_bits)
         keys = scheme.packing_key(self.seed, s, [random_ternary(N) for _ in DIGITS])
         asked = b""
@@ -100,7 +108,7 @@ class PlainClient:
                     raise
 
     def get(self, *keys: bytes | int) -> list[bytes | None]:
-        """The values of keys (None: not there), all asked for in one request."""
+        """The values of keys (None: not there), all asked for in one body."""
         for _ in range(5):
             try:
                 return self._ask(keys)
@@ -124,6 +132,8 @@ class PlainClient:
         self.manifest, self.shards = m, shards
 
     def _ask(self, keys: Sequence[bytes | int]) -> list[bytes | None]:
+        if self.manifest.batch:
+            return self._ask_buckets(keys)
         places = [scheme.place(self.manifest, self.shards, key) for key in keys]
         queries = [self.mode.query(shard, rows) for shard, rows, _ in places]
         answers = self._post([query for _, query in queries])
@@ -133,6 +143,29 @@ class PlainClient:
             values.append(scheme.read_record(self.manifest, record, digest) if rows else None)
             s.fill(0)
         return values
+
+    def _ask_buckets(self, keys: Sequence[bytes | int]) -> list[bytes | None]:
+        m = self.manifest
+        distinct = [key for key in dict.fromkeys(keys) if isinstance(key, bytes)]
+        places = [scheme.places(m, self.shards, key) for key in distinct]
+        requests = scheme.requests_for([list(own) for own, _ in places], len(keys), m.keys_per_request)
+        queries = []
+        for held in requests:
+            rows = [bucket * m.row_count + row for bucket, i in held.items() for row in places[i][0][bucket][1]]
+            queries.append(self.mode.query(0, rows))
+        answers = self._post([query for _, query in queries]) if queries else []
+        values: dict[bytes, bytes | None] = {}
+        for held, (s, _), answer in zip(requests, queries, answers, strict=True):
+            for bucket in range(m.bucket_count):  # for those without a key, of their first shard
+                first = bucket * (m.shard_count // m.bucket_count)
+                shard = places[held[bucket]][0][bucket][0] if bucket in held else first
+                record = self.mode.record(s, shard, answer)
+                if bucket in held:
+                    values[distinct[held[bucket]]] = scheme.read_record(m, record, places[held[bucket]][1])
+            s.fill(0)
+        if len(values) < len(distinct):
+            raise NotAskedFor([key for key in distinct if key not in values], values)
+        return [values[key] for key in keys if isinstance(key, bytes)]
 
     def _post(self, queries: list[bytes]) -> list[bytes]:
         path = f"/v1/epochs/{self.manifest.epoch}/queries"

@@ -96,6 +96,46 @@ class TwoLevels(unittest.TestCase):
             packing.split_query(m, bytes(query[:-1]) + b"\x20")
 
 
+class SeveralKeys(unittest.TestCase):
+    """[21] Which key is asked for in which request and bucket."""
+
+    def test_the_vectors(self) -> None:
+        for case in vectors("buckets")["cases"]:
+            h = scheme.key_hash(bytes.fromhex(case["salt"]), bytes.fromhex(case["key"]))[0]
+            for count, buckets in case["buckets"].items():
+                self.assertEqual(scheme.buckets_of(h, int(count)), buckets)
+        for case in vectors("buckets")["matchings"]:
+            held = scheme.match(case["buckets"])
+            self.assertEqual(len(held), case["most"])
+            for bucket, key in held.items():
+                self.assertIn(bucket, case["buckets"][key])
+
+    def test_the_number_of_requests_depends_on_that_of_the_keys_alone(self) -> None:
+        same = [[0, 1, 2]] * 6
+        for buckets in [], [[0, 1, 2]], same, [[i % 6, (i + 1) % 6, (i + 2) % 6] for i in range(6)]:
+            for count, expected in (0, 0), (1, 1), (6, 1), (7, 2), (12, 2), (13, 3):
+                if count < len(buckets):
+                    continue
+                requests = scheme.requests_for(buckets, count, 6)
+                self.assertEqual(len(requests), expected)
+                asked = [key for held in requests for key in held.values()]
+                self.assertEqual(len(set(asked)), len(asked))
+                most = min(len(buckets), 3 * expected) if buckets == same else len(buckets)
+                self.assertEqual(len(asked), most if expected else 0)
+
+    def test_the_request_of_the_vectors(self) -> None:
+        file = vectors("batch")
+        m = scheme.read_manifest(json.dumps(file["manifest"]).encode())
+        scheme.read_table(m, bytes.fromhex(file["table"]))
+        client = plain.PackedMode(m, [bytes.fromhex(file["lowered_mask"])])
+        rows = [each["bucket"] * m.row_count + row for each in file["asked"] for row in each["rows"]]
+        s, query = client.query(0, rows)
+        self.assertEqual((len(query), len(s)), (len(file["query"]) // 2, len(file["s"])))
+        s = numpy.array(["-0+".index(sign) - 1 for sign in file["s"]], dtype=numpy.int32).view(numpy.uint32)
+        for each in file["asked"]:
+            self.assertEqual(client.record(s, each["shard"], bytes.fromhex(file["response"])).hex(), each["record"])
+
+
 class Signatures(unittest.TestCase):
     """[2, Signature] What a client with a public key takes."""
 
@@ -262,6 +302,52 @@ class Programs(unittest.TestCase):
         with served(self.database) as (url, _):
             self.check(url, dict(enumerate(values)), [400, 401, 402, 10**6, 2**63], mode="packed", kind="index",
                        shard_count=3, length_bytes=1, value_bytes=17, key_count=400, pack_count=1)
+
+    def test_requests_for_several_keys(self) -> None:
+        truth = {key: value_of(key, i % 41) for i, key in enumerate(KEYS)}
+        build(self.database, list(truth.items()), "--keys-per-request", "4")
+
+        class Counting(plain.PlainClient):
+            posted = 0
+
+            def _post(self, queries: list[bytes]) -> list[bytes]:
+                self.posted += len(queries)
+                return super()._post(queries)
+
+        def look_up(client: Counting, keys: list[bytes], requests: int) -> list[bytes]:
+            """Compares the values, and returns the keys that were not asked for."""
+            client.posted = 0
+            left_out: list[bytes] = []
+            try:
+                values = dict(zip(keys, client.get(*keys), strict=True))
+            except plain.NotAskedFor as error:
+                left_out, values = error.keys, error.values
+            self.assertEqual(client.posted, requests)
+            self.assertEqual(values, {key: truth.get(key) for key in keys if key not in left_out})
+            return left_out
+
+        with served(self.database) as (url, _):
+            for as_json in False, True:
+                client = Counting(url, as_json)
+                m = client.manifest
+                self.assertEqual((m.keys_per_request, m.bucket_count, m.mode, m.levels), (4, 8, "packed", 1))
+                self.assertEqual(m.shard_count % 8, 0)
+                self.assertEqual(m.key_count, len(truth))
+                self.assertEqual(sum(shard.key_count for shard in client.shards), 3 * len(truth))
+                for keys, requests in (([], 0), (KEYS[:1], 1), (ABSENT[:1], 1), (KEYS[:1] * 9, 3),
+                                       (KEYS[4:9] + ABSENT, 3), (KEYS[100:120], 5)):
+                    self.assertEqual(look_up(client, keys, requests), [])
+                # Four keys of the same three buckets: a full request leaves one of them out.
+                by_buckets: dict[tuple[int, ...], list[bytes]] = {}
+                for key in KEYS:
+                    buckets = tuple(sorted(scheme.places(m, client.shards, key)[0]))
+                    by_buckets.setdefault(buckets, []).append(key)
+                crowd = max(by_buckets.values(), key=len)[:4]
+                left_out = look_up(client, crowd, 1)
+                self.assertEqual(len(left_out), 1)
+                self.assertEqual(look_up(client, left_out, 1), [])
+                self.assertEqual(look_up(client, [*crowd, KEYS[0]], 2), [])
+                self.assertEqual(client.starts, 1)
 
     def test_packs_and_packing_keys_that_are_refused(self) -> None:
         build(self.database, [(b"%d" % i, value_of(b"%d" % i, 700)) for i in range(20)], "--mode", "packed",

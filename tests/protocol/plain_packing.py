@@ -1,6 +1,6 @@
-"""What a server packs, in plain Python, written from docs/PROTOCOL.md, sections 19 and 20, alone and independent of
-the programs: packing tables and masks of the matrix, bodies of responses, and the second level. With plain_scheme.py
-this is both sides of the mode "packed" at full size. Transforms are fast here, as there are thousands.
+"""What a server packs, in plain Python, written from docs/PROTOCOL.md, sections 19 to 21, alone and independent of
+the programs: packing tables and masks of the matrix, bodies of responses, the second level, and what buckets change.
+With plain_scheme.py this is both sides of the mode "packed" at full size. Transforms are fast here, as there are thousands.
 check_transforms() compares them with those of plain_scheme.py, which evaluate by the definition.
 
 Polynomials are arrays whose last axis has the 2048 coefficients, or the values at the points."""
@@ -162,6 +162,25 @@ def table_and_mask(hints: Words, key_masks: Sequence[Words]) -> tuple[Words, Num
 def body(table: Words, key: Sequence[Words], responses: Words) -> Numbers:
     """responses: r[c] of the columns of the pack."""
     return packed_body(table, key, raised(responses, 32))
+
+
+# ---- Requests for several keys [21]; m: the manifest; columns: of all shards, signed bytes, one column a row
+
+
+def bucket_hints(m: SimpleNamespace, columns: numpy.ndarray) -> Words:
+    """h_c, one a row: each column's by the public polynomials of its bucket."""
+    blocks, found = scheme.bucket_blocks(m).reshape(m.bucket_count, -1, N), []
+    for own, part in zip(blocks, numpy.split(columns, m.bucket_count), strict=True):
+        found.append(hint_polynomials(own, part))
+    return numpy.concatenate(found)
+
+
+def bucket_products(m: SimpleNamespace, b: Words, columns: numpy.ndarray) -> Words:
+    """r[c]: each column's by the words of its bucket. b: the restored words of a query."""
+    found = []
+    for own, part in zip(numpy.split(b, m.bucket_count), numpy.split(columns, m.bucket_count), strict=True):
+        found.append(part.astype(numpy.uint32) @ own)
+    return numpy.concatenate(found)
 
 
 # ---- The second level [20]; m: the manifest

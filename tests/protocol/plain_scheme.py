@@ -128,6 +128,11 @@ def read_manifest(data: bytes) -> SimpleNamespace:
     if packed:
         integer("levels", 1, 2)
     two_levels = packed and members["levels"] == 2
+    batch = "keys_per_request" in members or "bucket_count" in members
+    if batch:
+        require(packed and keyword and not two_levels, "requests for several keys in a database that cannot have them")
+        integer("keys_per_request", 2, 1024)
+        integer("bucket_count", 3, 4096)
     if two_levels:
         integer("shards_a_group", 1, members["shard_count"])
         integer("query2_bits", 16, 32)
@@ -136,7 +141,8 @@ def read_manifest(data: bytes) -> SimpleNamespace:
         integer("short_key_order", 0, 512)
 
     m = SimpleNamespace(**members)
-    m.two_levels = two_levels
+    m.two_levels, m.batch = two_levels, batch
+    m.buckets = m.bucket_count if batch else 1
     require(m.row_count % (2048 if packed else 64) == 0, "row_count is no multiple of what it should be")
     require(m.length_bytes != 3, "length_bytes is 3")
     require(m.length_bytes not in (1, 2) or m.value_bytes < 256**m.length_bytes, "length_bytes cannot hold value_bytes")
@@ -146,13 +152,18 @@ def read_manifest(data: bytes) -> SimpleNamespace:
         require(m.row_count // length >= m.arity, "fewer segments than the arity")
     else:
         require(m.key_count <= m.shard_count * m.row_count, "more keys than rows")
-    require(m.query_bits < 32 or m.row_count <= 2**24, "too many rows for 32 query_bits")
+    m.query_numbers = m.buckets * m.row_count
+    require(m.query_bits < 32 or m.query_numbers <= 2**24, "too many rows for 32 query_bits")
+    if batch:
+        require(m.keys_per_request <= m.bucket_count, "fewer buckets than keys a request")
+        require(m.shard_count % m.bucket_count == 0, "shard_count is no multiple of bucket_count")
+        require(m.query_numbers <= 2**26, "row_count times bucket_count is above 2^26")
     m.dimension = DIMENSIONS[m.mode][m.lwe]
     m.record_bytes = m.digest_bytes + m.length_bytes + m.value_bytes
     require(m.record_bytes > 0, "records are empty")
     m.column_count = m.shard_count * m.record_bytes
     m.pack_count = -(-m.column_count // PACK) if packed else 0
-    m.query_bytes = m.row_count * m.query_bits // 8 + (24_576 if packed else 0)
+    m.query_bytes = m.query_numbers * m.query_bits // 8 + (24_576 if packed else 0)
     m.response_bytes = bit_sequence_bytes(m.column_count, m.response_bits)
     if two_levels:
         order, m.group_columns = m.short_key_order, m.shards_a_group * m.record_bytes
@@ -254,6 +265,59 @@ def place(m: SimpleNamespace, shards: Sequence[SimpleNamespace], key: bytes | in
     shard = mulhi(x0, m.shard_count)
     rows = rows_of(x1, shards[shard].seed, m.arity, m.row_count, m.segment_length)
     return shard, rows, h[16:16 + m.digest_bytes]
+
+
+# ---- The buckets of a key, and which of them asks for it [21]
+
+
+def buckets_of(h: bytes, bucket_count: int) -> list[int]:
+    """Three buckets: each word picks one of those that are left."""
+    left, w, chosen = list(range(bucket_count)), sha256(b"blindfuse/buckets/1", h), []
+    for i in range(3):
+        chosen.append(left.pop(mulhi(int.from_bytes(w[8 * i:8 * i + 8], "little"), len(left))))
+    return chosen
+
+
+def places(m: SimpleNamespace, shards: Sequence[SimpleNamespace],
+           key: bytes) -> tuple[dict[int, tuple[int, list[int]]], bytes]:
+    """The shard of a key and its rows there, for each of its buckets; and its digest."""
+    assert isinstance(key, bytes) and len(key) <= KEY_BYTES_MAX
+    h, x0, x1 = key_hash(bytes.fromhex(m.salt), key)
+    bucket_shards, found = m.shard_count // m.bucket_count, {}
+    for bucket in buckets_of(h, m.bucket_count):
+        shard = bucket * bucket_shards + mulhi(x0, bucket_shards)
+        found[bucket] = shard, rows_of(x1, shards[shard].seed, m.arity, m.row_count, m.segment_length)
+    return found, h[16:16 + m.digest_bytes]
+
+
+def match(buckets: Sequence[Sequence[int]]) -> dict[int, int]:
+    """By buckets, the number of the key that is asked for there, for as many keys as can be; buckets: of each key."""
+    held: dict[int, int] = {}
+
+    def find(key: int, seen: set[int]) -> bool:
+        for bucket in buckets[key]:
+            if bucket not in seen:
+                seen.add(bucket)
+                if bucket not in held or find(held[bucket], seen):
+                    held[bucket] = key
+                    return True
+        return False
+
+    for key in range(len(buckets)):
+        find(key, set())
+    return held
+
+
+def requests_for(buckets: Sequence[Sequence[int]], count: int, keys_per_request: int) -> list[dict[int, int]]:
+    """What match() gives, for each request of a list of `count` keys; buckets: of each distinct key. Keys that are in
+    none of them are not asked for."""
+    left, made = list(range(len(buckets))), []
+    for _ in range(-(-count // keys_per_request)):
+        held = {bucket: left[i] for bucket, i in match([buckets[key] for key in left]).items()}
+        placed = set(held.values())
+        left = [key for key in left if key not in placed]
+        made.append(held)
+    return made
 
 
 # ---- Records [5]; m: their sizes, as the manifest has them
@@ -470,6 +534,12 @@ DIGITS = (0, 1, 2)  # of a packing key
 
 def public_block(seed: bytes, j: int) -> Words:
     return chacha20(seed, struct.pack("<IQ", 0, j), N // 16)
+
+
+def bucket_blocks(m: SimpleNamespace) -> Words:
+    """[21] a_{i,j}, one a row, bucket after bucket; with one bucket, a_j."""
+    seed = bytes.fromhex(m.seed)
+    return numpy.stack([public_block(seed, 2**32 * i + j) for i in range(m.buckets) for j in range(m.row_count // N)])
 
 
 def public_values(seed: bytes, stream: int) -> Words:

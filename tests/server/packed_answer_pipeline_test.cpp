@@ -185,14 +185,16 @@ class PackingEngine final : public support::PlainEngine {
 
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second) override {
+      size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
     EXPECT_EQ(bits.query, kQueryBits);
     EXPECT_EQ(bits.response, kResponseBits);
     EXPECT_EQ(slot_count, 3u + 2 * 2);
     EXPECT_EQ(batch_max, 2u);
     EXPECT_EQ(tables.size(), kPacks);
     ++pipelines_;
-    return PlainEngine::make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second);
+    EXPECT_EQ(bucket_count, 1u);
+    return PlainEngine::make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second,
+                                                    bucket_count);
   }
   int pipelines() const { return pipelines_; }
 
