@@ -84,6 +84,42 @@ TEST(Layout, HasTheSizesOfTheVectors) {
   }
 }
 
+TEST(Layout, HasTheSizesOfItsBuckets) {
+  const json file = vectors::read_vectors("manifest.json");
+  const json& valid = file.at("valid");
+  const auto found = std::find_if(valid.begin(), valid.end(),
+                                  [](const json& c) { return c.at("name") == "batch"; });
+  ASSERT_NE(found, valid.end());
+  Layout layout = layout_of(found->at("manifest"));
+  EXPECT_EQ(layout.bucket_count(), 96u);
+  EXPECT_EQ(layout.bucket_shard_count(), 3u);
+  EXPECT_EQ(layout.bucket_column_count(), 3'096u);
+  EXPECT_EQ(layout.record_count(), 3'145'728u);
+  EXPECT_EQ(layout.query_word_count(), 1'376'256u);
+  EXPECT_EQ(layout.query_words_bytes(), 4'300'800u);
+  layout.batch.reset();
+  EXPECT_EQ(layout.bucket_count(), 1u);
+  EXPECT_EQ(layout.bucket_shard_count(), 288u);
+  EXPECT_EQ(layout.bucket_column_count(), layout.column_count());
+  EXPECT_EQ(layout.record_count(), 1'048'576u);
+  EXPECT_EQ(layout.query_word_count(), 14'336u);
+}
+
+TEST(Layout, HasTheUsualNumberOfBuckets) {
+  EXPECT_EQ(usual_bucket_count(2), 4u);
+  EXPECT_EQ(usual_bucket_count(32), 64u);
+  EXPECT_EQ(usual_bucket_count(33), 64u);
+  EXPECT_EQ(usual_bucket_count(42), 64u);
+  EXPECT_EQ(usual_bucket_count(43), 65u);
+  EXPECT_EQ(usual_bucket_count(64), 96u);
+  EXPECT_EQ(usual_bucket_count(1024), 1536u);
+  for (uint32_t keys = kKeysPerRequestMin; keys <= kKeysPerRequestMax; ++keys) {
+    EXPECT_GE(usual_bucket_count(keys), std::max(keys, kBucketChoices));
+    EXPECT_LE(usual_bucket_count(keys), kBucketCountMax);
+    EXPECT_GE(usual_bucket_count(keys + 1), usual_bucket_count(keys));
+  }
+}
+
 TEST(Layout, HandsOnItsFuseShapeAndNoise) {
   const json file = vectors::read_vectors("manifest.json");
   const Layout layout = layout_of(file.at("valid").at(0).at("manifest"));
