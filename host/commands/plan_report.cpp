@@ -10,6 +10,7 @@
 #include "host/commands/layout_table.h"
 #include "host/publish/plan_comparison.h"
 #include "src/program/amount.h"
+#include "src/program/printable.h"
 
 namespace blindfuse {
 namespace {
@@ -175,7 +176,7 @@ void PlanAnswer::print_prices() const {
       "each\n"
       "  core-hour, the prices of a public cloud in the ChalametPIR paper.\n",
       kDollarsAGigabyte, kDollarsACoreHour);
-  std::printf("  Rates: %s, %s.\n", question_.rates.origin.processor.c_str(),
+  std::printf("  Rates: %s, %s.\n", printable(question_.rates.origin.processor).c_str(),
               question_.rates_file.empty()
                   ? "measured here; --calibrate measures again, --rates plans for another machine"
                   : ("from " + question_.rates_file).c_str());

@@ -25,15 +25,15 @@ std::unique_ptr<Spool> temporary_spool(DuplicatePolicy policy) {
                      error.message() + ")");
   }
   fs::path name;
-  FileDescriptor file = create_temporary_file(folder, name);
+  // All users may have files there, and another one could open it before it loses its name.
+  FileDescriptor file = create_temporary_file(folder, name, 0600);
   unlink(name.c_str());
   return std::make_unique<Spool>(std::move(file), folder, policy);
 }
 
 std::optional<Manifest> manifest_of(const fs::path& root) {
   const DatabaseDirectory directory(root);
-  std::error_code error;
-  if (!fs::exists(directory.manifest_file(), error)) return std::nullopt;
+  if (!directory.has_manifest()) return std::nullopt;
   try {
     return directory.read_manifest().manifest;
   } catch (const InputError& fault) {
