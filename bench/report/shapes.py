@@ -196,3 +196,8 @@ def planned_shapes() -> list[Shape]:
 def two_level_shapes() -> list[Shape]:
     """Of about 1 GB. Records of 1016 bytes and a digest are packs of 1024 columns."""
     return [Shape("keyword", 1 << 20, 1016), small_record_shape()]
+
+
+def large_shapes() -> list[tuple[Shape, int]]:
+    """What fills the memory of a small server, with the number of shards."""
+    return [(Shape("keyword", 1 << 25, 256), 1024)]
