@@ -225,12 +225,15 @@ def measure_packed(settings: Settings, shape: Shape) -> Figures:
     return measured_database(settings, shape, 1, *shape.options("packed"))
 
 
-def measure_two_levels(settings: Settings, shape: Shape) -> Figures:
-    """With a second level, in the layout with the fewest bytes whose packing tables take at most as many bytes as the
-    matrix; with one thread."""
+BUILT_ONCE_BYTES = 2 << 30  # databases of more values take minutes to build
+
+
+def measure_two_levels(settings: Settings, shape: Shape, matrices: int = 1) -> Figures:
+    """With a second level, in the layout with the fewest bytes whose packing tables take at most `matrices` times as
+    many bytes as the matrix; with one thread."""
     options = ("--mode", "packed", "--prefer", "bytes")
     compared = plan(settings, shape, *shape.kind_options(), *options)["compared"]
-    best = best_compared([{"levels": 1} | each for each in compared], "packed", 2)
+    best = best_compared([{"levels": 1} | each for each in compared], "packed", 2, matrices)
     if best is None:
         raise Failure(f"{shape.name} has no layout of two levels")
     return measured_database(settings, shape, 1, *shape.kind_options(), *compared[best]["options"].split())
@@ -282,7 +285,8 @@ def measured_database(settings: Settings, shape: Shape, threads: int, *options: 
     database, cache = settings.work / "database", settings.work / "cache"
     source = write_input(settings, shape)
     try:
-        report, builds = measured_builds(settings, source, database, threads, *options)
+        builder = dataclasses.replace(settings, runs=1) if shape.raw_bytes > BUILT_ONCE_BYTES else settings
+        report, builds = measured_builds(builder, source, database, threads, *options)
         source.unlink()
         figures = {
             "threads": threads,

@@ -198,6 +198,13 @@ def two_level_shapes() -> list[Shape]:
     return [Shape("keyword", 1 << 20, 1016), small_record_shape()]
 
 
+def wire_shapes() -> list[tuple[Shape, int]]:
+    """Others whose bytes with two levels are measured, with the largest packing tables, in matrices."""
+    small, byte = small_record_shape(), Shape("index", 1 << 27, 1)
+    known, million = Shape("keyword", 100_000_000, 32), Shape("keyword", 1 << 20, 1016)
+    return [(byte, 1), (byte, 2), (million, 2), (small, 2), (known, 1)]
+
+
 def large_shapes() -> list[tuple[Shape, int]]:
     """What fills the memory of a small server, with the number of shards."""
     return [(Shape("keyword", 1 << 25, 256), 1024)]

@@ -107,6 +107,10 @@ def every_task() -> list[Task]:
     made += [Task("packed", shape.name, shape) for shape in shapes.packed_shapes()]
     made += [Task("two-levels", shape.name, shape) for shape in shapes.two_level_shapes()]
     made += [
+        Task("two-levels", f"{shape.name}.{matrices}-matrices", shape, (("matrices", matrices),))
+        for shape, matrices in shapes.wire_shapes()
+    ]
+    made += [
         Task("large", f"{shape.name}.{levels}-levels", shape, (("shards", shards), ("levels", levels)))
         for shape, shards in shapes.large_shapes()
         for levels in (1, 2)
