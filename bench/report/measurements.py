@@ -225,18 +225,16 @@ def measure_packed(settings: Settings, shape: Shape) -> Figures:
     return measured_database(settings, shape, 1, *shape.options("packed"))
 
 
-BUILT_ONCE_BYTES = 2 << 30  # databases of more values take minutes to build
-
-
-def measure_two_levels(settings: Settings, shape: Shape, matrices: int = 1) -> Figures:
+def measure_two_levels(settings: Settings, shape: Shape, matrices: int = 1, builds: int | None = None) -> Figures:
     """With a second level, in the layout with the fewest bytes whose packing tables take at most `matrices` times as
-    many bytes as the matrix; with one thread."""
+    many bytes as the matrix; with one thread. Built so many times, or else as often as it is asked."""
     options = ("--mode", "packed", "--prefer", "bytes")
     compared = plan(settings, shape, *shape.kind_options(), *options)["compared"]
     best = best_compared([{"levels": 1} | each for each in compared], "packed", 2, matrices)
     if best is None:
         raise Failure(f"{shape.name} has no layout of two levels")
-    return measured_database(settings, shape, 1, *shape.kind_options(), *compared[best]["options"].split())
+    options = (*shape.kind_options(), *compared[best]["options"].split())
+    return measured_database(settings, shape, 1, *options, builds=builds)
 
 
 def measure_large(settings: Settings, shape: Shape, shards: int, levels: int) -> Figures:
@@ -280,20 +278,22 @@ def browser_lookups(settings: Settings, shape: Shape, url: str, cache: pathlib.P
     return {"browser": json.loads(done.stdout)}
 
 
-def measured_database(settings: Settings, shape: Shape, threads: int, *options: str) -> Figures:
+def measured_database(
+    settings: Settings, shape: Shape, threads: int, *options: str, builds: int | None = None
+) -> Figures:
     """A database from records to look-ups: built several times, then served, synced with and asked."""
     database, cache = settings.work / "database", settings.work / "cache"
     source = write_input(settings, shape)
     try:
-        builder = dataclasses.replace(settings, runs=1) if shape.raw_bytes > BUILT_ONCE_BYTES else settings
-        report, builds = measured_builds(builder, source, database, threads, *options)
+        builder = dataclasses.replace(settings, runs=builds or settings.runs)
+        report, spread_of_builds = measured_builds(builder, source, database, threads, *options)
         source.unlink()
         figures = {
             "threads": threads,
             "layout": report["layout"],
             "layout_reason": report["layout_reason"],
             "directory_bytes": folder_bytes(database),
-            "build": builds,
+            "build": spread_of_builds,
         }
         return figures | ask(settings, shape, database, cache, threads)
     finally:

@@ -107,7 +107,7 @@ def every_task() -> list[Task]:
     made += [Task("packed", shape.name, shape) for shape in shapes.packed_shapes()]
     made += [Task("two-levels", shape.name, shape) for shape in shapes.two_level_shapes()]
     made += [
-        Task("two-levels", f"{shape.name}.{matrices}-matrices", shape, (("matrices", matrices),))
+        Task("two-levels", f"{shape.name}.{matrices}-matrices", shape, (("matrices", matrices), ("builds", 1)))
         for shape, matrices in shapes.wire_shapes()
     ]
     made += [
