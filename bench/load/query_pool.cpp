@@ -80,7 +80,8 @@ std::vector<PooledQuery> QueryPool::make_queries(size_t count, KeySource& keys,
     query.place = database_.place(query.asked.key);
     query.secret =
         std::move(prepared[i])
-            .encrypt(std::span(query.place.rows).first(query.place.row_count), layout.query_bits,
+            .encrypt(std::span(query.place.rows).first(query.place.row_count), query.place.shard,
+                     layout,
                      std::span(packed).subspan(i * layout.query_bytes(), layout.query_bytes()))
             .take();
   }
