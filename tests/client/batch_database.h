@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,17 @@ class BatchDatabase {
       left.erase(left.begin() + static_cast<std::ptrdiff_t>(picked));
     }
     return buckets;
+  }
+
+  // Keys whose three buckets are these.
+  static std::vector<std::string> keys_of_buckets(const std::set<uint32_t>& buckets, size_t count) {
+    std::vector<std::string> keys;
+    for (int i = 0; keys.size() < count; ++i) {
+      const std::string key = "colliding-" + std::to_string(i);
+      const auto own = buckets_of(key);
+      if (std::set<uint32_t>(own.begin(), own.end()) == buckets) keys.push_back(key);
+    }
+    return keys;
   }
 
   explicit BatchDatabase(const Values& values) {

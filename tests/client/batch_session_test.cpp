@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,17 +20,6 @@ namespace {
 using Database = BatchDatabase;
 constexpr size_t kKeys = Database::kKeysPerRequest;
 
-// Keys whose three buckets are these.
-std::vector<std::string> keys_of_buckets(std::set<uint32_t> buckets, size_t count) {
-  std::vector<std::string> keys;
-  for (int i = 0; keys.size() < count; ++i) {
-    const std::string key = "colliding-" + std::to_string(i);
-    const auto own = Database::buckets_of(key);
-    if (std::set<uint32_t>(own.begin(), own.end()) == buckets) keys.push_back(key);
-  }
-  return keys;
-}
-
 // 40 keys whose values are of any bytes, one whose value is empty, and four with the same buckets.
 Database::Values some_values() {
   std::mt19937 random(23);
@@ -42,7 +30,7 @@ Database::Values some_values() {
     values["key-" + std::to_string(i)] = value;
   }
   values["empty"] = "";
-  for (const std::string& key : keys_of_buckets({1, 3, 4}, 4)) values[key] = "of " + key;
+  for (const std::string& key : Database::keys_of_buckets({1, 3, 4}, 4)) values[key] = "of " + key;
   return values;
 }
 
@@ -111,7 +99,7 @@ TEST_F(BatchSessionTest, GetsOneKey) {
 }
 
 TEST_F(BatchSessionTest, RequestsDependOnTheNumberOfKeysAlone) {
-  const std::vector<std::string> colliding = keys_of_buckets({0, 1, 2}, kKeys + 1);
+  const std::vector<std::string> colliding = Database::keys_of_buckets({0, 1, 2}, kKeys + 1);
   const std::vector<std::string> same(kKeys + 1, "key-3");
   std::vector<std::string> absent;
   for (size_t i = 0; i <= kKeys; ++i) absent.push_back("absent " + std::to_string(i));
@@ -144,8 +132,8 @@ TEST_F(BatchSessionTest, AKeyThatComesAgainIsAskedForOnce) {
 TEST_F(BatchSessionTest, AKeyThatFoundNoBucketIsAskedForInTheNextRequest) {
   Session session = this->session();
   // The first request is to ask for four keys of three buckets, and the second one for the rest.
-  std::vector<std::string> keys = keys_of_buckets({1, 3, 4}, 5);
-  const std::vector<std::string> others = keys_of_buckets({0, 2, 5}, 3);
+  std::vector<std::string> keys = Database::keys_of_buckets({1, 3, 4}, 5);
+  const std::vector<std::string> others = Database::keys_of_buckets({0, 2, 5}, 3);
   keys.insert(keys.begin() + 4, others.begin(), others.end());
   ASSERT_EQ(keys.size(), 2 * kKeys);
   const std::vector<Answer> answers = session.look_up(keys);
@@ -158,7 +146,7 @@ TEST_F(BatchSessionTest, AKeyThatFoundNoBucketIsAskedForInTheNextRequest) {
 
 TEST_F(BatchSessionTest, AKeyThatIsLeftOutIsNotTakenForOneThatIsNotThere) {
   Session session = this->session();
-  const std::vector<std::string> keys = keys_of_buckets({0, 2, 5}, kKeys);
+  const std::vector<std::string> keys = Database::keys_of_buckets({0, 2, 5}, kKeys);
   const std::vector<Answer> answers = session.look_up(keys);
   const auto asked =
       std::ranges::count_if(answers, [](const Answer& answer) { return answer.asked; });
