@@ -64,7 +64,7 @@ std::string plans_heading(const Layout& layout) {
   if (kind.batch) {
     return text + ", " + counted(kind.batch->keys_per_request, "key") + " a request in " +
            counted(kind.batch->bucket_count, "bucket") +
-           ": queries have a row of each, and a packing key of 24 KiB";
+           ": queries are for all buckets, with a packing key of 24 KiB";
   }
   if (kind.mode == Mode::kHint) return text + ": clients download the hint once an epoch";
   return text + (kind.short_key ? ": no hint, but queries carry two keys of 24 KiB"

@@ -32,7 +32,7 @@ BitRange choices(std::optional<uint32_t> fixed, uint32_t low) {
 
 uint64_t rounded_up(uint64_t count, uint64_t unit) { return (count + unit - 1) / unit * unit; }
 
-uint64_t record_count(const PlanRequest& request) {
+uint64_t records_of(const PlanRequest& request) {
   return request.key_count * (request.batch ? kBucketChoices : 1);
 }
 
@@ -119,7 +119,7 @@ std::vector<uint32_t> shard_choices(const PlanRequest& request) {
   std::vector<uint32_t> choices = shard_grid(steps, kShardCountMax / buckets);
   for (uint32_t& choice : choices) choice *= buckets;
   // As long as a shard has a few records.
-  const uint64_t records = record_count(request);
+  const uint64_t records = records_of(request);
   std::erase_if(choices, [&](uint32_t s) { return s > buckets && records / s < 16; });
   return choices;
 }
@@ -128,7 +128,7 @@ uint64_t fullest_of(const PlanRequest& request, uint32_t shard_count) {
   if (request.kind == DatabaseKind::kIndex) {
     return (request.key_count + shard_count - 1) / shard_count;
   }
-  return expected_fullest_shard(record_count(request), shard_count);
+  return expected_fullest_shard(records_of(request), shard_count);
 }
 
 // What check_layout() would refuse, before any layout is made for the wrong set.
