@@ -32,6 +32,8 @@ DatabaseInfo info_of(const DatabaseDescription& database) {
   info.response_bytes = layout.response_bytes();
   info.hint_bytes = layout.hint_bytes();
   info.failure_log2 = layout.log2_failure();
+  if (layout.batch) info.keys_per_request = layout.batch->keys_per_request;
+  info.bucket_count = layout.bucket_count();
   return info;
 }
 
@@ -94,18 +96,16 @@ size_t Client::prepared_count() const { return session_->prepared_count(); }
 std::optional<std::string> Client::get(std::string_view key, std::stop_token stop) {
   KeyCopies one(1);
   one.add(key);
-  return std::move(look_up(one.span(), std::move(stop)).front().value);
+  return std::move(values_of(look_up(one.span(), std::move(stop))).front());
 }
 
 std::optional<std::string> Client::get(uint64_t i, std::stop_token stop) {
-  return std::move(look_up({&i, 1}, std::move(stop)).front().value);
+  return std::move(values_of(look_up({&i, 1}, std::move(stop))).front());
 }
 
 std::vector<std::optional<std::string>> Client::get_many(std::span<const std::string> keys,
                                                          std::stop_token stop) {
-  std::vector<std::optional<std::string>> values;
-  for (Answer& answer : look_up(keys, std::move(stop))) values.push_back(std::move(answer.value));
-  return values;
+  return values_of(look_up(keys, std::move(stop)));
 }
 
 std::vector<Answer> Client::look_up(std::span<const std::string> keys, std::stop_token stop) {

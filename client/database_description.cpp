@@ -5,7 +5,7 @@
 
 #include "src/arithmetic/public_divisor.h"
 #include "src/base/errors.h"
-#include "src/protocol/key_hash.h"
+#include "src/protocol/bucket_choice.h"
 
 namespace blindfuse {
 
@@ -20,13 +20,30 @@ DatabaseDescription::DatabaseDescription(std::string manifest_text,
 
 KeyPlace DatabaseDescription::place(std::string_view key) const {
   if (layout().kind == DatabaseKind::kIndex) return place(parse_index(key));
+  invariant(!layout().batch, "a key has a place in each of its buckets");
+  return place(hash(key), 0);
+}
+
+KeyHash DatabaseDescription::hash(std::string_view key) const {
+  invariant(layout().kind == DatabaseKind::kKeyword, "keys are byte strings");
+  check(key);
+  return key_hash(manifest().salt, key);
+}
+
+void DatabaseDescription::check(std::string_view key) const {
+  if (layout().kind == DatabaseKind::kIndex) {
+    static_cast<void>(parse_index(key));
+    return;
+  }
   if (key.size() > kKeyBytesMax) {
     throw InputError("a key of " + std::to_string(key.size()) + " bytes; keys have at most " +
                      std::to_string(kKeyBytesMax));
   }
-  const KeyHash hash = key_hash(manifest().salt, key);
+}
+
+KeyPlace DatabaseDescription::place(const KeyHash& hash, uint32_t bucket) const {
   KeyPlace place;
-  place.shard = shard_of(hash.shard_hash, layout().shard_count);
+  place.shard = shard_in_bucket(hash.shard_hash, bucket, layout().bucket_shard_count());
   place.row_count = layout().arity;
   place.rows = fuse_rows(layout().fuse(), table()[place.shard].filter_seed, hash.slot_hash);
   place.digest = hash.digest;

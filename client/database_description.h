@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "src/protocol/epoch_table.h"
+#include "src/protocol/key_hash.h"
 #include "src/protocol/manifest.h"
 
 namespace blindfuse {
@@ -36,10 +37,20 @@ class DatabaseDescription {
   const std::string& manifest_text() const { return text_; }
 
   // The place of a key: a byte string in a keyword database, a decimal number in an index database.
-  // Throws InputError for a key that is too long, or not a decimal number.
+  // Throws InputError for a key that is too long, or not a decimal number. Not for a database with
+  // requests for several keys, where a key has a place in each of its buckets.
   KeyPlace place(std::string_view key) const;
   // The place of entry i of an index database. Throws InputError in a keyword database.
   KeyPlace place(uint64_t i) const;
+
+  // The hash of a key of a keyword database. Throws InputError for a key that is too long.
+  KeyHash hash(std::string_view key) const;
+  // The place of a key of a keyword database in a bucket, which should be one of its own. There is
+  // bucket 0 alone if requests are not for several keys.
+  KeyPlace place(const KeyHash& hash, uint32_t bucket) const;
+
+  // Throws InputError for a key that is too long, or not a decimal number in an index database.
+  void check(std::string_view key) const;
 
   // The value in a decoded record, or nothing if the key of this place is not there.
   std::optional<std::string> value_in(std::span<const uint8_t> record, const KeyPlace& place) const;

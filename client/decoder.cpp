@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "client/ring_query.h"
 #include "client/secret_product.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
@@ -201,6 +200,16 @@ std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout, uint32_
     return decode_by_masks(decoder, layout, shard, first.span(), hint);
   }
   return decode_by_hint(std::move(secret), layout, words, hint);
+}
+
+std::vector<uint8_t> decode(const RingDecoder& decoder, const Layout& layout, uint32_t shard,
+                            std::span<const uint32_t> words, std::span<const uint8_t> hint) {
+  invariant(shard < layout.shard_count, "the shard exists");
+  invariant(layout.mode() == Mode::kPacked && !layout.second,
+            "requests for several keys have packed responses of one level");
+  invariant(words.size() == layout.record_bytes(), "there is a word for every byte of the record");
+  check_hint(layout, layout.hint_parts_of(shard), hint);
+  return decode_by_masks(decoder, layout, shard, words, hint);
 }
 
 }  // namespace blindfuse

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/prepared_query.h"
+#include "client/ring_query.h"
 #include "client/secret.h"
 #include "src/arithmetic/layout.h"
 
@@ -25,6 +26,11 @@ SecretBuffer<uint32_t> words_of_shard(const Layout& layout, uint32_t shard,
 // CacheError if a part of the hint is not hint_part_bytes long or has unused bits set. Throws
 // std::logic_error if the secret was used before.
 std::vector<uint8_t> decode(DecodingSecret secret, const Layout& layout, uint32_t shard,
+                            std::span<const uint32_t> words, std::span<const uint8_t> hint);
+
+// The same for one of the records of a response whose request is for several keys. The decoder has
+// the secret of the request, and serves all of its records.
+std::vector<uint8_t> decode(const RingDecoder& decoder, const Layout& layout, uint32_t shard,
                             std::span<const uint32_t> words, std::span<const uint8_t> hint);
 
 }  // namespace blindfuse

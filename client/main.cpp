@@ -24,8 +24,6 @@
 namespace blindfuse {
 namespace {
 
-constexpr size_t kPrepareMax = 16;
-
 constexpr const char* kGetHelp =
     R"(Examples:
   blindfuse-client get https://example.org tea
@@ -37,9 +35,14 @@ KEY, a tab, the value and a newline for each key that is there. Without KEY it
 reads keys from standard input, one a line. Use --json for keys and values that
 contain tabs or newlines. In an index database, keys are numbers from 0.
 
+A database may be built for requests of several keys. Then one request asks for
+up to that many. Rarely, a key finds no place in the requests: it is not asked
+for, which is said on standard error, and you can ask for it again.
+
 Downloads hints or masks first if the server has a new epoch.
 
-Exit status: 0 all found, 1 failed, 2 wrong usage, 3 a key is not there.)";
+Exit status: 0 all found, 1 failed, 2 wrong usage, 3 a key is not there, 4 a key
+was not asked for.)";
 
 struct Settings {
   std::string url;
@@ -47,7 +50,6 @@ struct Settings {
   std::vector<std::string> keys_after_dashes;
   bool keys_in_brackets = false;  // before --, where the parser takes them apart
   ClientOptions client;
-  size_t prepare = 0;  // 0: as many as there are keys, at most kPrepareMax
   std::string key_encoding = "utf8";
   bool json = false;
   bool verify = false;
@@ -127,6 +129,7 @@ void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), s
 void print_json(const std::string& key, const Answer& answer) {
   nlohmann::json line = {
       {"key", key},
+      {"asked", answer.asked},
       {"found", answer.value.has_value()},
       {"seconds",
        {{"prepare", answer.prepare_seconds},
@@ -147,7 +150,7 @@ void print_json(const std::string& key, const Answer& answer) {
   print(line.dump() + "\n");
 }
 
-// Answers keys and prints what they give; remembers whether one was not there.
+// Answers keys and prints what they give; remembers whether one was not there, or not asked for.
 class Getter {
  public:
   Getter(Client client, const Settings& settings, std::shared_ptr<StageProgress> progress,
@@ -168,7 +171,11 @@ class Getter {
     std::fflush(stdout);
   }
 
+  size_t keys_per_request() {
+    return std::max<size_t>(client_.database().keys_per_request, kQueriesPerRequest);
+  }
   bool all_found() const { return all_found_; }
+  bool all_asked() const { return all_asked_; }
 
  private:
   void print_answer(const std::string& text, const Answer& answer) {
@@ -176,10 +183,12 @@ class Getter {
       print_json(text, answer);
     } else if (answer.value) {
       print((with_keys_ ? text + "\t" : "") + *answer.value + "\n");
-    } else {
+    } else if (answer.asked) {
       std::fprintf(stderr, "not there: %s\n", text.c_str());
     }
+    if (!answer.asked) std::fprintf(stderr, "not asked for, ask again: %s\n", text.c_str());
     all_found_ = all_found_ && answer.value.has_value();
+    all_asked_ = all_asked_ && answer.asked;
   }
 
   Client client_;
@@ -188,6 +197,7 @@ class Getter {
   std::shared_ptr<StageProgress> progress_;
   const bool with_keys_;
   bool all_found_ = true;
+  bool all_asked_ = true;
 };
 
 void run_get(Settings& settings) {
@@ -200,12 +210,9 @@ void run_get(Settings& settings) {
   const KeyEncoding encoding = key_encodings().at(settings.key_encoding);
   for (const std::string& key : settings.keys) decode_key(key, encoding);
   const bool from_input = settings.keys.empty();
-  const size_t keys_at_once = from_input ? kQueriesPerRequest : settings.keys.size();
-  settings.client.prepare_batch =
-      settings.prepare != 0 ? settings.prepare
-                            : std::min(from_input ? 1 : settings.keys.size(), kPrepareMax);
   const auto progress = std::make_shared<StageProgress>();
-  Getter getter(connect(settings, progress), settings, progress, keys_at_once > 1);
+  Getter getter(connect(settings, progress), settings, progress,
+                from_input || settings.keys.size() > 1);
   if (!from_input) {
     getter.get(settings.keys);
   } else {
@@ -214,10 +221,12 @@ void run_get(Settings& settings) {
     }
     // Four thirds and padding for base64, twice for hex.
     LineInput input(STDIN_FILENO, 2 * kKeyBytesMax + 4);
-    for (auto lines = input.next(keys_at_once); !lines.empty(); lines = input.next(keys_at_once)) {
+    const size_t count = getter.keys_per_request();
+    for (auto lines = input.next(count); !lines.empty(); lines = input.next(count)) {
       getter.get(lines);
     }
   }
+  if (!getter.all_asked()) throw ExitStatus{kExitNotAsked};
   if (!getter.all_found()) throw ExitStatus{kExitNotThere};
 }
 
@@ -312,10 +321,11 @@ void add_get(CLI::App& app, Settings& settings) {
   get->footer(kGetHelp);
   add_common_options(*get, settings);
   get->add_option("KEY", settings.keys, "Keys to look up");
-  get->add_option("--prepare", settings.prepare,
-                  "Queries to prepare at once. In hint mode, several cost little more than one "
-                  "(default: the "
-                  "number of keys, at most 16)")
+  settings.client.prepare_batch = 0;
+  get->add_option("--prepare", settings.client.prepare_batch,
+                  "Queries to prepare at once. In hint mode, several cost little more than one. "
+                  "Where requests are for several keys, one query is a request (default: as many "
+                  "as the keys need, at most 16, and one where requests are for several keys)")
       ->check(CLI::Range(1, 1024));
   get->add_option("--threads", settings.client.thread_count,
                   "Number of threads that prepare queries in hint mode; 0: as many as processors")

@@ -121,18 +121,20 @@ SecretBuffer<uint32_t> DecodingSecret::take() && {
 
 PreparedQuery::PreparedQuery(ProcessToken maker, const MatrixSeed& seed,
                              SecretBuffer<uint32_t> secret, SecretBuffer<uint32_t> masked,
-                             std::vector<uint8_t> packing_keys, SecondQuery second)
+                             std::vector<uint8_t> packing_keys, SecondQuery second,
+                             uint32_t bucket_count)
     : maker_(maker),
       seed_(seed),
       secret_(std::move(secret)),
       masked_(std::move(masked)),
       packing_keys_(std::move(packing_keys)),
-      second_(std::move(second)) {}
+      second_(std::move(second)),
+      bucket_count_(bucket_count) {}
 
 bool PreparedQuery::is_for(const Manifest& manifest) const {
   const Layout& layout = manifest.layout;
   return seed_ == manifest.seed && secret_.size() == layout.lwe->dimension &&
-         masked_.size() == layout.row_count &&
+         masked_.size() == layout.query_word_count() && bucket_count_ == layout.bucket_count() &&
          second_.words.size() == (layout.second ? layout.second_row_count() : 0) &&
          second_.key_order == (layout.second ? layout.second->key_order : 0) &&
          packing_keys_.size() == layout.query_bytes() - layout.query_words_bytes() -
@@ -141,22 +143,47 @@ bool PreparedQuery::is_for(const Manifest& manifest) const {
 
 bool PreparedQuery::is_of_this_process() const { return maker_.is_current(); }
 
-DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
-                                      std::span<uint8_t> query) && {
+template <class Add>
+DecodingSecret PreparedQuery::finish(uint32_t query_bits, std::span<uint8_t> query,
+                                     const Add& add) {
   if (masked_.empty()) throw std::logic_error("a prepared query is sent once");
   if (!is_of_this_process()) throw std::logic_error("a prepared query is not for forked processes");
   SecretBuffer<uint32_t> words = std::move(masked_);
   const std::vector<uint8_t> keys = std::exchange(packing_keys_, {});
   const uint64_t words_bytes = bit_sequence_bytes(words.size(), query_bits);
   invariant(query.size() == words_bytes + keys.size(), "room for exactly the query");
-  for (uint32_t row : rows) {
-    invariant(row < words.size(), "rows lie in the database");
-    // Wraps, always: a client that drew again when this overflows would tell the server its rows.
-    words[row] += 1u << kPlaintextShift;
-  }
+  add(words.span());
   write_bit_sequence(words.span(), query_bits, query.first(words_bytes));
   std::copy(keys.begin(), keys.end(), query.begin() + static_cast<ptrdiff_t>(words_bytes));
   return DecodingSecret(std::move(secret_));
+}
+
+DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t query_bits,
+                                      std::span<uint8_t> query) && {
+  return finish(query_bits, query, [rows](std::span<uint32_t> words) {
+    for (uint32_t row : rows) {
+      invariant(row < words.size(), "rows lie in the database");
+      // Wraps, always: a client that drew again when this overflows would tell the server its rows.
+      words[row] += 1u << kPlaintextShift;
+    }
+  });
+}
+
+DecodingSecret PreparedQuery::encrypt(std::span<const BucketRows> buckets, const Layout& layout,
+                                      std::span<uint8_t> query) && {
+  invariant(buckets.size() == layout.bucket_count() && bucket_count_ == layout.bucket_count(),
+            "the query has the database's buckets");
+  return finish(layout.query_bits, query, [&](std::span<uint32_t> words) {
+    for (size_t i = 0; i < buckets.size(); ++i) {
+      const auto own = words.subspan(i * layout.row_count, layout.row_count);
+      for (uint32_t k = 0; k < layout.arity; ++k) {
+        const uint32_t row = buckets[i].rows[k];
+        invariant(row < own.size(), "rows lie in the bucket");
+        // Adds 0 if the bucket is not asked. Wraps, always, as above.
+        own[row] += buckets[i].asks << kPlaintextShift;
+      }
+    }
+  });
 }
 
 DecodingSecret PreparedQuery::encrypt(std::span<const uint32_t> rows, uint32_t shard,

@@ -6,11 +6,13 @@
 
 #include <blindfuse/progress.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "client/secret.h"
+#include "src/arithmetic/fuse_slots.h"
 #include "src/protocol/manifest.h"
 #include "src/protocol/public_matrix.h"
 #include "src/system/process_token.h"
@@ -44,6 +46,12 @@ struct SecondQuery {
   uint32_t key_order = 0;
 };
 
+// What a query asks of one bucket, where requests are for several keys.
+struct BucketRows {
+  std::array<uint32_t, kArityMax> rows{};  // Layout::arity rows, each below R
+  uint32_t asks = 0;                       // 1; or 0, and the query does not ask for the rows
+};
+
 // A secret s and b' = s * A + e, which is a query without the key. If responses are packed, also
 // the keys that pack its response under s. It is valid only in the process that made it: a fork
 // copies memory, and two queries under one secret would reveal both their rows to the server.
@@ -51,11 +59,11 @@ struct SecondQuery {
 class PreparedQuery {
  public:
   // maker: the process, from before the secret was drawn, as it may fork before the query is made.
-  // seed: of the public matrix, or of the public polynomials. n and R words. The packing keys as
+  // seed: of the public matrix, or of the public polynomials. n and B R words. The packing keys as
   // they are sent; none if responses are not packed.
   PreparedQuery(ProcessToken maker, const MatrixSeed& seed, SecretBuffer<uint32_t> secret,
                 SecretBuffer<uint32_t> masked, std::vector<uint8_t> packing_keys = {},
-                SecondQuery second = {});
+                SecondQuery second = {}, uint32_t bucket_count = 1);
   PreparedQuery(const PreparedQuery&) = delete;
   PreparedQuery& operator=(const PreparedQuery&) = delete;
   PreparedQuery(PreparedQuery&&) = default;
@@ -73,20 +81,32 @@ class PreparedQuery {
   [[nodiscard]] DecodingSecret encrypt(std::span<const uint32_t> rows, uint32_t shard,
                                        const Layout& layout, std::span<uint8_t> query) &&;
 
+  // The same for a database with requests for several keys: `buckets` has what to ask of each
+  // bucket. The same number of words is added to, whatever is asked for, in the same order of
+  // buckets, and the time does not depend on it.
+  [[nodiscard]] DecodingSecret encrypt(std::span<const BucketRows> buckets, const Layout& layout,
+                                       std::span<uint8_t> query) &&;
+
+  // Of all buckets.
   size_t row_count() const { return masked_.size(); }
-  // Whether the query suits a database: it has the seed, the dimension, the rows and the mode for
-  // which the query was made. Epochs may share all of these.
+  // Whether the query suits a database: it has the seed, the dimension, the rows, the buckets and
+  // the mode for which the query was made. Epochs may share all of these.
   bool is_for(const Manifest& manifest) const;
   // False in a process that was forked since its secret was drawn.
   bool is_of_this_process() const;
 
  private:
+  // Gives up the words, to which `add` adds. Writes them and the packing keys.
+  template <class Add>
+  DecodingSecret finish(uint32_t query_bits, std::span<uint8_t> query, const Add& add);
+
   ProcessToken maker_;
   MatrixSeed seed_;
   SecretBuffer<uint32_t> secret_;
   SecretBuffer<uint32_t> masked_;
   std::vector<uint8_t> packing_keys_;
   SecondQuery second_;
+  uint32_t bucket_count_;
 };
 
 // Makes `count` queries in one pass over A: each panel is generated once and multiplied by every

@@ -10,7 +10,8 @@ QueryPreparation::QueryPreparation(const Manifest& manifest) : manifest_(manifes
   if (layout.mode() == Mode::kPacked) {
     RingQueryMaker::Second second;
     if (layout.second) second = {layout.second_row_count(), layout.second->key_order};
-    ring_.emplace(ring::PublicPolynomials(manifest.seed), layout.row_count, second);
+    ring_.emplace(ring::PublicPolynomials(manifest.seed), layout.row_count, second,
+                  layout.bucket_count());
   }
 }
 

@@ -22,8 +22,8 @@ class QueryPreparation {
 
   // Makes `count` queries in one pass over the public matrix or, if responses are packed, over the
   // public polynomials. The latter use the calling thread alone, as one query takes some ten
-  // milliseconds. thread_count 0: one a processor. `random` is called only on the calling thread.
-  // Throws CancelledError, and the exceptions of `random`.
+  // milliseconds for each bucket. thread_count 0: one a processor. `random` is called only on the
+  // calling thread. Throws CancelledError, and the exceptions of `random`.
   std::vector<PreparedQuery> make(size_t count, unsigned thread_count, const RandomSource& random,
                                   const ProgressCallback& progress = {}) const;
 

@@ -69,13 +69,15 @@ struct RingQueryMaker::Unfinished {
 };
 
 RingQueryMaker::RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count,
-                               const Second& second)
+                               const Second& second, uint32_t bucket_count)
     : polynomials_(polynomials),
       key_masks_(polynomials.key_masks()),
       row_count_(row_count),
       second_(second),
+      bucket_count_(bucket_count),
       short_key_masks_(polynomials.short_key_masks()) {
   invariant(row_count > 0 && row_count % kDimension == 0, "rows are blocks of 2048");
+  invariant(bucket_count > 0, "there are buckets");
 }
 
 std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource& random,
@@ -84,7 +86,7 @@ std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource
   std::vector<Unfinished> unfinished(count);
   for (Unfinished& query : unfinished) {
     query.secret = fresh_ternary(kDimension, random);
-    query.masked = fresh_ternary(row_count_, random);
+    query.masked = fresh_ternary(word_count(), random);
     query.values = values_of(query.secret.span());
     append_packing_key(polynomial(std::as_const(query.values)), {1}, key_masks_, random, progress,
                        query.packing_keys);
@@ -102,7 +104,7 @@ std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource
   for (Unfinished& query : unfinished) {
     queries.emplace_back(maker, polynomials_.seed(), std::move(query.secret),
                          std::move(query.masked), std::move(query.packing_keys),
-                         SecondQuery{std::move(query.second), second_.key_order});
+                         SecondQuery{std::move(query.second), second_.key_order}, bucket_count_);
   }
   return queries;
 }
@@ -151,7 +153,7 @@ void RingQueryMaker::add_second_products(std::span<Unfinished> queries) const {
   }
 }
 
-// masked += s a_j for every block j of every query.
+// masked += s a_j for every block j of every bucket of every query.
 void RingQueryMaker::add_products(std::span<Unfinished> queries,
                                   const ProgressCallback& progress) const {
   const ring::CrtNtt products;
@@ -163,10 +165,10 @@ void RingQueryMaker::add_products(std::span<Unfinished> queries,
   ring::CrtResidues public_values;
   SecretBuffer<ring::CrtResidues> sum(1);
   SecretBuffer<uint32_t> product(kDimension);
-  for (uint32_t j = 0; j < row_count_ / kDimension; ++j) {
-    polynomials_.fill_block(j, block);
+  for (uint64_t first = 0; first < word_count(); first += kDimension) {
+    polynomials_.fill_block(static_cast<uint32_t>(first / row_count_),
+                            static_cast<uint32_t>(first % row_count_ / kDimension), block);
     products.forward_words(block, public_values);
-    const uint64_t first = uint64_t{j} * kDimension;
     for (size_t i = 0; i < queries.size(); ++i) {
       sum[0] = {};
       products.add_product(public_values, secrets[i], sum[0]);
@@ -178,7 +180,7 @@ void RingQueryMaker::add_products(std::span<Unfinished> queries,
 }
 
 void RingQueryMaker::report(const ProgressCallback& progress, uint64_t rows_done) const {
-  report_progress(progress, {ClientStage::kPreparingQueries, rows_done, row_count_});
+  report_progress(progress, {ClientStage::kPreparingQueries, rows_done, word_count()});
 }
 
 PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,

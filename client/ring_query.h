@@ -19,8 +19,9 @@
 namespace blindfuse {
 
 // Makes queries under the public polynomials of one database: b_j = s a_j + e_j for every block of
-// 2048 rows. The packing key is, for g = 5 and digit k, -s w + e + g(s) gadget(k) modulo the
-// packing modulus, in the evaluation domain of Ntt. s and e are ternary, and fresh for each query.
+// 2048 rows, of every bucket if requests are for several keys. The packing key is, for g = 5 and
+// digit k, -s w + e + g(s) gadget(k) modulo the packing modulus, in the evaluation domain of Ntt. s
+// and e are ternary, and fresh for each query.
 class RingQueryMaker {
  public:
   // The rows of a second level, and the order of its short key; 0: there is none.
@@ -29,9 +30,10 @@ class RingQueryMaker {
     uint32_t key_order = 0;
   };
 
-  // row_count is a positive multiple of 2048. Expands the keys' masks w, which all queries share.
+  // row_count is a positive multiple of 2048: R, the rows of each bucket. Expands the keys' masks
+  // w, which all queries share.
   RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count,
-                 const Second& second);
+                 const Second& second, uint32_t bucket_count = 1);
   RingQueryMaker(const ring::PublicPolynomials& polynomials, uint32_t row_count)
       : RingQueryMaker(polynomials, row_count, Second()) {}
 
@@ -39,8 +41,8 @@ class RingQueryMaker {
   // over the blocks. Each a_j is expanded and transformed once. `random` gives s, e, the keys'
   // errors and those of the second level of one query after another. Any thread.
   //
-  // Reports the rows that are done in all queries. While it makes keys, it reports none, after each
-  // of their polynomials. Throws CancelledError, and the exceptions of `random`.
+  // Reports the rows, of all buckets, that are done in all queries. While it makes keys, it reports
+  // none, after each of their polynomials. Throws CancelledError, and the exceptions of `random`.
   std::vector<PreparedQuery> make(size_t count, const RandomSource& random,
                                   const ProgressCallback& progress = {}) const;
 
@@ -52,11 +54,13 @@ class RingQueryMaker {
   void add_second_products(std::span<Unfinished> queries) const;
   void add_products(std::span<Unfinished> queries, const ProgressCallback& progress) const;
   void report(const ProgressCallback& progress, uint64_t rows_done) const;
+  uint64_t word_count() const { return uint64_t{row_count_} * bucket_count_; }
 
   ring::PublicPolynomials polynomials_;
   ring::KeyMasks key_masks_;
   uint32_t row_count_;
   Second second_;
+  uint32_t bucket_count_;
   ring::KeyMasks short_key_masks_;  // unused where there is no short key
 };
 

@@ -37,6 +37,11 @@ namespace blindfuse {
 // same work for every key (CheckedHints). So a session is for a keyword database or for an index
 // database, whichever it saw first: a key of one may be invalid in the other, and whether a query
 // follows would reveal this.
+//
+// If requests of the database are for K keys, a look-up of n keys makes ceil(n / K) requests of one
+// query each, whatever the keys are (BatchPlan). All buckets of a query are decoded in the same
+// way, with or without a key. A request that is repeated asks for the same keys. A key that found
+// no bucket in any of the requests is not asked for (Answer::asked).
 class Session {
  public:
   // Checks that the server answers with a manifest, and that ManifestGuard accepts it. The same
@@ -58,8 +63,9 @@ class Session {
   // hint.
   SyncResult sync(bool verify = false);
 
-  // Makes `count` more queries ahead, in one pass. Each takes 4 R bytes of memory, and 24 KiB more
-  // if responses are packed; with two levels also 4 bytes a group, and 24 KiB with a short key.
+  // Makes `count` more queries ahead, in one pass. Each takes 4 R bytes of memory for each bucket,
+  // and 24 KiB more if responses are packed; with two levels also 4 bytes a group, and 24 KiB with
+  // a short key.
   void prepare(size_t count);
   size_t prepared_count() const { return prepared_.size(); }
   // Takes queries that were made ahead elsewhere, in this many seconds each, for database(), in the
@@ -71,9 +77,13 @@ class Session {
 
   // The value of a key: a byte string, or a decimal number in an index database.
   std::optional<std::string> get(std::string_view key);
-  // Several keys, kQueriesPerRequest to a request, in their order.
+  // Several keys, keys_per_request() to a request, in their order. get and get_many throw
+  // NotAskedError if keys were not asked for.
   std::vector<std::optional<std::string>> get_many(std::span<const std::string> keys);
   std::vector<Answer> look_up(std::span<const std::string> keys);
+
+  // The keys that one request can ask for, as far as the database is known. Sends nothing.
+  size_t keys_per_request() const;
 
   // The properties of the database in the epoch of the session's hints. Fetches the hints if there
   // are none.
@@ -84,7 +94,8 @@ class Session {
     PreparedQuery query;
     double seconds;
   };
-  struct Batch;
+  struct Request;
+  struct LookUp;
   class Attempts;
 
   void sync_once(bool verify, SyncResult& result);
@@ -95,13 +106,21 @@ class Session {
   void check_limits(const Layout& layout) const;
   size_t request_size();
   Pooled take_prepared();
-  Batch encrypt(std::span<const std::string> keys);
-  void ask(Batch& batch);
+  // Of which a request needs `needed` now, and the look-up `left` from now on.
+  size_t queries_to_make(size_t needed, size_t left);
+  Request encrypt(const LookUp& look_up, size_t count);
+  DecodingSecret encrypt_for_key(const LookUp& look_up, size_t key, size_t i, Request& request,
+                                 std::span<uint8_t> bytes);
+  DecodingSecret encrypt_for_buckets(const LookUp& look_up, Request& request,
+                                     std::span<uint8_t> bytes);
+  void ask(Request& request);
   void open_hints();
-  // The time to move this many queries and their responses.
-  void allow_for(size_t count);
-  std::vector<Batch> ask_all(std::span<const std::string> keys);
-  std::vector<Answer> decode_all(std::vector<Batch> batches, size_t key_count);
+  // From its beginning, for the current database. Also allows the time to move its queries and
+  // their responses.
+  void plan(LookUp& look_up);
+  void ask_all(LookUp& look_up);
+  std::vector<Answer> decode_all(LookUp look_up);
+  void note_costs(const LookUp& look_up, double decode_seconds, std::vector<Answer>& answers) const;
 
   ClientOptions options_;
   RandomSource random_;
@@ -117,5 +136,8 @@ class Session {
   std::deque<Pooled> prepared_;
   size_t queries_per_request_ = kQueriesPerRequest;
 };
+
+// Throws NotAskedError if keys were not asked for.
+std::vector<std::optional<std::string>> values_of(std::vector<Answer> answers);
 
 }  // namespace blindfuse

@@ -95,12 +95,13 @@ std::vector<Answer> SharedSession::look_up(std::span<const std::string> keys, Ke
 }
 
 SharedSession::LookUps SharedSession::take_waiting() {
+  const size_t keys_max = session_->keys_per_request();
   const std::lock_guard lock(mutex_);
   size_t count = 0;
   auto end = waiting_.begin();
   for (; end != waiting_.end(); ++end) {
     count += (*end)->keys.span().size();
-    if (end != waiting_.begin() && count > kQueriesPerRequest) break;
+    if (end != waiting_.begin() && count > keys_max) break;
   }
   LookUps batch;
   batch.splice(batch.end(), waiting_, waiting_.begin(), end);

@@ -44,9 +44,9 @@ class SharedSession {
   }
 
   // Keys of several calls that wait at the same time are asked for together, as many as fit a
-  // request. An invalid key is the error of its own call alone, and so is an exception of the
-  // progress callback on its thread. Any other error is that of all calls. If the thread that asks
-  // for all of them is stopped, the others ask again.
+  // request (Session::keys_per_request()). An invalid key is the error of its own call alone, and
+  // so is an exception of the progress callback on its thread. Any other error is that of all
+  // calls. If the thread that asks for all of them is stopped, the others ask again.
   std::vector<Answer> look_up(std::span<const std::string> keys, KeyForm form,
                               const std::stop_token& stop);
 

@@ -30,9 +30,10 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
                        const ServingNeeds& needs, uint64_t timed_bytes_min) {
   constexpr uint32_t kBitsMax = 32;
   const SecondLevelSpec* second = needs.second ? &*needs.second : nullptr;
-  const BatchShape shape = needs.pack_count == 0 ? hint_shape(rows, columns, kBitsMax, kBitsMax)
-                                                 : packed_shape(rows, columns, needs.pack_count,
-                                                                kBitsMax, kBitsMax, second);
+  const BatchShape shape = needs.pack_count == 0
+                               ? hint_shape(rows, columns, kBitsMax, kBitsMax)
+                               : packed_shape(rows, columns, needs.pack_count, kBitsMax, kBitsMax,
+                                              second, needs.bucket_count);
   const uint64_t pipeline =
       needs.pack_count == 0
           ? BatchSizes(shape, needs.batch_max).device_bytes()
@@ -41,7 +42,8 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
   if (kernel.empty()) before = std::max(before, timing_bytes(rows, columns, timed_bytes_min));
   // What cuBLAS has taken for the trial stays.
   const uint64_t scan = kernel == "cublas" ? CublasProduct::sum_bytes(needs.batch_max, columns) : 0;
-  return scan + CheckVector::bytes_of(rows, columns) + std::max(before, pipeline);
+  return scan + CheckVector::bytes_of(rows, columns, needs.bucket_count) +
+         std::max(before, pipeline);
 }
 
 // The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing
@@ -109,16 +111,19 @@ class CudaEngine final : public Engine {
     scanner_.calibrate();
   }
 
-  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
+  void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
+                        ProductBatch products) override {
     invariant(rows.first <= rows.last && rows.last <= row_count(), "rows of the matrix");
+    invariant(columns.first <= column_count() && columns.count <= column_count() - columns.first,
+              "columns of the matrix");
     invariant(queries.count == products.count, "a product for every query");
-    if (rows.size() == 0 || column_count() == 0) return;
+    if (rows.size() == 0 || columns.count == 0) return;
     matrix_.use_device();
     for (uint64_t b = 0; b < queries.count; b += kQueriesAtOnce) {
       QueryBatch some = queries;
       some.words += b * queries.stride;
       some.count = std::min(kQueriesAtOnce, queries.count - b);
-      multiply_some(some, rows,
+      multiply_some(some, rows, columns,
                     {products.words + b * products.stride, some.count, products.stride});
     }
   }
@@ -135,18 +140,18 @@ class CudaEngine final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second) override {
+      size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
     matrix_.use_device();
     scanner_.calibrate();
     return make_device_packed_answer_pipeline(scanner_, matrix_, bits, tables, slot_count,
-                                              batch_max, second);
+                                              batch_max, second, bucket_count);
   }
 
  private:
   // The words in whole vectors, to the device and back.
-  void multiply_some(QueryBatch queries, RowRange rows, ProductBatch products) {
+  void multiply_some(QueryBatch queries, RowRange rows, ColumnRange range, ProductBatch products) {
     const auto count = static_cast<uint32_t>(queries.count);
-    const uint64_t columns = column_count();
+    const uint64_t columns = range.count;
     reserve(host_words_, count * rows.size());
     reserve(words_, count * rows.size());
     reserve(host_products_, count * columns);
@@ -167,7 +172,7 @@ class CudaEngine final : public Engine {
               limbs, stream);
     BLINDFUSE_CUDA(
         cudaMemsetAsync(products_.data(), 0, count * columns * sizeof(uint32_t), stream));
-    scanner_.start(choice, limbs, count, rows, products_.data(), stream);
+    scanner_.start_columns(choice, limbs, count, rows, range, {products_.data(), columns}, stream);
     BLINDFUSE_CUDA(cudaMemcpyAsync(host_products_.data(), products_.data(),
                                    count * columns * sizeof(uint32_t), cudaMemcpyDeviceToHost,
                                    stream));

@@ -44,9 +44,10 @@ class CudaEngineMaker final : public EngineMaker {
 
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                              std::span<const uint32_t> key_masks,
+                                             uint64_t row_count,
                                              uint64_t column_count) const override {
     return make_device_pack_maker(kernel_, use_cuda_device(device_), record_, blocks, key_masks,
-                                  column_count);
+                                  row_count, column_count);
   }
 
  private:

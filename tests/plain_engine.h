@@ -56,14 +56,15 @@ class PlainEngine : public Engine {
   }
   void seal() override { sealed_ = true; }
 
-  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
+  void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
+                        ProductBatch products) override {
     for (size_t b = 0; b < queries.count; ++b) {
-      for (uint64_t c = 0; c < column_count_; ++c) {
+      for (uint64_t c = 0; c < columns.count; ++c) {
         for (uint64_t r = rows.first; r < rows.last; ++r) {
           const uint64_t i = r - rows.first;
           products.words[b * products.stride + c] +=
               queries.words[b * queries.stride + i / 64 * queries.panel_stride + i % 64] *
-              static_cast<uint32_t>(int32_t{at(r, c)});
+              static_cast<uint32_t>(int32_t{at(r, columns.first + c)});
         }
       }
     }
@@ -78,10 +79,10 @@ class PlainEngine : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second) override {
+      size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
     packing_threads_ = std::make_unique<WorkerThreads>(2);
     auto first = make_cpu_packed_answer_pipeline(*this, bits, tables, slot_count, batch_max,
-                                                 *packing_threads_);
+                                                 *packing_threads_, bucket_count);
     if (second == nullptr) return first;
     return make_second_level_pipeline(std::move(first), *second, column_count_, slot_count, 2);
   }
@@ -103,8 +104,9 @@ class PlainEngineMaker : public EngineMaker {
   size_t packs_at_once(uint64_t, unsigned) const override { return 1; }
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                              std::span<const uint32_t> key_masks,
+                                             uint64_t row_count,
                                              uint64_t column_count) const override {
-    return make_cpu_pack_maker(blocks, key_masks, column_count);
+    return make_cpu_pack_maker(blocks, key_masks, row_count, column_count);
   }
 };
 

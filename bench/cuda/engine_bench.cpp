@@ -231,13 +231,15 @@ void time_packs(const Bench& bench, const Shape& shape) {
     return std::span(reinterpret_cast<const uint32_t*>(bytes.data()), count);
   };
   const auto packs = static_cast<uint32_t>((shape.columns + kPackColumns - 1) / kPackColumns);
+  const std::vector<uint32_t> buckets(shape.columns);
   std::vector<uint32_t> table(kTableWords);
   std::array<uint32_t, ring::kDimension> mask{};
   std::vector<double> made, brought;
   for (unsigned i = 0; i <= bench.options.rounds; ++i) {
     const auto start = Clock::now();
     // Words at and above the modulus, too, which take as long.
-    DevicePacks made_packs(scanner, matrix, words(shape.rows, 1), words(ring::kKeyWords, 2));
+    DevicePacks made_packs(scanner, matrix, {words(shape.rows, 1), buckets},
+                           words(ring::kKeyWords, 2));
     const double made_now = seconds_since(start);
     const auto start_to_bring = Clock::now();
     for (uint32_t pack = 0; pack < packs; ++pack) {

@@ -133,7 +133,8 @@ double Yardsticks::multiplied_per_second() {
   args.query_count = kProductQueries;
   args.products = products_.data();
   args.product_pitch = kProductColumns;
-  const double seconds = stopwatch_.seconds(stream_, [&] { product_->start(args, stream_.get()); });
+  const double seconds =
+      stopwatch_.seconds(stream_, [&] { product_->start(args, args.column_count, stream_.get()); });
   return static_cast<double>(kProductColumns) * static_cast<double>(kProductLimbRows) *
          static_cast<double>(kProductDepth) / seconds;
 }

@@ -4,6 +4,7 @@
 
 #include "client/query_preparation.h"
 #include "src/base/base64.h"
+#include "src/protocol/bucket_choice.h"
 
 namespace blindfuse::load {
 namespace {
@@ -44,7 +45,7 @@ QueryPool::QueryPool(DatabaseDescription database, KeySource& keys, const Option
   const size_t per_request = options.queries_per_request;
   const uint64_t key_bytes = layout.query_bytes() - layout.query_words_bytes();
   const size_t per_pass = std::max<uint64_t>(
-      1, kPassBytes / ((uint64_t{4} * layout.row_count + key_bytes) * per_request));
+      1, kPassBytes / ((uint64_t{4} * layout.query_word_count() + key_bytes) * per_request));
   std::mt19937_64 random(options.seed);
   size_t left = options.pool / per_request;
   while (left > 0) {
@@ -77,14 +78,26 @@ std::vector<PooledQuery> QueryPool::make_queries(size_t count, KeySource& keys,
   for (size_t i = 0; i < count; ++i) {
     PooledQuery& query = queries[i];
     query.asked = keys.draw(layout, random);
-    query.place = database_.place(query.asked.key);
-    query.secret =
-        std::move(prepared[i])
-            .encrypt(std::span(query.place.rows).first(query.place.row_count), layout.query_bits,
-                     std::span(packed).subspan(i * layout.query_bytes(), layout.query_bytes()))
-            .take();
+    const auto bytes = std::span(packed).subspan(i * layout.query_bytes(), layout.query_bytes());
+    query.secret = encrypt(std::move(prepared[i]), query, bytes).take();
   }
   return queries;
+}
+
+DecodingSecret QueryPool::encrypt(PreparedQuery prepared, PooledQuery& query,
+                                  std::span<uint8_t> bytes) const {
+  const Layout& layout = database_.layout();
+  if (layout.batch) {
+    const KeyHash hash = database_.hash(query.asked.key);
+    const uint32_t bucket = BucketChooser(layout.bucket_count())(hash)[0];
+    query.place = database_.place(hash, bucket);
+    std::vector<BucketRows> buckets(layout.bucket_count());
+    buckets[bucket] = {.rows = query.place.rows, .asks = 1};
+    return std::move(prepared).encrypt(buckets, layout, bytes);
+  }
+  query.place = database_.place(query.asked.key);
+  return std::move(prepared).encrypt(std::span(query.place.rows).first(query.place.row_count),
+                                     query.place.shard, layout, bytes);
 }
 
 }  // namespace blindfuse::load

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "bench/load/key_source.h"
 #include "bench/load/target.h"
 #include "client/database_description.h"
+#include "client/prepared_query.h"
 #include "client/secret.h"
 
 namespace blindfuse::load {
@@ -52,6 +54,10 @@ class QueryPool {
   // Packed, one after another.
   std::vector<PooledQuery> make_queries(size_t count, KeySource& keys, std::mt19937_64& random,
                                         std::vector<uint8_t>& packed, unsigned threads);
+  // Where requests are for several keys, one asks for one key, in the first of its buckets: how
+  // many keys there are makes no difference to the server.
+  DecodingSecret encrypt(PreparedQuery prepared, PooledQuery& query,
+                         std::span<uint8_t> bytes) const;
 
   DatabaseDescription database_;
   std::vector<PooledRequest> requests_;

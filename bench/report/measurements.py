@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 import pathlib
 import shutil
 import statistics
@@ -224,30 +225,75 @@ def measure_packed(settings: Settings, shape: Shape) -> Figures:
     return measured_database(settings, shape, 1, *shape.options("packed"))
 
 
-def measure_two_levels(settings: Settings, shape: Shape) -> Figures:
-    """With a second level, in the layout with the fewest bytes whose packing tables take at most as many bytes as the
-    matrix; with one thread."""
+def measure_two_levels(settings: Settings, shape: Shape, matrices: int = 1, builds: int | None = None) -> Figures:
+    """With a second level, in the layout with the fewest bytes whose packing tables take at most `matrices` times as
+    many bytes as the matrix; with one thread. Built so many times, or else as often as it is asked."""
     options = ("--mode", "packed", "--prefer", "bytes")
     compared = plan(settings, shape, *shape.kind_options(), *options)["compared"]
-    best = best_compared([{"levels": 1} | each for each in compared], "packed", 2)
+    best = best_compared([{"levels": 1} | each for each in compared], "packed", 2, matrices)
     if best is None:
         raise Failure(f"{shape.name} has no layout of two levels")
-    return measured_database(settings, shape, 1, *shape.kind_options(), *compared[best]["options"].split())
+    options = (*shape.kind_options(), *compared[best]["options"].split())
+    return measured_database(settings, shape, 1, *options, builds=builds)
 
 
-def measured_database(settings: Settings, shape: Shape, threads: int, *options: str) -> Figures:
+def measure_large(settings: Settings, shape: Shape, shards: int, levels: int) -> Figures:
+    """A packed database that fills the machine's memory, on all cores: built once, then asked by the native client, by
+    the browser, where its tools are there, and by as many clients at once as a batch holds."""
+    database, cache = settings.work / "database", settings.work / "cache"
+    source = write_input(settings, shape)
+    threads, seconds = settings.cores, 20 * settings.load_seconds
+    options = ["--mode", "packed", "--levels", str(levels), "--shards", str(shards)]
+    try:
+        once = dataclasses.replace(settings, runs=1)
+        report, builds = measured_builds(once, source, database, threads, *shape.kind_options(), *options)
+        source.unlink()
+        figures = {"threads": threads, "layout": report["layout"], "directory_bytes": folder_bytes(database), "build": builds}
+        figures |= ask(settings, shape, database, cache, threads, browser=True)
+        with settings.programs.server(database, "--threads", str(threads)) as (url, metrics):
+            line = settings.programs.run(
+                "blindfuse-bench-load", url, "--metrics-url", f"unix:{metrics}", "--json", "--cache", cache,
+                "--warmup", str(seconds / 3), "--seconds", str(seconds), "--concurrency", "32",
+            ).json()
+        return figures | {"lookups_per_second": line["lookups_per_second"], "mean_batch": line["mean_batch"]}
+    finally:
+        source.unlink(missing_ok=True)
+        shutil.rmtree(database, ignore_errors=True)
+        shutil.rmtree(cache, ignore_errors=True)
+
+
+def browser_lookups(settings: Settings, shape: Shape, url: str, cache: pathlib.Path) -> Figures:
+    """The native client and the browser in turns, with nothing prepared; nothing where the browser's tools are not."""
+    tools = settings.programs.folder.parent / "web-tools"
+    if not (tools / "complete").exists():
+        return {}
+    keys = ["0", "1"] if shape.kind == "index" else ["key-0", "key-1"]
+    command = [
+        sys.executable, machine.ROOT / "bench" / "web" / "first_answer.py", "--url", url, "--keys", *keys,
+        "--rounds", str(settings.runs), "--client", settings.programs.path("blindfuse-client"), "--tools", tools,
+    ]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise Failure(f"the browser's look-ups failed:\n{done.stderr[-2000:]}")
+    return {"browser": json.loads(done.stdout)}
+
+
+def measured_database(
+    settings: Settings, shape: Shape, threads: int, *options: str, builds: int | None = None
+) -> Figures:
     """A database from records to look-ups: built several times, then served, synced with and asked."""
     database, cache = settings.work / "database", settings.work / "cache"
     source = write_input(settings, shape)
     try:
-        report, builds = measured_builds(settings, source, database, threads, *options)
+        builder = dataclasses.replace(settings, runs=builds or settings.runs)
+        report, spread_of_builds = measured_builds(builder, source, database, threads, *options)
         source.unlink()
         figures = {
             "threads": threads,
             "layout": report["layout"],
             "layout_reason": report["layout_reason"],
             "directory_bytes": folder_bytes(database),
-            "build": builds,
+            "build": spread_of_builds,
         }
         return figures | ask(settings, shape, database, cache, threads)
     finally:
@@ -256,7 +302,9 @@ def measured_database(settings: Settings, shape: Shape, threads: int, *options: 
         shutil.rmtree(cache, ignore_errors=True)
 
 
-def ask(settings: Settings, shape: Shape, database: pathlib.Path, cache: pathlib.Path, threads: int) -> Figures:
+def ask(
+    settings: Settings, shape: Shape, database: pathlib.Path, cache: pathlib.Path, threads: int, browser: bool = False
+) -> Figures:
     syncs, lookups = [], []
     with settings.programs.server(database, "--threads", str(threads)) as (url, metrics):
         for _ in range(settings.runs):
@@ -284,7 +332,7 @@ def ask(settings: Settings, shape: Shape, database: pathlib.Path, cache: pathlib
             if not answer["found"]:
                 raise Failure(f"{key} was not found in {shape.name}")
             lookups.append(answer["seconds"] | beside | {"client_peak_bytes": outcome.peak_bytes})
-        return {
+        return (browser_lookups(settings, shape, url, cache) if browser else {}) | {
             "sync": spreads(syncs),
             "lookup": spreads(lookups),
             "lookup_bytes": answer["bytes"],
@@ -406,6 +454,7 @@ KINDS: dict[str, Callable[..., Figures]] = {
     "database": measure_database,
     "packed": measure_packed,
     "two-levels": measure_two_levels,
+    "large": measure_large,
     "load": measure_load,
     "overview": measure_overview,
     "device": measure_device,

@@ -23,6 +23,7 @@ import costs
 import machine
 import megabyte
 import own_tables
+import two_levels
 from comparison import Comparison, Table, worse_table
 from results import FIGURES, RESULTS, Results, folders, json_text
 
@@ -53,6 +54,7 @@ MAKERS = (
     beside_peers,
     own_tables,
     megabyte,
+    two_levels,
     costs,
     applications,
 )

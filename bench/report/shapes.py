@@ -196,3 +196,15 @@ def planned_shapes() -> list[Shape]:
 def two_level_shapes() -> list[Shape]:
     """Of about 1 GB. Records of 1016 bytes and a digest are packs of 1024 columns."""
     return [Shape("keyword", 1 << 20, 1016), small_record_shape()]
+
+
+def wire_shapes() -> list[tuple[Shape, int]]:
+    """Others whose bytes with two levels are measured, with the largest packing tables, in matrices."""
+    small, byte = small_record_shape(), Shape("index", 1 << 27, 1)
+    known, million = Shape("keyword", 100_000_000, 32), Shape("keyword", 1 << 20, 1016)
+    return [(byte, 1), (byte, 2), (million, 2), (small, 2), (known, 1)]
+
+
+def large_shapes() -> list[tuple[Shape, int]]:
+    """What fills the memory of a small server, with the number of shards."""
+    return [(Shape("keyword", 1 << 25, 256), 1024)]

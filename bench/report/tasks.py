@@ -52,6 +52,8 @@ class Task:
         threads = options.get("threads", 1 if self.kind in ("packed", "two-levels") else 2)
         build = dimension * matrix / MULTIPLY_ADDS_PER_SECOND / threads + shape.raw_bytes / INPUT_BYTES_PER_SECOND
         made = 2 * shape.raw_bytes / INPUT_BYTES_PER_SECOND
+        if self.kind == "large":
+            return made + 4 * build + runs * 30 + 240
         if self.kind == "overview":
             return made + runs * (2 * build + matrix / 1e9 + 30)
         if self.kind == "load":
@@ -104,6 +106,15 @@ def every_task() -> list[Task]:
     made += [_database(BATCH_SHAPE, "planned", machine.facts()["cores"])]
     made += [Task("packed", shape.name, shape) for shape in shapes.packed_shapes()]
     made += [Task("two-levels", shape.name, shape) for shape in shapes.two_level_shapes()]
+    made += [
+        Task("two-levels", f"{shape.name}.{matrices}-matrices", shape, (("matrices", matrices), ("builds", 1)))
+        for shape, matrices in shapes.wire_shapes()
+    ]
+    made += [
+        Task("large", f"{shape.name}.{levels}-levels", shape, (("shards", shards), ("levels", levels)))
+        for shape, shards in shapes.large_shapes()
+        for levels in (1, 2)
+    ]
     made += [Task("overview", f"{shape.keys}x{shape.value_bytes}", shape) for shape in OVERVIEW_SHAPES]
     made.append(Task("load", LOAD_SHAPE.name, LOAD_SHAPE, (("shares", SHARES),)))
     made += [Task("application", name, arguments=(("name", name),)) for name in applications.BY_NAME]

@@ -4,6 +4,7 @@ same machine and of the same server. Prints as JSON the seconds of making a quer
 server, of decoding, and of all; the median of each and their quotient."""
 
 import argparse
+import contextlib
 import json
 import pathlib
 import statistics
@@ -45,9 +46,21 @@ def summary(samples):
                     "least": min(values), "most": max(values)} for stage in samples[0]}
 
 
+@contextlib.contextmanager
+def serving(arguments):
+    """The URL of the server that is asked."""
+    if arguments.url:
+        yield arguments.url.rstrip("/") + "/"
+        return
+    with web_testing.Server(arguments.blindfuse, arguments.directory) as server:
+        yield server.url
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("directory", type=pathlib.Path, help="a database to serve")
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument("directory", type=pathlib.Path, nargs="?", help="a database to serve")
+    asked.add_argument("--url", help="a server that runs already")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--keys", nargs=2, default=["serendipity", "privacy"])
     parser.add_argument("--blindfuse", default="build/bin/blindfuse", help="the operator's program")
@@ -58,12 +71,12 @@ def main():
     web_testing.use_tools(arguments.tools)
     from playwright.sync_api import sync_playwright
     with tempfile.TemporaryDirectory() as cache, sync_playwright() as playwright, \
-            web_testing.Server(arguments.blindfuse, arguments.directory) as server:
+            serving(arguments) as url:
         browser = web_testing.launch(playwright)
         page = browser.new_page()
         # A file of the server's that does nothing by itself: the page would prepare queries too.
-        page.goto(server.url + "client/blindfuse.d.ts")
-        pairs = [(native(arguments, server.url, arguments.keys[0], cache), page.evaluate(ASK, [server.url, *arguments.keys]))
+        page.goto(url + "client/blindfuse.d.ts")
+        pairs = [(native(arguments, url, arguments.keys[0], cache), page.evaluate(ASK, [url, *arguments.keys]))
                  for _ in range(arguments.rounds + 1)][1:]  # the first one fetches and compiles
         browser.close()
     clients = {"native": summary([pair[0] for pair in pairs]), "browser": summary([pair[1] for pair in pairs])}

@@ -43,7 +43,8 @@ export interface ConnectOptions {
   prepareAhead?: number;
   /** The deadline of a method, and of connect(), in seconds, with all requests that it makes and repeats. It has a
    * second more for each 32,000 bytes that it moves, as the database announces them: hints, queries and responses. In
-   * getMany every 64 keys have a deadline. Default: 60; 1 to 86400. */
+   * getMany and lookUpMany every 64 keys have a deadline, or every 4 requests where those are for several keys.
+   * Default: 60; 1 to 86400. */
   timeoutSeconds?: number;
   /** A database whose hints take more is refused before anything is fetched. Default: 1 GiB. */
   hintBytesMax?: number;
@@ -67,6 +68,11 @@ export interface DatabaseInfo {
   readonly keyCount: number;
   readonly rowCount: number;
   readonly shardCount: number;
+  /** Where one query asks for several keys: n keys take n / keysPerRequest requests, rounded up, of one query each.
+   * Otherwise 1. */
+  readonly keysPerRequest: number;
+  /** A query has rowCount words for each. */
+  readonly bucketCount: number;
   readonly recordBytes: number;
   readonly valueBytesMax: number;
   readonly queryBytes: number;
@@ -106,8 +112,11 @@ export interface SyncResult {
 
 /** One look-up, and what it took. */
 export interface Answer {
-  /** null: the key is not there. */
+  /** null: the key is not there, or was not asked for. */
   value: Uint8Array | null;
+  /** False: other keys of the call took its places in requests for several keys. Ask for it again. */
+  asked: boolean;
+  /** Its share, rounded up, where one query asks for several keys. */
   queryBytes: number;
   responseBytes: number;
   prepareSeconds: number;
@@ -140,10 +149,13 @@ export interface Client {
   /** The value as UTF-8 text. */
   getText(key: Key, options?: CallOptions): Promise<string | null>;
   /** Several keys, in their order: one pass to prepare the queries of every 64, and up to sixteen in a request. When
-   * the database changes meanwhile, every 64 are of one version. */
+   * the database changes meanwhile, every 64 are of one version. Where requests are for several keys, every 4 requests
+   * are prepared together and of one version; a key may find no place in them, which is a NotAskedError. */
   getMany(keys: Iterable<Key>, options?: CallOptions): Promise<(Uint8Array | null)[]>;
   lookUp(key: Key, options?: CallOptions & {inspect?: boolean}): Promise<Answer>;
-  /** Makes this many more queries ahead, in one pass; up to 1000 can be ready. Memory: 4 bytes a row of the database
+  /** getMany, with what each look-up took, and whether it was asked for. */
+  lookUpMany(keys: Iterable<Key>, options?: CallOptions): Promise<Answer[]>;
+  /** Makes this many more queries ahead, in one pass; up to 1000 can be ready. Memory: 4 bytes a row of each bucket
    * for each, and 24 KiB more in the mode 'packed', where with two levels it is up to 48 KiB and 4 bytes a group. */
   prepare(count: number, options?: CallOptions): Promise<void>;
   /** Ends the worker; what it was asked fails with a CancelledError. */
@@ -164,7 +176,8 @@ export type ErrorCode =
   | 'epoch-gone'
   | 'cancelled'
   | 'cache'
-  | 'resource';
+  | 'resource'
+  | 'not-asked';
 
 /** The message is one line that names the cure. */
 export class BlindfuseError extends Error {
@@ -189,5 +202,8 @@ export class ServerError extends BlindfuseError {}
 export class CancelledError extends BlindfuseError {}
 /** Hints that were kept are damaged: sync({verify: true}) fetches them again. */
 export class CacheError extends BlindfuseError {}
+/** Each request is for several keys, and some of the call's keys found no place in the requests, whose number does not
+ * depend on keys. Ask again for fewer keys at a time, or use lookUpMany(), which says which keys were not asked for. */
+export class NotAskedError extends BlindfuseError {}
 /** The browser failed: memory, or a worker that does not start. */
 export class ResourceError extends BlindfuseError {}

@@ -11,7 +11,8 @@
 // content security policy, if it has one.
 
 import {buildId} from './build_id.js';
-import {InputError, CancelledError, ConnectionError, ResourceError, ProtocolError, errorOf} from './errors.js';
+import {InputError, CancelledError, ConnectionError, NotAskedError, ResourceError, ProtocolError, errorOf}
+  from './errors.js';
 
 export * from './errors.js';
 
@@ -94,6 +95,20 @@ function bytesOfKey(key, kind) {
   if (key instanceof Uint8Array && kind !== 'index') return key.slice();
   throw new TypeError(kind === 'index' ? 'a key of this database is a number or a bigint'
     : 'a key is a string or a Uint8Array');
+}
+
+function several(keys, what) {
+  if (typeof keys === 'string' || typeof keys?.[Symbol.iterator] !== 'function' || keys instanceof Uint8Array) {
+    throw new TypeError(`${what} takes an array of keys`);
+  }
+  return [...keys];
+}
+
+function valuesOf({values, costs}) {
+  const count = costs.filter(({asked}) => !asked).length;
+  if (count === 0) return values;
+  throw new NotAskedError('not-asked', `${count} of ${costs.length} keys ${count === 1 ? 'was' : 'were'} not asked for,`
+    + ' as others took the places in the requests: ask again, for fewer keys at a time; lookUpMany() says which they are');
 }
 
 // One worker, and what it was asked.
@@ -211,7 +226,7 @@ class Client {
   }
 
   async get(key, {signal} = {}) {
-    return (await this.#lookUp([key], false, signal)).values[0];
+    return valuesOf(await this.#lookUp([key], false, signal))[0];
   }
 
   async getText(key, {signal} = {}) {
@@ -225,16 +240,20 @@ class Client {
   }
 
   async getMany(keys, {signal} = {}) {
-    if (typeof keys === 'string' || typeof keys?.[Symbol.iterator] !== 'function' || keys instanceof Uint8Array) {
-      throw new TypeError('getMany takes an array of keys');
-    }
-    const all = [...keys];
-    return all.length === 0 ? [] : (await this.#lookUp(all, false, signal)).values;
+    const all = several(keys, 'getMany');
+    return all.length === 0 ? [] : valuesOf(await this.#lookUp(all, false, signal));
   }
 
   async lookUp(key, {inspect = false, signal} = {}) {
     const {values, costs, query, response} = await this.#lookUp([key], Boolean(inspect), signal);
     return {value: values[0], ...costs[0], ...(inspect ? {query, response} : {})};
+  }
+
+  async lookUpMany(keys, {signal} = {}) {
+    const all = several(keys, 'lookUpMany');
+    if (all.length === 0) return [];
+    const {values, costs} = await this.#lookUp(all, false, signal);
+    return values.map((value, i) => ({value, ...costs[i]}));
   }
 
   async prepare(count, {signal} = {}) {

@@ -30,6 +30,10 @@ export class CacheError extends BlindfuseError {}
 // The browser failed: memory, a worker that does not start.
 export class ResourceError extends BlindfuseError {}
 
+// Each request is for several keys, and some of the call's keys found no place in the requests, whose number does not
+// depend on keys. lookUpMany() says which.
+export class NotAskedError extends BlindfuseError {}
+
 const classes = {
   input: InputError,
   connection: ConnectionError,
@@ -40,6 +44,7 @@ const classes = {
   'epoch-gone': ServerError,
   cancelled: CancelledError,
   cache: CacheError,
+  'not-asked': NotAskedError,
 };
 
 // From {code, message, status?, retryAfterS?}, which is what crosses from the worker.

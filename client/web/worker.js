@@ -19,6 +19,7 @@ const stages = ['waiting-for-lock', 'fetching-hints', 'preparing-queries', 'wait
   'checking-hints', 'decoding-answers'];
 const folder = '/hints';
 const chunkKeys = 64; // of one look-up: their queries are prepared in one pass, and are in memory at once
+const chunkRequests = 4; // where requests are for several keys: their queries are large
 const preparedMax = 1000;
 const isFixed = (path) => path.endsWith('.hint');
 const isPart = (path) => path.includes('/.partial-'); // of a hint (client/hint_download.cpp)
@@ -140,6 +141,10 @@ function values(reply) {
   return {values: found, costs: reply.costs, query: inspected[0], response: inspected[1]};
 }
 
+// Where a query asks for several keys, every request but the last is full: how many there are must depend on the number
+// of keys alone, and be the least.
+const chunkSize = () => (info.keysPerRequest > 1 ? info.keysPerRequest * chunkRequests : chunkKeys);
+
 // Whether what a look-up failed with may have come of decoding, when its requests had been sent. How many requests
 // follow must not depend on that.
 const mayDependOnKeys = (error) => ['cache', 'resource'].includes(reportOf(error).code) && !isDead;
@@ -178,12 +183,14 @@ const operations = {
   },
   async lookUp({keys, inspect}) {
     // Requests to the server must not depend on a later key that may be invalid.
-    if (keys.length > chunkKeys) await call({op: 'checkKeys'}, keys);
+    if (keys.length > chunkSize()) await call({op: 'checkKeys'}, keys);
     const all = {values: [], costs: []};
     let firstError = null;
-    for (let at = 0; at < keys.length; at += chunkKeys) {
-      const chunk = keys.slice(at, at + chunkKeys);
-      if (prepared < chunk.length) await prepare(chunk.length - prepared);
+    for (let at = 0, size; at < keys.length; at += size) {
+      size = chunkSize(); // of the database as it is now
+      const chunk = keys.slice(at, at + size);
+      const needed = Math.ceil(chunk.length / info.keysPerRequest);
+      if (prepared < needed) await prepare(needed - prepared);
       try {
         const reply = await call({op: 'lookUp', inspect}, chunk);
         const {values: found, costs, query, response} = values(reply);

@@ -14,17 +14,19 @@ uint32_t pack_count_of(uint64_t column_count) {
 }
 
 // At the time when most of it is in use.
-uint64_t bytes_needed(const Scanner& scanner, uint64_t row_count, uint64_t column_count) {
+uint64_t bytes_needed(const Scanner& scanner, const DeviceMatrix& matrix, uint64_t block_words) {
+  const uint64_t column_count = matrix.column_count();
   const uint64_t packs = pack_count_of(column_count);
   const uint64_t tables = packs * (kTableBytes + sizeof(uint32_t) * kRingWords);
   return packs * kPackSquareWords * sizeof(uint32_t) +
-         std::max(hint_words_bytes(row_count, column_count) + scanner.bytes_for(kRingWords),
+         std::max(hint_words_bytes(matrix.row_count(), column_count, block_words) +
+                      scanner.bytes_for(kRingWords),
                   tables);
 }
 
 DeviceMemory<uint32_t> hints_of(Scanner& scanner, const DeviceMatrix& matrix,
-                                std::span<const uint32_t> blocks) {
-  require_room(bytes_needed(scanner, matrix.row_count(), matrix.column_count()),
+                                const PublicBlocks& blocks) {
+  require_room(bytes_needed(scanner, matrix, blocks.words.size()),
                "packing tables that are being made", "--engine cpu makes them on the processor");
   scanner.calibrate();
   return make_hint_words(scanner, matrix, blocks);
@@ -32,8 +34,8 @@ DeviceMemory<uint32_t> hints_of(Scanner& scanner, const DeviceMatrix& matrix,
 
 }  // namespace
 
-DevicePacks::DevicePacks(Scanner& scanner, const DeviceMatrix& matrix,
-                         std::span<const uint32_t> blocks, std::span<const uint32_t> key_masks)
+DevicePacks::DevicePacks(Scanner& scanner, const DeviceMatrix& matrix, const PublicBlocks& blocks,
+                         std::span<const uint32_t> key_masks)
     : DevicePacks(matrix.device(), hints_of(scanner, matrix, blocks), key_masks) {}
 
 DevicePacks::DevicePacks(int device, DeviceMemory<uint32_t> hints,

@@ -16,10 +16,9 @@ namespace blindfuse {
 class DevicePacks {
  public:
   // Made of all columns of the matrix, which is on the current device. Done when the constructor
-  // returns; the matrix is not needed any more. blocks and key_masks as for
-  // EngineMaker::make_pack_maker. Throws ResourceError, with the bytes needed and those free, if
-  // there is no room.
-  DevicePacks(Scanner& scanner, const DeviceMatrix& matrix, std::span<const uint32_t> blocks,
+  // returns; the matrix is not needed any more. key_masks as for EngineMaker::make_pack_maker.
+  // Throws ResourceError, with the bytes needed and those free, if there is no room.
+  DevicePacks(Scanner& scanner, const DeviceMatrix& matrix, const PublicBlocks& blocks,
               std::span<const uint32_t> key_masks);
 
   // The same from the hint polynomials of make_hint_words, on this device, the current one.

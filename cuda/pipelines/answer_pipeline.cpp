@@ -49,12 +49,16 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
         rows_(matrix.row_count()),
         columns_(matrix.column_count()),
         responder_(std::move(responder)),
+        bucket_count_(responder_->shape().bucket_count),
         second_(std::move(second)),
         batch_max_(batch_max),
         sizes_(responder_->shape(), batch_max),
         canary_bytes_(bit_sequence_bytes(columns_, bits.response)),
         response_bytes_(second_ ? second_->response_bytes() : canary_bytes_),
         slots_(slot_count * sizes_.slot_words) {
+    invariant(columns_ % bucket_count_ == 0, "buckets have the same number of columns");
+    invariant(bucket_count_ == 1 || rows_ * bits.query % 32 == 0,
+              "a bucket's words of a query begin at a word of 32 bits");
     std::ranges::fill(slots_.span(), 0u);
     for (Lane& lane : lanes_) {
       lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
@@ -132,7 +136,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   }
 
   void set_canary(const Canary& canary, std::chrono::milliseconds interval) override {
-    invariant(canary.query.size() ==
+    invariant(canary.bucket_count == bucket_count_ &&
+                  canary.query.size() ==
                       sizes_.query_bytes + responder_->shape().extra_words * sizeof(uint32_t) &&
                   canary.products.size() == columns_ && canary.response.size() == canary_bytes_,
               "a canary of this matrix, complete");
@@ -255,9 +260,19 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const CheckVector* const check = scanner_.check_vector();
     BLINDFUSE_CUDA(cudaMemsetAsync(lane.sums, 0,
                                    (sizes_.sums + queries * columns_) * sizeof(uint32_t), stream));
-    start_cut(BitSequences{lane.queries.data(), sizes_.slot_words, bits_.query, rows_}, queries,
-              limbs, check == nullptr ? QuerySums{} : check->query_sums(lane.sums), stream);
-    scanner_.start(choice, limbs, queries, {0, rows_}, lane.products, stream);
+    invariant(check == nullptr || check->bucket_count() == bucket_count_,
+              "products are checked by buckets");
+    const uint64_t bucket_words = rows_ * bits_.query / 32;
+    const uint64_t bucket_columns = columns_ / bucket_count_;
+    for (size_t bucket = 0; bucket < bucket_count_; ++bucket) {
+      start_cut(BitSequences{lane.queries.data() + bucket * bucket_words, sizes_.slot_words,
+                             bits_.query, rows_},
+                queries, limbs,
+                check == nullptr ? QuerySums{} : check->query_sums(lane.sums, bucket), stream);
+      const ColumnRange range{bucket * bucket_columns, bucket_columns};
+      scanner_.start_columns(choice, limbs, queries, {0, rows_}, range,
+                             {lane.products + range.first, columns_}, stream);
+    }
     if (check != nullptr) {
       // A value that does not arrive here is not right.
       std::fill_n(lane.differences.data(), queries, ~uint32_t{0});
@@ -355,6 +370,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   const uint64_t rows_;
   const uint64_t columns_;
   const std::unique_ptr<Responder> responder_;
+  const size_t bucket_count_;
   const std::unique_ptr<const DeviceSecondLevel> second_;  // or none
   const size_t batch_max_;
   const BatchSizes sizes_;

@@ -15,7 +15,7 @@ constexpr uint64_t kLineWords = 32;
 }  // namespace
 
 BatchSizes::BatchSizes(const BatchShape& shape, size_t batch_max)
-    : query_bytes(bit_sequence_bytes(shape.row_count, shape.query_bits)),
+    : query_bytes(bit_sequence_bytes(shape.bucket_count * shape.row_count, shape.query_bits)),
       // Reading a word touches the one after it.
       extras_at((query_bytes + 3) / 4 + 1),
       slot_words(extras_at + shape.extra_words + shape.second_words),
@@ -29,18 +29,19 @@ BatchSizes::BatchSizes(const BatchShape& shape, size_t batch_max)
 
 BatchShape hint_shape(uint64_t row_count, uint64_t column_count, uint32_t query_bits,
                       uint32_t response_bits) {
-  return {row_count, column_count, query_bits, 0, (column_count + 31) / 32 * response_bits, 0};
+  return {row_count, column_count, query_bits, 0, (column_count + 31) / 32 * response_bits, 0, 1};
 }
 
 BatchShape packed_shape(uint64_t row_count, uint64_t column_count, size_t pack_count,
-                        uint32_t query_bits, uint32_t response_bits,
-                        const SecondLevelSpec* second) {
+                        uint32_t query_bits, uint32_t response_bits, const SecondLevelSpec* second,
+                        size_t bucket_count) {
   return {row_count,
           column_count,
           query_bits,
           ring::kKeyWords,
           pack_count * (kPackColumns / 32) * response_bits,
-          second == nullptr ? 0 : (second->query_bytes() + 3) / 4};
+          second == nullptr ? 0 : (second->query_bytes() + 3) / 4,
+          bucket_count};
 }
 
 }  // namespace blindfuse

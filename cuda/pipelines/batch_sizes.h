@@ -21,6 +21,9 @@ struct BatchShape {
   // What a query brings after its extras for a second level, which a canary does not have: words of
   // 32 bits.
   uint64_t second_words = 0;
+  // A query has row_count words for each, which are multiplied one after another by as many columns
+  // each.
+  uint64_t bucket_count = 1;
 };
 
 // Of batches of up to batch_max queries of that shape.
@@ -35,7 +38,7 @@ struct BatchSizes {
   uint64_t response_words;  // of the shape
   // The buffers of each lane.
   uint64_t queries;    // words of 32 bits
-  uint64_t limbs;      // bytes
+  uint64_t limbs;      // bytes: those of one bucket at a time
   uint64_t sums;       // of each query's words, weighted; words of 32 bits, whole lines of memory
   uint64_t products;   // words of 32 bits
   uint64_t responses;  // words of 32 bits
@@ -54,6 +57,6 @@ BatchShape hint_shape(uint64_t row_count, uint64_t column_count, uint32_t query_
                       uint32_t response_bits);
 BatchShape packed_shape(uint64_t row_count, uint64_t column_count, size_t pack_count,
                         uint32_t query_bits, uint32_t response_bits,
-                        const SecondLevelSpec* second = nullptr);
+                        const SecondLevelSpec* second = nullptr, size_t bucket_count = 1);
 
 }  // namespace blindfuse

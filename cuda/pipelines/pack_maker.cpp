@@ -1,7 +1,9 @@
 #include "cuda/pipelines/pack_maker.h"
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "cuda/packing/device_packs.h"
 #include "cuda/scan/device_matrix.h"
@@ -15,25 +17,29 @@ class DevicePackMaker final : public PackMaker {
  public:
   DevicePackMaker(std::string_view kernel, int device, std::shared_ptr<KernelRecord> record,
                   std::span<const uint32_t> blocks, std::span<const uint32_t> key_masks,
-                  uint64_t column_count)
+                  uint64_t row_count, uint64_t column_count)
       : blocks_(blocks),
         key_masks_(key_masks),
-        matrix_(device, blocks.size(), column_count, 0),
+        buckets_(column_count),
+        matrix_(device, row_count, column_count, 0),
         scanner_(matrix_, kernel, std::move(record)) {
     if (const auto why = scanner_.record().why_unfit("tables")) {
-      throw DeviceLostError("the GPU's kernels that make packing tables are in quarantine: " + *why +
-                            "; --engine cpu makes tables on the processor");
+      throw DeviceLostError("the GPU's kernels that make packing tables are in quarantine: " +
+                            *why + "; --engine cpu makes tables on the processor");
     }
   }
 
-  void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
+  void set_columns(uint64_t first, std::span<const uint8_t> bytes, size_t bucket) override {
+    if (bytes.empty()) return;
     matrix_.set_columns(first, bytes);
+    std::fill_n(buckets_.begin() + static_cast<ptrdiff_t>(first),
+                bytes.size() / matrix_.row_count(), static_cast<uint32_t>(bucket));
   }
 
   void seal() override {
     matrix_.check();
     matrix_.use_device();
-    packs_.emplace(scanner_, matrix_, blocks_, key_masks_);
+    packs_.emplace(scanner_, matrix_, PublicBlocks{blocks_, buckets_}, key_masks_);
   }
 
   void make(uint32_t pack, MutablePackingTable table, ring::MutablePolynomial mask) override {
@@ -44,6 +50,7 @@ class DevicePackMaker final : public PackMaker {
  private:
   const std::span<const uint32_t> blocks_;
   const std::span<const uint32_t> key_masks_;
+  std::vector<uint32_t> buckets_;  // of each column
   DeviceMatrix matrix_;
   Scanner scanner_;
   std::mutex mutex_;
@@ -56,9 +63,9 @@ std::unique_ptr<PackMaker> make_device_pack_maker(std::string_view kernel, int d
                                                   std::shared_ptr<KernelRecord> record,
                                                   std::span<const uint32_t> blocks,
                                                   std::span<const uint32_t> key_masks,
-                                                  uint64_t column_count) {
+                                                  uint64_t row_count, uint64_t column_count) {
   return std::make_unique<DevicePackMaker>(kernel, device, std::move(record), blocks, key_masks,
-                                           column_count);
+                                           row_count, column_count);
 }
 
 }  // namespace blindfuse

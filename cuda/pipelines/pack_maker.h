@@ -18,6 +18,6 @@ std::unique_ptr<PackMaker> make_device_pack_maker(std::string_view kernel, int d
                                                   std::shared_ptr<KernelRecord> record,
                                                   std::span<const uint32_t> blocks,
                                                   std::span<const uint32_t> key_masks,
-                                                  uint64_t column_count);
+                                                  uint64_t row_count, uint64_t column_count);
 
 }  // namespace blindfuse

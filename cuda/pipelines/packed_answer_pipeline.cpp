@@ -98,20 +98,21 @@ uint64_t packed_pipeline_bytes(const BatchShape& shape, size_t pack_count, size_
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
     std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max,
-    const SecondLevelSpec* second) {
+    const SecondLevelSpec* second, size_t bucket_count) {
   const uint64_t columns = matrix.column_count();
   invariant(tables.size() == (columns + kPackColumns - 1) / kPackColumns,
             "a packing table for every pack");
   invariant(second == nullptr || second->word_bits == bits.response,
             "a second level of the first one's words");
+  invariant(second == nullptr || bucket_count == 1, "buckets have one level");
   if (const auto why = scanner.record().why_unfit(kPackingKernel)) {
     throw DeviceLostError("the packing kernels of the GPU are in quarantine: " + *why +
                           "; --engine cpu packs on the processor");
   }
   load_packing_kernels();
   if (second != nullptr) load_second_level_kernels();
-  const BatchShape shape =
-      packed_shape(matrix.row_count(), columns, tables.size(), bits.query, bits.response, second);
+  const BatchShape shape = packed_shape(matrix.row_count(), columns, tables.size(), bits.query,
+                                        bits.response, second, bucket_count);
   const uint64_t bytes_beside = packed_pipeline_bytes(shape, tables.size(), batch_max, second) -
                                 DeviceTables::bytes_for(tables.size()) +
                                 scanner.bytes_for(batch_max);

@@ -14,13 +14,13 @@ namespace blindfuse {
 
 // tables: one for every 1024 columns of the matrix, and one for the remaining columns; copied to
 // the device. A query has its bit sequence and, after it, a packing key (ring::kKeyBytes). second:
-// null, or as for Engine::make_packed_answer_pipeline. Scanner and matrix outlive it. Throws
-// ResourceError, with the bytes needed and those free, if there is no room for the tables and for
-// this many queries.
+// null, or as for Engine::make_packed_answer_pipeline, like bucket_count. Scanner and matrix
+// outlive it. Throws ResourceError, with the bytes needed and those free, if there is no room for
+// the tables and for this many queries.
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
     std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max,
-    const SecondLevelSpec* second);
+    const SecondLevelSpec* second, size_t bucket_count);
 
 // Bytes of the device's memory that it takes, most of them for the tables.
 uint64_t packed_pipeline_bytes(const BatchShape& shape, size_t pack_count, size_t batch_max,

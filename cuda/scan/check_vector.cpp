@@ -3,43 +3,52 @@
 #include "cuda/device/stream.h"
 #include "cuda/scan/checksum.h"
 #include "cuda/scan/scan_kernels.h"
+#include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
 
 // Whole words of 8 bytes, as the checksum takes them.
-uint64_t words_of(uint64_t row_count, uint64_t column_count) {
-  return DeviceMatrix::pitch_of(row_count) + (column_count + 1) / 2 * 2;
+uint64_t words_of(uint64_t row_count, uint64_t column_count, size_t bucket_count) {
+  return bucket_count * DeviceMatrix::pitch_of(row_count) + (column_count + 1) / 2 * 2;
 }
 
 }  // namespace
 
-uint64_t CheckVector::bytes_of(uint64_t row_count, uint64_t column_count) {
-  return words_of(row_count, column_count) * sizeof(uint32_t);
+uint64_t CheckVector::bytes_of(uint64_t row_count, uint64_t column_count, size_t bucket_count) {
+  return words_of(row_count, column_count, bucket_count) * sizeof(uint32_t);
 }
 
-CheckVector::CheckVector(const DeviceMatrix& matrix, std::span<const uint32_t> weights)
+CheckVector::CheckVector(const DeviceMatrix& matrix, std::span<const uint32_t> weights,
+                         size_t bucket_count)
     : matrix_(matrix),
       host_weights_(weights.begin(), weights.end()),
-      words_(words_of(matrix.row_count(), matrix.column_count())) {
+      bucket_count_(bucket_count),
+      words_(words_of(matrix.row_count(), matrix.column_count(), bucket_count)) {
+  invariant(bucket_count > 0 && matrix.column_count() % bucket_count == 0,
+            "buckets have the same number of columns");
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
   const Stream stream;
-  BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data() + matrix.pitch(), host_weights_.data(),
+  BLINDFUSE_CUDA(cudaMemcpyAsync(words_.data() + weights_at(), host_weights_.data(),
                                  host_weights_.size() * sizeof(uint32_t), cudaMemcpyHostToDevice,
                                  stream.get()));
   stream.wait();
 }
 
 std::vector<uint32_t> CheckVector::compute() {
-  std::vector<uint32_t> vector(matrix_.row_count());
+  const uint64_t rows = matrix_.row_count(), pitch = matrix_.pitch();
+  const uint64_t columns = matrix_.column_count() / bucket_count_;
+  std::vector<uint32_t> vector(bucket_count_ * rows);
   const Stream stream;
-  BLINDFUSE_CUDA(
-      cudaMemsetAsync(words_.data(), 0, matrix_.pitch() * sizeof(uint32_t), stream.get()));
-  start_weigh_columns({matrix_.data(), matrix_.pitch(),
-                       static_cast<uint32_t>(matrix_.column_count()), weights(), words_.data()},
-                      stream.get());
-  BLINDFUSE_CUDA(cudaMemcpyAsync(vector.data(), words_.data(), vector.size() * sizeof(uint32_t),
-                                 cudaMemcpyDeviceToHost, stream.get()));
+  BLINDFUSE_CUDA(cudaMemsetAsync(words_.data(), 0, weights_at() * sizeof(uint32_t), stream.get()));
+  for (size_t bucket = 0; bucket < bucket_count_; ++bucket) {
+    const uint64_t first = bucket * columns;
+    start_weigh_columns({matrix_.data() + first * pitch, pitch, static_cast<uint32_t>(columns),
+                         weights() + first, words_.data() + bucket * pitch},
+                        stream.get());
+    BLINDFUSE_CUDA(cudaMemcpyAsync(vector.data() + bucket * rows, words_.data() + bucket * pitch,
+                                   rows * sizeof(uint32_t), cudaMemcpyDeviceToHost, stream.get()));
+  }
   computed_ = checksum(stream.get());
   return vector;
 }
@@ -54,7 +63,9 @@ uint64_t CheckVector::checksum(cudaStream_t stream) const {
                          stream);
 }
 
-uint32_t CheckVector::cut_warps() const { return blindfuse::cut_warps(matrix_.pitch()); }
+uint32_t CheckVector::cut_warps() const {
+  return static_cast<uint32_t>(bucket_count_) * blindfuse::cut_warps(matrix_.pitch());
+}
 
 void CheckVector::start_compare(const uint32_t* products, const uint32_t* sums,
                                 uint32_t query_count, uint32_t* differences,

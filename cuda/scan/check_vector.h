@@ -16,6 +16,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,25 +27,33 @@
 
 namespace blindfuse {
 
-// v and w in the device's memory. The matrix outlives it.
+// v and w in the device's memory. Where queries have words for each of several buckets, so has v: R
+// words for each bucket, of its columns alone, one bucket after another. The matrix outlives it.
 class CheckVector {
  public:
-  // weights: C words, all odd. v is zero until compute() is called. Throws as check_cuda() does.
-  CheckVector(const DeviceMatrix& matrix, std::span<const uint32_t> weights);
+  // weights: C words, all odd. C is a multiple of bucket_count. v is zero until compute() is
+  // called. Throws as check_cuda() does.
+  CheckVector(const DeviceMatrix& matrix, std::span<const uint32_t> weights,
+              size_t bucket_count = 1);
 
   // Device memory for a matrix of this many rows and columns.
-  static uint64_t bytes_of(uint64_t row_count, uint64_t column_count);
+  static uint64_t bytes_of(uint64_t row_count, uint64_t column_count, size_t bucket_count = 1);
 
-  // Multiplies the matrix with the weights in one scan, waits for it, and returns v, R words.
+  size_t bucket_count() const { return bucket_count_; }
+
+  // Multiplies the matrix with the weights in one scan, waits for it, and returns v.
   std::vector<uint32_t> compute();
   // Whether both are the same as when compute() returned. Waits.
   bool is_as_computed() const;
 
   std::span<const uint32_t> host_weights() const { return host_weights_; }
 
-  // The arguments with which start_cut() sums Q v, one sum for each query.
-  QuerySums query_sums(uint32_t* sums) const { return {words_.data(), sums}; }
-  // By what each of these sums is more than Q v: 1 for each warp that had words to add up.
+  // The arguments with which start_cut() adds a bucket's part of Q v to one sum for each query.
+  QuerySums query_sums(uint32_t* sums, size_t bucket = 0) const {
+    return {words_.data() + bucket * matrix_.pitch(), sums};
+  }
+  // By what each of these sums is more than Q v after all buckets: 1 for each warp that had words
+  // to add up.
   uint32_t cut_warps() const;
   // differences[q] = the weighted sum of query q's products, less Q v: 0 if they are right.
   // Comes after the work that is in the stream.
@@ -52,12 +61,14 @@ class CheckVector {
                      uint32_t* differences, cudaStream_t stream) const;
 
  private:
-  const uint32_t* weights() const { return words_.data() + matrix_.pitch(); }
+  uint64_t weights_at() const { return bucket_count_ * matrix_.pitch(); }
+  const uint32_t* weights() const { return words_.data() + weights_at(); }
   uint64_t checksum(cudaStream_t stream) const;
 
   const DeviceMatrix& matrix_;
   const std::vector<uint32_t> host_weights_;
-  DeviceMemory<uint32_t> words_;  // v, up to the matrix's pitch, and w
+  const size_t bucket_count_;
+  DeviceMemory<uint32_t> words_;  // v, of each bucket up to the matrix's pitch, and w
   uint64_t computed_ = 0;         // their checksum
 };
 

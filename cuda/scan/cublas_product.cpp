@@ -19,7 +19,8 @@ namespace {
 // Signed bytes times signed bytes are at most 2^14: over this many rows no sum leaves 31 bits,
 // whether the library's kernels saturate or not.
 constexpr uint64_t kRowsAtOnce = 1 << 16;
-// cuBLAS wants multiples of four; the matrix has this many columns (cuda/scan/device_matrix.cpp).
+// cuBLAS wants multiples of four; the matrix has such a number of columns in memory
+// (cuda/scan/device_matrix.cpp).
 constexpr uint64_t kColumnGrain = 4;
 // Sums that are held at a time.
 constexpr uint64_t kSumBytesMax = uint64_t{1} << 30;
@@ -120,12 +121,15 @@ uint64_t CublasProduct::sum_bytes(uint64_t query_count, uint64_t column_count) {
 
 uint64_t CublasProduct::held_bytes() const { return work_->sums.size() * sizeof(int32_t); }
 
-void CublasProduct::start(const ScanArgs& args, cudaStream_t stream) {
+void CublasProduct::start(const ScanArgs& args, uint64_t columns_there, cudaStream_t stream) {
   const Library& library = work_->library;
   library.check(library.set_stream(work_->handle, stream), "cublasSetStream");
   work_->sums_free.hold(stream);
   const Sums sums = sums_for(args.query_count, args.column_count);
   const uint64_t sum_count = sums.count();
+  // Where there are not as many columns after the last one, the sums begin before the first.
+  const uint64_t before = sums.pitch - std::min(sums.pitch, columns_there);
+  const int8_t* const columns = args.columns - before * args.column_pitch;
   if (work_->sums.size() < sum_count) {
     work_->sums_free.wait();  // what is replaced may be in use
     work_->sums = {};         // not both at the same time
@@ -146,13 +150,13 @@ void CublasProduct::start(const ScanArgs& args, cudaStream_t stream) {
       // x limb rows.
       library.check(
           library.gemm(work_->handle, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(sums.pitch),
-                       limb_rows, depth, &one, args.columns + row, CUDA_R_8I,
+                       limb_rows, depth, &one, columns + row, CUDA_R_8I,
                        static_cast<int>(args.column_pitch),
                        args.limbs + four * kLimbRowsInFour * args.limb_pitch + row, CUDA_R_8I,
                        static_cast<int>(args.limb_pitch), &zero, work_->sums.data(), CUDA_R_32I,
                        static_cast<int>(sums.pitch), CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
-      start_combine({work_->sums.data(), sums.pitch, args.column_count,
+      start_combine({work_->sums.data() + before, sums.pitch, args.column_count,
                      args.products + first_query * args.product_pitch, args.product_pitch},
                     queries, stream);
     }

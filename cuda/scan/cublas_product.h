@@ -29,8 +29,10 @@ class CublasProduct {
   uint64_t held_bytes() const;
 
   // Starts it, after all that was started before on any stream; args.limbs and args.products as for
-  // the kernels (cuda/scan/scan_kernels.h).
-  void start(const ScanArgs& args, cudaStream_t stream);
+  // the kernels (cuda/scan/scan_kernels.h). columns_there: the columns in memory from the first one
+  // on, at least args.column_count. Where they are fewer than args.column_count rounded up to a
+  // multiple of four, as many as are missing lie before the first one.
+  void start(const ScanArgs& args, uint64_t columns_there, cudaStream_t stream);
 
  private:
   class Library;

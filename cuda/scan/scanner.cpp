@@ -79,18 +79,19 @@ uint32_t Scanner::step_count(RowRange rows) {
   return static_cast<uint32_t>((rows.last + kStepRows - 1) / kStepRows - rows.first / kStepRows);
 }
 
-ScanArgs Scanner::args(const Limbs& limbs, uint32_t query_count, RowRange rows,
-                       uint32_t* products) const {
+ScanArgs Scanner::args(const Limbs& limbs, uint32_t query_count, RowRange rows, ColumnRange columns,
+                       Products products) const {
   ScanArgs args{};
-  args.columns = matrix_.data() + rows.first / kStepRows * kStepRows;
+  args.columns =
+      matrix_.data() + columns.first * matrix_.pitch() + rows.first / kStepRows * kStepRows;
   args.column_pitch = matrix_.pitch();
-  args.column_count = static_cast<uint32_t>(matrix_.column_count());
+  args.column_count = static_cast<uint32_t>(columns.count);
   args.step_count = step_count(rows);
   args.limbs = limbs.bytes;
   args.limb_pitch = limbs.pitch;
   args.query_count = query_count;
-  args.products = products;
-  args.product_pitch = matrix_.column_count();
+  args.products = products.words;
+  args.product_pitch = products.pitch;
   return args;
 }
 
@@ -100,11 +101,11 @@ uint64_t Scanner::bytes_for(uint64_t query_count) const {
   return bytes - std::min(bytes, cublas_->held_bytes());
 }
 
-void Scanner::start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
-                    uint32_t* products, cudaStream_t stream) {
-  if (matrix_.column_count() == 0 || rows.size() == 0 || query_count == 0) return;
+void Scanner::start_columns(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
+                            ColumnRange columns, Products products, cudaStream_t stream) {
+  if (columns.count == 0 || rows.size() == 0 || query_count == 0) return;
   invariant(limbs.order == choice.order, "limbs are in the order of their kernel");
-  start_kernel(choice.kernel, args(limbs, query_count, rows, products), stream);
+  start_kernel(choice.kernel, args(limbs, query_count, rows, columns, products), stream);
 }
 
 Scanner::Kernel Scanner::preferred(uint32_t query_count) const {
@@ -153,8 +154,10 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
       return start_scan_wgmma(args, stream);
     case Kernel::kWgmmaTma:
       return start_scan_wgmma_tma(args, stream);
-    case Kernel::kCublas:
-      return cublas_->start(args, stream);
+    case Kernel::kCublas: {
+      const auto first = static_cast<uint64_t>(args.columns - matrix_.data()) / matrix_.pitch();
+      return cublas_->start(args, matrix_.memory_columns() - first, stream);
+    }
   }
 }
 
@@ -173,12 +176,14 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   invariant(canary.words.size() == rows && canary.products.size() == columns,
             "a canary of the matrix");
   const uint32_t count = trial_queries(batch_max);
-  require_room(trial_bytes(rows, columns, batch_max) + bytes_for(count) +
-                   (canary.weights.empty() ? 0 : CheckVector::bytes_of(rows, columns)),
-               "the queries that the kernels are checked with", kStartAdvice);
+  require_room(
+      trial_bytes(rows, columns, batch_max) + bytes_for(count) +
+          (canary.weights.empty() ? 0 : CheckVector::bytes_of(rows, columns, canary.bucket_count)),
+      "the queries that the kernels are checked with", kStartAdvice);
   is_check_vector_right_ = false;
-  check_vector_ =
-      canary.weights.empty() ? nullptr : std::make_unique<CheckVector>(matrix_, canary.weights);
+  check_vector_ = canary.weights.empty()
+                      ? nullptr
+                      : std::make_unique<CheckVector>(matrix_, canary.weights, canary.bucket_count);
   const DeviceMemory<uint32_t> query(rows), product(columns);
   const DeviceMemory<uint32_t> words(kQueriesInFour * rows), products(count * columns);
   const DeviceMemory<int8_t> limbs(limb_rows_for(count) * matrix_.pitch());
@@ -217,15 +222,21 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
   if (check_vector_) make_check_vector(canary);
 }
 
-// Right where the canary's words, weighted by it, are what its products are, weighted.
+// Right where for each bucket the canary's words, weighted by it, are what its products are,
+// weighted.
 void Scanner::make_check_vector(const Canary& canary) {
   const std::vector<uint32_t> vector = check_vector_->compute();
-  uint32_t of_words = 0, of_products = 0;
-  for (size_t r = 0; r < vector.size(); ++r) of_words += canary.words[r] * vector[r];
-  for (size_t c = 0; c < canary.weights.size(); ++c) {
-    of_products += canary.products[c] * canary.weights[c];
+  bool is_right = true;
+  const size_t rows = canary.words.size();
+  const size_t columns = canary.weights.size() / canary.bucket_count;
+  for (size_t bucket = 0; bucket < canary.bucket_count; ++bucket) {
+    uint32_t of_words = 0, of_products = 0;
+    for (size_t r = 0; r < rows; ++r) of_words += canary.words[r] * vector[bucket * rows + r];
+    for (size_t c = bucket * columns; c < (bucket + 1) * columns; ++c) {
+      of_products += canary.products[c] * canary.weights[c];
+    }
+    is_right = is_right && of_words == of_products;
   }
-  const bool is_right = of_words == of_products;
   // Also where it is: a byte that changed since the last time, before the vector was made, would
   // have become what is right.
   if (!matrix_.is_as_sent()) {
@@ -258,8 +269,7 @@ void Scanner::check_kernel(Kernel kernel, const Trial& trial) {
                                          std::to_string(count) + " queries");
     BLINDFUSE_CUDA(
         cudaMemsetAsync(trial.products, 0, count * columns * sizeof(uint32_t), trial.stream));
-    start_kernel(kernel, args(trial.limbs, count, {0, matrix_.row_count()}, trial.products),
-                 trial.stream);
+    start_kernel(kernel, args(trial.limbs, count, trial.products), trial.stream);
     const ProductDifference difference =
         compare_products(trial.products, trial.product, columns, count, trial.stream);
     launch_trail::forget(trial.stream, launch_trail::position());  // it has waited
@@ -324,7 +334,6 @@ void Scanner::calibrate() {
 // The least of three, after one that warms up. Limbs are random: what tensor cores draw, and so the
 // clock that they keep, depends on what they multiply.
 double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
-  const RowRange rows{0, matrix_.row_count()};
   const DeviceMemory<int8_t> limbs(limb_rows_for(query_count) * matrix_.pitch());
   const DeviceMemory<uint32_t> products(query_count * matrix_.column_count());
   BLINDFUSE_CUDA(cudaDeviceSynchronize());
@@ -335,10 +344,10 @@ double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   double least = 1e9;
   for (int i = 0; i < 4; ++i) {
     timer.begin();
-    start_kernel(kernel,
-                 args({limbs.data(), matrix_.pitch(), limb_order_of(kernel)}, query_count, rows,
-                      products.data()),
-                 stream.get());
+    start_kernel(
+        kernel,
+        args({limbs.data(), matrix_.pitch(), limb_order_of(kernel)}, query_count, products.data()),
+        stream.get());
     const double taken = timer.end();
     if (i > 0) least = std::min(least, taken);
   }

@@ -63,10 +63,22 @@ class Scanner {
   // that it has.
   uint64_t bytes_for(uint64_t query_count) const;
 
-  // products[q * C + c] += query q's limbs times the rows. The limbs are as in ScanArgs, in the
-  // choice's order, with lead(rows) zeros before them. Returns at once.
+  // Those of query q from words + q * pitch on.
+  struct Products {
+    uint32_t* words;
+    uint64_t pitch;
+  };
+  // Adds to product c of query q its limbs times the rows of column columns.first + c, for c <
+  // columns.count. The limbs are as in ScanArgs, in the choice's order, with lead(rows) zeros
+  // before them. Returns at once.
+  void start_columns(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
+                     ColumnRange columns, Products products, cudaStream_t stream);
+  // The same for all columns. The products of query q begin at products + q * C.
   void start(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
-             uint32_t* products, cudaStream_t stream);
+             uint32_t* products, cudaStream_t stream) {
+    const uint64_t columns = matrix_.column_count();
+    start_columns(choice, limbs, query_count, rows, {0, columns}, {products, columns}, stream);
+  }
 
   // Does the work of Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen,
   // with each of its tiles, multiplies the matrix with odd multiples of the canary's words. Takes
@@ -105,7 +117,13 @@ class Scanner {
   void check_kernel(Kernel kernel, const Trial& trial);
   void make_check_vector(const Canary& canary);
   [[noreturn]] static void refuse_matrix(const std::string& what);
-  ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, uint32_t* products) const;
+  ScanArgs args(const Limbs& limbs, uint32_t query_count, RowRange rows, ColumnRange columns,
+                Products products) const;
+  // Of all rows and columns.
+  ScanArgs args(const Limbs& limbs, uint32_t query_count, uint32_t* products) const {
+    const uint64_t columns = matrix_.column_count();
+    return args(limbs, query_count, {0, matrix_.row_count()}, {0, columns}, {products, columns});
+  }
   Kernel preferred(uint32_t query_count) const;
   Kernel many() const { return calibration_.wgmma_for_many ? Kernel::kWgmma : Kernel::kMma; }
   bool is_fit(Kernel kernel) const { return record_->is_fit(name_of(kernel)); }

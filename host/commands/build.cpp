@@ -116,9 +116,13 @@ void print_text(const BuildReport& report, const std::string& output) {
     std::printf("signed by %s as %s\n", encode_hex(report.signature->signer).c_str(),
                 numbered(report.signature->sequence, report.signature->time).c_str());
   }
-  std::printf("a client downloads %s%s once an epoch, and a look-up costs %s up and %s down\n",
+  if (layout.batch) {
+    std::printf("every key is in %u of %s\n", kBucketChoices,
+                counted(layout.bucket_count(), "bucket").c_str());
+  }
+  std::printf("a client downloads %s%s once an epoch, and a %s costs %s up and %s down\n",
               human_bytes(layout.hint_bytes()).c_str(), is_packed(layout) ? " of masks" : "",
-              human_bytes(layout.query_bytes()).c_str(),
+              request_name(layout).c_str(), human_bytes(layout.query_bytes()).c_str(),
               human_bytes(layout.response_bytes()).c_str());
   if (is_packed(layout)) {
     std::printf("the server also keeps %s of packing tables\n",
@@ -137,6 +141,13 @@ void log_plan(const BuildReport& report) {
       layout.query_bits, layout.response_bits, is_packed(layout) ? "mask" : "hint",
       layout.hint_bits, layout.log2_failure());
   log_info("{}", security_line(*layout.lwe));
+  if (layout.batch) {
+    log_info("a request is for up to {}: {} of {}, with {} records of {}",
+             counted(layout.batch->keys_per_request, "key"),
+             counted(layout.bucket_count(), "bucket"),
+             counted(layout.bucket_shard_count(), "shard"), layout.record_count(),
+             counted(layout.key_count, "key"));
+  }
   if (is_packed(layout)) {
     log_info("packed responses: the server will keep {} of packing tables and {} of matrix",
              human_bytes(layout.packing_table_bytes()), human_bytes(layout.matrix_bytes()));
@@ -159,12 +170,12 @@ void log_times(const BuildReport& report) {
 void warn_of_uneven_shards(const BuildReport& report) {
   constexpr uint64_t kKeysMin = 1000;  // fewer may lie together by chance
   const uint32_t shards = report.layout.shard_count;
-  const uint64_t expected = expected_fullest_shard(report.survey.key_count, shards);
+  const uint64_t expected = expected_fullest_shard(report.layout.record_count(), shards);
   if (report.fullest_shard < kKeysMin || report.fullest_shard < 2 * expected) return;
   log_warning(
-      "the fullest of {} shards has {} keys, and would have about {} by chance: keys have been "
+      "the fullest of {} shards has {} {}, and would have about {} by chance: keys have been "
       "chosen to make the database larger; --fresh distributes them again, with another salt",
-      shards, report.fullest_shard, expected);
+      shards, report.fullest_shard, report.layout.batch ? "records" : "keys", expected);
 }
 
 void warn_of_unclaimed_files(const BuildReport& report, const std::string& output) {

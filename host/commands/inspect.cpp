@@ -106,9 +106,16 @@ void print_text(const Inspection& found) {
   }
   print_line("keys", std::to_string(layout.key_count) +
                          (layout.kind == DatabaseKind::kIndex ? ", addressed by number" : ""));
+  if (layout.batch) {
+    print_line("requests", "for up to " + counted(layout.batch->keys_per_request, "key") + ", in " +
+                               counted(layout.bucket_count(), "bucket") + " of " +
+                               counted(layout.bucket_shard_count(), "shard"));
+    print_line("records", std::to_string(layout.record_count()) + ", " +
+                              std::to_string(kBucketChoices) + " of each key");
+  }
   print_line("shards", std::to_string(layout.shard_count) + " of " +
                            (fewest == most ? "" : std::to_string(fewest) + " to ") +
-                           counted(most, "key"));
+                           counted(most, layout.batch ? "record" : "key"));
   print_line("matrix", std::to_string(layout.row_count) + " rows x " +
                            counted(layout.column_count(), "column") + ", " +
                            human_bytes(layout.matrix_bytes()));
@@ -140,8 +147,9 @@ void print_text(const Inspection& found) {
   }
   print_line("table", human_bytes(epoch_table_bytes(layout)) + " once an epoch");
   print_line(packed ? "masks" : "hint", human_bytes(layout.hint_bytes()) + " once an epoch");
-  print_line("look-up", human_bytes(layout.query_bytes()) + " up, " +
-                            human_bytes(layout.response_bytes()) + " down");
+  print_line(
+      layout.batch ? "request" : "look-up",
+      human_bytes(layout.query_bytes()) + " up, " + human_bytes(layout.response_bytes()) + " down");
   if (found.check) {
     print_line("verified", "every file against its hash; " +
                                counted(found.check->keys, "sample key") +

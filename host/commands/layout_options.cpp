@@ -70,6 +70,14 @@ void LayoutOptions::add_to(CLI::App& command) {
                    "With --levels 2: each query carries a second key of 24 KiB, and the second "
                    "level takes fewer key switches. For records of up to 512 bytes");
   command
+      .add_option(
+          "--keys-per-request", keys_per_request,
+          "Keys that a client looks up with one request. A key then costs fewer bytes and less "
+          "time "
+          "of the server, which keeps three copies of every record. A request for one key costs as "
+          "much as a full one. It implies --mode packed, and one level (default: 1)")
+      ->check(CLI::Range(kKeysPerRequestMin, kKeysPerRequestMax));
+  command
       .add_option("--params", params,
                   "Parameter set. It fixes the mode, too (default: " + defaults() + ")")
       ->check(CLI::IsMember(names));
@@ -102,6 +110,10 @@ std::optional<Mode> LayoutOptions::mode() const {
     }
     wanted = set->mode;
   }
+  if (keys_per_request) {
+    check_keys_per_request();
+    return Mode::kPacked;
+  }
   if (short_key && levels != 2u) {
     throw UsageError(
         "--short-key is for packed responses with two levels; add --levels 2, or leave "
@@ -121,6 +133,37 @@ const LweParams* LayoutOptions::lwe() const {
   return params.empty() ? nullptr : find_lwe_params(params);
 }
 
+// After the set has been checked against the mode.
+void LayoutOptions::check_keys_per_request() const {
+  const LweParams* set = lwe();
+  if (index) {
+    throw UsageError(
+        "--keys-per-request is for keys that are byte strings, and --index makes a database of "
+        "numbers; leave the one or the other out");
+  }
+  if (levels == 2u || short_key) {
+    throw UsageError("--keys-per-request is for packed responses of one level; leave " +
+                     std::string(levels == 2u ? "--levels 2" : "") +
+                     (levels == 2u && short_key ? " and " : "") + (short_key ? "--short-key" : "") +
+                     " out, or --keys-per-request");
+  }
+  if (set != nullptr && set->mode == Mode::kHint) {
+    throw UsageError("--keys-per-request is for packed responses, and --params " + params +
+                     " has none; leave --params out or take " + sets_for(Mode::kPacked) +
+                     ", or leave --keys-per-request out");
+  }
+  if (mode_choice == mode_name(Mode::kHint)) {
+    throw UsageError(
+        "--keys-per-request is for packed responses, and --mode hint has none; take --mode packed, "
+        "or leave --keys-per-request out");
+  }
+}
+
+std::optional<BatchCode> LayoutOptions::batch() const {
+  if (!keys_per_request) return std::nullopt;
+  return BatchCode{*keys_per_request, usual_bucket_count(*keys_per_request)};
+}
+
 void LayoutOptions::apply_to(BuildOptions& options) const {
   options.mode = mode();
   options.lwe = lwe();
@@ -132,6 +175,7 @@ void LayoutOptions::apply_to(BuildOptions& options) const {
   options.hint_bits = hint_bits;
   options.levels = levels;
   options.short_key = short_key;
+  options.batch = batch();
   options.lookups_per_client = lookups_per_client;
 }
 

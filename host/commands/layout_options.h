@@ -24,19 +24,28 @@ struct LayoutOptions {
   uint64_t lookups_per_client = 100;
   std::optional<uint32_t> levels;
   bool short_key = false;
+  std::optional<uint32_t> keys_per_request;
 
   void add_to(CLI::App& command);
 
-  // The mode that was asked for, by itself, by its set, or by two levels. Nothing if it is left
-  // open. Throws UsageError if the set is one of the other mode, if two levels are asked for and
-  // the mode has none, and if a short key is asked for without two levels.
+  // The mode that was asked for, by itself, by its set, by two levels, or by several keys a
+  // request. Nothing if it is left open. Throws UsageError if the set is one of the other mode, if
+  // two levels or several keys are asked for and the mode has none, if a short key is asked for
+  // without two levels, and if several keys are with two levels or numbers as keys.
   std::optional<Mode> mode() const;
 
   // The set that was asked for, or nullptr.
   const LweParams* lwe() const;
 
+  // The requests that were asked for, with the usual number of buckets. Nothing if they are left
+  // open.
+  std::optional<BatchCode> batch() const;
+
   // Sets all that a build is told of its layout. Throws the errors of mode().
   void apply_to(BuildOptions& options) const;
+
+ private:
+  void check_keys_per_request() const;
 };
 
 }  // namespace blindfuse

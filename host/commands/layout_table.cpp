@@ -42,7 +42,17 @@ nlohmann::json layout_json(const Layout& layout) {
     json["response2_bits"] = layout.second->response_bits;
     json["short_key_order"] = layout.second->key_order;
   }
+  if (layout.batch) {
+    json["keys_per_request"] = layout.batch->keys_per_request;
+    json["bucket_count"] = layout.batch->bucket_count;
+    json["record_count"] = layout.record_count();
+  }
   return json;
+}
+
+std::string request_name(const Layout& layout) {
+  if (!layout.batch) return "look-up";
+  return "request for up to " + std::to_string(layout.batch->keys_per_request) + " keys";
 }
 
 std::string security_line(const LweParams& set) {
@@ -82,6 +92,7 @@ std::string kind_name(const LayoutKind& kind) {
   std::string name(mode_name(kind.mode));
   if (kind.levels == 2) name += ", 2 levels";
   if (kind.short_key) name += ", short key";
+  if (kind.batch) name += ", " + std::to_string(kind.batch->keys_per_request) + " keys a request";
   return name;
 }
 
@@ -91,7 +102,11 @@ std::string options_for(const Layout& layout) {
   if (layout.lwe != &default_lwe_params(kind.mode)) {
     options = "--params " + std::string(layout.lwe->name);
   }
-  if (kind.mode == Mode::kPacked) options += " --levels " + std::to_string(kind.levels);
+  if (kind.batch) {
+    options += " --keys-per-request " + std::to_string(kind.batch->keys_per_request);
+  } else if (kind.mode == Mode::kPacked) {
+    options += " --levels " + std::to_string(kind.levels);
+  }
   if (kind.short_key) options += " --short-key";
   return options + " --shards " + std::to_string(layout.shard_count);
 }

@@ -17,14 +17,17 @@ nlohmann::json layout_json(const Layout& layout);
 // the other mode.
 std::string security_line(const LweParams& set);
 
+// "look-up", or "request for up to 64 keys".
+std::string request_name(const Layout& layout);
+
 // A table of plans of one mode. The one at `best` is marked, and at most `rows` around it are
 // shown.
 std::string plan_table(const std::vector<Plan>& plans, const Plan& best, size_t rows);
 
-// "packed, 2 levels, short key"
+// "packed, 2 levels, short key", "packed, 64 keys a request"
 std::string kind_name(const LayoutKind& kind);
 
-// The options with which `build` makes a layout of these shards and this kind.
+// The options with which `build` makes a layout of these shards and this kind in a new directory.
 std::string options_for(const Layout& layout);
 
 // A plan with its bytes, and what it costs the server, for look-ups of a client in one epoch.

@@ -26,8 +26,9 @@ class CpuEngineMaker final : public EngineMaker {
 
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                              std::span<const uint32_t> key_masks,
+                                             uint64_t row_count,
                                              uint64_t column_count) const override {
-    return make_cpu_pack_maker(blocks, key_masks, column_count);
+    return make_cpu_pack_maker(blocks, key_masks, row_count, column_count);
   }
 
  private:

@@ -241,12 +241,15 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   downloads->table = directory.read_table(database.manifest);
   database.table = parse_epoch_table(downloads->table, layout);
   database.retired = directory.read_retired(database.epoch);
-  ServingNeeds needs{.batch_max = batch_max, .pack_count = layout.pack_count()};
+  ServingNeeds needs{.batch_max = batch_max,
+                     .pack_count = layout.pack_count(),
+                     .bucket_count = layout.bucket_count()};
   if (layout.second) needs.second = second_level_spec(layout);
   database.engine = engines.make_serving_engine(layout.row_count, layout.column_count(), needs);
   if (engines.kernel_record() != nullptr) {
     database.canary.emplace();
     database.canary->words = canary_words(layout.row_count, layout.query_bits);
+    database.canary->bucket_count = layout.bucket_count();
     database.canary->products.resize(layout.column_count());
     database.canary->weights = product_weights(layout.column_count());
   }

@@ -32,9 +32,12 @@ class KnownProduct final : public Engine {
   bool share_columns(uint64_t, uint64_t, const Engine&) override { return false; }
   void seal() override {}
 
-  void multiply(QueryBatch queries, RowRange, ProductBatch products) override {
+  void multiply_columns(QueryBatch queries, RowRange, ColumnRange columns,
+                        ProductBatch products) override {
     invariant(queries.count == 1 && products.count == 1, "the canary's query alone");
-    for (size_t c = 0; c < canary_.products.size(); ++c) products.words[c] += canary_.products[c];
+    for (size_t c = 0; c < columns.count; ++c) {
+      products.words[c] += canary_.products[columns.first + c];
+    }
   }
 
   std::unique_ptr<PanelProducts> make_panel_products(size_t, uint64_t) override { refuse(); }
@@ -44,7 +47,8 @@ class KnownProduct final : public Engine {
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(WireBits,
                                                               std::span<const SharedPackingTable>,
                                                               size_t, size_t,
-                                                              const SecondLevelSpec*) override {
+                                                              const SecondLevelSpec*,
+                                                              size_t) override {
     refuse();
   }
 
@@ -76,14 +80,20 @@ void complete_canary(Canary& canary, const Layout& layout,
                      const RandomSource& random) {
   const WireBits bits{layout.query_bits, layout.response_bits};
   random({reinterpret_cast<uint8_t*>(&canary.seed), sizeof canary.seed});
-  canary.query.resize(bit_sequence_bytes(canary.words.size(), bits.query));
-  write_bit_sequence(canary.words, bits.query, canary.query);
+  canary.bucket_count = layout.bucket_count();
+  std::vector<uint32_t> words;
+  for (size_t bucket = 0; bucket < canary.bucket_count; ++bucket) {
+    words.insert(words.end(), canary.words.begin(), canary.words.end());
+  }
+  canary.query.resize(bit_sequence_bytes(words.size(), bits.query));
+  write_bit_sequence(words, bits.query, canary.query);
   KnownProduct engine(canary);
   WorkerThreads threads(thread_count);
   std::unique_ptr<AnswerPipeline> pipeline;
   if (layout.mode() == Mode::kPacked) {
     append_packing_key(canary.query, random);
-    pipeline = make_cpu_packed_answer_pipeline(engine, bits, tables, 1, 1, threads);
+    pipeline =
+        make_cpu_packed_answer_pipeline(engine, bits, tables, 1, 1, threads, canary.bucket_count);
   } else {
     pipeline = make_cpu_answer_pipeline(engine, bits, 1, 1);
   }

@@ -11,10 +11,11 @@
 
 namespace blindfuse {
 
-// Fills in query, response and seed of a canary that has words and products. tables: those of every
-// pack, if the layout's responses are packed. The packing keys are then uniform words below the
-// packing modulus. They and the seed are drawn from `random`. thread_count: for packing; 0: one a
-// processor. Throws ResourceError if memory is short.
+// Fills in query, response, seed and number of buckets of a canary that has words and products. The
+// query has the same words for each bucket of the layout. tables: those of every pack, if the
+// layout's responses are packed. The packing keys are then uniform words below the packing modulus.
+// They and the seed are drawn from `random`. thread_count: for packing; 0: one a processor. Throws
+// ResourceError if memory is short.
 void complete_canary(Canary& canary, const Layout& layout,
                      std::span<const SharedPackingTable> tables, unsigned thread_count,
                      const RandomSource& random);

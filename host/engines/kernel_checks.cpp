@@ -235,7 +235,7 @@ std::string check_tables(int device) {
   constexpr uint64_t kSet = 5;
   const auto columns = numbers.octets(kSet * kPackRows);
   const auto table_by = [&](const EngineMaker& engines) {
-    const auto maker = engines.make_pack_maker(blocks, key_masks, kPackColumns);
+    const auto maker = engines.make_pack_maker(blocks, key_masks, kPackRows, kPackColumns);
     maker->set_columns(0, columns);
     maker->seal();
     std::vector<uint32_t> words(kTableWords + kDimension);

@@ -57,9 +57,9 @@ class WatchedPackMaker final : public PackMaker {
   WatchedPackMaker(std::unique_ptr<PackMaker> maker, const SharedCalls& calls)
       : maker_(std::move(maker), calls) {}
 
-  void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
+  void set_columns(uint64_t first, std::span<const uint8_t> bytes, size_t bucket) override {
     const Call call(maker_.calls(), "columns on their way to it");
-    maker_->set_columns(first, bytes);
+    maker_->set_columns(first, bytes, bucket);
   }
   void seal() override {
     const Call call(maker_.calls(), "making packing tables");
@@ -127,9 +127,14 @@ class WatchedEngine final : public Engine {
     const Call call(engine_.calls(), "a check of the kernels on the matrix");
     engine_->check_kernels(canary, batch_max);
   }
-  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
+  void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
+                        ProductBatch products) override {
     const Call call(engine_.calls(), "a product");
-    engine_->multiply(queries, rows, products);
+    engine_->multiply_columns(queries, rows, columns, products);
+  }
+  void multiply_buckets(QueryBatch queries, size_t bucket_count, ProductBatch products) override {
+    const Call call(engine_.calls(), "a product");
+    engine_->multiply_buckets(queries, bucket_count, products);
   }
 
   std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) override {
@@ -145,10 +150,11 @@ class WatchedEngine final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second) override {
+      size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
     const Call call(engine_.calls(), "packing tables on their way to it", kDeviceStartLimit);
     return std::make_unique<WatchedAnswerPipeline>(
-        engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second),
+        engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second,
+                                             bucket_count),
         engine_.calls());
   }
 
@@ -183,10 +189,11 @@ class WatchedEngineMaker final : public EngineMaker {
   }
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                              std::span<const uint32_t> key_masks,
+                                             uint64_t row_count,
                                              uint64_t column_count) const override {
     const Call call(calls_, "taking memory for packs", kDeviceStartLimit);
     return std::make_unique<WatchedPackMaker>(
-        maker_->make_pack_maker(blocks, key_masks, column_count), calls_);
+        maker_->make_pack_maker(blocks, key_masks, row_count, column_count), calls_);
   }
 
  private:

@@ -43,6 +43,7 @@ struct BuildOptions {
   const LweParams* lwe = nullptr;
   std::optional<uint32_t> levels;  // of packed responses
   bool short_key = false;          // with two levels
+  std::optional<BatchCode> batch;  // requests for several keys, with packed responses of one level
   uint64_t lookups_per_client = 100;
   // How a new layout is chosen. Nothing: the fewest bytes, with one level unless `levels` says two.
   // With a wish, and without `levels`, layouts of two levels compete, too.

@@ -20,6 +20,17 @@ std::optional<std::string> lacks_short_key(const Layout& old, bool is_wanted) {
   return "queries carry no short key and are now to carry one";
 }
 
+// The buckets follow from the keys of a request, and stay if those stay.
+std::optional<std::string> lacks_keys(const Layout& old, const std::optional<BatchCode>& wanted) {
+  if (!wanted) return std::nullopt;
+  if (old.batch) {
+    return differs("keys_per_request", old.batch->keys_per_request,
+                   std::optional(wanted->keys_per_request));
+  }
+  return "requests were for one key and are now to be for " +
+         std::to_string(wanted->keys_per_request);
+}
+
 std::optional<std::string> values_do_not_fit(const RecordFormat& old, uint32_t value_room,
                                              const Survey& survey) {
   if (value_room > old.value_bytes) {
@@ -58,7 +69,7 @@ std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& o
         differs("response_bits", old.response_bits, options.response_bits),
         differs("hint_bits", old.hint_bits, options.hint_bits),
         differs("the number of levels", old.levels(), options.levels),
-        lacks_short_key(old, options.short_key),
+        lacks_short_key(old, options.short_key), lacks_keys(old, options.batch),
         values_do_not_fit(old.record, options.value_room, survey)}) {
     if (reason) return reason;
   }
@@ -69,8 +80,9 @@ std::optional<std::string> why_shards_do_not_fit(const Layout& old, uint64_t ful
   const bool fits = old.kind == DatabaseKind::kIndex ? fullest_shard <= old.row_count
                                                      : fuse_fits(old.fuse(), fullest_shard);
   if (fits) return std::nullopt;
-  return "the fullest shard now has " + std::to_string(fullest_shard) + " keys, more than " +
-         std::to_string(old.row_count) + " rows hold";
+  return "the fullest shard now has " + std::to_string(fullest_shard) +
+         (old.batch ? " records" : " keys") + ", more than " + std::to_string(old.row_count) +
+         " rows hold";
 }
 
 PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
@@ -92,18 +104,23 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
   request.hint_bits = options.hint_bits;
   request.levels = options.levels.value_or(1);
   request.short_key = options.short_key;
-  request.levels_open = options.wish && !options.levels;
+  request.batch = options.batch;
   const bool keeps_set = previous != nullptr && options.lwe == nullptr &&
                          options.mode.value_or(previous->mode()) == previous->mode();
   if (keeps_set) {
     request.lwe = previous->lwe;
     request.mode = previous->mode();
     request.is_unasked = !options.mode;
-    if (previous->second && !options.levels && !options.wish) {
+    if (previous->second && !options.levels && !options.wish && !options.batch) {
       request.levels = 2;
       request.short_key = kind_of(*previous).short_key;
     }
   }
+  const bool keeps_batch = previous != nullptr && !options.batch && request.levels == 1 &&
+                           request.kind == previous->kind &&
+                           options.mode.value_or(previous->mode()) == previous->mode();
+  if (keeps_batch) request.batch = previous->batch;
+  request.levels_open = options.wish && !options.levels && !request.batch;
   return request;
 }
 

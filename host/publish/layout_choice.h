@@ -21,7 +21,8 @@ std::optional<std::string> why_shards_do_not_fit(const Layout& old, uint64_t ful
 
 // The request for plan_kinds(). Mode and parameter set are open in it if the options leave them
 // open. previous: the layout of the epoch that is brought up to date, or nullptr. Its mode and set
-// stay unless the options say otherwise, since secrecy rests on them, and so do its levels.
+// stay unless the options say otherwise, since secrecy rests on them, and so do its levels and the
+// keys of its requests.
 PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
                          const Layout* previous = nullptr);
 

@@ -15,15 +15,16 @@ namespace {
 
 using ring::kDimension;
 
-// Columns of the matrix that lie next to each other in the pack maker, too.
+// Columns of one bucket that lie next to each other in the pack maker, too.
 struct Columns {
   uint64_t first;
   uint64_t count;
   uint64_t to;
 };
 
-// The packs' columns, each pack full except the last, cut into pieces that a thread reads at once:
-// many for every thread, so that all end at about the same time, of 16 MiB at most.
+// The packs' columns, each pack full except the last, cut between buckets and into pieces that a
+// thread reads at once: many for every thread, so that all end at about the same time, of 16 MiB at
+// most.
 std::vector<Columns> pieces_of(const PackSource& source, std::span<const uint32_t> packs,
                                unsigned thread_count) {
   constexpr uint64_t kBytesMax = 16 << 20;
@@ -34,12 +35,15 @@ std::vector<Columns> pieces_of(const PackSource& source, std::span<const uint32_
   std::vector<Columns> pieces;
   uint64_t total = 0;
   for (const uint32_t pack : packs) {
-    const uint64_t count = source.column_count(pack);
-    for (uint64_t done = 0; done < count; done += step) {
-      pieces.push_back(
-          {PackSource::first_column(pack) + done, std::min(step, count - done), total + done});
+    const uint64_t last = PackSource::first_column(pack) + source.column_count(pack);
+    for (uint64_t first = PackSource::first_column(pack); first < last;) {
+      const uint64_t bucket_last =
+          (uint64_t{source.bucket_of(first)} + 1) * source.layout.bucket_column_count();
+      const uint64_t count = std::min({step, last - first, bucket_last - first});
+      pieces.push_back({first, count, total});
+      first += count;
+      total += count;
     }
-    total += count;
   }
   return pieces;
 }
@@ -51,16 +55,33 @@ PackBatches::PackBatches(const PackSource& source, const EngineMaker& engines,
     : source_(source),
       engines_(engines),
       threads_(threads),
-      key_masks_(source.polynomials.key_masks()),
-      blocks_(source.polynomials.blocks(source.layout.row_count)) {}
+      key_masks_(source.polynomials.key_masks()) {}
 
 size_t PackBatches::packs_max() const {
   return engines_.packs_at_once(source_.layout.row_count, threads_.count());
 }
 
+// Packs in ascending order have such buckets, too; neighbours may have the same one.
+PackBatches::Buckets PackBatches::buckets_of(std::span<const uint32_t> packs) const {
+  Buckets buckets;
+  for (const uint32_t pack : packs) {
+    const uint64_t first = PackSource::first_column(pack);
+    const uint32_t last_bucket = source_.bucket_of(first + source_.column_count(pack) - 1);
+    for (uint32_t bucket = source_.bucket_of(first); bucket <= last_bucket; ++bucket) {
+      if (!buckets.numbers.empty() && buckets.numbers.back() == bucket) continue;
+      buckets.numbers.push_back(bucket);
+      const std::vector<uint32_t> words =
+          source_.polynomials.blocks(source_.layout.row_count, bucket);
+      buckets.blocks.insert(buckets.blocks.end(), words.begin(), words.end());
+    }
+  }
+  return buckets;
+}
+
 void PackBatches::make(std::span<const uint32_t> packs, const OnColumns& on_columns,
                        const Write& write) {
-  const std::unique_ptr<PackMaker> maker = maker_of(packs, on_columns);
+  const Buckets buckets = buckets_of(packs);
+  const std::unique_ptr<PackMaker> maker = maker_of(packs, buckets, on_columns);
   std::optional<size_t> checked;
   if (engines_.kernel_record() != nullptr && !packs.empty()) {
     uint64_t number = 0;
@@ -82,12 +103,15 @@ void PackBatches::require_right(uint32_t pack, PackingTable table,
   constexpr std::string_view kKernel = "tables";
   const uint64_t rows = source_.layout.row_count;
   const uint64_t count = source_.column_count(pack);
-  const auto maker = make_engine_maker("cpu", 1)->make_pack_maker(blocks_, key_masks_, count);
+  const Buckets buckets = buckets_of({&pack, 1});
+  const auto maker =
+      make_engine_maker("cpu", 1)->make_pack_maker(buckets.blocks, key_masks_, rows, count);
   ColumnReader reader(source_);
   std::vector<uint8_t> column(rows);
   for (uint64_t c = 0; c < count; ++c) {
-    reader.read(PackSource::first_column(pack) + c, column);
-    maker->set_columns(c, column);
+    const uint64_t of_matrix = PackSource::first_column(pack) + c;
+    reader.read(of_matrix, column);
+    maker->set_columns(c, column, buckets.place_of(source_.bucket_of(of_matrix)));
   }
   maker->seal();
   std::vector<uint32_t> table_again(kTableWords);
@@ -106,11 +130,13 @@ void PackBatches::require_right(uint32_t pack, PackingTable table,
 
 // Sealed, with all columns of the packs.
 std::unique_ptr<PackMaker> PackBatches::maker_of(std::span<const uint32_t> packs,
+                                                 const Buckets& buckets,
                                                  const OnColumns& on_columns) {
   const uint64_t rows = source_.layout.row_count;
   const std::vector<Columns> pieces = pieces_of(source_, packs, threads_.count());
   const uint64_t total = pieces.empty() ? 0 : pieces.back().to + pieces.back().count;
-  std::unique_ptr<PackMaker> maker = engines_.make_pack_maker(blocks_, key_masks_, total);
+  std::unique_ptr<PackMaker> maker =
+      engines_.make_pack_maker(buckets.blocks, key_masks_, rows, total);
   std::vector<ColumnReader> readers;
   for (unsigned i = 0; i < threads_.count(); ++i) readers.emplace_back(source_);
   std::vector<std::vector<uint8_t>> buffers(threads_.count());
@@ -121,7 +147,7 @@ std::unique_ptr<PackMaker> PackBatches::maker_of(std::span<const uint32_t> packs
     for (uint64_t c = 0; c < piece.count; ++c) {
       readers[thread].read(piece.first + c, std::span(bytes).subspan(c * rows, rows));
     }
-    maker->set_columns(piece.to, bytes);
+    maker->set_columns(piece.to, bytes, buckets.place_of(source_.bucket_of(piece.first)));
     on_columns(piece.count);
   });
   maker->seal();

@@ -30,11 +30,16 @@ struct PackSource {
   uint64_t column_count(uint32_t pack) const {
     return std::min<uint64_t>(kPackColumns, layout.column_count() - first_column(pack));
   }
+  // 0 if requests are not for several keys.
+  uint32_t bucket_of(uint64_t column) const {
+    return static_cast<uint32_t>(column / layout.bucket_column_count());
+  }
 };
 
 class PackBatches {
  public:
-  // All arguments outlive it. Takes 4 bytes a row, and the memory of this maker's pack makers.
+  // All arguments outlive it. Takes the memory of this maker's pack makers, and 4 bytes a row for
+  // each bucket of the packs that are made at a time.
   PackBatches(const PackSource& source, const EngineMaker& engines, WorkerThreads& threads);
 
   // Called with the number of further columns that are done; any thread.
@@ -53,7 +58,20 @@ class PackBatches {
   void make(std::span<const uint32_t> packs, const OnColumns& on_columns, const Write& write);
 
  private:
-  std::unique_ptr<PackMaker> maker_of(std::span<const uint32_t> packs, const OnColumns& on_columns);
+  // The buckets that columns of some packs belong to, in ascending order, and their public
+  // polynomials, R words each.
+  struct Buckets {
+    std::vector<uint32_t> numbers;
+    std::vector<uint32_t> blocks;
+
+    size_t place_of(uint32_t bucket) const {
+      return static_cast<size_t>(std::ranges::lower_bound(numbers, bucket) - numbers.begin());
+    }
+  };
+
+  Buckets buckets_of(std::span<const uint32_t> packs) const;
+  std::unique_ptr<PackMaker> maker_of(std::span<const uint32_t> packs, const Buckets& buckets,
+                                      const OnColumns& on_columns);
   void require_right(uint32_t pack, PackingTable table,
                      std::span<const uint32_t, ring::kDimension> mask) const;
 
@@ -61,7 +79,6 @@ class PackBatches {
   const EngineMaker& engines_;
   WorkerThreads& threads_;
   const std::vector<uint32_t> key_masks_;
-  const std::vector<uint32_t> blocks_;
 };
 
 }  // namespace blindfuse

@@ -41,6 +41,7 @@ PlanCost plan_cost(const Plan& plan, const CoreRates& rates, uint64_t lookups) {
   const double digits = tables / sizeof(uint32_t);
   const double second = second_level_seconds(layout, rates);
   PlanCost cost;
+  if (layout.batch) cost.keys_per_request = layout.batch->keys_per_request;
   cost.alone_seconds = matrix / rates.scan_alone_bytes_per_second +
                        tables / rates.pack_alone_bytes_per_second + second;
   cost.batch_seconds =
@@ -48,7 +49,8 @@ PlanCost plan_cost(const Plan& plan, const CoreRates& rates, uint64_t lookups) {
       batch_share(digits, rates.pack_batch_multiply_adds_per_second, tables, rates) + second;
   cost.server_bytes = layout.matrix_bytes() + layout.packing_table_bytes() + layout.hint_bytes();
   cost.dollars = static_cast<double>(plan.total_bytes) * kDollarsAGigabyte / 1e9 +
-                 static_cast<double>(lookups) * cost.batch_seconds * kDollarsACoreHour / 3600;
+                 static_cast<double>(request_count(layout, lookups)) * cost.batch_seconds *
+                     kDollarsACoreHour / 3600;
   return cost;
 }
 

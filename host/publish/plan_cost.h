@@ -20,13 +20,19 @@ inline constexpr double kDollarsACoreHour = 0.0425;
 // Queries in a full batch: the server's limit unless it is told otherwise.
 inline constexpr size_t kFullBatch = ServingNeeds{}.batch_max;
 
+// A request is a look-up, or looks up several keys: for all of them together it takes every column
+// and every pack once.
 struct PlanCost {
-  double alone_seconds = 0;   // of one core, for a look-up when there is no other
-  double batch_seconds = 0;   // of one core, for a look-up in full batches
-  uint64_t server_bytes = 0;  // of memory: matrix, packing tables, and hints or masks
-  double dollars = 0;         // for a client in one epoch
+  double alone_seconds = 0;       // of one core, for a request when there is no other
+  double batch_seconds = 0;       // of one core, for a request in full batches
+  uint32_t keys_per_request = 1;  // of a full request
+  uint64_t server_bytes = 0;      // of memory: matrix, packing tables, and hints or masks
+  double dollars = 0;             // for a client in one epoch
 
-  double lookups_per_core_second() const { return 1.0 / batch_seconds; }
+  double alone_seconds_per_key() const { return alone_seconds / keys_per_request; }
+  double batch_seconds_per_key() const { return batch_seconds / keys_per_request; }
+  // Keys, in full requests.
+  double lookups_per_core_second() const { return keys_per_request / batch_seconds; }
 };
 
 // lookups: those of a client in one epoch, with which the plan's bytes were added up. All rates are

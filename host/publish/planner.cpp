@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "host/publish/second_level_plan.h"
@@ -31,6 +32,10 @@ BitRange choices(std::optional<uint32_t> fixed, uint32_t low) {
 
 uint64_t rounded_up(uint64_t count, uint64_t unit) { return (count + unit - 1) / unit * unit; }
 
+uint64_t records_of(const PlanRequest& request) {
+  return request.key_count * (request.batch ? kBucketChoices : 1);
+}
+
 Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64_t fullest_shard) {
   invariant(request.lwe != nullptr, "a layout is planned for a parameter set");
   Layout layout;
@@ -39,6 +44,7 @@ Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64
   layout.shard_count = shard_count;
   layout.record = request.record;
   layout.lwe = request.lwe;
+  layout.batch = request.batch;
   uint64_t rows = 0;
   if (request.kind == DatabaseKind::kIndex) {
     rows = rounded_up(fullest_shard, kPanelRows);
@@ -54,10 +60,18 @@ Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64
     // Segments are powers of two, as blocks are: there are still whole ones, a few more.
     rows = rounded_up(rows, ring::kDimension);
     if (rows > kPackedRowsMax) {
-      throw InputError("more than 2^24 rows; use more shards, or --mode hint");
+      throw InputError("more than 2^24 rows; use more shards" +
+                       std::string(request.batch ? "" : ", or --mode hint"));
     }
   }
   layout.row_count = static_cast<uint32_t>(rows);
+  if (layout.batch && layout.query_word_count() > kQueryWordsMax) {
+    throw InputError("requests for " + std::to_string(layout.batch->keys_per_request) +
+                     " keys would have " + std::to_string(layout.query_word_count()) +
+                     " words, one for each row of " + std::to_string(layout.bucket_count()) +
+                     " buckets, and at most 2^26 are allowed; use more shards, or fewer "
+                     "--keys-per-request");
+  }
   return layout;
 }
 
@@ -66,22 +80,47 @@ uint64_t sync_bytes(const Layout& layout) {
 }
 
 uint64_t total_bytes(const Layout& layout, uint64_t lookups) {
-  return sync_bytes(layout) + lookups * (layout.query_bytes() + layout.response_bytes());
+  return sync_bytes(layout) + request_count(layout, lookups) * request_bytes(layout);
 }
 
-std::vector<uint32_t> shard_choices(const PlanRequest& request) {
-  if (request.shard_count) return {*request.shard_count};
-  std::vector<uint32_t> choices = {1};
-  // 2^k and 3 * 2^k, as long as a shard has a few keys. With a second level, where more shards cost
-  // hardly any bytes but memory, eight between two powers: a few per cent between neighbours.
-  const uint32_t steps = request.levels == 2 ? 8 : 2;
-  for (uint32_t power = 2; power <= kShardCountMax; power *= 2) {
+// 2^k and 3 * 2^k, or, with finer steps, eight between two powers. In order.
+std::vector<uint32_t> shard_grid(uint32_t steps, uint32_t most) {
+  std::vector<uint32_t> counts = {1};
+  for (uint32_t power = 2; power <= most; power *= 2) {
     for (uint32_t step = 0; step < std::min(steps, power); ++step) {
       const uint32_t count = power + power / std::min(steps, power) * step;
-      if (count <= kShardCountMax) choices.push_back(count);
+      if (count <= most) counts.push_back(count);
     }
   }
-  std::erase_if(choices, [&](uint32_t s) { return s > 1 && request.key_count / s < 16; });
+  return counts;
+}
+
+void check_fixed_shards(uint32_t shard_count, const BatchCode& batch) {
+  if (shard_count % batch.bucket_count == 0) return;
+  const std::string buckets = std::to_string(batch.bucket_count);
+  const uint32_t below = shard_count / batch.bucket_count * batch.bucket_count;
+  const uint32_t above = below + batch.bucket_count;
+  throw InputError("--shards " + std::to_string(shard_count) + " is not a multiple of the " +
+                   buckets + " buckets of requests for " + std::to_string(batch.keys_per_request) +
+                   " keys; take " + (below > 0 ? std::to_string(below) + " or " : "") +
+                   std::to_string(above) + ", or leave --shards out");
+}
+
+// All buckets have as many shards.
+std::vector<uint32_t> shard_choices(const PlanRequest& request) {
+  if (request.shard_count) {
+    if (request.batch) check_fixed_shards(*request.shard_count, *request.batch);
+    return {*request.shard_count};
+  }
+  // With a second level, where more shards cost hardly any bytes but memory, and with several keys,
+  // where memory decides, there are a few per cent between neighbours.
+  const uint32_t steps = request.levels == 2 || request.batch ? 8 : 2;
+  const uint32_t buckets = request.batch ? request.batch->bucket_count : 1;
+  std::vector<uint32_t> choices = shard_grid(steps, kShardCountMax / buckets);
+  for (uint32_t& choice : choices) choice *= buckets;
+  // As long as a shard has a few records.
+  const uint64_t records = records_of(request);
+  std::erase_if(choices, [&](uint32_t s) { return s > buckets && records / s < 16; });
   return choices;
 }
 
@@ -89,7 +128,19 @@ uint64_t fullest_of(const PlanRequest& request, uint32_t shard_count) {
   if (request.kind == DatabaseKind::kIndex) {
     return (request.key_count + shard_count - 1) / shard_count;
   }
-  return expected_fullest_shard(request.key_count, shard_count);
+  return expected_fullest_shard(records_of(request), shard_count);
+}
+
+// What check_layout() would refuse, before any layout is made for the wrong set.
+void check_batch_request(const PlanRequest& request) {
+  if (!request.batch) return;
+  const Mode mode =
+      request.lwe != nullptr ? request.lwe->mode : request.mode.value_or(Mode::kPacked);
+  if (mode == Mode::kPacked && request.levels == 1 && request.kind == DatabaseKind::kKeyword) {
+    return;
+  }
+  throw InputError(
+      "requests for several keys are for keyword databases, and for packed responses of one level");
 }
 
 PlanRequest with_set(PlanRequest request, const LweParams& set) {
@@ -208,12 +259,21 @@ std::string one_decimal(double number) {
 
 }  // namespace
 
-uint64_t expected_fullest_shard(uint64_t key_count, uint32_t shard_count) {
-  if (shard_count == 1) return key_count;
-  const double mean = static_cast<double>(key_count) / shard_count;
+uint64_t request_count(const Layout& layout, uint64_t lookups) {
+  const uint64_t keys = layout.batch ? layout.batch->keys_per_request : 1;
+  return (lookups + keys - 1) / keys;
+}
+
+uint64_t request_bytes(const Layout& layout) {
+  return layout.query_bytes() + layout.response_bytes();
+}
+
+uint64_t expected_fullest_shard(uint64_t record_count, uint32_t shard_count) {
+  if (shard_count == 1) return record_count;
+  const double mean = static_cast<double>(record_count) / shard_count;
   const double log_shards = std::log(shard_count);
   const double excess = std::sqrt(2.0 * mean * log_shards) + log_shards / 3.0;
-  return std::min(key_count, static_cast<uint64_t>(std::ceil(mean + excess)));
+  return std::min(record_count, static_cast<uint64_t>(std::ceil(mean + excess)));
 }
 
 std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count,
@@ -257,6 +317,7 @@ std::vector<Plan> plan_layouts(const PlanRequest& request) {
 }
 
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
+  check_batch_request(request);
   if (request.lwe != nullptr) {
     if (request.mode && *request.mode != request.lwe->mode) {
       throw InputError("the parameter set " + std::string(request.lwe->name) + " is for the mode " +
@@ -264,7 +325,8 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
                        std::string(mode_name(*request.mode)));
     }
     std::vector<Plan> plans = plan_layouts(request);
-    if (request.is_unasked) leave_out_large_tables(plans);
+    // Several keys a request have been asked for, and take large tables.
+    if (request.is_unasked && !request.batch) leave_out_large_tables(plans);
     if (plans.empty()) {
       throw InputError(
           "packing tables would take more than the matrix, and more than 256 MiB: say "
@@ -272,10 +334,11 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
     }
     return {std::move(plans)};
   }
-  const Mode first = request.mode.value_or(Mode::kHint);
+  const bool is_open = !request.mode && !request.batch;
+  const Mode first = request.mode.value_or(request.batch ? Mode::kPacked : Mode::kHint);
   std::vector<std::vector<Plan>> modes = {
       plan_layouts(with_set(request, default_lwe_params(first)))};
-  if (!request.mode) {
+  if (is_open) {
     // Bits that leave room for the noise of packing leave it for a hint's: there is none without
     // it.
     std::vector<Plan> packed = unasked_packed_plans(request);
@@ -285,7 +348,8 @@ std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request) {
 }
 
 LayoutKind kind_of(const Layout& layout) {
-  return {layout.mode(), layout.levels(), layout.second && layout.second->key_order > 0};
+  return {layout.mode(), layout.levels(), layout.second && layout.second->key_order > 0,
+          layout.batch};
 }
 
 std::vector<Plan> plans_of_kind(const PlanRequest& request, const LayoutKind& kind) {
@@ -295,6 +359,7 @@ std::vector<Plan> plans_of_kind(const PlanRequest& request, const LayoutKind& ki
   if (one.lwe == nullptr) one.lwe = &default_lwe_params(kind.mode);
   one.levels = kind.levels;
   one.short_key = kind.short_key;
+  one.batch = kind.batch;
   try {
     return plan_layouts(one);
   } catch (const InputError&) {
@@ -304,7 +369,7 @@ std::vector<Plan> plans_of_kind(const PlanRequest& request, const LayoutKind& ki
 
 std::vector<std::vector<Plan>> plan_kinds(const PlanRequest& request) {
   std::vector<std::vector<Plan>> kinds = plan_modes(request);
-  if (!request.levels_open) return kinds;
+  if (!request.levels_open || request.batch) return kinds;
   const bool is_asked = (request.mode || request.lwe != nullptr) && !request.is_unasked;
   for (const bool short_key : {false, true}) {
     std::vector<Plan> plans = plans_of_kind(request, {Mode::kPacked, 2, short_key});
@@ -314,7 +379,23 @@ std::vector<std::vector<Plan>> plan_kinds(const PlanRequest& request) {
   return kinds;
 }
 
+namespace {
+
+const Plan& cheapest_for_several_keys(const std::vector<Plan>& plans) {
+  const auto cost = [](const Plan& plan) {
+    const Layout& layout = plan.layout;
+    const uint64_t allowed =
+        std::max(kPackingBytesUnasked, kBatchTablesPerMatrix * layout.matrix_bytes());
+    const bool is_large = layout.packing_table_bytes() > allowed;
+    return std::tuple(is_large, is_large ? layout.pack_count() : 0, plan.total_bytes);
+  };
+  return *std::ranges::min_element(plans, {}, cost);
+}
+
+}  // namespace
+
 const Plan& cheapest(const std::vector<Plan>& plans) {
+  if (plans.front().layout.batch) return cheapest_for_several_keys(plans);
   const Plan* best = &*std::ranges::min_element(plans, {}, &Plan::total_bytes);
   if (best->layout.mode() != Mode::kPacked) return *best;
   const double allowed = kBytesForFewerPacks * static_cast<double>(best->total_bytes);

@@ -27,28 +27,38 @@ struct PlanRequest {
   uint32_t levels = 1;       // 2: packed responses have a second level
   bool short_key = false;    // which packs with a short key
   bool levels_open = false;  // plan_kinds() plans two levels in addition to one
+  // Requests for several keys, which take a keyword database, packed responses and one level.
+  std::optional<BatchCode> batch;
 };
 
 // A layout whose failure bound is at most 2^-40, and its cost.
 struct Plan {
   Layout layout;
   uint64_t sync_bytes = 0;   // tables, and hints or masks, once an epoch
-  uint64_t total_bytes = 0;  // that, and lookups_per_client queries and responses
+  uint64_t total_bytes = 0;  // that, and the queries and responses of lookups_per_client look-ups
 };
 
-// The expected number of keys in the fullest of shard_count shards: the mean plus the usual excess
-// of a maximum of binomials. This is an estimate for planning. A build counts.
-uint64_t expected_fullest_shard(uint64_t key_count, uint32_t shard_count);
+// The requests that look up this many keys: one for each, or full ones for several keys.
+uint64_t request_count(const Layout& layout, uint64_t lookups);
 
-// The layout for a given number of shards whose fullest has fullest_shard keys. It has the bit
+// The bytes of a query and its response.
+uint64_t request_bytes(const Layout& layout);
+
+// The expected number of records in the fullest of shard_count shards: the mean plus the usual
+// excess of a maximum of binomials. This is an estimate for planning. A build counts. The records
+// are the keys, or three for each key where requests are for several keys (Layout::record_count).
+uint64_t expected_fullest_shard(uint64_t record_count, uint32_t shard_count);
+
+// The layout for a given number of shards whose fullest has fullest_shard records. It has the bit
 // counts (if they are not fixed) that make it cheapest for the set request.lwe, which must be
 // there. Nothing if no bit counts keep the failure bound at 2^-40. Throws InputError if it takes
-// more rows than there can be.
+// more rows than there can be, or a query more words.
 std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count,
                                 uint64_t fullest_shard);
 
 // A plan for each sensible number of shards (or for the fixed one), fewest first, for the set
-// request.lwe, which must be there. Throws InputError if there is none.
+// request.lwe, which must be there. Throws InputError if there is none, and if the fixed number is
+// not a multiple of the number of buckets.
 std::vector<Plan> plan_layouts(const PlanRequest& request);
 
 // Packing tables of more bytes than this, and than the matrix, are made only if the operator asks
@@ -58,8 +68,9 @@ inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
 // The plans to choose from: the plan_layouts() of each mode, none of them empty. If the mode is
 // fixed, by itself or by the set, these are all plans of that mode unless is_unasked. If both are
 // open, they are the hint mode's and, after them, those of the packed mode that stay below
-// kPackingBytesUnasked or the matrix, if there are any. Throws InputError if there is no plan at
-// all; if both are open it is the hint mode's error.
+// kPackingBytesUnasked or the matrix, if there are any. With requests for several keys these are
+// all plans of the packed mode. Throws InputError if there is no plan at all; if both are open it
+// is the hint mode's error.
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
 
 // Layouts that are compared with each other before their kind is chosen.
@@ -67,6 +78,7 @@ struct LayoutKind {
   Mode mode = Mode::kHint;
   uint32_t levels = 1;
   bool short_key = false;
+  std::optional<BatchCode> batch = std::nullopt;
 
   bool operator==(const LayoutKind&) const = default;
 };
@@ -86,9 +98,15 @@ std::vector<std::vector<Plan>> plan_kinds(const PlanRequest& request);
 // fewest possible: every pack takes 25 MB of memory that is read for each batch.
 inline constexpr double kBytesForFewerPacks = 1.15;
 
+// With requests for several keys, packing tables may take this many times the bytes of the matrix
+// unless the operator asks for fewer bytes.
+inline constexpr uint64_t kBatchTablesPerMatrix = 2;
+
 // The cheapest of plans of one mode: the one with the fewest total bytes, and among equals the
 // fewest shards. In the packed mode it is the one with the fewest packs of those with up to
-// kBytesForFewerPacks times as many bytes.
+// kBytesForFewerPacks times as many bytes. With requests for several keys it is the one with the
+// fewest bytes of those whose tables take at most kBatchTablesPerMatrix matrices or
+// kPackingBytesUnasked; where all take more, the one with the fewest packs.
 const Plan& cheapest(const std::vector<Plan>& plans);
 
 // The cheapest of all. Among equals, the first mode's.

@@ -14,6 +14,10 @@ namespace {
 
 constexpr const char* kRatesFormat = "blindfuse-rates/1";
 
+// Far from what any machine has, on both sides. With others, the costs of a layout would leave a
+// double, or their column of a table.
+constexpr double kRateMin = 1e-15, kRateMax = 1e20;
+
 struct RateMember {
   const char* name;
   double CoreRates::*value;
@@ -70,8 +74,10 @@ class RatesReader {
   double rate(const char* name) {
     const nlohmann::json& member = at(name);
     const double value = member.is_number() ? member.get<double>() : 0;
-    if (std::isfinite(value) && value > 0) return value;
-    refuse("has a \"" + std::string(name) + "\" that is not a positive number");
+    const std::string fault = "has a \"" + std::string(name) + "\" that ";
+    if (!std::isfinite(value) || value <= 0) refuse(fault + "is not a positive number");
+    if (value < kRateMin || value > kRateMax) refuse(fault + "no machine has");
+    return value;
   }
 
   // After all members have been read.

@@ -35,7 +35,7 @@ inline constexpr uint64_t kRatesBytesMax = 16'384;
 std::string serialize_rates(const Rates& rates);
 
 // Throws InputError, with the name `file`, the member and a cure, if the text is anything else than
-// such an object, or if a rate is not a positive number.
+// such an object, or if a rate is not a positive number, or is one that no machine has.
 Rates parse_rates(std::string_view text, const std::string& file);
 
 }  // namespace blindfuse

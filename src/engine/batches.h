@@ -31,8 +31,8 @@ struct QueryBatch {
   size_t panel_stride = 64;
 };
 
-// `count` products. Product b is the words at words + b * stride, one for each column of the
-// matrix.
+// `count` products. Product b is the words at words + b * stride, one for each column of the range
+// with which the queries are multiplied.
 struct ProductBatch {
   uint32_t* words = nullptr;
   size_t count = 0;

@@ -71,13 +71,36 @@ class Engine {
   // DeviceLostError (AnswerPipeline::set_canary says when which).
   virtual void check_kernels(const Canary& /*canary*/, size_t /*batch_max*/) {}
 
-  // products[b][c] += sum over r in rows of queries[b][r - rows.first] * int8(matrix[r][c]), modulo
-  // 2^32.
+  // products[b][c] += sum over r in rows of queries[b][r - rows.first] *
+  // int8(matrix[r][columns.first + c]), modulo 2^32, for c < columns.count.
   //
   // Sums over a range of rows let the hint be made panel by panel, and a matrix be split by rows
-  // over machines. queries.count == products.count; any alignment; rows within the matrix. One
-  // caller at a time. Throws ResourceError if the machine fails; the products are then worthless.
-  virtual void multiply(QueryBatch queries, RowRange rows, ProductBatch products) = 0;
+  // over machines. Ranges of columns have queries of their own where requests are for several keys.
+  // queries.count == products.count; any alignment; rows and columns within the matrix, from
+  // anywhere on. One caller at a time. Throws ResourceError if the machine fails; the products are
+  // then worthless.
+  virtual void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
+                                ProductBatch products) = 0;
+  // The same for all columns.
+  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) {
+    multiply_columns(queries, rows, {0, column_count()}, products);
+  }
+
+  // The product of all rows where the columns are those of several buckets, C / bucket_count for
+  // each and one bucket after another. The columns of bucket i are multiplied with the words from
+  // queries.words + i * R on: a query has R words for each bucket, one bucket after another. C is a
+  // multiple of bucket_count. Otherwise as multiply().
+  virtual void multiply_buckets(QueryBatch queries, size_t bucket_count, ProductBatch products) {
+    const uint64_t rows = row_count();
+    const uint64_t columns = column_count() / bucket_count;
+    for (size_t bucket = 0; bucket < bucket_count; ++bucket) {
+      QueryBatch some = queries;
+      some.words += bucket * rows;
+      ProductBatch sums = products;
+      sums.words += bucket * columns;
+      multiply_columns(some, {0, rows}, {bucket * columns, columns}, sums);
+    }
+  }
 
   // The objects below are made of a sealed engine, and are never null. All three functions throw
   // ResourceError if there is no room for the object.
@@ -97,9 +120,14 @@ class Engine {
   // packing key, and a response is the second level's: SecondLevelSpec::response_bytes(), from
   // words of bits.response. The spec's polynomials need not outlive the call. The canary of such a
   // pipeline is one of the first level: its query and its response have no second one.
+  //
+  // With several buckets, a query has the words of each bucket, R for each and one bucket after
+  // another, as one bit sequence, and then one packing key. The first C / bucket_count columns are
+  // multiplied by the words of the first bucket, the next ones by those of the next. C is a
+  // multiple of bucket_count, and there is no second level.
   virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second = nullptr) = 0;
+      size_t batch_max, const SecondLevelSpec* second = nullptr, size_t bucket_count = 1) = 0;
 };
 
 }  // namespace blindfuse

@@ -22,6 +22,7 @@ struct ServingNeeds {
   size_t pack_count = 0;  // packing tables; 0 where responses are not packed
   // Of packed responses with a second level. Its polynomials do not matter.
   std::optional<SecondLevelSpec> second = {};
+  size_t bucket_count = 1;  // of packed responses (Engine::make_packed_answer_pipeline)
 };
 
 // Makes engines and pack makers that compute in one place, with one kernel. Any thread. Its
@@ -52,12 +53,15 @@ class EngineMaker {
   // a device its columns and some 34 MB.
   virtual size_t packs_at_once(uint64_t row_count, unsigned thread_count) const = 0;
 
-  // A pack maker for packs of column_count columns. blocks: the R words of the public polynomials
-  // of all blocks of rows. key_masks: kDimension values for each digit of the packing key
-  // (src/protocol/public_polynomials.h). Both outlive the pack maker. R is a multiple of
-  // kDimension. Throws ResourceError if there is no room for the columns.
+  // A pack maker for packs of column_count columns of row_count (R) rows. blocks: the R words of
+  // the public polynomials of all blocks of rows, for each of some buckets, one bucket after
+  // another. PackMaker::set_columns names the bucket of columns by its place among them. key_masks:
+  // kDimension values for each digit of the packing key (src/protocol/public_polynomials.h). Both
+  // outlive the pack maker. R is a multiple of kDimension. Throws ResourceError if there is no room
+  // for the columns.
   virtual std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                                      std::span<const uint32_t> key_masks,
+                                                     uint64_t row_count,
                                                      uint64_t column_count) const = 0;
 };
 

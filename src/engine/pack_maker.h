@@ -1,6 +1,7 @@
 // Makes packing tables and masks of a matrix's columns, where the engines of its kind compute.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -16,9 +17,10 @@ class PackMaker {
   virtual ~PackMaker() = default;
 
   // Sets the columns from `first` on to `bytes`, a whole number of columns of R signed bytes, one
-  // after another. Each column is set at most once; a column that is not set is zero. Any number of
-  // threads may set different columns at the same time. Throws ResourceError.
-  virtual void set_columns(uint64_t first, std::span<const uint8_t> bytes) = 0;
+  // after another, all of them columns of the bucket with the `bucket`-th public polynomials. Each
+  // column is set at most once; a column that is not set is zero. Any number of threads may set
+  // different columns at the same time. Throws ResourceError.
+  virtual void set_columns(uint64_t first, std::span<const uint8_t> bytes, size_t bucket = 0) = 0;
 
   // Called once, after the last set_columns() and before the first make(). Throws ResourceError if
   // memory is short, or if the columns that arrived where the maker computes differ from those that

@@ -13,6 +13,7 @@ inline constexpr int kExitFailed =
     1;  // InputError, ResourceError, or anything else that went wrong
 inline constexpr int kExitUsageError = 2;  // the command line itself
 inline constexpr int kExitNotThere = 3;    // blindfuse-client: a key is not in the database
+inline constexpr int kExitNotAsked = 4;    // blindfuse-client: a key was not asked for
 
 // Thrown by a command to end with a status of its own, without a message.
 struct ExitStatus {

@@ -72,11 +72,11 @@ bool is_temporary_name(std::string_view name) {
 }
 
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
-                                     std::filesystem::path& path) {
+                                     std::filesystem::path& path, unsigned permissions) {
   path = folder / temporary_name();
   // Not mkstemp, whose files only their owner may read: what is published follows the umask, and a
   // process with threads cannot ask for that without changing it for all of them.
-  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, permissions));
   if (!file.is_open()) fail("create a file in", folder);
   return file;
 }

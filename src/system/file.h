@@ -33,10 +33,10 @@ class FileDescriptor {
 std::string temporary_name();
 bool is_temporary_name(std::string_view name);
 
-// Creates a file of such a name in `folder`, with the permissions that the umask leaves, and sets
-// `path` to it. ResourceError.
+// Creates a file of such a name in `folder`, with what the umask leaves of the permissions, and
+// sets `path` to it. ResourceError.
 FileDescriptor create_temporary_file(const std::filesystem::path& folder,
-                                     std::filesystem::path& path);
+                                     std::filesystem::path& path, unsigned permissions = 0666);
 
 // Whether what a call failed with (errno) may be otherwise in a moment, whatever the path is: a
 // lack of descriptors or memory, a disk or a network file system that does not answer.

@@ -31,12 +31,12 @@ class LoadTest : public ::testing::Test {
     return lines;
   }
 
-  void build(const std::string& version) {
+  void build(const std::string& version,
+             const std::vector<std::string>& layout = {"--mode", "hint", "--params", "lwe-1288"}) {
     const std::string input = write_file(folder_ / "map.tsv", map(version));
-    ASSERT_EQ(run(folder_, {kBlindfuse, "build", input, "--output", folder_ / "db", "--mode",
-                            "hint", "--params", "lwe-1288"})
-                  .status,
-              0);
+    std::vector<std::string> command = {kBlindfuse, "build", input, "--output", folder_ / "db"};
+    command.insert(command.end(), layout.begin(), layout.end());
+    ASSERT_EQ(run(folder_, command).status, 0);
   }
 
   void SetUp() override {
@@ -130,6 +130,15 @@ TEST_F(LoadTest, ManyQueriesInJsonFromSeveralThreads) {
   EXPECT_EQ(measured.window.lookups, 3 * measured.window.requests);
   EXPECT_GT(measured.window.resent, 0u);
   EXPECT_TRUE(measured.server.is_null()) << "no address of metrics was given";
+}
+
+TEST_F(LoadTest, PackedResponsesOfOneAndTwoLevels) {
+  for (const std::string levels : {"1", "2"}) {
+    build("first ", {"--fresh", "--mode", "packed", "--levels", levels});
+    serve();
+    options_.concurrency = 2;
+    expect_right_answers(measure(options_));
+  }
 }
 
 TEST_F(LoadTest, OpenLoops) {

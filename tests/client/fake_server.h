@@ -79,7 +79,8 @@ class ServedDatabase {
               .query_bits = 32,
               .response_bits = 32,
               .hint_bits = hint_bits,
-              .second = {}};
+              .second = {},
+              .batch = {}};
     database.epoch_table_.shards.resize(shard_count);
     database.epoch_table_.packs.resize(layout.pack_count());
     database.hints_.resize(layout.hint_part_count());

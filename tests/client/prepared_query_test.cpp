@@ -93,6 +93,66 @@ TEST(PreparedQuery, CarriesItsPackingKeysBehindItsWordsOnce) {
   }
 }
 
+// Of three buckets with 64 rows each.
+class QueryForBuckets : public testing::Test {
+ protected:
+  QueryForBuckets() {
+    layout_.row_count = 64;
+    layout_.query_bits = 32;
+    layout_.batch = BatchCode{.keys_per_request = 2, .bucket_count = 3};
+  }
+
+  static PreparedQuery prepared(const std::vector<uint32_t>& masked) {
+    SecretBuffer<uint32_t> words(masked.size());
+    std::copy(masked.begin(), masked.end(), words.span().begin());
+    return PreparedQuery(ProcessToken::current(), kSeed, SecretBuffer<uint32_t>(2),
+                         std::move(words), {}, {}, 3);
+  }
+  std::vector<uint32_t> encrypted(const std::vector<uint32_t>& masked,
+                                  const std::vector<BucketRows>& buckets) const {
+    std::vector<uint32_t> words(masked.size());
+    (void)prepared(masked).encrypt(buckets, layout_,
+                                   {reinterpret_cast<uint8_t*>(words.data()), words.size() * 4});
+    return words;
+  }
+
+  Layout layout_;
+};
+
+TEST_F(QueryForBuckets, AddsTheScaleAtTheRowsOfEachBucketThatIsAsked) {
+  std::vector<uint32_t> masked(3 * 64, 1000);
+  masked[128 + 7] = 0xff000001;
+  const std::vector<BucketRows> buckets = {{{0, 62, 63}, 1}, {{1, 2, 3}, 0}, {{7, 20, 40}, 1}};
+  std::vector<uint32_t> expected = masked;
+  for (const size_t word : {0, 62, 63, 128 + 20, 128 + 40}) expected[word] += 1 << 24;
+  expected[128 + 7] = 1;
+  EXPECT_EQ(encrypted(masked, buckets), expected);
+}
+
+TEST_F(QueryForBuckets, AddsNothingForNoKeys) {
+  const std::vector<uint32_t> masked(3 * 64, 5);
+  EXPECT_EQ(encrypted(masked, std::vector<BucketRows>(3)), masked);
+}
+
+// A bucket that is not asked is written to as others are: rows that it lacks are found.
+TEST_F(QueryForBuckets, TouchesTheRowsOfABucketThatIsNotAsked) {
+  const std::vector<uint32_t> masked(3 * 64, 5);
+  for (size_t bucket = 0; bucket < 3; ++bucket) {
+    for (size_t row = 0; row < 3; ++row) {
+      std::vector<BucketRows> buckets(3);
+      buckets[bucket].rows[row] = 64;
+      EXPECT_DEATH(encrypted(masked, buckets), "rows lie in the bucket");
+    }
+  }
+}
+
+TEST_F(QueryForBuckets, IsForDatabasesWithItsBuckets) {
+  const std::vector<uint32_t> masked(3 * 64, 5);
+  layout_.batch->bucket_count = 4;
+  EXPECT_DEATH(encrypted(masked, std::vector<BucketRows>(4)),
+               "the query has the database's buckets");
+}
+
 TEST(DecodingSecret, IsTakenOnce) {
   DecodingSecret secret(SecretBuffer<uint32_t>(3));
   EXPECT_EQ(std::move(secret).take().size(), 3u);

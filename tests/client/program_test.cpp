@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "src/base/base64.h"
+#include "tests/client/batch_database.h"
 #include "tests/client/http_fake_server.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/paths.h"
@@ -143,6 +144,42 @@ TEST_F(ClientProgram, PrintsJson) {
       json_lines(run("get --json --key-encoding hex " + server.url() + " " + key_hex(12)).out);
   EXPECT_EQ(bytes.at(0)["value"], "gICAgICAgICAgICA");
   EXPECT_EQ(bytes.at(0)["value_encoding"], "base64");
+}
+
+TEST_F(ClientProgram, SaysWhichKeysWereNotAskedFor) {
+  FakeServer fake(BatchDatabase::serve({{"owl", "bird"}}));
+  HttpFakeServer server(fake);
+  const auto keys = BatchDatabase::keys_of_buckets({0, 2, 5}, 4);
+  std::string arguments = server.url();
+  for (const std::string& key : keys) arguments += " " + key;
+  const Outcome got = run("get " + arguments);
+  EXPECT_EQ(got.status, 4);
+  EXPECT_EQ(got.out, "");
+  EXPECT_EQ(got.err, "not there: " + keys[0] + "\nnot there: " + keys[1] + "\nnot there: " +
+                         keys[2] + "\nnot asked for, ask again: " + keys[3] + "\n");
+  EXPECT_EQ(fake.count("/queries"), 1u);
+
+  const Outcome json = run("get --json " + arguments);
+  EXPECT_EQ(json.status, 4);
+  const auto lines = json_lines(json.out);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0]["asked"], true);
+  EXPECT_EQ(lines[0]["request_keys"], 3);
+  EXPECT_EQ(lines[0]["bytes"]["query"], (BatchDatabase::kQueryBytes + 2) / 3);
+  EXPECT_EQ(lines[3]["asked"], false);
+  EXPECT_EQ(lines[3]["found"], false);
+  EXPECT_EQ(lines[3]["bytes"]["query"], 0);
+}
+
+TEST_F(ClientProgram, AsksForSeveralKeysWithARequest) {
+  FakeServer fake(BatchDatabase::serve({{"owl", "bird"}, {"lark", "song"}, {"empty", ""}}));
+  HttpFakeServer server(fake);
+  const Outcome got = run("get " + server.url(), "owl\nlark\nempty\nnowl\nowl\n");
+  EXPECT_EQ(got.status, 3);
+  EXPECT_EQ(got.out, "owl\tbird\nlark\tsong\nempty\t\nowl\tbird\n");
+  EXPECT_EQ(got.err, "not there: nowl\n");
+  EXPECT_EQ(fake.count("/queries"), 2u);
+  EXPECT_EQ(run("get --prepare 2 " + server.url() + " owl").out, "bird\n");
 }
 
 TEST_F(ClientProgram, SyncsAndSaysSo) {

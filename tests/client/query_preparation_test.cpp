@@ -89,6 +89,28 @@ TEST(QueryPreparation, IsForDatabasesWithTheSamePublicMatrixAlone) {
   }
 }
 
+TEST(QueryPreparation, IsForTheBucketsOfADatabase) {
+  Manifest manifest = manifest_of("ring-2048");
+  manifest.layout.row_count = 2048;
+  manifest.layout.batch = BatchCode{.keys_per_request = 2, .bucket_count = 4};
+  auto made = prepare_queries_for(manifest, 1, 1, seeded_random(1));
+  EXPECT_EQ(made.at(0).row_count(), 4u * 2048);
+  EXPECT_TRUE(made[0].is_for(manifest));
+  Manifest other = manifest;  // as many rows in all
+  other.layout.row_count = 4 * 2048;
+  other.layout.batch.reset();
+  EXPECT_EQ(other.layout.query_bytes(), manifest.layout.query_bytes());
+  EXPECT_FALSE(made[0].is_for(other));
+  EXPECT_FALSE(prepare_queries_for(other, 1, 1, seeded_random(1))[0].is_for(manifest));
+  other = manifest;
+  other.layout.row_count = 2 * 2048;
+  other.layout.batch->bucket_count = 2;
+  EXPECT_FALSE(made[0].is_for(other));
+  other = manifest;
+  other.layout.batch->keys_per_request = 3;
+  EXPECT_TRUE(made[0].is_for(other));
+}
+
 TEST(QueryPreparation, IsForAModeAlone) {
   const Manifest manifest = manifest_of("ring-2048");
   const PreparedQuery with_no_keys(ProcessToken::current(), manifest.seed,

@@ -7,6 +7,7 @@
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/little_endian.h"
 #include "src/arithmetic/ring/ntt.h"
+#include "src/protocol/chacha20.h"
 #include "tests/client/seeded_random.h"
 #include "tests/ring/plain_ring.h"
 
@@ -160,6 +161,55 @@ TEST_F(RingQueries, AreTheSameTogetherAndOneByOne) {
     EXPECT_EQ(one.secret, same.secret);
     EXPECT_EQ(one.words, same.words);
     EXPECT_EQ(one.packing_key, same.packing_key);
+  }
+}
+
+// One secret for all buckets, under the public polynomials of each.
+TEST_F(RingQueries, ForBucketsHavePolynomialsOfEach) {
+  // Two buckets with one block each have as many words as OpenedRingQuery.
+  const RingQueryMaker two(polynomials_, kDimension, {}, 2);
+  const OpenedRingQuery query(std::move(two.make(1, seeded_random(6)).front()));
+  std::set<Coefficients> errors;
+  for (uint32_t bucket = 0; bucket < 2; ++bucket) {
+    // The keystream's words with nonce 2^32 bucket.
+    Coefficients a;
+    chacha20_keystream(ChaChaKey{9}, uint64_t{bucket} << 32, a);
+    const Coefficients product = ring::plain::product(query.secret, a, kWords);
+    Coefficients error;
+    for (size_t i = 0; i < kDimension; ++i) {
+      error[i] = query.words[bucket * kDimension + i] - product[i];
+      ASSERT_LE(error[i] + 1, 2u) << bucket << " " << i;
+    }
+    errors.insert(error);
+  }
+  EXPECT_EQ(errors.size(), 2u);
+}
+
+TEST_F(RingQueries, ForBucketsOfSeveralBlocks) {
+  constexpr uint32_t kBuckets = 3;
+  const RingQueryMaker maker(polynomials_, kRows, {}, kBuckets);
+  std::vector<uint64_t> done;
+  const auto follow = [&](const ClientProgress& progress) {
+    EXPECT_EQ(progress.total, kBuckets * kRows);
+    done.push_back(progress.done);
+    return true;
+  };
+  PreparedQuery prepared = std::move(maker.make(1, seeded_random(7), follow).front());
+  ASSERT_EQ(prepared.row_count(), kBuckets * kRows);
+  EXPECT_EQ(done, (std::vector<uint64_t>{0, 0, 0, kDimension, 2 * kDimension, 3 * kDimension,
+                                         4 * kDimension, 5 * kDimension, 6 * kDimension}));
+  std::vector<uint8_t> sent(4 * kBuckets * kRows + kSentKeyBytes);
+  const SecretBuffer<uint32_t> secret = std::move(prepared).encrypt({}, 32, sent).take();
+  Coefficients s;
+  std::copy(secret.span().begin(), secret.span().end(), s.begin());
+  for (uint32_t block = 0; block < kBuckets * 2; ++block) {
+    Coefficients a;
+    polynomials_.fill_block(block / 2, block % 2, a);
+    const Coefficients product = ring::plain::product(s, a, kWords);
+    for (size_t i = 0; i < kDimension; ++i) {
+      const auto word = load_le<uint32_t>(&sent[4 * (block * kDimension + i)]);
+      ASSERT_LE(word - product[i] + 1, 2u) << block << " " << i;
+    }
   }
 }
 

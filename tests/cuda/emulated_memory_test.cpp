@@ -48,9 +48,10 @@ std::vector<SharedPackingTable> tables(size_t count) {
 Canary zero_canary(uint64_t rows, uint64_t columns, const ServingNeeds& needs, WireBits bits) {
   Canary canary;
   canary.words.resize(rows);
+  canary.bucket_count = needs.bucket_count;
   canary.products.resize(columns);
   canary.weights.assign(columns, 1);
-  canary.query.resize(bit_sequence_bytes(rows, bits.query) +
+  canary.query.resize(bit_sequence_bytes(needs.bucket_count * rows, bits.query) +
                       (needs.pack_count == 0 ? 0 : ring::kKeyBytes));
   canary.response.resize(bit_sequence_bytes(columns, bits.response));
   return canary;
@@ -74,11 +75,11 @@ uint64_t peak_of(uint64_t rows, uint64_t columns, const ServingNeeds& needs, Wir
   const std::vector<uint32_t> key_masks(ring::kKeyWords);
   second.blocks = blocks;
   second.key_masks = key_masks;
-  const auto pipeline =
-      needs.pack_count == 0
-          ? engine->make_answer_pipeline(bits, 3, needs.batch_max)
-          : engine->make_packed_answer_pipeline(bits, tables(needs.pack_count), 3, needs.batch_max,
-                                                needs.second ? &second : nullptr);
+  const auto pipeline = needs.pack_count == 0
+                            ? engine->make_answer_pipeline(bits, 3, needs.batch_max)
+                            : engine->make_packed_answer_pipeline(
+                                  bits, tables(needs.pack_count), 3, needs.batch_max,
+                                  needs.second ? &second : nullptr, needs.bucket_count);
   pipeline->set_canary(canary, std::chrono::hours(1));
   return fake_cuda::peak_bytes(0);
 }
@@ -215,6 +216,19 @@ TEST(EmulatedCudaMemory, SetsAsideWhatASecondLevelTakes) {
   EXPECT_EQ(needed - bytes_needed(130, 1000, without),
             2 * 3 * (uint64_t{8} << 20) + 4 * (2 * 3 * (10 + 3072) + (2 * 3 + 1) * 100 + 4 * 2048) +
                 36'864);
+  const uint64_t peak = peak_of(130, 1000, needs, kBits, needed);
+  EXPECT_LE(peak + kCudaItselfBytes, needed);
+  EXPECT_GE(peak + kCudaItselfBytes + (7 << 20), needed);
+}
+
+TEST(EmulatedCudaMemory, SetsAsideWhatTheWordsOfBucketsTake) {
+  constexpr WireBits kBits{32, 11};
+  const ServingNeeds needs{.batch_max = 3, .pack_count = 1, .bucket_count = 4};
+  const ServingNeeds without{.batch_max = 3, .pack_count = 1};
+  const uint64_t needed = bytes_needed(130, 1000, needs);
+  // By hand: three buckets' words more, 130 each, of three queries in each of two lanes and of one
+  // canary; and of what products are checked with, up to a multiple of 128 rows.
+  EXPECT_EQ(needed - bytes_needed(130, 1000, without), uint64_t{4 * 3} * ((2 * 3 + 1) * 130 + 256));
   const uint64_t peak = peak_of(130, 1000, needs, kBits, needed);
   EXPECT_LE(peak + kCudaItselfBytes, needed);
   EXPECT_GE(peak + kCudaItselfBytes + (7 << 20), needed);

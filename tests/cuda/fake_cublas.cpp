@@ -12,6 +12,6 @@ CublasProduct::CublasProduct() { require(); }
 CublasProduct::~CublasProduct() = default;
 uint64_t CublasProduct::sum_bytes(uint64_t, uint64_t) { return 0; }
 uint64_t CublasProduct::held_bytes() const { return 0; }
-void CublasProduct::start(const ScanArgs&, cudaStream_t) {}
+void CublasProduct::start(const ScanArgs&, uint64_t, cudaStream_t) {}
 
 }  // namespace blindfuse

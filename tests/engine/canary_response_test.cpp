@@ -85,5 +85,32 @@ TEST(CanaryResponse, IsPackedUnderTheKeysOfItsQuery) {
             support::packed_reference(canary.products, tables, keys, kResponseBitsOfCanary));
 }
 
+// The product is that of one bucket: the query has its words twice, before the key.
+TEST(CanaryResponse, HasTheSameWordsForEachBucket) {
+  SeededRandom random(155);
+  constexpr uint64_t kRowsOfCanary = 2048, kColumnsOfCanary = 60;
+  const std::shared_ptr<uint32_t[]> table(new uint32_t[kTableWords]);
+  for (size_t i = 0; i < kTableWords; ++i) {
+    table[i] = static_cast<uint32_t>(random.below(ring::kPackingModulus));
+  }
+  const std::vector<SharedPackingTable> tables(1, table);
+  Canary canary = random_canary(random, kRowsOfCanary, kColumnsOfCanary);
+  Layout layout = layout_with("ring-2048");
+  layout.batch = BatchCode{.keys_per_request = 2, .bucket_count = 4};
+  complete_canary(canary, layout, tables, 1, seeded_random(156));
+  EXPECT_EQ(canary.bucket_count, 4u);
+  const uint64_t words_bytes = bit_sequence_bytes(4 * kRowsOfCanary, kQueryBitsOfCanary);
+  ASSERT_EQ(canary.query.size(), words_bytes + ring::kKeyBytes);
+  const auto query = std::span<const uint8_t>(canary.query);
+  std::vector<uint32_t> words(kRowsOfCanary);
+  for (uint64_t bucket = 0; bucket < 4; ++bucket) {
+    read_bit_sequence(query.first(words_bytes), kQueryBitsOfCanary, bucket * kRowsOfCanary, words);
+    EXPECT_EQ(words, canary.words) << bucket;
+  }
+  EXPECT_EQ(canary.response,
+            support::packed_reference(canary.products, tables, query.subspan(words_bytes),
+                                      kResponseBitsOfCanary));
+}
+
 }  // namespace
 }  // namespace blindfuse

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cctype>
 #include <memory>
+#include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -40,16 +42,19 @@ struct Shape {
   size_t product_gap = 0;  // words between one product and the next
   size_t offset = 0;       // words before the first of each
   uint64_t slab = 0;       // columns of a slab, where engines have slabs; 0: as they like
+  std::optional<ColumnRange> some = {};  // the columns that are multiplied, if not all
 
+  ColumnRange multiplied() const { return some.value_or(ColumnRange{0, columns}); }
   size_t query_stride() const { return range.size() + query_gap; }
-  size_t product_stride() const { return columns + product_gap; }
+  size_t product_stride() const { return multiplied().count + product_gap; }
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << "rows " << shape.range.first << ".." << shape.range.last << " of " << shape.rows
              << ", columns " << shape.columns << ", batch " << shape.batch << ", threads "
              << shape.threads << ", gaps " << shape.query_gap << ' ' << shape.product_gap
-             << ", offset " << shape.offset << ", slabs of " << shape.slab;
+             << ", offset " << shape.offset << ", slabs of " << shape.slab << ", "
+             << shape.multiplied().count << " columns from " << shape.multiplied().first;
 }
 
 // Memory as a caller may have it, and the products that are right.
@@ -61,7 +66,8 @@ class Problem {
         shape.batch == 0 ? 0 : shape.query_stride() * (shape.batch - 1) + shape.range.size();
     words_.resize(shape.offset + queries);
     const size_t products =
-        shape.batch == 0 ? 0 : shape.product_stride() * (shape.batch - 1) + shape.columns;
+        shape.batch == 0 ? 0
+                         : shape.product_stride() * (shape.batch - 1) + shape.multiplied().count;
     products_.assign(shape.offset + products, kPoison);
   }
 
@@ -69,7 +75,9 @@ class Problem {
     for (uint8_t& byte : bytes_) byte = random.byte();
     for (uint32_t& word : words_) word = random.u32();
     for (size_t b = 0; b < shape_.batch; ++b) {
-      for (uint64_t c = 0; c < shape_.columns; ++c) products_[product_at(b, c)] = random.u32();
+      for (uint64_t c = 0; c < shape_.multiplied().count; ++c) {
+        products_[product_at(b, c)] = random.u32();
+      }
     }
   }
 
@@ -83,8 +91,9 @@ class Problem {
     std::vector<uint32_t> result = products_;
     for (size_t b = 0; b < shape_.batch; ++b) {
       const uint32_t* query = words_.data() + shape_.offset + b * shape_.query_stride();
-      for (uint64_t c = 0; c < shape_.columns; ++c) {
-        const uint8_t* column = bytes_.data() + c * shape_.rows + shape_.range.first;
+      for (uint64_t c = 0; c < shape_.multiplied().count; ++c) {
+        const uint64_t column_at = (shape_.multiplied().first + c) * shape_.rows;
+        const uint8_t* column = bytes_.data() + column_at + shape_.range.first;
         uint32_t sum = 0;
         for (uint64_t r = 0; r < shape_.range.size(); ++r) {
           sum += query[r] * static_cast<uint32_t>(int32_t{static_cast<int8_t>(column[r])});
@@ -97,9 +106,14 @@ class Problem {
 
   std::vector<uint32_t> computed(Engine& engine) const {
     std::vector<uint32_t> result = products_;
-    engine.multiply({words_.data() + shape_.offset, shape_.batch, shape_.query_stride()},
-                    shape_.range,
-                    {result.data() + shape_.offset, shape_.batch, shape_.product_stride()});
+    const QueryBatch queries{words_.data() + shape_.offset, shape_.batch, shape_.query_stride()};
+    const ProductBatch products{result.data() + shape_.offset, shape_.batch,
+                                shape_.product_stride()};
+    if (shape_.some) {
+      engine.multiply_columns(queries, shape_.range, *shape_.some, products);
+    } else {
+      engine.multiply(queries, shape_.range, products);
+    }
     return result;
   }
 
@@ -242,6 +256,109 @@ TEST_P(EngineConformance, MultipliesTilesOfColumnsAndQueries) {
   expect_right_on_random({3'072, 48, 64, {0, 3'072}}, random);
   expect_right_on_random({3'100, 70, 64, {0, 3'100}}, random);
   expect_right_on_random({6'200, 97, 61, {130, 6'100}, 2}, random);
+}
+
+// Some columns, from anywhere on: they begin and end within tiles and slabs, or there is one, or
+// none.
+TEST_P(EngineConformance, MultipliesRangesOfColumns) {
+  SeededRandom random(116);
+  const std::vector<uint64_t> row_counts = {1, 63, 65, 200, 3'073};
+  const std::vector<uint64_t> column_counts = {1, 6, 13, 31, 61, 97, 130};
+  const std::vector<uint64_t> slabs = {0, 6, 12, 30};
+  for (int i = 0; i < 200; ++i) {
+    Shape shape;
+    shape.rows = random.one_of(row_counts);
+    shape.columns = random.one_of(column_counts);
+    shape.batch = random.one_of(kBatches);
+    if (shape.rows * shape.columns * shape.batch > 1'000'000) shape.batch = random.between(1, 4);
+    shape.range = {0, shape.rows};
+    if (random.below(2) == 0) shape.range.first = random.below(shape.rows + 1);
+    const uint64_t first = random.below(shape.columns + 1);
+    const uint64_t most = shape.columns - first;
+    shape.some = ColumnRange{
+        first, random.below(4) == 0 ? std::min<uint64_t>(most, 1) : random.below(most + 1)};
+    shape.threads = static_cast<unsigned>(random.between(1, 4));
+    shape.query_gap = random.below(4);
+    shape.product_gap = random.below(4);
+    shape.offset = random.below(4);
+    shape.slab = random.one_of(slabs);
+    expect_right_on_random(shape, random);
+  }
+}
+
+// Enough columns for threads to cut them, and enough rows, or queries, for them to cut those.
+TEST_P(EngineConformance, MultipliesRangesOfColumnsHoweverThreadsCutThem) {
+  SeededRandom random(117);
+  const auto expect_range = [&](Shape shape, ColumnRange some) {
+    shape.some = some;
+    expect_right_on_random(shape, random);
+  };
+  for (const size_t batch : {1, 3, 9, 33}) {
+    expect_range({200, 400, batch, {0, 200}, 3}, {101, 251});
+    expect_range({200, 400, batch, {3, 199}, 4}, {5, 28});
+    expect_range({200, 400, batch, {0, 200}, 4}, {398, 2});
+    expect_range({3'100, 40, batch, {0, 3'100}, 4}, {4, 9});
+    // Several slabs, of which the first and the last are not whole.
+    expect_range({200, 700, batch, {0, 200}, 1, 0, 0, 0, 240}, {101, 555});
+  }
+  for (const size_t batch : {1, 5}) {
+    expect_range({12'352, 23, batch, {0, 12'352}, 2}, {7, 13});
+    expect_range({12'352, 23, batch, {0, 12'352}, 2}, {22, 1});
+  }
+}
+
+// One after another, and shared out among threads where there are many; with as many columns as
+// tiles have, one less and one more.
+TEST_P(EngineConformance, MultipliesTheColumnsOfBucketsWithTheirOwnWords) {
+  SeededRandom random(119);
+  constexpr uint64_t kBucketRows = 130, kGap = 3;
+  constexpr size_t kQueries = 5;
+  for (const size_t bucket_count : {1, 2, 3, 13, 40}) {
+    for (const uint64_t bucket_columns : {1, 5, 6, 7, 31}) {
+      const uint64_t columns = bucket_count * bucket_columns;
+      Problem problem(Shape{kBucketRows, columns, 1, {0, kBucketRows}});
+      problem.fill(random);
+      const auto engine = problem.engine(GetParam(), 3);
+      const uint64_t stride = bucket_count * kBucketRows + kGap;
+      const std::vector<uint32_t> words = random.words(kQueries * stride);
+      std::vector<uint32_t> products = random.words(kQueries * (columns + kGap));
+      std::vector<uint32_t> expected = products;
+      engine->multiply_buckets({words.data(), kQueries, stride}, bucket_count,
+                               {products.data(), kQueries, columns + kGap});
+      for (size_t b = 0; b < kQueries; ++b) {
+        for (uint64_t c = 0; c < columns; ++c) {
+          const uint32_t* query = words.data() + b * stride + c / bucket_columns * kBucketRows;
+          const std::span<const uint8_t> column = problem.columns(c, 1);
+          for (uint64_t r = 0; r < kBucketRows; ++r) {
+            expected[b * (columns + kGap) + c] +=
+                query[r] * static_cast<uint32_t>(int32_t{static_cast<int8_t>(column[r])});
+          }
+        }
+      }
+      ASSERT_TRUE(products == expected) << bucket_count << " buckets of " << bucket_columns;
+    }
+  }
+}
+
+// Ranges that follow one another make the product of all columns.
+TEST_P(EngineConformance, MakesTheWholeOfRangesOfColumns) {
+  SeededRandom random(118);
+  const Shape shape{3'073, 131, 5, {0, 3'073}, 2};
+  Problem problem(shape);
+  problem.fill(random);
+  const auto engine = problem.engine(GetParam(), shape.threads);
+  const std::vector<uint32_t> queries = random.words(shape.batch * shape.rows);
+  const QueryBatch batch{queries.data(), shape.batch, shape.rows};
+  std::vector<uint32_t> whole(shape.batch * shape.columns, 7);
+  std::vector<uint32_t> parts = whole;
+  engine->multiply(batch, shape.range, {whole.data(), shape.batch, shape.columns});
+  for (uint64_t first = 0; first < shape.columns;) {
+    const uint64_t count = std::min(shape.columns - first, random.between(1, 20));
+    engine->multiply_columns(batch, shape.range, {first, count},
+                             {parts.data() + first, shape.batch, shape.columns});
+    first += count;
+  }
+  EXPECT_EQ(parts, whole);
 }
 
 // Narrow slabs and wide ones, cut by threads anywhere.

@@ -85,24 +85,30 @@ void add_hints(std::span<const uint32_t> rows, const Piece& piece, std::span<con
   }
 }
 
-TEST_P(PackMakerTest, MakesWhatTheDenseProductMakes) {
+// With the columns of each piece in the next bucket.
+void expect_dense_product(const std::string& name, size_t bucket_count) {
   SeededRandom random(123);
-  const std::vector<uint32_t> blocks = random.words(kPackRows);
+  const std::vector<uint32_t> blocks = random.words(bucket_count * kPackRows);
   std::vector<uint32_t> key_masks(ring::kKeyWords);
   for (uint32_t& value : key_masks) {
     value = static_cast<uint32_t>(random.below(ring::kPackingModulus));
   }
-  const auto engines = make_engine_maker(GetParam(), 2);
+  const auto engines = make_engine_maker(name, 2);
   EXPECT_GE(engines->packs_at_once(kPackRows, 1), 1u);
   EXPECT_LE(engines->packs_at_once(1, 1000), kPacksAtOnceMax);
-  const auto maker = engines->make_pack_maker(blocks, key_masks, kColumnsOfPacks);
-  const std::vector<uint32_t> rows = public_rows(blocks);
+  const auto maker = engines->make_pack_maker(blocks, key_masks, kPackRows, kColumnsOfPacks);
+  std::vector<std::vector<uint32_t>> rows;  // of each bucket
+  for (size_t i = 0; i < bucket_count; ++i) {
+    rows.push_back(public_rows(std::span(blocks).subspan(i * kPackRows, kPackRows)));
+  }
   constexpr size_t kPackWords = kPackColumns * kDimension;
   std::vector<uint32_t> hints((kColumnsOfPacks + kPackColumns - 1) / kPackColumns * kPackWords);
-  for (const Piece& piece : pieces_for(GetParam(), random)) {
+  size_t bucket = 0;
+  for (const Piece& piece : pieces_for(name, random)) {
     const std::vector<uint8_t> columns = random.octets(kPackRows * piece.count);
-    maker->set_columns(piece.first, columns);
-    add_hints(rows, piece, columns, hints);
+    maker->set_columns(piece.first, columns, bucket);
+    add_hints(rows[bucket], piece, columns, hints);
+    bucket = (bucket + 1) % bucket_count;
   }
   maker->seal();
   const PackingTableBuilder builder(key_masks);
@@ -115,6 +121,12 @@ TEST_P(PackMakerTest, MakesWhatTheDenseProductMakes) {
     EXPECT_TRUE(table == expected_table) << "pack " << pack;
     EXPECT_EQ(mask, expected_mask) << "pack " << pack;
   }
+}
+
+TEST_P(PackMakerTest, MakesWhatTheDenseProductMakes) { expect_dense_product(GetParam(), 1); }
+
+TEST_P(PackMakerTest, TakesThePublicPolynomialsOfEachColumnsBucket) {
+  expect_dense_product(GetParam(), 2);
 }
 
 }  // namespace

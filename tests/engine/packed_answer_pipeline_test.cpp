@@ -42,8 +42,8 @@ std::vector<SharedPackingTable> random_tables(SeededRandom& random, size_t count
 }
 
 // Packed words, and keys after them.
-std::vector<uint8_t> random_query(SeededRandom& random, uint32_t bits) {
-  std::vector<uint8_t> query = random.octets(bit_sequence_bytes(kRows, bits));
+std::vector<uint8_t> random_query(SeededRandom& random, uint64_t word_count, uint32_t bits) {
+  std::vector<uint8_t> query = random.octets(bit_sequence_bytes(word_count, bits));
   for (size_t i = 0; i < ring::kKeyWords; ++i) {
     const auto word = static_cast<uint32_t>(random.below(ring::kPackingModulus));
     for (unsigned byte = 0; byte < 4; ++byte)
@@ -56,15 +56,24 @@ std::vector<uint8_t> random_query(SeededRandom& random, uint32_t bits) {
 class PackedBatches {
  public:
   PackedBatches(const std::string& name, SeededRandom& random, WireBits bits, uint64_t columns,
-                size_t slots, size_t batch_max)
+                size_t slots, size_t batch_max, size_t bucket_count = 1)
       : bits_(bits),
+        bucket_count_(bucket_count),
         tables_(random_tables(random, (columns + kPackColumns - 1) / kPackColumns)),
         engine_(make_engine(name, kRows, columns, 2)) {
-    engine_->set_columns(0, random.octets(kRows * columns));
+    const std::vector<uint8_t> matrix = random.octets(kRows * columns);
+    engine_->set_columns(0, matrix);
     engine_->seal();
-    pipeline_ = engine_->make_packed_answer_pipeline(bits, tables_, slots, batch_max);
+    const uint64_t bucket_bytes = matrix.size() / bucket_count;
+    for (size_t i = 0; i < bucket_count; ++i) {
+      buckets_.push_back(make_engine("cpu:portable", kRows, columns / bucket_count, 1));
+      buckets_.back()->set_columns(0, std::span(matrix).subspan(i * bucket_bytes, bucket_bytes));
+      buckets_.back()->seal();
+    }
+    pipeline_ = engine_->make_packed_answer_pipeline(bits, tables_, slots, batch_max, nullptr,
+                                                     bucket_count);
     for (size_t slot = 0; slot < slots; ++slot) {
-      queries_.push_back(random_query(random, bits.query));
+      queries_.push_back(random_query(random, bucket_count * kRows, bits.query));
       pipeline_->put(slot, queries_.back());
     }
   }
@@ -96,16 +105,23 @@ class PackedBatches {
  private:
   std::vector<uint8_t> expected(size_t slot) const {
     const std::span<const uint8_t> query = queries_[slot];
-    const size_t words_bytes = bit_sequence_bytes(kRows, bits_.query);
-    std::vector<uint32_t> words(kRows), products(engine_->column_count());
+    const size_t words_bytes = bit_sequence_bytes(bucket_count_ * kRows, bits_.query);
+    std::vector<uint32_t> words(bucket_count_ * kRows), products(engine_->column_count());
     read_bit_sequence(query.first(words_bytes), bits_.query, 0, words);
-    engine_->multiply({words.data(), 1, kRows}, {0, kRows}, {products.data(), 1, products.size()});
+    // Each bucket alone, in a matrix of its own.
+    const size_t columns = products.size() / bucket_count_;
+    for (size_t i = 0; i < bucket_count_; ++i) {
+      buckets_[i]->multiply({words.data() + i * kRows, 1, kRows}, {0, kRows},
+                            {products.data() + i * columns, 1, columns});
+    }
     return support::packed_reference(products, tables_, query.subspan(words_bytes), bits_.response);
   }
 
   const WireBits bits_;
+  const size_t bucket_count_;
   const std::vector<SharedPackingTable> tables_;
   const std::unique_ptr<Engine> engine_;
+  std::vector<std::unique_ptr<Engine>> buckets_;
   std::unique_ptr<AnswerPipeline> pipeline_;
   std::vector<std::vector<uint8_t>> queries_;
   std::deque<std::pair<size_t, size_t>> begun_;
@@ -141,6 +157,17 @@ TEST_P(PackedAnswerPipelineTest, AnswersAsDefined) {
   EXPECT_EQ(problem.depth(), GetParam() == "cuda" ? 2u : 1u);
   if (problem.depth() == 1) problem.finish_and_compare();
   problem.begin(3, 3);
+  while (problem.has_begun()) problem.finish_and_compare();
+}
+
+// Three buckets of 691 columns: the first pack has columns of two, and so has the second.
+TEST_P(PackedAnswerPipelineTest, AnswersWithTheWordsOfEachBucket) {
+  SeededRandom random(154);
+  PackedBatches problem(GetParam(), random, {27, 11}, 3 * 691, 4, 3, 3);
+  problem.move(3, 1);
+  problem.begin(0, 2);
+  if (problem.depth() == 1) problem.finish_and_compare();
+  problem.begin(2, 1);
   while (problem.has_begun()) problem.finish_and_compare();
 }
 

@@ -65,7 +65,9 @@ class SeenProducts final : public PanelProducts {
 class SeenPackMaker final : public PackMaker {
  public:
   explicit SeenPackMaker(Seen& seen) : seen_(seen) {}
-  void set_columns(uint64_t, std::span<const uint8_t>) override { seen_.look("pack columns"); }
+  void set_columns(uint64_t, std::span<const uint8_t>, size_t) override {
+    seen_.look("pack columns");
+  }
   void seal() override { seen_.look("pack seal"); }
   void make(uint32_t, MutablePackingTable, ring::MutablePolynomial) override { seen_.look("make"); }
 
@@ -84,7 +86,9 @@ class SeenEngine final : public support::PlainEngine {
   }
   void seal() override { seen_.look("seal"); }
   void check_kernels(const Canary&, size_t) override { seen_.look("check_kernels"); }
-  void multiply(QueryBatch, RowRange, ProductBatch) override { seen_.look("multiply"); }
+  void multiply_columns(QueryBatch, RowRange, ColumnRange, ProductBatch) override {
+    seen_.look("multiply_columns");
+  }
   std::unique_ptr<PanelProducts> make_panel_products(size_t, uint64_t) override {
     seen_.look("make_panel_products");
     return std::make_unique<SeenProducts>(seen_);
@@ -96,7 +100,8 @@ class SeenEngine final : public support::PlainEngine {
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(WireBits,
                                                               std::span<const SharedPackingTable>,
                                                               size_t, size_t,
-                                                              const SecondLevelSpec*) override {
+                                                              const SecondLevelSpec*,
+                                                              size_t) override {
     seen_.look("make_packed_answer_pipeline");
     return std::make_unique<SeenPipeline>(seen_);
   }
@@ -119,7 +124,7 @@ class SeenMaker final : public support::PlainEngineMaker {
   }
   std::shared_ptr<KernelRecord> kernel_record() const override { return record; }
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t>, std::span<const uint32_t>,
-                                             uint64_t) const override {
+                                             uint64_t, uint64_t) const override {
     seen_.look("make_pack_maker");
     return std::make_unique<SeenPackMaker>(seen_);
   }
@@ -151,7 +156,7 @@ TEST_F(WatchedEngines, AreSeenInEveryCallThatMayHang) {
   engine->multiply({}, {}, {});
   EXPECT_EQ(seen(), (std::vector<std::string>{"make_engine: starts", "set_columns: is watched",
                                               "seal: is watched", "check_kernels: is watched",
-                                              "multiply: is watched"}));
+                                              "multiply_columns: is watched"}));
   engine.reset();
   engine = maker_->make_serving_engine(kWatchedRows, kWatchedColumns, {.batch_max = 5});
   EXPECT_EQ(seen(),
@@ -165,7 +170,7 @@ TEST_F(WatchedEngines, AreSeenInEveryCallThatMayHang) {
             (std::vector<std::string>{"make_panel_products: is watched", "buffer: is watched",
                                       "add: is watched", "finish: is watched"}));
 
-  const auto packs = maker_->make_pack_maker({}, {}, 0);
+  const auto packs = maker_->make_pack_maker({}, {}, 0, 0);
   packs->set_columns(0, {});
   packs->seal();
   const std::unique_ptr<uint32_t[]> table(new uint32_t[kTableWords]);

@@ -5,6 +5,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/base/errors.h"
 #include "tests/support.h"
@@ -87,6 +89,47 @@ TEST(LayoutOptions, RefuseAShortKeyWithoutTwoLevels) {
     EXPECT_THROW(options.mode(), UsageError) << line;
     EXPECT_THAT(support::input_error_of([&] { options.mode(); }), HasSubstr("add --levels 2"))
         << line;
+  }
+}
+
+TEST(LayoutOptions, SeveralKeysAreOfThePackedMode) {
+  EXPECT_EQ(parsed("").batch(), std::nullopt);
+  for (const char* also : {"", " --mode packed", " --params ring-2048", " --levels 1"}) {
+    const LayoutOptions options = parsed("--keys-per-request 64" + std::string(also));
+    EXPECT_EQ(options.mode(), Mode::kPacked) << also;
+    EXPECT_EQ(options.batch(), (BatchCode{64, 96})) << also;
+    BuildOptions build;
+    options.apply_to(build);
+    EXPECT_EQ(build.batch, (BatchCode{64, 96})) << also;
+  }
+  for (const char* number : {"0", "1", "1025", "-2"}) {
+    EXPECT_THROW(parsed("--keys-per-request " + std::string(number)), CLI::ParseError) << number;
+  }
+}
+
+TEST(LayoutOptions, RefuseSeveralKeysWithAnythingElse) {
+  for (const auto& [also, error] : std::vector<std::pair<std::string, std::string>>{
+           {"--index",
+            "--keys-per-request is for keys that are byte strings, and --index makes a database of "
+            "numbers; leave the one or the other out"},
+           {"--mode hint",
+            "--keys-per-request is for packed responses, and --mode hint has none; take --mode "
+            "packed, or leave --keys-per-request out"},
+           {"--params lwe-1572",
+            "--keys-per-request is for packed responses, and --params lwe-1572 has none; leave "
+            "--params out or take ring-2048, or leave --keys-per-request out"},
+           {"--levels 2",
+            "--keys-per-request is for packed responses of one level; leave --levels 2 out, or "
+            "--keys-per-request"},
+           {"--short-key",
+            "--keys-per-request is for packed responses of one level; leave --short-key out, or "
+            "--keys-per-request"},
+           {"--levels 2 --short-key",
+            "--keys-per-request is for packed responses of one level; leave --levels 2 and "
+            "--short-key out, or --keys-per-request"}}) {
+    const LayoutOptions options = parsed("--keys-per-request 16 " + also);
+    EXPECT_THROW(options.mode(), UsageError) << also;
+    EXPECT_EQ(support::input_error_of([&] { options.mode(); }), error);
   }
 }
 

@@ -78,6 +78,22 @@ TEST(LayoutTable, OptionsMakeTheLayout) {
   EXPECT_EQ(kind_name(kind_of(layout)), "packed, 2 levels, short key");
 }
 
+TEST(LayoutTable, TellsSeveralKeysARequest) {
+  Layout layout = layout_with("ring-2048");
+  EXPECT_EQ(request_name(layout), "look-up");
+  EXPECT_FALSE(layout_json(layout).contains("keys_per_request"));
+  layout.shard_count = 32;
+  layout.batch = BatchCode{16, 32};
+  EXPECT_EQ(request_name(layout), "request for up to 16 keys");
+  EXPECT_EQ(options_for(layout), "--mode packed --keys-per-request 16 --shards 32");
+  EXPECT_EQ(kind_name(kind_of(layout)), "packed, 16 keys a request");
+  const nlohmann::json json = layout_json(layout);
+  EXPECT_EQ(json.at("keys_per_request"), 16);
+  EXPECT_EQ(json.at("bucket_count"), 32);
+  EXPECT_EQ(json.at("record_count"), 15'000);
+  EXPECT_EQ(json.at("query_bytes"), 32 * 6656 + 24'576);
+}
+
 // Matrix: 2048 * 5000 = 10.24 MB, 1.024 ms alone and 0.128 ms in batches. Masks: 25,600 bytes.
 // Tables: 125.7 MB, 15.713 ms alone and 7.857 ms in batches.
 TEST(LayoutTable, ComparesKindsWithEachOther) {

@@ -196,6 +196,19 @@ TEST(PlanCommand, SaysWhatIsWrongWithRates) {
   EXPECT_THAT(missing.err, HasSubstr("none.json"));
 }
 
+// The file may be a stranger's.
+TEST(PlanCommand, ShowsNoControlCharactersOfRates) {
+  const TemporaryFolder folder;
+  json rates = json::parse(read_whole(known_rates_file(folder)));
+  rates["processor"] = "A 9000\x1b[2J\n" + std::string(10'000, 'x');
+  const std::string file = write_file(folder / "odd.json", rates.dump());
+  const ProgramResult result =
+      run(folder, {kBlindfuse, "plan", "--keys", "5", "--value-bytes", "5", "--rates", file});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Rates: A 9000\\x1b[2J\\x0axxx"));
+  EXPECT_THAT(result.out, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr(std::string(100, 'x')))));
+}
+
 // What is measured is not known here, except that it is positive: the file is not read otherwise.
 TEST(PlanCommand, MeasuresOnceAndKeepsTheRates) {
   const TemporaryFolder folder;

@@ -82,11 +82,10 @@ inline LoadedDatabase load(const std::filesystem::path& root) {
   return load_database(root, support::kPlainEngines);
 }
 
-// The value of a key, straight from the definition: its rows add up to its record.
-inline std::optional<std::string> look_up(const LoadedDatabase& database, const std::string& key) {
+// The value of a key in this shard, straight from the definition: its rows add up to its record.
+inline std::optional<std::string> look_up_in(const LoadedDatabase& database, uint32_t shard,
+                                             const KeyHash& hash) {
   const Layout& layout = database.manifest.layout;
-  const KeyHash hash = key_hash(database.manifest.salt, key);
-  const uint32_t shard = shard_of(hash.shard_hash, layout.shard_count);
   const auto rows =
       fuse_rows(layout.fuse(), database.table.shards[shard].filter_seed, hash.slot_hash);
   const auto& matrix = support::PlainEngine::in(database);
@@ -99,6 +98,13 @@ inline std::optional<std::string> look_up(const LoadedDatabase& database, const 
     }
   }
   return decode_record(layout.record, hash.digest, record);
+}
+
+// The value of a key.
+inline std::optional<std::string> look_up(const LoadedDatabase& database, const std::string& key) {
+  const KeyHash hash = key_hash(database.manifest.salt, key);
+  return look_up_in(database, shard_of(hash.shard_hash, database.manifest.layout.shard_count),
+                    hash);
 }
 
 // Value i of an index database.

@@ -53,8 +53,8 @@ class AlteredPacks final : public PackMaker {
  public:
   AlteredPacks(std::unique_ptr<PackMaker> maker, const Fault& fault)
       : maker_(std::move(maker)), fault_(fault) {}
-  void set_columns(uint64_t first, std::span<const uint8_t> bytes) override {
-    maker_->set_columns(first, bytes);
+  void set_columns(uint64_t first, std::span<const uint8_t> bytes, size_t bucket) override {
+    maker_->set_columns(first, bytes, bucket);
   }
   void seal() override { maker_->seal(); }
   void make(uint32_t pack, MutablePackingTable table, ring::MutablePolynomial mask) override {
@@ -77,9 +77,10 @@ class FaultyDevice final : public support::PlainEngineMaker {
   }
   std::unique_ptr<PackMaker> make_pack_maker(std::span<const uint32_t> blocks,
                                              std::span<const uint32_t> key_masks,
+                                             uint64_t row_count,
                                              uint64_t column_count) const override {
-    return std::make_unique<AlteredPacks>(make_cpu_pack_maker(blocks, key_masks, column_count),
-                                          fault_);
+    return std::make_unique<AlteredPacks>(
+        make_cpu_pack_maker(blocks, key_masks, row_count, column_count), fault_);
   }
   std::shared_ptr<KernelRecord> kernel_record() const override { return record_; }
 
@@ -198,8 +199,9 @@ TEST_F(HintCheckTest, FindsMostOfTheWordsThatAreOffByTheUpperBit) {
     if (!difference().empty()) ++found;
     word ^= 0x8000'0000;
   }
-  // 360 words, each missed with probability 1/16: 22.5 of them, and a standard deviation of 4.6. But
-  // a row's factor for word k is the same in all columns, so that 40 factors decide, each for 9.
+  // 360 words, each missed with probability 1/16: 22.5 of them, and a standard deviation of 4.6.
+  // But a row's factor for word k is the same in all columns, so that 40 factors decide, each
+  // for 9.
   EXPECT_GE(found, 270u);
 }
 

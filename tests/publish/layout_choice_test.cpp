@@ -83,6 +83,58 @@ TEST(LayoutChoice, LeavesLevelsAndKeysOnlyWhenAskedTo) {
   EXPECT_EQ(reason(two, 2, true), Reason("queries carry no short key and are now to carry one"));
 }
 
+BuildOptions with_keys(uint32_t keys_per_request) {
+  BuildOptions options;
+  options.mode = Mode::kPacked;  // as the commands do
+  options.batch = BatchCode{keys_per_request, usual_bucket_count(keys_per_request)};
+  return options;
+}
+
+Layout built_for_keys(uint32_t keys_per_request) {
+  Layout layout = built_with("ring-2048");
+  layout.batch = with_keys(keys_per_request).batch;
+  layout.shard_count = layout.bucket_count();
+  return layout;
+}
+
+TEST(LayoutChoice, LeavesTheKeysOfARequestOnlyWhenAskedTo) {
+  EXPECT_EQ(why_not_kept(built_for_keys(16), {}, kSurvey), Reason());
+  EXPECT_EQ(why_not_kept(built_for_keys(16), with_keys(16), kSurvey), Reason());
+  EXPECT_EQ(why_not_kept(built_for_keys(16), with_keys(64), kSurvey),
+            Reason("keys_per_request was 16 and is now to be 64"));
+  EXPECT_EQ(why_not_kept(built_with("ring-2048"), with_keys(64), kSurvey),
+            Reason("requests were for one key and are now to be for 64"));
+  EXPECT_EQ(why_not_kept(built_for_keys(16), with_mode(Mode::kHint), kSurvey),
+            Reason("the mode changed"));
+  // Whatever the buckets are.
+  Layout more_buckets = built_for_keys(16);
+  more_buckets.batch->bucket_count = 48;
+  EXPECT_EQ(why_not_kept(more_buckets, with_keys(16), kSurvey), Reason());
+}
+
+TEST(LayoutChoice, KeepsTheKeysOfARequestOfTheEpochBefore) {
+  const Layout previous = built_for_keys(16);
+  const std::optional<BatchCode> sixteen = BatchCode{16, 32};
+  EXPECT_EQ(plan_request({}, kSurvey, &previous).batch, sixteen);
+  EXPECT_EQ(plan_request(with_mode(Mode::kPacked), kSurvey, &previous).batch, sixteen);
+  EXPECT_EQ(plan_request(with_set("ring-2048"), kSurvey, &previous).batch, sixteen);
+  EXPECT_EQ(plan_request(with_keys(64), kSurvey, &previous).batch, (BatchCode{64, 96}));
+  EXPECT_EQ(plan_request(with_keys(64), kSurvey).batch, (BatchCode{64, 96}));
+  BuildOptions wish;
+  wish.wish = PlanWish{};
+  EXPECT_EQ(plan_request(wish, kSurvey, &previous).batch, sixteen);
+  EXPECT_FALSE(plan_request(wish, kSurvey, &previous).levels_open);
+  // Neither in the hint mode nor with two levels.
+  EXPECT_EQ(plan_request(with_mode(Mode::kHint), kSurvey, &previous).batch, std::nullopt);
+  BuildOptions two_levels;
+  two_levels.levels = 2;
+  EXPECT_EQ(plan_request(two_levels, kSurvey, &previous).batch, std::nullopt);
+  // An epoch of two levels gets one when several keys are asked for.
+  Layout second = built_with("ring-2048");
+  second.second = SecondLevel{};
+  EXPECT_EQ(plan_request(with_keys(64), kSurvey, &second).levels, 1u);
+}
+
 TEST(LayoutChoice, HandsOnWhatIsOpen) {
   const PlanRequest open = plan_request({}, kSurvey);
   EXPECT_EQ(open.mode, std::nullopt);

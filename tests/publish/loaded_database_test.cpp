@@ -291,6 +291,7 @@ TEST_F(ReloadedDatabase, SaysWhatTheEngineWillServe) {
       root_, engines, nullptr, [] {}, 5);
   EXPECT_EQ(engines.noted.batch_max, 5u);
   EXPECT_EQ(engines.noted.pack_count, packed.packing_tables.size());
+  EXPECT_EQ(engines.noted.bucket_count, 1u);
   EXPECT_GE(engines.noted.pack_count, 1u);
 }
 

@@ -104,6 +104,20 @@ TEST(Rates, ArePositiveNumbers) {
   EXPECT_NE(rates_refusal(text.replace(text.find(number), number.size(), "1e999")), "");
 }
 
+// Costs of others would be infinite, which is not a number of JSON, or have hundreds of digits.
+TEST(Rates, AreThoseOfAMachine) {
+  for (const char* member : {"second_switch_seconds", "memory_bytes_per_second"}) {
+    for (const double value : {1e-300, 1e-16, 1e21, 1e300}) {
+      EXPECT_THAT(rates_refusal_with(member, value),
+                  AllOf(HasSubstr(std::string("has a \"") + member + "\" that no machine has"),
+                        HasSubstr("`blindfuse plan --calibrate`")))
+          << value;
+    }
+    EXPECT_EQ(rates_refusal_with(member, 1e-12), "");
+    EXPECT_EQ(rates_refusal_with(member, 1e19), "");
+  }
+}
+
 TEST(Rates, AreOfThisFormat) {
   EXPECT_THAT(rates_refusal_with("format", "blindfuse-rates/2"), HasSubstr("another \"format\""));
   EXPECT_THAT(rates_refusal_with("processor", 9000),

@@ -65,16 +65,17 @@ uint64_t fewest_bytes(const Layout& layout, bool has_short_key) {
   return fewest;
 }
 
-struct Shape {
+struct SecondShape {
   uint32_t shard_count, record_bytes, response_bits;
   bool has_short_key;
 };
 
 TEST(SecondLevelPlan, HasTheFewestBytes) {
-  for (const Shape& shape :
-       {Shape{40, 300, 10, false}, Shape{1, 300, 9, false}, Shape{7, 1'500, 10, false},
-        Shape{3'000, 20, 9, false}, Shape{40, 20, 11, true}, Shape{1'000, 100, 9, true},
-        Shape{1, 1, 12, true}, Shape{500, 512, 9, true}}) {
+  for (const SecondShape& shape :
+       {SecondShape{40, 300, 10, false}, SecondShape{1, 300, 9, false},
+        SecondShape{7, 1'500, 10, false}, SecondShape{3'000, 20, 9, false},
+        SecondShape{40, 20, 11, true}, SecondShape{1'000, 100, 9, true},
+        SecondShape{1, 1, 12, true}, SecondShape{500, 512, 9, true}}) {
     SCOPED_TRACE(std::to_string(shape.shard_count) + " shards of " +
                  std::to_string(shape.record_bytes));
     Layout layout = one_level(shape.shard_count, shape.record_bytes, shape.response_bits);

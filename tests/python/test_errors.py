@@ -58,6 +58,29 @@ def test_a_url_that_is_no_text() -> None:
         blindfuse.connect(b"http://127.0.0.1:8080")  # type: ignore[arg-type]
 
 
+class Crowded:
+    """What the extension module gives for two keys of which one was not asked for."""
+
+    def look_up(self, keys: list[bytes], progress: object, stop: object) -> list[tuple[object, ...]]:
+        assert keys == [b"owl", b"lark"]
+        return [(b"bird", 10, 20, 0.1, 0.2, 0.3, 0.6, 1, True), (None, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, False)]
+
+    def signer(self) -> tuple[str, int, int, str]:
+        return "", 0, 0, ""
+
+
+def test_keys_that_were_not_asked_for() -> None:
+    words = blindfuse.Client(Crowded(), "http://127.0.0.1:8080", None)  # type: ignore[arg-type]
+    answers = words.look_up(["owl", "lark"])
+    assert [answer.asked for answer in answers] == [True, False]
+    assert [answer.value for answer in answers] == [b"bird", None]
+    with pytest.raises(blindfuse.NotAskedError, match="^1 of 2 keys was not asked for.*ask again") as caught:
+        words.get_many(["owl", "lark"])
+    assert "lark" not in str(caught.value)
+    error = _errors.from_native("not-asked", "1 of 1 key was not asked for", None, None)
+    assert type(error) is blindfuse.NotAskedError
+
+
 def test_nobody_answers() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))

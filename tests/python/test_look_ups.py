@@ -58,6 +58,23 @@ def test_sixteen_keys_are_one_request(proxy: Proxy, cache: Path) -> None:
         assert proxy.queries == 3
 
 
+def test_requests_for_several_keys(tmp_path: Path, cache: Path) -> None:
+    items = {f"word {i}": f"meaning {i}" for i in range(300)}
+    database = blindfuse.Database.build(items, tmp_path / "db", keys_per_request=16, threads=1)
+    with database.serve(threads=1) as server, Proxy(server.url) as between:
+        with blindfuse.connect(between.url, cache=cache) as words:
+            assert words.info.keys_per_request == 16
+            assert words.info.bucket_count == 32
+            asked = [f"word {i}" for i in range(290, 307)]
+            assert words.get_many(asked) == {key: items[key].encode() if key in items else None for key in asked}
+            assert between.queries == 2
+            answers = words.look_up(["word 7", "nowl", "word 7"])
+            assert [answer.value for answer in answers] == [b"meaning 7", None, b"meaning 7"]
+            assert all(answer.asked and answer.request_keys == 3 for answer in answers)
+            assert answers[0].query_bytes == -(-words.info.query_bytes // 3)
+            assert between.queries == 3
+
+
 def test_a_key_given_twice_is_asked_for_twice(words: blindfuse.Client) -> None:
     assert [answer.value for answer in words.look_up(["word 1", "word 1"])] == [b"meaning 1"] * 2
     assert words.get_many(["word 1", "word 1"]) == {"word 1": b"meaning 1"}

@@ -12,6 +12,7 @@ def use(words: blindfuse.Client, names: list[str], numbers: list[int]) -> None:
     by_name: dict[str, Optional[bytes]] = words.get_many(names)
     by_number: dict[int, Optional[bytes]] = words.get_many(numbers)
     sizes: list[int] = [answer.response_bytes for answer in words.look_up([*names, b"owl"])]
+    asked: list[bool] = [answer.asked for answer in words.look_up(names)]
     epoch: str = words.info.epoch
     signer: Optional[blindfuse.Signer] = words.signer
     print(signer.key if signer else "not signed", signer and signer.time.year)
@@ -19,7 +20,7 @@ def use(words: blindfuse.Client, names: list[str], numbers: list[int]) -> None:
     text: Optional[str] = words.get_text("owl")
     text_or_number: Union[str, int] = words.get_text("owl", 0)
     print(value_or_empty, text, text_or_number)
-    print(value, by_name, by_number, sizes, epoch, words["owl"], "owl" in words)
+    print(value, by_name, by_number, sizes, asked, epoch, words["owl"], "owl" in words)
     words.get(1.5)  # type: ignore[call-overload]
     words.get(None)  # type: ignore[call-overload]
 

@@ -30,8 +30,9 @@ class DoubtfulEngine final : public Engine {
     return engine_->share_columns(first, count, other);
   }
   void seal() override { engine_->seal(); }
-  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
-    engine_->multiply(queries, rows, products);
+  void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
+                        ProductBatch products) override {
+    engine_->multiply_columns(queries, rows, columns, products);
   }
   std::unique_ptr<PanelProducts> make_panel_products(size_t count, uint64_t rows_max) override {
     return engine_->make_panel_products(count, rows_max);
@@ -43,8 +44,9 @@ class DoubtfulEngine final : public Engine {
   }
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second) override {
-    return engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second);
+      size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
+    return engine_->make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second,
+                                                bucket_count);
   }
 
  private:

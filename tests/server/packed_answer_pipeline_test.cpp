@@ -185,14 +185,16 @@ class PackingEngine final : public support::PlainEngine {
 
   std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-      size_t batch_max, const SecondLevelSpec* second) override {
+      size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
     EXPECT_EQ(bits.query, kQueryBits);
     EXPECT_EQ(bits.response, kResponseBits);
     EXPECT_EQ(slot_count, 3u + 2 * 2);
     EXPECT_EQ(batch_max, 2u);
     EXPECT_EQ(tables.size(), kPacks);
     ++pipelines_;
-    return PlainEngine::make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second);
+    EXPECT_EQ(bucket_count, 1u);
+    return PlainEngine::make_packed_answer_pipeline(bits, tables, slot_count, batch_max, second,
+                                                    bucket_count);
   }
   int pipelines() const { return pipelines_; }
 
@@ -206,6 +208,33 @@ TEST(PackedSchedulerOfItsEngine, AsksTheEngineForOnePipelineOfItsSize) {
                            random_packing_tables());
   EXPECT_EQ(dynamic_cast<const PackingEngine&>(*engine).pipelines(), 1);
   EXPECT_TRUE(ask_and_wait(scheduler, as_bytes(packed_query(1))) == packed_response(1));
+}
+
+// A layout of five buckets, each of one shard.
+TEST(PackedSchedulerOfItsEngine, AnswersTheColumnsOfEachBucketWithItsWords) {
+  constexpr uint32_t kBuckets = kPackedShards, kBucketColumns = kPackedRecordBytes;
+  const auto engine = packed_engine();
+  Layout layout = packed_layout();
+  layout.batch = BatchCode{.keys_per_request = 2, .bucket_count = kBuckets};
+  BatchScheduler scheduler(*engine, layout, {.batch_max = 1, .queue_max = 1}, nullptr,
+                           random_packing_tables());
+  Numbers numbers;
+  std::vector<uint32_t> products;
+  for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
+    const PackedQuery query(20 + bucket);
+    numbers.insert(numbers.end(), query.numbers.begin(), query.numbers.end());
+    std::vector<uint32_t> words, of_all(kPackedColumns);
+    for (const uint32_t number : query.numbers) words.push_back(number << (32 - kQueryBits));
+    engine->multiply({words.data(), 1, kPackedRows}, {0, kPackedRows},
+                     {of_all.data(), 1, kPackedColumns});
+    const auto first = of_all.begin() + bucket * kBucketColumns;
+    products.insert(products.end(), first, first + kBucketColumns);
+  }
+  const std::string keys = PackedQuery(20).keys;
+  const std::vector<uint8_t> expected =
+      support::packed_reference(products, random_packing_tables(), as_bytes(keys), kResponseBits);
+  EXPECT_TRUE(ask_and_wait(scheduler, as_bytes(pack(numbers, kQueryBits) + keys)) ==
+              std::string(expected.begin(), expected.end()));
 }
 
 }  // namespace

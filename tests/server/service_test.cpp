@@ -19,7 +19,7 @@ namespace {
 class LostEngine final : public support::PlainEngine {
  public:
   LostEngine() : PlainEngine(kRows, kColumns) {}
-  void multiply(QueryBatch, RowRange, ProductBatch) override {
+  void multiply_columns(QueryBatch, RowRange, ColumnRange, ProductBatch) override {
     throw DeviceLostError("cuda/file.cpp:12: cudaCall() failed: cudaErrorX");
   }
 };

@@ -160,7 +160,8 @@ class TestEngine final : public support::PlainEngine {
                       uint64_t columns = kColumns)
       : PlainEngine(rows, columns), control_(std::move(control)) {}
 
-  void multiply(QueryBatch queries, RowRange rows, ProductBatch products) override {
+  void multiply_columns(QueryBatch queries, RowRange rows, ColumnRange columns,
+                        ProductBatch products) override {
     {
       std::unique_lock lock(control_->mutex);
       const size_t number = control_->batches.size();
@@ -170,7 +171,7 @@ class TestEngine final : public support::PlainEngine {
       if (control_->failing || control_->failing_batch == number)
         throw ResourceError("the test wants a failure");
     }
-    PlainEngine::multiply(queries, rows, products);
+    PlainEngine::multiply_columns(queries, rows, columns, products);
   }
 
  private:

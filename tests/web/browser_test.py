@@ -281,6 +281,45 @@ class ClientAlone(PageTest):
                 # The mask alone has 2048 numbers, in 4 to 6 KB; without the second level there is none.
                 self.assertGreater(took["responseBytes"], 2048 * 15 // 8)
 
+    def test_asks_for_several_keys_with_a_request(self):
+        lines = [b"k%d\tv%d" % (i, i) for i in range(500)]
+        database = build_database(options.blindfuse, lines, self.folder, "several", ["--keys-per-request", "16"])
+        self.server = self.serve(database=database)
+        page = self.visit()
+        asked = []
+        page.context.on("request", lambda request: asked.append(request.url) if request.url.endswith("/queries") else None)
+        info, values, answers = self.run_in(page, """
+          const client = await connect('/', {prepareAhead: 0});
+          const text = (value) => value && new TextDecoder().decode(value);
+          const values = await client.getMany([...Array.from({length: 69}, (_, i) => 'k' + 7 * i), 'nowhere']);
+          const answers = await client.lookUpMany(['k1', 'nowhere', 'k1']);
+          return [client.info, values.map(text), answers.map(({value, asked, queryBytes}) => [text(value), asked, queryBytes])];""")
+        self.assertEqual((info["keysPerRequest"], info["bucketCount"]), (16, 32))
+        self.assertEqual(values, [f"v{7 * i}" for i in range(69)] + [None])
+        share = -(-info["queryBytes"] // 3)
+        self.assertEqual(answers, [["v1", True, share], [None, True, share], ["v1", True, share]])
+        self.assertEqual(len(asked), 5 + 1)
+
+    def test_says_that_keys_were_not_asked_for(self):
+        # Too rare to wait for: the worker says that of every second key.
+        text = self.file("worker.js")
+        given = "    return {...all, info, signer, prepared};"
+        self.assertIn(given, text)
+        page = self.visit({"worker.js": text.replace(given, """
+          all.costs.forEach((cost, i) => {
+            cost.asked = i % 2 === 0;
+            if (!cost.asked) all.values[i] = null;
+          });
+        """ + given)})
+        answers, error, name = self.run_in(page, """
+          const client = await connect('/');
+          const answers = await client.lookUpMany(['k0', 'k1', 'k2']);
+          const thrown = await client.getMany(['k0', 'k1', 'k2', 'k3']).catch((error) => error);
+          return [answers.map(({asked}) => asked), {code: thrown.code, message: thrown.message}, thrown.name];""")
+        self.assertEqual(answers, [True, False, True])
+        self.assertEqual((error["code"], name), ("not-asked", "NotAskedError"))
+        self.assertRegex(error["message"], "^2 of 4 keys were not asked for")
+
     def test_asks_for_all_keys_before_it_says_that_an_answer_cannot_be_decoded(self):
         # Requests that stop would tell the server that a key before them lies in a shard with a damaged hint.
         text = self.file("worker.js")

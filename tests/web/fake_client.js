@@ -31,7 +31,7 @@ function noise(length) {
 class FakeClient {
   info = {
     epoch: 'd73341c9c1737d855d3550b71add18a0ef7fb68d7f12de81cc0896404ac9a3be', kind: 'keyword', keyCount: 147_306,
-    rowCount: 23_552, shardCount: 8, queryBytes: 73_600, responseBytes: 3_458, hintBytes: 7_550_144,
+    rowCount: 23_552, shardCount: 8, keysPerRequest: 1, bucketCount: 1, queryBytes: 73_600, responseBytes: 3_458, hintBytes: 7_550_144,
     parameterSet: 'lwe-1774', mode: 'hint', ...fake.info,
   };
   storage = fake.storage;
@@ -71,7 +71,7 @@ class FakeClient {
     const value = fake.values[key];
     return {
       value: value === undefined ? null : typeof value === 'string' ? new TextEncoder().encode(value) : new Uint8Array(value),
-      queryBytes: this.info.queryBytes, responseBytes: this.info.responseBytes, prepareSeconds: 0.0412,
+      asked: true, queryBytes: this.info.queryBytes, responseBytes: this.info.responseBytes, prepareSeconds: 0.0412,
       serverSeconds: 0.0117, decodeSeconds: 0.0023, totalSeconds: 0.0144,
       query: noise(this.info.queryBytes), response: noise(this.info.responseBytes),
     };

@@ -1,6 +1,6 @@
 // What blindfuse.d.ts declares, used as it is meant, and as it is not: compiled in a test, never run.
-import {connect, BlindfuseError, SignatureError, type Answer, type Client, type DatabaseInfo, type Progress,
-  type Signer} from '../../client/web/blindfuse.js';
+import {connect, BlindfuseError, NotAskedError, SignatureError, type Answer, type Client, type DatabaseInfo,
+  type Progress, type Signer} from '../../client/web/blindfuse.js';
 
 export async function use(signal: AbortSignal): Promise<void> {
   const words: Client = await connect('https://words.example', {
@@ -12,10 +12,13 @@ export async function use(signal: AbortSignal): Promise<void> {
   const text: string | null = await words.getText(new Uint8Array([1, 2, 3]), {signal});
   const many: (Uint8Array | null)[] = await words.getMany(info.kind === 'index' ? [5, 6n] : ['owl', 'nowl']);
   const answer: Answer = await words.lookUp('x', {inspect: true});
+  const answers: Answer[] = await words.lookUpMany(['owl', new Uint8Array([1])], {signal});
+  console.log(answers.filter(({asked}) => !asked).length, info.keysPerRequest + info.bucketCount);
   await words.prepare(3);
   try {
     await words.sync({verify: true});
   } catch (error) {
+    if (error instanceof NotAskedError) console.log(error.code === 'not-asked');
     if (error instanceof SignatureError) console.log(error.code === 'signature');
     if (error instanceof BlindfuseError) console.log(error.code === 'cache', error.message);
   }

@@ -26,9 +26,9 @@ namespace blindfuse {
 class SharedSession;
 
 // Any number of threads may use one client at once, except to move or destroy it. Keys that wait at
-// the same time are asked for together, in one request of up to kQueriesPerRequest. The progress
-// callback is called by the thread that does the work, one thread at a time. It must not call the
-// client.
+// the same time are asked for together, in one request of up to kQueriesPerRequest, or of up to
+// DatabaseInfo::keys_per_request where one query asks for several. The progress callback is called
+// by the thread that does the work, one thread at a time. It must not call the client.
 //
 // get, get_many and look_up first fetch the hints if there are none yet, or if the server no longer
 // serves their epoch. sync asks for the current epoch at once.
@@ -59,8 +59,8 @@ class BLINDFUSE_API Client {
   // hint.
   SyncResult sync(bool verify = false, std::stop_token stop = {});
 
-  // Makes `count` more queries ahead, in one pass. Each takes 4 row_count bytes of memory, and 48
-  // KiB more if DatabaseInfo::mode is "packed".
+  // Makes `count` more queries ahead, in one pass. Each takes 4 row_count bytes of memory for each
+  // bucket, and 48 KiB more if DatabaseInfo::mode is "packed".
   void prepare(size_t count, std::stop_token stop = {});
   size_t prepared_count() const;
 
@@ -71,7 +71,9 @@ class BLINDFUSE_API Client {
   std::optional<std::string> get(uint64_t i, std::stop_token stop = {});
 
   // The values of several keys, in the order of the keys. Every key is checked before any is asked
-  // for.
+  // for. The number of requests depends on the number of keys alone. Where one query asks for
+  // several keys, a key that is given several times is asked for once, and some keys may find no
+  // place: get and get_many then throw NotAskedError, and look_up says which they are.
   std::vector<std::optional<std::string>> get_many(std::span<const std::string> keys,
                                                    std::stop_token stop = {});
   // The same, with the cost of each look-up.

@@ -30,7 +30,9 @@ struct ClientOptions {
   std::filesystem::path
       cache_folder;           // for all databases; empty: ~/.cache/blindfuse, or as XDG says
   unsigned thread_count = 0;  // to prepare queries with; 0: one a processor; "packed" takes one
-  size_t prepare_batch = 1;   // queries made in one pass when none are left
+  // Queries made in one pass when none are left. 0: those that the call needs, 16 at most, and one
+  // by one where a query asks for several keys.
+  size_t prepare_batch = 1;
   HttpOptions http;
   // The public key that signs the database, 64 lower-case hex digits. The client then refuses a
   // manifest with SignatureError if it is not signed, if another key signed it, if its signature is

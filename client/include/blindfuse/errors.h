@@ -8,11 +8,13 @@
 //     ConnectionError      no server answers, the connection broke, or the call took too long
 //     ServerError          the server answers with an error
 //       EpochGoneError, ServerBusyError
+//     NotAskedError        requests for several keys had no place for some
 //   CancelledError         the caller stopped the call
 #pragma once
 
 #include <blindfuse/error_kinds.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -72,6 +74,25 @@ class BLINDFUSE_API ServerBusyError : public ServerError {
 class BLINDFUSE_API CacheError : public InputError {
  public:
   using InputError::InputError;
+};
+
+// Each request is for several keys, and some of the call's keys were not asked for, as others took
+// their places. The number of requests does not depend on keys, so there was no further one. Ask
+// again for fewer keys at a time, or with look_up, which says which keys were not asked for
+// (Answer::asked).
+class BLINDFUSE_API NotAskedError : public ResourceError {
+ public:
+  // count: of the keys that were not asked for. key_count: of all keys of the call.
+  NotAskedError(size_t count, size_t key_count)
+      : ResourceError(std::to_string(count) + " of " + std::to_string(key_count) +
+                      (key_count == 1 ? " key" : " keys") + (count == 1 ? " was" : " were") +
+                      " not asked for, as others took the places in the requests: ask again, for "
+                      "fewer keys at a time"),
+        count_(count) {}
+  size_t count() const { return count_; }
+
+ private:
+  size_t count_;
 };
 
 // A stop token or the progress callback stopped the call.

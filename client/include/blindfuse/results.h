@@ -9,7 +9,8 @@ namespace blindfuse {
 
 // The result of one look-up, and its cost.
 struct Answer {
-  std::optional<std::string> value;  // nothing: the key is not there
+  std::optional<std::string> value;  // nothing: the key is not there, or was not asked for
+  // Its share, rounded up, where one query asks for several keys.
   uint64_t query_bytes = 0;
   uint64_t response_bytes = 0;
   double prepare_seconds = 0;  // its share of the pass that made its query
@@ -17,6 +18,9 @@ struct Answer {
   double decode_seconds = 0;   // the mean over all keys of the look-up
   double total_seconds = 0;    // all of that, and making the query from the prepared one
   uint32_t request_keys = 1;
+  // False where requests are for several keys, and other keys of the call took the places of this
+  // one. It may be there or not: ask again for the keys that were not asked for.
+  bool asked = true;
 };
 
 // The result of one synchronization of the hints.
@@ -51,12 +55,16 @@ struct DatabaseInfo {
   std::string parameter_set;  // "lwe-1774"
   std::string mode;        // "hint": clients download the hints of all shards; "packed": the masks
                            // of all packs, which are smaller, and queries carry a packing key
-  uint32_t row_count = 0;  // of every shard: the words of a query
+  uint32_t row_count = 0;  // of every shard: the words of a query, for each bucket
   uint32_t shard_count = 0;
   uint64_t query_bytes = 0;
   uint64_t response_bytes = 0;
   uint64_t hint_bytes = 0;  // hints of all shards, or masks of all packs: a new client's download
   double failure_log2 = 0;  // a look-up goes wrong with at most 2 to this
+  // K, where one query asks for several keys: a look-up of n keys then makes n / K requests,
+  // rounded up, of one query each. 1 in other databases.
+  uint32_t keys_per_request = 1;
+  uint32_t bucket_count = 1;  // a query has row_count words for each
 };
 
 }  // namespace blindfuse

@@ -51,6 +51,8 @@ void translate(const std::exception_ptr& thrown, void*) {
           after ? nb::object(nb::int_(*after)) : nb::object(nb::none()));
   } catch (const ServerError& error) {
     raise("server", error.what(), nb::int_(error.status()));
+  } catch (const NotAskedError& error) {
+    raise("not-asked", error.what());
   } catch (const ResourceError& error) {
     raise("resource", error.what());
   } catch (const CancelledError& error) {

@@ -21,7 +21,8 @@ nb::list answers_list(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     list.append(nb::make_tuple(value_object(answer.value), answer.query_bytes,
                                answer.response_bytes, answer.prepare_seconds, answer.server_seconds,
-                               answer.decode_seconds, answer.total_seconds, answer.request_keys));
+                               answer.decode_seconds, answer.total_seconds, answer.request_keys,
+                               answer.asked));
   }
   return list;
 }
@@ -140,7 +141,8 @@ nb::tuple Session::database(nb::handle progress, const Stop* stop) {
   });
   return nb::make_tuple(info.epoch, info.is_index, info.key_count, info.value_bytes_max,
                         info.parameter_set, info.mode, info.row_count, info.shard_count,
-                        info.query_bytes, info.response_bytes, info.hint_bytes, info.failure_log2);
+                        info.query_bytes, info.response_bytes, info.hint_bytes, info.failure_log2,
+                        info.keys_per_request, info.bucket_count);
 }
 
 void Session::prepare(size_t count, nb::handle progress, const Stop* stop) {

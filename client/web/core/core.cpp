@@ -162,6 +162,8 @@ class Core {
             {"keyCount", layout.key_count},
             {"rowCount", layout.row_count},
             {"shardCount", layout.shard_count},
+            {"keysPerRequest", layout.batch ? layout.batch->keys_per_request : 1},
+            {"bucketCount", layout.bucket_count()},
             {"recordBytes", layout.record_bytes()},
             {"valueBytesMax", layout.record.value_bytes},
             {"queryBytes", layout.query_bytes()},
@@ -288,7 +290,8 @@ class Core {
                        {"prepareSeconds", answer.prepare_seconds},
                        {"serverSeconds", answer.server_seconds},
                        {"decodeSeconds", answer.decode_seconds},
-                       {"totalSeconds", answer.total_seconds}});
+                       {"totalSeconds", answer.total_seconds},
+                       {"asked", answer.asked}});
     }
     json result = {{"values", std::move(values)}, {"costs", std::move(costs)}};
     if (last_.keep_bodies) {

@@ -64,6 +64,8 @@ json error_report(std::exception_ptr error) {
     return result;
   } catch (const ServerError& e) {
     return refusal("server", e);
+  } catch (const NotAskedError& e) {
+    return report("not-asked", e);
   } catch (const ConnectionError& e) {
     return report("connection", e);
   } catch (const SignatureError& e) {

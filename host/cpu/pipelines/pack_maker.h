@@ -11,9 +11,9 @@
 namespace blindfuse {
 
 // Does the same as EngineMaker::make_pack_maker, on the calling threads. Takes 16.8 MB a pack, 67
-// MB more for each pack that is being made, and 8 bytes a row.
+// MB more for each pack that is being made, and 8 bytes a row of each bucket.
 std::unique_ptr<PackMaker> make_cpu_pack_maker(std::span<const uint32_t> blocks,
                                                std::span<const uint32_t> key_masks,
-                                               uint64_t column_count);
+                                               uint64_t row_count, uint64_t column_count);
 
 }  // namespace blindfuse

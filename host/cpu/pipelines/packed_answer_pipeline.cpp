@@ -19,19 +19,23 @@ using ring::kDimension;
 class CpuPackedAnswerPipeline final : public AnswerPipeline {
  public:
   CpuPackedAnswerPipeline(Engine& engine, WireBits bits, std::span<const SharedPackingTable> tables,
-                          size_t slot_count, size_t batch_max, WorkerThreads& threads)
+                          size_t slot_count, size_t batch_max, WorkerThreads& threads,
+                          size_t bucket_count)
       : engine_(engine),
         bits_(bits),
-        words_bytes_(bit_sequence_bytes(engine.row_count(), bits.query)),
+        bucket_count_(bucket_count),
+        words_bytes_(bit_sequence_bytes(bucket_count * engine.row_count(), bits.query)),
         pack_count_(tables.size()),
         threads_(threads),
         packer_({tables.begin(), tables.end()}, threads),
-        words_("words", slot_count, engine.row_count()),
+        words_("words", slot_count, bucket_count * engine.row_count()),
         keys_("packing keys", slot_count, PackingKeys::kWords),
         products_("products", batch_max, engine.column_count()),
         bodies_("packed responses", batch_max, pack_count_ * kDimension) {
     invariant(pack_count_ == (engine.column_count() + kPackColumns - 1) / kPackColumns,
               "a packing table for every pack");
+    invariant(bucket_count > 0 && engine.column_count() % bucket_count == 0,
+              "buckets have the same number of columns");
   }
 
   size_t depth() const override { return 1; }
@@ -52,11 +56,10 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
   }
 
   std::span<const uint8_t> finish() override {
-    const uint64_t rows = engine_.row_count();
     const uint64_t columns = engine_.column_count();
     std::fill_n(products_[0].data(), count_ * columns, 0u);
-    engine_.multiply({words_[first_].data(), count_, rows}, {0, rows},
-                     {products_[0].data(), count_, columns});
+    engine_.multiply_buckets({words_[first_].data(), count_, bucket_count_ * engine_.row_count()},
+                             bucket_count_, {products_[0].data(), count_, columns});
     pack();
     const uint64_t response_bytes = bit_sequence_bytes(columns, bits_.response);
     responses_.resize(count_ * response_bytes);
@@ -88,11 +91,12 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
 
   Engine& engine_;
   const WireBits bits_;
+  const size_t bucket_count_;
   const uint64_t words_bytes_;  // of a query, before its packing keys
   const size_t pack_count_;
   WorkerThreads& threads_;
   BatchPacker packer_;
-  const SlotWords words_;     // R for each slot
+  const SlotWords words_;     // R for each bucket, for each slot
   const SlotWords keys_;      // PackingKeys::kWords for each slot
   const SlotWords products_;  // C for each query of a batch
   const SlotWords bodies_;    // 2048 for each pack, for each query of a batch
@@ -105,9 +109,9 @@ class CpuPackedAnswerPipeline final : public AnswerPipeline {
 
 std::unique_ptr<AnswerPipeline> make_cpu_packed_answer_pipeline(
     Engine& engine, WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
-    size_t batch_max, WorkerThreads& threads) {
+    size_t batch_max, WorkerThreads& threads, size_t bucket_count) {
   return std::make_unique<CpuPackedAnswerPipeline>(engine, bits, tables, slot_count, batch_max,
-                                                   threads);
+                                                   threads, bucket_count);
 }
 
 }  // namespace blindfuse

@@ -25,7 +25,8 @@ std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layo
     return engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max, &spec);
   }
   if (layout.mode() == Mode::kPacked) {
-    return engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max);
+    return engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max, nullptr,
+                                              layout.bucket_count());
   }
   return engine.make_answer_pipeline(bits, slot_count, limits.batch_max);
 }

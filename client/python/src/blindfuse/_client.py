@@ -14,7 +14,7 @@ from typing import Any, Awaitable, Callable, ClassVar, Coroutine, Iterable, Lite
 from typing import overload
 
 from . import _blindfuse
-from ._errors import InputError, CancelledError, SignerWarning, in_our_words
+from ._errors import InputError, CancelledError, SignerWarning, in_our_words, not_asked
 from ._keys import AnyKey, Key, native_key, native_keys
 from ._progress import ProgressCallback, Report, TerminalBar, report_to
 from ._results import Answer, DatabaseInfo, Signer, SyncResult
@@ -74,15 +74,17 @@ class Client:
         return default if value is None else value.decode()
 
     def get_many(self, keys: Iterable[AnyKey]) -> dict[AnyKey, bytes | None]:
-        """The values of several keys, 16 keys to a request; None for those that are not there.
+        """The values of several keys; None for those that are not there.
 
-        Every key is checked before any is asked for. A key that is given twice is asked for twice: the server sees how
-        many were given.
+        Requests are for `info.keys_per_request` keys where that is more than 1, and for 16 keys otherwise. Every key is
+        checked before any is asked for. The server sees how many keys were given: one that is given twice counts twice.
+
+        Where requests are for several keys, some may find no place in them: NotAskedError.
         """
         return self._get_many(_several(keys), None)
 
     def look_up(self, keys: Iterable[Key]) -> list[Answer]:
-        """Like get_many, in the order of the keys, with what each look-up took."""
+        """Like get_many, in the order of the keys, with what each look-up took, and whether it was asked for."""
         return self._look_up(_several(keys), None)
 
     def __getitem__(self, key: Key) -> bytes:
@@ -255,7 +257,11 @@ class Client:
             self._done()
 
     def _get_many(self, keys: list[AnyKey], stop: _Stop | None) -> dict[AnyKey, bytes | None]:
-        return {key: answer.value for key, answer in zip(keys, self._look_up(keys, stop))}
+        answers = self._look_up(keys, stop)
+        left_out = sum(not answer.asked for answer in answers)
+        if left_out > 0:
+            raise not_asked(left_out, len(answers))
+        return {key: answer.value for key, answer in zip(keys, answers)}
 
     def _look_up(self, keys: Sequence[Key], stop: _Stop | None) -> list[Answer]:
         session = self._alive()

@@ -53,6 +53,14 @@ class ServerBusyError(ServerError):
         self.retry_after = retry_after
 
 
+class NotAskedError(BlindfuseError):
+    """Each request is for several keys, and some keys of the call were not asked for, as others took the places.
+
+    The number of requests does not depend on keys, so there was no further one. Ask again for fewer keys at a time, or
+    use look_up(), which says which keys were not asked for.
+    """
+
+
 class CancelledError(BlindfuseError):
     """The call was stopped before it was done, as when its client was closed by another thread."""
 
@@ -64,6 +72,7 @@ _KINDS: dict[str, type[BlindfuseError]] = {
     "cache": CacheError,
     "resource": ResourceError,
     "connection": ConnectionError,
+    "not-asked": NotAskedError,
 }
 
 # Messages of the library that tell a person at the command line what helps.
@@ -80,6 +89,15 @@ _CURES = {
     "with --timeout": "with timeout=",
     "--transfer-bytes-max": "transfer_bytes_max=",
 }
+
+
+
+def not_asked(count: int, key_count: int) -> NotAskedError:
+    """The error when `count` of a call's keys were not asked for."""
+    return NotAskedError(
+        f"{count} of {key_count} keys {'was' if count == 1 else 'were'} not asked for, as others took the places in "
+        "the requests: ask again, for fewer keys at a time; look_up() says which they are"
+    )
 
 
 # The library's message for a number in a keyword database. Here numbers are of another type than keys.

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 class Answer:
     """One look-up, and what it took."""
 
-    value: bytes | None  # None: the key is not there
-    query_bytes: int
+    value: bytes | None  # None: the key is not there, or was not asked for
+    query_bytes: int  # its share where one query asks for several keys, and so of the response
     response_bytes: int
     prepare_seconds: float  # its share of the pass that made its query
     server_seconds: float  # of the whole request, which has request_keys keys
     decode_seconds: float
     total_seconds: float  # all of that, and making the query from the prepared one
     request_keys: int = 1
+    asked: bool = True  # False: other keys of the call took its places in requests for several keys; ask for it again
 
     @property
     def found(self) -> bool:
@@ -56,9 +57,11 @@ class DatabaseInfo:
     value_bytes_max: int
     parameter_set: str  # "lwe-1774"
     mode: str  # "hint"; "packed": masks instead, which are smaller, and queries carry a packing key
-    row_count: int  # of every shard: the words of a query
+    row_count: int  # of every shard: the words of a query, for each bucket
     shard_count: int
     query_bytes: int
     response_bytes: int
     hint_bytes: int  # hints of all shards, or masks: what a new client downloads
     failure_log2: float  # a look-up goes wrong with at most 2 to this
+    keys_per_request: int = 1  # where one query asks for several keys; otherwise 1, and a request has up to 16 queries
+    bucket_count: int = 1  # a query has row_count words for each

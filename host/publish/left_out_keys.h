@@ -1,0 +1,38 @@
+// How often a full request for several keys leaves one out, because its buckets have other keys.
+// A simulation says so (bench/batch_codes.cpp). A union bound over the sets of buckets that could
+// be too few is far higher (docs/PARAMETERS.md, section 9).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "src/arithmetic/batch_code.h"
+
+namespace blindfuse {
+
+// Simulated requests, each full of keys with random buckets.
+struct MeasuredBatchCode {
+  BatchCode code;
+  uint64_t requests = 0;  // at least one
+  uint64_t left_out = 0;  // of these: with a key left out
+};
+
+// What blindfuse-bench-batches counted.
+inline constexpr std::array<MeasuredBatchCode, 0> kMeasuredBatchCodes{};
+
+// The upper end of the 95 % confidence interval, one-sided, of the probability of an event that was
+// seen `seen` times in `trials` independent trials. It is 3 / trials where it was never seen, which
+// is Clopper and Pearson's bound to 0.2 %, and otherwise the 95 % quantile of the gamma
+// distribution of shape seen + 1, divided by trials: their bound for a rare event. The quantile is
+// Wilson and Hilferty's approximation, which is right to 1 %. At most 1.
+double upper_confidence_bound(uint64_t seen, uint64_t trials);
+
+// A bound on the probability that a full request leaves a key out, with 95 % confidence: the lowest
+// of those that were measured for at least as many keys in at most as many buckets, where it can
+// only happen more often. Nothing if there are none.
+std::optional<double> left_out_bound(
+    const BatchCode& code, std::span<const MeasuredBatchCode> measured = kMeasuredBatchCodes);
+
+}  // namespace blindfuse

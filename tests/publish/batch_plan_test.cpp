@@ -1,0 +1,292 @@
+// Plans for requests of several keys. The numbers of the two layouts are reckoned by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/publish/batch_comparison.h"
+#include "host/publish/plan_cost.h"
+#include "host/publish/planner.h"
+#include "tests/publish/known_rates.h"
+#include "tests/support.h"
+
+namespace blindfuse {
+namespace {
+
+using support::input_error_of;
+using support::known_rates;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kTableBytesByHand = 25'141'248;  // 1023 switches, 3 digits, 2048 points, 4 bytes
+
+PlanRequest several_keys(uint64_t key_count, uint32_t value_bytes, uint32_t keys_per_request) {
+  PlanRequest request;
+  request.key_count = key_count;
+  request.record = {8, 0, value_bytes};
+  request.mode = Mode::kPacked;
+  request.lwe = find_lwe_params("ring-2048");
+  request.batch = BatchCode{keys_per_request, usual_bucket_count(keys_per_request)};
+  return request;
+}
+
+Plan plan_in(PlanRequest request, uint32_t shard_count) {
+  request.shard_count = shard_count;
+  return plan_layouts(request).at(0);
+}
+
+std::vector<uint32_t> shard_counts_of(const std::vector<Plan>& plans) {
+  std::vector<uint32_t> counts;
+  for (const Plan& plan : plans) counts.push_back(plan.layout.shard_count);
+  return counts;
+}
+
+// 2^20 keys with 1024 bytes, 64 a request, in 96 buckets of 4 shards. The fullest of 384 shards is
+// taken to have 3 * 2^20 / 384 + sqrt(2 * 8192 * ln 384) + ln 384 / 3 = 8507 records, for which a
+// filter has 21 segments of 512 rows: 6 blocks of 2048. Query: 96 * 12,288 * 25 / 8 and 24 KiB of
+// key. Response: 384 * 1032 columns, 10 bits each. Masks: 387 packs, 2048 words of 17 bits each.
+// Table: 112 bytes a shard and 64 a pack. 100 look-ups are two requests.
+TEST(BatchPlan, OfSixtyFourKeys) {
+  const Plan plan = plan_in(several_keys(1 << 20, 1024, 64), 384);
+  const Layout& layout = plan.layout;
+  EXPECT_EQ(layout.batch, (BatchCode{64, 96}));
+  EXPECT_EQ(layout.key_count, 1u << 20);
+  EXPECT_EQ(layout.record_count(), 3u << 20);
+  EXPECT_EQ(layout.bucket_shard_count(), 4u);
+  EXPECT_EQ(layout.segment_length, 512u);
+  EXPECT_EQ(layout.row_count, 12'288u);
+  EXPECT_EQ(layout.query_bits, 25u);
+  EXPECT_EQ(layout.response_bits, 10u);
+  EXPECT_EQ(layout.hint_bits, 17u);
+  EXPECT_EQ(layout.query_bytes(), 3'686'400u + 24'576u);
+  EXPECT_EQ(layout.response_bytes(), 495'360u);
+  EXPECT_EQ(request_bytes(layout), 4'206'336u);
+  EXPECT_EQ(layout.hint_bytes(), 387u * 4352u);
+  EXPECT_EQ(plan.sync_bytes, 1'684'224u + 112 * 384 + 64 * 387);
+  EXPECT_EQ(plan.total_bytes, 1'752'000u + 2 * 4'206'336u);
+  EXPECT_EQ(layout.matrix_bytes(), 12'288u * 396'288ull);
+  EXPECT_EQ(layout.packing_table_bytes(), 387 * kTableBytesByHand);
+  EXPECT_EQ(input_error_of([&] { check_layout(layout); }), "");
+}
+
+// The same with 16 a request, in 32 buckets of 11 shards. Fullest: 3 * 2^20 / 352 + sqrt(2 * 8937 *
+// ln 352) + ln 352 / 3 = 9263 records, 23 segments of 512 rows and again 6 blocks. Query: 32 *
+// 12,288 * 25 / 8 and the key. Response: 352 * 1032 columns. 355 packs. Seven requests.
+TEST(BatchPlan, OfSixteenKeys) {
+  const Plan plan = plan_in(several_keys(1 << 20, 1024, 16), 352);
+  const Layout& layout = plan.layout;
+  EXPECT_EQ(layout.row_count, 12'288u);
+  EXPECT_EQ(layout.query_bytes(), 1'228'800u + 24'576u);
+  EXPECT_EQ(layout.response_bytes(), 454'080u);
+  EXPECT_EQ(plan.sync_bytes, 355u * 4352u + 112 * 352 + 64 * 355);
+  EXPECT_EQ(plan.total_bytes, 1'607'104u + 7 * 1'707'456u);
+  EXPECT_EQ(layout.matrix_bytes(), 12'288u * 363'264ull);
+  EXPECT_EQ(layout.packing_table_bytes(), 355 * kTableBytesByHand);
+}
+
+TEST(BatchPlan, CountsFullRequests) {
+  const Layout layout = plan_in(several_keys(1 << 20, 1024, 64), 384).layout;
+  EXPECT_EQ(request_count(layout, 1), 1u);
+  EXPECT_EQ(request_count(layout, 64), 1u);
+  EXPECT_EQ(request_count(layout, 65), 2u);
+  Layout one = layout;
+  one.batch.reset();
+  EXPECT_EQ(request_count(one, 65), 65u);
+}
+
+// Sizes that were reckoned for the design, before there was a planner for it: bytes a key, and
+// gigabytes of matrix and tables.
+struct Reckoned {
+  uint64_t key_count;
+  uint32_t value_bytes;
+  uint32_t keys_per_request;
+  uint32_t shard_count;
+  uint32_t row_count;
+  double bytes_per_key;
+  double matrix_gigabytes;
+  double tables_gigabytes;
+};
+
+TEST(BatchPlan, CostsWhatTheDesignReckons) {
+  for (const Reckoned& reckoned : std::vector<Reckoned>{
+           {1 << 20, 1024, 16, 256, 16'384, 126e3, 4.3, 6.5},
+           {1 << 20, 1024, 16, 512, 8'192, 93e3, 4.3, 13},
+           {1 << 20, 1024, 64, 288, 14'336, 74e3, 4.3, 7.3},
+           {1 << 20, 1024, 64, 576, 8'192, 51e3, 4.9, 15},
+           {1 << 20, 1024, 256, 384, 12'288, 60e3, 4.9, 9.8},
+           {1 << 20, 1024, 256, 768, 6'144, 32e3, 4.9, 19},
+       }) {
+    SCOPED_TRACE(std::to_string(reckoned.keys_per_request) + " keys, " +
+                 std::to_string(reckoned.shard_count) + " shards");
+    const Layout layout =
+        plan_in(several_keys(reckoned.key_count, reckoned.value_bytes, reckoned.keys_per_request),
+                reckoned.shard_count)
+            .layout;
+    EXPECT_EQ(layout.row_count, reckoned.row_count);
+    EXPECT_NEAR(bytes_per_key(layout), reckoned.bytes_per_key, 0.05 * reckoned.bytes_per_key);
+    EXPECT_NEAR(static_cast<double>(layout.matrix_bytes()) * 1e-9, reckoned.matrix_gigabytes,
+                0.05 * reckoned.matrix_gigabytes);
+    EXPECT_NEAR(static_cast<double>(layout.packing_table_bytes()) * 1e-9, reckoned.tables_gigabytes,
+                0.05 * reckoned.tables_gigabytes);
+  }
+}
+
+// 10^8 keys with 32 bytes have 24,576 shards of 40 columns: 983,040 columns of 16,384 rows. The
+// design reckoned with 15 GB of matrix, without the room that the fullest shard takes.
+TEST(BatchPlan, CostsWhatTheDesignReckonsForShortRecords) {
+  for (const auto& [keys, bytes] :
+       {std::pair(16u, 176e3), std::pair(64u, 96e3), std::pair(256u, 82e3)}) {
+    const Layout layout = plan_in(several_keys(100'000'000, 32, keys), 24'576).layout;
+    EXPECT_EQ(layout.row_count, 16'384u) << keys;
+    EXPECT_NEAR(bytes_per_key(layout), bytes, 0.05 * bytes) << keys;
+    EXPECT_EQ(layout.matrix_bytes(), 16'384u * 983'040ull) << keys;
+    EXPECT_EQ(layout.packing_table_bytes(), 960 * kTableBytesByHand) << keys;
+  }
+}
+
+// In tables of at most two matrices: 24.6 kB of them a column, and so at least 12,288 rows.
+TEST(BatchPlan, ChoosesTheFewestBytesWithTablesOfTwoMatrices) {
+  for (const auto& [keys, shards] : {std::pair(16u, 352u), std::pair(64u, 384u)}) {
+    const auto kinds = plan_kinds(several_keys(1 << 20, 1024, keys));
+    ASSERT_EQ(kinds.size(), 1u);
+    const Plan& best = cheapest(kinds);
+    EXPECT_EQ(best.layout.shard_count, shards);
+    EXPECT_EQ(best.layout.row_count, 12'288u);
+    for (const Plan& plan : kinds[0]) {
+      if (plan.layout.packing_table_bytes() > 2 * plan.layout.matrix_bytes()) continue;
+      EXPECT_GE(plan.total_bytes, best.total_bytes);
+    }
+  }
+}
+
+// 3000 keys with 1016 bytes have 2048 rows in a bucket however many shards it has: 96 packs at
+// least, which take twelve matrices.
+TEST(BatchPlan, TakesTheFewestPacksWhereAllTablesAreLarge) {
+  const auto kinds = plan_kinds(several_keys(3000, 1016, 64));
+  const Layout& best = cheapest(kinds).layout;
+  EXPECT_EQ(best.shard_count, 96u);
+  EXPECT_EQ(best.row_count, 2048u);
+  EXPECT_EQ(best.pack_count(), 96u);
+}
+
+TEST(BatchPlan, OffersAFewPerCentMoreShardsEachTime) {
+  const std::vector<uint32_t> counts =
+      shard_counts_of(plan_layouts(several_keys(1 << 20, 1024, 64)));
+  std::vector<uint32_t> expected;
+  for (uint32_t i = 1; i <= 16; ++i) expected.push_back(96 * i);
+  for (const uint32_t i : {18, 20, 22, 24, 26, 28, 30, 32, 36}) expected.push_back(96 * i);
+  ASSERT_GE(counts.size(), expected.size());
+  EXPECT_TRUE(std::ranges::equal(expected, std::span(counts).first(expected.size())));
+  EXPECT_LE(counts.back(), kShardCountMax);
+}
+
+TEST(BatchPlan, IsThereForAKeyOfItsOwn) {
+  const auto kinds = plan_kinds(several_keys(1, 8, 2));
+  ASSERT_EQ(shard_counts_of(kinds.at(0)), (std::vector<uint32_t>{4}));
+  EXPECT_EQ(kinds[0][0].layout.row_count, 2048u);
+  EXPECT_EQ(kinds[0][0].layout.record_count(), 3u);
+}
+
+TEST(BatchPlan, RefusesShardsThatAreNotTheSameInEveryBucket) {
+  const PlanRequest request = several_keys(1 << 20, 1024, 64);
+  EXPECT_EQ(input_error_of([&] { plan_in(request, 100); }),
+            "--shards 100 is not a multiple of the 96 buckets of requests for 64 keys; take 96 or "
+            "192, or leave --shards out");
+  EXPECT_EQ(input_error_of([&] { plan_in(request, 32); }),
+            "--shards 32 is not a multiple of the 96 buckets of requests for 64 keys; take 96, or "
+            "leave --shards out");
+}
+
+// 2^32 keys have 200,000 records and more in each of 65,536 shards: 3 * 10^8 words in 1536 buckets.
+TEST(BatchPlan, RefusesQueriesOfTooManyWords) {
+  EXPECT_THAT(input_error_of([] { plan_kinds(several_keys(kKeyCountMax, 8, 1024)); }),
+              AllOf(HasSubstr("one for each row of 1536 buckets"), HasSubstr("at most 2^26"),
+                    HasSubstr("fewer --keys-per-request")));
+}
+
+TEST(BatchPlan, IsForPackedResponsesOfOneLevelAndKeywords) {
+  PlanRequest open = several_keys(3000, 8, 16);
+  open.lwe = nullptr;
+  open.mode.reset();
+  ASSERT_EQ(plan_modes(open).size(), 1u);
+  EXPECT_EQ(plan_modes(open)[0][0].layout.mode(), Mode::kPacked);
+  open.levels_open = true;
+  EXPECT_EQ(plan_kinds(open).size(), 1u);
+  PlanRequest hint = open;
+  hint.mode = Mode::kHint;
+  PlanRequest set = open;
+  set.lwe = find_lwe_params("lwe-1774");
+  PlanRequest levels = open;
+  levels.levels = 2;
+  PlanRequest numbers = open;
+  numbers.kind = DatabaseKind::kIndex;
+  for (const PlanRequest& request : {hint, set, levels, numbers}) {
+    EXPECT_THAT(input_error_of([&] { plan_modes(request); }),
+                HasSubstr("packed responses of one level"));
+  }
+}
+
+// The layout that the first test reckons. Matrix: 4,869,586,944 bytes. Tables: 9,729,662,976 bytes,
+// which are 2,432,415,744 digits.
+TEST(BatchPlan, CostsTheServerOneRequest) {
+  const Plan plan = plan_in(several_keys(1 << 20, 1024, 64), 384);
+  const PlanCost cost = plan_cost(plan, known_rates(), 100);
+  EXPECT_EQ(cost.keys_per_request, 64u);
+  EXPECT_NEAR(cost.alone_seconds, 0.486'958'694'4 + 1.216'207'872, 1e-12);
+  EXPECT_NEAR(cost.batch_seconds, 0.060'869'836'8 + 0.608'103'936, 1e-12);
+  EXPECT_NEAR(cost.alone_seconds_per_key(), 0.026'611'977'6, 1e-12);
+  EXPECT_NEAR(cost.batch_seconds_per_key(), 0.010'452'715'2, 1e-12);
+  EXPECT_NEAR(cost.lookups_per_core_second(), 95.669, 1e-3);
+  EXPECT_EQ(cost.server_bytes, 4'869'586'944u + 9'729'662'976u + 1'684'224u);
+  // 0.010164672 GB at 0.09, and two requests at 0.0425 / 3600.
+  EXPECT_NEAR(cost.dollars, 0.000'914'820'48 + 0.000'015'795'214'08, 1e-12);
+}
+
+// One key a request has 32 shards: 157,696 bytes up, 41,280 down, and a matrix of 1,352,663,040
+// bytes (planner_test.cpp).
+TEST(BatchComparison, WithOneKeyARequest) {
+  const PlanRequest request = several_keys(1 << 20, 1024, 64);
+  PlanRequest narrow = request;
+  narrow.shard_count = 384;
+  narrow.query_bits = 30;
+  const auto one_key = best_for_one_key(narrow);
+  ASSERT_TRUE(one_key);
+  EXPECT_EQ(one_key->layout.shard_count, 32u);
+  EXPECT_EQ(one_key->layout.batch, std::nullopt);
+  EXPECT_EQ(request_bytes(one_key->layout), 198'976u);
+  Layout layout = plan_in(request, 384).layout;
+  EXPECT_DOUBLE_EQ(bytes_per_key(layout), 65'724);
+  EXPECT_DOUBLE_EQ(bytes_per_key(one_key->layout), 198'976);
+  EXPECT_DOUBLE_EQ(passes_per_key(layout, one_key->layout), 0.056'25);
+  EXPECT_DOUBLE_EQ(passes_per_key(one_key->layout, one_key->layout), 1);
+  // 4,206,336 bytes are those of 21.1 look-ups.
+  EXPECT_EQ(keys_that_pay(layout, one_key->layout), 22u);
+  layout.batch->keys_per_request = 22;
+  EXPECT_EQ(keys_that_pay(layout, one_key->layout), 22u);
+  layout.batch->keys_per_request = 21;
+  EXPECT_EQ(keys_that_pay(layout, one_key->layout), std::nullopt);
+}
+
+// 96 shards have 40,960 rows, and tables smaller than the matrix; 576 shards have the fewest bytes.
+TEST(BatchComparison, OffersLessMemoryFewerBytesAndOtherKeys) {
+  const PlanRequest request = several_keys(1 << 20, 1024, 64);
+  const Plan chosen = plan_in(request, 384);
+  const std::vector<Plan> compared = batch_plans_worth_comparing(request, chosen);
+  EXPECT_EQ(compared.front().layout, chosen.layout);
+  EXPECT_EQ(shard_counts_of(compared), (std::vector<uint32_t>{384, 96, 576, 352, 384}));
+  std::vector<uint32_t> keys;
+  for (const Plan& plan : compared) keys.push_back(plan.layout.batch->keys_per_request);
+  EXPECT_EQ(keys, (std::vector<uint32_t>{64, 64, 64, 16, 256}));
+  // Another choice of the operator's comes in addition.
+  PlanRequest fixed = request;
+  fixed.shard_count = 192;
+  EXPECT_EQ(shard_counts_of(batch_plans_worth_comparing(fixed, plan_in(request, 192))),
+            (std::vector<uint32_t>{192, 96, 384, 576, 352, 384}));
+}
+
+}  // namespace
+}  // namespace blindfuse
