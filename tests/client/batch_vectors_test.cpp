@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "client/bucket_matching.h"
 #include "client/database_description.h"
 #include "client/decoder.h"
-#include "client/ring_query.h"
+#include "client/query_preparation.h"
 #include "src/arithmetic/record.h"
 #include "src/protocol/bucket_choice.h"
-#include "src/protocol/public_polynomials.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/scripted_random.h"
 #include "tests/vectors.h"
@@ -72,28 +72,34 @@ TEST_F(BatchClientVectors, RecordsOfAllBucketsAreTheFrozenOnes) {
   }
 }
 
-// The first bucket has the public polynomials of a database without buckets, so that its words and
-// the packing key are those of a query for its key alone.
-TEST_F(BatchClientVectors, TheFirstBucketIsAskedAsADatabaseOfItsOwn) {
-  const uint32_t rows = layout_.row_count;
+TEST_F(BatchClientVectors, TheQueryIsTheFrozenOne) {
   std::vector<std::string> texts = {file_.at("s").get<std::string>(),
-                                    file_.at("e").get<std::string>().substr(0, rows)};
+                                    file_.at("e").get<std::string>()};
   for (const nlohmann::json& digit : file_.at("packing_key")) {
     texts.push_back(digit.at("e").get<std::string>());
   }
-  PreparedQuery prepared =
-      prepare_ring_query(ring::PublicPolynomials(database_.manifest().seed), rows, scripted(texts));
-  const Bytes query = bytes_of_hex(file_.at("query"));
-  ASSERT_EQ(query.size(), layout_.query_bytes());
-  const size_t words_bytes = rows * layout_.query_bits / 8;
-  const size_t key_bytes = query.size() - layout_.query_words_bytes();
-  Bytes sent(words_bytes + key_bytes);
-  const auto asked = file_.at("asked").at(0).at("rows").get<std::vector<uint32_t>>();
-  std::move(prepared).encrypt(asked, layout_.query_bits, sent).take();
-  EXPECT_TRUE(
-      std::equal(sent.begin(), sent.begin() + static_cast<long>(words_bytes), query.begin()));
-  EXPECT_TRUE(std::equal(sent.end() - static_cast<long>(key_bytes), sent.end(),
-                         query.end() - static_cast<long>(key_bytes)));
+  std::vector<BucketRows> buckets(layout_.bucket_count());
+  for (const nlohmann::json& asked : file_.at("asked")) {
+    const auto rows = asked.at("rows").get<std::vector<uint32_t>>();
+    BucketRows& bucket = buckets.at(asked.at("bucket").get<size_t>());
+    std::copy(rows.begin(), rows.end(), bucket.rows.begin());
+    bucket.asks = rows.empty() ? 0 : 1;
+  }
+  auto prepared = prepare_queries_for(database_.manifest(), 1, 1, scripted(texts));
+  Bytes sent(layout_.query_bytes());
+  std::move(prepared.at(0)).encrypt(buckets, layout_, sent).take();
+  EXPECT_EQ(sent, bytes_of_hex(file_.at("query")));
+}
+
+TEST(BucketMatchingVectors, AsManyKeysHaveABucketAsCan) {
+  const nlohmann::json file = read_vectors("buckets.json");
+  for (const nlohmann::json& each : file.at("matchings")) {
+    SCOPED_TRACE(each.dump());
+    const auto keys = each.at("buckets").get<std::vector<BucketChoice>>();
+    const SecretBuffer<uint32_t> buckets = match_buckets(keys, each.at("bucket_count"));
+    const auto left_out = std::count(buckets.span().begin(), buckets.span().end(), kNoBucket);
+    EXPECT_EQ(keys.size() - static_cast<size_t>(left_out), each.at("most").get<size_t>());
+  }
 }
 
 }  // namespace
