@@ -169,7 +169,7 @@ TEST_F(BatchSessionTest, AKeyThatIsLeftOutIsNotTakenForOneThatIsNotThere) {
               "again, for fewer keys at a time");
   }
   EXPECT_EQ(requests(), 2u);
-  // Nobody is left out of half of them.
+  // Half of them leave no key out.
   EXPECT_EQ(session.get_many(std::span(keys).first(2)).size(), 2u);
   EXPECT_EQ(session.get_many(std::span(keys).last(2)).size(), 2u);
 }
