@@ -67,14 +67,14 @@ TEST(PlanOfSeveralKeys, ShowsLayoutsNextToThatForOneKey) {
                          HasSubstr("at most twice as much as the matrix, or at most 256 MiB.\n")));
   EXPECT_THAT(
       out,
-      AllOf(HasSubstr("\n               1     40960     199.0             1     1.4 GB "),
-            HasSubstr("\n*        64 (96)     12288      65.7         0.056     4.9 GB     9.7 GB"),
+      AllOf(HasSubstr("\n               1     40960     199.0             1    1.35 GB "),
+            HasSubstr("\n*        64 (96)     12288      65.7         0.056    4.87 GB    9.73 GB"),
             HasSubstr("\n         64 (96)     40960 "), HasSubstr("\n         16 (32)     12288 "),
             HasSubstr("\n       256 (384)     12288 ")));
-  EXPECT_THAT(out, AllOf(HasSubstr("costs as much as a full one: 3.7 MB up and 495.4 kB down."),
+  EXPECT_THAT(out, AllOf(HasSubstr("costs as much as a full one: 3.71 MB up and 495.4 kB down."),
                          HasSubstr("From 22 keys on, "), HasSubstr("64 keys in 96 buckets"),
-                         HasSubstr("The server keeps 14.6 GB in memory: matrix 4.9 GB, packing "
-                                   "tables 9.7 GB, masks 1.7 MB."),
+                         HasSubstr("The server keeps 14.6 GB in memory: matrix 4.87 GB, packing "
+                                   "tables 9.73 GB, masks 1.68 MB."),
                          HasSubstr("$ per 1M: "), HasSubstr("Rates: A 9000, from ")));
   EXPECT_THAT(out, Not(HasSubstr("a look-up")));
 }

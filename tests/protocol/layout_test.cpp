@@ -106,12 +106,13 @@ TEST(Layout, HasTheSizesOfItsBuckets) {
 }
 
 TEST(Layout, HasTheUsualNumberOfBuckets) {
-  EXPECT_EQ(usual_bucket_count(2), 4u);
-  EXPECT_EQ(usual_bucket_count(32), 64u);
-  EXPECT_EQ(usual_bucket_count(33), 64u);
-  EXPECT_EQ(usual_bucket_count(42), 64u);
-  EXPECT_EQ(usual_bucket_count(43), 65u);
+  EXPECT_EQ(usual_bucket_count(2), 12u);
+  EXPECT_EQ(usual_bucket_count(12), 32u);
+  EXPECT_EQ(usual_bucket_count(16), 32u);
+  EXPECT_EQ(usual_bucket_count(17), 34u);
+  EXPECT_EQ(usual_bucket_count(48), 96u);
   EXPECT_EQ(usual_bucket_count(64), 96u);
+  EXPECT_EQ(usual_bucket_count(65), 98u);
   EXPECT_EQ(usual_bucket_count(1024), 1536u);
   for (uint32_t keys = kKeysPerRequestMin; keys <= kKeysPerRequestMax; ++keys) {
     EXPECT_GE(usual_bucket_count(keys), std::max(keys, kBucketChoices));

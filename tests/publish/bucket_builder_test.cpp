@@ -100,15 +100,17 @@ TEST(BucketBuilder, AnotherNumberOfKeysIsAnotherLayout) {
   build(pairs, folder / "db", bucket_options());
   BuildOptions options = bucket_options();
   options.batch = BatchCode{.keys_per_request = 3, .bucket_count = 6};
-  options.shard_count = 6;
+  options.shard_count.reset();
   const BuildReport report = build(pairs, folder / "db", options);
   EXPECT_FALSE(report.layout_kept);
   EXPECT_THAT(report.layout_reason, HasSubstr("keys"));
   const LoadedDatabase database = load(folder / "db");
   EXPECT_EQ(database.manifest.layout.bucket_count(), 6u);
+  const uint32_t shards = database.manifest.layout.bucket_shard_count();
   const KeyHash hash = key_hash(database.manifest.salt, pairs[5].first);
   for (const uint32_t bucket : BucketChooser(6)(hash)) {
-    EXPECT_EQ(look_up_in(database, bucket, hash), pairs[5].second);
+    const uint32_t shard = bucket * shards + shard_of(hash.shard_hash, shards);
+    EXPECT_EQ(look_up_in(database, shard, hash), pairs[5].second);
   }
 }
 
