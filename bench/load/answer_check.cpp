@@ -53,9 +53,8 @@ using Value = std::optional<std::string>;
 std::vector<Value> values_of(const PooledQuery& query, const DatabaseDescription& database,
                              const std::vector<uint8_t>& response, const ServedDatabase& served) {
   const Layout& layout = database.layout();
-  DecodingSecret secret(copy_of(query.secret));
   std::optional<RingDecoder> decoder;  // of all the keys, if they may be several
-  if (layout.batch) decoder.emplace(std::move(secret));
+  if (layout.batch) decoder.emplace(DecodingSecret(copy_of(query.secret)));
   std::vector<Value> values;
   for (const PooledKey& key : query.keys) {
     const uint32_t shard = key.place.shard;
@@ -63,7 +62,7 @@ std::vector<Value> values_of(const PooledQuery& query, const DatabaseDescription
     const std::vector<uint8_t> hint = served.hint(database, shard);
     const std::vector<uint8_t> record =
         decoder ? decode(*decoder, layout, shard, words.span(), hint)
-                : decode(std::move(secret), layout, shard, words.span(), hint);
+                : decode(DecodingSecret(copy_of(query.secret)), layout, shard, words.span(), hint);
     values.push_back(database.value_in(record, key.place));
   }
   return values;

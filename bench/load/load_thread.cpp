@@ -114,7 +114,7 @@ Awaitable<void> LoadThread::let_arrive() {
       co_await until_there_is_a_pool();
       arrival = Clock::now();
     }
-    // The gaps are those of queries for one key.
+    // The gaps are those of requests whose queries are for one key each.
     arrival += arrivals_.next_gap() * pool_->keys_per_query();
     if (arrival > Clock::now()) co_await until(arrival);
     if (due_.size() < kWaitingMax) {
