@@ -51,9 +51,24 @@ void require_levels(const blindfuse::Layout& layout, uint64_t first_bytes) {
   }
 }
 
+// Requests for several keys: what a manifest that has them must be like.
+void require_buckets(const blindfuse::Layout& layout) {
+  if (!layout.batch) return require(layout.bucket_count() == 1);
+  const uint64_t keys = layout.batch->keys_per_request, buckets = layout.batch->bucket_count;
+  require(layout.kind == blindfuse::DatabaseKind::kKeyword && !layout.second);
+  require(layout.mode() == blindfuse::Mode::kPacked);
+  require(2 <= keys && keys <= 1024 && 3 <= buckets && buckets <= 4096 && keys <= buckets);
+  require(buckets * layout.row_count <= uint64_t{1} << (layout.query_bits == 32 ? 24 : 26));
+  require(layout.bucket_count() == buckets && layout.record_count() == 3 * layout.key_count);
+  require(buckets * layout.bucket_shard_count() == layout.shard_count);
+  require(buckets * layout.bucket_column_count() == layout.column_count());
+}
+
 // Sizes that a layout which was taken must have, from the definitions.
 void require_sizes(const blindfuse::Layout& layout) {
-  const uint64_t words_bytes = uint64_t{layout.row_count} * layout.query_bits / 8;
+  require_buckets(layout);
+  const uint64_t buckets = layout.batch ? layout.batch->bucket_count : 1;
+  const uint64_t words_bytes = buckets * layout.row_count * layout.query_bits / 8;
   require(layout.record_bytes() >= 1 && layout.query_words_bytes() == words_bytes);
   if (layout.mode() == blindfuse::Mode::kHint) {
     require(layout.lwe->name != "ring-2048" && layout.pack_count() == 0);
