@@ -3,13 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
 
 #include "host/database/directory.h"
 #include "host/publish/layout_choice.h"
+#include "host/publish/survey.h"
 #include "src/base/errors.h"
-#include "src/protocol/bucket_choice.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
@@ -41,36 +39,15 @@ std::optional<Manifest> manifest_of(const fs::path& root) {
   }
 }
 
-// The records of each shard, where requests are for several keys.
-std::vector<uint64_t> count_bucket_shards(const Spool& spool, const Layout& layout,
-                                          WorkerThreads& threads) {
-  std::vector<std::vector<uint64_t>> counts(threads.count(),
-                                            std::vector<uint64_t>(layout.shard_count));
-  std::atomic<uint32_t> next = 0;
-  threads.run([&](unsigned index) {
-    BucketChooser buckets_of(layout.bucket_count());
-    for (uint32_t p = next++; p < Spool::kPartitions; p = next++) {
-      spool.visit_kept(p, [&](const SpoolEntry& entry) {
-        for (const uint32_t bucket : buckets_of(entry.hash)) {
-          ++counts[index]
-                  [shard_in_bucket(entry.hash.shard_hash, bucket, layout.bucket_shard_count())];
-        }
-      });
-    }
-  });
-  std::vector<uint64_t> total(layout.shard_count);
-  for (const std::vector<uint64_t>& part : counts) {
-    std::ranges::transform(part, total, total.begin(), std::plus<>());
-  }
-  return total;
-}
-
 uint64_t fullest_of(const Spool& spool, const Layout& layout, uint64_t key_count,
                     WorkerThreads& threads) {
   if (layout.kind == DatabaseKind::kIndex) {
     return (key_count + layout.shard_count - 1) / layout.shard_count;
   }
-  if (layout.batch) return std::ranges::max(count_bucket_shards(spool, layout, threads));
+  if (layout.batch) {
+    return std::ranges::max(
+        count_bucket_shards(spool, layout.shard_count, layout.bucket_count(), threads));
+  }
   return std::ranges::max(count_shards(spool, layout.shard_count, threads));
 }
 
