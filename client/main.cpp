@@ -171,8 +171,10 @@ class Getter {
     std::fflush(stdout);
   }
 
-  size_t keys_per_request() {
-    return std::max<size_t>(client_.database().keys_per_request, kQueriesPerRequest);
+  // As many as fill whole requests: a request that is for several keys costs as much for fewer.
+  size_t keys_at_once() {
+    const size_t keys = client_.database().keys_per_request;
+    return keys * std::max<size_t>(1, kQueriesPerRequest / keys);
   }
   bool all_found() const { return all_found_; }
   bool all_asked() const { return all_asked_; }
@@ -221,7 +223,7 @@ void run_get(Settings& settings) {
     }
     // Four thirds and padding for base64, twice for hex.
     LineInput input(STDIN_FILENO, 2 * kKeyBytesMax + 4);
-    const size_t count = getter.keys_per_request();
+    const size_t count = getter.keys_at_once();
     for (auto lines = input.next(count); !lines.empty(); lines = input.next(count)) {
       getter.get(lines);
     }

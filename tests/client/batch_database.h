@@ -40,8 +40,8 @@ class BatchDatabase {
   static constexpr size_t kQueryBytes = kWordsBytes + 24'576;
   static constexpr size_t kResponseBytes = (kColumns * kResponseBits + 7) / 8;
 
-  static ServedDatabase serve(const Values& values) {
-    const auto made = std::make_shared<const BatchDatabase>(values);
+  static ServedDatabase serve(const Values& values, uint32_t keys_per_request = kKeysPerRequest) {
+    const auto made = std::make_shared<const BatchDatabase>(values, keys_per_request);
     return ServedDatabase(made->manifest_, made->table_, made->packs_->masks(),
                           [made](const Bytes& queries) { return made->respond(queries); });
   }
@@ -76,7 +76,7 @@ class BatchDatabase {
     return keys;
   }
 
-  explicit BatchDatabase(const Values& values) {
+  explicit BatchDatabase(const Values& values, uint32_t keys_per_request = kKeysPerRequest) {
     manifest_.salt = kSalt;
     manifest_.seed = kSeed;
     manifest_.layout = {
@@ -92,7 +92,7 @@ class BatchDatabase {
         .response_bits = kResponseBits,
         .hint_bits = kMaskBits,
         .second = {},
-        .batch = BatchCode{.keys_per_request = kKeysPerRequest, .bucket_count = kBuckets}};
+        .batch = BatchCode{.keys_per_request = keys_per_request, .bucket_count = kBuckets}};
     std::vector<reference_pir::Matrix> all;
     for (uint32_t bucket = 0; bucket < kBuckets; ++bucket) {
       std::vector<reference_pir::Matrix> shards;

@@ -182,6 +182,17 @@ TEST_F(ClientProgram, AsksForSeveralKeysWithARequest) {
   EXPECT_EQ(run("get --prepare 2 " + server.url() + " owl").out, "bird\n");
 }
 
+// Keys from the standard input are asked for some at a time: none of the requests but the last one
+// may have room for more.
+TEST_F(ClientProgram, FillsRequestsWithTheKeysOfItsInput) {
+  FakeServer fake(BatchDatabase::serve({{"owl", "bird"}}, 6));
+  HttpFakeServer server(fake);
+  std::string lines;
+  for (int i = 0; i < 18; ++i) lines += "key " + std::to_string(i) + "\n";
+  run("get " + server.url(), lines);
+  EXPECT_EQ(fake.count("/queries"), 3u);
+}
+
 TEST_F(ClientProgram, SyncsAndSaysSo) {
   HttpFakeServer server(fake_);
   const auto first = json_lines(run("sync --json " + server.url()).out);
