@@ -106,7 +106,8 @@ class Session {
   void check_limits(const Layout& layout) const;
   size_t request_size();
   Pooled take_prepared();
-  // Of which a request needs `needed` now, and the look-up `left` from now on.
+  // Of which a request needs `needed` now, and the look-up `left` from now on, except those that
+  // are ready.
   size_t queries_to_make(size_t needed, size_t left);
   Request encrypt(const LookUp& look_up, size_t count);
   DecodingSecret encrypt_for_key(const LookUp& look_up, size_t key, size_t i, Request& request,

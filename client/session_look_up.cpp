@@ -132,7 +132,8 @@ Session::Request Session::encrypt(const LookUp& look_up, size_t count) {
   const Layout& layout = database().layout();
   std::erase_if(prepared_, [](const Pooled& pooled) { return !pooled.query.is_of_this_process(); });
   if (prepared_.size() < count) {
-    prepare(queries_to_make(count - prepared_.size(), look_up.queries_left()));
+    const size_t ready = prepared_.size();
+    prepare(queries_to_make(count - ready, look_up.queries_left() - ready));
   }
   const auto start = steady_clock::now();
   Request request(layout, count);

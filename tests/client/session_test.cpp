@@ -305,6 +305,15 @@ TEST_F(SessionTest, PreparesInBatchesWhenNoneAreLeft) {
   EXPECT_EQ(session.prepared_count(), 7u);
 }
 
+TEST_F(SessionTest, PreparesNoMoreThanACallNeeds) {
+  ClientOptions options = this->options();
+  options.prepare_batch = 0;
+  Session session = this->session(std::move(options));
+  session.prepare(5);
+  session.get_many(keys(12));
+  EXPECT_EQ(session.prepared_count(), 0u);
+}
+
 TEST_F(SessionTest, AnAlteredHintIsAnErrorThatFetchesNothing) {
   Session session = this->session();
   session.sync();
