@@ -163,7 +163,8 @@ class Build {
     if (!plan) {
       throw InputError("the fullest of " + std::to_string(planned.layout.shard_count) +
                        " shards has " + std::to_string(fullest) +
-                       " keys, too many for the chosen bits; allow more bits or more shards");
+                       (planned.layout.batch ? " records" : " keys") +
+                       ", too many for the chosen bits; allow more bits or more shards");
     }
     manifest_.layout = plan->layout;
     check_layout(manifest_.layout);

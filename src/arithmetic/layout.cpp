@@ -218,8 +218,8 @@ void check_layout(const Layout& layout) {
   }
   check(layout.record_bytes() >= 1, "records of an index database must have at least one byte");
   check(layout.has_enough_error(),
-        "query_bits must be at most 31 where a shard has more than 2^24 rows: errors of three "
-        "values are not secure for so many samples");
+        "query_bits must be at most 31 where a query has words for more than 2^24 rows: errors of "
+        "three values are not secure for so many samples");
   if (layout.second) check_second(layout);
   if (layout.batch) check_batch(layout);
   const double log2_failure = layout.log2_failure();
