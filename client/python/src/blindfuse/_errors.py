@@ -91,7 +91,6 @@ _CURES = {
 }
 
 
-
 def not_asked(count: int, key_count: int) -> NotAskedError:
     """The error when `count` of a call's keys were not asked for."""
     return NotAskedError(
