@@ -200,7 +200,12 @@ def folder_bytes(folder: pathlib.Path) -> int:
 
 
 def measured_builds(
-    settings: Settings, source: pathlib.Path, database: pathlib.Path, threads: int, *options: str
+    settings: Settings,
+    source: pathlib.Path,
+    database: pathlib.Path,
+    threads: int,
+    *options: str,
+    value_encoding: str = "hex",
 ) -> tuple[Figures, Figures]:
     """Builds the database from nothing in every run: the last report, and the spreads of times and memory."""
     figures = []
@@ -208,7 +213,7 @@ def measured_builds(
         shutil.rmtree(database, ignore_errors=True)
         yardsticks = yardstick(settings, threads)
         outcome = settings.programs.run(
-            "blindfuse", "build", source, "--output", database, "--value-encoding", "hex", *options,
+            "blindfuse", "build", source, "--output", database, "--value-encoding", value_encoding, *options,
             "--threads", str(threads), "--json",
         )
         report = outcome.json()
