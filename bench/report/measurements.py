@@ -313,7 +313,7 @@ def _one_of_several_keys(
     settings: Settings, shape: Shape, source: pathlib.Path, key_count: int, options: list[str]
 ) -> Figures:
     database, cache = settings.work / "database", settings.work / "cache"
-    threads, seconds = settings.cores, 20 * settings.load_seconds
+    threads, seconds = settings.cores, settings.load_seconds * (1 if settings.tiny else 20)
     try:
         once = dataclasses.replace(settings, runs=1)
         report, builds = measured_builds(once, source, database, threads, *shape.options("packed"), *options)
