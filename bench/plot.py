@@ -19,7 +19,8 @@ PERCENTILES = {"p50": ("#3b82c4", "o"), "p90": ("#2f9e6e", "s"), "p99": ("#d9822
 GRAY = "#808080"
 
 # What a line cannot do without.
-MEMBERS = {"lookups_per_second", "latency_ms", "format", "matrix_bytes", "loop", "concurrency", "queries_per_request"}
+MEMBERS = {"lookups_per_second", "latency_ms", "format", "matrix_bytes", "effective_bytes_per_second", "loop",
+           "concurrency", "queries_per_request"}
 
 
 def fail(message):
@@ -114,7 +115,7 @@ def draw_batch(pyplot, lines):
     figure, axis = pyplot.subplots(figsize=(7, 4))
     for name in formats_of(lines):
         points = sorted((line["mean_batch"] if known else line["concurrency"] * line["queries_per_request"],
-                         line["matrix_bytes"] * line["lookups_per_second"] / 1e9)
+                         line["effective_bytes_per_second"] / 1e9)
                         for line in lines if line["format"] == name)
         axis.plot(*zip(*points), marker="o", color=FORMAT_COLORS[name], label=name)
     axis.set_xlabel("queries in a batch, on average" if known else "queries under way (the server tells no batches)")

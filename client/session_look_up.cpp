@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/batch_plan.h"
+#include "client/bucket_places.h"
 #include "client/decoder.h"
 #include "client/key_copies.h"
 #include "client/report_progress.h"
@@ -161,19 +162,10 @@ DecodingSecret Session::encrypt_for_key(const LookUp& look_up, size_t key, size_
                bytes);
 }
 
-// Every bucket has a place, found in the same way: without a key, that of the hash of zeros.
 DecodingSecret Session::encrypt_for_buckets(const LookUp& look_up, Request& request,
                                             std::span<uint8_t> bytes) {
-  const BatchPlan& plan = *look_up.plan;
-  SecretBuffer<BucketRows> buckets(request.places.size());
-  for (uint32_t bucket = 0; bucket < buckets.size(); ++bucket) {
-    const uint32_t key = plan.key_of(look_up.queries_done, bucket);
-    KeyPlace& place = request.places[bucket];
-    place = database_->place(plan.hash_of(key), bucket);
-    request.keys[bucket] = key;
-    buckets[bucket].rows = place.rows;
-    buckets[bucket].asks = static_cast<uint32_t>(key != plan.key_count());
-  }
+  const SecretBuffer<BucketRows> buckets = places_in_buckets(
+      *database_, *look_up.plan, look_up.queries_done, request.places.span(), request.keys.span());
   Pooled pooled = take_prepared();
   request.prepare_seconds.push_back(pooled.seconds);
   return std::move(pooled.query).encrypt(buckets.span(), database_->layout(), bytes);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "client/decoder.h"
 #include "src/base/base64.h"
@@ -46,15 +47,35 @@ SecretBuffer<uint32_t> copy_of(const SecretBuffer<uint32_t>& secret) {
   return copy;
 }
 
-std::optional<std::string> value_of(const PooledQuery& query, const DatabaseDescription& database,
-                                    const std::vector<uint8_t>& response,
-                                    const std::vector<uint8_t>& hint) {
+using Value = std::optional<std::string>;
+
+// Of each key that the query asks for. Throws ProtocolError and CacheError.
+std::vector<Value> values_of(const PooledQuery& query, const DatabaseDescription& database,
+                             const std::vector<uint8_t>& response, const ServedDatabase& served) {
   const Layout& layout = database.layout();
-  const uint32_t shard = query.place.shard;
-  const auto words = words_of_shard(layout, shard, response);
-  const std::vector<uint8_t> record =
-      decode(DecodingSecret(copy_of(query.secret)), layout, shard, words.span(), hint);
-  return database.value_in(record, query.place);
+  std::optional<RingDecoder> decoder;  // of all the keys, if they may be several
+  if (layout.batch) decoder.emplace(DecodingSecret(copy_of(query.secret)));
+  std::vector<Value> values;
+  for (const PooledKey& key : query.keys) {
+    const uint32_t shard = key.place.shard;
+    const auto words = words_of_shard(layout, shard, response);
+    const std::vector<uint8_t> hint = served.hint(database, shard);
+    const std::vector<uint8_t> record =
+        decoder ? decode(*decoder, layout, shard, words.span(), hint)
+                : decode(DecodingSecret(copy_of(query.secret)), layout, shard, words.span(), hint);
+    values.push_back(database.value_in(record, key.place));
+  }
+  return values;
+}
+
+// What is wrong with the value that was found for a key, or nothing.
+std::optional<std::string> trouble_with(const KnownKey& known, const Value& found) {
+  if (known.is_met_by(found)) return std::nullopt;
+  const std::string expected = !known.is_there ? "not there"
+                               : known.value   ? "the value of the file"
+                                               : "there";
+  return "expected " + expected + ", the answer says " +
+         (found ? "a value of " + std::to_string(found->size()) + " bytes" : "not there");
 }
 
 }  // namespace
@@ -99,36 +120,35 @@ CheckResult AnswerCheck::check(const ServedDatabase& served) {
     answers = std::exchange(answers_, {});
   }
   if (!pool) return result;
-  const auto mismatch = [&](const PooledQuery& query, uint64_t count, const std::string& what) {
+  const auto mismatch = [&](const PooledKey& key, uint64_t count, const std::string& what) {
     result.mismatches += count;
     if (result.examples.size() < kExamplesMax) {
-      result.examples.push_back("key '" + query.asked.key + "': " + what);
+      result.examples.push_back("key '" + key.known.key + "': " + what);
     }
   };
   const DatabaseDescription& database = pool->database();
   for (const auto& [i, variants] : answers) {
-    const std::vector<PooledQuery>& queries = (*pool)[i].queries;
+    const PooledRequest& request = (*pool)[i];
     for (const Variant& variant : variants) {
-      result.checked += variant.count * queries.size();
+      result.checked += variant.count * request.key_count;
+      std::vector<std::vector<Value>> values;  // of each query
+      std::string violation;                   // of the whole answer
       try {
-        const auto responses =
-            responses_in(variant.body, format_, queries.size(), database.layout().response_bytes());
-        for (size_t q = 0; q < queries.size(); ++q) {
-          const PooledQuery& query = queries[q];
-          const auto value =
-              value_of(query, database, responses[q], served.hint(database, query.place.shard));
-          if (!query.asked.is_met_by(value)) {
-            const std::string expected = !query.asked.is_there ? "not there"
-                                         : query.asked.value   ? "the value of the file"
-                                                               : "there";
-            mismatch(query, variant.count,
-                     "expected " + expected + ", the answer says " +
-                         (value ? "a value of " + std::to_string(value->size()) + " bytes"
-                                : "not there"));
-          }
+        const auto responses = responses_in(variant.body, format_, request.queries.size(),
+                                            database.layout().response_bytes());
+        for (size_t q = 0; q < responses.size(); ++q) {
+          values.push_back(values_of(request.queries[q], database, responses[q], served));
         }
-      } catch (const ProtocolError& violation) {
-        for (const PooledQuery& query : queries) mismatch(query, variant.count, violation.what());
+      } catch (const ProtocolError& error) {
+        violation = error.what();
+      }
+      for (size_t q = 0; q < request.queries.size(); ++q) {
+        const std::vector<PooledKey>& keys = request.queries[q].keys;
+        for (size_t k = 0; k < keys.size(); ++k) {
+          const std::optional<std::string> trouble =
+              violation.empty() ? trouble_with(keys[k].known, values[q][k]) : violation;
+          if (trouble) mismatch(keys[k], variant.count, *trouble);
+        }
       }
     }
   }

@@ -20,7 +20,7 @@ namespace blindfuse::load {
 struct CheckResult {
   void merge(const CheckResult& other);
 
-  uint64_t checked = 0;               // look-ups
+  uint64_t checked = 0;               // look-ups, each of a key
   uint64_t mismatches = 0;            // of them
   std::vector<std::string> examples;  // of mismatches, a line each, a few
 };

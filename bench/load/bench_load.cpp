@@ -16,6 +16,11 @@ client ever does: it is for measuring only. The same bytes again tell the server
 the secret, but they do tell that the same key was asked for again. Never load a server with keys
 that matter. What a server does takes the same time whatever is asked for.
 
+A look-up is of one key. If the database has requests for several keys, every query asks for as many
+as it can, or for --keys-per-request, each in a bucket of its own. A key that comes twice in a query
+is asked for once. A key for which no bucket is free is left out: it is counted, and not asked for.
+What a server does takes the same time for one key and for all.
+
 Latency is that of a request: from its sending in the closed loop, from its arrival in the open
 loop, whether or not it could be sent then, so that a slow server does not hide behind clients that
 wait for it. Only what was answered with 200 is in it. Bytes are those of requests and answers with

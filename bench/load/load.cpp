@@ -36,6 +36,9 @@ nlohmann::json Load::database_facts() const {
   return {{"epoch", database.epoch()},
           {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
           {"key_count", layout.key_count},
+          {"keys_per_request", pool_->keys_per_query()},
+          {"keys_per_request_max", load::keys_per_query(layout, {})},
+          {"bucket_count", layout.bucket_count()},
           {"matrix_bytes", layout.matrix_bytes()},
           {"query_bytes", layout.query_bytes()},
           {"response_bytes", layout.response_bytes()}};

@@ -114,7 +114,8 @@ Awaitable<void> LoadThread::let_arrive() {
       co_await until_there_is_a_pool();
       arrival = Clock::now();
     }
-    arrival += arrivals_.next_gap();
+    // The gaps are those of requests whose queries are for one key each.
+    arrival += arrivals_.next_gap() * pool_->keys_per_query();
     if (arrival > Clock::now()) co_await until(arrival);
     if (due_.size() < kWaitingMax) {
       due_.push_back(arrival);
@@ -194,7 +195,9 @@ Clock::duration LoadThread::count(const Request& request, ResponseReader& respon
   window_.bytes_down += response.byte_count;
   if (response.status == 200) {
     ++window_.requests;
-    window_.lookups += options_.queries_per_request;
+    const PooledRequest& asked = (*request.pool)[request.number];
+    window_.lookups += asked.key_count;
+    window_.left_out += asked.left_out;
     window_.latency.add_seconds(seconds_between(request.due, now));
     if (request.is_kept) answers_.keep(*request.pool, request.number, std::move(response.body));
     return {};

@@ -5,6 +5,7 @@
 
 #include "bench/load/target.h"
 #include "client/key_text.h"
+#include "src/arithmetic/batch_code.h"
 #include "src/base/errors.h"
 
 namespace blindfuse::load {
@@ -52,6 +53,10 @@ void add_queries(CLI::App& app, Options& options) {
   app.add_option("--queries-per-request", options.queries_per_request, "Queries in one request")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  app.add_option("--keys-per-request", options.keys_per_request,
+                 "Keys that each query asks for, if the database has requests for several keys\n"
+                 "(default: as many as it allows)")
+      ->check(CLI::Range(1u, kKeysPerRequestMax));
   app.add_option("--pool", options.pool,
                  "Queries that are made ahead; when all are sent, they are sent again")
       ->check(CLI::Range(1, 1'000'000))

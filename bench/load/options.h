@@ -29,7 +29,8 @@ struct Options {
 
   std::string format = "binary";
   unsigned queries_per_request = 1;
-  size_t pool = 64;  // queries
+  std::optional<uint32_t> keys_per_request;  // of each query; else as many as it can ask for
+  size_t pool = 64;                          // queries
   uint64_t seed = 1;
   unsigned threads = 0;  // to make them with
 

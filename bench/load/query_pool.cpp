@@ -1,10 +1,13 @@
 #include "bench/load/query_pool.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "client/batch_plan.h"
+#include "client/bucket_places.h"
 #include "client/query_preparation.h"
 #include "src/base/base64.h"
-#include "src/protocol/bucket_choice.h"
+#include "src/base/errors.h"
 
 namespace blindfuse::load {
 namespace {
@@ -32,9 +35,23 @@ std::string request_bytes(const std::string& first_lines, BodyFormat format,
 
 }  // namespace
 
+uint32_t keys_per_query(const Layout& layout, const Options& options) {
+  const uint32_t most = layout.batch ? layout.batch->keys_per_request : 1;
+  const uint32_t wanted = options.keys_per_request.value_or(most);
+  if (wanted <= most) return wanted;
+  const std::string option = "--keys-per-request " + std::to_string(wanted);
+  throw UsageError(layout.batch
+                       ? option + " is too much: a request to this database is for up to " +
+                             std::to_string(most) + " keys"
+                       : option +
+                             " is for a database with requests for several keys (blindfuse build " +
+                             "--keys-per-request), and this one is not; leave it out");
+}
+
 QueryPool::QueryPool(DatabaseDescription database, KeySource& keys, const Options& options,
                      const Target& target)
-    : database_(std::move(database)) {
+    : database_(std::move(database)),
+      keys_per_query_(load::keys_per_query(database_.layout(), options)) {
   const std::string api_key = api_key_of(options);
   const std::string first_lines =
       "POST " + target.url.prefix + "/v1/epochs/" + database_.epoch() + "/queries HTTP/1.1\r\n" +
@@ -62,6 +79,10 @@ QueryPool::QueryPool(DatabaseDescription database, KeySource& keys, const Option
       const auto first = queries.begin() + static_cast<std::ptrdiff_t>(i * per_request);
       std::move(first, first + static_cast<std::ptrdiff_t>(per_request),
                 std::back_inserter(request.queries));
+      for (const PooledQuery& query : request.queries) {
+        request.key_count += query.keys.size();
+        request.left_out += query.left_out;
+      }
     }
     left -= count;
   }
@@ -76,28 +97,47 @@ std::vector<PooledQuery> QueryPool::make_queries(size_t count, KeySource& keys,
   packed.resize(count * layout.query_bytes());
   std::vector<PooledQuery> queries(count);
   for (size_t i = 0; i < count; ++i) {
-    PooledQuery& query = queries[i];
-    query.asked = keys.draw(layout, random);
+    std::vector<KnownKey> drawn;
+    while (drawn.size() < keys_per_query_) drawn.push_back(keys.draw(layout, random));
     const auto bytes = std::span(packed).subspan(i * layout.query_bytes(), layout.query_bytes());
-    query.secret = encrypt(std::move(prepared[i]), query, bytes).take();
+    PooledQuery& query = queries[i];
+    query.secret =
+        (layout.batch
+             ? encrypt_for_buckets(std::move(prepared[i]), std::move(drawn), query, bytes)
+             : encrypt_for_key(std::move(prepared[i]), std::move(drawn.front()), query, bytes))
+            .take();
   }
   return queries;
 }
 
-DecodingSecret QueryPool::encrypt(PreparedQuery prepared, PooledQuery& query,
-                                  std::span<uint8_t> bytes) const {
+DecodingSecret QueryPool::encrypt_for_key(PreparedQuery prepared, KnownKey key, PooledQuery& query,
+                                          std::span<uint8_t> bytes) const {
+  const KeyPlace place = database_.place(key.key);
+  query.keys.push_back({std::move(key), place});
+  return std::move(prepared).encrypt(std::span(place.rows).first(place.row_count), place.shard,
+                                     database_.layout(), bytes);
+}
+
+DecodingSecret QueryPool::encrypt_for_buckets(PreparedQuery prepared, std::vector<KnownKey> keys,
+                                              PooledQuery& query, std::span<uint8_t> bytes) const {
   const Layout& layout = database_.layout();
-  if (layout.batch) {
-    const KeyHash hash = database_.hash(query.asked.key);
-    const uint32_t bucket = BucketChooser(layout.bucket_count())(hash)[0];
-    query.place = database_.place(hash, bucket);
-    std::vector<BucketRows> buckets(layout.bucket_count());
-    buckets[bucket] = {.rows = query.place.rows, .asks = 1};
-    return std::move(prepared).encrypt(buckets, layout, bytes);
+  SecretBuffer<KeyHash> hashes(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) hashes[i] = database_.hash(keys[i].key);
+  const BatchPlan plan(std::move(hashes), *layout.batch);
+  invariant(plan.request_count() == 1, "one request is enough for the keys");
+  SecretBuffer<KeyPlace> places(layout.bucket_count());
+  SecretBuffer<uint32_t> key_of(layout.bucket_count());
+  const SecretBuffer<BucketRows> buckets =
+      places_in_buckets(database_, plan, 0, places.span(), key_of.span());
+  for (uint32_t key = 0; key < keys.size(); ++key) {
+    if (plan.first_of(key) == key && plan.request_of(key) == plan.request_count()) ++query.left_out;
   }
-  query.place = database_.place(query.asked.key);
-  return std::move(prepared).encrypt(std::span(query.place.rows).first(query.place.row_count),
-                                     query.place.shard, layout, bytes);
+  for (uint32_t bucket = 0; bucket < buckets.size(); ++bucket) {
+    const uint32_t key = key_of[bucket];
+    if (key == plan.key_count()) continue;
+    query.keys.push_back({std::move(keys[key]), places[bucket]});
+  }
+  return std::move(prepared).encrypt(buckets.span(), layout, bytes);
 }
 
 }  // namespace blindfuse::load

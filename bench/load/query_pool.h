@@ -24,25 +24,37 @@
 
 namespace blindfuse::load {
 
-struct PooledQuery {
-  KnownKey asked;
+struct PooledKey {
+  KnownKey known;
   KeyPlace place;
+};
+
+struct PooledQuery {
+  std::vector<PooledKey> keys;  // that it asks for: one, if requests are not for several
+  uint64_t left_out = 0;        // keys that found no bucket
   SecretBuffer<uint32_t> secret;
 };
 
 struct PooledRequest {
   std::string bytes;  // head and body
   std::vector<PooledQuery> queries;
+  uint64_t key_count = 0;  // of all its queries
+  uint64_t left_out = 0;
 };
+
+// The keys of each query: options.keys_per_request, or as many as the database allows. Throws
+// UsageError for more than that.
+uint32_t keys_per_query(const Layout& layout, const Options& options);
 
 class QueryPool {
  public:
   // options.pool queries of the database's epoch, rounded down to whole requests. Throws InputError
-  // for a key that this database cannot have.
+  // for a key that this database cannot have, and UsageError as keys_per_query() does.
   QueryPool(DatabaseDescription database, KeySource& keys, const Options& options,
             const Target& target);
 
   const DatabaseDescription& database() const { return database_; }
+  uint32_t keys_per_query() const { return keys_per_query_; }
   size_t size() const { return requests_.size(); }
   const PooledRequest& operator[](size_t i) const { return requests_[i]; }
 
@@ -54,12 +66,14 @@ class QueryPool {
   // Packed, one after another.
   std::vector<PooledQuery> make_queries(size_t count, KeySource& keys, std::mt19937_64& random,
                                         std::vector<uint8_t>& packed, unsigned threads);
-  // Where requests are for several keys, one asks for one key, in the first of its buckets: how
-  // many keys there are makes no difference to the server.
-  DecodingSecret encrypt(PreparedQuery prepared, PooledQuery& query,
-                         std::span<uint8_t> bytes) const;
+  DecodingSecret encrypt_for_key(PreparedQuery prepared, KnownKey key, PooledQuery& query,
+                                 std::span<uint8_t> bytes) const;
+  // A key that is drawn twice is asked for once.
+  DecodingSecret encrypt_for_buckets(PreparedQuery prepared, std::vector<KnownKey> keys,
+                                     PooledQuery& query, std::span<uint8_t> bytes) const;
 
   DatabaseDescription database_;
+  uint32_t keys_per_query_;
   std::vector<PooledRequest> requests_;
   mutable std::atomic<size_t> taken_ = 0;
 };

@@ -23,8 +23,10 @@ double cpu_share(const Options& options, const Window& window) {
   return window.seconds > 0 ? window.cpu_seconds / window.seconds / options.load_threads : 0;
 }
 
-double effective_bytes_per_second(const Measurement& measured) {
-  return measured.window.lookups_per_second() * measured.database.at("matrix_bytes").get<double>();
+// Every query meets the whole matrix, however many keys it asks for.
+double effective_bytes_per_second(const Options& options, const Measurement& measured) {
+  return measured.window.requests_per_second() * options.queries_per_request *
+         measured.database.at("matrix_bytes").get<double>();
 }
 
 std::string errors_text(const Window& window) {
@@ -40,6 +42,17 @@ std::string load_text(const Options& options) {
     return fmt::format("closed loop: {} connections", options.concurrency);
   return fmt::format("open loop: {} look-ups a second arrive, over {} connections", *options.rate,
                      options.connections);
+}
+
+// A look-up is of one key.
+std::string request_text(const Options& options, const Measurement& measured) {
+  const nlohmann::json& database = measured.database;
+  if (database.at("keys_per_request_max").get<uint32_t>() == 1) {
+    return counted(options.queries_per_request, "look-up");
+  }
+  const std::string keys = counted(database.at("keys_per_request").get<uint32_t>(), "key");
+  if (options.queries_per_request == 1) return "up to " + keys;
+  return fmt::format("{} queries, each for up to {}", options.queries_per_request, keys);
 }
 
 std::string latency_text(const LatencyHistogram& latency) {
@@ -73,7 +86,9 @@ nlohmann::ordered_json report_json(const Options& options, const Measurement& me
       {"seconds", window.seconds},
       {"lookups_per_second", window.lookups_per_second()},
       {"lookups", window.lookups},
+      {"requests_per_second", window.requests_per_second()},
       {"requests", window.requests},
+      {"left_out", window.left_out},
       {"latency_ms", percentiles(window.latency)},
       {"errors", window.errors},
       {"refused_ms", refused.count() == 0 ? Json() : Json(refused.percentile_ms(0.99))},
@@ -82,6 +97,7 @@ nlohmann::ordered_json report_json(const Options& options, const Measurement& me
       {"mean_batch", measured.server.is_null() ? Json() : Json(measured.server.at("mean_batch"))},
       {"bytes_up", window.bytes_up},
       {"bytes_down", window.bytes_down},
+      {"bytes_per_key", window.lookups == 0 ? Json() : Json(window.bytes_per_lookup())},
       {"reconnects", window.reconnects},
       {"resent", window.resent},
       {"waiting_at_end", window.waiting},
@@ -94,7 +110,7 @@ nlohmann::ordered_json report_json(const Options& options, const Measurement& me
       {"slow_answered", window.slow_answered},
       {"slow_closed", window.slow_closed},
       {"generator_cpu_share", cpu_share(options, window)},
-      {"effective_bytes_per_second", effective_bytes_per_second(measured)},
+      {"effective_bytes_per_second", effective_bytes_per_second(options, measured)},
       {"server", measured.server},
   };
   json.update(Json(measured.database));
@@ -104,12 +120,12 @@ nlohmann::ordered_json report_json(const Options& options, const Measurement& me
 void print_table(const Options& options, const Measurement& measured) {
   const Window& window = measured.window;
   print_row("load", "{}", load_text(options));
-  print_row("requests of", "{}, {}", counted(options.queries_per_request, "look-up"),
-            options.format);
+  print_row("requests of", "{}, {}", request_text(options, measured), options.format);
   print_row("measured", "{:.1f} s", window.seconds);
-  print_row("look-ups a second", "{:.4g}", window.lookups_per_second());
+  print_row("look-ups a second", "{:.4g}, of a key each", window.lookups_per_second());
+  print_row("requests a second", "{:.4g}", window.requests_per_second());
   print_row("effective", "{} of the matrix a second",
-            human_bytes(static_cast<uint64_t>(effective_bytes_per_second(measured))));
+            human_bytes(static_cast<uint64_t>(effective_bytes_per_second(options, measured))));
   print_row("latency", "{}", latency_text(window.latency));
   print_row("errors", "{}", errors_text(window));
   if (window.refused.count() > 0) {
@@ -118,10 +134,16 @@ void print_table(const Options& options, const Measurement& measured) {
   if (window.waiting + window.given_up > 0) {
     print_row("waiting at the end", "{} arrivals, {} given up", window.waiting, window.given_up);
   }
+  if (measured.database.at("keys_per_request_max").get<uint32_t>() > 1) {
+    print_row("left out", "{}, for which no bucket was free", counted(window.left_out, "key"));
+  }
   print_row("checked", "{} look-ups, {} mismatches", measured.checks.checked,
             measured.checks.mismatches);
   print_row("traffic", "{} up, {} down, {}", human_bytes(window.bytes_up),
             human_bytes(window.bytes_down), counted(window.reconnects, "reconnect"));
+  if (window.lookups > 0) {
+    print_row("bytes a key", "{}", human_bytes(static_cast<uint64_t>(window.bytes_per_lookup())));
+  }
   if (options.idle_connections > 0) {
     print_row("idle connections", "{}, opened again {} times", options.idle_connections,
               window.idle_reopened);

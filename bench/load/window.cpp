@@ -6,7 +6,7 @@ namespace blindfuse::load {
 
 void Window::merge(const Window& other) {
   seconds = std::max(seconds, other.seconds);
-  for (const auto sum : {&Window::requests, &Window::lookups, &Window::bytes_up,
+  for (const auto sum : {&Window::requests, &Window::lookups, &Window::left_out, &Window::bytes_up,
                          &Window::bytes_down, &Window::reconnects, &Window::resent,
                          &Window::waiting, &Window::given_up, &Window::epoch_changes,
                          &Window::idle_reopened, &Window::slow_answered, &Window::slow_closed}) {

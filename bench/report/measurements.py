@@ -235,7 +235,7 @@ def measure_packed(settings: Settings, shape: Shape) -> Figures:
 
 def measure_two_levels(settings: Settings, shape: Shape, matrices: int = 1, builds: int | None = None) -> Figures:
     """With a second level, in the layout with the fewest bytes whose packing tables take at most `matrices` times as
-    many bytes as the matrix; with one thread. Built so many times, or else as often as it is asked."""
+    many bytes as the matrix; with one thread. Built `builds` times, or else as often as it is asked."""
     options = ("--mode", "packed", "--prefer", "bytes")
     compared = plan(settings, shape, *shape.kind_options(), *options)["compared"]
     best = best_compared([{"levels": 1} | each for each in compared], "packed", 2, matrices)

@@ -20,7 +20,7 @@ namespace {
 
 static_assert(PanelProducts::kRowsAtOnce == Matrix::kBlockRows);
 
-// Whole tiles of up to so many columns are multiplied together where a range of columns begins or
+// Whole tiles of up to this many columns are multiplied together where a range of columns begins or
 // ends within one of them. Kernels are slow with fewer (is_narrow() in multiply_amx.cpp).
 constexpr uint64_t kEdgeColumns = 16 * kTileColumns;
 

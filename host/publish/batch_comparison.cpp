@@ -16,7 +16,7 @@ BatchCode usual_code(uint32_t keys_per_request) {
   return {keys_per_request, usual_bucket_count(keys_per_request)};
 }
 
-// Of those whose packing tables take at most so many times the bytes of the matrix; nullptr if
+// Of those whose packing tables take at most this many times the bytes of the matrix; nullptr if
 // there are none.
 const Plan* fewest_bytes(const std::vector<Plan>& plans, uint64_t matrices) {
   const Plan* best = nullptr;

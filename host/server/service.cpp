@@ -20,6 +20,7 @@
 #include "host/server/service_manager.h"
 #include "host/server/serving/serving_epoch.h"
 #include "src/base/errors.h"
+#include "src/program/amount.h"
 #include "src/program/log.h"
 #include "src/program/program.h"
 #include "src/system/threads.h"
@@ -54,9 +55,12 @@ void reload(Files* files, const char* what) {
 // For whoever sets the limits of what stands in front of the server.
 void log_sizes(const ServingEpoch& epoch, const ApiOptions& options) {
   const QueryBodyLimits limits = query_limits(epoch, options.queries_per_request_max);
-  log_info("a query has {} bytes, a response {}; bodies up to {} bytes, {} in JSON",
-           limits.query_bytes, epoch.layout().response_bytes(),
-           limits.body_bytes_max(BodyFormat::kBinary), limits.body_bytes_max(BodyFormat::kJson));
+  const Layout& layout = epoch.layout();
+  const uint32_t keys = layout.batch ? layout.batch->keys_per_request : 1;
+  log_info("a query{} has {} bytes, a response {}; bodies up to {} bytes, {} in JSON",
+           keys > 1 ? " for up to " + counted(keys, "key") : "", limits.query_bytes,
+           layout.response_bytes(), limits.body_bytes_max(BodyFormat::kBinary),
+           limits.body_bytes_max(BodyFormat::kJson));
 }
 
 ServerOptions with_keys(ServerOptions options, std::shared_ptr<ApiKeys> api_keys) {

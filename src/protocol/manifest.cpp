@@ -16,10 +16,12 @@ using nlohmann::json;
 
 constexpr std::string_view kHintFormat = "blindfuse/1";
 constexpr std::string_view kPackedFormat = "blindfuse/2";
+constexpr std::string_view kSeveralKeysFormat = "blindfuse/3";
 constexpr std::array kSignatureMembers = {"sequence", "time", "signer", "signature"};
 
-std::string_view format_of(Mode mode) {
-  return mode == Mode::kPacked ? kPackedFormat : kHintFormat;
+std::string_view format_of(Mode mode, bool is_for_several_keys) {
+  if (mode == Mode::kHint) return kHintFormat;
+  return is_for_several_keys ? kSeveralKeysFormat : kPackedFormat;
 }
 
 // nlohmann's objects are ordered by name and its dump has no white space: for members that are
@@ -41,7 +43,7 @@ std::string signed_text_of(json members) {
 json members_of(const Manifest& manifest) {
   const Layout& layout = manifest.layout;
   json members = {
-      {"format", format_of(layout.mode())},
+      {"format", format_of(layout.mode(), layout.batch.has_value())},
       {"mode", mode_name(layout.mode())},
       {"kind", layout.kind == DatabaseKind::kKeyword ? "keyword" : "index"},
       {"lwe", layout.lwe->name},
@@ -195,6 +197,10 @@ const LweParams* parse_lwe(const std::string& name, const std::string& mode) {
   return set;
 }
 
+bool names_batch(const Members& members) {
+  return members.has("keys_per_request") || members.has("bucket_count");
+}
+
 Layout parse_layout(const Members& members) {
   Layout layout;
   layout.kind = parse_kind(members.text("kind"));
@@ -217,7 +223,7 @@ Layout parse_layout(const Members& members) {
                      .response_bits = members.integer<uint32_t>("response2_bits"),
                      .key_order = members.integer<uint32_t>("short_key_order")};
   }
-  if (members.has("keys_per_request") || members.has("bucket_count")) {
+  if (names_batch(members)) {
     layout.batch = {.keys_per_request = members.integer<uint32_t>("keys_per_request"),
                     .bucket_count = members.integer<uint32_t>("bucket_count")};
   }
@@ -269,19 +275,28 @@ ParsedManifest parse_manifest(std::string_view text) {
   const json object = parse_flat_object(text);
   const Members members(object);
   const std::string format = members.text("format");
-  if (format != kHintFormat && format != kPackedFormat) {
+  if (format != kHintFormat && format != kPackedFormat && format != kSeveralKeysFormat) {
     throw InputError("manifest's \"format\" is " + shown(format) + "; this program knows " +
-                     shown(kHintFormat) + " and " + shown(kPackedFormat));
+                     shown(kHintFormat) + ", " + shown(kPackedFormat) + " and " +
+                     shown(kSeveralKeysFormat));
   }
   ParsedManifest parsed;
   parsed.epoch = encode_hex(members.bytes<32>("epoch"));
   const Mode mode = parse_lwe(members.text("lwe"), members.text("mode"))->mode;
-  if (format != format_of(mode)) {
+  const bool is_for_several_keys = names_batch(members);
+  const std::string_view expected = format_of(mode, is_for_several_keys);
+  if (format != expected && mode == Mode::kPacked && format != kHintFormat) {
+    throw InputError("manifest's \"format\" is " + shown(format) +
+                     (is_for_several_keys
+                          ? ", but requests for several keys have " + shown(expected) + " alone"
+                          : ", but it has neither \"keys_per_request\" nor \"bucket_count\""));
+  }
+  if (format != expected) {
     // Version 0.2.0 had the mode "packed" in the first format, with other packs and keys, and
     // without the members of levels.
     throw InputError("manifest's \"format\" is " + shown(format) +
                      ", but this program knows the mode \"" + std::string(mode_name(mode)) +
-                     "\" in " + shown(format_of(mode)) + " alone" +
+                     "\" in " + shown(expected) + " alone" +
                      (mode == Mode::kPacked
                           ? "; the database has to be built again by this version, with --fresh"
                           : ""));

@@ -24,6 +24,7 @@ TEST(LoadOptions, AreAClosedLoopOfOneUnlessTold) {
   EXPECT_EQ(options.client_count(), 1u);
   EXPECT_EQ(options.body_format(), BodyFormat::kBinary);
   EXPECT_EQ(options.check_every, 16u);
+  EXPECT_EQ(options.keys_per_request, std::nullopt);
 }
 
 TEST(LoadOptions, ARateMakesAnOpenLoop) {
@@ -43,6 +44,8 @@ TEST(LoadOptions, MisuseIsRefused) {
                                              {"http://a", "--concurrency", "-1"},
                                              {"http://a", "--seconds", "0"},
                                              {"http://a", "--format", "xml"},
+                                             {"http://a", "--keys-per-request", "0"},
+                                             {"http://a", "--keys-per-request", "1025"},
                                              {"http://a", "--key-encoding", "latin1"},
                                              {"http://a", "--unknown"}}) {
     EXPECT_THROW(parsed(arguments), CLI::ParseError) << testing::PrintToString(arguments);

@@ -9,6 +9,7 @@
 #include "bench/load/measurement.h"
 #include "bench/load/report.h"
 #include "bench/load/server_figures.h"
+#include "src/base/errors.h"
 #include "tests/client/self_signed.h"
 #include "tests/programs/program_testing.h"
 
@@ -139,6 +140,108 @@ TEST_F(LoadTest, PackedResponsesOfOneAndTwoLevels) {
     options_.concurrency = 2;
     expect_right_answers(measure(options_));
   }
+}
+
+TEST_F(LoadTest, RequestsForSeveralKeys) {
+  build("first ", {"--fresh", "--keys-per-request", "4"});
+  serve();
+  options_.concurrency = 2;
+  options_.check_every = 1;
+  for (const std::string format : {"binary", "json"}) {
+    for (const unsigned queries : {1u, 2u}) {
+      options_.format = format;
+      options_.queries_per_request = queries;
+      const Measurement measured = measure(options_);
+      expect_right_answers(measured);
+      const Window& window = measured.window;
+      // The keys of the file are different, and each has a bucket or is left out.
+      EXPECT_EQ(window.lookups + window.left_out, 4 * queries * window.requests);
+      EXPECT_GT(window.lookups, window.left_out);
+
+      const auto json = report_json(options_, measured);
+      EXPECT_EQ(json.at("keys_per_request"), 4);
+      EXPECT_EQ(json.at("keys_per_request_max"), 4);
+      EXPECT_EQ(json.at("bucket_count"), 8);
+      EXPECT_EQ(json.at("left_out"), window.left_out);
+      const auto seconds = json.at("seconds").get<double>();
+      const auto lookups = static_cast<double>(window.lookups);
+      const auto requests = static_cast<double>(window.requests);
+      EXPECT_NEAR(json.at("lookups_per_second").get<double>() * seconds, lookups, 1e-6 * lookups);
+      EXPECT_NEAR(json.at("requests_per_second").get<double>() * seconds, requests,
+                  1e-6 * requests);
+      // A query for four keys, and its response.
+      const double bytes_at_least =
+          json.at("query_bytes").get<double>() / 4 + json.at("response_bytes").get<double>() / 4;
+      EXPECT_GT(json.at("bytes_per_key").get<double>(), bytes_at_least);
+      // A query meets the matrix once, however many keys it asks for.
+      const double bytes =
+          queries * requests / seconds * measured.database.at("matrix_bytes").get<double>();
+      EXPECT_NEAR(json.at("effective_bytes_per_second").get<double>(), bytes, 1e-6 * bytes);
+    }
+  }
+}
+
+// Three keys always find buckets of their own.
+TEST_F(LoadTest, WrongValuesAmongSeveralKeysAreMismatches) {
+  build("first ", {"--fresh", "--keys-per-request", "4"});
+  serve();
+  options_.keys_per_request = 3;
+  options_.expect_file =
+      write_file(folder_ / "wrong.tsv", "key 0\tfirst 0\nkey 1\tanother\nkey 2\tfirst 2\n");
+  const Measurement measured = measure(options_);
+  EXPECT_EQ(measured.window.left_out, 0u);
+  EXPECT_EQ(measured.window.lookups, 3 * measured.window.requests);
+  EXPECT_GT(measured.checks.checked, 0u);
+  EXPECT_EQ(3 * measured.checks.mismatches, measured.checks.checked);
+  ASSERT_THAT(measured.checks.examples, ::testing::Not(::testing::IsEmpty()));
+  for (const std::string& example : measured.checks.examples) {
+    EXPECT_THAT(example, HasSubstr("key 'key 1': expected the value of the file"));
+  }
+}
+
+TEST_F(LoadTest, AKeyThatComesTwiceInAQueryIsOneLookUp) {
+  build("first ", {"--fresh", "--keys-per-request", "4"});
+  serve();
+  options_.expect_file = write_file(folder_ / "two.tsv", "key 7\tfirst 7\nkey 9\tfirst 9\n");
+  const Measurement measured = measure(options_);
+  expect_right_answers(measured);
+  EXPECT_EQ(measured.window.lookups, 2 * measured.window.requests);
+  EXPECT_EQ(measured.window.left_out, 0u);
+}
+
+TEST_F(LoadTest, ArrivalsOfSeveralKeysAndKeysThatAreNotThere) {
+  build("first ", {"--fresh", "--keys-per-request", "4"});
+  serve();
+  options_.expect_file.clear();
+  options_.rate = 400;
+  options_.connections = 4;
+  const Measurement measured = measure(options_);
+  expect_right_answers(measured);
+  EXPECT_EQ(measured.window.lookups + measured.window.left_out, 4 * measured.window.requests);
+}
+
+TEST_F(LoadTest, MoreKeysThanARequestCanAskForAreRefused) {
+  const auto refusal = [this]() -> std::string {
+    try {
+      measure(options_);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  serve();
+  options_.keys_per_request = 2;
+  EXPECT_THAT(refusal(), HasSubstr("--keys-per-request 2 is for a database with requests for "
+                                   "several keys"));
+  options_.keys_per_request = 1;
+  EXPECT_EQ(refusal(), "");
+
+  build("first ", {"--fresh", "--keys-per-request", "4"});
+  serve();
+  EXPECT_EQ(refusal(), "") << "one key of four";
+  options_.keys_per_request = 5;
+  EXPECT_THAT(refusal(), HasSubstr("--keys-per-request 5 is too much: a request to this database "
+                                   "is for up to 4 keys"));
 }
 
 TEST_F(LoadTest, OpenLoops) {

@@ -290,12 +290,23 @@ TEST(Manifest, RefusesFormatsThatItDoesNotKnowOrThatContradictTheMode) {
   const auto message_of = [](const json& change) {
     return input_error_of([&] { parse_manifest(altered_text(change)); });
   };
-  EXPECT_EQ(message_of({{"format", "blindfuse/3"}}),
-            R"(manifest's "format" is "blindfuse/3"; this program knows "blindfuse/1" and )"
-            R"("blindfuse/2")");
+  EXPECT_EQ(message_of({{"format", "blindfuse/4"}}),
+            R"(manifest's "format" is "blindfuse/4"; this program knows "blindfuse/1", )"
+            R"("blindfuse/2" and "blindfuse/3")");
   EXPECT_EQ(message_of({{"format", "blindfuse/2"}}),
             R"(manifest's "format" is "blindfuse/2", but this program knows the mode "hint" in )"
             R"("blindfuse/1" alone)");
+  const json packed = {{"mode", "packed"}, {"lwe", "ring-2048"}, {"levels", 1}};
+  const auto packed_with = [&](json change) {
+    change.update(packed);
+    return message_of(change);
+  };
+  EXPECT_EQ(packed_with({{"format", "blindfuse/3"}}),
+            R"(manifest's "format" is "blindfuse/3", but it has neither "keys_per_request" nor )"
+            R"("bucket_count")");
+  EXPECT_EQ(packed_with({{"format", "blindfuse/2"}, {"bucket_count", 4}}),
+            R"(manifest's "format" is "blindfuse/2", but requests for several keys have )"
+            R"("blindfuse/3" alone)");
   // What version 0.2.0 built, which knew no levels.
   EXPECT_EQ(message_of({{"mode", "packed"}, {"lwe", "ring-2048"}}),
             R"(manifest's "format" is "blindfuse/1", but this program knows the mode "packed" in )"

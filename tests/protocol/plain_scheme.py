@@ -22,6 +22,7 @@ import plain_ed25519
 Words = numpy.ndarray
 
 FORMATS = {"hint": "blindfuse/1", "packed": "blindfuse/2"}
+SEVERAL_KEYS_FORMAT = "blindfuse/3"
 DIMENSIONS = {"hint": {"lwe-1774": 1774, "lwe-1572": 1572, "lwe-1288": 1288}, "packed": {"ring-2048": 2048}}
 MANIFEST_BYTES_MAX = 65_536
 KEY_BYTES_MAX = 65_536
@@ -106,7 +107,9 @@ def read_manifest(data: bytes) -> SimpleNamespace:
         require(isinstance(value, int) and (least is None or least <= value) and value <= most, f"{name}: {value!r}")
 
     text("mode", "hint|packed")
-    text("format", FORMATS[members["mode"]])
+    batch = "keys_per_request" in members or "bucket_count" in members
+    several = batch and members["mode"] == "packed"
+    text("format", SEVERAL_KEYS_FORMAT if several else FORMATS[members["mode"]])
     text("kind", "keyword|index")
     text("lwe", "|".join(DIMENSIONS[members["mode"]]))
     packed = members["mode"] == "packed"
@@ -128,7 +131,6 @@ def read_manifest(data: bytes) -> SimpleNamespace:
     if packed:
         integer("levels", 1, 2)
     two_levels = packed and members["levels"] == 2
-    batch = "keys_per_request" in members or "bucket_count" in members
     if batch:
         require(packed and keyword and not two_levels, "requests for several keys in a database that cannot have them")
         integer("keys_per_request", 2, 1024)

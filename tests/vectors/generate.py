@@ -323,7 +323,8 @@ def bit_packing_file():
 
 def manifest_base(**members):
     mode = members.get("mode", "hint")
-    return {"format": scheme.FORMATS[mode], "mode": mode} | members | {
+    several = scheme.SEVERAL_KEYS_FORMAT if "keys_per_request" in members else scheme.FORMATS[mode]
+    return {"format": several, "mode": mode} | members | {
         "salt": stream("vectors/manifest-salt", 16).hex(),
         "seed": stream("vectors/manifest-seed", 32).hex(),
         "table": stream("vectors/manifest-table", 32).hex(),
@@ -436,12 +437,15 @@ def manifest_file():
         refuse_value(kw, name, whole[name][:-2], "wrong length")
         refuse_value(kw, name, whole[name] + "00", "wrong length")
         refuse_value(kw, name, "g" + whole[name][1:], "not hexadecimal")
-    for name, value in (("format", "blindfuse/3"), ("format", ""), ("mode", "Packed"),
+    for name, value in (("format", "blindfuse/4"), ("format", ""), ("mode", "Packed"),
                         ("mode", ""), ("kind", "Keyword"), ("kind", "list"), ("lwe", "lwe-1024"),
                         ("lwe", "1774")):
         refuse_value(kw, name, value, "unknown value")
-    for base, value in ((kw, "blindfuse/2"), ("index", "blindfuse/2"), ("packed-keyword", "blindfuse/1")):
+    for base, value in ((kw, "blindfuse/2"), ("index", "blindfuse/2"), ("packed-keyword", "blindfuse/1"),
+                        (kw, "blindfuse/3"), ("batch", "blindfuse/1")):
         refuse_value(base, "format", value, "the format of the other mode")
+    for base, value in (("packed-keyword", "blindfuse/3"), ("two-levels", "blindfuse/3"), ("batch", "blindfuse/2")):
+        refuse_value(base, "format", value, "the format of requests for several keys, and none, or the reverse")
     for base, name, value in ((kw, "mode", "packed"), ("packed-keyword", "mode", "hint"),
                               ("packed-index", "lwe", "lwe-1774")):
         refuse_value(base, name, value, "a parameter set of the other mode")
@@ -515,12 +519,12 @@ def manifest_file():
     refuse_value("batch", "shard_count", 287, "no multiple of bucket_count", cross)
     refuse_value("batch", "row_count", 700416, "more than 2^26 rows of all buckets", cross)
     refuse_value("batch-words", "bucket_count", 6, "more than 2^24 rows with 32 query_bits", cross)
-    codes = {"keys_per_request": 2, "bucket_count": 4}
+    codes, of_several = {"keys_per_request": 2, "bucket_count": 4}, {"format": scheme.SEVERAL_KEYS_FORMAT}
     for base in ("keyword-3", "packed-index", "two-levels"):
         refuse(base, "keys_per_request = 2, bucket_count = 4, new epoch",
                "requests for several keys in hint mode, of an index or with two levels",
-               changed(base, **codes), cross)
-    assert is_valid(json.dumps(changed("packed-keyword", **codes)))
+               changed(base, **codes, **({} if base == "keyword-3" else of_several)), cross)
+    assert is_valid(json.dumps(changed("packed-keyword", **codes, **of_several)))
     assert is_valid(json.dumps(changed("two-levels", shards_a_group=1, value_bytes=1015)))
     return {"about": "Section 2. `text` is the JSON as a server sends it. invalid: each breaks one "
                      "rule that the protocol states. invalid_cross_field: each value alone is in "
@@ -1217,7 +1221,7 @@ def batch_file():
                        "matrix_sha256": hashes[1].hex(),
                        "matrix_rows": {str(r): row.hex() for r, row in enumerate(matrix) if any(row)}})
     table += scheme.PACK_ENTRY.pack(sha256(words_to_bytes(packing_table.reshape(-1))), sha256(lowered_mask))
-    manifest = with_epoch({"format": scheme.FORMATS["packed"]} | layout | {
+    manifest = with_epoch({"format": scheme.SEVERAL_KEYS_FORMAT} | layout | {
         "salt": salt.hex(), "seed": seed.hex(), "table": sha256(table).hex(), "samples": sha256(b"[]").hex()})
     m = scheme.read_manifest(json.dumps(manifest).encode())
     entries, mask_hashes = scheme.read_table(m, table)
