@@ -141,8 +141,8 @@ def next_to_sealpir(made: Comparison) -> Table:
         f"{BLOCK}-sealpir",
         "SealPIR, Figure 12: what each of several keys costs",
         ["keys a request", "what, for each key", "Pung's multi-retrieval", "mPIR of SealPIR", "ours"],
-        about=f"Theirs on {published.machine('sealpir', 'figure-12')}: processor time, elements of 288 bytes by number. "
-        "Ours by key, in packed mode: bytes as they are planned for the same elements. Our server's time is that of "
+        about=f"Theirs on {published.machine('sealpir', 'figure-12')}: processor time, elements of 288 bytes by "
+        "number. Ours by key, in packed mode: bytes as they are planned for the same elements. Our server's time is that of "
         "the measured database with as many keys and values of 256 bytes, in full batches on all cores: seconds of all "
         "cores, where theirs are of one.",
     )
