@@ -73,7 +73,7 @@ class Asker:
         present = sum(chance.random() < self.present_share for _ in range(self.keys_per_call))
         truth: dict[str, bytes | None] = dict(self.pairs.sample(chance, present))
         while len(truth) < self.keys_per_call:
-            # Nobody's database has a random key of this length.
+            # No one's database has a random key of this length.
             truth[f"absent-{chance.getrandbits(4 * ABSENT_DIGITS):0{ABSENT_DIGITS}x}"] = None
         keys = list(truth)
         chance.shuffle(keys)

@@ -253,7 +253,7 @@ def depends_on(index: Index, name: str) -> list[str]:
 
 
 def levels_of_tree(index: Index, root: str, wanted: int) -> list[list[str]]:
-    """Level by level what a package depends on, the root first, until there are so many packages."""
+    """Level by level what a package depends on, the root first, until there are this many packages."""
     levels, known = [[root]], {root}
     while levels[-1] and len(known) < wanted:
         level = dict.fromkeys(name for each in levels[-1] for name in depends_on(index, each) if name not in known)
@@ -263,7 +263,7 @@ def levels_of_tree(index: Index, root: str, wanted: int) -> list[list[str]]:
 
 
 def dependency_tree(index: Index, wanted: int) -> list[list[str]]:
-    """Of the first package with so many; of the one with the most if none has."""
+    """Of the first package with this many; of the one with the most if none has."""
     best: list[list[str]] = []
     for name in [TREE_ROOT] * (TREE_ROOT in index) + sorted(index):
         levels = levels_of_tree(index, name, wanted)

@@ -279,7 +279,7 @@ ONE = tuple(name for name in SEVERAL if name not in ("keys_per_request", "bucket
 
 
 def measure_several_keys_plan(settings: Settings, shape: Shape, keys_per_request: int) -> Figures:
-    """The layout that the planner chooses for requests of so many keys, and that for one key. Exact, so once is
+    """The layout that the planner chooses for requests of this many keys, and that for one key. Exact, so once is
     enough."""
     keys_per_request = TINY_KEYS_PER_REQUEST if settings.tiny else keys_per_request
     options = ("--keys-per-request", str(keys_per_request))
@@ -356,7 +356,7 @@ def _one_of_several_keys(
 def ask_together(
     settings: Settings, shape: Shape, url: str, metrics: pathlib.Path, cache: pathlib.Path, key_count: int, run: int
 ) -> Figures:
-    """One call of the client for so many keys, other ones in each run: what it took in all, and the requests and bytes
+    """One call of the client for this many keys, other ones in each run: what it took in all, and the requests and bytes
     that the server counted. Bytes are the sums of the keys' shares, which are rounded up."""
     counters = {
         "requests": 'blindfuse_http_requests_total{route="queries",status="200"}',
