@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "client/bucket_matching.h"
@@ -15,7 +16,7 @@ namespace {
 // The hashes, and zeros after them.
 SecretBuffer<KeyHash> with_none(const SecretBuffer<KeyHash>& hashes) {
   SecretBuffer<KeyHash> result(hashes.size() + 1);
-  std::ranges::copy(hashes.span(), result.span().begin());
+  std::copy(hashes.span().begin(), hashes.span().end(), result.span().begin());
   return result;
 }
 
@@ -30,8 +31,9 @@ BatchPlan::BatchPlan(SecretBuffer<KeyHash> hashes, const BatchCode& code)
       key_of_(request_count_ * bucket_count_),
       asked_in_(request_count_) {
   invariant(hashes.size() < std::numeric_limits<uint32_t>::max(), "keys have numbers of 32 bits");
-  std::ranges::fill(request_of_.span(), static_cast<uint32_t>(request_count_));
-  std::ranges::fill(key_of_.span(), static_cast<uint32_t>(key_count()));
+  std::fill(request_of_.span().begin(), request_of_.span().end(),
+            static_cast<uint32_t>(request_count_));
+  std::fill(key_of_.span().begin(), key_of_.span().end(), static_cast<uint32_t>(key_count()));
   find_repeated();
   match(code);
 }
@@ -40,8 +42,13 @@ void BatchPlan::find_repeated() {
   // Equal hashes are neighbours, the first key first.
   SecretBuffer<uint32_t> order(key_count());
   std::iota(order.span().begin(), order.span().end(), 0u);
-  std::ranges::sort(order.span(), [this](uint32_t a, uint32_t b) {
-    if (hashes_[a] != hashes_[b]) return hashes_[a] < hashes_[b];
+  // Not by KeyHash's own order: browsers' standard library has none for arrays.
+  const auto place = [this](uint32_t key) {
+    const KeyHash& hash = hashes_[key];
+    return std::tie(hash.shard_hash, hash.slot_hash, hash.digest);
+  };
+  std::sort(order.span().begin(), order.span().end(), [&](uint32_t a, uint32_t b) {
+    if (place(a) != place(b)) return place(a) < place(b);
     return a < b;
   });
   for (size_t i = 0; i < order.size(); ++i) {

@@ -19,9 +19,9 @@ class Matching {
         reached_from_(bucket_count),
         reached_for_(bucket_count),
         queue_(keys.size()) {
-    std::ranges::fill(bucket_of_.span(), kNoBucket);
-    std::ranges::fill(key_of_.span(), kNoKey);
-    std::ranges::fill(reached_for_.span(), kNoKey);
+    std::fill(bucket_of_.span().begin(), bucket_of_.span().end(), kNoBucket);
+    std::fill(key_of_.span().begin(), key_of_.span().end(), kNoKey);
+    std::fill(reached_for_.span().begin(), reached_for_.span().end(), kNoKey);
   }
 
   // Searches, breadth first, from the key to the buckets that it may have, from each of them to the

@@ -258,8 +258,8 @@ std::vector<Answer> Session::decode_all(LookUp look_up) {
     for (size_t i = 0; i < request.places.size(); ++i) places.emplace_back(&request, i);
   }
   SecretBuffer<uint32_t> shards(places.size());
-  std::ranges::transform(places, shards.span().begin(),
-                         [](const auto& place) { return place.first->places[place.second].shard; });
+  std::transform(places.begin(), places.end(), shards.span().begin(),
+                 [](const auto& place) { return place.first->places[place.second].shard; });
   size_t done = 0;
   hints_->for_each(shards.span(), [&](size_t p, std::span<const uint8_t> hint) {
     if (done++ % kQueriesPerRequest == 0) {
@@ -329,8 +329,8 @@ std::vector<Answer> Session::look_up(std::span<const std::string> keys) {
 }
 
 std::vector<std::optional<std::string>> values_of(std::vector<Answer> answers) {
-  const auto left_out =
-      std::ranges::count_if(answers, [](const Answer& answer) { return !answer.asked; });
+  const auto left_out = std::count_if(answers.begin(), answers.end(),
+                                      [](const Answer& answer) { return !answer.asked; });
   if (left_out > 0) throw NotAskedError(static_cast<size_t>(left_out), answers.size());
   std::vector<std::optional<std::string>> values;
   values.reserve(answers.size());

@@ -16,9 +16,11 @@ import shutil
 import subprocess
 import sys
 import time
+from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "report"))
+import together  # noqa: E402
 from cells import NOTHING, Cell, Number, count, ratio, seconds, shown, size  # noqa: E402
 from comparison import Comparison, Table  # noqa: E402
 from measurements import Figures, Settings, folder_bytes, spread, spreads, yardstick  # noqa: E402
@@ -30,6 +32,8 @@ FILE = f"application.{NAME}.json"
 GENERATOR = ROOT / "bench" / "datasets" / "password_hashes.py"
 KEYS, KEYS_TINY = 100_000_000, 512
 CHECKED, CHECKED_TINY = 100, 10  # credentials in the file; half of them are in the list
+TOGETHER_KEYS, TOGETHER_KEYS_TINY = 10_000_000, 512  # of the list for many credentials in one call
+TOGETHER, TOGETHER_TINY = 1000, 5  # credentials in that call
 NOT_THERE = 3  # the client program's status when a key does not exist
 
 
@@ -230,6 +234,22 @@ def ask(settings: Settings, database: pathlib.Path, asked: list[Credential]) -> 
     }
 
 
+def check_together(settings: Settings, source: pathlib.Path) -> Figures:
+    """A smaller list, of which a database for several keys in a request fits the memory of the same machine, and many
+    credentials in one call."""
+    keys, wanted = (TOGETHER_KEYS_TINY, TOGETHER_TINY) if settings.tiny else (TOGETHER_KEYS, TOGETHER)
+    write_list(source, keys)
+    asked = credentials(source, wanted)
+    truth = {each.hash: each for each in asked}
+
+    def check(answers: list[dict[str, Any]]) -> None:
+        compare([truth[answer["key"]] for answer in answers], answers)
+
+    hex_keys = ["--key-encoding", "hex"]
+    hashes = list(truth)
+    return {"hashes": keys} | together.measure(settings, source, "utf8", hex_keys, hex_keys, hashes, check)
+
+
 def measure(settings: Settings) -> Figures:
     keys, wanted = (KEYS_TINY, CHECKED_TINY) if settings.tiny else (KEYS, CHECKED)
     source, database = settings.work / f"{NAME}.tsv", settings.work / "database"
@@ -246,7 +266,9 @@ def measure(settings: Settings) -> Figures:
         asked = credentials(source, wanted)
         figures |= build(settings, source, database)
         source.unlink()
-        return figures | ask(settings, database, asked)
+        figures |= ask(settings, database, asked)
+        shutil.rmtree(database)
+        return figures | {"together": check_together(settings, source)}
     finally:
         source.unlink(missing_ok=True)
         shutil.rmtree(database, ignore_errors=True)
@@ -391,9 +413,18 @@ def of_times(found: Result) -> Table:
     return table
 
 
+def of_together(found: Result) -> Table:
+    if "together" not in found.figures:  # results from before there were requests for several keys
+        return Table(f"{NAME}-together", "", [])
+    part = found.part("together")
+    number, hashes = part.figures["keys"], part.figures["hashes"]
+    about = f"A list of {hashes:,} hashes, all in one call of the client program, some of them in the list."
+    return together.table(f"{NAME}-together", f"{number:,} passwords in one call", about, part)
+
+
 def tables(made: Comparison) -> list[Table]:
     found = made.results.find(FILE)
-    return [make(found) for make in (of_costs, of_ranges, of_sizes, of_times)] if found else []
+    return [make(found) for make in (of_costs, of_ranges, of_together, of_sizes, of_times)] if found else []
 
 
 if __name__ == "__main__":

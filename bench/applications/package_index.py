@@ -12,8 +12,10 @@ import base64
 import collections
 import dataclasses
 import itertools
+import math
 import pathlib
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -23,6 +25,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "report"), str(ROOT / "bench" / "datasets")]
 import parts as numbered  # noqa: E402
+import together  # noqa: E402
 from cells import Cell, Number, count, seconds, shown, size  # noqa: E402
 from comparison import Comparison, Table  # noqa: E402
 from measurements import Figures, Settings, folder_bytes, spreads, yardstick  # noqa: E402
@@ -32,6 +35,10 @@ NAME = "package-index"
 FILE = f"application.{NAME}.json"
 PART_BYTES = (256, 512, 768, 1024, 1536, 2048, 4096, 8192)  # planned
 BUILT = (1024, 2048)  # of those, built and asked
+TREE, TREE_TINY = 100, 5  # packages of a dependency tree
+TREE_ROOT = "gimp"  # or else the first package by name that has as many
+TREE_BYTES = 1024  # of a paragraph
+DEPENDS = re.compile(r"^(?:Pre-)?Depends:(.*(?:\n .*)*)", re.MULTILINE)
 NOT_THERE = 3  # the client program's status when a key does not exist
 LOOKUPS = 100  # of one client in one epoch
 
@@ -238,6 +245,64 @@ def look_up(client: Client, index: Index, name: str) -> dict[str, float]:
     return took
 
 
+def depends_on(index: Index, name: str) -> list[str]:
+    """The first alternative of each dependency that is a package of the index, without its version."""
+    found = ",".join(DEPENDS.findall(index[name].decode(errors="replace"))).split(",")
+    names = (re.split(r"[\s:(|\[]", each.strip(), maxsplit=1)[0] for each in found)
+    return [each for each in dict.fromkeys(names) if each in index]
+
+
+def levels_of_tree(index: Index, root: str, wanted: int) -> list[list[str]]:
+    """Level by level what a package depends on, the root first, until there are this many packages."""
+    levels, known = [[root]], {root}
+    while levels[-1] and len(known) < wanted:
+        level = dict.fromkeys(name for each in levels[-1] for name in depends_on(index, each) if name not in known)
+        levels.append(list(level)[: wanted - len(known)])
+        known.update(levels[-1])
+    return [level for level in levels if level]
+
+
+def dependency_tree(index: Index, wanted: int) -> list[list[str]]:
+    """Of the first package with this many; of the one with the most if none has."""
+    best: list[list[str]] = []
+    for name in [TREE_ROOT] * (TREE_ROOT in index) + sorted(index):
+        levels = levels_of_tree(index, name, wanted)
+        if sum(map(len, levels)) > sum(map(len, best)):
+            best = levels
+        if sum(map(len, best)) == wanted:
+            break
+    return best
+
+
+def measure_tree(settings: Settings, index: Index) -> Figures:
+    """The packages of a dependency tree, whose names are known, in one call."""
+    wanted = TREE_TINY if settings.tiny else TREE
+    levels = dependency_tree(index, wanted)
+    names = [name for level in levels for name in level]
+    # An index of a few packages may have no such tree.
+    names += [name for name in sorted(index) if name not in names][: wanted - len(names)]
+    pairs = Variant("cut", TREE_BYTES).pairs(index)
+    source = settings.work / "tree.tsv"
+    write_pairs(source, pairs)
+
+    def check(answers: list[dict[str, Any]]) -> None:
+        for answer in answers:
+            if value_of(answer) != pairs[answer["key"]]:
+                raise Failure(f"{answer['key']} came back wrong")
+
+    try:
+        found = together.measure(settings, source, "hex", [], [], names, check)
+    finally:
+        source.unlink()
+    each = together.keys_per_request(settings)
+    return found | {
+        "root": names[0],
+        "part_bytes": TREE_BYTES,
+        "levels": len(levels),
+        "requests_level_by_level": sum(math.ceil(len(level) / each) for level in levels),
+    }
+
+
 def measure(settings: Settings) -> Figures:
     index = read_index(settings)
     sizes = PART_BYTES[2:4] if settings.tiny else PART_BYTES
@@ -247,6 +312,7 @@ def measure(settings: Settings) -> Figures:
         "planned": [planned(settings, index, each) for each in sizes],
         "revealed": revealed(index, BUILT[0]),
         "variants": [measure_variant(settings, index, variant) for variant in built],
+        "tree": measure_tree(settings, index),
     }
 
 
@@ -344,8 +410,22 @@ def of_rules(made: Comparison) -> Table:
     return table
 
 
+def of_tree(made: Comparison) -> Table:
+    block = f"{NAME}-tree"
+    found = made.results.find(FILE)
+    if found is None or "tree" not in found.figures:  # results from before there were requests for several keys
+        return Table(block, "", [])
+    tree = found.figures["tree"]
+    about = (
+        f"What {tree['root']} depends on, {tree['levels']} levels of the tree, with the names known. Values are the "
+        f"first {tree['part_bytes']} bytes of each paragraph. A client that learns the names level by level makes "
+        f"{tree['requests_level_by_level']} requests for several keys."
+    )
+    return together.table(block, f"{tree['keys']} packages of a dependency tree", about, found.part("tree"))
+
+
 def tables(made: Comparison) -> list[Table]:
-    return [of_variants(made), of_sizes(made), of_rules(made)]
+    return [of_variants(made), of_tree(made), of_sizes(made), of_rules(made)]
 
 
 if __name__ == "__main__":

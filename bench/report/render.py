@@ -23,6 +23,7 @@ import costs
 import machine
 import megabyte
 import own_tables
+import several_keys
 import two_levels
 from comparison import Comparison, Table, worse_table
 from results import FIGURES, RESULTS, Results, folders, json_text
@@ -55,6 +56,7 @@ MAKERS = (
     own_tables,
     megabyte,
     two_levels,
+    several_keys,
     costs,
     applications,
 )

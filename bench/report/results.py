@@ -13,7 +13,7 @@ from shapes import Shape, best_compared, layout_of
 
 RESULTS = machine.ROOT / "bench" / "results"
 FIGURES = machine.ROOT / "docs" / "figures"
-MEASURED_SEVERAL_TIMES = ("product", "database", "packed", "two-levels", "load", "overview", "application")
+MEASURED_SEVERAL_TIMES = ("product", "database", "packed", "two-levels", "several-keys", "load", "overview", "application")
 
 
 def folders(results: pathlib.Path) -> list[pathlib.Path]:

@@ -208,3 +208,18 @@ def wire_shapes() -> list[tuple[Shape, int]]:
 def large_shapes() -> list[tuple[Shape, int]]:
     """What fills the memory of a small server, with the number of shards."""
     return [(Shape("keyword", 1 << 25, 256), 1024)]
+
+
+KEYS_PER_REQUEST = (16, 64, 256)  # planned
+
+
+def several_keys_shapes() -> list[Shape]:
+    """Built for one key and for 64 keys in a request."""
+    return [Shape("keyword", 1 << 20, 256), Shape("keyword", 10_000_000, 32)]
+
+
+def several_keys_planned_shapes() -> list[Shape]:
+    """Their bytes alone, with the elements of SealPIR's figure 12."""
+    row = published.rows("sealpir", "figure-12")[0]
+    sealpir = Shape("keyword", row["keys"], row["value_bytes"])
+    return [Shape("keyword", 1 << 20, 1024), Shape("keyword", 100_000_000, 32), *several_keys_shapes(), sealpir]

@@ -19,7 +19,7 @@ INPUT_BYTES_PER_SECOND = 250e6  # of values: read, hashed, written, peeled
 FILL_BYTES_PER_SECOND = 700e6  # of a random matrix for the engine's benchmark
 
 # Of these the figures are bytes, which are the same on every machine, whether or not the database would fit.
-EXACT = ("plan", "compared")
+EXACT = ("plan", "compared", "several-keys-plan")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Task:
         made = 2 * shape.raw_bytes / INPUT_BYTES_PER_SECOND
         if self.kind == "large":
             return made + 4 * build + runs * 30 + 240
+        if self.kind == "several-keys":
+            return made + 12 * build + runs * 30 + 240  # the second has three copies of each record, and larger tables
         if self.kind == "overview":
             return made + runs * (2 * build + matrix / 1e9 + 30)
         if self.kind == "load":
@@ -86,6 +88,11 @@ def every_task() -> list[Task]:
     """The cheap ones first."""
     made = [Task("plan", shape.name, shape) for shape in shapes.planned_shapes()]
     made += [Task("compared", shape.name, shape) for shape in shapes.mobile_shapes()]
+    made += [
+        Task("several-keys-plan", f"{shape.name}.{keys}-keys", shape, (("keys_per_request", keys),))
+        for shape in shapes.several_keys_planned_shapes()
+        for keys in shapes.KEYS_PER_REQUEST
+    ]
     made += [_product(shape, "one-shard") for shape in shapes.keyword_shapes() + shapes.index_shapes()]
     made += [_product(shape, "square") for shape in shapes.compared_shapes()]
     made += [_product(shapes.safe_browsing(), "shards-16")]
@@ -114,6 +121,10 @@ def every_task() -> list[Task]:
         Task("large", f"{shape.name}.{levels}-levels", shape, (("shards", shards), ("levels", levels)))
         for shape, shards in shapes.large_shapes()
         for levels in (1, 2)
+    ]
+    made += [
+        Task("several-keys", f"{shape.name}.64-keys", shape, (("keys_per_request", 64),))
+        for shape in shapes.several_keys_shapes()
     ]
     made += [Task("overview", f"{shape.keys}x{shape.value_bytes}", shape) for shape in OVERVIEW_SHAPES]
     made.append(Task("load", LOAD_SHAPE.name, LOAD_SHAPE, (("shares", SHARES),)))

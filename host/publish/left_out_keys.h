@@ -20,7 +20,20 @@ struct MeasuredBatchCode {
 };
 
 // What blindfuse-bench-batches counted.
-inline constexpr std::array<MeasuredBatchCode, 0> kMeasuredBatchCodes{};
+inline constexpr std::array<MeasuredBatchCode, 12> kMeasuredBatchCodes{{
+    {{4, 16}, 100'000'000, 0},
+    {{8, 24}, 100'000'000, 3},
+    {{12, 32}, 100'000'000, 9},
+    {{16, 32}, 100'000'000, 98},
+    {{24, 48}, 50'000'000, 3},
+    {{32, 64}, 50'000'000, 0},
+    {{48, 96}, 30'000'000, 0},
+    {{64, 96}, 30'000'000, 1},
+    {{128, 192}, 12'000'000, 0},
+    {{256, 384}, 6'000'000, 0},
+    {{512, 768}, 2'000'000, 0},
+    {{1024, 1536}, 1'000'000, 0},
+}};
 
 // The upper end of the 95 % confidence interval, one-sided, of the probability of an event that was
 // seen `seen` times in `trials` independent trials. It is 3 / trials where it was never seen, which

@@ -10,7 +10,7 @@ BucketChoice BucketChooser::operator()(const KeyHash& hash) {
   std::array<uint8_t, 32> bytes;
   store_le(bytes.data(), hash.shard_hash);
   store_le(bytes.data() + 8, hash.slot_hash);
-  std::ranges::copy(hash.digest, bytes.begin() + 16);
+  std::copy(hash.digest.begin(), hash.digest.end(), bytes.begin() + 16);
   hash_.update("blindfuse/buckets/1");
   hash_.update(bytes);
   const Sha256Digest chosen = hash_.finish();

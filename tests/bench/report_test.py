@@ -24,9 +24,13 @@ import measure  # noqa: E402
 import megabyte  # noqa: E402
 import render  # noqa: E402
 import results  # noqa: E402
+import several_keys  # noqa: E402
 import shapes  # noqa: E402
 import style  # noqa: E402
 import tasks  # noqa: E402
+
+# On the path once bench/report/applications.py has put it there.
+import package_index  # noqa: E402
 
 BIN = ROOT / "build" / "bin"
 
@@ -163,6 +167,75 @@ class ResultsTest(unittest.TestCase):
         with mock.patch.object(render, "tables_of", lambda folder: (results.Results(folder), [published])):
             text = render.blocks(self.root, self.root)["via"]
         self.assertEqual(text.count("Published alone"), 1)
+
+
+class SeveralKeysTest(unittest.TestCase):
+    """Of figures that are easy to check."""
+
+    def made(self, name: str, figures: dict[str, object]) -> comparison.Comparison:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name, "a", name)
+        path.parent.mkdir()
+        path.write_text(json.dumps({"reduced": False, "figures": figures}))
+        return comparison.Comparison(results.Results(path.parent))
+
+    def test_a_request_in_the_time_of_single_look_ups(self) -> None:
+        shape = shapes.several_keys_shapes()[0]
+        figures = {
+            "keys_per_request": 64,
+            "one_key": {"load": {"lookups_per_second": {"median": 32}}},
+            # Of 64 keys: a single look-up takes 1/32 s in full batches, so 64 of them take 2 s.
+            "several_keys": {
+                "asked_all": {"server": {"median": 3}},
+                "load": {"requests_per_second": {"median": 4}},
+            },
+        }
+        found = several_keys.measured(self.made(f"several-keys.{shape.name}.64-keys.json", figures), shape)
+        assert found
+        alone, batches = several_keys.request_to_lookups(found)
+        self.assertAlmostEqual(alone.value, 3 / 2)
+        self.assertAlmostEqual(batches.value, (1 / 4) / 2)
+
+    def test_bytes_are_those_of_a_key(self) -> None:
+        layout = {
+            "keys_per_request": 64, "bucket_count": 96, "row_count": 12288, "query_bytes": 6_400_000,
+            "response_bytes": 640_000, "bytes_per_key": 110_000, "passes_per_key": 0.05, "sync_bytes": 1,
+            "matrix_bytes": 1, "packing_table_bytes": 1,
+        }
+        figures = {"layout": layout, "one_key": layout, "keys_that_pay": None, "single_key_bytes": 7_040_000}
+        shape = shapes.several_keys_planned_shapes()[0]
+        made = self.made(f"several-keys-plan.{shape.name}.64-keys.json", figures)
+        one, several = several_keys.planned(made).rows
+        self.assertEqual(one[1].text, "1")
+        self.assertEqual([cell.text for cell in several[1:5]], ["64", "96", "12,288", "110 kB"])
+        self.assertEqual([cell.text for cell in several[9:]], ["7.04 MB", "–"])
+
+    def test_sealpirs_figures_are_there_without_ours(self) -> None:
+        table = several_keys.next_to_sealpir(self.made("plan.x.json", {}))
+        self.assertEqual(len(table.rows), 3 * 4)
+        self.assertTrue(all(row[4].text == "not measured" for row in table.rows))
+        answers = [row[3].text for row in table.rows if row[1].text == "server, s"]
+        self.assertEqual(answers, ["3.24", "0.69", "0.23", "0.08"])
+
+
+class DependencyTreeTest(unittest.TestCase):
+    INDEX = {
+        "a": b"Package: a\nPre-Depends: b\nDepends: c (>= 1) | x, d:any,\n missing, b\nDescription: Depends: e\n",
+        "b": b"Package: b\nRecommends: e\n",
+        "c": b"Depends: e\n",
+        "d": b"Depends: a\n",
+        "e": b"Package: e\n",
+    }
+
+    def test_first_alternatives_that_are_in_the_index(self) -> None:
+        self.assertEqual(package_index.depends_on(self.INDEX, "a"), ["b", "c", "d"])
+        self.assertEqual(package_index.depends_on(self.INDEX, "b"), [])
+
+    def test_level_by_level_and_no_more_than_wanted(self) -> None:
+        self.assertEqual(package_index.levels_of_tree(self.INDEX, "a", 9), [["a"], ["b", "c", "d"], ["e"]])
+        self.assertEqual(package_index.levels_of_tree(self.INDEX, "a", 3), [["a"], ["b", "c"]])
+        self.assertEqual(package_index.dependency_tree(self.INDEX, 5), [["a"], ["b", "c", "d"], ["e"]])
 
 
 class MeasureTest(unittest.TestCase):
