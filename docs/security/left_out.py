@@ -51,6 +51,19 @@ def log2_coverings(n, j):
     return (lgamma(3 * j + 1) - 3 * j * math.log(r) + n * math.log(math.exp(r) - 1 - r)) / math.log(2) - j * log2(6)
 
 
+def usual_bucket_count(key_count):
+    """As src/arithmetic/batch_code.h has it."""
+    if key_count <= 16:
+        return min(2 * key_count + 8, 32)
+    return min(2 * key_count, max((3 * key_count + 1) // 2, 96))
+
+
+def log2_of_sum(terms):
+    """Of powers of two, which may be too large for a number."""
+    largest = max(terms)
+    return largest + log2(sum(2 ** (term - largest) for term in terms))
+
+
 def log2_bounds(key_count, bucket_count):
     """The plain union bound, the one over smallest sets, and for how many keys the latter's term is largest."""
     plain, smallest = [], []
@@ -58,9 +71,7 @@ def log2_bounds(key_count, bucket_count):
         sets = log2_of(comb(key_count, j)) + log2_of(comb(bucket_count, j - 1)) - j * log2_of(comb(bucket_count, 3))
         plain.append(sets + j * log2_of(comb(j - 1, 3)))
         smallest.append((sets + min(log2_coverings(j - 1, j), j * log2_of(comb(j - 1, 3))), j))
-    largest = max(smallest)
-    total = sum(2 ** (term - largest[0]) for term, _ in smallest)
-    return log2(sum(2.0**term for term in plain)), largest[0] + log2(total), largest[1]
+    return log2_of_sum(plain), log2_of_sum([term for term, _ in smallest]), max(smallest)[1]
 
 
 def main(arguments):

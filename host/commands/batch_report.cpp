@@ -1,6 +1,8 @@
 #include "host/commands/batch_report.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "host/commands/layout_table.h"
 #include "host/publish/batch_comparison.h"
@@ -12,6 +14,16 @@
 #include "src/program/log.h"
 
 namespace blindfuse {
+namespace {
+
+// The lower one of what was measured and what is proven.
+std::optional<double> lowest_bound(const BatchCode& code) {
+  const auto measured = left_out_bound(code), proven = proven_left_out_bound(code);
+  if (measured && proven) return std::min(*measured, *proven);
+  return measured ? measured : proven;
+}
+
+}  // namespace
 
 BatchReport::BatchReport(const PlanRequest& request, const Plan& chosen, const CoreRates& rates)
     : lookups_(request.lookups_per_client),
@@ -28,7 +40,7 @@ nlohmann::json BatchReport::item(const Plan& plan) const {
 }
 
 nlohmann::json BatchReport::summary() const {
-  const auto bound = left_out_bound(*chosen().batch);
+  const auto bound = lowest_bound(*chosen().batch);
   nlohmann::json report = {
       {"keys_per_request", chosen().batch->keys_per_request},
       {"bucket_count", chosen().batch->bucket_count},
@@ -92,18 +104,22 @@ std::string BatchReport::single_key() const {
 std::string BatchReport::left_out() const {
   const std::string code = std::to_string(chosen().batch->keys_per_request) + " keys in " +
                            std::to_string(chosen().bucket_count()) + " buckets";
-  const auto bound = left_out_bound(*chosen().batch);
+  const auto bound = lowest_bound(*chosen().batch);
   if (!bound) {
     return "  How often a full request leaves a key out, because other keys have its buckets, has "
            "not been\n  measured for " +
            code + "; blindfuse-bench-batches measures it.\n";
   }
+  if (*bound == 0) return "  A request of " + code + " never leaves a key out.\n";
+  const bool is_proven = bound == proven_left_out_bound(*chosen().batch);
   char number[32];
   std::snprintf(number, sizeof number, "%.1e", *bound);
   return "  A full request of " + code +
          " leaves a key out, because other keys have its buckets,\n  with a probability of at "
          "most " +
-         number + " (measured, with 95 % confidence).\n";
+         number +
+         (is_proven ? " (proven for keys that nobody chose).\n"
+                    : " (measured, with 95 % confidence).\n");
 }
 
 std::string BatchReport::text() const {

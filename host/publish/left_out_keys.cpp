@@ -27,4 +27,10 @@ std::optional<double> left_out_bound(const BatchCode& code,
   return lowest;
 }
 
+std::optional<double> proven_left_out_bound(const BatchCode& code) {
+  if (code.keys_per_request <= kBucketChoices) return 0.0;
+  if (code.bucket_count < usual_bucket_count(code.keys_per_request)) return std::nullopt;
+  return 0x1p-20;
+}
+
 }  // namespace blindfuse

@@ -1,6 +1,6 @@
-// How often a full request for several keys leaves one out, because its buckets have other keys.
-// A simulation says so (bench/batch_codes.cpp). A union bound over the sets of buckets that could
-// be too few is far higher (docs/PARAMETERS.md, section 9).
+// How often a full request for several keys leaves one out, because its buckets have other keys. A
+// simulation says so (bench/batch_codes.cpp), and so does a union bound over the smallest sets of
+// keys that have too few buckets (docs/PARAMETERS.md, section 9).
 #pragma once
 
 #include <array>
@@ -47,5 +47,10 @@ double upper_confidence_bound(uint64_t seen, uint64_t trials);
 // only happen more often. Nothing if there are none.
 std::optional<double> left_out_bound(
     const BatchCode& code, std::span<const MeasuredBatchCode> measured = kMeasuredBatchCodes);
+
+// The same, as it is proven for keys that nobody chose for their buckets: 0 for up to three keys,
+// each of which has three buckets, and otherwise 2^-20 for the usual number of buckets or more
+// (docs/PARAMETERS.md, section 9). Nothing for fewer buckets.
+std::optional<double> proven_left_out_bound(const BatchCode& code);
 
 }  // namespace blindfuse

@@ -44,6 +44,12 @@ def main():
         computed = [f"{plain:.1f}", f"{smallest:.1f}", str(largest), f"{same:.1f}"]
         if stated != computed:
             faults.append(f"PARAMETERS.md has {stated} for K = {key_count} and B = {bucket_count}, not {computed}")
+    # The document says so of all numbers of keys, and host/publish/left_out_keys.h of what is proven.
+    usual = {k: script.log2_bounds(k, script.usual_bucket_count(k))[1] for k in [*range(4, 129), 256, 512, 1024]}
+    if max(usual.values()) > -20 or max(usual, key=usual.get) != 16:
+        faults.append(f"the usual numbers of buckets leave out more than PARAMETERS.md says: {max(usual.values()):.1f}")
+    if max((k for k in usual if k > 19), key=usual.get) != 64:
+        faults.append("of more than 19 keys, not 64 leave out most")
     for fault in faults:
         print(fault)
     return 1 if faults else 0

@@ -79,6 +79,22 @@ TEST(PlanOfSeveralKeys, ShowsLayoutsNextToThatForOneKey) {
   EXPECT_THAT(out, Not(HasSubstr("a look-up")));
 }
 
+// docs/PARAMETERS.md, section 9.
+TEST(PlanOfSeveralKeys, SaysHowOftenARequestLeavesAKeyOut) {
+  const TemporaryFolder folder;
+  const auto plan_of = [&](const char* keys, const char* more) {
+    return run(folder, plan_command(folder, {"--keys", "30000", "--value-bytes", "8",
+                                             "--keys-per-request", keys, more}))
+        .out;
+  };
+  const char* const kText = "--fixed-values";
+  EXPECT_THAT(plan_of("3", kText), HasSubstr("3 keys in 14 buckets never leaves a key out.\n"));
+  EXPECT_THAT(plan_of("10", kText),
+              HasSubstr("a probability of at most 9.5e-07 (proven for keys that nobody chose).\n"));
+  EXPECT_THAT(plan_of("64", kText), HasSubstr(" (measured, with 95 % confidence).\n"));
+  EXPECT_EQ(json::parse(plan_of("3", "--json")).at("several_keys").at("left_out_bound"), 0);
+}
+
 // The options that are shown make plan choose the same layout.
 TEST(PlanOfSeveralKeys, SaysHowToChooseALayout) {
   const TemporaryFolder folder;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -35,6 +36,17 @@ TEST(LeftOutKeys, AreBoundByAsManyKeysInAsFewBuckets) {
   EXPECT_EQ(left_out_bound({20, 40}, measured), std::nullopt);
   EXPECT_EQ(left_out_bound({65, 98}, measured), std::nullopt);
   EXPECT_EQ(left_out_bound({16, 32}, {}), std::nullopt);
+}
+
+TEST(LeftOutKeys, AreBoundByProofWithAsManyBucketsAsUsual) {
+  EXPECT_EQ(proven_left_out_bound({2, 12}), 0.0);
+  EXPECT_EQ(proven_left_out_bound({3, 3}), 0.0);
+  for (const BatchCode& code : {BatchCode{4, 16}, BatchCode{10, 28}, BatchCode{16, 32},
+                                BatchCode{64, 96}, BatchCode{64, 97}, BatchCode{1024, 1536}}) {
+    EXPECT_EQ(proven_left_out_bound(code), std::exp2(-20.0)) << code.keys_per_request;
+  }
+  EXPECT_EQ(proven_left_out_bound({16, 31}), std::nullopt);
+  EXPECT_EQ(proven_left_out_bound({64, 95}), std::nullopt);
 }
 
 }  // namespace
