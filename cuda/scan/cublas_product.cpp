@@ -32,6 +32,11 @@ struct Sums {
   uint64_t fours_max;  // at a time
 
   uint64_t count() const { return std::min(fours, fours_max) * kLimbRowsInFour * pitch; }
+  // The largest count() of any of these columns, of which more fours may fit at a time.
+  uint64_t count_max() const {
+    return std::min(fours * kLimbRowsInFour * pitch,
+                    std::max(kLimbRowsInFour * pitch, kSumBytesMax / sizeof(int32_t)));
+  }
 };
 
 Sums sums_for(uint64_t query_count, uint64_t column_count) {
@@ -116,7 +121,7 @@ CublasProduct::CublasProduct() : work_(std::make_unique<Work>()) {}
 CublasProduct::~CublasProduct() = default;
 
 uint64_t CublasProduct::sum_bytes(uint64_t query_count, uint64_t column_count) {
-  return sums_for(query_count, column_count).count() * sizeof(int32_t);
+  return sums_for(query_count, column_count).count_max() * sizeof(int32_t);
 }
 
 uint64_t CublasProduct::held_bytes() const { return work_->sums.size() * sizeof(int32_t); }
