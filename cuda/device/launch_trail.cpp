@@ -1,5 +1,6 @@
 #include "cuda/device/launch_trail.h"
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -7,7 +8,8 @@
 namespace blindfuse::launch_trail {
 namespace {
 
-// Two batches of packed responses, and some.
+// Two batches of packed responses, and some. A batch with buckets has more launches, of the same
+// kernels.
 constexpr size_t kKeptMax = 64;
 
 struct Noted {
@@ -33,8 +35,13 @@ Trail& trail() {
 void note(cudaStream_t stream, std::string what) {
   Trail& all = trail();
   const std::lock_guard lock(all.mutex);
+  if (all.noted.size() == kKeptMax) {
+    const auto equal = std::find_if(all.noted.begin(), all.noted.end(), [&](const Noted& noted) {
+      return noted.stream == stream && noted.what == what;
+    });
+    all.noted.erase(equal == all.noted.end() ? all.noted.begin() : equal);
+  }
   all.noted.push_back({stream, ++all.count, std::move(what)});
-  if (all.noted.size() > kKeptMax) all.noted.pop_front();
 }
 
 uint64_t position() {

@@ -11,7 +11,7 @@ namespace blindfuse::launch_trail {
 
 // All of these: any thread. `what`: a kernel's name, or a description for people of the work to
 // which the kernels after it belong. Of the work that is noted without ever being waited for, the
-// latest is kept.
+// latest is kept. A kernel that is noted very often takes the place of its own earlier notes.
 void note(cudaStream_t stream, std::string what);
 
 // The number of notes so far, for forget().

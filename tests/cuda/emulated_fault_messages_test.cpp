@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cuda/device/device_loss.h"
+#include "cuda/device/launch_trail.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/cublas_status.h"
 #include "cuda/scan/thrust_call.cuh"
@@ -54,6 +55,20 @@ TEST(EmulatedCudaFaultMessages, NameBothBatchesThatWereRunning) {
     EXPECT_NE(text.find("a batch of 2 queries"), std::string::npos) << text;
     EXPECT_NE(text.find("scan_dp4a<2>"), std::string::npos) << text;
   }
+}
+
+// A batch with many buckets has two launches for each.
+TEST(EmulatedCudaFaultMessages, NameABatchWhateverItsNumberOfLaunches) {
+  const Stream stream;
+  launch_trail::note(stream.get(), "a batch of 9 queries");
+  for (int bucket = 0; bucket < 400; ++bucket) {
+    launch_trail::note(stream.get(), "cut_bit_sequences");
+    launch_trail::note(stream.get(), "scan_mma<16>");
+  }
+  const std::string text = launch_trail::text();
+  launch_trail::forget(stream.get(), launch_trail::position());
+  EXPECT_NE(text.find("a batch of 9 queries, cut_bit_sequences, scan_mma<16>"), std::string::npos)
+      << text;
 }
 
 // Thrust says of every error of cudaMalloc that memory is short.
