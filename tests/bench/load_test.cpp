@@ -161,7 +161,7 @@ TEST_F(LoadTest, RequestsForSeveralKeys) {
       const auto json = report_json(options_, measured);
       EXPECT_EQ(json.at("keys_per_request"), 4);
       EXPECT_EQ(json.at("keys_per_request_max"), 4);
-      EXPECT_EQ(json.at("bucket_count"), 8);
+      EXPECT_EQ(json.at("bucket_count"), 16);
       EXPECT_EQ(json.at("left_out"), window.left_out);
       const auto seconds = json.at("seconds").get<double>();
       const auto lookups = static_cast<double>(window.lookups);

@@ -330,7 +330,7 @@ class Programs(unittest.TestCase):
             for as_json in False, True:
                 client = Counting(url, as_json)
                 m = client.manifest
-                self.assertEqual((m.keys_per_request, m.bucket_count, m.mode, m.levels), (4, 8, "packed", 1))
+                self.assertEqual((m.keys_per_request, m.bucket_count, m.mode, m.levels), (4, 16, "packed", 1))
                 self.assertEqual(m.shard_count % 8, 0)
                 self.assertEqual(m.key_count, len(truth))
                 self.assertEqual(sum(shard.key_count for shard in client.shards), 3 * len(truth))

@@ -186,7 +186,7 @@ TEST(BatchPlan, OffersAFewPerCentMoreShardsEachTime) {
 
 TEST(BatchPlan, IsThereForAKeyOfItsOwn) {
   const auto kinds = plan_kinds(several_keys(1, 8, 2));
-  ASSERT_EQ(shard_counts_of(kinds.at(0)), (std::vector<uint32_t>{4}));
+  ASSERT_EQ(shard_counts_of(kinds.at(0)), (std::vector<uint32_t>{12}));
   EXPECT_EQ(kinds[0][0].layout.row_count, 2048u);
   EXPECT_EQ(kinds[0][0].layout.record_count(), 3u);
 }
