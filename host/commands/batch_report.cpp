@@ -121,7 +121,9 @@ std::string BatchReport::text() const {
          "  The server keeps " + human_bytes(cost.server_bytes) + " in memory: matrix " +
          human_bytes(chosen().matrix_bytes()) + ", packing tables " +
          human_bytes(chosen().packing_table_bytes()) + ", masks " +
-         human_bytes(chosen().hint_bytes()) + ".\n";
+         human_bytes(chosen().hint_bytes()) + ".\n  Each request that waits there takes " +
+         human_bytes(sizeof(uint32_t) * chosen().query_word_count()) +
+         " more; serve's --queue-max and --batch-max say how\n  many may.\n";
 }
 
 void warn_of_memory(const Layout& layout) {

@@ -75,6 +75,8 @@ TEST(PlanOfSeveralKeys, ShowsLayoutsNextToThatForOneKey) {
                          HasSubstr("From 22 keys on, "), HasSubstr("64 keys in 96 buckets"),
                          HasSubstr("The server keeps 14.6 GB in memory: matrix 4.87 GB, packing "
                                    "tables 9.73 GB, masks 1.68 MB."),
+                         // 4 bytes for each row of each bucket.
+                         HasSubstr("waits there takes 4.72 MB more; serve's --queue-max "),
                          HasSubstr("$ per 1M: "), HasSubstr("Rates: A 9000, from ")));
   EXPECT_THAT(out, Not(HasSubstr("a look-up")));
 }
