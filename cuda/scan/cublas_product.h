@@ -23,7 +23,7 @@ class CublasProduct {
   ~CublasProduct();
 
   // Device memory that start() takes in addition to the arguments', for this many queries and
-  // for all of so many columns, or for some of them.
+  // for all of this many columns, or for some of them.
   static uint64_t sum_bytes(uint64_t query_count, uint64_t column_count);
   // What it has of that already.
   uint64_t held_bytes() const;

@@ -118,7 +118,7 @@ std::string BatchReport::left_out() const {
          " leaves a key out, because other keys have its buckets,\n  with a probability of at "
          "most " +
          number +
-         (is_proven ? " (proven for keys that nobody chose).\n"
+         (is_proven ? " (proven for keys that no one chose).\n"
                     : " (measured, with 95 % confidence).\n");
 }
 
@@ -137,7 +137,9 @@ std::string BatchReport::text() const {
          "  The server keeps " + human_bytes(cost.server_bytes) + " in memory: matrix " +
          human_bytes(chosen().matrix_bytes()) + ", packing tables " +
          human_bytes(chosen().packing_table_bytes()) + ", masks " +
-         human_bytes(chosen().hint_bytes()) + ".\n";
+         human_bytes(chosen().hint_bytes()) + ".\n  Each request that waits there takes " +
+         human_bytes(sizeof(uint32_t) * chosen().query_word_count()) +
+         " more; serve's --queue-max and --batch-max say how\n  many may.\n";
 }
 
 void warn_of_memory(const Layout& layout) {

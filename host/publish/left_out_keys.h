@@ -48,7 +48,7 @@ double upper_confidence_bound(uint64_t seen, uint64_t trials);
 std::optional<double> left_out_bound(
     const BatchCode& code, std::span<const MeasuredBatchCode> measured = kMeasuredBatchCodes);
 
-// The same, as it is proven for keys that nobody chose for their buckets: 0 for up to three keys,
+// The same, as it is proven for keys that no one chose for their buckets: 0 for up to three keys,
 // each of which has three buckets, and otherwise 2^-20 for the usual number of buckets or more
 // (docs/PARAMETERS.md, section 9). Nothing for fewer buckets.
 std::optional<double> proven_left_out_bound(const BatchCode& code);

@@ -75,6 +75,8 @@ TEST(PlanOfSeveralKeys, ShowsLayoutsNextToThatForOneKey) {
                          HasSubstr("From 22 keys on, "), HasSubstr("64 keys in 96 buckets"),
                          HasSubstr("The server keeps 14.6 GB in memory: matrix 4.87 GB, packing "
                                    "tables 9.73 GB, masks 1.68 MB."),
+                         // 4 bytes for each row of each bucket.
+                         HasSubstr("waits there takes 4.72 MB more; serve's --queue-max "),
                          HasSubstr("$ per 1M: "), HasSubstr("Rates: A 9000, from ")));
   EXPECT_THAT(out, Not(HasSubstr("a look-up")));
 }
@@ -90,7 +92,7 @@ TEST(PlanOfSeveralKeys, SaysHowOftenARequestLeavesAKeyOut) {
   const char* const kText = "--fixed-values";
   EXPECT_THAT(plan_of("3", kText), HasSubstr("3 keys in 14 buckets never leaves a key out.\n"));
   EXPECT_THAT(plan_of("10", kText),
-              HasSubstr("a probability of at most 9.5e-07 (proven for keys that nobody chose).\n"));
+              HasSubstr("a probability of at most 9.5e-07 (proven for keys that no one chose).\n"));
   EXPECT_THAT(plan_of("64", kText), HasSubstr(" (measured, with 95 % confidence).\n"));
   EXPECT_EQ(json::parse(plan_of("3", "--json")).at("several_keys").at("left_out_bound"), 0);
 }

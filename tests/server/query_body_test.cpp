@@ -100,6 +100,23 @@ TEST(QueryBody, RefusesStringsBeforeTheParserCopiesThem) {
   EXPECT_THAT(json_error("\"" + longest + "A"), testing::StartsWith("a string has more than 16"));
 }
 
+// A number of many digits would be copied, too, and its value would take seconds.
+TEST(QueryBody, RefusesLongNumbersAndWordsBeforeTheParserReadsThem) {
+  // 1024, and 64 for each of three queries.
+  constexpr size_t kFrame = 1216;
+  const std::string begin = R"({"queries":[)";
+  const size_t outside = std::string("{:[").size();
+  const std::string longest(kFrame - outside - 2, '1');  // and the two brackets at the end
+  EXPECT_THAT(json_error(begin + longest + "]}"), testing::StartsWith("not JSON at byte "));
+  for (const char c : {'1', 't', ' ', '[', ':'}) {
+    EXPECT_THAT(json_error(begin + std::string(kFrame, c) + "]}"),
+                testing::StartsWith("there are more than 1216 bytes outside of strings"))
+        << c;
+  }
+  // White space costs nothing where no general parser is needed.
+  EXPECT_EQ(parse_json(begin + std::string(10'000, ' ') + "\"QUJDRA==\"]}"), "ABCD");
+}
+
 TEST(QueryBody, ReadsBinary) {
   EXPECT_EQ(parse(BodyFormat::kBinary, "ABCD"), "ABCD");
   EXPECT_EQ(parse(BodyFormat::kBinary, "ABCDEFGHABCD"), "ABCDEFGHABCD");

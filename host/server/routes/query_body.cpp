@@ -22,6 +22,10 @@ constexpr uint64_t kJsonQueryFrameBytes = 64;
 constexpr uint64_t kResponsesFrameBytes = 17;
 constexpr uint64_t kResponseFrameBytes = 3;
 
+uint64_t frame_bytes_max(const QueryBodyLimits& limits) {
+  return kJsonFrameBytes + limits.query_count_max * kJsonQueryFrameBytes;
+}
+
 constexpr const char* kExpectedJson = "the body must be {\"queries\": [\"<base64>\", ...]}";
 
 // Puts the queries of a body in JSON over it, from its beginning: each is shorter than its text, so
@@ -123,21 +127,30 @@ class QueryBodyReader : public nlohmann::json_sax<json> {
   QueriesInPlace& queries_;
 };
 
-// The general parser keeps a string several times over before it tells of it. Escapes may make one
-// longer than what it means: ever so often, but not all of it.
-void check_string_lengths(std::string_view body, uint64_t bytes_max) {
+// The general parser keeps a string, a number or what is between them several times over before it
+// tells of it, and reads a number of many digits slowly. Escapes may make a string longer than what
+// it means: ever so often, but not all of it. Outside of strings, a body has no more than its
+// frame.
+void check_lengths(std::string_view body, uint64_t string_max, uint64_t frame_max) {
   uint64_t begin = 0;
+  uint64_t frame = 0;
   bool is_inside = false;
   for (size_t i = 0; i < body.size(); ++i) {
     if (body[i] == '"') {
       is_inside = !is_inside;
       begin = i;
-    } else if (is_inside && body[i] == '\\') {
+    } else if (!is_inside) {
+      ++frame;
+    } else if (body[i] == '\\') {
       ++i;
     }
-    if (is_inside && i - begin > bytes_max) {
-      throw InputError("a string has more than " + std::to_string(bytes_max) +
+    if (is_inside && i - begin > string_max) {
+      throw InputError("a string has more than " + std::to_string(string_max) +
                        " characters, with escapes; " + kExpectedJson);
+    }
+    if (frame > frame_max) {
+      throw InputError("there are more than " + std::to_string(frame_max) +
+                       " bytes outside of strings; " + kExpectedJson);
     }
   }
 }
@@ -192,7 +205,7 @@ std::string_view content_type_of(BodyFormat format) {
 
 uint64_t QueryBodyLimits::body_bytes_max(BodyFormat format) const {
   if (format == BodyFormat::kBinary) return query_count_max * query_bytes;
-  return kJsonFrameBytes + query_count_max * (base64_length(query_bytes) + kJsonQueryFrameBytes);
+  return frame_bytes_max(*this) + query_count_max * base64_length(query_bytes);
 }
 
 uint64_t QueryBodyLimits::query_count(BodyFormat format, uint64_t body_bytes) const {
@@ -220,7 +233,7 @@ std::span<const uint8_t> read_query_body(BodyFormat format, std::span<char> body
   if (const auto texts = PlainBody(text, limits).split()) {
     for (const std::string_view query : *texts) queries.append(query);
   } else {
-    check_string_lengths(text, 2 * base64_length(limits.query_bytes));
+    check_lengths(text, 2 * base64_length(limits.query_bytes), frame_bytes_max(limits));
     QueryBodyReader reader(limits, queries);
     // Whatever is wrong is thrown; the parser keeps its own stack of open brackets on the heap, not
     // ours.
