@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "client/seconds_since.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
 namespace {
 
 using std::chrono::steady_clock;
-
-double seconds_since(steady_clock::time_point start) {
-  return std::chrono::duration<double>(steady_clock::now() - start).count();
-}
 
 std::filesystem::path cache_of(const ClientOptions& options) {
   return options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;

@@ -11,6 +11,7 @@
 #include "client/decoder.h"
 #include "client/key_copies.h"
 #include "client/report_progress.h"
+#include "client/seconds_since.h"
 #include "client/session.h"
 #include "src/base/errors.h"
 #include "src/base/release_memory.h"
@@ -23,10 +24,6 @@ using std::chrono::steady_clock;
 constexpr int kBusyRetriesMax = 5;
 constexpr uint64_t kRetryAfterMaxS = 60;
 constexpr uint64_t kRequestBytesMax = uint64_t{256} << 20;
-
-double seconds_since(steady_clock::time_point start) {
-  return std::chrono::duration<double>(steady_clock::now() - start).count();
-}
 
 }  // namespace
 
