@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import math
 import pathlib
@@ -14,14 +13,14 @@ from typing import Any, Callable
 
 from cells import Cell, count, decimal_size, seconds
 from comparison import Table
+from measure_several_keys import NOT_ASKED, REQUESTS, sums
 from measurements import Figures, Settings, measured_builds, spreads, yardstick
 from programs import Failure, metric
 from results import Result
 
 KEYS_PER_REQUEST, KEYS_PER_REQUEST_TINY = 64, 2
 PREPARED_MAX = 1024  # queries that the client makes in one pass
-STATUSES = (0, 3, 4)  # of the client program: all found, some not there, some not asked for
-REQUESTS = 'blindfuse_http_requests_total{route="queries",status="200"}'
+STATUSES = (0, 3, NOT_ASKED)  # of the client program: all found, some not there, some not asked for
 
 Answers = list[dict[str, Any]]
 
@@ -63,17 +62,8 @@ class Call:
         before = metric(self.metrics, REQUESTS)
         answers, wall = self.ask(keys)
         requests = metric(self.metrics, REQUESTS) - before
-        check([answer for answer in answers if answer.get("asked", True)])
-        # Keys of one request wait for it together, and say the same.
-        waits = [wait for wait, _ in itertools.groupby(answer["seconds"]["server"] for answer in answers)]
-        return {
-            "requests": requests,
-            "left_out": sum(not answer.get("asked", True) for answer in answers),
-            "query_bytes": sum(answer["bytes"]["query"] for answer in answers),
-            "response_bytes": sum(answer["bytes"]["response"] for answer in answers),
-            "server": sum(waits),
-            "wall": wall,
-        }
+        check([answer for answer in answers if answer["asked"]])
+        return sums(answers) | {"requests": requests, "wall": wall}
 
 
 def measure(

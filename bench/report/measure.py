@@ -11,8 +11,8 @@ import sys
 import tempfile
 from typing import Any
 
+import kinds
 import machine
-import measurements
 from measurements import Settings
 from programs import Failure, Programs
 from results import RESULTS, json_text
@@ -83,7 +83,7 @@ def result_of(task: Task, settings: Settings, limits: Limits, memory: dict[Any, 
     key = (task.kind, shape, repr(task.arguments))
     if key not in memory or not settings.tiny:
         measured = (settings, shape) if shape else (settings,)
-        memory[key] = measurements.KINDS[task.kind](*measured, **arguments)
+        memory[key] = kinds.KINDS[task.kind](*measured, **arguments)
     programs = {
         path.name: machine.program_hash(path)
         for path in sorted(settings.programs.folder.iterdir())

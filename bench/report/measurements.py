@@ -2,22 +2,19 @@
 
 import dataclasses
 import functools
-import itertools
 import json
 import pathlib
 import shutil
 import statistics
 import subprocess
 import sys
-from typing import Any, Callable
+from typing import Any
 
 import machine
 from programs import Failure, Programs, metric
 from shapes import Shape, best_compared, layout_of
 
 Figures = dict[str, Any]
-NOT_ASKED = 4  # the client program's status when keys found no place in a request
-TINY_KEYS_PER_REQUEST = 2
 YARDSTICK_SHAPE = "131072x1040"  # 136 MB: larger than caches, and soon made
 
 
@@ -270,124 +267,6 @@ def measure_large(settings: Settings, shape: Shape, shards: int, levels: int) ->
         shutil.rmtree(cache, ignore_errors=True)
 
 
-# Of a layout of requests for several keys: those that are the same on every machine.
-SEVERAL = (
-    "keys_per_request", "bucket_count", "row_count", "shard_count", "column_count", "query_bytes", "response_bytes",
-    "bytes_per_key", "passes_per_key", "sync_bytes", "matrix_bytes", "packing_table_bytes", "options",
-)
-ONE = tuple(name for name in SEVERAL if name not in ("keys_per_request", "bucket_count"))
-
-
-def measure_several_keys_plan(settings: Settings, shape: Shape, keys_per_request: int) -> Figures:
-    """The layout that the planner chooses for requests of this many keys, and that for one key. Exact, so once is
-    enough."""
-    keys_per_request = TINY_KEYS_PER_REQUEST if settings.tiny else keys_per_request
-    options = ("--keys-per-request", str(keys_per_request))
-    found = plan(settings, shape, *shape.options("packed"), *options)
-    layout = next(each for each in found["compared"] if each.get("keys_per_request", 1) == keys_per_request)
-    several = found["several_keys"]
-    return {
-        "layout": {name: layout[name] for name in SEVERAL},
-        "one_key": {name: several["one_key"][name] for name in ONE},
-        "keys_that_pay": several["keys_that_pay"],
-        "single_key_bytes": several["single_key_bytes"],
-    }
-
-
-def measure_several_keys(settings: Settings, shape: Shape, keys_per_request: int) -> Figures:
-    """Databases of the same input for one key and for several keys in a request, one after the other, on all cores:
-    each is built once, asked for one key and for as many as a request of the second has, and then by as many clients at
-    once as a batch holds."""
-    keys_per_request = TINY_KEYS_PER_REQUEST if settings.tiny else keys_per_request
-    source = write_input(settings, shape)
-    figures: Figures = {"threads": settings.cores, "keys_per_request": keys_per_request}
-    try:
-        for name, options in (("one_key", []), ("several_keys", ["--keys-per-request", str(keys_per_request)])):
-            figures[name] = _one_of_several_keys(settings, shape, source, keys_per_request, options)
-    finally:
-        source.unlink(missing_ok=True)
-    return figures
-
-
-def _one_of_several_keys(
-    settings: Settings, shape: Shape, source: pathlib.Path, key_count: int, options: list[str]
-) -> Figures:
-    database, cache = settings.work / "database", settings.work / "cache"
-    threads, seconds = settings.cores, settings.load_seconds * (1 if settings.tiny else 20)
-    try:
-        once = dataclasses.replace(settings, runs=1)
-        report, builds = measured_builds(once, source, database, threads, *shape.options("packed"), *options)
-        with settings.programs.server(database, "--threads", str(threads)) as (url, metrics):
-            sync = settings.programs.run("blindfuse-client", "sync", url, "--cache", cache, "--json").json()
-            # A counter is there after the first request.
-            ask_first = ["get", url, "key-0", "--cache", cache, "--json"]
-            settings.programs.run("blindfuse-client", *ask_first, accepted=(0, NOT_ASKED))
-            asked = {
-                name: spreads(
-                    [ask_together(settings, shape, url, metrics, cache, count, i) for i in range(settings.runs)]
-                )
-                for name, count in (("asked_one", 1), ("asked_all", key_count))
-            }
-            loads = [
-                settings.programs.run(
-                    "blindfuse-bench-load", url, "--metrics-url", f"unix:{metrics}", "--json", "--cache", cache,
-                    "--warmup", str(seconds / 3), "--seconds", str(seconds / settings.runs), "--concurrency", "32",
-                ).json()
-                for _ in range(settings.runs)
-            ]
-            memory = metric(metrics, "process_resident_memory_bytes")
-        if any(line["mismatches"] for line in loads):
-            raise Failure(f"the load generator got wrong answers from {shape.name}")
-        names = ("lookups_per_second", "requests_per_second", "mean_batch", "left_out")
-        return {
-            "layout": report["layout"],
-            "directory_bytes": folder_bytes(database),
-            "build": builds,
-            "sync_bytes": sync["bytes_fetched"],
-            **asked,
-            "load": spreads([{name: line[name] or 0 for name in names} for line in loads]),
-            "server_resident_bytes": memory,
-        }
-    finally:
-        shutil.rmtree(database, ignore_errors=True)
-        shutil.rmtree(cache, ignore_errors=True)
-
-
-def ask_together(
-    settings: Settings, shape: Shape, url: str, metrics: pathlib.Path, cache: pathlib.Path, key_count: int, run: int
-) -> Figures:
-    """One call of the client for this many keys, other ones in each run: what it took in all, and the requests and bytes
-    that the server counted. Bytes are the sums of the keys' shares, which are rounded up."""
-    counters = {
-        "requests": 'blindfuse_http_requests_total{route="queries",status="200"}',
-        "server_received_bytes": "blindfuse_http_received_bytes_total",
-    }
-    before = {name: metric(metrics, counter) for name, counter in counters.items()}
-    beside = yardstick(settings, settings.cores)
-    step = max(1, shape.keys // key_count)
-    keys = [f"key-{(run + i * step) % shape.keys}" for i in range(key_count)]
-    outcome = settings.programs.run(
-        "blindfuse-client", "get", url, *keys, "--cache", cache, "--json", "--threads", str(settings.cores),
-        accepted=(0, NOT_ASKED),
-    )
-    answers = outcome.json_lines()
-    if any(answer["asked"] and not answer["found"] for answer in answers):
-        raise Failure(f"a key was not found in {shape.name}")
-    # Keys of one request wait for it together, and say the same.
-    waits = [seconds for seconds, _ in itertools.groupby(answer["seconds"]["server"] for answer in answers)]
-    return beside | {
-        "keys": key_count,
-        "left_out": sum(not answer["asked"] for answer in answers),
-        "query_bytes": sum(answer["bytes"]["query"] for answer in answers),
-        "response_bytes": sum(answer["bytes"]["response"] for answer in answers),
-        "server": sum(waits),
-        "prepare": sum(answer["seconds"]["prepare"] for answer in answers),
-        "decode": sum(answer["seconds"]["decode"] for answer in answers),
-        "wall": outcome.seconds,
-        "client_peak_bytes": outcome.peak_bytes,
-    } | {name: metric(metrics, counter) - before[name] for name, counter in counters.items()}
-
-
 def browser_lookups(settings: Settings, shape: Shape, url: str, cache: pathlib.Path) -> Figures:
     """The native client and the browser in turns, with nothing prepared; nothing where the browser's tools are not."""
     tools = settings.programs.folder.parent / "web-tools"
@@ -438,7 +317,7 @@ def ask(
             outcome = settings.programs.run("blindfuse-client", "sync", url, "--cache", cache, "--json")
             syncs.append({"seconds": outcome.json()["seconds"], "bytes": outcome.json()["bytes_fetched"]})
         for i in range(settings.runs):
-            beside = yardstick(settings, threads)
+            machine_now = yardstick(settings, threads)
             number = i * (shape.keys - 1) // max(1, settings.runs - 1)
             key = str(number) if shape.kind == "index" else f"key-{number}"
             outcome = settings.programs.run(
@@ -457,7 +336,7 @@ def ask(
             answer = outcome.json()
             if not answer["found"]:
                 raise Failure(f"{key} was not found in {shape.name}")
-            lookups.append(answer["seconds"] | beside | {"client_peak_bytes": outcome.peak_bytes})
+            lookups.append(answer["seconds"] | machine_now | {"client_peak_bytes": outcome.peak_bytes})
         return (browser_lookups(settings, shape, url, cache) if browser else {}) | {
             "sync": spreads(syncs),
             "lookup": spreads(lookups),
@@ -564,27 +443,3 @@ def measure_device(settings: Settings) -> Figures:
     """A GPU's engine; its program gives medians of rounds."""
     outcome = settings.programs.run("blindfuse-bench-cuda", "--json", "--kernels", "all")
     return {"lines": outcome.json_lines()}
-
-
-def measure_application(settings: Settings, name: str) -> Figures:
-    """Measures bench/applications there."""
-    import applications
-
-    return applications.BY_NAME[name].measure(settings)
-
-
-KINDS: dict[str, Callable[..., Figures]] = {
-    "plan": measure_plan,
-    "compared": measure_compared,
-    "product": measure_product,
-    "database": measure_database,
-    "packed": measure_packed,
-    "two-levels": measure_two_levels,
-    "large": measure_large,
-    "several-keys": measure_several_keys,
-    "several-keys-plan": measure_several_keys_plan,
-    "load": measure_load,
-    "overview": measure_overview,
-    "device": measure_device,
-    "application": measure_application,
-}

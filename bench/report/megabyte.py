@@ -22,10 +22,6 @@ def lookups(found: Result | None) -> Number | None:
     return Number(MEGABYTE, {}) / (found.number("query_bytes") + found.number("response_bytes"))
 
 
-def label(shape: Shape) -> str:
-    return f"{shape.keys:,} x {shape.value_bytes:,} B"
-
-
 def a_megabyte(made: Comparison) -> Table:
     table = Table(
         "megabyte",
@@ -43,7 +39,7 @@ def a_megabyte(made: Comparison) -> Table:
             continue
         found = [made.results.compared(shape, mode, levels, matrices) for _, mode, levels, matrices in KINDS]
         once = [each.number("sync_bytes") if each else None for each in found]
-        table.add(f"{label(shape)}{file.reduced}", *map(shown, map(lookups, found)), *map(decimal_size, once))
+        table.add(f"{shape.label}{file.reduced}", *map(shown, map(lookups, found)), *map(decimal_size, once))
     return table
 
 

@@ -13,10 +13,6 @@ MEASURED_KEYS = 64  # in a request
 NOT_MEASURED = Cell("not measured")
 
 
-def label(shape: Shape) -> str:
-    return f"{shape.keys:,} x {shape.value_bytes:,} B"
-
-
 def plan_of(made: Comparison, shape: Shape, keys: int) -> Result | None:
     found = made.results.find(f"several-keys-plan.{shape.name}.{keys}-keys.json")
     return None if found is None or found.reduced else found
@@ -43,10 +39,10 @@ def planned(made: Comparison) -> Table:
             found = plan_of(made, shape, keys)
             if found is None:
                 continue
-            if not any(row[0].text == label(shape) for row in table.rows):
+            if not any(row[0].text == shape.label for row in table.rows):
                 one = found.part("one_key")
                 table.add(
-                    label(shape), Cell("1"), NOTHING, count(one.number("row_count")),
+                    shape.label, Cell("1"), NOTHING, count(one.number("row_count")),
                     decimal_size(one.number("bytes_per_key")), shown(one.number("passes_per_key")),
                     decimal_size(one.number("matrix_bytes")), decimal_size(one.number("packing_table_bytes")),
                     decimal_size(one.number("sync_bytes")), NOTHING, NOTHING,
@@ -54,7 +50,7 @@ def planned(made: Comparison) -> Table:
             several = found.part("layout")
             pays = found.figures["keys_that_pay"]
             table.add(
-                label(shape),
+                shape.label,
                 count(several.number("keys_per_request")),
                 count(several.number("bucket_count")),
                 count(several.number("row_count")),
@@ -128,11 +124,11 @@ def next_to_one_key(made: Comparison) -> Table:
             continue
         parts = found.part("one_key"), found.part("several_keys")
         keys = found.number("keys_per_request")
-        table.add(label(shape), Cell("keys a request"), Cell("1"), count(keys))
+        table.add(shape.label, Cell("keys a request"), Cell("1"), count(keys))
         for name, cell in ROWS:
-            table.add(label(shape), Cell(name), *map(cell, parts))
+            table.add(shape.label, Cell(name), *map(cell, parts))
         for name, quotient in zip(("alone", "in full batches"), request_to_lookups(found), strict=True):
-            table.add(label(shape), Cell(f"a request to single look-ups, {name}"), NOTHING, shown(quotient))
+            table.add(shape.label, Cell(f"a request to single look-ups, {name}"), NOTHING, shown(quotient))
     return table
 
 

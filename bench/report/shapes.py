@@ -37,6 +37,11 @@ class Shape:
         return "-".join(parts)
 
     @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.keys:,} x {self.value_bytes:,} B"
+
+    @property
     def raw_bytes(self) -> int:
         return self.keys * self.value_bytes
 

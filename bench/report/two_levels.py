@@ -42,7 +42,7 @@ def wire(made: Comparison) -> Table:
 
 def label(shape: Shape) -> str:
     asked = "by key" if shape.kind == "keyword" else "by number"
-    return f"{shape.keys:,} x {shape.value_bytes:,} B, {asked}"
+    return f"{shape.label}, {asked}"
 
 
 # Of a row: its name, and its cells in a database of one level and of two.

@@ -17,7 +17,7 @@ class DevicePacks {
  public:
   // Made of all columns of the matrix, which is on the current device. Done when the constructor
   // returns; the matrix is not needed any more. key_masks as for EngineMaker::make_pack_maker.
-  // Throws ResourceError, with the bytes needed and those free, if there is no room.
+  // Throws ResourceError, which names the bytes needed and the bytes free, if memory is too small.
   DevicePacks(Scanner& scanner, const DeviceMatrix& matrix, const PublicBlocks& blocks,
               std::span<const uint32_t> key_masks);
 

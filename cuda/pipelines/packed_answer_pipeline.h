@@ -15,8 +15,8 @@ namespace blindfuse {
 // tables: one for every 1024 columns of the matrix, and one for the remaining columns; copied to
 // the device. A query has its bit sequence and, after it, a packing key (ring::kKeyBytes). second:
 // null, or as for Engine::make_packed_answer_pipeline, like bucket_count. Scanner and matrix
-// outlive it. Throws ResourceError, with the bytes needed and those free, if there is no room for
-// the tables and for this many queries.
+// outlive it. Throws ResourceError, which names the bytes needed and the bytes free, if memory is
+// too small for the tables and for this many queries.
 std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
     Scanner& scanner, const DeviceMatrix& matrix, WireBits bits,
     std::span<const SharedPackingTable> tables, size_t slot_count, size_t batch_max,

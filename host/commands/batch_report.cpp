@@ -130,7 +130,7 @@ std::string BatchReport::text() const {
          table() +
          "  rows: of a bucket; kB a key: up and down; passes a key: over the matrix of the layout "
          "for one key;\n"
-         "  server: memory; ms alone: of one core, for a request when there is no other; keys/s "
+         "  server: memory; ms alone: of one core, for a request while no other waits; keys/s "
          "core: keys a\n"
          "  second of one core in batches of " +
          batch + " requests. Both are of the CPU's engine.\n" + single_key() + left_out() +

@@ -165,7 +165,7 @@ void PlanAnswer::print_comparison() const {
               comparison_table(compared_, question_.rates.core, lookups_).c_str());
   std::printf(
       "  once: tables, and hint or masks, in each epoch; up and down: a look-up; server: memory.\n"
-      "  ms alone: of one core, for a look-up when there is no other; 1/s core: look-ups a second\n"
+      "  ms alone: of one core, for a look-up while no other waits; 1/s core: look-ups a second\n"
       "  of one core in batches of %zu. Both are of the CPU's engine.\n",
       kFullBatch);
 }

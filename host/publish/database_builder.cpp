@@ -122,6 +122,7 @@ class Build {
     check_values(options_.input.kind, report_.survey);
     const std::vector<Sample> samples = take_samples(input_, options_.input.kind, manifest_.salt);
     choose_layout();
+    order_by_shard();
     report_.seconds_surveying = stage.lap();
     report_.layout = manifest_.layout;
     report_.truncated_values = input_.truncated_values;
@@ -156,7 +157,7 @@ class Build {
     request.lwe = planned.layout.lwe;
     request.levels = planned.layout.levels();
     request.short_key = kind_of(planned.layout).short_key;
-    const uint64_t fullest = fullest_shard(planned.layout);
+    const uint64_t fullest = fullest_shard(*input_.spool, planned.layout, threads_);
     report_.fullest_shard = fullest;
     // The planner estimated the fullest shard; now it is known.
     const auto plan = plan_shards(request, planned.layout.shard_count, fullest);
@@ -175,7 +176,7 @@ class Build {
   std::optional<std::string> keep_previous_layout() {
     Layout layout = previous_->manifest.layout;
     layout.key_count = report_.survey.key_count;
-    const uint64_t fullest = fullest_shard(layout);
+    const uint64_t fullest = fullest_shard(*input_.spool, layout, threads_);
     report_.fullest_shard = fullest;
     if (auto reason = why_shards_do_not_fit(layout, fullest)) return reason;
     manifest_.layout = layout;
@@ -184,36 +185,25 @@ class Build {
     return std::nullopt;
   }
 
-  // Also brings an index database's entries into the order of its shards.
-  uint64_t fullest_shard(const Layout& layout) {
-    const uint32_t shard_count = layout.shard_count;
-    if (options_.input.kind == DatabaseKind::kIndex) {
-      if (sharded_as_ != shard_count) {
-        by_shard_ = spool_by_shard(*input_.spool, shard_count, new_spool(DuplicatePolicy::kError));
-        sharded_as_ = shard_count;
-      }
-      return (report_.survey.key_count + shard_count - 1) / shard_count;
+  // The entries in the order of the shards, where it is not that of the keys' hashes.
+  void order_by_shard() {
+    const Layout& layout = manifest_.layout;
+    std::unique_ptr<Spool>& spool = input_.spool;
+    if (layout.kind == DatabaseKind::kIndex) {
+      spool = spool_by_shard(*spool, layout.shard_count, new_spool(DuplicatePolicy::kError));
+    } else if (layout.batch) {
+      spool = spool_by_bucket(*spool, layout.shard_count, layout.bucket_count(),
+                              new_spool(DuplicatePolicy::kError));
     }
-    if (layout.batch) {
-      return std::ranges::max(
-          count_bucket_shards(*input_.spool, shard_count, layout.bucket_count(), threads_));
-    }
-    return std::ranges::max(count_shards(*input_.spool, shard_count, threads_));
   }
 
   void make_folders() {
-    const Layout& layout = manifest_.layout;
-    if (layout.batch) {
-      by_shard_ = spool_by_bucket(*input_.spool, layout.shard_count, layout.bucket_count(),
-                                  new_spool(DuplicatePolicy::kError));
-    }
-    if (by_shard_) input_.spool = std::move(by_shard_);
     DatabaseWriter& writer = locked_.writer();
     for (const DatabaseFolder& folder :
          {kTablesFolder, kShardsFolder, kHintsFolder, kSamplesFolder}) {
       writer.make_folder(folder);
     }
-    if (layout.mode() == Mode::kPacked) writer.make_folder(kPacksFolder);
+    if (manifest_.layout.mode() == Mode::kPacked) writer.make_folder(kPacksFolder);
   }
 
   // The stage that the mode needs in addition to filters and matrices.
@@ -292,8 +282,6 @@ class Build {
   WorkerThreads threads_;
   Manifest manifest_;
   Input input_;
-  std::unique_ptr<Spool> by_shard_;
-  uint32_t sharded_as_ = 0;
   BuildReport report_;
 };
 

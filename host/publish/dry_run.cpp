@@ -39,18 +39,6 @@ std::optional<Manifest> manifest_of(const fs::path& root) {
   }
 }
 
-uint64_t fullest_of(const Spool& spool, const Layout& layout, uint64_t key_count,
-                    WorkerThreads& threads) {
-  if (layout.kind == DatabaseKind::kIndex) {
-    return (key_count + layout.shard_count - 1) / layout.shard_count;
-  }
-  if (layout.batch) {
-    return std::ranges::max(
-        count_bucket_shards(spool, layout.shard_count, layout.bucket_count(), threads));
-  }
-  return std::ranges::max(count_shards(spool, layout.shard_count, threads));
-}
-
 }  // namespace
 
 DryRun dry_run(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
@@ -77,8 +65,7 @@ DryRun dry_run(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
   layout.key_count = result.survey.key_count;
   auto reason = why_not_kept(previous->layout, options, result.survey);
   if (!reason) {
-    const uint64_t fullest = fullest_of(*input.spool, layout, layout.key_count, threads);
-    reason = why_shards_do_not_fit(layout, fullest);
+    reason = why_shards_do_not_fit(layout, fullest_shard(*input.spool, layout, threads));
   }
   if (reason) {
     result.why_not_kept = *reason;

@@ -23,7 +23,7 @@ inline constexpr size_t kFullBatch = ServingNeeds{}.batch_max;
 // A request is a look-up, or looks up several keys: for all of them together it takes every column
 // and every pack once.
 struct PlanCost {
-  double alone_seconds = 0;       // of one core, for a request when there is no other
+  double alone_seconds = 0;       // of one core, for a request while no other waits
   double batch_seconds = 0;       // of one core, for a request in full batches
   uint32_t keys_per_request = 1;  // of a full request
   uint64_t server_bytes = 0;      // of memory: matrix, packing tables, and hints or masks

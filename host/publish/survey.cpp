@@ -119,6 +119,30 @@ std::vector<uint64_t> count(uint32_t shard_count, WorkerThreads& threads, const 
   return total;
 }
 
+// The number of keys in each shard.
+std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
+                                   WorkerThreads& threads) {
+  return count(shard_count, threads, [&](uint32_t p, std::vector<uint64_t>& counts) {
+    spool.visit_kept(p, [&](const SpoolEntry& entry) {
+      ++counts[shard_of(entry.hash.shard_hash, shard_count)];
+    });
+  });
+}
+
+// The same, where each key is in a shard of each of its three buckets.
+std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_count,
+                                          uint32_t bucket_count, WorkerThreads& threads) {
+  const uint32_t bucket_shards = shard_count / bucket_count;
+  return count(shard_count, threads, [&](uint32_t p, std::vector<uint64_t>& counts) {
+    BucketChooser choose(bucket_count);
+    spool.visit_kept(p, [&](const SpoolEntry& entry) {
+      for (const uint32_t bucket : choose(entry.hash)) {
+        ++counts[shard_in_bucket(entry.hash.shard_hash, bucket, bucket_shards)];
+      }
+    });
+  });
+}
+
 [[noreturn]] void refuse(const Input& input, const Tally& tally) {
   const Duplicate& duplicate = *tally.earliest;
   std::string more;
@@ -153,26 +177,12 @@ Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& t
   return survey;
 }
 
-std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
-                                   WorkerThreads& threads) {
-  return count(shard_count, threads, [&](uint32_t p, std::vector<uint64_t>& counts) {
-    spool.visit_kept(p, [&](const SpoolEntry& entry) {
-      ++counts[shard_of(entry.hash.shard_hash, shard_count)];
-    });
-  });
-}
-
-std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_count,
-                                          uint32_t bucket_count, WorkerThreads& threads) {
-  const uint32_t bucket_shards = shard_count / bucket_count;
-  return count(shard_count, threads, [&](uint32_t p, std::vector<uint64_t>& counts) {
-    BucketChooser choose(bucket_count);
-    spool.visit_kept(p, [&](const SpoolEntry& entry) {
-      for (const uint32_t bucket : choose(entry.hash)) {
-        ++counts[shard_in_bucket(entry.hash.shard_hash, bucket, bucket_shards)];
-      }
-    });
-  });
+uint64_t fullest_shard(const Spool& spool, const Layout& layout, WorkerThreads& threads) {
+  const uint32_t shards = layout.shard_count;
+  if (layout.kind == DatabaseKind::kIndex) return (layout.key_count + shards - 1) / shards;
+  return std::ranges::max(layout.batch
+                              ? count_bucket_shards(spool, shards, layout.bucket_count(), threads)
+                              : count_shards(spool, shards, threads));
 }
 
 }  // namespace blindfuse

@@ -7,6 +7,7 @@
 
 #include "host/publish/input.h"
 #include "host/system/worker_threads.h"
+#include "src/arithmetic/layout.h"
 
 namespace blindfuse {
 
@@ -24,13 +25,8 @@ struct Survey {
 // duplicate in the order of the input.
 Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& threads);
 
-// The number of keys in each shard.
-std::vector<uint64_t> count_shards(const Spool& spool, uint32_t shard_count,
-                                   WorkerThreads& threads);
-
-// The same where each key has a record in a shard of each of its three buckets. shard_count: of all
-// buckets, a multiple of bucket_count.
-std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_count,
-                                          uint32_t bucket_count, WorkerThreads& threads);
+// The keys of the fullest shard of this layout, whose key_count is right. Where requests are for
+// several keys, each key counts in a shard of each of its three buckets.
+uint64_t fullest_shard(const Spool& spool, const Layout& layout, WorkerThreads& threads);
 
 }  // namespace blindfuse

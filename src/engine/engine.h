@@ -124,7 +124,7 @@ class Engine {
   // With several buckets, a query has the words of each bucket, R for each and one bucket after
   // another, as one bit sequence, and then one packing key. The first C / bucket_count columns are
   // multiplied by the words of the first bucket, the next ones by those of the next. C is a
-  // multiple of bucket_count, and there is no second level.
+  // multiple of bucket_count. `second` is null then.
   virtual std::unique_ptr<AnswerPipeline> make_packed_answer_pipeline(
       WireBits bits, std::span<const SharedPackingTable> tables, size_t slot_count,
       size_t batch_max, const SecondLevelSpec* second = nullptr, size_t bucket_count = 1) = 0;
