@@ -134,8 +134,9 @@ TEST_F(LoadTest, ManyQueriesInJsonFromSeveralThreads) {
 }
 
 TEST_F(LoadTest, PackedResponsesOfOneAndTwoLevels) {
+  // As many shards as make several groups of the second level.
   for (const std::string levels : {"1", "2"}) {
-    build("first ", {"--fresh", "--mode", "packed", "--levels", levels});
+    build("first ", {"--fresh", "--mode", "packed", "--levels", levels, "--shards", "128"});
     serve();
     options_.concurrency = 2;
     expect_right_answers(measure(options_));
