@@ -2,11 +2,9 @@
 // keys (host/publish/left_out_keys.h has what was counted).
 //
 // Each key of a request has three different random buckets, as SHA-256 gives them to the keys of a
-// database. A key is left out if and only if no matching of keys to buckets has all keys, which
-// augmenting paths decide (Kuhn), as in the client.
+// database. The client's matching gives the buckets to the keys.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -15,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "client/bucket_matching.h"
 #include "host/publish/left_out_keys.h"
 #include "host/system/worker_threads.h"
 #include "src/arithmetic/batch_code.h"
@@ -37,71 +36,30 @@ struct Options {
   bool json = false;
 };
 
-class RandomRequests {
- public:
-  RandomRequests(const BatchCode& code, std::mt19937_64& random)
-      : bucket_count_(code.bucket_count),
-        random_(random),
-        choices_(code.keys_per_request),
-        key_of_(code.bucket_count),
-        visit_of_(code.bucket_count) {}
+// Each pick takes one of the buckets that are left, and leaves the rest of the word to the next.
+BucketChoice draw(uint32_t bucket_count, std::mt19937_64& random) {
+  uint64_t word = random();
+  const auto pick = [&](uint32_t count) {
+    const auto picked = static_cast<uint32_t>(mulhi(word, count));
+    word *= count;
+    return picked;
+  };
+  const uint32_t first = pick(bucket_count);
+  uint32_t second = pick(bucket_count - 1);
+  if (second >= first) ++second;
+  uint32_t third = pick(bucket_count - 2);
+  if (third >= std::min(first, second)) ++third;
+  if (third >= std::max(first, second)) ++third;
+  return {first, second, third};
+}
 
-  // Draws the next request. Whether a key of it is left out.
-  bool next_leaves_out() {
-    for (auto& buckets : choices_) buckets = draw();
-    std::ranges::fill(key_of_, kFree);
-    for (uint32_t key = 0; key < choices_.size(); ++key) {
-      ++visit_;
-      if (!place(key)) return true;
-    }
-    return false;
-  }
-
- private:
-  static constexpr uint32_t kFree = 0xffff'ffff;
-  using Buckets = std::array<uint32_t, kBucketChoices>;
-
-  // Each pick takes one of the buckets that are left, and leaves the rest of the word to the next.
-  Buckets draw() {
-    uint64_t word = random_();
-    const auto pick = [&](uint32_t count) {
-      const auto picked = static_cast<uint32_t>(mulhi(word, count));
-      word *= count;
-      return picked;
-    };
-    const uint32_t first = pick(bucket_count_);
-    uint32_t second = pick(bucket_count_ - 1);
-    if (second >= first) ++second;
-    uint32_t third = pick(bucket_count_ - 2);
-    if (third >= std::min(first, second)) ++third;
-    if (third >= std::max(first, second)) ++third;
-    return {first, second, third};
-  }
-
-  // Puts the key into a free bucket, or moves other keys along an augmenting path.
-  bool place(uint32_t key) {
-    for (const uint32_t bucket : choices_[key]) {
-      if (key_of_[bucket] != kFree) continue;
-      key_of_[bucket] = key;
-      return true;
-    }
-    for (const uint32_t bucket : choices_[key]) {
-      if (visit_of_[bucket] == visit_) continue;
-      visit_of_[bucket] = visit_;
-      if (!place(key_of_[bucket])) continue;
-      key_of_[bucket] = key;
-      return true;
-    }
-    return false;
-  }
-
-  const uint32_t bucket_count_;
-  std::mt19937_64& random_;
-  std::vector<Buckets> choices_;    // of each key
-  std::vector<uint32_t> key_of_;    // of each bucket
-  std::vector<uint64_t> visit_of_;  // the search that came last
-  uint64_t visit_ = 0;
-};
+// Draws the next request. Whether a key of it is left out.
+bool next_leaves_out(const BatchCode& code, std::mt19937_64& random,
+                     std::vector<BucketChoice>& keys) {
+  for (BucketChoice& key : keys) key = draw(code.bucket_count, random);
+  const SecretBuffer<uint32_t> buckets = match_buckets(keys, code.bucket_count);
+  return std::ranges::find(buckets.span(), kNoBucket) != buckets.span().end();
+}
 
 // Requests that leave a key out.
 uint64_t count_left_out(const BatchCode& code, const Options& options, WorkerThreads& threads) {
@@ -111,11 +69,11 @@ uint64_t count_left_out(const BatchCode& code, const Options& options, WorkerThr
     const auto low = [](uint64_t number) { return static_cast<uint32_t>(number); };
     std::seed_seq seed{low(options.seed), low(options.seed >> 32), low(chunk), low(chunk >> 32)};
     std::mt19937_64 random(seed);
-    RandomRequests requests(code, random);
+    std::vector<BucketChoice> keys(code.keys_per_request);
     const uint64_t first = chunk * kChunk;
     const uint64_t end = std::min(options.requests, first + kChunk);
     uint64_t left_out = 0;
-    for (uint64_t i = first; i < end; ++i) left_out += requests.next_leaves_out() ? 1 : 0;
+    for (uint64_t i = first; i < end; ++i) left_out += next_leaves_out(code, random, keys) ? 1 : 0;
     counts[thread] += left_out;
   });
   uint64_t total = 0;
