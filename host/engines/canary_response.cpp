@@ -14,7 +14,6 @@
 #include "src/arithmetic/little_endian.h"
 #include "src/arithmetic/ring/packing_keys.h"
 #include "src/arithmetic/ring/prime_field.h"
-#include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -99,7 +98,7 @@ std::vector<uint8_t> second_query(const SecondLevelSpec& spec, const RandomSourc
 
 void complete_canary(Canary& canary, const Layout& layout,
                      std::span<const SharedPackingTable> tables, unsigned thread_count,
-                     const RandomSource& random, const ring::PublicPolynomials* polynomials) {
+                     const RandomSource& random, const SecondLevelSpec* second) {
   const WireBits bits{layout.query_bits, layout.response_bits};
   random({reinterpret_cast<uint8_t*>(&canary.seed), sizeof canary.seed});
   canary.bucket_count = layout.bucket_count();
@@ -121,14 +120,10 @@ void complete_canary(Canary& canary, const Layout& layout,
   }
   canary.response = response_to(*pipeline, canary.query);
   if (!layout.second) return;
-  invariant(polynomials != nullptr, "the public polynomials of a second level");
-  const std::vector<uint32_t> blocks = polynomials->second_blocks(layout.second_row_count());
-  const std::vector<uint32_t> masks =
-      layout.second->key_order > 0 ? polynomials->short_key_masks() : polynomials->key_masks();
-  const SecondLevelSpec spec = second_level_spec(layout, blocks, masks);
-  canary.second_query = second_query(spec, random);
-  const auto both = make_second_level_pipeline(std::move(pipeline), spec, canary.products.size(), 1,
-                                               thread_count);
+  invariant(second != nullptr, "a second level with its public polynomials");
+  canary.second_query = second_query(*second, random);
+  const auto both = make_second_level_pipeline(std::move(pipeline), *second, canary.products.size(),
+                                               1, thread_count);
   std::vector<uint8_t> query = canary.query;
   query.insert(query.end(), canary.second_query.begin(), canary.second_query.end());
   canary.second_response = response_to(*both, query);

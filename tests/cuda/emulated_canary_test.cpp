@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/arithmetic/second_level_spec.h"
-#include "src/protocol/public_polynomials.h"
+#include "src/protocol/second_level_polynomials.h"
 #include "tests/cuda/canary_fixture.h"
 #include "tests/cuda/fake_faults.h"
 
@@ -256,11 +255,9 @@ TEST_F(EmulatedCudaCanary, LosesTheDeviceWhenTheSecondLevelIsWrong) {
   const std::vector<SharedPackingTable> tables(1, random_table());
   ChaChaKey seed{};
   seed[0] = 1;
-  const ring::PublicPolynomials polynomials(seed);
-  complete_canary(canary_, layout_, tables, 1, seeded_random(144), &polynomials);
-  const auto blocks = polynomials.second_blocks(layout_.second_row_count());
-  const auto key_masks = polynomials.short_key_masks();
-  const SecondLevelSpec spec = second_level_spec(layout_, blocks, key_masks);
+  const SecondLevelPolynomials second(layout_, ring::PublicPolynomials(seed));
+  const SecondLevelSpec spec = second.spec(layout_);
+  complete_canary(canary_, layout_, tables, 1, seeded_random(144), &spec);
   // The query is any one of clients'; as the canary's, its response is not looked at.
   std::vector<uint8_t> query = canary_.query;
   query.insert(query.end(), canary_.second_query.begin(), canary_.second_query.end());
