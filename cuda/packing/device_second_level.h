@@ -45,10 +45,14 @@ class DeviceSecondLevel {
   static uint64_t bytes_of(const SecondLevelSpec& spec, size_t lane_count, size_t batch_max,
                            uint64_t square_bytes_max = kSquareBytesMax);
 
+  // Of what a query brings for it, as it is sent.
+  uint64_t query_bytes() const { return spec_.query_bytes(); }
   // Of a response, as it is sent.
   uint64_t response_bytes() const { return spec_.response_bytes(); }
   // Words of 32 bits from one response to the next one.
   uint64_t response_pitch() const { return sizes_.response_words; }
+  // Makes what a lane's memory has of response `place` one that is wrong, in the stream's order.
+  void spoil(size_t lane, size_t place, cudaStream_t stream) const;
   // Those of a lane's last batch.
   const uint32_t* responses(size_t lane) const { return lanes_[lane].responses.data(); }
 

@@ -111,7 +111,10 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     }
     start(next_, choice, queries + (has_canary ? 1 : 0),
           has_canary ? std::optional(place) : std::nullopt);
-    if (second_) start_second(next_, queries + (has_canary ? 1 : 0));
+    if (second_) {
+      if (has_canary) spoil_second_level(next_, place);
+      start_second(next_, 0, queries + (has_canary ? 1 : 0));
+    }
     lane.done.record(lane.stream);
     begun_.push_back({next_, count, choice.kernel, has_canary, place});
     next_ = (next_ + 1) % kLanes;
@@ -125,7 +128,10 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     lane.done.wait();
     const auto count = static_cast<uint32_t>(oldest.count);
     const uint32_t queries = count + (oldest.has_canary ? 1 : 0);
-    if (oldest.has_canary) judge_canary(lane, oldest.kernel, oldest.canary_place, queries);
+    if (oldest.has_canary) {
+      judge_canary(lane, oldest.kernel, oldest.canary_place, queries);
+      judge_second_level(lane, oldest.canary_place, queries);
+    }
     judge_products(lane, oldest.kernel, queries);
     if (oldest.has_canary && oldest.canary_place != oldest.count) {
       std::ranges::copy(response(lane, oldest.count), response(lane, oldest.canary_place).begin());
@@ -141,9 +147,15 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
                       sizes_.query_bytes + responder_->shape().extra_words * sizeof(uint32_t) &&
                   canary.products.size() == columns_ && canary.response.size() == canary_bytes_,
               "a canary of this matrix, complete");
+    invariant(canary.second_response.empty() ||
+                  (second_ && canary.second_query.size() == second_->query_bytes() &&
+                   canary.second_response.size() == response_bytes_),
+              "a canary of this second level, complete");
     matrix_.use_device();
     std::vector<uint32_t> slot(sizes_.slot_words);
-    put_at(slot.data(), canary.query);
+    std::vector<uint8_t> query = canary.query;
+    query.insert(query.end(), canary.second_query.begin(), canary.second_query.end());
+    put_at(slot.data(), query);
     canary_.emplace(canary, slot, scanner_, interval);
   }
 
@@ -250,6 +262,14 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     copy_query(lane, canary_->query(), place);
   }
 
+  // The same for the second level's, where it is checked.
+  void spoil_second_level(size_t number, uint32_t place) const {
+    if (!canary_->has_second_level()) return;
+    const Lane& lane = lanes_[number];
+    canary_->spoil_second(response(lane, place));
+    second_->spoil(number, place, lane.stream.get());
+  }
+
   // From the lane's queries to responses in the host's memory; with a second level, to those of the
   // first one on the device, and the canary's.
   void start(size_t number, Scanner::Choice choice, uint32_t queries,
@@ -292,13 +312,16 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     }
   }
 
-  // From the first level's responses to those of the second level in the host's memory.
-  void start_second(size_t number, uint32_t queries) {
+  // From the first level's responses, from place `first` on, to those of the second level, which
+  // are the first ones in the host's memory.
+  void start_second(size_t number, uint32_t first, uint32_t queries) {
     const Lane& lane = lanes_[number];
-    second_->start(number,
-                   {queries, lane.responses.data(), sizes_.response_words, columns_,
-                    lane.queries.data() + sizes_.extras_at, sizes_.slot_words},
-                   lane.stream.get());
+    second_->start(
+        number,
+        {queries, lane.responses.data() + first * sizes_.response_words, sizes_.response_words,
+         columns_, lane.queries.data() + first * sizes_.slot_words + sizes_.extras_at,
+         sizes_.slot_words},
+        lane.stream.get());
     copy_responses(lane, second_->responses(number), second_->response_pitch(), queries);
   }
 
@@ -311,7 +334,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   }
 
   // A batch of this many queries, of which the canary is one and the others are whatever the lane
-  // has: by the same kernel and tile as a batch of clients' queries that has no room for it.
+  // has: by the same kernel and tile as a batch of clients' queries that has no room for it. The
+  // second level is then the canary's alone.
   void compute_canary(uint32_t queries) {
     Lane& lane = lanes_[next_];
     const Scanner::Choice choice = scanner_.choose(queries);
@@ -319,9 +343,14 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const uint32_t place = canary_->next_place(queries);
     put_canary(lane, place);
     start(next_, choice, queries, place);
+    if (canary_->has_second_level()) {
+      spoil_second_level(next_, 0);
+      start_second(next_, place, 1);
+    }
     lane.done.record(lane.stream);
     lane.done.wait();
     judge_canary(lane, choice.kernel, place, queries);
+    judge_second_level(lane, 0, queries);
     judge_products(lane, choice.kernel, queries);
   }
 
@@ -329,6 +358,12 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     if (canary_->is_right(canary_response(lane, place)))
       return canary_->note_right(kernel, queries);
     canary_->blame(kernel, responder_->kernel(), queries, products_of(lane, place), is_proved_);
+  }
+
+  // Of a canary whose first level was right. place: of its response among those that leave.
+  void judge_second_level(const Lane& lane, size_t place, uint32_t queries) {
+    if (!canary_->has_second_level() || canary_->is_second_right(response(lane, place))) return;
+    canary_->blame_second(responder_->kernel(), queries, is_proved_);
   }
 
   // Of all queries of a batch: of those that do not agree with their products, the first one's

@@ -18,8 +18,7 @@ struct BatchShape {
   uint32_t query_bits = 32;
   uint64_t extra_words = 0;     // what a query brings in addition to its words: words of 32 bits
   uint64_t response_words = 0;  // words of 32 bits of a response, as kernels write it
-  // What a query brings after its extras for a second level, which a canary does not have: words of
-  // 32 bits.
+  // What a query brings after its extras for a second level: words of 32 bits.
   uint64_t second_words = 0;
   // A query has row_count words for each, which are multiplied one after another by as many columns
   // each.

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -29,11 +30,15 @@ class CanaryCheck {
   // tile for this many queries (room_of), or it had none.
   bool is_due(Scanner::Kernel kernel, uint32_t query_count) const;
   bool is_right(std::span<const uint8_t> response) const;
+  // Whether the second level is checked, too.
+  bool has_second_level() const { return !canary_.second_response.empty(); }
+  bool is_second_right(std::span<const uint8_t> response) const;
   // The place of the canary in the next batch of this many queries, including the canary. It may be
   // any place, so that every faulty place is found.
   uint32_t next_place(uint32_t query_count);
   // Overwrites a response with one that is wrong in each of its bytes.
   void spoil(std::span<uint8_t> response) const;
+  void spoil_second(std::span<uint8_t> response) const;
 
   void note_right(Scanner::Kernel kernel, uint32_t query_count);
   // Called after a kernel was wrong: earlier right results may be wrong now for the same reason.
@@ -49,10 +54,15 @@ class CanaryCheck {
   // that, a wrong responder is counted and refused, and not put into quarantine.
   [[noreturn]] void blame(Scanner::Kernel kernel, std::string_view responder, uint32_t query_count,
                           std::span<const uint32_t> products, bool is_proved);
+  // The same for a wrong response of the second level, whose first level was right.
+  [[noreturn]] void blame_second(std::string_view responder, uint32_t query_count, bool is_proved);
 
  private:
   using Clock = std::chrono::steady_clock;
   using Tile = std::pair<Scanner::Kernel, uint32_t>;  // and the queries that it has room for
+
+  [[noreturn]] void blame_responder(std::string_view responder, const std::string& why,
+                                    bool is_proved);
 
   static Tile tile_of(Scanner::Kernel kernel, uint32_t query_count) {
     return {kernel, room_of(kernel, query_count)};

@@ -73,10 +73,11 @@ void LayoutOptions::add_to(CLI::App& command) {
       .add_option(
           "--keys-per-request", keys_per_request,
           "Keys that a client looks up with one request. A key then costs fewer bytes and less "
-          "time "
-          "of the server, which keeps three copies of every record. A request for one key costs as "
-          "much as a full one. It implies --mode packed, and one level (default: 1)")
-      ->check(CLI::Range(kKeysPerRequestMin, kKeysPerRequestMax));
+          "time of the server, which keeps three copies of every record. A request for one key "
+          "costs as "
+          "much as a full one. 2 and more imply --mode packed, and one level. Without this "
+          "option, a new database is for 1 key, and an update keeps the number")
+      ->check(CLI::Range(1u, kKeysPerRequestMax));
   command
       .add_option("--params", params,
                   "Parameter set. It fixes the mode, too (default: " + defaults() + ")")
@@ -110,7 +111,7 @@ std::optional<Mode> LayoutOptions::mode() const {
     }
     wanted = set->mode;
   }
-  if (keys_per_request) {
+  if (batch()) {
     check_keys_per_request();
     return Mode::kPacked;
   }
@@ -160,7 +161,7 @@ void LayoutOptions::check_keys_per_request() const {
 }
 
 std::optional<BatchCode> LayoutOptions::batch() const {
-  if (!keys_per_request) return std::nullopt;
+  if (keys_per_request.value_or(1) < kKeysPerRequestMin) return std::nullopt;
   return BatchCode{*keys_per_request, usual_bucket_count(*keys_per_request)};
 }
 
@@ -176,6 +177,7 @@ void LayoutOptions::apply_to(BuildOptions& options) const {
   options.levels = levels;
   options.short_key = short_key;
   options.batch = batch();
+  options.one_key = keys_per_request == 1u;
   options.lookups_per_client = lookups_per_client;
 }
 

@@ -37,8 +37,8 @@ struct LayoutOptions {
   // The set that was asked for, or nullptr.
   const LweParams* lwe() const;
 
-  // The requests that were asked for, with the usual number of buckets. Nothing if they are left
-  // open.
+  // The requests that were asked for, with the usual number of buckets. Nothing if they are for
+  // one key, or left open.
   std::optional<BatchCode> batch() const;
 
   // Sets all that a build is told of its layout. Throws the errors of mode().

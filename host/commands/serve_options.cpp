@@ -120,12 +120,12 @@ void ServeOptions::add_queue_options(CLI::App& command) {
                   "Most queries that may wait for the engine; further ones get status 503")
       ->check(CLI::Range(1u, 65'536u))
       ->capture_default_str();
-  per_request_ =
-      command
-          .add_option("--queries-per-request-max", service.server.api.queries_per_request_max,
-                      "Most queries in one request; at most --queue-max")
-          ->check(CLI::Range(1u, 65'536u))
-          ->capture_default_str();
+  command
+      .add_option(
+          "--queries-per-request-max", service.server.api.queries_per_request_max,
+          "Most queries in one request; at most --queue-max. Without this option: 16, and 1 where "
+          "a query asks for several keys")
+      ->check(CLI::Range(1u, 65'536u));
   command
       .add_option("--timeout-ms", timeout_ms_,
                   "How long a query may wait for the engine; then it gets status 503")
@@ -214,11 +214,9 @@ void ServeOptions::finish() {
     admin_changes = false;
   }
   for (const std::string& origin : service.server.api.cors_origins) check_origin(origin);
-  // The default gives way to a short queue; what was asked for does not.
-  uint64_t& queries = service.server.api.queries_per_request_max;
-  if (per_request_->empty()) queries = std::min<uint64_t>(queries, service.batches.queue_max);
-  if (queries > service.batches.queue_max) {
-    throw UsageError("--queries-per-request-max " + std::to_string(queries) +
+  const auto& queries = service.server.api.queries_per_request_max;
+  if (queries && *queries > service.batches.queue_max) {
+    throw UsageError("--queries-per-request-max " + std::to_string(*queries) +
                      " is more than --queue-max " + std::to_string(service.batches.queue_max) +
                      ": such a request could never wait");
   }

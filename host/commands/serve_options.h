@@ -46,7 +46,6 @@ struct ServeOptions {
   uint64_t gpu_batch_seconds_max_ = 30;
   bool no_page_ = false;
   std::string metrics_listen_;  // the former name of admin_listen
-  const CLI::Option* per_request_ = nullptr;
 };
 
 }  // namespace blindfuse

@@ -8,6 +8,7 @@
 
 #include "host/cpu/pipelines/answer_pipeline.h"
 #include "host/cpu/pipelines/packed_answer_pipeline.h"
+#include "host/cpu/pipelines/second_level_pipeline.h"
 #include "host/system/worker_threads.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/little_endian.h"
@@ -73,11 +74,31 @@ void append_packing_key(std::vector<uint8_t>& query, const RandomSource& random)
   }
 }
 
+// Of one query.
+std::vector<uint8_t> response_to(AnswerPipeline& pipeline, std::span<const uint8_t> query) {
+  pipeline.put(0, query);
+  pipeline.begin(0, 1);
+  const auto response = pipeline.finish();
+  return {response.begin(), response.end()};
+}
+
+// What a canary's query brings for the second level: a short key, if there is one, and any numbers.
+std::vector<uint8_t> second_query(const SecondLevelSpec& spec, const RandomSource& random) {
+  std::vector<uint8_t> query;
+  if (spec.key_order > 0) append_packing_key(query, random);
+  std::vector<uint32_t> numbers(spec.row_count);
+  random({reinterpret_cast<uint8_t*>(numbers.data()), numbers.size() * sizeof(uint32_t)});
+  const size_t first = query.size();
+  query.resize(first + bit_sequence_bytes(numbers.size(), spec.query_bits));
+  write_bit_sequence(numbers, spec.query_bits, std::span(query).subspan(first));
+  return query;
+}
+
 }  // namespace
 
 void complete_canary(Canary& canary, const Layout& layout,
                      std::span<const SharedPackingTable> tables, unsigned thread_count,
-                     const RandomSource& random) {
+                     const RandomSource& random, const SecondLevelSpec* second) {
   const WireBits bits{layout.query_bits, layout.response_bits};
   random({reinterpret_cast<uint8_t*>(&canary.seed), sizeof canary.seed});
   canary.bucket_count = layout.bucket_count();
@@ -97,10 +118,15 @@ void complete_canary(Canary& canary, const Layout& layout,
   } else {
     pipeline = make_cpu_answer_pipeline(engine, bits, 1, 1);
   }
-  pipeline->put(0, canary.query);
-  pipeline->begin(0, 1);
-  const auto response = pipeline->finish();
-  canary.response.assign(response.begin(), response.end());
+  canary.response = response_to(*pipeline, canary.query);
+  if (!layout.second) return;
+  invariant(second != nullptr, "a second level with its public polynomials");
+  canary.second_query = second_query(*second, random);
+  const auto both = make_second_level_pipeline(std::move(pipeline), *second, canary.products.size(),
+                                               1, thread_count);
+  std::vector<uint8_t> query = canary.query;
+  query.insert(query.end(), canary.second_query.begin(), canary.second_query.end());
+  canary.second_response = response_to(*both, query);
 }
 
 }  // namespace blindfuse

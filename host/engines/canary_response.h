@@ -6,6 +6,7 @@
 
 #include "src/arithmetic/layout.h"
 #include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/second_level_spec.h"
 #include "src/engine/canary.h"
 #include "src/system/random.h"
 
@@ -14,10 +15,11 @@ namespace blindfuse {
 // Fills in query, response, seed and number of buckets of a canary that has words and products. The
 // query has the same words for each bucket of the layout. tables: those of every pack, if the
 // layout's responses are packed. The packing keys are then uniform words below the packing modulus.
-// They and the seed are drawn from `random`. thread_count: for packing; 0: one a processor. Throws
-// ResourceError if memory is short.
+// They and the seed are drawn from `random`. second: with the polynomials of the epoch, if the
+// layout has a second level; what the query brings for it is then drawn, too. thread_count: for
+// packing; 0: one a processor. Throws ResourceError if memory is short.
 void complete_canary(Canary& canary, const Layout& layout,
                      std::span<const SharedPackingTable> tables, unsigned thread_count,
-                     const RandomSource& random);
+                     const RandomSource& random, const SecondLevelSpec* second = nullptr);
 
 }  // namespace blindfuse

@@ -79,7 +79,7 @@ void Spool::append(const SpoolEntry& entry, std::string_view key) {
   ++partition.appended;
   ++appended_count_;
   if (partition.buffer.size() < kBufferBytes) return;
-  sift(partition);
+  if (policy_ != DuplicatePolicy::kNone) sift(partition);
   // A key that comes all the time leaves room for many more entries.
   if (partition.buffer.size() >= kBufferBytes / 2) flush(partition);
 }
@@ -170,7 +170,7 @@ void Spool::visit_kept(uint32_t partition,
                        const std::function<void(const SpoolEntry&)>& visitor) const {
   KeyHashSet keys;
   visit(partition, [&](const SpoolEntry& entry, std::string_view) {
-    if (policy_ == DuplicatePolicy::kError || keys.insert(entry.hash).is_new) visitor(entry);
+    if (!keeps_one() || keys.insert(entry.hash).is_new) visitor(entry);
     return true;
   });
 }
@@ -178,7 +178,7 @@ void Spool::visit_kept(uint32_t partition,
 SpoolPart Spool::load(uint32_t first, uint32_t last) const {
   SpoolPart part;
   // Otherwise there may be far fewer keys than entries.
-  if (policy_ == DuplicatePolicy::kError) {
+  if (!keeps_one()) {
     uint64_t entries = 0;
     for (uint32_t p = first; p <= last; ++p) entries += partitions_[p].appended;
     part.entries.reserve(entries);

@@ -16,8 +16,9 @@
 
 namespace blindfuse {
 
-// The treatment of several pairs with one key: they are an error, or one of them is kept.
-enum class DuplicatePolicy { kError, kFirst, kLast };
+// The treatment of several pairs with one key: they are an error, or one of them is kept. kNone:
+// there are none, and none are looked for.
+enum class DuplicatePolicy { kError, kFirst, kLast, kNone };
 
 // One pair of the input. Its origin is kept for messages about duplicates.
 struct SpoolEntry {
@@ -95,6 +96,9 @@ class Spool {
     uint64_t appended = 0;
   };
 
+  bool keeps_one() const {
+    return policy_ == DuplicatePolicy::kFirst || policy_ == DuplicatePolicy::kLast;
+  }
   void sift(Partition& partition);
   void flush(Partition& partition);
 

@@ -190,10 +190,11 @@ class Build {
     const Layout& layout = manifest_.layout;
     std::unique_ptr<Spool>& spool = input_.spool;
     if (layout.kind == DatabaseKind::kIndex) {
-      spool = spool_by_shard(*spool, layout.shard_count, new_spool(DuplicatePolicy::kError));
+      spool =
+          spool_by_shard(*spool, layout.shard_count, new_spool(DuplicatePolicy::kNone), threads_);
     } else if (layout.batch) {
       spool = spool_by_bucket(*spool, layout.shard_count, layout.bucket_count(),
-                              new_spool(DuplicatePolicy::kError));
+                              new_spool(DuplicatePolicy::kNone), threads_);
     }
   }
 

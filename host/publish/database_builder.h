@@ -43,6 +43,7 @@ struct BuildOptions {
   const LweParams* lwe = nullptr;
   std::optional<uint32_t> levels;  // of packed responses
   bool short_key = false;          // with two levels
+  bool one_key = false;  // requests for one key, even if those of the epoch before were for several
   std::optional<BatchCode> batch;  // requests for several keys, with packed responses of one level
   uint64_t lookups_per_client = 100;
   // How a new layout is chosen. Nothing: the fewest bytes, with one level unless `levels` says two.

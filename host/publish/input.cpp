@@ -1,5 +1,6 @@
 #include "host/publish/input.h"
 
+#include <mutex>
 #include <utility>
 
 #include "host/publish/shard_range.h"
@@ -102,6 +103,29 @@ class InputReader {
   uint64_t bytes_done_ = 0;
 };
 
+// Puts the entries into another spool. make_placer() gives, for each partition, a function
+// place(entry, emit) that calls emit for each entry that takes the place of one. Partitions are
+// read and placed on all threads, and written by one after the other.
+template <typename MakePlacer>
+void sort_again(const Spool& spool, Spool& result, WorkerThreads& threads,
+                const MakePlacer& make_placer) {
+  std::mutex writing;
+  Progress progress("sorting", Spool::kPartitions, Progress::Unit::kItems);
+  threads.run_each(Spool::kPartitions, [&](unsigned, size_t number) {
+    const auto p = static_cast<uint32_t>(number);
+    auto place = make_placer();
+    const SpoolPart part = spool.load(p, p);
+    std::vector<SpoolEntry> placed;
+    for (const SpoolEntry& entry : part.entries) {
+      place(entry, [&](const SpoolEntry& other) { placed.push_back(other); });
+    }
+    const std::lock_guard lock(writing);
+    for (const SpoolEntry& entry : placed) result.append(entry);
+    progress.advance(1);
+  });
+  result.finish();
+}
+
 }  // namespace
 
 uint32_t index_partition(uint64_t i) { return static_cast<uint32_t>(i % Spool::kPartitions); }
@@ -115,35 +139,33 @@ Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, co
 }
 
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
-                                      std::unique_ptr<Spool> result) {
+                                      std::unique_ptr<Spool> result, WorkerThreads& threads) {
   const PublicDivisor shards(shard_count);
-  for (uint32_t p = 0; p < Spool::kPartitions; ++p) {
-    spool.visit_kept(p, [&](SpoolEntry entry) {
+  sort_again(spool, *result, threads, [&] {
+    return [&](SpoolEntry entry, const auto& emit) {
       const IndexPlace place = index_place(entry.hash.slot_hash, shards);
       entry.hash.shard_hash = lowest_shard_hash(place.shard, shard_count);
       entry.hash.slot_hash = place.row;
-      result->append(entry);
-    });
-  }
-  result->finish();
+      emit(entry);
+    };
+  });
   return result;
 }
 
 std::unique_ptr<Spool> spool_by_bucket(const Spool& spool, uint32_t shard_count,
-                                       uint32_t bucket_count, std::unique_ptr<Spool> result) {
-  BucketChooser choose(bucket_count);
+                                       uint32_t bucket_count, std::unique_ptr<Spool> result,
+                                       WorkerThreads& threads) {
   const uint32_t bucket_shards = shard_count / bucket_count;
-  for (uint32_t p = 0; p < Spool::kPartitions; ++p) {
-    spool.visit_kept(p, [&](SpoolEntry entry) {
+  sort_again(spool, *result, threads, [&] {
+    return [&, choose = BucketChooser(bucket_count)](SpoolEntry entry, const auto& emit) mutable {
       const uint64_t shard_hash = entry.hash.shard_hash;
       for (const uint32_t bucket : choose(entry.hash)) {
         const uint32_t shard = shard_in_bucket(shard_hash, bucket, bucket_shards);
         entry.hash.shard_hash = lowest_shard_hash(shard, shard_count);
-        result->append(entry);
+        emit(entry);
       }
-    });
-  }
-  result->finish();
+    };
+  });
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "host/ingest/key_value_source.h"
 #include "host/ingest/spool.h"
+#include "host/system/worker_threads.h"
 #include "src/arithmetic/layout.h"
 
 namespace blindfuse {
@@ -48,17 +49,17 @@ Input read_input(const std::vector<std::unique_ptr<KeyValueSource>>& sources, co
                  const InputOptions& options, std::unique_ptr<Spool> spool);
 
 // The same entries of an index database, after its shards are known: hash = {lowest shard_hash of
-// the shard, row, 0}. They go into `result`, which is empty. Its policy is kError, as no key comes
-// twice.
+// the shard, row, 0}. They go into `result`, which is empty, in any order. Its policy is kNone.
 std::unique_ptr<Spool> spool_by_shard(const Spool& spool, uint32_t shard_count,
-                                      std::unique_ptr<Spool> result);
+                                      std::unique_ptr<Spool> result, WorkerThreads& threads);
 
 // The entries of a database with requests for several keys, after its shards are known: three for
 // each key, one for each of its buckets, with hash.shard_hash = the lowest of the shard in that
-// bucket. They go into `result`, which is empty. Its policy is kError, as no key comes twice in a
-// shard. shard_count: of all buckets, a multiple of bucket_count.
+// bucket. They go into `result`, which is empty, in any order. Its policy is kNone. shard_count: of
+// all buckets, a multiple of bucket_count.
 std::unique_ptr<Spool> spool_by_bucket(const Spool& spool, uint32_t shard_count,
-                                       uint32_t bucket_count, std::unique_ptr<Spool> result);
+                                       uint32_t bucket_count, std::unique_ptr<Spool> result,
+                                       WorkerThreads& threads);
 
 // The partition of read_input's spool in which pair i of an index database lies.
 uint32_t index_partition(uint64_t i);

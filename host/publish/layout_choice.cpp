@@ -21,7 +21,12 @@ std::optional<std::string> lacks_short_key(const Layout& old, bool is_wanted) {
 }
 
 // The buckets follow from the keys of a request, and stay if those stay.
-std::optional<std::string> lacks_keys(const Layout& old, const std::optional<BatchCode>& wanted) {
+std::optional<std::string> differs_in_keys(const Layout& old, const BuildOptions& options) {
+  if (options.one_key && old.batch) {
+    return "requests were for " + std::to_string(old.batch->keys_per_request) +
+           " keys and are now to be for 1";
+  }
+  const std::optional<BatchCode>& wanted = options.batch;
   if (!wanted) return std::nullopt;
   if (old.batch) {
     return differs("keys_per_request", old.batch->keys_per_request,
@@ -69,7 +74,7 @@ std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& o
         differs("response_bits", old.response_bits, options.response_bits),
         differs("hint_bits", old.hint_bits, options.hint_bits),
         differs("the number of levels", old.levels(), options.levels),
-        lacks_short_key(old, options.short_key), lacks_keys(old, options.batch),
+        lacks_short_key(old, options.short_key), differs_in_keys(old, options),
         values_do_not_fit(old.record, options.value_room, survey)}) {
     if (reason) return reason;
   }
@@ -116,8 +121,8 @@ PlanRequest plan_request(const BuildOptions& options, const Survey& survey,
       request.short_key = kind_of(*previous).short_key;
     }
   }
-  const bool keeps_batch = previous != nullptr && !options.batch && request.levels == 1 &&
-                           request.kind == previous->kind &&
+  const bool keeps_batch = previous != nullptr && !options.batch && !options.one_key &&
+                           request.levels == 1 && request.kind == previous->kind &&
                            options.mode.value_or(previous->mode()) == previous->mode();
   if (keeps_batch) request.batch = previous->batch;
   request.levels_open = options.wish && !options.levels && !request.batch;

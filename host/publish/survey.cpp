@@ -1,7 +1,6 @@
 #include "host/publish/survey.h"
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
@@ -89,15 +88,6 @@ class PartitionSurvey {
   std::vector<Origin> origins_;  // of each key
 };
 
-// Calls work(index of the thread, partition) for every partition, on all threads.
-template <typename Work>
-void for_each_partition(WorkerThreads& threads, const Work& work) {
-  std::atomic<uint32_t> next = 0;
-  threads.run([&](unsigned index) {
-    for (uint32_t p = next++; p < Spool::kPartitions; p = next++) work(index, p);
-  });
-}
-
 uint32_t length_at(const std::vector<uint64_t>& lengths, uint64_t rank) {
   uint64_t seen = 0;
   for (uint32_t length = 0; length < lengths.size(); ++length) {
@@ -111,7 +101,8 @@ uint32_t length_at(const std::vector<uint64_t>& lengths, uint64_t rank) {
 template <typename Add>
 std::vector<uint64_t> count(uint32_t shard_count, WorkerThreads& threads, const Add& add) {
   std::vector<std::vector<uint64_t>> counts(threads.count(), std::vector<uint64_t>(shard_count));
-  for_each_partition(threads, [&](unsigned index, uint32_t p) { add(p, counts[index]); });
+  threads.run_each(Spool::kPartitions,
+                   [&](unsigned index, size_t p) { add(static_cast<uint32_t>(p), counts[index]); });
   std::vector<uint64_t> total(shard_count);
   for (const std::vector<uint64_t>& part : counts) {
     std::ranges::transform(part, total, total.begin(), std::plus<>());
@@ -163,7 +154,8 @@ std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_cou
 
 Survey survey_input(const Input& input, DuplicatePolicy policy, WorkerThreads& threads) {
   std::vector<PartitionSurvey> surveys(threads.count(), {*input.spool, policy});
-  for_each_partition(threads, [&](unsigned index, uint32_t p) { surveys[index].add(p); });
+  threads.run_each(Spool::kPartitions,
+                   [&](unsigned index, size_t p) { surveys[index].add(static_cast<uint32_t>(p)); });
   Tally total;
   for (const PartitionSurvey& survey : surveys) total.add(survey.tally());
   if (total.earliest) refuse(input, total);

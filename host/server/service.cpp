@@ -54,7 +54,7 @@ void reload(Files* files, const char* what) {
 
 // For whoever sets the limits of what stands in front of the server.
 void log_sizes(const ServingEpoch& epoch, const ApiOptions& options) {
-  const QueryBodyLimits limits = query_limits(epoch, options.queries_per_request_max);
+  const QueryBodyLimits limits = query_limits(epoch, options);
   const Layout& layout = epoch.layout();
   const uint32_t keys = layout.batch ? layout.batch->keys_per_request : 1;
   log_info("a query{} has {} bytes, a response {}; bodies up to {} bytes, {} in JSON",

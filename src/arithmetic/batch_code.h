@@ -20,6 +20,7 @@ inline constexpr uint32_t kBucketChoices = 3;
 inline constexpr uint32_t kKeysPerRequestMin = 2;
 inline constexpr uint32_t kKeysPerRequestMax = 1024;
 inline constexpr uint32_t kBucketCountMax = 4096;
+inline constexpr uint32_t kBucketsPerKeyMax = 8;  // of a full request
 
 // The usual number of buckets for requests of K keys: 2 K + 8 up to 12 keys, 32 up to 16, 2 K up to
 // 48, 96 up to 64, and 1.5 K for more. How often a full request then leaves a key out:

@@ -92,8 +92,10 @@ void check_batch(const Layout& layout) {
         "requests of several keys are for keyword databases");
   check_range("keys_per_request", batch.keys_per_request, kKeysPerRequestMin, kKeysPerRequestMax);
   check_range("bucket_count", batch.bucket_count, kBucketChoices, kBucketCountMax);
-  check(batch.keys_per_request <= batch.bucket_count,
-        "bucket_count must be at least keys_per_request");
+  // With fewer, requests leave keys out often; more only cost bytes, and clients memory.
+  check(2 * batch.bucket_count >= 3 * batch.keys_per_request &&
+            batch.bucket_count <= kBucketsPerKeyMax * batch.keys_per_request,
+        "bucket_count must be 1.5 to 8 times keys_per_request");
   check(layout.shard_count % batch.bucket_count == 0,
         "shard_count must be a multiple of bucket_count");
   check(layout.query_word_count() <= kQueryWordsMax,

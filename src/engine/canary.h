@@ -17,8 +17,12 @@ struct Canary {
   // (Engine::check_kernels). Empty: products are not checked.
   std::vector<uint32_t> weights;
   std::vector<uint8_t> query;     // the words as they are sent, and a packing key if there is one
-  std::vector<uint8_t> response;  // as it is sent
-  uint64_t seed = 0;              // of its places in batches
+  std::vector<uint8_t> response;  // as it is sent; with a second level, the first one's
+  // What the query brings in addition for a second level, and the response that is then sent. Both
+  // are empty where there is none, or where the second level is not checked.
+  std::vector<uint8_t> second_query;
+  std::vector<uint8_t> second_response;
+  uint64_t seed = 0;  // of its places in batches
 };
 
 }  // namespace blindfuse

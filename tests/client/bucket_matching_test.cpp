@@ -50,7 +50,7 @@ size_t matched(const Keys& keys, uint32_t bucket_count) {
   size_t count = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (buckets[i] == kNoBucket) continue;
-    EXPECT_NE(std::ranges::find(keys[i], buckets[i]), keys[i].end());
+    EXPECT_NE(std::find(keys[i].begin(), keys[i].end(), buckets[i]), keys[i].end());
     EXPECT_FALSE(taken.at(buckets[i]));
     taken.at(buckets[i]) = true;
     ++count;
@@ -158,7 +158,7 @@ std::vector<KeyHash> colliding(const BatchCode& code, size_t count, uint64_t fro
 
 BatchPlan plan_of(const std::vector<KeyHash>& hashes, const BatchCode& code) {
   SecretBuffer<KeyHash> copy(hashes.size());
-  std::ranges::copy(hashes, copy.span().begin());
+  std::copy(hashes.begin(), hashes.end(), copy.span().begin());
   return BatchPlan(std::move(copy), code);
 }
 
@@ -179,7 +179,7 @@ size_t check_plan(const std::vector<KeyHash>& hashes, const BatchCode& code) {
       EXPECT_EQ(plan.first_of(key), key);
       EXPECT_EQ(plan.hash_of(key), hashes.at(key));
       const BucketChoice own = choose(hashes[key]);
-      EXPECT_NE(std::ranges::find(own, bucket), own.end());
+      EXPECT_NE(std::find(own.begin(), own.end(), bucket), own.end());
       EXPECT_EQ(request_of[key], plan.request_count()) << "asked for twice";
       request_of[key] = request;
     }
@@ -187,8 +187,8 @@ size_t check_plan(const std::vector<KeyHash>& hashes, const BatchCode& code) {
   size_t left_out = 0;
   std::vector<size_t> asked_in(plan.request_count() + 1);
   for (uint32_t key = 0; key < hashes.size(); ++key) {
-    const auto first =
-        static_cast<uint32_t>(std::ranges::find(hashes, hashes[key]) - hashes.begin());
+    const auto first = static_cast<uint32_t>(std::find(hashes.begin(), hashes.end(), hashes[key]) -
+                                             hashes.begin());
     EXPECT_EQ(plan.first_of(key), first);
     EXPECT_EQ(plan.request_of(key), request_of[first]);
     ++asked_in[request_of[first]];

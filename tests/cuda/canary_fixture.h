@@ -15,6 +15,8 @@
 
 #include "cuda/cuda_engine.h"
 #include "host/engines/canary_response.h"
+#include "src/arithmetic/packing_table.h"
+#include "src/arithmetic/ring/prime_field.h"
 #include "src/base/errors.h"
 #include "tests/client/seeded_random.h"
 #include "tests/cuda/plain_product.h"
@@ -47,6 +49,14 @@ class CanaryFixture : public ::testing::Test {
   }
   std::vector<uint32_t> product(const std::vector<uint32_t>& words) const {
     return plain_product::product(matrix_, words);
+  }
+
+  SharedPackingTable random_table() {
+    const std::shared_ptr<uint32_t[]> table(new uint32_t[kTableWords]);
+    for (size_t i = 0; i < kTableWords; ++i) {
+      table[i] = static_cast<uint32_t>(random_.below(ring::kPackingModulus));
+    }
+    return table;
   }
 
   std::unique_ptr<Engine> engine(std::string_view kernel = "") {

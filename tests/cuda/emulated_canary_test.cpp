@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/arithmetic/packing_table.h"
-#include "src/arithmetic/ring/prime_field.h"
+#include "src/protocol/second_level_polynomials.h"
 #include "tests/cuda/canary_fixture.h"
 #include "tests/cuda/fake_faults.h"
 
@@ -229,11 +228,7 @@ TEST_F(EmulatedCudaCanary, WithholdsTheOtherBatchesOfWrongRoundingToo) {
 // Packing that is wrong loses the device, too, and packing that was found wrong before is not used.
 TEST_F(EmulatedCudaCanary, LosesTheDeviceWhenPackingIsWrong) {
   layout_.lwe = find_lwe_params("ring-2048");
-  const std::shared_ptr<uint32_t[]> table(new uint32_t[kTableWords]);
-  for (size_t i = 0; i < kTableWords; ++i) {
-    table[i] = static_cast<uint32_t>(random_.below(ring::kPackingModulus));
-  }
-  const std::vector<SharedPackingTable> tables(1, table);
+  const std::vector<SharedPackingTable> tables(1, random_table());
   complete_canary(canary_, layout_, tables, 1, seeded_random(143));
   const auto engine = this->engine("dp4a");
   const WireBits bits{kQueryBits, kResponseBits};
@@ -248,6 +243,66 @@ TEST_F(EmulatedCudaCanary, LosesTheDeviceWhenPackingIsWrong) {
   EXPECT_TRUE(record_->is_fit("dp4a"));
   EXPECT_FALSE(record_->is_fit("packing"));
   EXPECT_THROW(engine->make_packed_answer_pipeline(bits, tables, 2, 1), DeviceLostError);
+}
+
+// The second level, too: by itself, in a batch with room for it, and where nothing has arrived.
+TEST_F(EmulatedCudaCanary, LosesTheDeviceWhenTheSecondLevelIsWrong) {
+  layout_.lwe = find_lwe_params("ring-2048");
+  layout_.shard_count = kColumns;
+  layout_.record = {.digest_bytes = 0, .length_bytes = 0, .value_bytes = 1};
+  layout_.second = SecondLevel{
+      .group_shards = 2, .query_bits = 25, .mask_bits = 19, .response_bits = 17, .key_order = 2};
+  const std::vector<SharedPackingTable> tables(1, random_table());
+  ChaChaKey seed{};
+  seed[0] = 1;
+  const SecondLevelPolynomials second(layout_, ring::PublicPolynomials(seed));
+  const SecondLevelSpec spec = second.spec(layout_);
+  complete_canary(canary_, layout_, tables, 1, seeded_random(144), &spec);
+  // The query is any one of clients'; as the canary's, its response is not looked at.
+  std::vector<uint8_t> query = canary_.query;
+  query.insert(query.end(), canary_.second_query.begin(), canary_.second_query.end());
+  struct Case {
+    const char* faults;
+    bool rides_along;
+  };
+  for (const Case& c : {Case{"spoil=second_chains", false}, Case{"skip=second_chains", false},
+                        Case{"spoil=second_products", true}, Case{"skip=second_chains", true},
+                        Case{"drop=cudaMemcpy2DAsync", true}}) {
+    SCOPED_TRACE(std::string(c.faults) + (c.rides_along ? ", in a batch" : ""));
+    record_ = std::make_shared<KernelRecord>();
+    const auto engine = this->engine("mma");
+    const auto pipeline =
+        engine->make_packed_answer_pipeline({kQueryBits, kResponseBits}, tables, 3, 3, &spec);
+    pipeline->set_canary(canary_, c.rides_along ? kNever : std::chrono::milliseconds(0));
+    const auto compute = [&]() -> std::string {
+      try {
+        if (!c.rides_along) {
+          pipeline->check();
+          return "right";
+        }
+        for (size_t slot = 0; slot < 2; ++slot) pipeline->put(slot, query);
+        pipeline->begin(0, 2);
+        const auto responses = pipeline->finish();
+        const size_t each = canary_.second_response.size();
+        for (const size_t at : {size_t{0}, each}) {
+          if (!std::ranges::equal(responses.subspan(at, each), canary_.second_response)) {
+            return "wrong";
+          }
+        }
+        return "right";
+      } catch (const DeviceLostError& error) {
+        return error.what();
+      }
+    };
+    EXPECT_EQ(compute(), "right");
+    EXPECT_EQ(compute(), "right");
+    const fake_cuda::ScopedFaults faults(c.faults);
+    EXPECT_NE(compute().find("the GPU's packing is wrong: the second level's response to the "
+                             "server's own query is wrong in a batch of "),
+              std::string::npos);
+    EXPECT_TRUE(record_->is_fit("mma"));
+    EXPECT_FALSE(record_->is_fit("packing"));
+  }
 }
 
 // A place in the batch that is wrong, whichever it is: the copy to the host alters the first
@@ -295,6 +350,9 @@ TEST_F(EmulatedCudaCanaryDeathTest, HasTheSizesOfItsMatrix) {
   Canary canary = canary_;
   canary.products.pop_back();
   EXPECT_DEATH(pipeline->set_canary(canary, kNever), "a canary of this matrix");
+  canary = canary_;
+  canary.second_response.resize(1);
+  EXPECT_DEATH(pipeline->set_canary(canary, kNever), "a canary of this second level");
 }
 
 }  // namespace

@@ -101,8 +101,14 @@ TEST(LayoutOptions, SeveralKeysAreOfThePackedMode) {
     BuildOptions build;
     options.apply_to(build);
     EXPECT_EQ(build.batch, (BatchCode{64, 96})) << also;
+    EXPECT_FALSE(build.one_key) << also;
   }
-  for (const char* number : {"0", "1", "1025", "-2"}) {
+  BuildOptions one;
+  parsed("--keys-per-request 1 --levels 2").apply_to(one);
+  EXPECT_EQ(one.batch, std::nullopt);
+  EXPECT_TRUE(one.one_key);
+  EXPECT_EQ(one.levels, 2u);
+  for (const char* number : {"0", "1025", "-2"}) {
     EXPECT_THROW(parsed("--keys-per-request " + std::string(number)), CLI::ParseError) << number;
   }
 }

@@ -127,7 +127,7 @@ TEST(PlanOfSeveralKeys, RefusesContradictions) {
   EXPECT_THAT(error_with(2, {"16", "--index"}), HasSubstr("--index makes a database of numbers"));
   EXPECT_THAT(error_with(2, {"16", "--mode", "hint"}), HasSubstr("--mode hint has none"));
   EXPECT_THAT(error_with(2, {"16", "--levels", "2"}), HasSubstr("leave --levels 2 out"));
-  EXPECT_THAT(error_with(2, {"1"}), HasSubstr("--keys-per-request"));
+  EXPECT_THAT(error_with(2, {"0"}), HasSubstr("--keys-per-request"));
   EXPECT_THAT(error_with(1, {"16", "--shards", "33"}),
               HasSubstr("is not a multiple of the 32 buckets"));
 }

@@ -153,7 +153,7 @@ class PlainClient:
         for held in requests:
             rows = [bucket * m.row_count + row for bucket, i in held.items() for row in places[i][0][bucket][1]]
             queries.append(self.mode.query(0, rows))
-        answers = self._post([query for _, query in queries]) if queries else []
+        answers = [self._post([query])[0] for _, query in queries]  # a server takes one at a time
         values: dict[bytes, bytes | None] = {}
         for held, (s, _), answer in zip(requests, queries, answers, strict=True):
             for bucket in range(m.bucket_count):  # for those without a key, of their first shard

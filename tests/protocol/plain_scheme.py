@@ -157,7 +157,8 @@ def read_manifest(data: bytes) -> SimpleNamespace:
     m.query_numbers = m.buckets * m.row_count
     require(m.query_bits < 32 or m.query_numbers <= 2**24, "too many rows for 32 query_bits")
     if batch:
-        require(m.keys_per_request <= m.bucket_count, "fewer buckets than keys a request")
+        require(3 * m.keys_per_request <= 2 * m.bucket_count, "fewer than 1.5 buckets for each key of a request")
+        require(m.bucket_count <= 8 * m.keys_per_request, "more than 8 buckets for each key of a request")
         require(m.shard_count % m.bucket_count == 0, "shard_count is no multiple of bucket_count")
         require(m.query_numbers <= 2**26, "row_count times bucket_count is above 2^26")
     m.dimension = DIMENSIONS[m.mode][m.lwe]

@@ -106,6 +106,11 @@ TEST(LayoutChoice, LeavesTheKeysOfARequestOnlyWhenAskedTo) {
             Reason("requests were for one key and are now to be for 64"));
   EXPECT_EQ(why_not_kept(built_for_keys(16), with_mode(Mode::kHint), kSurvey),
             Reason("the mode changed"));
+  BuildOptions one_key;
+  one_key.one_key = true;
+  EXPECT_EQ(why_not_kept(built_for_keys(16), one_key, kSurvey),
+            Reason("requests were for 16 keys and are now to be for 1"));
+  EXPECT_EQ(why_not_kept(built_with("ring-2048"), one_key, kSurvey), Reason());
   // Whatever the buckets are.
   Layout more_buckets = built_for_keys(16);
   more_buckets.batch->bucket_count = 48;
@@ -124,8 +129,12 @@ TEST(LayoutChoice, KeepsTheKeysOfARequestOfTheEpochBefore) {
   wish.wish = PlanWish{};
   EXPECT_EQ(plan_request(wish, kSurvey, &previous).batch, sixteen);
   EXPECT_FALSE(plan_request(wish, kSurvey, &previous).levels_open);
-  // Neither in the hint mode nor with two levels.
+  // Neither in the hint mode nor with two levels, nor where one key is asked for.
   EXPECT_EQ(plan_request(with_mode(Mode::kHint), kSurvey, &previous).batch, std::nullopt);
+  BuildOptions one_key;
+  one_key.one_key = true;
+  EXPECT_EQ(plan_request(one_key, kSurvey, &previous).batch, std::nullopt);
+  EXPECT_EQ(plan_request(one_key, kSurvey, &previous).mode, Mode::kPacked);
   BuildOptions two_levels;
   two_levels.levels = 2;
   EXPECT_EQ(plan_request(two_levels, kSurvey, &previous).batch, std::nullopt);

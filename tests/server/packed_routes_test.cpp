@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "host/server/database_server.h"
+#include "host/server/routes/query_route.h"
 #include "src/base/base64.h"
 #include "tests/server/loopback_client.h"
 #include "tests/server/packed_database.h"
@@ -338,6 +339,26 @@ TEST_F(PackedRoutes, RefusesPacksThatAreNoneAndShards) {
                            "/hint?shards=0&packs=0", "/hint?pack=0"}) {
     EXPECT_EQ(detail_of(rest), "the only parameter of this database's hint is packs");
   }
+}
+
+// A query for several keys has the bytes of as many.
+TEST(QueryLimits, AreTheOptionsOrTheUsualOnes) {
+  const auto most = [](LoadedDatabase database, size_t queue_max, std::optional<uint64_t> asked) {
+    const ServingEpoch epoch(std::move(database), {.batch_max = 4, .queue_max = queue_max});
+    ApiOptions options;
+    options.queries_per_request_max = asked;
+    return query_limits(epoch, options).query_count_max;
+  };
+  EXPECT_EQ(most(packed_database(), 100, std::nullopt), 16u);
+  EXPECT_EQ(most(packed_database(), 8, std::nullopt), 8u);
+  EXPECT_EQ(most(packed_database(), 100, 3), 3u);
+  const auto several_keys = [] {
+    LoadedDatabase database = packed_database();
+    database.manifest.layout.batch = BatchCode{2, kPackedShards};
+    return database;
+  };
+  EXPECT_EQ(most(several_keys(), 100, std::nullopt), 1u);
+  EXPECT_EQ(most(several_keys(), 100, 3), 3u);
 }
 
 }  // namespace

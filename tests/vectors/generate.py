@@ -375,7 +375,7 @@ def good_manifests():
                             "key_count": 1500, "failure_log2": -248},
             "batch-most": {"shard_count": 61440, "row_count": 16384, "keys_per_request": 1024, "bucket_count": 4096,
                            "key_count": 250000000, "failure_log2": -55},
-            "batch-words": {"shard_count": 12, "row_count": 1 << 22, "query_bits": 32, "keys_per_request": 4,
+            "batch-words": {"shard_count": 12, "row_count": 1 << 22, "query_bits": 32, "keys_per_request": 2,
                             "bucket_count": 4, "key_count": 14000000, "failure_log2": -248}}.items():
         good[name] = manifest_base(**{
             "mode": "packed", "kind": "keyword", "lwe": "ring-2048", "key_count": 1 << 20, "arity": 3,
@@ -514,8 +514,9 @@ def manifest_file():
     refuse_value("short-key", "short_key_order", 32, "a group of 64 columns", cross)
     refuse_value("short-key", "shards_a_group", 3, "a group of 96 columns with a short key of order 64", cross)
     refuse_value("two-levels", "response2_bits", 10, "not above response_bits", cross)
-    refuse_value("batch", "keys_per_request", 97, "more keys a request than buckets", cross)
-    refuse_value("batch", "bucket_count", 63, "more keys a request than buckets", cross)
+    refuse_value("batch", "keys_per_request", 65, "fewer than 1.5 buckets for each key of a request", cross)
+    refuse_value("batch", "bucket_count", 72, "fewer than 1.5 buckets for each key of a request", cross)
+    refuse_value("batch", "keys_per_request", 11, "more than 8 buckets for each key of a request", cross)
     refuse_value("batch", "shard_count", 287, "no multiple of bucket_count", cross)
     refuse_value("batch", "row_count", 700416, "more than 2^26 rows of all buckets", cross)
     refuse_value("batch-words", "bucket_count", 6, "more than 2^24 rows with 32 query_bits", cross)
@@ -1183,7 +1184,7 @@ def batch_file():
     layout = {"mode": "packed", "kind": "keyword", "lwe": "ring-2048", "key_count": 100, "shard_count": 8,
               "row_count": N, "arity": 3, "segment_length": 64, "digest_bytes": 4, "length_bytes": 1,
               "value_bytes": 20, "query_bits": 26, "response_bits": 10, "hint_bits": 18, "failure_log2": -372,
-              "levels": 1, "keys_per_request": 3, "bucket_count": 4}
+              "levels": 1, "keys_per_request": 2, "bucket_count": 4}
     w, row_count, seed = 25, layout["row_count"], stream(f"{name}/seed", 32)
     salt = stream(f"{name}/salt", 16)
     sizes = SimpleNamespace(**layout, salt=salt.hex(), seed=seed.hex(), buckets=4)
@@ -1229,7 +1230,8 @@ def batch_file():
 
     asked_for = [b"key-7", b"absent", b"key-42"]  # key-42 has an empty value
     found = [scheme.places(m, entries, key) for key in asked_for]
-    (held,) = scheme.requests_for([list(places) for places, _ in found], len(asked_for), m.keys_per_request)
+    # As a request may, it has more keys than keys_per_request.
+    (held,) = scheme.requests_for([list(places) for places, _ in found], m.keys_per_request, m.keys_per_request)
     assert len(held) == 3
     s, e = ternary(f"{name}/s", N), ternary(f"{name}/e", m.query_numbers)
     errors = [ternary(f"{name}/e/y/{digit}", N) for digit in DIGITS]

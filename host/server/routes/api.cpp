@@ -77,10 +77,11 @@ std::string_view name_of(http::Cut why) {
 
 const ApiOptions& checked(const ApiOptions& options, const ServedEpochs& epochs) {
   const size_t queue_max = epochs.current()->scheduler().limits().queue_max;
-  if (options.queries_per_request_max < 1 || options.queries_per_request_max > queue_max) {
+  const uint64_t most = options.queries_per_request_max.value_or(1);
+  if (most < 1 || most > queue_max) {
     throw UsageError("a request may have 1 to " + std::to_string(queue_max) +
-                     " queries, as many as may wait in the queue; " +
-                     std::to_string(options.queries_per_request_max) + " was asked for");
+                     " queries, as many as may wait in the queue; " + std::to_string(most) +
+                     " was asked for");
   }
   return options;
 }
@@ -128,8 +129,7 @@ std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::st
       exchange->set_match(std::move(match));
       return exchange;
     }
-    QueryRequest query = check_query_head(*find_epoch(context_.epochs, match.epoch), head,
-                                          options.queries_per_request_max);
+    QueryRequest query = check_query_head(*find_epoch(context_.epochs, match.epoch), head, options);
     auto queries = std::make_unique<QueryExchange>(context_, std::move(head), peer);
     queries->set_route(match.route);
     queries->set_key_name(std::move(key_name));
@@ -153,7 +153,7 @@ http::Response Api::refuse(const http::Error& error, const std::string& peer) {
 uint64_t Api::all_bodies_bytes_max() const {
   uint64_t bytes = context_.options.request_bytes_max;
   for (const auto& epoch : context_.epochs.all()) {
-    const QueryBodyLimits limits = query_limits(*epoch, context_.options.queries_per_request_max);
+    const QueryBodyLimits limits = query_limits(*epoch, context_.options);
     bytes = std::max(bytes, limits.body_bytes_max(BodyFormat::kJson));
   }
   return bytes;
@@ -162,9 +162,9 @@ uint64_t Api::all_bodies_bytes_max() const {
 uint64_t Api::all_responses_bytes_max() const {
   uint64_t bytes = context_.options.response_bytes_max;
   for (const auto& epoch : context_.epochs.all()) {
+    const uint64_t most = query_limits(*epoch, context_.options).query_count_max;
     bytes = std::max(
-        bytes, response_memory_bytes(BodyFormat::kJson, context_.options.queries_per_request_max,
-                                     epoch->layout().response_bytes()));
+        bytes, response_memory_bytes(BodyFormat::kJson, most, epoch->layout().response_bytes()));
   }
   return bytes;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,12 @@
 
 namespace blindfuse {
 
+inline constexpr uint64_t kQueriesPerRequestUsual = 16;
+
 struct ApiOptions {
-  uint64_t queries_per_request_max = 16;  // 1 .. the queue's limit
+  // 1 .. the queue's limit. None: kQueriesPerRequestUsual, or as many as may wait; and 1 where a
+  // query asks for several keys, since it has the bytes of as many.
+  std::optional<uint64_t> queries_per_request_max = {};
   std::chrono::milliseconds answer_timeout{
       30'000};  // from the end of a body until the engine begins
   // The bytes that all bodies that are arriving may hold, and all responses from the queue until

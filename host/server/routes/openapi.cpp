@@ -42,7 +42,7 @@ void keep_parameter_of_mode(ordered_json& paths, Mode mode) {
 std::string openapi_document(const ServingEpoch& epoch, const ApiOptions& options) {
   ordered_json document = ordered_json::parse(kOpenApiText);
   const Layout& layout = epoch.layout();
-  const uint64_t count_max = options.queries_per_request_max;
+  const uint64_t count_max = query_limits(epoch, options).query_count_max;
   ordered_json& schemas = document["components"]["schemas"];
   set_sizes(schemas["Queries"]["properties"]["queries"], layout.query_bytes(), count_max);
   set_sizes(schemas["Responses"]["properties"]["responses"], layout.response_bytes(), count_max);

@@ -87,14 +87,17 @@ auto with_refusals(const Ask& ask) {
 
 }  // namespace
 
-QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_request_max) {
-  return {epoch.layout().query_bytes(), queries_per_request_max};
+QueryBodyLimits query_limits(const ServingEpoch& epoch, const ApiOptions& options) {
+  const Layout& layout = epoch.layout();
+  const uint64_t usual = layout.batch ? 1
+                                      : std::min<uint64_t>(kQueriesPerRequestUsual,
+                                                           epoch.scheduler().limits().queue_max);
+  return {layout.query_bytes(), options.queries_per_request_max.value_or(usual)};
 }
 
 QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead& head,
-                              uint64_t queries_per_request_max) {
-  const QueryRequest query{epoch.database().epoch, format_of(head),
-                           query_limits(epoch, queries_per_request_max),
+                              const ApiOptions& options) {
+  const QueryRequest query{epoch.database().epoch, format_of(head), query_limits(epoch, options),
                            epoch.layout().response_bytes()};
   if (head.chunked) return query;
   if (!head.content_length) {

@@ -8,6 +8,7 @@
 
 #include "host/server/http/request_head.h"
 #include "host/server/http/response.h"
+#include "host/server/routes/api_options.h"
 #include "host/server/routes/problem.h"
 #include "host/server/routes/query_body.h"
 #include "host/server/serving/batch_scheduler.h"
@@ -24,13 +25,13 @@ struct QueryRequest {
   uint64_t response_bytes = 0;  // of one query
 };
 
-// The limits that an epoch's layout sets a request.
-QueryBodyLimits query_limits(const ServingEpoch& epoch, uint64_t queries_per_request_max);
+// The limits that the options and an epoch's layout set a request.
+QueryBodyLimits query_limits(const ServingEpoch& epoch, const ApiOptions& options);
 
 // Checks everything that can be checked before the body is read or memory is allocated for it.
 // Throws Refusal.
 QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead& head,
-                              uint64_t queries_per_request_max);
+                              const ApiOptions& options);
 
 // The queries of a whole body, within the body, which is overwritten. `epoch` is that of the
 // request. Throws Refusal.

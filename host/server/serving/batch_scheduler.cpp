@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
+#include "src/protocol/second_level_polynomials.h"
 #include "src/system/threads.h"
 
 namespace blindfuse {
@@ -18,10 +18,8 @@ std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layo
   const WireBits bits{layout.query_bits, layout.response_bits};
   if (layout.second) {
     invariant(polynomials != nullptr, "a second level has public polynomials");
-    const std::vector<uint32_t> blocks = polynomials->second_blocks(layout.second_row_count());
-    const std::vector<uint32_t> key_masks =
-        layout.second->key_order > 0 ? polynomials->short_key_masks() : polynomials->key_masks();
-    const SecondLevelSpec spec = second_level_spec(layout, blocks, key_masks);
+    const SecondLevelPolynomials second(layout, *polynomials);
+    const SecondLevelSpec spec = second.spec(layout);
     return engine.make_packed_answer_pipeline(bits, tables, slot_count, limits.batch_max, &spec);
   }
   if (layout.mode() == Mode::kPacked) {

@@ -15,6 +15,10 @@ std::string in_seconds(std::chrono::steady_clock::duration time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
 }
 
+std::string named(const std::string& what, std::chrono::steady_clock::duration time) {
+  return what + " for " + in_seconds(time);
+}
+
 }  // namespace
 
 EngineWatchdog::EngineWatchdog(std::shared_ptr<const DeviceCalls> calls, const ServedEpochs* epochs,
@@ -39,15 +43,19 @@ EngineWatchdog::~EngineWatchdog() {
 EngineWatchdog::Busy EngineWatchdog::longest() const {
   const auto now = options_.clock();
   Busy longest;
+  std::string also;
   if (const auto call = calls_->latest()) {
-    longest = {call->what, now - call->since, now - call->counts_from()};
+    longest = {named(call->what, now - call->since), now - call->since, now - call->counts_from()};
+    also = ", and with " + longest.what;
   }
   if (epochs_ == nullptr || !options_.judges_batches) return longest;
   for (const EpochInMemory& held : epochs_->in_memory()) {
     if (!held.epoch) continue;
     const auto since = held.epoch->scheduler().busy_since();
-    if (since && now - *since > longest.counted)
-      longest = {"one batch", now - *since, now - *since};
+    if (since && now - *since > longest.counted) {
+      const auto time = now - *since;
+      longest = {named("one batch", time) + also, time, time};
+    }
   }
   return longest;
 }
@@ -58,8 +66,7 @@ void EngineWatchdog::watch() {
   while (!stopping_) {
     lock.unlock();
     const Busy busy = longest();
-    const std::string said =
-        "the engine has been busy with " + busy.what + " for " + in_seconds(busy.time);
+    const std::string said = "the engine has been busy with " + busy.what;
     if (busy.counted >= options_.give_up_after) {
       log_within(kLogPatience, LogLevel::kError,
                  said +

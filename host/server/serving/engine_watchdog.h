@@ -42,13 +42,14 @@ class EngineWatchdog {
 
  private:
   struct Busy {
-    std::string what;  // for people
+    std::string what;  // for people, with the time
     std::chrono::steady_clock::duration time{0};
     std::chrono::steady_clock::duration counted{0};  // without what it is allowed in addition
   };
 
   void watch();
-  // The batch or call that has taken longest. Nothing if all are idle.
+  // The batch or call that has taken longest. If it is a batch, it also names the call, for which
+  // the batch may wait. Nothing if all are idle.
   Busy longest() const;
 
   const std::shared_ptr<const DeviceCalls> calls_;
