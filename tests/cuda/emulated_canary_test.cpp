@@ -266,7 +266,7 @@ TEST_F(EmulatedCudaCanary, LosesTheDeviceWhenTheSecondLevelIsWrong) {
     bool rides_along;
   };
   for (const Case& c : {Case{"spoil=second_chains", false}, Case{"skip=second_chains", false},
-                        Case{"spoil=second_products", true}, Case{"skip=second_chains", true},
+                        Case{"skip=second_products", true}, Case{"skip=second_chains", true},
                         Case{"drop=cudaMemcpy2DAsync", true}}) {
     SCOPED_TRACE(std::string(c.faults) + (c.rides_along ? ", in a batch" : ""));
     record_ = std::make_shared<KernelRecord>();
