@@ -39,13 +39,14 @@ const std::vector<std::string> kKernelNames = {kAll,       "auto",  "dp4a",     
                                                "mma-rows", "wgmma", "wgmma-tma", "cublas"};
 
 // "check" is what comes before all others, and may come alone.
-const std::vector<std::string> kMeasurements = {"check",  "scan", "answers",
-                                                "packed", "hint", "packs"};
+const std::vector<std::string> kMeasurements = {"check",      "scan",    "answers", "packed",
+                                                "two-levels", "buckets", "hint",    "packs"};
 
 std::vector<std::string> shape_names() {
   std::vector<std::string> names;
   for (const Shape& shape : kScanShapes) names.emplace_back(shape.name);
   for (const Shape& shape : kTinyShapes) names.emplace_back(shape.name);
+  names.emplace_back(kBucketShape.name);
   names.emplace_back(kHintShape.name);
   names.emplace_back(kPackShape.name);
   return names;
@@ -96,8 +97,15 @@ void measure_all(const Bench& bench) {
       if (is_asked_for("scan")) scans = time_scans(bench, shape);
       if (is_asked_for("answers")) time_pipelines(bench, shape, scans);
     });
-    if (shape.name != options.packed_shape().name || !is_asked_for("packed")) continue;
-    measure_if_there_is_room(options, shape, [&] { time_packed_pipelines(bench, shape, scans); });
+    if (shape.name != options.packed_shape().name) continue;
+    measure_if_there_is_room(options, shape, [&] {
+      if (is_asked_for("packed")) time_packed_pipelines(bench, shape, scans);
+      if (is_asked_for("two-levels")) time_two_levels(bench, shape, scans);
+    });
+  }
+  if (is_asked_for("buckets")) {
+    const Shape& shape = options.bucket_shape();
+    measure_if_there_is_room(options, shape, [&] { time_buckets(bench, shape); });
   }
   if (is_asked_for("hint")) {
     const Shape& shape = options.hint_shape();
@@ -181,9 +189,11 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::IsMember(kKernelNames))
       ->capture_default_str();
-  app.add_option("--measure", options.measurements,
-                 "What is measured: products alone, answers to queries, packed answers, the hint, "
-                 "packing\ntables; check: nothing but whether the kernels are right")
+  app.add_option(
+         "--measure", options.measurements,
+         "What is measured: products alone, answers to queries, packed answers with one level "
+         "and two, and\nto requests for several keys, the hint, packing tables; check: "
+         "nothing but whether the kernels are right")
       ->delimiter(',')
       ->check(CLI::IsMember(kMeasurements))
       ->capture_default_str();

@@ -33,6 +33,7 @@
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/packing_keys.h"
+#include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
 #include "src/engine/engine.h"
 #include "src/protocol/public_matrix.h"
@@ -144,6 +145,39 @@ std::vector<SharedPackingTable> random_tables(const Bench& bench, uint64_t count
   return tables;
 }
 
+// Words at and above the modulus, too, which take as long.
+std::span<const uint32_t> random_words(const Bench& bench, uint64_t count, uint64_t which) {
+  const std::span<const uint8_t> bytes = bench.random.part(count * sizeof(uint32_t), which);
+  return {reinterpret_cast<const uint32_t*>(bytes.data()), count};
+}
+
+// second: null where there is one level.
+void time_packed(const Bench& bench, const Shape& shape, const ScanSeconds& scans,
+                 const SecondLevelSpec* second, size_t buckets) {
+  std::vector<size_t> batches;
+  std::ranges::set_intersection(bench.options.batches, kPackedBatches, std::back_inserter(batches));
+  if (batches.empty()) return;
+  const auto engine = make_random_engine(bench, shape);
+  const uint64_t packs = (shape.columns + kPackColumns - 1) / kPackColumns;
+  // One for all batches: it takes its time to send the tables.
+  const auto pipeline = engine->make_packed_answer_pipeline(
+      kBits, random_tables(bench, packs), AnswerPipeline::kDepthMax * batches.back(),
+      batches.back(), second, buckets);
+  const uint64_t query_bytes = bit_sequence_bytes(buckets * shape.rows, kBits.query) +
+                               ring::kKeyBytes + (second != nullptr ? second->query_bytes() : 0);
+  for (const size_t batch : batches) {
+    PipelineTimes times = time_pipeline(bench, *engine, *pipeline, query_bytes, batch);
+    times.packs = packs;
+    times.buckets = buckets;
+    if (second != nullptr) {
+      times.levels = 2;
+      times.response_bytes = second->response_bytes();
+    }
+    print(bench, shape, batch, scans, times);
+  }
+  bench.report.print_figure();
+}
+
 // What compute_hint() does on the host, without an engine: the same blocks of rows, shared alike.
 double keystream_seconds(const PublicMatrix& public_matrix, const Shape& shape,
                          WorkerThreads& threads) {
@@ -177,22 +211,26 @@ void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& s
 }
 
 void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans) {
-  std::vector<size_t> batches;
-  std::ranges::set_intersection(bench.options.batches, kPackedBatches, std::back_inserter(batches));
-  if (batches.empty()) return;
-  const auto engine = make_random_engine(bench, shape);
-  const uint64_t packs = (shape.columns + kPackColumns - 1) / kPackColumns;
-  // One for all batches: it takes its time to send the tables.
-  const auto pipeline = engine->make_packed_answer_pipeline(
-      kBits, random_tables(bench, packs), AnswerPipeline::kDepthMax * batches.back(),
-      batches.back());
-  const uint64_t query_bytes = bit_sequence_bytes(shape.rows, kBits.query) + ring::kKeyBytes;
-  for (const size_t batch : batches) {
-    PipelineTimes times = time_pipeline(bench, *engine, *pipeline, query_bytes, batch);
-    times.packs = packs;
-    print(bench, shape, batch, scans, times);
-  }
-  bench.report.print_figure();
+  time_packed(bench, shape, scans, nullptr, 1);
+}
+
+void time_two_levels(const Bench& bench, const Shape& shape, const ScanSeconds& scans) {
+  const uint32_t columns = bench.options.shard_columns();
+  SecondLevelSpec second{.row_count = static_cast<uint32_t>(shape.columns / columns),
+                         .column_count = columns,
+                         .word_bits = kBits.response,
+                         .query_bits = 22,
+                         .mask_bits = 17,
+                         .response_bits = 15,
+                         // Of a tiny one, or an emulated GPU would take minutes.
+                         .key_order = columns < kPackColumns ? columns : 0};
+  second.blocks = random_words(bench, second.block_count() * uint64_t{ring::kDimension}, 1);
+  second.key_masks = random_words(bench, ring::kKeyWords, 2);
+  time_packed(bench, shape, scans, &second, 1);
+}
+
+void time_buckets(const Bench& bench, const Shape& shape) {
+  time_packed(bench, shape, {}, nullptr, bench.options.buckets());
 }
 
 void time_hint(const Bench& bench, const Shape& shape) {
@@ -226,10 +264,6 @@ void time_packs(const Bench& bench, const Shape& shape) {
       [&](uint64_t first, std::span<const uint8_t> bytes) { matrix.set_columns(first, bytes); });
   matrix.check();
   Scanner scanner(matrix, kernel_argument(bench.kernels.front()), std::make_shared<KernelRecord>());
-  const auto words = [&](size_t count, uint64_t which) {
-    const std::span<const uint8_t> bytes = bench.random.part(count * sizeof(uint32_t), which);
-    return std::span(reinterpret_cast<const uint32_t*>(bytes.data()), count);
-  };
   const auto packs = static_cast<uint32_t>((shape.columns + kPackColumns - 1) / kPackColumns);
   const std::vector<uint32_t> buckets(shape.columns);
   std::vector<uint32_t> table(kTableWords);
@@ -237,9 +271,8 @@ void time_packs(const Bench& bench, const Shape& shape) {
   std::vector<double> made, brought;
   for (unsigned i = 0; i <= bench.options.rounds; ++i) {
     const auto start = Clock::now();
-    // Words at and above the modulus, too, which take as long.
-    DevicePacks made_packs(scanner, matrix, {words(shape.rows, 1), buckets},
-                           words(ring::kKeyWords, 2));
+    DevicePacks made_packs(scanner, matrix, {random_words(bench, shape.rows, 1), buckets},
+                           random_words(bench, ring::kKeyWords, 2));
     const double made_now = seconds_since(start);
     const auto start_to_bring = Clock::now();
     for (uint32_t pack = 0; pack < packs; ++pack) {

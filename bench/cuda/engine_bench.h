@@ -16,6 +16,12 @@ void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& s
 // are asked for.
 void time_packed_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
 
+// The same with a second level, which returns the words of one shard.
+void time_two_levels(const Bench& bench, const Shape& shape, const ScanSeconds& scans);
+
+// The same with one level, for queries that have words for each of options.buckets() buckets.
+void time_buckets(const Bench& bench, const Shape& shape);
+
 // Makes the hint, and the host's part of it, and prints the time of both.
 void time_hint(const Bench& bench, const Shape& shape);
 

@@ -24,6 +24,11 @@ inline constexpr Shape kScanShapes[] = {
 // The first of them is the one whose responses are packed under clients' secrets as well, with 32
 // packing tables: the sizes of batches that are timed then.
 inline constexpr size_t kPackedBatches[] = {1, 8, 64};
+// Its shards, where a response has two levels: 1,024 columns each, one pack.
+inline constexpr uint32_t kShardColumns = 1'024;
+// Requests for 64 keys in 2^20 values of 1 KiB, as they are planned: 96 buckets of four shards.
+inline constexpr Shape kBucketShape{"buckets", 12'288, 396'288};
+inline constexpr size_t kBuckets = 96;
 // A million rows of one record of 1 KiB.
 inline constexpr Shape kHintShape{"hint", 1'048'576, 1'032};
 // 32 packs: the tables and masks of packed responses.
@@ -34,6 +39,9 @@ inline constexpr Shape kCheckShape{"check", 4'096 + 64, 1'040};
 
 // The shapes that replace these in a rehearsal.
 inline constexpr Shape kTinyShapes[] = {{"tiny", 1'216, 96}};
+inline constexpr uint32_t kTinyShardColumns = 2;
+inline constexpr Shape kTinyBucketShape{"buckets", 2'048, 96};
+inline constexpr size_t kTinyBuckets = 4;
 inline constexpr Shape kTinyHintShape{"hint", 256, 40};
 inline constexpr Shape kTinyPackShape{"packs", 2'048, 1'024};
 inline constexpr Shape kTinyCheckShape{"check", 320 + 64, 72};
@@ -49,7 +57,8 @@ inline constexpr Sizes kTinySizes{uint64_t{64} << 20, uint64_t{1} << 20, uint64_
 
 struct Options {
   std::vector<std::string> kernels = {"all"};
-  std::vector<std::string> measurements = {"scan", "answers", "packed", "hint", "packs"};
+  std::vector<std::string> measurements = {"scan",    "answers", "packed", "two-levels",
+                                           "buckets", "hint",    "packs"};
   std::vector<std::string> shapes;  // none: all of them
   std::vector<size_t> batches = {1, 2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 256};
   unsigned rounds = 7;
@@ -64,6 +73,9 @@ struct Options {
     return rehearsal ? std::span<const Shape>(kTinyShapes) : std::span<const Shape>(kScanShapes);
   }
   const Shape& packed_shape() const { return scan_shapes().front(); }
+  uint32_t shard_columns() const { return rehearsal ? kTinyShardColumns : kShardColumns; }
+  const Shape& bucket_shape() const { return rehearsal ? kTinyBucketShape : kBucketShape; }
+  size_t buckets() const { return rehearsal ? kTinyBuckets : kBuckets; }
   const Shape& hint_shape() const { return rehearsal ? kTinyHintShape : kHintShape; }
   const Shape& pack_shape() const { return rehearsal ? kTinyPackShape : kPackShape; }
   const Shape& check_shape() const { return rehearsal ? kTinyCheckShape : kCheckShape; }

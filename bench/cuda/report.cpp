@@ -29,6 +29,14 @@ constexpr const char* kPackedHead =
     "is that of the\nscan and the transfer alone.\n"
     "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
     "ratio";
+constexpr const char* kTwoLevelHead =
+    "\nThe same with two levels: of each response, the words of one shard, packed again.\n"
+    "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
+    "ratio";
+constexpr const char* kBucketHead =
+    "\nRequests for several keys: packed responses to queries with words for each bucket.\n"
+    "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
+    "ratio";
 constexpr const char* kHintHead =
     "\nThe hint: n vectors, expanded on the host while the device multiplies; keystream: the "
     "host's "
@@ -61,6 +69,19 @@ std::string tera(double rate) { return cell(if_any(rate), 1e12, " T/s", 1); }
 std::string plain(const Value& value) { return cell(value, 1, ""); }
 
 double bytes_of(const Shape& shape) { return static_cast<double>(shape.rows * shape.columns); }
+
+// What a measurement of answers is called.
+struct PipelineNames {
+  const char* measurement;
+  const char* figure;
+  const char* head;
+};
+PipelineNames names_of(const PipelineTimes& times) {
+  if (times.packs == 0) return {"pipeline", " answers", kPipelineHead};
+  if (times.levels > 1) return {"two_level_pipeline", " two levels", kTwoLevelHead};
+  if (times.buckets > 1) return {"bucket_pipeline", " requests", kBucketHead};
+  return {"packed_pipeline", " packed", kPackedHead};
+}
 
 // CUDA's 13020 is 13.2.
 std::string version_text(int version) {
@@ -160,9 +181,10 @@ void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
   const double sent = answered * query_bytes;
   double bound = times.sent / query_bytes;
   if (times.scan_seconds) bound = std::min(bound, queries / *times.scan_seconds);
-  const bool is_packed = times.packs > 0;
-  nlohmann::json line = this->line(is_packed ? "packed_pipeline" : "pipeline", shape, kernel);
-  if (is_packed) line["packs"] = times.packs;
+  const PipelineNames names = names_of(times);
+  nlohmann::json line = this->line(names.measurement, shape, kernel);
+  if (times.packs > 0) line["packs"] = times.packs;
+  if (times.buckets > 1) line["buckets"] = times.buckets;
   line["batch"] = batch;
   line["seconds"] = times.seconds;
   line["queries_per_second"] = answered;
@@ -176,10 +198,10 @@ void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
   line["bound_queries_per_second"] = bound;
   line["bound_ratio"] = json_of(ratio(answered, bound));
   print_json(line);
-  add_figure(std::string(shape.name) + (is_packed ? " packed" : " answers"), answered,
+  add_figure(std::string(shape.name) + names.figure, answered,
              cell(answered, 1, "", 0) + " queries/s with " + std::to_string(batch));
   if (json_) return;
-  print_head(is_packed ? kPackedHead : kPipelineHead);
+  print_head(names.head);
   std::printf("%-8s %-7s %5zu %12s %12.0f %11s %9s %10s %6s %5s\n", std::string(shape.name).c_str(),
               kernel.c_str(), batch, milliseconds(times.seconds).c_str(), answered,
               gigabytes(answered * bytes_of(shape)).c_str(), gigabytes(sent).c_str(),

@@ -35,7 +35,9 @@ struct Check {
 // Packed queries to packed responses.
 struct PipelineTimes {
   uint64_t packs = 0;  // whose tables they are packed with, under clients' secrets; 0: not so
-  double seconds = 0;  // from the end of one batch to that of the next
+  uint32_t levels = 1;
+  uint64_t buckets = 1;  // of each query
+  double seconds = 0;    // from the end of one batch to that of the next
   uint64_t query_bytes = 0;
   uint64_t response_bytes = 0;
   double sent = 0;                     // as in Rates

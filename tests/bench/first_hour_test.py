@@ -145,7 +145,8 @@ def all_is_right(rehearsal):
     rehearsal.expect_measured("dp4a", "mma", "wgmma", "auto")
     rehearsal.expect_line("answers", "ok", "tiny answers: .* queries/s")
     rehearsal.expect_line("hint", "ok", "hint: ")
-    rehearsal.expect_line("packed", "left-out", "packing")
+    for name in ("packed", "two-levels", "buckets"):
+        rehearsal.expect_line(name, "left-out", "packing")
     rehearsal.expect_line("serve-hint", "ok", r"look-ups/s, p50 .*, 0 wrong; [1-9]\d* change of epoch under load")
     for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
         rehearsal.expect_line(tool, "ok", "ERROR SUMMARY: 0 errors")
