@@ -145,7 +145,7 @@ TEST_F(LoadTest, PackedResponsesOfOneAndTwoLevels) {
 
 TEST_F(LoadTest, RequestsForSeveralKeys) {
   build("first ", {"--fresh", "--keys-per-request", "4"});
-  serve();
+  serve({"--queries-per-request-max", "2"});
   options_.concurrency = 2;
   options_.check_every = 1;
   for (const std::string format : {"binary", "json"}) {

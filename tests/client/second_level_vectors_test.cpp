@@ -16,7 +16,7 @@ namespace blindfuse {
 namespace {
 
 // Of s, of e, of the errors of each key's digits, and e2.
-std::vector<std::string> secrets_of(const nlohmann::json& database) {
+std::vector<std::string> secrets_in(const nlohmann::json& database) {
   std::vector<std::string> texts;
   texts.push_back(database.at("s").get<std::string>());
   texts.push_back(database.at("e").get<std::string>());
@@ -42,7 +42,7 @@ TEST(SecondLevelVectors, QueriesAndRecordsAreTheFrozenOnes) {
     ASSERT_EQ(place.row_count, 1u);
     EXPECT_EQ(place.rows[0], each.at("row"));
 
-    auto prepared = prepare_queries_for(database.manifest(), 1, 1, scripted(secrets_of(each)));
+    auto prepared = prepare_queries_for(database.manifest(), 1, 1, scripted(secrets_in(each)));
     Bytes sent(layout.query_bytes());
     DecodingSecret secret = std::move(prepared.at(0))
                                 .encrypt(std::span(place.rows).first(1), place.shard, layout, sent);
