@@ -29,6 +29,7 @@ from results import Result  # noqa: E402
 
 NAME = "compromised-credentials"
 FILE = f"application.{NAME}.json"
+TOGETHER_NAME = f"{NAME}-together"
 GENERATOR = ROOT / "bench" / "datasets" / "password_hashes.py"
 KEYS, KEYS_TINY = 100_000_000, 512
 CHECKED, CHECKED_TINY = 100, 10  # credentials in the file; half of them are in the list
@@ -234,10 +235,11 @@ def ask(settings: Settings, database: pathlib.Path, asked: list[Credential]) -> 
     }
 
 
-def check_together(settings: Settings, source: pathlib.Path) -> Figures:
+def measure_together(settings: Settings) -> Figures:
     """A smaller list, of which a database for several keys in a request fits the memory of the same machine, and many
     credentials in one call."""
     keys, wanted = (TOGETHER_KEYS_TINY, TOGETHER_TINY) if settings.tiny else (TOGETHER_KEYS, TOGETHER)
+    source = settings.work / f"{TOGETHER_NAME}.tsv"
     write_list(source, keys)
     asked = credentials(source, wanted)
     truth = {each.hash: each for each in asked}
@@ -247,7 +249,10 @@ def check_together(settings: Settings, source: pathlib.Path) -> Figures:
 
     hex_keys = ["--key-encoding", "hex"]
     hashes = list(truth)
-    return {"hashes": keys} | together.measure(settings, source, "utf8", hex_keys, hex_keys, hashes, check)
+    try:
+        return {"hashes": keys} | together.measure(settings, source, "utf8", hex_keys, hex_keys, hashes, check)
+    finally:
+        source.unlink()
 
 
 def measure(settings: Settings) -> Figures:
@@ -267,8 +272,7 @@ def measure(settings: Settings) -> Figures:
         figures |= build(settings, source, database)
         source.unlink()
         figures |= ask(settings, database, asked)
-        shutil.rmtree(database)
-        return figures | {"together": check_together(settings, source)}
+        return figures
     finally:
         source.unlink(missing_ok=True)
         shutil.rmtree(database, ignore_errors=True)
@@ -413,18 +417,19 @@ def of_times(found: Result) -> Table:
     return table
 
 
-def of_together(found: Result) -> Table:
-    if "together" not in found.figures:  # results from before there were requests for several keys
-        return Table(f"{NAME}-together", "", [])
-    part = found.part("together")
-    number, hashes = part.figures["keys"], part.figures["hashes"]
+def of_together(made: Comparison) -> Table:
+    found = made.results.find(f"application.{TOGETHER_NAME}.json")
+    if found is None:
+        return Table(TOGETHER_NAME, "", [])
+    number, hashes = found.figures["keys"], found.figures["hashes"]
     about = f"A list of {hashes:,} hashes, all in one call of the client program, some of them in the list."
-    return together.table(f"{NAME}-together", f"{number:,} passwords in one call", about, part)
+    return together.table(TOGETHER_NAME, f"{number:,} passwords in one call", about, found)
 
 
 def tables(made: Comparison) -> list[Table]:
     found = made.results.find(FILE)
-    return [make(found) for make in (of_costs, of_ranges, of_together, of_sizes, of_times)] if found else []
+    whole = [make(found) for make in (of_costs, of_ranges, of_sizes, of_times)] if found else []
+    return [*whole, of_together(made)]
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from programs import Failure, metric  # noqa: E402
 
 NAME = "package-index"
 FILE = f"application.{NAME}.json"
+TREE_NAME = f"{NAME}-tree"
 PART_BYTES = (256, 512, 768, 1024, 1536, 2048, 4096, 8192)  # planned
 BUILT = (1024, 2048)  # of those, built and asked
 TREE, TREE_TINY = 100, 5  # packages of a dependency tree
@@ -274,8 +275,9 @@ def dependency_tree(index: Index, wanted: int) -> list[list[str]]:
     return best
 
 
-def measure_tree(settings: Settings, index: Index) -> Figures:
+def measure_tree(settings: Settings) -> Figures:
     """The packages of a dependency tree, whose names are known, in one call."""
+    index = read_index(settings)
     wanted = TREE_TINY if settings.tiny else TREE
     levels = dependency_tree(index, wanted)
     names = [name for level in levels for name in level]
@@ -312,7 +314,6 @@ def measure(settings: Settings) -> Figures:
         "planned": [planned(settings, index, each) for each in sizes],
         "revealed": revealed(index, BUILT[0]),
         "variants": [measure_variant(settings, index, variant) for variant in built],
-        "tree": measure_tree(settings, index),
     }
 
 
@@ -411,17 +412,16 @@ def of_rules(made: Comparison) -> Table:
 
 
 def of_tree(made: Comparison) -> Table:
-    block = f"{NAME}-tree"
-    found = made.results.find(FILE)
-    if found is None or "tree" not in found.figures:  # results from before there were requests for several keys
-        return Table(block, "", [])
-    tree = found.figures["tree"]
+    found = made.results.find(f"application.{TREE_NAME}.json")
+    if found is None:
+        return Table(TREE_NAME, "", [])
+    tree = found.figures
     about = (
         f"What {tree['root']} depends on, {tree['levels']} levels of the tree, with the names known. Values are the "
         f"first {tree['part_bytes']} bytes of each paragraph. A client that learns the names level by level makes "
         f"{tree['requests_level_by_level']} requests for several keys."
     )
-    return together.table(block, f"{tree['keys']} packages of a dependency tree", about, found.part("tree"))
+    return together.table(TREE_NAME, f"{tree['keys']} packages of a dependency tree", about, found)
 
 
 def tables(made: Comparison) -> list[Table]:

@@ -10,7 +10,7 @@ from measurements import Figures, Settings
 
 def measure_application(settings: Settings, name: str) -> Figures:
     """Measures bench/applications there."""
-    return applications.BY_NAME[name].measure(settings)
+    return applications.BY_NAME[name](settings)
 
 
 KINDS: dict[str, Callable[..., Figures]] = {

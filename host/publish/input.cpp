@@ -105,22 +105,28 @@ class InputReader {
 
 // Puts the entries into another spool. make_placer() gives, for each partition, a function
 // place(entry, emit) that calls emit for each entry that takes the place of one. Partitions are
-// read and placed on all threads, and written by one after the other.
+// read and placed on all threads, which write in turns.
 template <typename MakePlacer>
 void sort_again(const Spool& spool, Spool& result, WorkerThreads& threads,
                 const MakePlacer& make_placer) {
+  constexpr size_t kEntriesATurn = 4096;
   std::mutex writing;
   Progress progress("sorting", Spool::kPartitions, Progress::Unit::kItems);
   threads.run_each(Spool::kPartitions, [&](unsigned, size_t number) {
     const auto p = static_cast<uint32_t>(number);
     auto place = make_placer();
     const SpoolPart part = spool.load(p, p);
-    std::vector<SpoolEntry> placed;
+    std::vector<SpoolEntry> placed;  // of one turn at writing
+    const auto write = [&] {
+      const std::lock_guard lock(writing);
+      for (const SpoolEntry& entry : placed) result.append(entry);
+      placed.clear();
+    };
     for (const SpoolEntry& entry : part.entries) {
       place(entry, [&](const SpoolEntry& other) { placed.push_back(other); });
+      if (placed.size() >= kEntriesATurn) write();
     }
-    const std::lock_guard lock(writing);
-    for (const SpoolEntry& entry : placed) result.append(entry);
+    write();
     progress.advance(1);
   });
   result.finish();

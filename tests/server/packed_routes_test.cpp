@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
 #include "host/server/database_server.h"
 #include "host/server/routes/query_route.h"
 #include "src/base/base64.h"
@@ -359,6 +364,30 @@ TEST(QueryLimits, AreTheOptionsOrTheUsualOnes) {
   };
   EXPECT_EQ(most(several_keys(), 100, std::nullopt), 1u);
   EXPECT_EQ(most(several_keys(), 100, 3), 3u);
+}
+
+TEST(QueryLimits, AreThoseOfEachEpochForAServerWithoutTheOption) {
+  ServerMetrics metrics;
+  LoadedDatabase database = packed_database();
+  database.manifest.layout.batch = BatchCode{2, kPackedShards};
+  const ServedEpochs epochs(std::make_shared<const ServingEpoch>(
+      std::move(database), BatchLimits{.batch_max = 4, .queue_max = 8}, &metrics));
+  const DatabaseServer server(epochs, metrics, http::ListeningSocket(http::ListenAddress{}), {});
+  const auto ask = [&](const std::string& request) {
+    return LoopbackClient(server.url()).ask(request);
+  };
+  const uint64_t bytes = epochs.current()->layout().query_bytes();
+  const auto queries = [&](size_t count) {
+    // Zeros are words and keys.
+    return post_request("/v1/epochs/" + epochs.current()->database().epoch + "/queries",
+                        "application/octet-stream", std::string(count * bytes, '\0'));
+  };
+  EXPECT_EQ(ask(queries(1)).status, 200);
+  EXPECT_EQ(ask(queries(2)).status, 413);
+  const auto document = nlohmann::json::parse(ask(get_request("/openapi.json")).body);
+  const auto& schemas = document.at("components").at("schemas");
+  EXPECT_EQ(schemas.at("BinaryQueries").at("maxLength"), bytes);
+  EXPECT_EQ(schemas.at("Queries").at("properties").at("queries").at("maxItems"), 1);
 }
 
 }  // namespace

@@ -77,7 +77,8 @@ std::string_view name_of(http::Cut why) {
 
 const ApiOptions& checked(const ApiOptions& options, const ServedEpochs& epochs) {
   const size_t queue_max = epochs.current()->scheduler().limits().queue_max;
-  const uint64_t most = options.queries_per_request_max.value_or(1);
+  if (!options.queries_per_request_max) return options;
+  const uint64_t most = *options.queries_per_request_max;
   if (most < 1 || most > queue_max) {
     throw UsageError("a request may have 1 to " + std::to_string(queue_max) +
                      " queries, as many as may wait in the queue; " + std::to_string(most) +

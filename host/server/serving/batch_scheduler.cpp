@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
 #include "src/protocol/second_level_polynomials.h"
