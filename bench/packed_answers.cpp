@@ -20,6 +20,7 @@
 #include "src/arithmetic/ring/prime_field.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "src/protocol/public_polynomials.h"
+#include "src/protocol/second_level_polynomials.h"
 
 namespace blindfuse {
 namespace {
@@ -73,10 +74,8 @@ struct Server {
     pipeline = engine->make_packed_answer_pipeline({layout.query_bits, layout.response_bits},
                                                    tables, kBatchMax, kBatchMax);
     const Layout both = two_level_layout();
-    const ring::PublicPolynomials polynomials{ChaChaKey{}};
-    const std::vector<uint32_t> blocks = polynomials.second_blocks(both.second_row_count());
-    const std::vector<uint32_t> key_masks = polynomials.key_masks();
-    const SecondLevelSpec spec = second_level_spec(both, blocks, key_masks);
+    const SecondLevelPolynomials second(both, ring::PublicPolynomials{ChaChaKey{}});
+    const SecondLevelSpec spec = second.spec(both);
     two_levels = engine->make_packed_answer_pipeline({layout.query_bits, layout.response_bits},
                                                      tables, kBatchMax, kBatchMax, &spec);
     std::vector<uint8_t> query(layout.query_bytes());

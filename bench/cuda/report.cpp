@@ -21,20 +21,15 @@ constexpr const char* kScanHead =
     "ratio  x one        copy       PCIe";
 constexpr const char* kPipelineHead =
     "\nPacked queries to packed responses, two batches in flight; bound: the scan or the transfer, "
-    "whichever takes longer.\n"
-    "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
-    "ratio";
+    "whichever takes longer.";
 constexpr const char* kPackedHead =
     "\nThe same with packing keys, to responses that are packed under clients' secrets; the bound "
-    "is that of the\nscan and the transfer alone.\n"
-    "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
-    "ratio";
+    "is that of the\nscan and the transfer alone.";
 constexpr const char* kTwoLevelHead =
-    "\nThe same with two levels: of each response, the words of one shard, packed again.\n"
-    "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
-    "ratio";
+    "\nThe same with two levels: of each response, the words of one shard, packed again.";
 constexpr const char* kBucketHead =
-    "\nRequests for several keys: packed responses to queries with words for each bucket.\n"
+    "\nRequests for several keys: packed responses to queries with words for each bucket.";
+constexpr const char* kPipelineColumns =
     "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
     "ratio";
 constexpr const char* kHintHead =
@@ -201,7 +196,7 @@ void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
   add_figure(std::string(shape.name) + names.figure, answered,
              cell(answered, 1, "", 0) + " queries/s with " + std::to_string(batch));
   if (json_) return;
-  print_head(names.head);
+  print_head(names.head, kPipelineColumns);
   std::printf("%-8s %-7s %5zu %12s %12.0f %11s %9s %10s %6s %5s\n", std::string(shape.name).c_str(),
               kernel.c_str(), batch, milliseconds(times.seconds).c_str(), answered,
               gigabytes(answered * bytes_of(shape)).c_str(), gigabytes(sent).c_str(),
@@ -293,8 +288,11 @@ void Report::print_figure() {
   std::fflush(stdout);
 }
 
-void Report::print_head(const char* head) {
-  if (head != head_) std::puts(head);
+void Report::print_head(const char* head, const char* columns) {
+  if (head != head_) {
+    std::puts(head);
+    if (columns != nullptr) std::puts(columns);
+  }
   head_ = head;
 }
 

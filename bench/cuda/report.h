@@ -80,8 +80,9 @@ class Report {
 
  private:
   nlohmann::json line(const char* measurement, const Shape& shape, const std::string& kernel) const;
-  // Prints the head of the table when it is another one than the last.
-  void print_head(const char* head);
+  // Prints the head of the table when it is another one than the last. columns: a line of its own,
+  // or null.
+  void print_head(const char* head, const char* columns = nullptr);
   void print_json(const nlohmann::json& line);
   // Of a measurement.
   void add_figure(const std::string& name, double score, const std::string& text);

@@ -74,8 +74,8 @@ void LayoutOptions::add_to(CLI::App& command) {
           "--keys-per-request", keys_per_request,
           "Keys that a client looks up with one request. A key then costs fewer bytes and less "
           "time of the server, which keeps three copies of every record. A request for one key "
-          "costs as "
-          "much as a full one. 2 and more imply --mode packed, and one level. Without this "
+          "costs as much as a full one. 2 and more imply --mode packed, and one level. Without "
+          "this "
           "option, a new database is for 1 key, and an update keeps the number")
       ->check(CLI::Range(1u, kKeysPerRequestMax));
   command

@@ -69,8 +69,8 @@ inline constexpr uint64_t kPackingBytesUnasked = uint64_t{256} << 20;
 // fixed, by itself or by the set, these are all plans of that mode unless is_unasked. If both are
 // open, they are the hint mode's and, after them, those of the packed mode that stay below
 // kPackingBytesUnasked or the matrix, if there are any. With requests for several keys these are
-// all plans of the packed mode. Throws InputError if there is no plan at all. If mode and set are
-// both open, the error is the one of the hint mode.
+// all plans of the packed mode. Throws InputError if no plan is possible. If mode and set are both
+// open, the error is the one of the hint mode.
 std::vector<std::vector<Plan>> plan_modes(const PlanRequest& request);
 
 // Layouts that are compared with each other before their kind is chosen.

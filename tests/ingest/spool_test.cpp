@@ -123,6 +123,17 @@ TEST(Spool, MeetsADuplicateWithinABlockWhereItIsAnError) {
   EXPECT_EQ(entries_on_disk(spool), place) << "whoever names the places needs them";
 }
 
+TEST(Spool, LooksForNoDuplicatesWhereThereAreNone) {
+  Spool spool = new_spool(DuplicatePolicy::kNone);
+  for (uint64_t place = 1; place <= 10'000; ++place) spool.append(entry_of(7, place, "value"));
+  spool.finish();
+  EXPECT_FALSE(spool.has_duplicate());
+  EXPECT_EQ(entries_on_disk(spool), 10'000u);
+  uint64_t kept = 0;
+  for (uint32_t p = 0; p < Spool::kPartitions; ++p) kept += spool.load(p, p).entries.size();
+  EXPECT_EQ(kept, 10'000u);
+}
+
 TEST(Spool, KeepsTheStartsOfKeysWhereADuplicateIsAnError) {
   for (const auto policy : {DuplicatePolicy::kError, DuplicatePolicy::kFirst}) {
     Spool spool = new_spool(policy);
