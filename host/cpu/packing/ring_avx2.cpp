@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "host/cpu/packing/group_sums.h"
+#include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/vector_ntt.h"
+#include "src/arithmetic/packing_table.h"
 
 namespace blindfuse {
 namespace {
@@ -73,176 +74,186 @@ struct Avx2 {
   }
 };
 
-// Of one query and 8 points, in lanes of 64 bits: the lower and upper halves of products.
-struct Sums {
-  __m256i low[2], high[2];
+// Adds the products of the lower halves of lanes of 64 bits: whole to `low`, modulo 2^64, and their
+// upper halves alone to `high`. In assembly, as GCC 12 otherwise moves sums from register to
+// register and to memory where they take all registers but four.
+[[gnu::always_inline]] inline void add_product(__m256i& low, __m256i& high, __m256i words,
+                                               const __m256i_u& keys) {
+  __m256i product;
+  asm("vpmuludq %4, %3, %2\n\t"
+      "vpaddq %2, %0, %0\n\t"
+      "vpsrlq $32, %2, %2\n\t"
+      "vpaddq %2, %1, %1"
+      : "+x"(low), "+x"(high), "=&x"(product)
+      : "x"(words), "m"(keys));
+}
 
-  Sums() {
-    for (size_t i = 0; i < 2; ++i) low[i] = high[i] = _mm256_setzero_si256();
+// Sums of a group of points for some queries. The 16 points of a line are four quarters: the even
+// ones of the first eight, the odd ones, and the same of the last eight. A line's words are
+// multiplied where they are, and a key's from the first point of a quarter on, so that neither has
+// to be cut or moved for every product.
+//
+// Roofline: two processors' multipliers do a vpmuludq each in a cycle, but additions get in their
+// way; a product by two multiplications, of 32 and 16 bits, is slower than one and a shift
+// (docs/BENCHMARKS_DETAILS.md).
+class GroupSums {
+ public:
+  static constexpr size_t kQueriesMax = 36;
+
+  GroupSums(const GroupSumArgs& args, size_t first_query, size_t query_count)
+      : keys_(args.keys + first_query), query_count_(query_count) {
+    for (size_t i = 0; i < query_count * kQuarters; ++i) {
+      low_[i] = high_[i] = _mm256_setzero_si256();
+    }
+    const size_t half = args.point / ring::kOrbit * PackingKeys::kHalfWords;
+    const uint32_t* line = args.table;
+    for (size_t number = 0; number < kKeySwitches;) {
+      // From one switch to the next, a key is read from one word less on.
+      const size_t place = (args.point + key_switch_to(number).power) % ring::kOrbit;
+      const size_t count = std::min({kSwitchesTogether, kKeySwitches - number, place + 1});
+      if (query_count > 1) fetch(line + count * kSwitchWords);
+      add_switches({line, half + place, count});
+      line += count * kSwitchWords;
+      number += count;
+    }
   }
-  void add(__m256i line, __m256i key) {
-    add_half(_mm256_mul_epu32(line, key), 0);
-    add_half(_mm256_mul_epu32(_mm256_srli_epi64(line, 32), _mm256_srli_epi64(key, 32)), 1);
-  }
-  void add_half(__m256i product, size_t odd) {
-    low[odd] =
-        _mm256_add_epi64(low[odd], _mm256_and_si256(product, _mm256_set1_epi64x(0xffffffff)));
-    high[odd] = _mm256_add_epi64(high[odd], _mm256_srli_epi64(product, 32));
-  }
+
+  // The sums, reduced, 16 for each query.
   void write(uint32_t* sums) const {
     using ring::kPackingModulus;
     constexpr uint64_t kTwo32 = (uint64_t{1} << 32) % kPackingModulus;
-    for (size_t odd = 0; odd < 2; ++odd) {
-      alignas(32) uint64_t lower[4];
-      alignas(32) uint64_t upper[4];
-      _mm256_store_si256(reinterpret_cast<__m256i*>(lower), low[odd]);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(upper), high[odd]);
-      for (size_t i = 0; i < 4; ++i) {
-        const uint64_t both =
-            upper[i] % kPackingModulus * kTwo32 % kPackingModulus + lower[i] % kPackingModulus;
-        sums[2 * i + odd] = static_cast<uint32_t>(both % kPackingModulus);
-      }
-    }
-  }
-};
-
-// One query after another. A group of the table stays in the second-level cache.
-void sum_single_queries(const GroupSumArgs& args, size_t first) {
-  for (size_t query = first; query < args.query_count; ++query) {
-    const uint32_t* keys = args.keys[query];
-    Sums sums[2];
-    for_each_line(args.table, args.point, [&](const uint32_t* line, size_t place) {
-#pragma GCC unroll 2
-      for (size_t i = 0; i < 2; ++i) {
-        sums[i].add(load_words(line + 8 * i), load_words(keys + place + 8 * i));
-      }
-    });
-    for (size_t i = 0; i < 2; ++i) sums[i].write(args.sums + query * kPointsTogether + 8 * i);
-  }
-}
-
-// Sums for several queries, from a table cut into halves of 16 bits: 3069 products of 48 bits stay
-// below 2^60, and need not be cut themselves. Lines are cut once, a few at a time, for all queries
-// of a block. With 12 queries and more it is 1.2 times as fast as single queries
-// (docs/BENCHMARKS_DETAILS.md).
-class CutSums {
- public:
-  static constexpr size_t kQueriesMax = 33;
-
-  CutSums(const GroupSumArgs& args, size_t first, size_t count)
-      : args_(args), first_(first), count_(count) {
-    for (size_t i = 0; i < count * kVectors; ++i) sums_[i] = _mm256_setzero_si256();
-    size_t cut_count = 0;
-    for_each_line(args.table, args.point, [&](const uint32_t* line, size_t place) {
-      cut(line, place, cut_count++);
-      if (cut_count < kLines) return;
-      add_lines(cut_count);
-      cut_count = 0;
-    });
-    add_lines(cut_count);
-  }
-
-  void write() const {
-    using ring::kPackingModulus;
-    for (size_t q = 0; q < count_; ++q) {
-      uint32_t* sums = args_.sums + (first_ + q) * kPointsTogether;
-      for (size_t half = 0; half < 2; ++half) {
-        alignas(32) uint64_t found[kCuts][4];
-        for (size_t cut = 0; cut < kCuts; ++cut) {
-          _mm256_store_si256(reinterpret_cast<__m256i*>(found[cut]),
-                             sums_[(q * 2 + half) * kCuts + cut]);
-        }
-        for (size_t i = 0; i < 8; ++i) {
-          const uint64_t lower = found[i % 2 * 2][i / 2] % kPackingModulus;
-          const uint64_t upper = found[i % 2 * 2 + 1][i / 2] % kPackingModulus;
-          sums[8 * half + i] = static_cast<uint32_t>((lower + (upper << 16)) % kPackingModulus);
-        }
+    for (size_t i = 0; i < query_count_ * kQuarters; ++i) {
+      alignas(32) uint64_t low[4];
+      alignas(32) uint64_t high[4];
+      _mm256_store_si256(reinterpret_cast<__m256i*>(low), low_[i]);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(high), high_[i]);
+      uint32_t* quarter = sums + i / 2 * 8 + i % 2;
+      for (size_t k = 0; k < 4; ++k) {
+        // What is left are 3069 lower halves, below 2^44.
+        const uint64_t lower = low[k] - (high[k] << 32);
+        quarter[2 * k] =
+            static_cast<uint32_t>((high[k] % kPackingModulus * kTwo32 + lower) % kPackingModulus);
       }
     }
   }
 
  private:
-  // Of 8 points: the lower and the upper 16 bits of the even ones, and of the odd ones.
-  static constexpr size_t kCuts = 4;
-  static constexpr size_t kVectors = 2 * kCuts;  // of 16 points
-  static constexpr size_t kLines = 48;           // cut, 12 KiB
+  static constexpr size_t kQuarters = 4;
+  static constexpr size_t kSwitchWords = ring::kDigits * kPointsTogether;
+  // Their lines, 12 KiB, and the part of each key that they are multiplied with, stay in the
+  // first-level cache for all queries.
+  static constexpr size_t kSwitchesTogether = 64;
 
-  void cut(const uint32_t* line, size_t place, size_t number) {
-    const __m256i low = _mm256_set1_epi64x(0xffff);
-    places_[number] = place;
-    for (size_t half = 0; half < 2; ++half) {
-      const __m256i words = load_words(line + 8 * half);
-      __m256i* cuts = lines_ + (half * kLines + number) * kCuts;
-      cuts[0] = _mm256_and_si256(words, low);
-      cuts[1] = _mm256_and_si256(_mm256_srli_epi64(words, 16), low);
-      cuts[2] = _mm256_and_si256(_mm256_srli_epi64(words, 32), low);
-      cuts[3] = _mm256_srli_epi64(words, 48);
+  // Key switches, one after another.
+  struct Switches {
+    const uint32_t* line;  // the first
+    size_t place;          // of the first in a key; that of the next is one less
+    size_t count;
+  };
+
+  // No processor does that by itself across pages. After the end of a table it touches nothing.
+  static void fetch(const uint32_t* lines) {
+    for (size_t i = 0; i < kSwitchesTogether * kSwitchWords; i += kPointsTogether) {
+      _mm_prefetch(reinterpret_cast<const char*>(lines + i), _MM_HINT_T0);
     }
   }
 
-  void add_lines(size_t count) {
+  // As many queries at a time as there are registers for their sums: twelve.
+  void add_switches(const Switches& switches) {
     size_t q = 0;
-    for (; q + 3 <= count_; q += 3) add_lines_of<3>(q, count);
-    if (q + 2 == count_) {
-      add_lines_of<2>(q, count);
-    } else if (q < count_) {
-      add_lines_of<1>(q, count);
+    for (; q + 6 <= query_count_; q += 6) add_quarters<6, 1>(switches, q);
+    switch (query_count_ - q) {
+      case 1:
+        return add_quarters<1, 4>(switches, q);
+      case 2:
+        return add_quarters<2, 2>(switches, q);
+      case 3:
+        return add_quarters<3, 2>(switches, q);
+      case 4:
+        return add_quarters<4, 1>(switches, q);
+      case 5:
+        return add_quarters<5, 1>(switches, q);
+      default:
+        return;
     }
   }
 
-  // Of three queries at a time, so that their sums stay in registers.
-  template <size_t kQueries>
-  void add_lines_of(size_t q, size_t count) {
-    for (size_t half = 0; half < 2; ++half) {
-      __m256i sums[kQueries][kCuts];
-      __m256i* kept[kQueries];
-      const uint32_t* keys[kQueries];
-#pragma GCC unroll 3
-      for (size_t i = 0; i < kQueries; ++i) {
-        kept[i] = sums_ + ((q + i) * 2 + half) * kCuts;
-        keys[i] = args_.keys[first_ + q + i] + 8 * half;
-#pragma GCC unroll 4
-        for (size_t cut = 0; cut < kCuts; ++cut) sums[i][cut] = kept[i][cut];
-      }
-      for (size_t line = 0; line < count; ++line) {
-        const __m256i* cuts = lines_ + (half * kLines + line) * kCuts;
-        const size_t place = places_[line];
-#pragma GCC unroll 3
-        for (size_t i = 0; i < kQueries; ++i) {
-          const __m256i even = load_words(keys[i] + place);
-          const __m256i odd = _mm256_srli_epi64(even, 32);
-          sums[i][0] = _mm256_add_epi64(sums[i][0], _mm256_mul_epu32(even, cuts[0]));
-          sums[i][1] = _mm256_add_epi64(sums[i][1], _mm256_mul_epu32(even, cuts[1]));
-          sums[i][2] = _mm256_add_epi64(sums[i][2], _mm256_mul_epu32(odd, cuts[2]));
-          sums[i][3] = _mm256_add_epi64(sums[i][3], _mm256_mul_epu32(odd, cuts[3]));
+  template <size_t kQueries, size_t kTogether>
+  void add_quarters(const Switches& switches, size_t q) {
+    for (size_t quarter = 0; quarter < kQuarters; quarter += kTogether) {
+      if constexpr (kTogether == 1) {
+        if (quarter % 2 == 1) {
+          add<kQueries, kTogether, 1>(switches, q, quarter);
+          continue;
         }
       }
-#pragma GCC unroll 3
-      for (size_t i = 0; i < kQueries; ++i) {
+      add<kQueries, kTogether, 0>(switches, q, quarter);
+    }
+  }
+
+  // kTogether quarters from `quarter` on, which is odd if kOdd is 1.
+  template <size_t kQueries, size_t kTogether, size_t kOdd>
+  void add(const Switches& switches, size_t q, size_t quarter) {
+    __m256i low[kQueries][kTogether];
+    __m256i high[kQueries][kTogether];
+    const uint32_t* keys[kQueries];
+#pragma GCC unroll 6
+    for (size_t i = 0; i < kQueries; ++i) {
+      keys[i] = keys_[q + i] + switches.place + quarter / 2 * 8 + kOdd;
 #pragma GCC unroll 4
-        for (size_t cut = 0; cut < kCuts; ++cut) kept[i][cut] = sums[i][cut];
+      for (size_t z = 0; z < kTogether; ++z) {
+        low[i][z] = low_[(q + i) * kQuarters + quarter + z];
+        high[i][z] = high_[(q + i) * kQuarters + quarter + z];
+      }
+    }
+    const uint32_t* line = switches.line + quarter / 2 * 8;
+    for (std::ptrdiff_t n = 0; n != -static_cast<std::ptrdiff_t>(switches.count); --n) {
+#pragma GCC unroll 3
+      for (size_t k = 0; k < ring::kDigits; ++k, line += kPointsTogether) {
+        // Of a single query there is time enough for every line.
+        if constexpr (kTogether == kQuarters) fetch_line(line + kSwitchesTogether * kSwitchWords);
+        __m256i words[kTogether];
+#pragma GCC unroll 4
+        for (size_t z = 0; z < kTogether; ++z) {
+          words[z] = load_words(line + z / 2 * 8);
+          if ((z + kOdd) % 2 == 1) words[z] = _mm256_srli_epi64(words[z], 32);
+        }
+#pragma GCC unroll 6
+        for (size_t i = 0; i < kQueries; ++i) {
+          const uint32_t* key = keys[i] + n + 2 * PackingKeys::kHalfWords * k;
+#pragma GCC unroll 4
+          for (size_t z = 0; z < kTogether; ++z) {
+            add_product(low[i][z], high[i][z], words[z],
+                        *reinterpret_cast<const __m256i_u*>(key + z / 2 * 8 + z % 2));
+          }
+        }
+      }
+    }
+#pragma GCC unroll 6
+    for (size_t i = 0; i < kQueries; ++i) {
+#pragma GCC unroll 4
+      for (size_t z = 0; z < kTogether; ++z) {
+        low_[(q + i) * kQuarters + quarter + z] = low[i][z];
+        high_[(q + i) * kQuarters + quarter + z] = high[i][z];
       }
     }
   }
 
-  const GroupSumArgs& args_;
-  const size_t first_, count_;
-  __m256i sums_[kQueriesMax * kVectors];
-  __m256i lines_[2 * kLines * kCuts];
-  size_t places_[kLines];
+  static void fetch_line(const uint32_t* line) {
+    _mm_prefetch(reinterpret_cast<const char*>(line), _MM_HINT_T0);
+  }
+
+  const uint32_t* const* const keys_;
+  const size_t query_count_;
+  __m256i low_[kQueriesMax * kQuarters];
+  __m256i high_[kQueriesMax * kQuarters];
 };
 
-// Fewer queries than these are not worth cutting a table for.
-constexpr size_t kCutQueriesMin = 8;
-
 void sum_group(const GroupSumArgs& args) {
-  size_t query = 0;
-  while (args.query_count - query >= kCutQueriesMin) {
-    const size_t count = std::min(CutSums::kQueriesMax, args.query_count - query);
-    CutSums(args, query, count).write();
-    query += count;
+  for (size_t first = 0; first < args.query_count; first += GroupSums::kQueriesMax) {
+    const size_t count = std::min(GroupSums::kQueriesMax, args.query_count - first);
+    GroupSums(args, first, count).write(args.sums + first * kPointsTogether);
   }
-  sum_single_queries(args, query);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ uint32_t sum_of(__m512i lanes) {
 struct Unit {
   static constexpr size_t kQueries = 4;
   static constexpr size_t kColumns = 6;
+  static constexpr size_t kAheadBytes = kUsualAheadBytes;
 
   template <size_t Q, size_t C>
   struct Sums {

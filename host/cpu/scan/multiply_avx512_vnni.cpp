@@ -27,6 +27,7 @@ __m128i quarter(__m512i lanes) {
 struct Unit {
   static constexpr size_t kQueries = 1;
   static constexpr size_t kColumns = 6;
+  static constexpr size_t kAheadBytes = kUsualAheadBytes;
 
   template <size_t Q, size_t C>
   struct Sums {

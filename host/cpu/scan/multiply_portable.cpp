@@ -7,6 +7,7 @@ namespace {
 struct Unit {
   static constexpr size_t kQueries = 1;
   static constexpr size_t kColumns = 1;
+  static constexpr size_t kAheadBytes = kUsualAheadBytes;
 
   template <size_t Q, size_t C>
   struct Sums {

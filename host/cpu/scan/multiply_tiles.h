@@ -7,7 +7,7 @@
 // calls no function of the standard library.
 //
 // Unit defines the number of queries and columns in the registers at a time, kQueries x kColumns
-// (kColumns divides 6), and has
+// (kColumns divides 6), and how far ahead the matrix is fetched, kAheadBytes; and has
 //
 //   Sums<Q, C>     their accumulators, zero at first
 //     add(const uint8_t* const* queries, size_t group, const int8_t* bytes)
@@ -38,9 +38,9 @@ inline constexpr size_t kFewQueriesGroups = 16;
 // Up to here the words of all of a block's runs fit there, and a tile is read to its end before the
 // next; beyond, all tiles pass for one run before the next run begins.
 inline constexpr size_t kVeryFewQueries = 2;
-// The distance at which the matrix is fetched ahead of the multiplication. With many queries the
-// fetches are spread over all of them, so that memory and multiplier work at the same time.
-inline constexpr size_t kAheadBytes = 24 * 1024;
+// A usual distance at which the matrix is fetched ahead of the multiplication. With many queries
+// the fetches are spread over all of them, so that memory and multiplier work at the same time.
+inline constexpr size_t kUsualAheadBytes = 24 * 1024;
 
 // The place of the bytes of a tile that a pass multiplies.
 struct TilePass {
@@ -174,7 +174,8 @@ inline const int8_t* ahead_of(const MultiplyArgs& args, size_t c, size_t g) {
   const int8_t* here = group_in_tile<Unit>(args, c, g);
   const int8_t* end = args.tiles + args.column_count * (args.tile_stride / kTileColumns);
   const auto left = static_cast<size_t>(end - here);
-  return left > kAheadBytes ? here + kAheadBytes : args.next + (kAheadBytes - left);
+  return left > Unit::kAheadBytes ? here + Unit::kAheadBytes
+                                  : args.next + (Unit::kAheadBytes - left);
 }
 
 // All tiles for a run of groups before the next run; as many tiles ahead as have kAheadBytes in one
@@ -182,7 +183,8 @@ inline const int8_t* ahead_of(const MultiplyArgs& args, size_t c, size_t g) {
 template <typename Unit>
 inline void multiply_run_by_run(const MultiplyArgs& args) {
   constexpr size_t kRun = kFewQueriesGroups;
-  constexpr size_t kColumnsAhead = kAheadBytes / (kRun * kGroupRows);
+  constexpr size_t kColumnsAhead =
+      Unit::kAheadBytes / (kRun * kGroupRows * kTileColumns) * kTileColumns;
   for (size_t g = 0; g < args.group_count; g += kRun) {
     for (size_t c = 0; c < args.column_count; c += kTileColumns) {
       // After the last tile come the first ones of the next run, and after the last run those that
