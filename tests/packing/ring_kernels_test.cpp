@@ -234,7 +234,8 @@ void expect_batch_sums(const BatchSums& batch, size_t table_count, size_t query_
 TEST_P(RingKernelTest, SumGroups) {
   std::mt19937_64 generator(3);
   const auto word = [&] { return static_cast<uint32_t>(generator() % kPackingModulus); };
-  for (const size_t query_count : {1u, 2u, 3u, 4u, 5u, 6u, 8u, 9u, 10u, 11u, 35u, 38u, 42u}) {
+  for (const size_t query_count :
+       {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 10u, 11u, 35u, 37u, 38u, 42u}) {
     for (const size_t point : {0u, 16u, 1008u, 1024u, 2032u}) {
       expect_sums(GetParam(), query_count, point, word);
     }
@@ -242,7 +243,7 @@ TEST_P(RingKernelTest, SumGroups) {
 }
 
 TEST_P(RingKernelTest, SumTheLargestNumbers) {
-  for (const size_t query_count : {1u, 4u, 9u}) {
+  for (const size_t query_count : {1u, 2u, 3u, 4u, 5u, 6u, 9u}) {
     expect_sums(GetParam(), query_count, 512, [] { return kPackingModulus - 1; });
   }
 }

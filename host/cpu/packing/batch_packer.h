@@ -32,11 +32,13 @@ class BatchPacker {
   // Throws ResourceError if there is no memory for this many queries at a time.
   void pack(std::span<const Query> queries);
 
+  // Whether so many queries are packed by the kernel's sums of batches, which are then the faster
+  // ones.
+  bool pays(size_t query_count) const;
+
  private:
   using Tasks = std::vector<std::vector<ResponsePacker::Task>>;  // by table, by query
 
-  // Whether the kernel's sums of batches are the faster ones.
-  bool pays(size_t query_count) const;
   // The sets of tables, of nearly the same size, for which such sums are made together.
   size_t set_count(const BatchSums& sums) const;
   void sum_one_table_at_a_time(const Tasks& tasks);

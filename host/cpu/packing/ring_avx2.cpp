@@ -1,14 +1,16 @@
 // Packing with AVX2: transforms on 8 lanes, sums by vpmuludq.
 #include <immintrin.h>
 
-#include <algorithm>
-
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/vector_ntt.h"
 #include "src/arithmetic/packing_table.h"
 
 namespace blindfuse {
 namespace {
+
+// Instead of the standard library's function, which the linker could take from here for a processor
+// without AVX2.
+size_t at_most(size_t count, size_t most) { return count < most ? count : most; }
 
 __m256i load_words(const uint32_t* words) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
@@ -89,16 +91,19 @@ struct Avx2 {
 }
 
 // Sums of a group of points for some queries. The 16 points of a line are four quarters: the even
-// ones of the first eight, the odd ones, and the same of the last eight. A line's words are
-// multiplied where they are, and a key's from the first point of a quarter on, so that neither has
-// to be cut or moved for every product.
+// ones of the first eight, the odd ones, and the same of the last eight. The odd words of a line
+// are shifted down once for several queries. A key is read from the first point of a quarter on, so
+// that its words are never moved.
 //
-// Roofline: two processors' multipliers do a vpmuludq each in a cycle, but additions get in their
-// way; a product by two multiplications, of 32 and 16 bits, is slower than one and a shift
-// (docs/BENCHMARKS_DETAILS.md).
+// Roofline: four products take four instructions, a vpmuludq, two vpaddq and a vpsrlq; a Zen 3
+// begins 3.7 of these a cycle. Where the table's words are cut to 16 bits, so that sums of products
+// fit 64 bits, two vpmuludq and two vpaddq take their place, and it begins 3.1 a cycle: additions
+// take the multipliers' turns (docs/BENCHMARKS_DETAILS.md).
 class GroupSums {
  public:
   static constexpr size_t kQueriesMax = 36;
+  // The last points of a rotated half are read with the odd ones of eight.
+  static_assert(PackingKeys::kHalfWords >= ring::kOrbit + kPointsTogether);
 
   GroupSums(const GroupSumArgs& args, size_t first_query, size_t query_count)
       : keys_(args.keys + first_query), query_count_(query_count) {
@@ -110,7 +115,7 @@ class GroupSums {
     for (size_t number = 0; number < kKeySwitches;) {
       // From one switch to the next, a key is read from one word less on.
       const size_t place = (args.point + key_switch_to(number).power) % ring::kOrbit;
-      const size_t count = std::min({kSwitchesTogether, kKeySwitches - number, place + 1});
+      const size_t count = at_most(at_most(kSwitchesTogether, kKeySwitches - number), place + 1);
       if (query_count > 1) fetch(line + count * kSwitchWords);
       add_switches({line, half + place, count});
       line += count * kSwitchWords;
@@ -140,8 +145,8 @@ class GroupSums {
  private:
   static constexpr size_t kQuarters = 4;
   static constexpr size_t kSwitchWords = ring::kDigits * kPointsTogether;
-  // Their lines, 12 KiB, and the part of each key that they are multiplied with, stay in the
-  // first-level cache for all queries.
+  // Their lines (12 KiB) stay in the first-level cache for all queries, and six parts of keys (6
+  // KiB) for all quarters.
   static constexpr size_t kSwitchesTogether = 64;
 
   // Key switches, one after another.
@@ -151,20 +156,22 @@ class GroupSums {
     size_t count;
   };
 
-  // No processor does that by itself across pages. After the end of a table it touches nothing.
+  // Processors do not prefetch across pages by themselves. A prefetch after the end of a table is
+  // harmless.
   static void fetch(const uint32_t* lines) {
     for (size_t i = 0; i < kSwitchesTogether * kSwitchWords; i += kPointsTogether) {
       _mm_prefetch(reinterpret_cast<const char*>(lines + i), _MM_HINT_T0);
     }
   }
 
-  // As many queries at a time as there are registers for their sums: twelve.
+  // As many queries and quarters at a time as have their sums in twelve registers.
   void add_switches(const Switches& switches) {
+    if (query_count_ == 1) return add_quarters<1, 4>(switches, 0);
     size_t q = 0;
     for (; q + 6 <= query_count_; q += 6) add_quarters<6, 1>(switches, q);
     switch (query_count_ - q) {
       case 1:
-        return add_quarters<1, 4>(switches, q);
+        return add_quarters<1, 2>(switches, q);
       case 2:
         return add_quarters<2, 2>(switches, q);
       case 3:
@@ -210,7 +217,7 @@ class GroupSums {
     for (std::ptrdiff_t n = 0; n != -static_cast<std::ptrdiff_t>(switches.count); --n) {
 #pragma GCC unroll 3
       for (size_t k = 0; k < ring::kDigits; ++k, line += kPointsTogether) {
-        // Of a single query there is time enough for every line.
+        // For a single query, memory is the limit: fetches are spread over all lines.
         if constexpr (kTogether == kQuarters) fetch_line(line + kSwitchesTogether * kSwitchWords);
         __m256i words[kTogether];
 #pragma GCC unroll 4
@@ -249,10 +256,14 @@ class GroupSums {
   __m256i high_[kQueriesMax * kQuarters];
 };
 
+// Shares of a batch, as even as they can be: each reads the table once.
 void sum_group(const GroupSumArgs& args) {
-  for (size_t first = 0; first < args.query_count; first += GroupSums::kQueriesMax) {
-    const size_t count = std::min(GroupSums::kQueriesMax, args.query_count - first);
-    GroupSums(args, first, count).write(args.sums + first * kPointsTogether);
+  constexpr size_t kMax = GroupSums::kQueriesMax;
+  const size_t shares = (args.query_count + kMax - 1) / kMax;
+  for (size_t i = 0; i < shares; ++i) {
+    const size_t first = args.query_count * i / shares;
+    const size_t last = args.query_count * (i + 1) / shares;
+    GroupSums(args, first, last - first).write(args.sums + first * kPointsTogether);
   }
 }
 

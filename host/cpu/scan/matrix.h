@@ -11,8 +11,8 @@
 
 namespace blindfuse {
 
-// R x C bytes. A product passes over them from first to last (with three or four queries, in three
-// sweeps over each block). The runs of memory are so long that they arrive at full speed for any
+// R x C bytes. A product passes over them from first to last (with some numbers of queries, in
+// three sweeps over each block). The runs of memory are so long that they arrive at full speed for any
 // shape. Separate columns would be many streams, at distances that fall on the same sets of a
 // cache.
 //

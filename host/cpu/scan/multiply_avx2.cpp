@@ -4,7 +4,7 @@
 //
 // Roofline: 8 multiply-adds for a vpmaddwd and a vpaddd, and half as many instructions as vpmulld
 // takes where that is two (Intel). Sixteen registers hold a tile of 3 queries x 2 columns. Widening
-// its bytes takes two instructions of 26, so that 0.92 of the peak is the most.
+// its bytes takes two vector instructions of 26, loads aside, so that 0.92 of the peak is the most.
 #include <immintrin.h>
 
 #include "host/cpu/scan/multiply_tiles.h"
@@ -14,8 +14,8 @@ namespace {
 
 const __m256i* vectors(const uint8_t* bytes) { return reinterpret_cast<const __m256i*>(bytes); }
 
-// sum += the products of 16-bit numbers, added in pairs. In assembly, as GCC 12 otherwise moves
-// sums from register to register, and to memory, where they take twelve of sixteen.
+// sum += the products of 16-bit numbers, added in pairs. In assembly, and in this order, as GCC 12
+// otherwise moves sums from register to register, and to memory, where they take twelve of sixteen.
 [[gnu::always_inline]] inline void add_products(__m256i& sum, __m256i a, __m256i b) {
   __m256i products;
   asm volatile(
@@ -28,7 +28,7 @@ const __m256i* vectors(const uint8_t* bytes) { return reinterpret_cast<const __m
 struct Unit {
   static constexpr size_t kQueries = 2;
   static constexpr size_t kColumns = 2;
-  // The first-level cache of processors that have nothing newer is one of 32 KiB.
+  // Processors that have nothing newer have 32 KiB of first-level cache.
   static constexpr size_t kAheadBytes = 8 * 1024;
 
   template <size_t Q, size_t C>
@@ -98,6 +98,11 @@ constexpr size_t kPairs = kTileColumns / Unit::kColumns;
 
 bool passes_by_threes(size_t query_count) { return query_count == 3 || query_count > 4; }
 
+// Of as many that are left; never one, since four are two and two.
+size_t queries_together(size_t left) {
+  return left == 4 || left < kQueriesTogether ? 2 : kQueriesTogether;
+}
+
 // A tile's part of a run, and the lines of memory that are to be fetched meanwhile.
 struct RunOfTile {
   const int8_t* bytes;
@@ -105,11 +110,13 @@ struct RunOfTile {
   size_t first_group;
   size_t group_count;
   const int8_t* ahead;
-  size_t ahead_lines;
+  size_t ahead_lines;    // for each pair of columns
+  size_t lines_a_group;  // of these
 };
 
+// A function of its own, so that the compiler has all registers for it.
 template <size_t kQueries>
-void multiply_pair(const MultiplyArgs& args, const RunOfTile& run, size_t query, size_t pair) {
+[[gnu::noinline]] void multiply_pair(const MultiplyArgs& args, const RunOfTile& run, size_t query, size_t pair) {
   const uint8_t* queries[kQueries];
   uint32_t* products[kQueries];
   for (size_t i = 0; i < kQueries; ++i) {
@@ -119,15 +126,12 @@ void multiply_pair(const MultiplyArgs& args, const RunOfTile& run, size_t query,
     __builtin_prefetch(products[i], 1);  // may be far away by the time that they are added to
   }
   const int8_t* bytes = run.bytes + Unit::kColumns * pair * kGroupRows;
-  // Evenly over the groups, and over the pairs.
-  const int8_t* ahead = run.ahead + 64 * (run.ahead_lines * pair / kPairs);
-  const size_t lines = run.ahead_lines * (pair + 1) / kPairs - run.ahead_lines * pair / kPairs;
-  const size_t lines_a_group = (lines + run.group_count - 1) / run.group_count;
-  const int8_t* const ahead_end = ahead + 64 * lines;
+  const int8_t* ahead = run.ahead + 64 * run.ahead_lines * pair;
+  const int8_t* const ahead_end = ahead + 64 * run.ahead_lines;
   Unit::Sums<kQueries, Unit::kColumns> sums;
   size_t g = 0;
   do {
-    for (size_t i = 0; i < lines_a_group && ahead != ahead_end; ++i, ahead += 64) {
+    for (size_t i = 0; i < run.lines_a_group && ahead < ahead_end; ++i, ahead += 64) {
       __builtin_prefetch(ahead, 0, 2);
     }
     sums.add(queries, g, bytes);
@@ -136,30 +140,48 @@ void multiply_pair(const MultiplyArgs& args, const RunOfTile& run, size_t query,
   sums.add_to(products);
 }
 
-void multiply_run_of_tile(const MultiplyArgs& args, const RunOfTile& run, size_t query,
-                          size_t count) {
-  for (size_t pair = 0; pair < kPairs; ++pair) {
-    if (count == 3) {
-      multiply_pair<3>(args, run, query, pair);
-    } else if (count == 2) {
-      multiply_pair<2>(args, run, query, pair);
-    } else {
-      multiply_pair<1>(args, run, query, pair);
-    }
-  }
-}
-
 // Where the run of groups is that comes kTilesTogether tiles after the one with this first column:
-// in the same run, in the next one, or in what is next.
+// in the same run, in one after it, or in what is next.
 const int8_t* run_ahead(const MultiplyArgs& args, size_t column, size_t group, size_t columns) {
   column += kTilesTogether * kTileColumns;
-  if (column < columns) return group_in_tile<Unit>(args, column, group);
-  column -= columns;
-  group += kRunGroups;
-  if (group < args.group_count && column < columns) {
-    return group_in_tile<Unit>(args, column, group);
+  while (column >= columns && group < args.group_count) {
+    column -= columns;
+    group += kRunGroups;
   }
+  if (group < args.group_count) return group_in_tile<Unit>(args, column, group);
   return args.next + column / kTileColumns * args.tile_stride;
+}
+
+// The whole tiles of a run for three queries or two.
+void multiply_tiles_of_run(const MultiplyArgs& args, size_t group, size_t group_count, size_t first,
+                           size_t last, size_t columns) {
+  const size_t lines = group_count * kTileColumns;
+  const size_t steps = (args.query_count + kQueriesTogether - 1) / kQueriesTogether * kPairs;
+  const size_t lines_a_step = (lines + steps - 1) / steps;
+  const size_t lines_a_group = (lines_a_step + group_count - 1) / group_count;
+  size_t fetched = 0;
+  for (size_t query = 0; query < args.query_count;) {
+    const size_t count = queries_together(args.query_count - query);
+    const size_t lines_a_pair = fetched < lines ? lines_a_step : 0;
+    for (size_t column = first; column < last; column += kTileColumns) {
+      const RunOfTile run{group_in_tile<Unit>(args, column, group),
+                          column,
+                          group,
+                          group_count,
+                          run_ahead(args, column, group, columns) + 64 * fetched,
+                          lines_a_pair,
+                          lines_a_group};
+      for (size_t pair = 0; pair < kPairs; ++pair) {
+        if (count == kQueriesTogether) {
+          multiply_pair<kQueriesTogether>(args, run, query, pair);
+        } else {
+          multiply_pair<2>(args, run, query, pair);
+        }
+      }
+    }
+    fetched += kPairs * lines_a_step;
+    query += count;
+  }
 }
 
 void multiply_by_threes(const MultiplyArgs& args) {
@@ -167,28 +189,15 @@ void multiply_by_threes(const MultiplyArgs& args) {
   for (size_t group = 0; group < args.group_count; group += kRunGroups) {
     const size_t left = args.group_count - group;
     const size_t group_count = left < kRunGroups ? left : kRunGroups;
-    const size_t lines = group_count * kTileColumns;
     for (size_t first = 0; first < columns; first += kTilesTogether * kTileColumns) {
       const size_t after = first + kTilesTogether * kTileColumns;
-      const size_t last = after < columns ? after : columns;
-      for (size_t query = 0; query < args.query_count;) {
-        const size_t queries_left = args.query_count - query;
-        // Four are two and two: a single one takes as long as two.
-        const size_t count = queries_left == 4 ? 2 : queries_left < 3 ? queries_left : 3;
-        const size_t fetched = lines * query / args.query_count;
-        const size_t fetched_then = lines * (query + count) / args.query_count;
-        for (size_t column = first; column < last; column += kTileColumns) {
-          multiply_run_of_tile(
-              args,
-              {group_in_tile<Unit>(args, column, group), column, group, group_count,
-               run_ahead(args, column, group, columns) + 64 * fetched, fetched_then - fetched},
-              query, count);
-        }
-        query += count;
-      }
+      multiply_tiles_of_run(args, group, group_count, first, after < columns ? after : columns,
+                            columns);
     }
     if (columns < args.column_count) {
-      multiply_run<Unit>(args, columns, group, kRunGroups, args.next);
+      const bool is_last = group + kRunGroups >= args.group_count;
+      multiply_run<Unit>(args, columns, group, kRunGroups,
+                         is_last ? args.next : group_in_tile<Unit>(args, 0, group + kRunGroups));
     }
   }
 }

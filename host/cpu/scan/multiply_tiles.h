@@ -178,13 +178,14 @@ inline const int8_t* ahead_of(const MultiplyArgs& args, size_t c, size_t g) {
                                   : args.next + (Unit::kAheadBytes - left);
 }
 
-// All tiles for a run of groups before the next run; as many tiles ahead as have kAheadBytes in one
-// run.
+// All tiles for a run of groups before the next run; as many tiles ahead as have at most
+// kAheadBytes in one run.
 template <typename Unit>
 inline void multiply_run_by_run(const MultiplyArgs& args) {
   constexpr size_t kRun = kFewQueriesGroups;
   constexpr size_t kColumnsAhead =
       Unit::kAheadBytes / (kRun * kGroupRows * kTileColumns) * kTileColumns;
+  static_assert(kColumnsAhead > 0);
   for (size_t g = 0; g < args.group_count; g += kRun) {
     for (size_t c = 0; c < args.column_count; c += kTileColumns) {
       // After the last tile come the first ones of the next run, and after the last run those that
