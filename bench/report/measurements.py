@@ -248,7 +248,7 @@ def measure_large(settings: Settings, shape: Shape, shards: int, levels: int) ->
     database, cache = settings.work / "database", settings.work / "cache"
     source = write_input(settings, shape)
     threads, seconds = settings.cores, 20 * settings.load_seconds
-    # The tables of so many shards take gigabytes, however few keys there are.
+    # Tables of a thousand shards take gigabytes, however few keys there are.
     shards = 4 if settings.tiny else shards
     options = ["--mode", "packed", "--levels", str(levels), "--shards", str(shards)]
     try:

@@ -32,8 +32,8 @@ class BatchPacker {
   // Throws ResourceError if there is no memory for this many queries at a time.
   void pack(std::span<const Query> queries);
 
-  // Whether so many queries are packed by the kernel's sums of batches, which are then the faster
-  // ones.
+  // Whether a batch of this size is packed by the kernel's sums of batches, which are then the
+  // faster ones.
   bool pays(size_t query_count) const;
 
  private:

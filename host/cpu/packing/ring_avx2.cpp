@@ -116,7 +116,6 @@ class GroupSums {
       // From one switch to the next, a key is read from one word less on.
       const size_t place = (args.point + key_switch_to(number).power) % ring::kOrbit;
       const size_t count = at_most(at_most(kSwitchesTogether, kKeySwitches - number), place + 1);
-      if (query_count > 1) fetch(line + count * kSwitchWords);
       add_switches({line, half + place, count});
       line += count * kSwitchWords;
       number += count;
@@ -145,9 +144,14 @@ class GroupSums {
  private:
   static constexpr size_t kQuarters = 4;
   static constexpr size_t kSwitchWords = ring::kDigits * kPointsTogether;
-  // Their lines (12 KiB) stay in the first-level cache for all queries, and six parts of keys (6
-  // KiB) for all quarters.
-  static constexpr size_t kSwitchesTogether = 64;
+  // Their lines (9 KiB) stay in the first-level cache for all queries while the next ones come, and
+  // six parts of keys (4.5 KiB) for all quarters.
+  static constexpr size_t kSwitchesTogether = 48;
+
+  // As many lines that quarters which are multiplied together fetch their part of the next ones.
+  template <size_t kTogether>
+  static constexpr size_t kFetchedWithASwitch =
+      (kTogether * ring::kDigits + kQuarters - 1) / kQuarters;
 
   // Key switches, one after another.
   struct Switches {
@@ -155,14 +159,6 @@ class GroupSums {
     size_t place;          // of the first in a key; that of the next is one less
     size_t count;
   };
-
-  // Processors do not prefetch across pages by themselves. A prefetch after the end of a table is
-  // harmless.
-  static void fetch(const uint32_t* lines) {
-    for (size_t i = 0; i < kSwitchesTogether * kSwitchWords; i += kPointsTogether) {
-      _mm_prefetch(reinterpret_cast<const char*>(lines + i), _MM_HINT_T0);
-    }
-  }
 
   // As many queries and quarters at a time as have their sums in twelve registers.
   void add_switches(const Switches& switches) {
@@ -214,11 +210,17 @@ class GroupSums {
       }
     }
     const uint32_t* line = switches.line + quarter / 2 * 8;
+    // The next lines are fetched meanwhile, a part of them with every quarter: processors do not
+    // prefetch across pages by themselves. A prefetch after the end of a table is harmless.
+    const uint32_t* ahead = switches.line + kSwitchesTogether * kSwitchWords +
+                            quarter * (kSwitchesTogether * kSwitchWords / kQuarters);
     for (std::ptrdiff_t n = 0; n != -static_cast<std::ptrdiff_t>(switches.count); --n) {
 #pragma GCC unroll 3
+      for (size_t i = 0; i < kFetchedWithASwitch<kTogether>; ++i, ahead += kPointsTogether) {
+        _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
+      }
+#pragma GCC unroll 3
       for (size_t k = 0; k < ring::kDigits; ++k, line += kPointsTogether) {
-        // For a single query, memory is the limit: fetches are spread over all lines.
-        if constexpr (kTogether == kQuarters) fetch_line(line + kSwitchesTogether * kSwitchWords);
         __m256i words[kTogether];
 #pragma GCC unroll 4
         for (size_t z = 0; z < kTogether; ++z) {
@@ -244,10 +246,6 @@ class GroupSums {
         high_[(q + i) * kQuarters + quarter + z] = high[i][z];
       }
     }
-  }
-
-  static void fetch_line(const uint32_t* line) {
-    _mm_prefetch(reinterpret_cast<const char*>(line), _MM_HINT_T0);
   }
 
   const uint32_t* const* const keys_;
