@@ -26,7 +26,7 @@ namespace {
 using ring::kDimension;
 using support::SeededRandom;
 
-constexpr uint64_t kRows = 2048;
+constexpr uint64_t kMatrixRows = 2048;
 // Five shards of three columns, two shards side by side: the last row has three columns of six.
 constexpr uint64_t kColumns = 15;
 constexpr WireBits kBits{26, 11};
@@ -44,8 +44,8 @@ class SecondLevelPipelineTest : public testing::TestWithParam<std::string> {
       for (uint32_t& value : *values) value = random_value();
     }
     spec_ = {3, 6, kBits.response, 19, 18, 21, 0, blocks_, key_masks_};
-    engine_ = make_engine(GetParam(), kRows, kColumns, 2);
-    engine_->set_columns(0, random_.octets(kRows * kColumns));
+    engine_ = make_engine(GetParam(), kMatrixRows, kColumns, 2);
+    engine_->set_columns(0, random_.octets(kMatrixRows * kColumns));
     engine_->seal();
   }
 
@@ -72,9 +72,10 @@ class SecondLevelPipelineTest : public testing::TestWithParam<std::string> {
   }
 
   std::vector<uint32_t> products(std::span<const uint8_t> query) const {
-    std::vector<uint32_t> words(kRows), products(kColumns);
+    std::vector<uint32_t> words(kMatrixRows), products(kColumns);
     read_bit_sequence(query.first(first_bytes_), kBits.query, 0, words);
-    engine_->multiply({words.data(), 1, kRows}, {0, kRows}, {products.data(), 1, kColumns});
+    engine_->multiply({words.data(), 1, kMatrixRows}, {0, kMatrixRows},
+                      {products.data(), 1, kColumns});
     return products;
   }
   std::vector<uint8_t> first_response(std::span<const uint8_t> query) const {
@@ -126,7 +127,7 @@ class SecondLevelPipelineTest : public testing::TestWithParam<std::string> {
   }
 
   SeededRandom random_{170};
-  const size_t first_bytes_ = bit_sequence_bytes(kRows, kBits.query);
+  const size_t first_bytes_ = bit_sequence_bytes(kMatrixRows, kBits.query);
   const std::vector<SharedPackingTable> tables_ = {zero_table()};
   std::vector<uint32_t> blocks_, key_masks_;
   SecondLevelSpec spec_;
@@ -157,7 +158,7 @@ TEST_P(SecondLevelPipelineTest, AnswersWithTheWordsOfARow) {
   const auto pipeline = engine_->make_packed_answer_pipeline(kBits, tables_, 3, 2, &spec_);
   Canary canary;
   canary.query = first_query();
-  canary.words.resize(kRows);
+  canary.words.resize(kMatrixRows);
   read_bit_sequence(std::span(canary.query).first(first_bytes_), kBits.query, 0, canary.words);
   canary.products = products(canary.query);
   canary.response = first_response(canary.query);
