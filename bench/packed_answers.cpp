@@ -171,7 +171,7 @@ void PackBatch(State& state, const RingKernel& kernel) {
   for (size_t i = 0; i < batch; ++i) queries.push_back({keys[i].words(), products, bodies[i]});
   WorkerThreads threads(1);
   BatchPacker packer(server().tables, threads, kernel);
-  // Fewer pairs of a query and a table are left to the instructions that "amx" has besides.
+  // With too few pairs of a query and a table, the kernel with AMX packs by AVX-512.
   const bool by_batches = kernel.batch != nullptr && packer.pays(batch);
   const std::string_view unit = kernel.batch != nullptr && !by_batches ? "avx512" : kernel.name;
   double peak = 0, seconds = 0;

@@ -95,10 +95,9 @@ struct Avx2 {
 // are shifted down once for several queries. A key is read from the first point of a quarter on, so
 // that its words are never moved.
 //
-// Roofline: four products take four instructions, a vpmuludq, two vpaddq and a vpsrlq; a Zen 3
-// begins 3.7 of these a cycle. Where the table's words are cut to 16 bits, so that sums of products
-// fit 64 bits, two vpmuludq and two vpaddq take their place, and it begins 3.1 a cycle: additions
-// take the multipliers' turns (docs/BENCHMARKS_DETAILS.md).
+// Roofline: four products take four instructions, a vpmuludq, two vpaddq and a vpsrlq. If the
+// table's words were cut to 16 bits, so that sums of products fit 64 bits, two vpmuludq and two
+// vpaddq would take their place; on a Zen 3 these are slower (docs/BENCHMARKS_DETAILS.md).
 class GroupSums {
  public:
   static constexpr size_t kQueriesMax = 36;
@@ -113,7 +112,7 @@ class GroupSums {
     const size_t half = args.point / ring::kOrbit * PackingKeys::kHalfWords;
     const uint32_t* line = args.table;
     for (size_t number = 0; number < kKeySwitches;) {
-      // From one switch to the next, a key is read from one word less on.
+      // Every switch reads a key from one word less on than the switch before it.
       const size_t place = (args.point + key_switch_to(number).power) % ring::kOrbit;
       const size_t count = at_most(at_most(kSwitchesTogether, kKeySwitches - number), place + 1);
       add_switches({line, half + place, count});
@@ -148,7 +147,7 @@ class GroupSums {
   // six parts of keys (4.5 KiB) for all quarters.
   static constexpr size_t kSwitchesTogether = 48;
 
-  // As many lines that quarters which are multiplied together fetch their part of the next ones.
+  // The lines that are fetched with a switch: the share of kTogether quarters in the next ones.
   template <size_t kTogether>
   static constexpr size_t kFetchedWithASwitch =
       (kTogether * ring::kDigits + kQuarters - 1) / kQuarters;
@@ -183,14 +182,10 @@ class GroupSums {
 
   template <size_t kQueries, size_t kTogether>
   void add_quarters(const Switches& switches, size_t q) {
-    for (size_t quarter = 0; quarter < kQuarters; quarter += kTogether) {
-      if constexpr (kTogether == 1) {
-        if (quarter % 2 == 1) {
-          add<kQueries, kTogether, 1>(switches, q, quarter);
-          continue;
-        }
-      }
+    constexpr size_t kStep = kTogether == 1 ? 2 : kTogether;
+    for (size_t quarter = 0; quarter < kQuarters; quarter += kStep) {
       add<kQueries, kTogether, 0>(switches, q, quarter);
+      if constexpr (kTogether == 1) add<kQueries, kTogether, 1>(switches, q, quarter + 1);
     }
   }
 

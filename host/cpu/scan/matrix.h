@@ -11,10 +11,10 @@
 
 namespace blindfuse {
 
-// R x C bytes. A product passes over them from first to last (with some numbers of queries, in
-// three sweeps over each block). The runs of memory are so long that they arrive at full speed for any
-// shape. Separate columns would be many streams, at distances that fall on the same sets of a
-// cache.
+// R x C bytes. A product passes over them from first to last (with some numbers of queries, a
+// kernel makes three sweeps over each block). The runs of memory are so long that they arrive at
+// full speed for any shape. Separate columns would be many streams, at distances that fall on the
+// same sets of a cache.
 //
 //   slabs    of a whole number of tiles, each in memory of its own (the last one: what is left),
 //            each holding
