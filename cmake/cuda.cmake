@@ -40,12 +40,15 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
 endif()
 find_package(CUDAToolkit REQUIRED)
 
-blindfuse_add_layers(cuda/device cuda/scan cuda/packing cuda/pipelines cuda)
-foreach(layer blindfuse_cuda_device blindfuse_cuda_scan blindfuse_cuda_packing blindfuse_cuda_pipelines blindfuse_cuda)
+blindfuse_add_layers(cuda/device cuda/checks cuda/scan cuda/packing cuda/pipelines cuda)
+foreach(layer blindfuse_cuda_device blindfuse_cuda_checks blindfuse_cuda_scan blindfuse_cuda_packing blindfuse_cuda_pipelines blindfuse_cuda)
   compile_one_by_one(${layer})
   # constexpr functions of src/ serve on the device, too.
   target_compile_options(${layer} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra
       $<$<BOOL:${BLINDFUSE_WERROR}>:-Werror=all-warnings>>)
 endforeach()
+# Thrust takes most of nvcc's time, and what it does here runs before a server answers: Ada takes Ampere's code, and
+# Hopper what is not for it alone.
+set_target_properties(blindfuse_cuda_checks PROPERTIES CUDA_ARCHITECTURES "80-real;90")
 message(STATUS "Engines: CPU, and CUDA by nvcc ${CMAKE_CUDA_COMPILER_VERSION}")

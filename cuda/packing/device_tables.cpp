@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "cuda/checks/checksum.h"
 #include "cuda/device/stream.h"
 #include "cuda/packing/packing_kernels.h"
-#include "cuda/scan/checksum.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {

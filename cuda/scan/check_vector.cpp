@@ -1,7 +1,7 @@
 #include "cuda/scan/check_vector.h"
 
+#include "cuda/checks/checksum.h"
 #include "cuda/device/stream.h"
-#include "cuda/scan/checksum.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "cuda/checks/checksum.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
-#include "cuda/scan/checksum.h"
 
 namespace blindfuse {
 

@@ -27,9 +27,8 @@ constexpr std::array<uint32_t, 4> kWgmmaTileQueries = {8, 16, 32, 64};
 uint64_t limb_rows_for(uint32_t query_count);
 
 // Loads the code of all kernels to the current device, so that none is loaded, or compiled from
-// PTX, while a client waits for it. Thrust's kernels are not among them. They check the arrived
-// bytes and the kernels themselves (checksum.h, product_check.h), and so run before a server
-// answers.
+// PTX, while a client waits for it. Thrust's kernels (cuda/checks) are not among them. They check
+// the arrived bytes and the kernels themselves, and so run before a server answers.
 void load_scan_kernels();
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "cuda/checks/product_check.h"
 #include "cuda/device/device_loss.h"
 #include "cuda/device/launch_trail.h"
-#include "cuda/scan/product_check.h"
 #include "cuda/scan/scan_kernels.h"
 #include "cuda/scan/trial_memory.h"
 

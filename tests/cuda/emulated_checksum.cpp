@@ -1,3 +1,3 @@
 // Checksums with Thrust on the processor, and the stand-in for the runtime.
 #define THRUST_DEVICE_SYSTEM THRUST_DEVICE_SYSTEM_CPP
-#include "cuda/scan/checksum.cu"
+#include "cuda/checks/checksum.cu"

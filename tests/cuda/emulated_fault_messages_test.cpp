@@ -5,11 +5,11 @@
 #include <new>
 #include <string>
 
+#include "cuda/checks/thrust_call.cuh"
 #include "cuda/device/device_loss.h"
 #include "cuda/device/launch_trail.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/cublas_status.h"
-#include "cuda/scan/thrust_call.cuh"
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/small_problem.h"

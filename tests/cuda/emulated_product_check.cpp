@@ -1,3 +1,3 @@
 // Comparisons of products with Thrust on the processor, and the stand-in for the runtime.
 #define THRUST_DEVICE_SYSTEM THRUST_DEVICE_SYSTEM_CPP
-#include "cuda/scan/product_check.cu"
+#include "cuda/checks/product_check.cu"

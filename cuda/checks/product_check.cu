@@ -1,13 +1,10 @@
-#include "cuda/scan/product_check.h"
+#include "cuda/checks/product_check.h"
 
-#include <thrust/count.h>
-#include <thrust/functional.h>
 #include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
-#include <thrust/mismatch.h>
 #include <thrust/tabulate.h>
+#include <thrust/transform_reduce.h>
 
-#include "cuda/scan/thrust_call.cuh"
+#include "cuda/checks/thrust_call.cuh"
 
 namespace blindfuse {
 namespace {
@@ -24,11 +21,27 @@ struct OddMultiple {
   }
 };
 
-struct Differs {
+// Of some words, how many differ from what they should be, and the first that does.
+struct Differing {
+  uint64_t count;
+  uint64_t first;
+};
+constexpr uint64_t kNone = ~uint64_t{0};
+
+struct DifferingAt {
   const uint32_t* products;
   OddMultiple expected;
 
-  __host__ __device__ bool operator()(uint64_t i) const { return products[i] != expected(i); }
+  __host__ __device__ Differing operator()(uint64_t i) const {
+    if (products[i] == expected(i)) return {0, kNone};
+    return {1, i};
+  }
+};
+
+struct Together {
+  __host__ __device__ Differing operator()(const Differing& a, const Differing& b) const {
+    return {a.count + b.count, a.first < b.first ? a.first : b.first};
+  }
 };
 
 // SplitMix64's finalizer (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
@@ -56,21 +69,15 @@ ProductDifference compare_products(const uint32_t* products, const uint32_t* pro
                                    uint64_t column_count, uint32_t query_count,
                                    cudaStream_t stream) {
   const uint64_t count = query_count * column_count;
-  const OddMultiple expected{product, column_count, 0};
   const thrust::counting_iterator<uint64_t> numbers(0);
-  return call_thrust("a comparison", [&]() -> ProductDifference {
-    const auto policy = policy_of(stream);
-    const auto [found, other] =
-        thrust::mismatch(policy, products, products + count,
-                         thrust::make_transform_iterator(numbers, expected));
-    (void)other;
-    const auto first = static_cast<uint64_t>(found - products);
-    if (first == count) return {};
-    const auto differing =
-        thrust::count_if(policy, numbers + first, numbers + count, Differs{products, expected});
-    return {static_cast<uint64_t>(differing), static_cast<uint32_t>(first / column_count),
-            first % column_count};
+  const Differing differing = call_thrust("a comparison", [&] {
+    return thrust::transform_reduce(policy_of(stream), numbers, numbers + count,
+                                    DifferingAt{products, {product, column_count, 0}},
+                                    Differing{0, kNone}, Together{});
   });
+  if (differing.count == 0) return {};
+  return {differing.count, static_cast<uint32_t>(differing.first / column_count),
+          differing.first % column_count};
 }
 
 void start_noise(uint64_t* words, uint64_t word_count, cudaStream_t stream) {

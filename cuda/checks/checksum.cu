@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "cuda/scan/checksum.h"
-#include "cuda/scan/thrust_call.cuh"
+#include "cuda/checks/checksum.h"
+#include "cuda/checks/thrust_call.cuh"
 #include "src/arithmetic/little_endian.h"
 
 namespace blindfuse {
