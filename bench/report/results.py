@@ -74,6 +74,11 @@ class Result:
         return f" (ours: {measured['keys']} x {measured['value_bytes']} B)"
 
 
+def opened(path: pathlib.Path) -> Result:
+    content = json.loads(path.read_text())
+    return Result(f"results/{path.parent.name}/{path.name}#figures", content, content["figures"])
+
+
 def of(result: Result | None, *steps: str | int) -> Number | None:
     """A number of a result that may not be there."""
     return result.number(*steps) if result else None
@@ -88,6 +93,7 @@ class Results:
         self.files: dict[str, dict[str, Any]] = {
             path.name: json.loads(path.read_text()) for path in sorted(folder.glob("*.*.json"))
         }
+        self.elsewhere: dict[str, Result | None] = {}  # what was looked for in all folders, by file
 
     def find(self, name: str) -> Result | None:
         content = self.files.get(name)
@@ -125,9 +131,12 @@ class Results:
     def packed(self, shape: Shape, kind: str = "packed") -> Result | None:
         """In packed mode, or with two levels: of this machine, or else the latest of any other."""
         name = f"{kind}.{shape.name}.json"
-        others = (Results(folder).find(name) for folder in folders(self.root))
-        found = [self.find(name)] if name in self.files else list(others)
-        return max(filter(None, found), key=lambda each: str(each.content["date"]), default=None)
+        if name in self.files:
+            return self.find(name)
+        if name not in self.elsewhere:
+            found = map(opened, sorted(self.root.glob(f"*/{name}")))
+            self.elsewhere[name] = max(found, key=lambda each: str(each.content["date"]), default=None)
+        return self.elsewhere[name]
 
     def own(self, files: Iterable[str]) -> list[str]:
         """Names of those files (KIND/NAME) that are of this kind of machine."""
