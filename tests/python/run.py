@@ -78,7 +78,8 @@ def main():
     parser.add_argument("--blindfuse", required=True, help="the operator's program")
     parser.add_argument("--client", required=True, help="the client's program")
     parser.add_argument("--tools", type=pathlib.Path, required=True, help="virtual environment of `make test`")
-    parser.add_argument("--work", type=pathlib.Path, required=True, help="folder to build in")
+    parser.add_argument("--compiler", required=True, help="the compiler that has built the programs")
+    parser.add_argument("--work", type=pathlib.Path, required=True, help="folder to build in, next to the programs' own")
     arguments = parser.parse_args()
     tools = arguments.tools.resolve() / "bin"
     if not (tools / "pytest").exists():
@@ -88,18 +89,20 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     environment = dict(os.environ, BLINDFUSE_PROGRAM=str(pathlib.Path(arguments.blindfuse).resolve()),
                        BLINDFUSE_CLIENT=str(pathlib.Path(arguments.client).resolve()),
-                       CMAKE_BUILD_PARALLEL_LEVEL=str(os.cpu_count() or 1))
+                       CMAKE_BUILD_PARALLEL_LEVEL=str(os.cpu_count() or 1), CXX=arguments.compiler)
 
-    # The folder of the last build is used again: only what changed is compiled.
+    # The folder of the last build is used again: only what changed is compiled. The compiler's cache has what the
+    # programs have been built from: the options are the same, and the folders at the same depth.
     with tempfile.TemporaryDirectory(dir=work) as fresh:
         fresh = pathlib.Path(fresh)
         run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", fresh / "dist",
-            f"-Cbuild-dir={work / 'build'}", "-Ccmake.define.CMAKE_UNITY_BUILD=ON",
-            "-Ccmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=12", PACKAGE, env=environment, stdout=subprocess.DEVNULL)
+            f"-Cbuild-dir={work}", "-Ccmake.define.CMAKE_UNITY_BUILD=ON",
+            "-Ccmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=12", "-Ccmake.define.BLINDFUSE_WERROR=ON", PACKAGE,
+            env=environment, stdout=subprocess.DEVNULL)
         (wheel,) = (fresh / "dist").glob("*.whl")
         print(wheel.name)
         check_licence(wheel)
-        (fresh / "build").symlink_to(work / "build")
+        (fresh / "build").symlink_to(work)
         check_source_package(tools / "python", fresh)
 
         run(tools / "python", "-m", "venv", fresh / "venv")

@@ -17,6 +17,12 @@ rm -rf build/test-results
 stage 'make test' make test JOBS="$JOBS"
 stages_result_folders+=(build/test-results)
 stage 'races of the CUDA kernels' build/bin/blindfuse-race-tests
+# Without nvcc there is no emulated GPU.
+if [ -x build/bin/blindfuse-emulated-cuda-tests ]; then
+  stage 'emulated GPU, as early as CUDA permits: every kernel' env BLINDFUSE_FAKE_CUDA=eager \
+    build/bin/blindfuse-emulated-cuda-tests \
+    --gtest_filter='Engines/*/cuda_*:EmulatedCudaSelfTest.FindsEachTileThatIsWrong'
+fi
 stage 'AddressSanitizer, UndefinedBehaviorSanitizer: all tests' build_and_test asan
 stage 'ThreadSanitizer: all tests' build_and_test tsan
 stage 'every file by itself: build' build_separate
