@@ -128,7 +128,7 @@ python-tools: deps-test in-place
 # What was built belongs to where the tree lay: a tree that was moved or copied builds again, out of the compiler's
 # cache.
 in-place:
-	@for folder in build build-python build-separate build-asan build-tsan build-aarch64 build-fuzz; do
+	@for folder in build build-python build-separate build-separate-python build-asan build-tsan build-aarch64 build-fuzz; do
 	  home=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $$folder/CMakeCache.txt 2>/dev/null) || continue
 	  [ -n "$$home" ] && ! [ "$$home" -ef . ] || continue
 	  echo "$$folder was built for $$home: building anew"
@@ -237,4 +237,4 @@ format: deps-format ## lay out every source file as .clang-format says
 	@git ls-files -co --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i
 
 clean: ## remove everything that was built
-	@rm -rf build build-python build-separate build-asan build-tsan build-aarch64 build-fuzz
+	@rm -rf build build-python build-separate build-separate-python build-asan build-tsan build-aarch64 build-fuzz

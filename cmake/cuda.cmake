@@ -48,7 +48,7 @@ foreach(layer blindfuse_cuda_device blindfuse_cuda_checks blindfuse_cuda_scan bl
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra
       $<$<BOOL:${BLINDFUSE_WERROR}>:-Werror=all-warnings>>)
 endforeach()
-# Thrust takes most of nvcc's time, and what it does here runs before a server answers: Ada takes Ampere's code, and
-# Hopper what is not for it alone.
+# Thrust takes most of nvcc's time. What it does here runs before a server answers, or after a product was wrong. Ada runs
+# the code for 8.0, and Hopper the code for 9.0 without its own instructions. Later GPUs compile its PTX.
 set_target_properties(blindfuse_cuda_checks PROPERTIES CUDA_ARCHITECTURES "80-real;90")
 message(STATUS "Engines: CPU, and CUDA by nvcc ${CMAKE_CUDA_COMPILER_VERSION}")

@@ -45,8 +45,12 @@ void start_scan_wgmma_tma_of(const char* name, const ScanArgs& args, cudaStream_
 }  // namespace
 
 uint64_t limb_rows_for(uint32_t query_count) {
-  constexpr uint64_t kLargestTile = 8 * kScanMmaQueriesMax;
-  return (uint64_t{query_count} * 4 + kLargestTile - 1) / kLargestTile * kLargestTile;
+  // The tiles of the other kernels are as large, or two of them are.
+  for (const uint32_t tile : kWgmmaTileQueries) {
+    if (query_count <= tile) return uint64_t{tile} * 4;
+  }
+  constexpr uint64_t kLargestTile = kWgmmaTileQueries.back();
+  return (query_count + kLargestTile - 1) / kLargestTile * kLargestTile * 4;
 }
 
 void load_scan_kernels() {

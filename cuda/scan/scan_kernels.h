@@ -22,13 +22,14 @@ constexpr uint32_t kScanMmaQueriesMax = 32;
 constexpr std::array<uint32_t, 4> kMmaTileQueries = {4, 8, 16, kScanMmaQueriesMax};
 constexpr std::array<uint32_t, 4> kWgmmaTileQueries = {8, 16, 32, 64};
 
-// The limb rows that must be allocated for this many queries: those of the largest tile of any
-// kernel.
+// The limb rows that must be allocated for up to this many queries: those of as many tiles as any
+// kernel takes for them. 4 * query_count rounded up to 32, 64, 128, or a multiple of 256.
 uint64_t limb_rows_for(uint32_t query_count);
 
 // Loads the code of all kernels to the current device, so that none is loaded, or compiled from
 // PTX, while a client waits for it. Thrust's kernels (cuda/checks) are not among them. They check
-// the arrived bytes and the kernels themselves, and so run before a server answers.
+// the arrived bytes and the kernels themselves, before a server answers and after a product was
+// wrong.
 void load_scan_kernels();
 
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);

@@ -179,16 +179,14 @@ TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
   EXPECT_EQ(fake_cuda::allocated_bytes(), before);
 }
 
-// Where queries are rounded up to whole tiles, 1,179,648 x 1,040 takes 850 MB in addition to the
-// matrix.
+// For 32 queries, 1,179,648 x 1,040 takes 614 MB in addition to the matrix.
 TEST(EmulatedCudaMemory, CountsTheLimbsOfWholeTiles) {
-  // By hand: two lanes of 128 limb rows, a multiple of 256, of a byte a row; 32 queries of 4 bytes
-  // a row and one word more; 32 products and responses of 4 bytes a column, whole 32 columns of the
-  // latter; 32 sums. The query of a canary. What products are checked with: 4 bytes a row and
-  // column.
+  // By hand: two lanes of 128 limb rows of a byte a row; 32 queries of 4 bytes a row and one word
+  // more; 32 products and responses of 4 bytes a column, whole 32 columns of the latter; 32 sums.
+  // The query of a canary. What products are checked with: 4 bytes a row and column.
   constexpr uint64_t kRows = 1'179'648, kColumns = 1'040;
   constexpr uint64_t kBeside =
-      2 * (256 * kRows + 32 * 4 * (kRows + 1) + 32 * 4 * kColumns + 32 * 4 * 1'056 + 32 * 4) +
+      2 * (128 * kRows + 32 * 4 * (kRows + 1) + 32 * 4 * kColumns + 32 * 4 * 1'056 + 32 * 4) +
       4 * (kRows + 1) + 4 * (kRows + kColumns);
   EXPECT_EQ(bytes_needed(kRows, kColumns, {.batch_max = 32}),
             kRows * kColumns + kBeside + kCudaItselfBytes);

@@ -79,6 +79,7 @@ def main():
     parser.add_argument("--client", required=True, help="the client's program")
     parser.add_argument("--tools", type=pathlib.Path, required=True, help="virtual environment of `make test`")
     parser.add_argument("--compiler", required=True, help="the compiler that has built the programs")
+    parser.add_argument("--werror", required=True, help="whether its warnings are errors: ON or OFF")
     parser.add_argument("--work", type=pathlib.Path, required=True, help="folder to build in, next to the programs' own")
     arguments = parser.parse_args()
     tools = arguments.tools.resolve() / "bin"
@@ -89,7 +90,7 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     environment = dict(os.environ, BLINDFUSE_PROGRAM=str(pathlib.Path(arguments.blindfuse).resolve()),
                        BLINDFUSE_CLIENT=str(pathlib.Path(arguments.client).resolve()),
-                       CMAKE_BUILD_PARALLEL_LEVEL=str(os.cpu_count() or 1), CXX=arguments.compiler)
+                       CMAKE_BUILD_PARALLEL_LEVEL=str(os.cpu_count() or 1))
 
     # The folder of the last build is used again: only what changed is compiled. The compiler's cache has what the
     # programs have been built from: the options are the same, and the folders at the same depth.
@@ -97,8 +98,8 @@ def main():
         fresh = pathlib.Path(fresh)
         run(tools / "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", fresh / "dist",
             f"-Cbuild-dir={work}", "-Ccmake.define.CMAKE_UNITY_BUILD=ON",
-            "-Ccmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=12", "-Ccmake.define.BLINDFUSE_WERROR=ON", PACKAGE,
-            env=environment, stdout=subprocess.DEVNULL)
+            "-Ccmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=12", f"-Ccmake.define.BLINDFUSE_WERROR={arguments.werror}",
+            f"-Ccmake.define.CMAKE_CXX_COMPILER={arguments.compiler}", PACKAGE, env=environment, stdout=subprocess.DEVNULL)
         (wheel,) = (fresh / "dist").glob("*.whl")
         print(wheel.name)
         check_licence(wheel)
