@@ -33,7 +33,8 @@ run_tests() {
   rm -rf "$folder/test-results"
   mkdir -p "$folder/test-results"
   stages_result_folders+=("$folder/test-results")
-  ctest --test-dir "$folder" --output-on-failure --output-junit test-results/ctest.xml --parallel "$JOBS" "$@"
+  # One more than compute: some wait for what hangs.
+  ctest --test-dir "$folder" --output-on-failure --output-junit test-results/ctest.xml --parallel $((JOBS + 1)) "$@"
 }
 
 finish() {
