@@ -27,6 +27,8 @@ AARCH64_PACKAGES := g++-aarch64-linux-gnu googletest qemu-user
 REPORT_PACKAGES := git python3-matplotlib
 FORMAT_PACKAGES := clang-format-14
 
+BUILD_FOLDERS := build build-python build-separate build-separate-python build-asan build-tsan build-aarch64 build-fuzz
+
 help: ## explain the targets (what make does by itself)
 	@echo 'Targets:'
 	awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,7 +130,7 @@ python-tools: deps-test in-place
 # What was built belongs to where the tree lay: a tree that was moved or copied builds again, out of the compiler's
 # cache.
 in-place:
-	@for folder in build build-python build-separate build-separate-python build-asan build-tsan build-aarch64 build-fuzz; do
+	@for folder in $(BUILD_FOLDERS); do
 	  home=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $$folder/CMakeCache.txt 2>/dev/null) || continue
 	  [ -n "$$home" ] && ! [ "$$home" -ef . ] || continue
 	  echo "$$folder was built for $$home: building anew"
@@ -237,4 +239,4 @@ format: deps-format ## lay out every source file as .clang-format says
 	@git ls-files -co --exclude-standard -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format-14 -i
 
 clean: ## remove everything that was built
-	@rm -rf build build-python build-separate build-separate-python build-asan build-tsan build-aarch64 build-fuzz
+	@rm -rf $(BUILD_FOLDERS)

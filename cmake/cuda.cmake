@@ -40,8 +40,10 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
 endif()
 find_package(CUDAToolkit REQUIRED)
 
-blindfuse_add_layers(cuda/device cuda/checks cuda/scan cuda/packing cuda/pipelines cuda)
-foreach(layer blindfuse_cuda_device blindfuse_cuda_checks blindfuse_cuda_scan blindfuse_cuda_packing blindfuse_cuda_pipelines blindfuse_cuda)
+set(cuda_layers cuda/device cuda/checks cuda/scan cuda/packing cuda/pipelines cuda)
+blindfuse_add_layers(${cuda_layers})
+foreach(folder IN LISTS cuda_layers)
+  blindfuse_layer_target(layer ${folder})
   compile_one_by_one(${layer})
   # constexpr functions of src/ serve on the device, too.
   target_compile_options(${layer} PRIVATE

@@ -74,8 +74,8 @@ class Result:
         return f" (ours: {measured['keys']} x {measured['value_bytes']} B)"
 
 
-def opened(path: pathlib.Path) -> Result:
-    content = json.loads(path.read_text())
+def whole(path: pathlib.Path, content: dict[str, Any]) -> Result:
+    """A file's measurement."""
     return Result(f"results/{path.parent.name}/{path.name}#figures", content, content["figures"])
 
 
@@ -97,7 +97,7 @@ class Results:
 
     def find(self, name: str) -> Result | None:
         content = self.files.get(name)
-        return Result(f"results/{self.kind}/{name}#figures", content, content["figures"]) if content else None
+        return whole(self.root / self.kind / name, content) if content else None
 
     @property
     def parameters(self) -> Result | None:
@@ -134,7 +134,7 @@ class Results:
         if name in self.files:
             return self.find(name)
         if name not in self.elsewhere:
-            found = map(opened, sorted(self.root.glob(f"*/{name}")))
+            found = (whole(path, json.loads(path.read_text())) for path in sorted(self.root.glob(f"*/{name}")))
             self.elsewhere[name] = max(found, key=lambda each: str(each.content["date"]), default=None)
         return self.elsewhere[name]
 

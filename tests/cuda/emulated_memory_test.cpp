@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cuda/cuda_engine_maker.h"
 #include "cuda/device/memory.h"
+#include "cuda/scan/kernel_kinds.h"
+#include "cuda/scan/scan_kernels.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/packing_keys.h"
@@ -177,6 +181,18 @@ TEST(EmulatedCudaMemory, RefusesTheCheckAndTheTimingOfKernelsThatDoNotFit) {
     EXPECT_NE(text.find("end other processes"), std::string::npos) << text;
   }
   EXPECT_EQ(fake_cuda::allocated_bytes(), before);
+}
+
+// Of every kernel's tiles, for every batch that may come in their place.
+TEST(EmulatedCudaMemory, HasLimbsForTheTilesOfEveryKernel) {
+  for (uint32_t most = 1; most <= 200; ++most) {
+    for (const std::string_view name : scan_kernel_names()) {
+      for (uint32_t count = 1; count <= most; ++count) {
+        ASSERT_GE(limb_rows_for(most), 4 * room_of(scan_kernel_named(name), count))
+            << name << ", " << count << " of up to " << most;
+      }
+    }
+  }
 }
 
 // For 32 queries, 1,179,648 x 1,040 takes 614 MB in addition to the matrix.

@@ -33,7 +33,7 @@ run_tests() {
   rm -rf "$folder/test-results"
   mkdir -p "$folder/test-results"
   stages_result_folders+=("$folder/test-results")
-  # One more than compute: some wait for what hangs.
+  # One test more than there are processors, since some tests only wait for what hangs.
   ctest --test-dir "$folder" --output-on-failure --output-junit test-results/ctest.xml --parallel $((JOBS + 1)) "$@"
 }
 
