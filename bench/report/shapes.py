@@ -207,7 +207,7 @@ def wire_shapes() -> list[tuple[Shape, int]]:
     """Others whose bytes with two levels are measured, with the largest packing tables, in matrices."""
     small, byte = small_record_shape(), Shape("index", 1 << 27, 1)
     known, million = Shape("keyword", 100_000_000, 32), Shape("keyword", 1 << 20, 1016)
-    return [(byte, 1), (byte, 2), (million, 2), (small, 2), (known, 1)]
+    return [(byte, 1), (byte, 2), (million, 2), (small, 2), (known, 1), (known, 2)]
 
 
 def large_shapes() -> list[tuple[Shape, int]]:
