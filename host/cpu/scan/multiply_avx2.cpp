@@ -25,6 +25,21 @@ const __m256i* vectors(const uint8_t* bytes) { return reinterpret_cast<const __m
       : "x"(a), "x"(b));
 }
 
+// The same with numbers in memory, which the instruction reads itself.
+[[gnu::always_inline]] inline void add_products(__m256i& sum, const __m256i* a, __m256i b) {
+  __m256i products;
+  asm volatile(
+      "vpmaddwd %2, %3, %1\n\t"
+      "vpaddd %1, %0, %0"
+      : "+x"(sum), "=&x"(products)
+      : "m"(*a), "x"(b));
+}
+
+// kLoadsHighs: the high halves of a query are loaded once for both columns, as the low ones are.
+// Without it each multiplication reads them from memory by itself. That takes fewer instructions,
+// which limit three queries and more (Zen 3 dispatches six a cycle), but more loads, which delay
+// one query or two, for which memory is the limit.
+template <bool kLoadsHighs>
 struct Unit {
   static constexpr size_t kQueries = 2;
   static constexpr size_t kColumns = 2;
@@ -60,9 +75,14 @@ struct Unit {
           const __m256i lows = _mm256_load_si256(query);
 #pragma GCC unroll 2
           for (size_t j = 0; j < C; ++j) add_products(low[i][j], lows, bytes[j]);
-          const __m256i highs = _mm256_load_si256(query + 4);
+          if constexpr (kLoadsHighs) {
+            const __m256i highs = _mm256_load_si256(query + 4);
 #pragma GCC unroll 2
-          for (size_t j = 0; j < C; ++j) add_products(high[i][j], highs, bytes[j]);
+            for (size_t j = 0; j < C; ++j) add_products(high[i][j], highs, bytes[j]);
+          } else {
+#pragma GCC unroll 2
+            for (size_t j = 0; j < C; ++j) add_products(high[i][j], query + 4, bytes[j]);
+          }
         }
       }
     }
@@ -87,6 +107,9 @@ struct Unit {
   };
 };
 
+using FewQueriesUnit = Unit<true>;
+using ManyQueriesUnit = Unit<false>;
+
 // With three queries and with more than four, a run of 1024 rows of some tiles passes for three
 // queries before it passes for the next three. So the words of three (12 KiB) stay in the
 // first-level cache while six columns after six columns (6 KiB) come from the second-level one,
@@ -94,7 +117,7 @@ struct Unit {
 constexpr size_t kRunGroups = kFewQueriesGroups;
 constexpr size_t kQueriesTogether = 3;
 constexpr size_t kTilesTogether = 4;
-constexpr size_t kPairs = kTileColumns / Unit::kColumns;
+constexpr size_t kPairs = kTileColumns / ManyQueriesUnit::kColumns;
 
 bool passes_by_threes(size_t query_count) { return query_count == 3 || query_count > 4; }
 
@@ -116,19 +139,20 @@ struct RunOfTile {
 
 // A function of its own, so that the compiler has all registers for it.
 template <size_t kQueries>
-[[gnu::noinline]] void multiply_pair(const MultiplyArgs& args, const RunOfTile& run, size_t query, size_t pair) {
+[[gnu::noinline]] void multiply_pair(const MultiplyArgs& args, const RunOfTile& run, size_t query,
+                                     size_t pair) {
   const uint8_t* queries[kQueries];
   uint32_t* products[kQueries];
   for (size_t i = 0; i < kQueries; ++i) {
     queries[i] = args.queries + (query + i) * args.query_stride + run.first_group * kGroupBytes;
     products[i] = args.products + (query + i) * args.product_stride + run.first_column +
-                  Unit::kColumns * pair;
+                  ManyQueriesUnit::kColumns * pair;
     __builtin_prefetch(products[i], 1);  // may be far away by the time that they are added to
   }
-  const int8_t* bytes = run.bytes + Unit::kColumns * pair * kGroupRows;
+  const int8_t* bytes = run.bytes + ManyQueriesUnit::kColumns * pair * kGroupRows;
   const int8_t* ahead = run.ahead + 64 * run.ahead_lines * pair;
   const int8_t* const ahead_end = ahead + 64 * run.ahead_lines;
-  Unit::Sums<kQueries, Unit::kColumns> sums;
+  ManyQueriesUnit::Sums<kQueries, ManyQueriesUnit::kColumns> sums;
   size_t g = 0;
   do {
     for (size_t i = 0; i < run.lines_a_group && ahead < ahead_end; ++i, ahead += 64) {
@@ -148,7 +172,7 @@ const int8_t* run_ahead(const MultiplyArgs& args, size_t column, size_t group, s
     column -= columns;
     group += kRunGroups;
   }
-  if (group < args.group_count) return group_in_tile<Unit>(args, column, group);
+  if (group < args.group_count) return group_in_tile<ManyQueriesUnit>(args, column, group);
   return args.next + column / kTileColumns * args.tile_stride;
 }
 
@@ -164,7 +188,7 @@ void multiply_tiles_of_run(const MultiplyArgs& args, size_t group, size_t group_
     const size_t count = queries_together(args.query_count - query);
     const size_t lines_a_pair = fetched < lines ? lines_a_step : 0;
     for (size_t column = first; column < last; column += kTileColumns) {
-      const RunOfTile run{group_in_tile<Unit>(args, column, group),
+      const RunOfTile run{group_in_tile<ManyQueriesUnit>(args, column, group),
                           column,
                           group,
                           group_count,
@@ -196,15 +220,17 @@ void multiply_by_threes(const MultiplyArgs& args) {
     }
     if (columns < args.column_count) {
       const bool is_last = group + kRunGroups >= args.group_count;
-      multiply_run<Unit>(args, columns, group, kRunGroups,
-                         is_last ? args.next : group_in_tile<Unit>(args, 0, group + kRunGroups));
+      multiply_run<ManyQueriesUnit>(
+          args, columns, group, kRunGroups,
+          is_last ? args.next : group_in_tile<ManyQueriesUnit>(args, 0, group + kRunGroups));
     }
   }
 }
 
 void multiply(const MultiplyArgs& args) {
   if (passes_by_threes(args.query_count)) return multiply_by_threes(args);
-  multiply_tiles<Unit>(args);
+  if (args.query_count > kVeryFewQueries) return multiply_tiles<ManyQueriesUnit>(args);
+  multiply_tiles<FewQueriesUnit>(args);
 }
 
 // 64 low halves, then 64 high ones.
