@@ -60,7 +60,8 @@ class BLINDFUSE_API Client {
   SyncResult sync(bool verify = false, std::stop_token stop = {});
 
   // Makes `count` more queries ahead, in one pass. Each takes 4 row_count bytes of memory for each
-  // bucket, and 48 KiB more if DatabaseInfo::mode is "packed".
+  // bucket, and 24 KiB more if DatabaseInfo::mode is "packed"; with two levels also 4 bytes for
+  // each group of shards, and 24 KiB more with a short key.
   void prepare(size_t count, std::stop_token stop = {});
   size_t prepared_count() const;
 
