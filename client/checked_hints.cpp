@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/report_progress.h"
+#include "client/secret.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -12,6 +13,31 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kReportBytes = uint64_t{1} << 20;  // about a millisecond
+
+// Reports how far all parts have been read, a few times a millisecond at most.
+class ReadingReport {
+ public:
+  ReadingReport(const ProgressCallback& progress, const Layout& layout)
+      : progress_(progress),
+        part_bytes_(layout.hint_part_bytes()),
+        all_bytes_(layout.hint_bytes()) {}
+
+  void before(uint32_t part) {
+    const uint64_t at = part * part_bytes_;
+    if (at < next_) return;
+    report_progress(progress_, {ClientStage::kCheckingHints, at, all_bytes_});
+    next_ = at + kReportBytes;
+  }
+  void at_end() const {
+    report_progress(progress_, {ClientStage::kCheckingHints, all_bytes_, all_bytes_});
+  }
+
+ private:
+  const ProgressCallback& progress_;
+  const uint64_t part_bytes_;
+  const uint64_t all_bytes_;
+  uint64_t next_ = 0;
+};
 
 // Memory as it comes: writing zeros first would take as long as reading the files.
 std::unique_ptr<uint8_t[]> memory_for(uint64_t bytes, uint64_t bytes_max) {
@@ -35,25 +61,22 @@ void CheckedHints::check_all(const ProgressCallback& progress) const {
   const Layout& layout = database_.layout();
   const uint64_t part_bytes = layout.hint_part_bytes();
   std::vector<uint8_t> scratch(kept_ ? 0 : part_bytes);
-  uint64_t next_report = 0;
+  ReadingReport report(progress, layout);
   for (uint32_t part = 0; part < layout.hint_part_count(); ++part) {
-    const uint64_t at = part * part_bytes;
-    if (at >= next_report) {
-      report_progress(progress, {ClientStage::kCheckingHints, at, layout.hint_bytes()});
-      next_report = at + kReportBytes;
-    }
-    cache_.read_part(database_, part,
-                     kept_ ? std::span(kept_.get() + at, part_bytes) : std::span(scratch));
+    report.before(part);
+    cache_.read_part(
+        database_, part,
+        kept_ ? std::span(kept_.get() + part * part_bytes, part_bytes) : std::span(scratch));
   }
-  report_progress(progress,
-                  {ClientStage::kCheckingHints, layout.hint_bytes(), layout.hint_bytes()});
+  report.at_end();
 }
 
-void CheckedHints::for_each(std::span<const uint32_t> shards, const Use& use) const {
+void CheckedHints::for_each(std::span<const uint32_t> shards, const Use& use,
+                            const ProgressCallback& progress) const {
   if (kept_) {
     use_kept(shards, use);
   } else if (files_ == HintFiles::kOnDisk) {
-    read_all_and_use(shards, use);
+    read_all_and_use(shards, use, progress);
   } else {
     for (size_t i = 0; i < shards.size(); ++i) use(i, cache_.read_hint(database_, shards[i]));
   }
@@ -79,18 +102,30 @@ void CheckedHints::use_kept(std::span<const uint32_t> shards, const Use& use) co
   }
 }
 
-// With a window over as many parts as a shard takes, which are as many for each.
-void CheckedHints::read_all_and_use(std::span<const uint32_t> shards, const Use& use) const {
+// With a window over as many parts as a shard takes, which are as many for each. It slides through
+// twice its size, so that its parts are moved once for each time that it has passed them.
+void CheckedHints::read_all_and_use(std::span<const uint32_t> shards, const Use& use,
+                                    const ProgressCallback& progress) const {
   const Layout& layout = database_.layout();
   const uint64_t part_bytes = layout.hint_part_bytes();
-  const HintParts of_first_shard = layout.hint_parts_of(0);
-  std::vector<uint8_t> window((uint64_t{of_first_shard.last} + 1) * part_bytes);
-  const auto newest = std::span(window).last(part_bytes);
+  SecretBuffer<uint32_t> last_parts(shards.size());
+  for (size_t i = 0; i < shards.size(); ++i) last_parts[i] = layout.hint_parts_of(shards[i]).last;
+  const uint64_t window_bytes = (uint64_t{layout.hint_parts_of(0).last} + 1) * part_bytes;
+  std::vector<uint8_t> memory(2 * window_bytes);
+  uint64_t end = window_bytes - part_bytes;  // of what has been read
+  ReadingReport report(progress, layout);
   for (uint32_t part = 0; part < layout.hint_part_count(); ++part) {
-    std::copy(window.begin() + static_cast<ptrdiff_t>(part_bytes), window.end(), window.begin());
-    cache_.read_part(database_, part, newest);
+    report.before(part);
+    if (end == memory.size()) {
+      const uint64_t kept = window_bytes - part_bytes;
+      std::copy_n(memory.end() - static_cast<ptrdiff_t>(kept), kept, memory.begin());
+      end = kept;
+    }
+    cache_.read_part(database_, part, std::span(memory).subspan(end, part_bytes));
+    end += part_bytes;
+    const auto window = std::span(memory).subspan(end - window_bytes, window_bytes);
     for (size_t i = 0; i < shards.size(); ++i) {
-      if (layout.hint_parts_of(shards[i]).last == part) use(i, window);
+      if (last_parts[i] == part) use(i, window);
     }
   }
 }

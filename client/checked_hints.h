@@ -44,8 +44,10 @@ class CheckedHints {
 
   // Calls `use` once for each of `shards` (below S), in any order. The parts that are read, and
   // their bytes, depend only on the number of shards. Throws CacheError if any part that is read
-  // again has been altered, for any shards. Throws the exceptions of `use`.
-  void for_each(std::span<const uint32_t> shards, const Use& use) const;
+  // again has been altered, for any shards. Throws the exceptions of `use`. Reports reading to
+  // `progress`, and so can be cancelled.
+  void for_each(std::span<const uint32_t> shards, const Use& use,
+                const ProgressCallback& progress) const;
 
   // Whether for_each() reads no files.
   bool are_kept() const { return kept_ != nullptr; }
@@ -54,7 +56,8 @@ class CheckedHints {
   void check_all(const ProgressCallback& progress) const;
   void touch_kept() const;
   void use_kept(std::span<const uint32_t> shards, const Use& use) const;
-  void read_all_and_use(std::span<const uint32_t> shards, const Use& use) const;
+  void read_all_and_use(std::span<const uint32_t> shards, const Use& use,
+                        const ProgressCallback& progress) const;
 
   const HintCache& cache_;
   const DatabaseDescription& database_;

@@ -7,6 +7,7 @@
 #include "client/api_key.h"
 #include "client/http_transport.h"
 #include "client/key_copies.h"
+#include "client/keys_at_once.h"
 #include "client/secret.h"
 #include "client/shared_session.h"
 #include "src/protocol/manifest_signature.h"
@@ -34,6 +35,7 @@ DatabaseInfo info_of(const DatabaseDescription& database) {
   info.failure_log2 = layout.log2_failure();
   if (layout.batch) info.keys_per_request = layout.batch->keys_per_request;
   info.bucket_count = layout.bucket_count();
+  info.keys_at_once = keys_at_once(layout);
   return info;
 }
 

@@ -11,11 +11,11 @@
 
 namespace blindfuse {
 
-std::vector<std::string> LineInput::next(size_t count) {
+std::vector<std::string> LineInput::take(size_t count, bool waits_for_all) {
   std::vector<std::string> lines;
   while (lines.size() < count) {
     if (take_line(lines)) continue;
-    if (ended_ || (!lines.empty() && !has_arrived())) break;
+    if (ended_ || (!waits_for_all && !lines.empty() && !has_arrived())) break;
     read_more();
   }
   return lines;

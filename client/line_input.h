@@ -1,5 +1,5 @@
-// Reads the lines of a stream, as many at a time as have arrived. So a person gets an answer after
-// every line, and a file is read in batches.
+// Reads the lines of a stream, some at a time: those that have arrived, so that a person gets an
+// answer after every line, or as many as are wanted.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,14 @@ class LineInput {
   // longer than line_bytes_max.
   LineInput(int fd, size_t line_bytes_max) : fd_(fd), line_bytes_max_(line_bytes_max) {}
 
-  // Waits for one line, and takes up to `count` lines that have arrived by then, without their ends
-  // ("\n" or "\r\n"). Nothing at the end of the input. A last line needs no end.
-  std::vector<std::string> next(size_t count);
+  // Waits for `count` lines or the end of the input, and takes them without their ends ("\n" or
+  // "\r\n"). Nothing at the end of the input. A last line needs no end.
+  std::vector<std::string> next(size_t count) { return take(count, true); }
+  // Waits for one line, and takes up to `count` lines that have arrived by then.
+  std::vector<std::string> next_arrived(size_t count) { return take(count, false); }
 
  private:
+  std::vector<std::string> take(size_t count, bool waits_for_all);
   bool take_line(std::vector<std::string>& lines);
   bool has_arrived() const;
   void read_more();

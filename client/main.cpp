@@ -32,8 +32,9 @@ constexpr const char* kGetHelp =
 
 Prints the value of one KEY as it is, and a newline. For several keys, it prints
 KEY, a tab, the value and a newline for each key that is there. Without KEY it
-reads keys from standard input, one a line. Use --json for keys and values that
-contain tabs or newlines. In an index database, keys are numbers from 0.
+reads keys from standard input, one a line: to the end, unless --stream is given
+or a person types them. Use --json for keys and values that contain tabs or
+newlines. In an index database, keys are numbers from 0.
 
 A database may be built for requests of several keys. Then one request asks for
 up to that many. Rarely, a key finds no place in the requests: it is not asked
@@ -52,6 +53,7 @@ struct Settings {
   ClientOptions client;
   std::string key_encoding = "utf8";
   bool json = false;
+  bool stream = false;
   bool verify = false;
   uint64_t timeout_s = 60;
   std::string api_key_file;
@@ -172,10 +174,11 @@ class Getter {
   }
 
   // As many as fill whole requests: a request that is for several keys costs as much for fewer.
-  size_t keys_at_once() {
+  size_t keys_of_a_request() {
     const size_t keys = client_.database().keys_per_request;
     return keys * std::max<size_t>(1, kQueriesPerRequest / keys);
   }
+  size_t keys_at_once() { return client_.database().keys_at_once; }
   bool all_found() const { return all_found_; }
   bool all_asked() const { return all_asked_; }
 
@@ -223,10 +226,10 @@ void run_get(Settings& settings) {
     }
     // Four thirds and padding for base64, twice for hex.
     LineInput input(STDIN_FILENO, 2 * kKeyBytesMax + 4);
-    const size_t count = getter.keys_at_once();
-    for (auto lines = input.next(count); !lines.empty(); lines = input.next(count)) {
-      getter.get(lines);
-    }
+    const bool streams = settings.stream || isatty(STDIN_FILENO) != 0;
+    const size_t count = streams ? getter.keys_of_a_request() : getter.keys_at_once();
+    const auto next = [&] { return streams ? input.next_arrived(count) : input.next(count); };
+    for (auto lines = next(); !lines.empty(); lines = next()) getter.get(lines);
   }
   if (!getter.all_asked()) throw ExitStatus{kExitNotAsked};
   if (!getter.all_found()) throw ExitStatus{kExitNotThere};
@@ -322,6 +325,9 @@ void add_get(CLI::App& app, Settings& settings) {
   CLI::App* get = app.add_subcommand("get", "Look up keys privately.");
   get->footer(kGetHelp);
   add_common_options(*get, settings);
+  get->add_flag("--stream", settings.stream,
+                "Answer keys from standard input as they arrive. The server then sees when they "
+                "arrive, and how long it takes to print the answers before");
   get->add_option("KEY", settings.keys, "Keys to look up");
   settings.client.prepare_batch = 0;
   get->add_option("--prepare", settings.client.prepare_batch,

@@ -7,6 +7,7 @@
 
 #include "client/seconds_since.h"
 #include "src/base/errors.h"
+#include "src/protocol/epoch_table.h"
 
 namespace blindfuse {
 namespace {
@@ -94,6 +95,8 @@ void Session::check_limits(const Layout& layout) const {
   }
   check_limit(layout.mode() == Mode::kPacked ? "the masks" : "the hints", layout.hint_bytes(),
               options_.hint_bytes_max, "--hint-bytes-max");
+  check_limit("the table of shards and packs", epoch_table_bytes(layout),
+              options_.transfer_bytes_max, "--transfer-bytes-max");
   check_limit("the query and the response", std::max(layout.query_bytes(), layout.response_bytes()),
               options_.transfer_bytes_max, "--transfer-bytes-max");
 }

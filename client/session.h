@@ -82,6 +82,20 @@ class Session {
   std::vector<std::optional<std::string>> get_many(std::span<const std::string> keys);
   std::vector<Answer> look_up(std::span<const std::string> keys);
 
+  // look_up() in steps, for a caller that prepares queries between the requests; one at a time.
+  //
+  // Checks the keys, which have to stay as they are until the look-up ends. Returns the number of
+  // queries that they take. Drops a look-up that has begun before.
+  size_t begin_look_up(std::span<const std::string> keys);
+  // Asks with up to `count` more queries, and returns how many are left then. If the epoch changes,
+  // all keys are asked for again, once: then more may be left than before. After an error the same
+  // step can be taken again.
+  size_t ask(size_t count);
+  // Decodes the answers once no query is left, and ends the look-up.
+  std::vector<Answer> end_look_up();
+  // Instead, at any time.
+  void drop_look_up();
+
   // The keys that one request can ask for, as far as the database is known. Sends nothing.
   size_t keys_per_request() const;
 
@@ -114,12 +128,12 @@ class Session {
                                  std::span<uint8_t> bytes);
   DecodingSecret encrypt_for_buckets(const LookUp& look_up, Request& request,
                                      std::span<uint8_t> bytes);
-  void ask(Request& request);
+  void send(Request& request);
   void open_hints();
-  // From its beginning, for the current database. Also allows the time to move its queries and
-  // their responses.
+  // From its beginning, for the current database.
   void plan(LookUp& look_up);
-  void ask_all(LookUp& look_up);
+  // With up to `count` more queries; with the first ones if the epoch changes.
+  void ask_some(LookUp& look_up, size_t count);
   std::vector<Answer> decode_all(LookUp look_up);
   void note_costs(const LookUp& look_up, double decode_seconds, std::vector<Answer>& answers) const;
 
@@ -135,6 +149,7 @@ class Session {
   std::optional<CheckedHints> hints_;            // of database_, once a query was wanted
   std::optional<QueryPreparation> preparation_;  // for database_, once a query was wanted
   std::deque<Pooled> prepared_;
+  std::shared_ptr<LookUp> begun_;  // in steps
   size_t queries_per_request_ = kQueriesPerRequest;
 };
 

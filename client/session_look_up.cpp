@@ -50,9 +50,12 @@ struct Session::Request {
 // The keys of one look-up, and the requests for them that were answered.
 struct Session::LookUp {
   std::span<const std::string> keys;
-  std::optional<BatchPlan> plan;  // if requests are for several keys
-  std::vector<Request> requests;
+  EpochId epoch = {};                                 // of what follows
+  std::optional<BatchPlan> plan = {};                 // if requests are for several keys
+  std::optional<SecretBuffer<KeyPlace>> places = {};  // otherwise, of all keys
+  std::vector<Request> requests = {};
   size_t queries_done = 0;
+  bool has_synced = false;  // because the server no longer had the epoch
 
   size_t query_count() const { return plan ? plan->request_count() : keys.size(); }
   size_t queries_left() const { return query_count() - queries_done; }
@@ -88,15 +91,11 @@ class Session::Attempts {
   // True once for each request.
   bool may_connect_anew() { return !std::exchange(connected_anew_, true); }
 
-  // True once.
-  bool may_sync() { return !std::exchange(synced_, true); }
-
  private:
   const ProgressCallback* progress_;
   const Deadline* deadline_;
   int busy_count_ = 0;
   bool connected_anew_ = false;
-  bool synced_ = false;
 };
 
 size_t Session::request_size() {
@@ -151,7 +150,7 @@ Session::Request Session::encrypt(const LookUp& look_up, size_t count) {
 DecodingSecret Session::encrypt_for_key(const LookUp& look_up, size_t key, size_t i,
                                         Request& request, std::span<uint8_t> bytes) {
   KeyPlace& place = request.places[i];
-  place = database_->place(look_up.keys[key]);
+  place = (*look_up.places)[key];
   request.keys[i] = static_cast<uint32_t>(key);
   Pooled pooled = take_prepared();
   request.prepare_seconds.push_back(pooled.seconds);
@@ -169,7 +168,7 @@ DecodingSecret Session::encrypt_for_buckets(const LookUp& look_up, Request& requ
   return std::move(pooled.query).encrypt(buckets.span(), database_->layout(), bytes);
 }
 
-void Session::ask(Request& request) {
+void Session::send(Request& request) {
   const Layout& layout = database_->layout();
   const size_t count = request.secrets.size();
   const auto start = steady_clock::now();
@@ -197,28 +196,42 @@ void Session::open_hints() {
 void Session::plan(LookUp& look_up) {
   const DatabaseDescription& database = this->database();
   const Layout& layout = database.layout();
+  look_up.epoch = database.epoch();
   look_up.plan.reset();
+  look_up.places.reset();
   look_up.requests.clear();
   look_up.queries_done = 0;
-  if (layout.batch) {
-    deadline().stopped([&] {
-      SecretBuffer<KeyHash> hashes(look_up.keys.size());
-      for (size_t i = 0; i < hashes.size(); ++i) hashes[i] = database.hash(look_up.keys[i]);
+  // All keys are hashed before the first request: how long that takes depends on their lengths.
+  deadline().stopped([&] {
+    const size_t count = look_up.keys.size();
+    if (layout.batch) {
+      SecretBuffer<KeyHash> hashes(count);
+      for (size_t i = 0; i < count; ++i) hashes[i] = database.hash(look_up.keys[i]);
       look_up.plan.emplace(std::move(hashes), *layout.batch);
-    });
-  }
-  deadline().allow(look_up.query_count() * (layout.query_bytes() + layout.response_bytes()));
+    } else {
+      look_up.places.emplace(count);
+      for (size_t i = 0; i < count; ++i) (*look_up.places)[i] = database.place(look_up.keys[i]);
+    }
+  });
 }
 
-void Session::ask_all(LookUp& look_up) {
+void Session::ask_some(LookUp& look_up, size_t count) {
   Attempts attempts(options_.progress, deadline());
-  plan(look_up);
-  while (look_up.queries_left() > 0) {
+  size_t end = 0;  // of the queries to be done
+  const auto begin = [&] {
+    const Layout& layout = database_->layout();
+    const size_t more = std::min(count, look_up.queries_left());
+    end = look_up.queries_done + more;
+    deadline().allow(more * (layout.query_bytes() + layout.response_bytes()));
+  };
+  if (look_up.epoch != database().epoch()) plan(look_up);
+  begin();
+  while (look_up.queries_done < end) {
     open_hints();  // before any query: what is wrong with one is found whatever the keys are
-    const size_t count = std::min(request_size(), look_up.queries_left());
-    Request request = encrypt(look_up, count);
+    const size_t size = std::min(request_size(), end - look_up.queries_done);
+    Request request = encrypt(look_up, size);
     try {
-      ask(request);
+      send(request);
     } catch (const ServerBusyError& busy) {
       attempts.wait_for(busy);
       continue;
@@ -227,19 +240,21 @@ void Session::ask_all(LookUp& look_up) {
       if (!attempts.may_connect_anew()) throw;
       continue;
     } catch (const EpochGoneError&) {
-      if (!attempts.may_sync()) throw;
+      if (look_up.has_synced) throw;
       sync();
+      look_up.has_synced = true;
       // What was answered belongs to hints that are gone.
       plan(look_up);
+      begin();
       continue;
     } catch (const ServerError& refusal) {
       // A server that takes fewer queries at a time than most: from now on one by one.
-      if (count == 1 || (refusal.status() != 413 && refusal.status() != 400)) throw;
+      if (size == 1 || (refusal.status() != 413 && refusal.status() != 400)) throw;
       queries_per_request_ = 1;
       continue;
     }
     look_up.requests.push_back(std::move(request));
-    look_up.queries_done += count;
+    look_up.queries_done += size;
     attempts.succeeded();
   }
 }
@@ -258,7 +273,7 @@ std::vector<Answer> Session::decode_all(LookUp look_up) {
   std::transform(places.begin(), places.end(), shards.span().begin(),
                  [](const auto& place) { return place.first->places[place.second].shard; });
   size_t done = 0;
-  hints_->for_each(shards.span(), [&](size_t p, std::span<const uint8_t> hint) {
+  const auto use = [&](size_t p, std::span<const uint8_t> hint) {
     if (done++ % kQueriesPerRequest == 0) {
       report_progress(options_.progress, {ClientStage::kDecodingAnswers,
                                           (done - 1) * key_count / places.size(), key_count});
@@ -270,7 +285,8 @@ std::vector<Answer> Session::decode_all(LookUp look_up) {
         request->decoder ? decode(*request->decoder, layout, place.shard, words, hint)
                          : decode(std::move(request->secrets[i]), layout, place.shard, words, hint);
     answers[request->keys[i]].value = database_->value_in(record, place);
-  });
+  };
+  hints_->for_each(shards.span(), use, options_.progress);
   answers.pop_back();
   note_costs(look_up, seconds_since(start) / static_cast<double>(key_count), answers);
   return answers;
@@ -320,10 +336,37 @@ std::vector<Answer> Session::look_up(std::span<const std::string> keys) {
   if (keys.empty()) return {};
   const Deadline::Call call(deadline());
   check_keys(keys);  // all, before any is asked for
-  LookUp look_up{.keys = keys, .plan = {}, .requests = {}, .queries_done = 0};
-  ask_all(look_up);
+  LookUp look_up{.keys = keys};
+  plan(look_up);
+  while (look_up.queries_left() > 0) ask_some(look_up, look_up.queries_left());
   return deadline().stopped([&] { return decode_all(std::move(look_up)); });
 }
+
+size_t Session::begin_look_up(std::span<const std::string> keys) {
+  drop_look_up();
+  const Deadline::Call call(deadline());
+  check_keys(keys);
+  auto begun = std::make_shared<LookUp>(LookUp{.keys = keys});
+  plan(*begun);
+  begun_ = std::move(begun);
+  return begun_->queries_left();
+}
+
+size_t Session::ask(size_t count) {
+  invariant(begun_ != nullptr, "a look-up has begun");
+  const Deadline::Call call(deadline());
+  ask_some(*begun_, count);
+  return begun_->queries_left();
+}
+
+std::vector<Answer> Session::end_look_up() {
+  invariant(begun_ && begun_->queries_left() == 0 && begun_->epoch == database_->epoch(),
+            "all keys have been asked for");
+  const std::shared_ptr<LookUp> ended = std::move(begun_);
+  return decode_all(std::move(*ended));
+}
+
+void Session::drop_look_up() { begun_.reset(); }
 
 std::vector<std::optional<std::string>> values_of(std::vector<Answer> answers) {
   const auto left_out = std::count_if(answers.begin(), answers.end(),

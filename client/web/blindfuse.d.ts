@@ -148,9 +148,10 @@ export interface Client {
   get(key: Key, options?: CallOptions): Promise<Uint8Array | null>;
   /** The value as UTF-8 text. */
   getText(key: Key, options?: CallOptions): Promise<string | null>;
-  /** Several keys, in their order: one pass to prepare the queries of every 64, and up to sixteen in a request. When
-   * the database changes meanwhile, every 64 are of one version. Where requests are for several keys, every 4 requests
-   * are prepared together and of one version; a key may find no place in them, which is a NotAskedError. */
+  /** Several keys, in their order and of one version of the database: one pass to prepare the queries of every 64, and
+   * up to sixteen in a request. Where requests are for several keys, every 4 requests are prepared together; a key may
+   * find no place in them, which is a NotAskedError. All requests are sent before an answer is decoded. Lists whose
+   * answers take more than 256 MiB of memory are looked up in several such pieces. */
   getMany(keys: Iterable<Key>, options?: CallOptions): Promise<(Uint8Array | null)[]>;
   lookUp(key: Key, options?: CallOptions & {inspect?: boolean}): Promise<Answer>;
   /** getMany, with what each look-up took, and whether it was asked for. */

@@ -18,8 +18,8 @@ import {callWithSignatures} from './signatures.js';
 const stages = ['waiting-for-lock', 'fetching-hints', 'preparing-queries', 'waiting-for-server', 'waiting-for-answer',
   'checking-hints', 'decoding-answers'];
 const folder = '/hints';
-const chunkKeys = 64; // of one look-up: their queries are prepared in one pass, and are in memory at once
-const chunkRequests = 4; // where requests are for several keys: their queries are large
+const queriesAtOnce = 64; // they are prepared in one pass, and are in memory at once
+const largeQueriesAtOnce = 4; // where each is for several keys
 const preparedMax = 1000;
 const isFixed = (path) => path.endsWith('.hint');
 const isPart = (path) => path.includes('/.partial-'); // of a hint (client/hint_download.cpp)
@@ -141,13 +141,30 @@ function values(reply) {
   return {values: found, costs: reply.costs, query: inspected[0], response: inspected[1]};
 }
 
-// Where a query asks for several keys, every request but the last is full: how many there are must depend on the number
-// of keys alone, and be the least.
-const chunkSize = () => (info.keysPerRequest > 1 ? info.keysPerRequest * chunkRequests : chunkKeys);
-
-// Whether what a look-up failed with may have come of decoding, when its requests had been sent. How many requests
-// follow must not depend on that.
-const mayDependOnKeys = (error) => ['cache', 'resource'].includes(reportOf(error).code) && !isDead;
+// The first `taken` of the keys: all of them, unless their answers take too much memory. Sends every request before any
+// answer is decoded, so that the server does not see how long decoding takes. For the same reason an error of decoding is
+// a result: the other keys are asked for all the same.
+async function lookUpSome(keys, inspect) {
+  let taken;
+  try {
+    let queriesLeft;
+    ({taken, queriesLeft} = await call({op: 'beginLookUp', inspect}, keys));
+    while (queriesLeft > 0) {
+      const count = Math.min(queriesLeft, info.keysPerRequest > 1 ? largeQueriesAtOnce : queriesAtOnce);
+      if (prepared < count) await prepare(count - prepared);
+      ({queriesLeft} = await call({op: 'ask', count}));
+    }
+  } catch (error) {
+    if (!(error instanceof BrokenCore)) await call({op: 'dropLookUp'});
+    throw error;
+  }
+  try {
+    return {taken, reply: await call({op: 'endLookUp'})};
+  } catch (error) {
+    if (error instanceof BrokenCore) throw error;
+    return {taken, error};
+  }
+}
 
 const operations = {
   async connect({storage, prepareAhead, ...request}) {
@@ -182,26 +199,20 @@ const operations = {
     return reply;
   },
   async lookUp({keys, inspect}) {
-    // Requests to the server must not depend on a later key that may be invalid.
-    if (keys.length > chunkSize()) await call({op: 'checkKeys'}, keys);
     const all = {values: [], costs: []};
     let firstError = null;
-    for (let at = 0, size; at < keys.length; at += size) {
-      size = chunkSize(); // of the database as it is now
-      const chunk = keys.slice(at, at + size);
-      const needed = Math.ceil(chunk.length / info.keysPerRequest);
-      if (prepared < needed) await prepare(needed - prepared);
-      try {
-        const reply = await call({op: 'lookUp', inspect}, chunk);
-        const {values: found, costs, query, response} = values(reply);
-        reply.bytes.fill(0);
-        all.values.push(...found);
-        all.costs.push(...costs);
-        Object.assign(all, {query, response});
-      } catch (error) {
-        if (!mayDependOnKeys(error)) throw error;
+    for (let at = 0; at < keys.length;) {
+      const {taken, reply, error} = await lookUpSome(keys.slice(at), inspect);
+      at += taken;
+      if (error) {
         firstError ??= error;
+        continue;
       }
+      const {values: found, costs, query, response} = values(reply);
+      reply.bytes.fill(0);
+      for (const value of found) all.values.push(value);
+      for (const cost of costs) all.costs.push(cost);
+      Object.assign(all, {query, response});
     }
     if (firstError !== null) throw firstError;
     hasAnswered = true;

@@ -52,21 +52,20 @@ std::optional<std::string> decode_record(const RecordFormat& format,
                                          std::span<const uint8_t> record) {
   invariant(record.size() == format.record_bytes(), "a record has record_bytes bytes");
   invariant(digest.size() >= format.digest_bytes, "the digest is long enough");
-  if (!std::equal(record.begin(), record.begin() + format.digest_bytes, digest.begin())) {
-    return std::nullopt;
-  }
+  uint32_t differences = 0;
+  for (uint32_t i = 0; i < format.digest_bytes; ++i) differences |= record[i] ^ digest[i];
   const auto length_field = record.subspan(format.digest_bytes, format.length_bytes);
   const auto body = record.subspan(format.digest_bytes + format.length_bytes);
   uint32_t length = format.length_bytes == 0 ? format.value_bytes : 0;
   for (uint32_t i = 0; i < format.length_bytes; ++i) {
     length |= uint32_t{length_field[i]} << (8 * i);
   }
-  if (length > format.value_bytes) return std::nullopt;
-  const auto padding = body.subspan(length);
-  if (std::any_of(padding.begin(), padding.end(), [](uint8_t byte) { return byte != 0; })) {
-    return std::nullopt;
-  }
-  return std::string(reinterpret_cast<const char*>(body.data()), length);
+  differences |= static_cast<uint32_t>(length > format.value_bytes);
+  for (uint32_t i = 0; i < format.value_bytes; ++i) differences |= i < length ? 0u : body[i];
+  std::string value(reinterpret_cast<const char*>(body.data()),
+                    std::min(length, format.value_bytes));
+  if (differences != 0) return std::nullopt;
+  return value;
 }
 
 }  // namespace blindfuse

@@ -192,20 +192,40 @@ TEST(CheckedHints, GivesEveryShardItsPartsInAllThreeWays) {
     EXPECT_EQ(hints.are_kept(), are_kept);
     const std::vector<uint32_t> shards = {8, 0, 3, 3, 1, 2, 4, 5, 6, 7};
     std::vector<int> used(shards.size());
-    hints.for_each(shards, [&](size_t i, std::span<const uint8_t> hint) {
-      Bytes expected;
-      for (const size_t pack : packs_of_shards[shards[i]]) {
-        const Bytes& mask = server.database.hints().at(pack);
-        expected.insert(expected.end(), mask.begin(), mask.end());
-      }
-      EXPECT_EQ(Bytes(hint.begin(), hint.end()), expected) << shards[i];
-      ++used[i];
-    });
+    hints.for_each(shards,
+                   [&](size_t i, std::span<const uint8_t> hint) {
+                     Bytes expected;
+                     for (const size_t pack : packs_of_shards[shards[i]]) {
+                       const Bytes& mask = server.database.hints().at(pack);
+                       expected.insert(expected.end(), mask.begin(), mask.end());
+                     }
+                     EXPECT_EQ(Bytes(hint.begin(), hint.end()), expected) << shards[i];
+                     ++used[i];
+                   },
+                   {});
     EXPECT_EQ(used, std::vector<int>(shards.size(), 1));
   };
   expect_all(CheckedHints(cache, database, HintFiles::kOnDisk, bytes, {}), true);
   expect_all(CheckedHints(cache, database, HintFiles::kOnDisk, bytes - 1, {}), false);
   expect_all(CheckedHints(cache, database, HintFiles::kInMemory, bytes, {}), false);
+}
+
+// Hints that are larger than the memory for them take long to read, in every look-up.
+TEST_F(HintReadsTest, ALookUpCanBeCancelledWhileHintsAreReadAgain) {
+  int checks = 0;
+  int checks_allowed = 1000;
+  ClientOptions options = this->options(false);
+  options.progress = [&](const ClientProgress& progress) {
+    return progress.stage != ClientStage::kCheckingHints || ++checks <= checks_allowed;
+  };
+  Session session = this->session(options);
+  session.get("3");  // has opened the hints
+  checks = 0;
+  session.get("3");
+  EXPECT_GT(checks, 0);
+  checks = 0;
+  checks_allowed = 0;
+  EXPECT_THROW(session.get("3"), CancelledError);
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 #include "client/line_input.h"
 
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string_view>
+#include <thread>
 
 #include "src/base/errors.h"
 #include "src/system/file.h"
@@ -25,6 +28,15 @@ class LineInputTest : public testing::Test {
     ASSERT_EQ(write(write_end_.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
   void end() { write_end_ = FileDescriptor(); }
+  // Waits until the reader has read all that was sent. False after a minute.
+  bool was_emptied() const {
+    for (int i = 0; i < 60'000; ++i) {
+      int bytes = 0;
+      if (ioctl(read_end_.get(), FIONREAD, &bytes) == 0 && bytes == 0) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  }
 
   FileDescriptor read_end_, write_end_;
 };
@@ -32,15 +44,30 @@ class LineInputTest : public testing::Test {
 TEST_F(LineInputTest, GivesWhatHasArrivedWithoutWaitingForMore) {
   LineInput input(read_end_.get(), 100);
   send("one\n");
-  EXPECT_EQ(input.next(8), Lines({"one"}));
+  EXPECT_EQ(input.next_arrived(8), Lines({"one"}));
   send("two\nthree\r\nfo");
-  EXPECT_EQ(input.next(8), Lines({"two", "three"}));
+  EXPECT_EQ(input.next_arrived(8), Lines({"two", "three"}));
   send("ur\n\nsix");
-  EXPECT_EQ(input.next(1), Lines({"four"}));
-  EXPECT_EQ(input.next(1), Lines({""}));
+  EXPECT_EQ(input.next_arrived(1), Lines({"four"}));
+  EXPECT_EQ(input.next_arrived(1), Lines({""}));
   end();
-  EXPECT_EQ(input.next(8), Lines({"six"}));
-  EXPECT_EQ(input.next(8), Lines());
+  EXPECT_EQ(input.next_arrived(8), Lines({"six"}));
+  EXPECT_EQ(input.next_arrived(8), Lines());
+}
+
+TEST_F(LineInputTest, WaitsForAllThatIsWantedOrTheEnd) {
+  LineInput input(read_end_.get(), 100);
+  send("1\n2\n");
+  std::thread writer([this] {
+    EXPECT_TRUE(was_emptied());  // so the reader has taken what was there, and wants more
+    send("3\n4\n");
+    EXPECT_TRUE(was_emptied());
+    end();
+  });
+  EXPECT_EQ(input.next(3), Lines({"1", "2", "3"}));
+  EXPECT_EQ(input.next(3), Lines({"4"}));
+  EXPECT_EQ(input.next(3), Lines());
+  writer.join();
 }
 
 TEST_F(LineInputTest, TakesNoMoreThanAskedFor) {

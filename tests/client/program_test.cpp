@@ -193,6 +193,30 @@ TEST_F(ClientProgram, FillsRequestsWithTheKeysOfItsInput) {
   EXPECT_EQ(fake.count("/queries"), 6u);
 }
 
+// Printing takes time, and how much depends on what was found.
+TEST_F(ClientProgram, PrintsAnswersToItsInputAfterTheLastRequest) {
+  HttpFakeServer server(fake_);
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "key " + std::to_string(i) + "\n";
+  const uint64_t last_bytes = 4 * fake_.database.layout().response_bytes();
+  fake_.alter_body = [last_bytes](Bytes& body) {
+    if (body.size() == last_bytes) body.clear();
+  };
+  const auto count_of_answers = [](const Outcome& got) {
+    size_t count = 0;
+    std::istringstream err(got.err);
+    for (std::string line; std::getline(err, line);) count += line.starts_with("not there: ");
+    return count;
+  };
+  const Outcome whole = run("get " + server.url(), lines);
+  EXPECT_EQ(whole.status, 1);
+  EXPECT_EQ(count_of_answers(whole), 0u);
+  const Outcome streamed = run("get --stream " + server.url(), lines);
+  EXPECT_EQ(streamed.status, 1);
+  EXPECT_EQ(count_of_answers(streamed), 16u);
+  EXPECT_EQ(fake_.count("/queries"), 4u);
+}
+
 TEST_F(ClientProgram, SyncsAndSaysSo) {
   HttpFakeServer server(fake_);
   const auto first = json_lines(run("sync --json " + server.url()).out);

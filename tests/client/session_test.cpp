@@ -269,6 +269,63 @@ TEST_F(SessionTest, AllRequestsAreSentBeforeAnyAnswerIsDecoded) {
   EXPECT_EQ(server_.count("/queries"), 3u);
 }
 
+TEST_F(SessionTest, ALookUpCanBeMadeInSteps) {
+  Session session = this->session();
+  const std::vector<std::string> wanted = keys(20);
+  EXPECT_EQ(session.begin_look_up(wanted), 20u);
+  EXPECT_EQ(server_.count("/queries"), 0u);
+  EXPECT_EQ(session.ask(5), 15u);
+  EXPECT_EQ(session.ask(100), 0u);
+  EXPECT_EQ(server_.count("/queries"), 2u);
+  const std::vector<Answer> answers = session.end_look_up();
+  ASSERT_EQ(answers.size(), 20u);
+  for (size_t i = 0; i < 20; ++i) EXPECT_EQ(answers[i].value, value(i)) << i;
+  expect_all_queries_differ();
+
+  // One that failed, and another one after it.
+  session.begin_look_up(wanted);
+  server_.errors = {FakeServer::error(500, "out of order")};
+  EXPECT_THROW(session.ask(3), ServerError);
+  EXPECT_EQ(session.ask(3), 17u);  // the same step again
+  session.drop_look_up();
+  const std::vector<std::string> one = {key(7)};
+  EXPECT_EQ(session.begin_look_up(one), 1u);
+  EXPECT_EQ(session.ask(1), 0u);
+  EXPECT_EQ(session.end_look_up().front().value, value(7));
+}
+
+TEST_F(SessionTest, AnEpochThatGoesBetweenStepsIsAskedForFromTheBeginningOnce) {
+  Session session = this->session();
+  const std::vector<std::string> wanted = keys(8);
+  session.begin_look_up(wanted);
+  EXPECT_EQ(session.ask(3), 5u);
+  const ServedDatabase original = server_.database, next = original.with_other_seed();
+  server_.database = next;
+  EXPECT_EQ(session.ask(3), 5u);  // the first three of all
+  EXPECT_EQ(session.ask(5), 0u);
+  const std::vector<Answer> answers = session.end_look_up();
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(answers[i].value, value(i)) << i;
+  session.begin_look_up(wanted);
+  EXPECT_EQ(session.ask(3), 5u);
+  server_.database = original;
+  EXPECT_EQ(session.ask(3), 5u);
+  server_.database = next;
+  EXPECT_THROW(session.ask(3), EpochGoneError);
+}
+
+// A session may synchronize for another reason.
+TEST_F(SessionTest, StepsGoOnInTheEpochOfTheSession) {
+  Session session = this->session();
+  const std::vector<std::string> wanted = keys(8);
+  session.begin_look_up(wanted);
+  EXPECT_EQ(session.ask(3), 5u);
+  server_.database = server_.database.with_other_seed();
+  session.sync();
+  EXPECT_EQ(session.ask(3), 5u);
+  EXPECT_EQ(session.ask(5), 0u);
+  EXPECT_EQ(session.end_look_up().back().value, value(7));
+}
+
 TEST_F(SessionTest, AFailedRequestUsesItsQueryUp) {
   Session session = this->session();
   session.prepare(2);
@@ -360,6 +417,11 @@ TEST_F(SessionTest, ADatabaseThatIsTooLargeIsRefusedBeforeAnythingIsFetched) {
   options.transfer_bytes_max = server_.database.layout().query_bytes() - 1;
   Session transfers = session(options);
   EXPECT_THROW(transfers.sync(), InputError);
+  FakeServer many_shards(ServedDatabase::with_noise(400, 2, 0));  // a table of 400 * 112 bytes
+  options.transfer_bytes_max = 400 * 112 - 1;
+  Session tables(std::make_unique<FakeTransport>(many_shards), "http://test", options);
+  EXPECT_THROW(tables.sync(), InputError);
+  EXPECT_EQ(many_shards.count("/shards"), 0u);
   EXPECT_EQ(server_.count("/hint?"), 0u);
   EXPECT_EQ(server_.count("/shards"), 0u);
   EXPECT_EQ(server_.count("/queries"), 0u);

@@ -337,7 +337,19 @@ class ClientAlone(PageTest):
           await client.get('k0');
           return failed(() => client.getMany(Array.from({length: 150}, (_, i) => 'k' + i)));""")
         self.assertEqual(error["code"], "cache")
-        self.assertEqual(len(asked), 1 + 10)  # of 16 keys at most: 4 of each chunk of 64, and 2 of the last
+        self.assertEqual(len(asked), 1 + 10)  # of 16 keys at most: 4 for each 64, and 2 for the last
+
+    def test_asks_for_all_keys_before_it_decodes_an_answer(self):
+        # The queries of every 64 keys are prepared right before they are sent.
+        page = self.visit()
+        stages = self.run_in(page, """
+          const stages = [];
+          const onProgress = ({stage}) => stages.push(stage);
+          const client = await connect('/', {prepareAhead: 0, onProgress});
+          await client.getMany(Array.from({length: 150}, (_, i) => 'k' + i));
+          return stages;""")
+        last_prepared = len(stages) - 1 - stages[::-1].index("preparing-queries")
+        self.assertGreater(stages.index("decoding-answers"), last_prepared)
 
     def test_finds_a_damaged_hint_before_it_asks(self):
         text = self.file("worker.js")
@@ -418,7 +430,7 @@ class ClientAlone(PageTest):
         call = "succeeded = core._blindfuse_call("
         self.assertIn(call, text)
         page = self.visit({"core_module.js": text.replace(
-            call, "if (request.op === 'lookUp' && keys[0][0] === 33) throw new Error('overflow'); " + call)})
+            call, "if (request.op === 'beginLookUp' && keys[0][0] === 33) throw new Error('overflow'); " + call)})
         error, ready, value = self.run_in(page, """
           const client = await connect('/');
           await client.prepare(1);

@@ -62,7 +62,7 @@ test('tells the module what the browser says, and asks again', async () => {
   const seen = coreThatAsks([right, wrong]);
   const keys = [new Uint8Array([1])];
   let refreshed = 0;
-  const reply = await callWithSignatures({}, {op: 'lookUp'}, keys, async () => {
+  const reply = await callWithSignatures({}, {op: 'beginLookUp'}, keys, async () => {
     refreshed += 1;
     assert.notEqual(seen.at(-1).request.op, 'verdict'); // before the module hears of it
   });
@@ -70,7 +70,7 @@ test('tells the module what the browser says, and asks again', async () => {
   assert.equal(refreshed, 2);
   const verdictOf = ({public_key: signer, message, signature}, verdict) =>
     ({request: {op: 'verdict', signer, signature, verdict}, keys: [bytesOf(message)]});
-  const lookUp = {request: {op: 'lookUp'}, keys};
+  const lookUp = {request: {op: 'beginLookUp'}, keys};
   assert.deepEqual(seen, [lookUp, verdictOf(right, 'right'), lookUp, verdictOf(wrong, 'wrong'), lookUp]);
 });
 

@@ -65,6 +65,10 @@ struct DatabaseInfo {
   // rounded up, of one query each. 1 in other databases.
   uint32_t keys_per_request = 1;
   uint32_t bucket_count = 1;  // a query has row_count words for each
+  // The number of keys that fill whole requests and whose answers take at most 256 MiB of memory,
+  // which Client::look_up keeps until all have come. Longer lists are better given in pieces of
+  // this size.
+  uint64_t keys_at_once = 1;
 };
 
 }  // namespace blindfuse

@@ -7,8 +7,11 @@
 //   connect    url, apiKey, mode, serverKey, allowRollback, folder, timeoutSeconds, hintBytesMax,
 //              transferBytesMax
 //   sync       verify
-//   checkKeys  keys (the length of each; their bytes are `keys`): fails when one can be no key
-//   lookUp     keys, inspect
+//   beginLookUp  keys (the length of each; their bytes are `keys`), inspect: checks all keys, and
+//                takes the first ones, keys_at_once() of them. Gives "taken", and "queriesLeft"
+//   ask          count: up to this many queries. Gives "queriesLeft", which may be more than before
+//   endLookUp    once none is left: decodes the answers
+//   dropLookUp   instead, at any time
 //
 //   verdict    signer, signature, verdict ("right", "wrong" or "unable"), and as `keys` the
 //   message:
@@ -46,6 +49,7 @@
 #include <vector>
 
 #include "client/key_copies.h"
+#include "client/keys_at_once.h"
 #include "client/secret.h"
 #include "client/session.h"
 #include "client/url.h"
@@ -98,15 +102,17 @@ class Core {
     }
     if (!session_) throw std::logic_error("connect comes first");
     if (op == "sync") return sync(request.at("verify"));
-    if (op == "checkKeys") {
-      session_->check_keys(keys_of(request, keys).span());
-      return json::object();
-    }
     if (op == "mergeSigners") {
       merge_signers(keys, bytes);
       return json::object();
     }
-    if (op == "lookUp") return look_up(request, keys, bytes);
+    if (op == "beginLookUp") return begin_look_up(request, keys);
+    if (op == "ask") return {{"queriesLeft", session_->ask(request.at("count"))}};
+    if (op == "endLookUp") return end_look_up(bytes);
+    if (op == "dropLookUp") {
+      drop_look_up();
+      return json::object();
+    }
     if (op == "beginPrepare") return begin_prepare(request.at("count"), bytes);
     if (op == "dropPrepare") {
       preparation_.reset();
@@ -272,11 +278,25 @@ class Core {
     return keys;
   }
 
-  json look_up(const json& request, std::span<const uint8_t> bytes_of_keys,
-               std::vector<uint8_t>& bytes) {
-    const KeyCopies keys = keys_of(request, bytes_of_keys);
+  json begin_look_up(const json& request, std::span<const uint8_t> bytes_of_keys) {
+    drop_look_up();
+    keys_.emplace(keys_of(request, bytes_of_keys));
+    session_->check_keys(keys_->span());
+    const size_t taken = static_cast<size_t>(
+        std::min<uint64_t>(keys_->span().size(), keys_at_once(session_->database().layout())));
     last_.keep_bodies = request.at("inspect");
-    const std::vector<Answer> answers = session_->look_up(keys.span());
+    const size_t left = session_->begin_look_up(keys_->span().first(taken));
+    return {{"taken", taken}, {"queriesLeft", left}};
+  }
+
+  void drop_look_up() {
+    session_->drop_look_up();
+    keys_.reset();
+  }
+
+  json end_look_up(std::vector<uint8_t>& bytes) {
+    const std::vector<Answer> answers = session_->end_look_up();
+    keys_.reset();
     size_t bytes_max = last_.query.size() + last_.response.size();
     for (const Answer& answer : answers) bytes_max += answer.value ? answer.value->size() : 0;
     bytes.reserve(bytes_max);  // growing would leave copies in memory
@@ -316,6 +336,7 @@ class Core {
   LastExchange last_;  // outlives the client's transport
   json info_;
   std::unique_ptr<Session> session_;
+  std::optional<KeyCopies> keys_;  // of a look-up that has begun
   std::optional<Preparation> preparation_;
   steady_clock::time_point begun_at_;
   ClientStage told_stage_ = ClientStage::kWaitingForLock;

@@ -1,0 +1,48 @@
+#include "client/keys_at_once.h"
+
+#include <gtest/gtest.h>
+
+#include "src/arithmetic/lwe_params.h"
+
+namespace blindfuse {
+namespace {
+
+Layout layout_of(const char* lwe, uint32_t value_bytes, uint32_t shard_count) {
+  return {.kind = DatabaseKind::kKeyword,
+          .key_count = 1'000'000,
+          .shard_count = shard_count,
+          .row_count = 4096,
+          .arity = 3,
+          .segment_length = 512,
+          .record = {8, 2, value_bytes},
+          .lwe = find_lwe_params(lwe),
+          .query_bits = 32,
+          .response_bits = 10,
+          .hint_bits = 18,
+          .second = {},
+          .batch = {}};
+}
+
+// By hand: a query keeps 4 bytes for each of the 1,034 bytes of its record, 16,384 of secrets, and
+// then the value of 1,024 bytes. 256 MiB / 16 / (4 * 1,034 + 16,384 + 1,024) = 778.7 requests.
+TEST(KeysAtOnce, FillRequestsOfSingleKeysAndMemory) {
+  EXPECT_EQ(keys_at_once(layout_of("lwe-1774", 1'024, 300)), 778u * 16);
+  EXPECT_EQ(keys_at_once(layout_of("ring-2048", 1'024, 300)), 778u * 16);
+}
+
+// 96 * 4 * 1,034 + 16,384 + 64 * 1,024 = 478,976 bytes a request: 560.4 of them.
+TEST(KeysAtOnce, FillRequestsOfSeveralKeys) {
+  Layout layout = layout_of("ring-2048", 1'024, 96 * 4);
+  layout.batch = BatchCode{.keys_per_request = 64, .bucket_count = 96};
+  EXPECT_EQ(keys_at_once(layout), 560u * 64);
+}
+
+// 1,024 * 131,072 bytes of values, and 1,536 times 4 times 131,082 of words, are more than all.
+TEST(KeysAtOnce, AreThoseOfOneRequestAtLeast) {
+  Layout layout = layout_of("ring-2048", 131'072, 1'536);
+  layout.batch = BatchCode{.keys_per_request = 1'024, .bucket_count = 1'536};
+  EXPECT_EQ(keys_at_once(layout), 1'024u);
+}
+
+}  // namespace
+}  // namespace blindfuse
