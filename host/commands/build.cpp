@@ -225,14 +225,14 @@ void keep_freed_memory() {
 void run_dry(const BuildCommand& command, BuildOptions options) {
   // Which layouts compete; the report has rates for the choice.
   if (command.cost.prefer) options.wish = PlanWish{};
-  const DryRun found = dry_run(command.input.open(command.layout.index), command.output, options);
   PlanQuestion question;
+  question.rates = command.cost.rates();  // before the input is read, which may take minutes
+  question.rates_file = command.cost.rates_file;
+  const DryRun found = dry_run(command.input.open(command.layout.index), command.output, options);
   question.request = found.request;
   question.longest_value = found.survey.longest_value;
   question.levels_fixed = command.layout.levels.has_value();
   question.prefer = command.cost.prefer;
-  question.rates = command.cost.rates();
-  question.rates_file = command.cost.rates_file;
   question.kept = found.kept;
   question.why_not_kept = found.why_not_kept;
   report_plans(question, command.json);

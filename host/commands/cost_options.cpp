@@ -62,9 +62,12 @@ Rates CostOptions::rates() const {
 }
 
 std::optional<PlanWish> CostOptions::wish() const {
+  const bool needs_rates = prefer && *prefer != Preference::kBytes;
+  // A measurement that was asked for is made even if nothing depends on it, and a file is checked.
+  const bool wants_rates = needs_rates || calibrate || !rates_file.empty();
+  const std::optional<Rates> found = wants_rates ? std::optional(rates()) : std::nullopt;
   if (!prefer) return std::nullopt;
-  if (*prefer == Preference::kBytes) return PlanWish{*prefer, std::nullopt};
-  return PlanWish{*prefer, rates().core};
+  return PlanWish{*prefer, needs_rates ? std::optional(found->core) : std::nullopt};
 }
 
 }  // namespace blindfuse

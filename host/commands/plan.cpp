@@ -67,6 +67,8 @@ void run_plan(const PlanOptions& options) {
   build.input = options.input.options(options.layout.index);
   PlanQuestion question;
   question.prefer = options.cost.prefer;
+  question.rates = options.cost.rates();  // before the input is read, which may take minutes
+  question.rates_file = options.cost.rates_file;
   // Which layouts compete; the report has rates for the choice.
   if (question.prefer) build.wish = PlanWish{};
   if (options.input.files.empty()) {
@@ -80,8 +82,6 @@ void run_plan(const PlanOptions& options) {
     if (found.truncated_values > 0) log_info("values cut: {}", found.truncated_values);
   }
   question.levels_fixed = options.layout.levels.has_value();
-  question.rates = options.cost.rates();
-  question.rates_file = options.cost.rates_file;
   report_plans(question, options.json);
 }
 

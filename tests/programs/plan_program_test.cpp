@@ -194,6 +194,16 @@ TEST(PlanCommand, SaysWhatIsWrongWithRates) {
   const ProgramResult missing = run(folder, with(sizes, {"--rates", folder / "none.json"}));
   EXPECT_EQ(missing.status, 1);
   EXPECT_THAT(missing.err, HasSubstr("none.json"));
+  // Before the input is read, and also where the choice of a layout does not need rates.
+  const std::string input = write_file(folder / "pairs.tsv", "no tab\n");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{kBlindfuse, "plan", input},
+        {kBlindfuse, "build", input, "--output", folder / "db"},
+        {kBlindfuse, "build", input, "--output", folder / "db", "--dry-run"}}) {
+    const ProgramResult refused = run(folder, with(words, {"--rates", folder / "none.json"}));
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, HasSubstr("none.json"));
+  }
 }
 
 // The file may be a stranger's.
