@@ -196,7 +196,7 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   using namespace blindfuse::bench;
   CLI::App app(
-      "Times the product of queries and matrix beside streaming reads and the multiply "
+      "Times the product of queries and matrix, streaming reads and the multiply "
       "instruction.\nEffective bytes count the matrix once a query; one is one multiply-add of u32 "
       "and i8.",
       "blindfuse-bench-engine");

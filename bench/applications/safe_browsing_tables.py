@@ -211,8 +211,8 @@ def client_table(found: Result) -> Table:
     add(whole_time, [seconds(each.week_seconds) for each in clients])
     prefix = found.number("model", "prefix_bytes")
     added = found.number("model", "added") * found.number("model", "updates")
-    add("besides, the list of prefixes: once", [NOTHING] * 3 + [size(prefix * found.number("model", "urls"))])
-    add("besides, what the week adds to it", [NOTHING] * 3 + [size(prefix * added)])
+    add("in addition, the list of prefixes: once", [NOTHING] * 3 + [size(prefix * found.number("model", "urls"))])
+    add("in addition, what the week adds to it", [NOTHING] * 3 + [size(prefix * added)])
     return table
 
 

@@ -178,7 +178,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace blindfuse::bench;
   CLI::App app(
-      "Times the product of queries and matrix on a GPU beside reads of its memory, products of "
+      "Times the product of queries and matrix on a GPU, reads of its memory, products of "
       "bytes by cuBLAS\nand transfers from the host; then a server's answers, the hint, and "
       "packing "
       "tables.\nOne line a measurement.",

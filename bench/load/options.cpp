@@ -64,7 +64,8 @@ void add_queries(CLI::App& app, Options& options) {
   app.add_option("--threads", options.threads, "Threads to make them with; 0 is one a processor")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "Of the choice of keys and of arrivals; never of secrets")
+  app.add_option("--seed", options.seed,
+                 "Seed of the keys and arrival times. Secrets do not depend on it")
       ->capture_default_str();
   app.add_option("--expect", options.expect_file,
                  "Keys to ask for and their values, KEY<tab>VALUE a line (default: random keys,\n"
@@ -76,7 +77,7 @@ void add_queries(CLI::App& app, Options& options) {
       ->check(CLI::IsMember(encoding_names()))
       ->capture_default_str();
   app.add_option("--check-every", options.check_every,
-                 "Decode about one of so many answers, after the load, and compare it; 0: none")
+                 "Decode about one answer in N, after the load, and compare it; 0: none")
       ->capture_default_str();
   app.add_flag("--epoch-changes", options.epoch_changes,
                "When the epoch is gone: pause, fetch the new hints, make new queries, go on");
@@ -96,14 +97,15 @@ void add_connections(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
   app.add_option("--idle-connections", options.idle_connections,
-                 "Besides, connections that say nothing, opened again when they are closed")
+                 "Number of additional idle connections; they are opened again when they are closed")
       ->check(CLI::Range(0u, kConnectionsMax))
       ->capture_default_str();
   app.add_option("--slow-senders", options.slow_senders,
-                 "Besides, connections that send a request slowly, and then the next")
+                 "Number of additional connections that send one request after another, slowly")
       ->check(CLI::Range(0u, kConnectionsMax))
       ->capture_default_str();
-  app.add_option("--slow-bytes-per-second", options.slow_bytes_per_second, "... so slowly")
+  app.add_option("--slow-bytes-per-second", options.slow_bytes_per_second,
+                 "Bytes a second of each slow sender")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
 }

@@ -79,7 +79,7 @@ def online(made: Comparison) -> Table:
 def online_costs(made: Comparison) -> Table:
     table = Table(
         f"{PAPER}-table-3",
-        "ChalametPIR, Table 3: online costs, beside SparsePIR",
+        "ChalametPIR, Table 3: online costs, with SparsePIR",
         [
             "scheme, keys x value",
             "their query, KiB",
@@ -99,8 +99,8 @@ def online_costs(made: Comparison) -> Table:
         ],
         about=f"Theirs on {published.machine(PAPER, 'table-3')} (SparsePIR's figures are those of its own paper, as "
         "ChalametPIR prints them); ours with one thread on the machine named above, at the same prices of a "
-        "core's hour and of transfer. One shard beside FrodoPIR's layout and beside SparsePIR, the "
-        "fewest bytes online beside SimplePIR's. Rate: record over response; MiB/s: values over time.",
+        "core's hour and of transfer. One shard next to FrodoPIR's layout and to SparsePIR, the "
+        "fewest bytes online next to SimplePIR's. Rate: record over response; MiB/s: values over time.",
     )
     for row in published.rows(PAPER, "table-3"):
         layout = "square" if row["scheme"].endswith("SimplePIR") else "one-shard"

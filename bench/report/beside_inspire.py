@@ -103,9 +103,9 @@ def via(made: Comparison) -> Table:
         "via",
         "VIA, Table 1: one byte or less",
         COLUMNS,
-        about=f"Theirs on {published.machine('via', 'table-1')}. Once: SimplePIR's clients download a hint, Respire's "
-        "and VIA-C's upload keys, which the server keeps for each. Ours as in the table above, a record of 256 bytes "
-        "for the byte.",
+        about=f"Theirs on {published.machine('via', 'table-1')}, by way of public notes on the paper. Once: "
+        "SimplePIR's clients download a hint, Respire's and VIA-C's upload keys, which the server keeps for each. Ours "
+        "as in the table above, a record of 256 bytes for the byte.",
     )
     rows = published.rows("via", "table-1")
     for size in dict.fromkeys(row["database_GB"] for row in rows):

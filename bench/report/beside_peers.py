@@ -90,7 +90,7 @@ def offline(made: Comparison) -> Table:
         "peers-offline",
         "Peers: the offline phase",
         ["peer, keys x value, threads", *made.columns("build, s"), "memory: theirs, GB", "ours"],
-        about="From records to a database that can be served, one thread of ours beside one of theirs and beside "
+        about="From records to a database that can be served, one thread of ours next to one of theirs and to "
         "two; the planner's layout.",
     )
     for row in published.rows(PAPER, "offline"):

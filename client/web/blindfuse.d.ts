@@ -204,7 +204,8 @@ export class CancelledError extends BlindfuseError {}
 /** Hints that were kept are damaged: sync({verify: true}) fetches them again. */
 export class CacheError extends BlindfuseError {}
 /** Each request is for several keys, and some of the call's keys found no place in the requests, whose number does not
- * depend on keys. Ask again for fewer keys at a time, or use lookUpMany(), which says which keys were not asked for. */
+ * depend on keys. lookUpMany() says which keys were not asked for. Ask for them with the keys of your next call, or alone
+ * if the server may see one more request. The same list would leave them out again. */
 export class NotAskedError extends BlindfuseError {}
 /** The browser failed: memory, or a worker that does not start. */
 export class ResourceError extends BlindfuseError {}

@@ -130,7 +130,7 @@ void print_text(const BuildReport& report, const std::string& output) {
   }
 }
 
-// Before the work that takes long, so that whoever dislikes it can stop it.
+// Before the work that takes long, so that an operator can stop the build.
 void log_plan(const BuildReport& report) {
   const Layout& layout = report.layout;
   log_info(
@@ -173,8 +173,8 @@ void warn_of_uneven_shards(const BuildReport& report) {
   const uint64_t expected = expected_fullest_shard(report.layout.record_count(), shards);
   if (report.fullest_shard < kKeysMin || report.fullest_shard < 2 * expected) return;
   log_warning(
-      "the fullest of {} shards has {} {}, and would have about {} by chance: keys have been "
-      "chosen to make the database larger; --fresh distributes them again, with another salt",
+      "the fullest of {} shards has {} {}, and would have about {} by chance: someone may have "
+      "chosen keys to make the database larger; --fresh distributes them again, with another salt",
       shards, report.fullest_shard, report.layout.batch ? "records" : "keys", expected);
 }
 

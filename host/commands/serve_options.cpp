@@ -52,7 +52,7 @@ void ServeOptions::add_to(CLI::App& command) {
           "and draining. An address other than loopback or a UNIX socket gives metrics and "
           "health only")
       ->type_name("ADDRESS");
-  // Kept until the release after 0.2.
+  // Goes with 0.4.0.
   command.add_option("--metrics-listen", metrics_listen_, "The former name of --admin-listen")
       ->group("");
   command

@@ -5,8 +5,8 @@
 
 namespace blindfuse {
 
-// Every key is stored in three of the buckets. A request has one query for each bucket, and so asks
-// for up to keys_per_request keys that lie in different buckets.
+// Every key is stored in three of the buckets. A request has one query, with R words for each
+// bucket, and so asks for up to keys_per_request keys in different buckets.
 struct BatchCode {
   uint32_t keys_per_request = 0;  // K
   uint32_t bucket_count = 0;      // B

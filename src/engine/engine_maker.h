@@ -49,7 +49,7 @@ class EngineMaker {
 
   // The number of packs of R rows, at least 1, that are best made by one pack maker, for a caller
   // that has this many threads to set columns and to make packs. It bounds the memory of the packs,
-  // too: on the CPU 42 MB a pack (8.4 MB of polynomials, the rest while the pack is made), and on
+  // too: on the CPU 50 MB a pack (8.4 MB of polynomials, the rest while the pack is made), and on
   // a device its columns and some 34 MB.
   virtual size_t packs_at_once(uint64_t row_count, unsigned thread_count) const = 0;
 

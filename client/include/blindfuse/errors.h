@@ -77,9 +77,10 @@ class BLINDFUSE_API CacheError : public InputError {
 };
 
 // Each request is for several keys, and some of the call's keys were not asked for, as others took
-// their places. The number of requests does not depend on keys, so there was no further one. Ask
-// again for fewer keys at a time, or with look_up, which says which keys were not asked for
-// (Answer::asked).
+// their places. The number of requests does not depend on keys, so there was no further one.
+// look_up() says which keys were not asked for (Answer::asked). Ask for them with the keys of your
+// next call, or alone if the server may see one more request. The same list would leave them out
+// again.
 class BLINDFUSE_API NotAskedError : public ResourceError {
  public:
   // count: of the keys that were not asked for. key_count: of all keys of the call.

@@ -19,7 +19,7 @@ struct Answer {
   double total_seconds = 0;    // all of that, and making the query from the prepared one
   uint32_t request_keys = 1;
   // False where requests are for several keys, and other keys of the call took the places of this
-  // one. It may be there or not: ask again for the keys that were not asked for.
+  // one. It may be there or not (NotAskedError says how to ask for it).
   bool asked = true;
 };
 

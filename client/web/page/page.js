@@ -7,7 +7,7 @@ import { Evidence } from './evidence.js';
 import { count, duration, size } from './format.js';
 import { Setup } from './progress.js';
 
-const ASK_ABOVE_BYTES = 50e6;  // of hints: a download that someone on the road wants to be asked about
+const ASK_ABOVE_BYTES = 50e6;  // of hints: large downloads need consent
 
 const LONG_WAIT_MS = 300;
 const NEW_VERSION = 'The database has a new version';

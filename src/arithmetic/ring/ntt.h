@@ -3,8 +3,8 @@
 // polynomials are products of values.
 //
 // The points are in the order of the orbit of 5: with w a primitive 4096-th root of unity, point k
-// is w^(5^k), and point 1024 + k is w^(-5^k), for k = 0 .. 1023. An automorphism then rotates both
-// halves by the same number of points, and exchanges them or not (automorphism.h).
+// is w^(5^k), and point 1024 + k is w^(-5^k), for k = 0 .. 1023. The automorphism of a power
+// of 5 then rotates both halves by the same number of points (automorphism.h).
 #pragma once
 
 #include <cstdint>

@@ -56,8 +56,9 @@ class ServerBusyError(ServerError):
 class NotAskedError(BlindfuseError):
     """Each request is for several keys, and some keys of the call were not asked for, as others took the places.
 
-    The number of requests does not depend on keys, so there was no further one. Ask again for fewer keys at a time, or
-    use look_up(), which says which keys were not asked for.
+    The number of requests does not depend on keys, so there was no further one. look_up() says which keys were not
+    asked for. Ask for them with the keys of your next call, or alone if the server may see one more request. The same
+    list would leave them out again.
     """
 
 
