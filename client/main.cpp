@@ -38,7 +38,7 @@ newlines. In an index database, keys are numbers from 0.
 
 A database may be built for requests of several keys. Then one request asks for
 up to that many. Rarely, a key finds no place in the requests: it is not asked
-for, which is said on standard error, and you can ask for it again.
+for, and is named on standard error. Ask for it together with your next keys.
 
 Downloads hints or masks first if the server has a new epoch.
 
@@ -191,7 +191,7 @@ class Getter {
     } else if (answer.asked) {
       std::fprintf(stderr, "not there: %s\n", text.c_str());
     }
-    if (!answer.asked) std::fprintf(stderr, "not asked for, ask again: %s\n", text.c_str());
+    if (!answer.asked) std::fprintf(stderr, "not asked for: %s\n", text.c_str());
     all_found_ = all_found_ && answer.value.has_value();
     all_asked_ = all_asked_ && answer.asked;
   }

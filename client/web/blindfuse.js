@@ -108,7 +108,7 @@ function valuesOf({values, costs}) {
   const count = costs.filter(({asked}) => !asked).length;
   if (count === 0) return values;
   throw new NotAskedError('not-asked', `${count} of ${costs.length} keys ${count === 1 ? 'was' : 'were'} not asked for,`
-    + ' as others took the places in the requests: ask again, for fewer keys at a time; lookUpMany() says which they are');
+    + ' as others took the places in the requests: ask for them with the keys of your next call; lookUpMany() says which they are');
 }
 
 // One worker, and what it was asked.

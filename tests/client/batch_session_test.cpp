@@ -166,7 +166,7 @@ TEST_F(BatchSessionTest, AKeyThatIsLeftOutIsNotTakenForOneThatIsNotThere) {
     EXPECT_EQ(error.count(), 1u);
     EXPECT_EQ(std::string(error.what()),
               "1 of 4 keys was not asked for, as others took the places in the requests: ask "
-              "again, for fewer keys at a time");
+              "for them with the keys of your next call");
   }
   EXPECT_EQ(requests(), 2u);
   // Half of them leave no key out.

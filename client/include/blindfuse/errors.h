@@ -87,8 +87,8 @@ class BLINDFUSE_API NotAskedError : public ResourceError {
   NotAskedError(size_t count, size_t key_count)
       : ResourceError(std::to_string(count) + " of " + std::to_string(key_count) +
                       (key_count == 1 ? " key" : " keys") + (count == 1 ? " was" : " were") +
-                      " not asked for, as others took the places in the requests: ask again, for "
-                      "fewer keys at a time"),
+                      " not asked for, as others took the places in the requests: ask for them "
+                      "with the keys of your next call"),
         count_(count) {}
   size_t count() const { return count_; }
 

@@ -96,7 +96,7 @@ def not_asked(count: int, key_count: int) -> NotAskedError:
     """The error when `count` of a call's keys were not asked for."""
     return NotAskedError(
         f"{count} of {key_count} keys {'was' if count == 1 else 'were'} not asked for, as others took the places in "
-        "the requests: ask again, for fewer keys at a time; look_up() says which they are"
+        "the requests: ask for them with the keys of your next call; look_up() says which they are"
     )
 
 
