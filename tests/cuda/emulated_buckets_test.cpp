@@ -30,21 +30,21 @@ namespace {
 using plain_product::sequence;
 using support::SeededRandom;
 
-constexpr uint64_t kRows = 320, kBuckets = 3, kBucketColumns = 14;
-constexpr uint64_t kColumns = kBuckets * kBucketColumns;
+constexpr uint64_t kBucketRows = 320, kBuckets = 3, kBucketColumns = 14;
+constexpr uint64_t kAllColumns = kBuckets * kBucketColumns;
 constexpr WireBits kBits{26, 13};
 
 class EmulatedCudaBuckets : public ::testing::Test {
  protected:
-  EmulatedCudaBuckets() : bytes_(random_.octets(kRows * kColumns)) {
+  EmulatedCudaBuckets() : bytes_(random_.octets(kBucketRows * kAllColumns)) {
     const std::shared_ptr<uint32_t[]> table(new uint32_t[kTableWords]);
     for (size_t i = 0; i < kTableWords; ++i) {
       table[i] = static_cast<uint32_t>(random_.below(ring::kPackingModulus));
     }
     tables_.emplace_back(table, table.get());
-    canary_.words = plain_product::query_words(random_, kRows, kBits.query);
+    canary_.words = plain_product::query_words(random_, kBucketRows, kBits.query);
     canary_.products = plain_product::product(bytes_, canary_.words);
-    canary_.weights.resize(kColumns);
+    canary_.weights.resize(kAllColumns);
     for (uint32_t& weight : canary_.weights) weight = random_.u32() | 1;
     Layout layout;
     layout.lwe = find_lwe_params("ring-2048");
@@ -55,7 +55,7 @@ class EmulatedCudaBuckets : public ::testing::Test {
   }
 
   std::unique_ptr<Engine> engine(std::string_view kernel) {
-    auto engine = make_cuda_engine(kernel, 0, record_, kRows, kColumns,
+    auto engine = make_cuda_engine(kernel, 0, record_, kBucketRows, kAllColumns,
                                    {.batch_max = 2, .pack_count = 1, .bucket_count = kBuckets});
     engine->set_columns(0, bytes_);
     engine->seal();
@@ -75,10 +75,11 @@ class EmulatedCudaBuckets : public ::testing::Test {
     Query query;
     std::vector<uint32_t> all;
     for (uint64_t bucket = 0; bucket < kBuckets; ++bucket) {
-      const auto words = plain_product::query_words(random_, kRows, kBits.query);
-      const auto products = plain_product::product(
-          std::span(bytes_).subspan(bucket * kBucketColumns * kRows, kBucketColumns * kRows),
-          words);
+      const auto words = plain_product::query_words(random_, kBucketRows, kBits.query);
+      const auto products =
+          plain_product::product(std::span(bytes_).subspan(bucket * kBucketColumns * kBucketRows,
+                                                           kBucketColumns * kBucketRows),
+                                 words);
       all.insert(all.end(), words.begin(), words.end());
       query.products.insert(query.products.end(), products.begin(), products.end());
     }
@@ -120,7 +121,7 @@ TEST_F(EmulatedCudaBuckets, AreCheckedAndAnsweredNextToTheCanary) {
 TEST_F(EmulatedCudaBuckets, WithholdWrongProductsOfAnyBucket) {
   for (const int launch : {0, 1, 2}) {
     const auto record = std::make_shared<KernelRecord>();
-    auto engine = make_cuda_engine("dp4a", 0, record, kRows, kColumns,
+    auto engine = make_cuda_engine("dp4a", 0, record, kBucketRows, kAllColumns,
                                    {.batch_max = 2, .pack_count = 1, .bucket_count = kBuckets});
     engine->set_columns(0, bytes_);
     engine->seal();
@@ -140,7 +141,7 @@ TEST_F(EmulatedCudaBuckets, WithholdWrongProductsOfAnyBucket) {
 
 // One wrong weighted column makes the vector wrong in its bucket alone.
 TEST_F(EmulatedCudaBuckets, AreNotCheckedWithAWrongVectorOfAnyBucket) {
-  DeviceMatrix matrix(0, kRows, kColumns, 0);
+  DeviceMatrix matrix(0, kBucketRows, kAllColumns, 0);
   matrix.set_columns(0, bytes_);
   matrix.check();
   for (const int launch : {0, 1, 2}) {

@@ -29,14 +29,15 @@ namespace {
 using plain_product::sequence;
 using support::SeededRandom;
 
-constexpr uint64_t kRows = 320, kColumns = 41;
+constexpr uint64_t kMatrixRows = 320, kMatrixColumns = 41;
 constexpr WireBits kBits{26, 13};
 constexpr size_t kSlots = 130, kBatchMax = 64;
 
 class EmulatedCudaProducts : public ::testing::Test {
  protected:
   EmulatedCudaProducts()
-      : bytes_(random_.octets(kRows * kColumns)), matrix_(0, kRows, kColumns, 0) {
+      : bytes_(random_.octets(kMatrixRows * kMatrixColumns)),
+        matrix_(0, kMatrixRows, kMatrixColumns, 0) {
     matrix_.set_columns(0, bytes_);
     matrix_.check();
     canary_.words = query_words();
@@ -45,12 +46,12 @@ class EmulatedCudaProducts : public ::testing::Test {
     canary_.products = product(canary_.words);
     canary_.query = sequence(canary_.words, kBits.query);
     canary_.response = sequence(canary_.products, kBits.response);
-    canary_.weights.resize(kColumns);
+    canary_.weights.resize(kMatrixColumns);
     for (uint32_t& weight : canary_.weights) weight = random_.u32() | 1;
   }
 
   std::vector<uint32_t> query_words() {
-    return plain_product::query_words(random_, kRows, kBits.query);
+    return plain_product::query_words(random_, kMatrixRows, kBits.query);
   }
   std::vector<uint32_t> product(const std::vector<uint32_t>& words) const {
     return plain_product::product(bytes_, words);
@@ -138,7 +139,7 @@ TEST_F(EmulatedCudaProducts, AreRightForExtremes) {
   matrix_.check();
   canary_.products = product(canary_.words);
   const Made made = make();
-  const std::vector<uint32_t> words(kRows, ~uint32_t{0} << (32 - kBits.query));
+  const std::vector<uint32_t> words(kMatrixRows, ~uint32_t{0} << (32 - kBits.query));
   made.pipeline->put(0, sequence(words, kBits.query));
   made.pipeline->begin(0, 1);
   EXPECT_TRUE(
@@ -299,7 +300,7 @@ TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutInTheFirstBatch) {
 TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterOneOfZeros) {
   const Made made = make();
   const Made unchecked = make_unchecked();
-  const std::vector<uint8_t> zeros(bit_sequence_bytes(kRows, kBits.query));
+  const std::vector<uint8_t> zeros(bit_sequence_bytes(kMatrixRows, kBits.query));
   for (const Made* each : {&made, &unchecked}) {
     for (size_t i = 0; i < 8; ++i) each->pipeline->put(i, zeros);
     for (int lane = 0; lane < 2; ++lane) {
@@ -316,12 +317,12 @@ TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterOneOfZeros) {
 // has left is not to pass for a query of zeros.
 TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterThoseOfAnotherKernel) {
   constexpr uint64_t kFewRows = 5;
-  DeviceMatrix matrix(0, kFewRows, kColumns, 0);
-  matrix.set_columns(0, std::span(bytes_).first(kFewRows * kColumns));
+  DeviceMatrix matrix(0, kFewRows, kMatrixColumns, 0);
+  matrix.set_columns(0, std::span(bytes_).first(kFewRows * kMatrixColumns));
   matrix.check();
   Canary canary;
   canary.words.resize(kFewRows);
-  canary.products.resize(kColumns);
+  canary.products.resize(kMatrixColumns);
   canary.weights = canary_.weights;
   Scanner scanner(matrix, "", record_);
   scanner.check_kernels(canary, kBatchMax);
@@ -413,7 +414,7 @@ TEST_F(EmulatedCudaProducts, AreNotCheckedWithTheVectorOfAMatrixThatChanged) {
 
 // Products that are packed are checked before they are.
 TEST_F(EmulatedCudaProducts, AreCheckedWhereResponsesArePacked) {
-  const auto engine = make_cuda_engine("dp4a", 0, record_, kRows, kColumns);
+  const auto engine = make_cuda_engine("dp4a", 0, record_, kMatrixRows, kMatrixColumns);
   engine->set_columns(0, bytes_);
   engine->seal();
   engine->check_kernels(canary_, 1);
