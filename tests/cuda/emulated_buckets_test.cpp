@@ -32,7 +32,7 @@ using support::SeededRandom;
 
 constexpr uint64_t kBucketRows = 320, kBuckets = 3, kBucketColumns = 14;
 constexpr uint64_t kAllColumns = kBuckets * kBucketColumns;
-constexpr WireBits kBits{26, 13};
+constexpr WireBits kBucketBits{26, 13};
 
 class EmulatedCudaBuckets : public ::testing::Test {
  protected:
@@ -42,14 +42,14 @@ class EmulatedCudaBuckets : public ::testing::Test {
       table[i] = static_cast<uint32_t>(random_.below(ring::kPackingModulus));
     }
     tables_.emplace_back(table, table.get());
-    canary_.words = plain_product::query_words(random_, kBucketRows, kBits.query);
+    canary_.words = plain_product::query_words(random_, kBucketRows, kBucketBits.query);
     canary_.products = plain_product::product(bytes_, canary_.words);
     canary_.weights.resize(kAllColumns);
     for (uint32_t& weight : canary_.weights) weight = random_.u32() | 1;
     Layout layout;
     layout.lwe = find_lwe_params("ring-2048");
-    layout.query_bits = kBits.query;
-    layout.response_bits = kBits.response;
+    layout.query_bits = kBucketBits.query;
+    layout.response_bits = kBucketBits.response;
     layout.batch = BatchCode{.keys_per_request = 2, .bucket_count = kBuckets};
     complete_canary(canary_, layout, tables_, 1, seeded_random(161));
   }
@@ -63,7 +63,7 @@ class EmulatedCudaBuckets : public ::testing::Test {
     return engine;
   }
   std::unique_ptr<AnswerPipeline> pipeline(Engine& engine) {
-    return engine.make_packed_answer_pipeline(kBits, tables_, 2, 2, nullptr, kBuckets);
+    return engine.make_packed_answer_pipeline(kBucketBits, tables_, 2, 2, nullptr, kBuckets);
   }
 
   // A query, and the products that it has by the definition, bucket by bucket.
@@ -75,7 +75,7 @@ class EmulatedCudaBuckets : public ::testing::Test {
     Query query;
     std::vector<uint32_t> all;
     for (uint64_t bucket = 0; bucket < kBuckets; ++bucket) {
-      const auto words = plain_product::query_words(random_, kBucketRows, kBits.query);
+      const auto words = plain_product::query_words(random_, kBucketRows, kBucketBits.query);
       const auto products =
           plain_product::product(std::span(bytes_).subspan(bucket * kBucketColumns * kBucketRows,
                                                            kBucketColumns * kBucketRows),
@@ -83,7 +83,7 @@ class EmulatedCudaBuckets : public ::testing::Test {
       all.insert(all.end(), words.begin(), words.end());
       query.products.insert(query.products.end(), products.begin(), products.end());
     }
-    query.bytes = sequence(all, kBits.query);
+    query.bytes = sequence(all, kBucketBits.query);
     query.bytes.resize(query.bytes.size() + ring::kKeyBytes);  // a key of zeros
     return query;
   }
@@ -112,7 +112,7 @@ TEST_F(EmulatedCudaBuckets, AreCheckedAndAnsweredNextToTheCanary) {
   const auto response = pipeline->finish();
   const std::vector<uint8_t> key(ring::kKeyBytes);
   EXPECT_EQ(std::vector<uint8_t>(response.begin(), response.end()),
-            support::packed_reference(query.products, tables_, key, kBits.response));
+            support::packed_reference(query.products, tables_, key, kBucketBits.response));
   EXPECT_EQ(passed("mma", CheckStage::kCanary), 1u);
   EXPECT_EQ(passed("mma", CheckStage::kProduct), 1u);
 }
