@@ -237,6 +237,25 @@ def a_run_that_is_cut_off(rehearsal):
     expect(rehearsal.lines()[-1][0] == "run", f"{rehearsal.lines()}")
 
 
+def cublas_that_the_system_does_not_find(rehearsal):
+    """Every program that runs after it was found has its folder, and the bundle's libraries before it."""
+    toolkit = rehearsal.work / "toolkit"
+    toolkit.mkdir()
+    (toolkit / "libcublas.so.13").touch()
+    for name in ("blindfuse", "blindfuse-bench-cuda"):
+        program = rehearsal.folder / name
+        program.unlink()
+        program.write_text('#!/usr/bin/env bash\necho "$LD_LIBRARY_PATH"\n')
+        program.chmod(0o755)
+    rehearsal.environment.update(CUDA_HOME=str(toolkit), LD_LIBRARY_PATH="/of/before")
+    rehearsal.run("--part", "first")
+    rehearsal.expect_line("cublas", "ok", "^/")
+    folder = rehearsal.line("cublas")[1]  # or that of a package of Python
+    path = f"{folder}:/of/before\n"
+    found = rehearsal.log("smoke-dp4a")
+    expect(found == f"{rehearsal.folder}/../lib:{path}", f"smoke-dp4a has {found}")
+
+
 def misuse(rehearsal):
     for options in (["--part", "last"], ["--seconds", "many"], ["--bogus"], ["--part"]):
         process = subprocess.run([RUN, *options], capture_output=True, text=True, check=False)
@@ -290,6 +309,7 @@ REHEARSALS = [
         ("dp4a", "check"): "hang=scan_dp4a"}}),
     (no_time, dict(WORKING, **{"compute-sanitizer": "compute-sanitizer"}), {}),
     (a_run_that_is_cut_off, HANGING, {}),
+    (cublas_that_the_system_does_not_find, dict(WORKING, ldconfig="says"), {}),
     (misuse, WORKING, {}),
     (programs_say_what_they_take, WORKING, {}),
 ]
