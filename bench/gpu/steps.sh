@@ -18,8 +18,8 @@ say() { # NAME RESULT SECONDS [TEXT]
 
 left_out() { say "$1" left-out 0 "$2"; }
 
-# A line of a file, short enough for the summary.
-clipped() { head -c 300 | tr -d '\r' | tr '\t' ' '; }
+# A line of a file, short enough for the summary. The figures of four shapes have up to 550 characters.
+clipped() { head -c 600 | tr -d '\r' | tr '\t' ' '; }
 
 # The figures of a step's output: the last line "figure: ..." of our own programs; what the self-test, GoogleTest or the
 # sanitizer counted.

@@ -144,6 +144,11 @@ def all_is_right(rehearsal):
     rehearsal.expect_line("kernel-packing", "left-out", "not wanted")
     rehearsal.expect_measured("dp4a", "mma", "wgmma", "auto")
     rehearsal.expect_line("answers", "ok", "tiny answers: .* queries/s")
+    answers = [line for line in rehearsal.measured("answers") if line["measurement"] == "pipeline"]
+    expect([line["batch"] for line in answers] == [1, 4, 33], f"batches of answers: {answers}")
+    for line in answers:
+        bound = min(line["batch"] / line["scan_seconds"], line["pcie_bytes_per_second"] / line["query_bytes"])
+        expect(abs(line["bound_queries_per_second"] / bound - 1) < 1e-6, f"the bound is not {bound}: {line}")
     rehearsal.expect_line("hint", "ok", "hint: ")
     for name in ("packed", "two-levels", "buckets"):
         rehearsal.expect_line(name, "left-out", "packing")
@@ -284,6 +289,11 @@ def programs_say_what_they_take(rehearsal):
         process = run(program, *options)
         is_said = said in process.stdout + process.stderr
         expect(process.returncode == status and is_said, f"{program} {options}: {process}")
+
+    # Answers have the check of products that a server's have.
+    rehearsal.environment["BLINDFUSE_FAKE_CUDA_FAULTS"] = "miscount=weigh_products"
+    process = run("blindfuse-bench-cuda", "--rehearse", "--kernels", "dp4a", "--measure", "answers")
+    expect(process.returncode == 1 and "weighing" in process.stderr, f"{process}")
 
     # One that is wrong leaves the others in the same process, too.
     rehearsal.environment["BLINDFUSE_FAKE_CUDA_FAULTS"] = "spoil=scan_mma"
