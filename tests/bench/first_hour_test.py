@@ -156,8 +156,8 @@ def all_is_right(rehearsal):
     for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
         rehearsal.expect_line(tool, "ok", "ERROR SUMMARY: 0 errors")
     rehearsal.expect_line("nsys", "stopped", "after 30 s")
-    if not shutil.which("ncu"):
-        rehearsal.expect_line("ncu", "left-out", "there is no ncu")
+    rehearsal.expect_line("ncu", "ok")
+    expect("--clock-control none" in rehearsal.log("ncu"), rehearsal.log("ncu"))
     # No GPU is emulated for these: they fail, which costs nothing else.
     rehearsal.expect_line("probe-ldg-131k", "FAILED", "there is no GPU to measure")
     rehearsal.expect_line("run", "FAILED", "part all")
@@ -224,6 +224,9 @@ def no_time(rehearsal):
     expect(results["device"] == ("left-out", "no time left"), f"{results}")
     expect(results["smoke-dp4a"] == ("left-out", "no time left"), f"{results}")
     expect(results["memcheck"] == ("left-out", "no time left"), f"{results}")
+    if not shutil.which("ncu"):
+        expect(results["ncu"] == ("left-out", "there is no ncu"), f"{results}")
+    rehearsal.expect_archive()
     done = [name for name, (result, _) in results.items() if result == "ok" and name not in ("run", "cublas")]
     expect(not done, f"without time: {done}")
     expect(rehearsal.status == 0, f"status {rehearsal.status}")
@@ -309,7 +312,7 @@ WORKING = {"nvidia-smi": "nvidia-smi"}
 HANGING = {"nvidia-smi": "hangs"}
 # The rehearsals, with the tools that are there and the faults.
 REHEARSALS = [
-    (all_is_right, dict(WORKING, **{"compute-sanitizer": "compute-sanitizer", "nsys": "hangs"}), {}),
+    (all_is_right, dict(WORKING, **{"compute-sanitizer": "compute-sanitizer", "nsys": "hangs", "ncu": "says"}), {}),
     (a_wrong_kernel, WORKING, {"faults": "spoil=scan_mma<64>"}),
     (a_kernel_that_hangs, HANGING, {"faults": "hang=scan_wgmma<32>"}),
     (a_kernel_that_faults, WORKING, {"faults": "fault=scan_dp4a<1>"}),
