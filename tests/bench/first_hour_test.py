@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tarfile
 import tempfile
 import time
 
@@ -122,6 +123,17 @@ class Rehearsal:
             expect([line["batch"] for line in scans] == [1, 4, 33], f"batches of {kernel}: {scans}")
             expect({line["kernel"] for line in scans} == {kernel}, f"kernels: {scans}")
 
+    def expect_archive(self, *names):
+        """That results.tgz has the whole summary and these files, and no databases, sources or caches."""
+        with tarfile.open(self.out / "results.tgz") as archive:
+            found = archive.getnames()
+            summary = archive.extractfile("./summary.txt").read().decode()
+        expect(summary == (self.out / "summary.txt").read_text(), f"another summary: {summary}")
+        for name in names:
+            expect(f"./{name}" in found, f"{name} is not in the archive: {found}")
+        unwanted = [name for name in found if re.search(r"/(database|cache)|\.(tsv|tgz)$", name)]
+        expect(not unwanted, f"in the archive: {unwanted}")
+
     def has_result(self, name, result):
         return (name, result) in [(other, is_result) for other, is_result, _ in self.lines()]
 
@@ -167,6 +179,7 @@ def all_is_right(rehearsal):
              "scan-wgmma", "scan-auto", "answers", "tests-dp4a", "serve-hint", "memcheck", "nsys", "run"]
     expect(sorted(steps, key=order.index) == steps, f"the order is {order}")
     expect(not (rehearsal.out / "running.txt").exists(), "nothing runs any more")
+    rehearsal.expect_archive("device.txt", "samples.csv", "answers.json", "serve-hint/load.json", "memcheck.txt")
 
 
 def a_wrong_kernel(rehearsal):
@@ -179,6 +192,7 @@ def a_wrong_kernel(rehearsal):
     rehearsal.expect_line("scan-auto", "left-out", "it may choose a kernel that is out")
     rehearsal.expect_line("answers", "ok", "tiny answers")
     expect({line["kernel"] for line in rehearsal.measured("answers")} == {"wgmma"}, "answers are those of the next one")
+    rehearsal.expect_archive("answers.json", "smoke-mma.txt")
     expect(rehearsal.status == 1, f"status {rehearsal.status}")
 
 
@@ -243,6 +257,7 @@ def a_run_that_is_cut_off(rehearsal):
     expect(process.returncode == 143, f"status {process.returncode}")
     rehearsal.expect_line("run", "cut-off", "during device: nvidia-smi -q")
     expect(rehearsal.lines()[-1][0] == "run", f"{rehearsal.lines()}")
+    rehearsal.expect_archive("device.txt")
 
 
 def cublas_that_the_system_does_not_find(rehearsal):
