@@ -20,9 +20,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <iterator>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/cuda/scan_problem.h"
@@ -35,7 +38,9 @@
 #include "src/arithmetic/ring/packing_keys.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
+#include "src/engine/canary.h"
 #include "src/engine/engine.h"
+#include "src/engine/kernel_record.h"
 #include "src/protocol/public_matrix.h"
 
 namespace blindfuse::bench {
@@ -52,13 +57,48 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Random words, which take as long as others. Those at and above a modulus take as long, too.
+std::span<const uint32_t> random_words(const Bench& bench, uint64_t count, uint64_t which) {
+  const std::span<const uint8_t> bytes = bench.random.part(count * sizeof(uint32_t), which);
+  return {reinterpret_cast<const uint32_t*>(bytes.data()), count};
+}
+
+// Of "auto" the next kernel goes on, and what is timed is then not what it seems to be.
+void say_wrong(std::string_view kernel, CheckStage, const std::string& why) {
+  std::fprintf(stderr, "%s is wrong: %s\n", std::string(kernel).c_str(), why.c_str());
+}
+
 std::unique_ptr<Engine> make_random_engine(const Bench& bench, const Shape& shape) {
-  auto engine = make_cuda_engine(kernel_argument(bench.kernels.front()), bench.options.device,
-                                 std::make_shared<KernelRecord>(), shape.rows, shape.columns);
+  auto engine =
+      make_cuda_engine(kernel_argument(bench.kernels.front()), bench.options.device,
+                       std::make_shared<KernelRecord>(say_wrong), shape.rows, shape.columns);
   fill_columns(
       bench.random, shape, bench.threads,
       [&](uint64_t first, std::span<const uint8_t> bytes) { engine->set_columns(first, bytes); });
   engine->seal();
+  return engine;
+}
+
+// The same, with kernels that are checked as a server's are, since a server's answers are never
+// without that: pipelines check the products of every query. A server has the products of its
+// canary from the CPU. Here they are the engine's own, which right_kernels() compared with the
+// CPU's.
+std::unique_ptr<Engine> make_checked_engine(const Bench& bench, const Shape& shape,
+                                            size_t batch_max, size_t buckets) {
+  auto engine = make_random_engine(bench, shape);
+  Canary canary;
+  canary.bucket_count = buckets;
+  constexpr uint32_t kSentBits = ~0u << (32 - kBits.query);
+  for (const uint32_t word : random_words(bench, shape.rows, 3)) {
+    canary.words.push_back(word & kSentBits);
+  }
+  canary.products.resize(shape.columns);
+  engine->multiply({canary.words.data(), 1, shape.rows}, {0, shape.rows},
+                   {canary.products.data(), 1, shape.columns});
+  for (const uint32_t word : random_words(bench, shape.columns, 4)) {
+    canary.weights.push_back(word | 1);
+  }
+  engine->check_kernels(canary, batch_max);
   return engine;
 }
 
@@ -135,7 +175,7 @@ void print(const Bench& bench, const Shape& shape, size_t batch, const ScanSecon
   bench.report.print(shape, kernel, batch, times);
 }
 
-// Random words, which take as long as others. No object owns them: the random bytes stay.
+// Of random words. No object owns them: the random bytes stay.
 std::vector<SharedPackingTable> random_tables(const Bench& bench, uint64_t count) {
   std::vector<SharedPackingTable> tables;
   for (uint64_t i = 0; i < count; ++i) {
@@ -145,19 +185,13 @@ std::vector<SharedPackingTable> random_tables(const Bench& bench, uint64_t count
   return tables;
 }
 
-// Words at and above the modulus, too, which take as long.
-std::span<const uint32_t> random_words(const Bench& bench, uint64_t count, uint64_t which) {
-  const std::span<const uint8_t> bytes = bench.random.part(count * sizeof(uint32_t), which);
-  return {reinterpret_cast<const uint32_t*>(bytes.data()), count};
-}
-
 // second: null where there is one level.
 void time_packed(const Bench& bench, const Shape& shape, const ScanSeconds& scans,
                  const SecondLevelSpec* second, size_t buckets) {
   std::vector<size_t> batches;
   std::ranges::set_intersection(bench.options.batches, kPackedBatches, std::back_inserter(batches));
   if (batches.empty()) return;
-  const auto engine = make_random_engine(bench, shape);
+  const auto engine = make_checked_engine(bench, shape, batches.back(), buckets);
   const uint64_t packs = (shape.columns + kPackColumns - 1) / kPackColumns;
   // One for all batches: it takes its time to send the tables.
   const auto pipeline = engine->make_packed_answer_pipeline(
@@ -200,7 +234,7 @@ double keystream_seconds(const PublicMatrix& public_matrix, const Shape& shape,
 }  // namespace
 
 void time_pipelines(const Bench& bench, const Shape& shape, const ScanSeconds& scans) {
-  const auto engine = make_random_engine(bench, shape);
+  const auto engine = make_checked_engine(bench, shape, bench.options.batches.back(), 1);
   for (const size_t batch : bench.options.batches) {
     const auto pipeline =
         engine->make_answer_pipeline(kBits, AnswerPipeline::kDepthMax * batch, batch);

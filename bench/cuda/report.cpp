@@ -20,15 +20,16 @@ constexpr const char* kScanHead =
     "shape    kernel  batch         time   effective        read scan/read  mult-adds      cuBLAS  "
     "ratio  x one        copy       PCIe";
 constexpr const char* kPipelineHead =
-    "\nPacked queries to packed responses, two batches in flight; bound: the scan or the transfer, "
-    "whichever takes longer.";
+    "\nPacked queries to packed responses, two batches in flight, every product checked; bound: "
+    "the transfer, or\nthe scan if it was measured and takes longer.";
 constexpr const char* kPackedHead =
     "\nThe same with packing keys, to responses that are packed under clients' secrets; the bound "
     "is that of the\nscan and the transfer alone.";
 constexpr const char* kTwoLevelHead =
     "\nThe same with two levels: of each response, the words of one shard, packed again.";
 constexpr const char* kBucketHead =
-    "\nRequests for several keys: packed responses to queries with words for each bucket.";
+    "\nRequests for several keys: packed responses to queries with words for each bucket; bound: "
+    "the transfer.";
 constexpr const char* kPipelineColumns =
     "shape    kernel  batch   time/batch    queries/s   effective      sent       PCIe  bound "
     "ratio";

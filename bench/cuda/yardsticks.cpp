@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bench/cuda/read_all.h"
+#include "cuda/scan/cublas_status.h"
 #include "cuda/scan/kernels/scan_args.h"
 #include "src/base/errors.h"
 
@@ -90,6 +91,7 @@ void Yardsticks::try_product() {
     why_no_product_ = error.what();
   } catch (const ResourceError& error) {
     why_no_product_ = error.what();
+    go_on_without_cublas();
   }
   product_.reset();
 }

@@ -5,7 +5,7 @@
 # The script that includes this sets: out, a folder that is there; budget, the seconds that all may take; stop_at, the
 # second at which no step goes on. It reads failed, which becomes 1 with the first step that is not ok.
 
-reserve=15  # seconds of the budget that are kept for the last look at the device
+reserve=20  # seconds of the budget that are kept for the last look at the device and for results.tgz
 failed=0
 child=
 sampler=
@@ -18,8 +18,8 @@ say() { # NAME RESULT SECONDS [TEXT]
 
 left_out() { say "$1" left-out 0 "$2"; }
 
-# A line of a file, short enough for the summary.
-clipped() { head -c 300 | tr -d '\r' | tr '\t' ' '; }
+# A line of a file, short enough for the summary. The figures of four shapes have up to 550 characters.
+clipped() { head -c 600 | tr -d '\r' | tr '\t' ' '; }
 
 # The figures of a step's output: the last line "figure: ..." of our own programs; what the self-test, GoogleTest or the
 # sanitizer counted.
@@ -113,6 +113,18 @@ cut_off() {
   [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
   stop_sampler
   exit 143
+}
+
+# Puts all output into one file, for a machine from which only a few files come back. Databases and caches would make
+# it large; their sources are the same every time.
+pack_up() {
+  local status=0
+  timeout --kill-after=5 10 tar -czf "$out/results.tgz" -C "$out" --exclude=./results.tgz \
+    --exclude='./serve-*/database*' --exclude='./serve-*/cache*' --exclude='./serve-*/*.tsv' . || status=$?
+  # 1: a process that was left running has written to a file meanwhile.
+  [ "$status" -gt 1 ] || return 0
+  rm -f "$out/results.tgz"
+  printf 'run: results.tgz could not be made\n' >&2
 }
 
 # Clocks, power, what throttles them and PCIe, every 500 ms, in samples.csv.

@@ -58,7 +58,7 @@ void start_read_tiles(const LoadPlan& plan, const TileWalk& walk, const uint8_t*
 void start_read_tensor(const CUtensorMap& map, const TileWalk& walk, uint32_t stages,
                        uint32_t blocks, uint32_t* sum, cudaStream_t stream) {
   invariant(stages >= 1 && stages <= kStagesMax, "there are barriers for the stages");
-  const uint32_t shared = stages * kTileBytes;
+  const uint32_t shared = tensor_shared_bytes(stages);
   allow_shared(read_tensor, shared);
   launch_kernel("read_tensor", read_tensor, dim3(blocks), kTensorThreads, shared, stream, map, walk,
                 stages, sum);

@@ -8,7 +8,8 @@ namespace blindfuse {
 // have released stays until the process ends.
 bool is_device_lost();
 void note_device_lost();
-// Where nothing is held of it; and for tests, whose devices come back.
+// Where the device turned out to work, or nothing is held of it; and for tests, whose devices come
+// back.
 void forget_lost_device();
 
 }  // namespace blindfuse

@@ -1,5 +1,6 @@
 #include "cuda/scan/cublas_status.h"
 
+#include "cuda/device/check.h"
 #include "cuda/device/device_loss.h"
 #include "cuda/device/no_room.h"
 #include "src/base/errors.h"
@@ -11,6 +12,11 @@ void check_cublas(cublasStatus_t status, const std::string& call, const char* te
   if (status == CUBLAS_STATUS_ALLOC_FAILED) throw_no_room("what " + call + " needs", text);
   note_device_lost();
   throw DeviceLostError(call + " failed: " + text);
+}
+
+void go_on_without_cublas() {
+  BLINDFUSE_CUDA(cudaDeviceSynchronize());
+  forget_lost_device();
 }
 
 }  // namespace blindfuse

@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tarfile
 import tempfile
 import time
 
@@ -122,6 +123,17 @@ class Rehearsal:
             expect([line["batch"] for line in scans] == [1, 4, 33], f"batches of {kernel}: {scans}")
             expect({line["kernel"] for line in scans} == {kernel}, f"kernels: {scans}")
 
+    def expect_archive(self, *names):
+        """That results.tgz has the whole summary and these files, and no databases, sources or caches."""
+        with tarfile.open(self.out / "results.tgz") as archive:
+            found = archive.getnames()
+            summary = archive.extractfile("./summary.txt").read().decode()
+        expect(summary == (self.out / "summary.txt").read_text(), f"another summary: {summary}")
+        for name in names:
+            expect(f"./{name}" in found, f"{name} is not in the archive: {found}")
+        unwanted = [name for name in found if re.search(r"/(database|cache)|\.(tsv|tgz)$", name)]
+        expect(not unwanted, f"in the archive: {unwanted}")
+
     def has_result(self, name, result):
         return (name, result) in [(other, is_result) for other, is_result, _ in self.lines()]
 
@@ -144,6 +156,11 @@ def all_is_right(rehearsal):
     rehearsal.expect_line("kernel-packing", "left-out", "not wanted")
     rehearsal.expect_measured("dp4a", "mma", "wgmma", "auto")
     rehearsal.expect_line("answers", "ok", "tiny answers: .* queries/s")
+    answers = [line for line in rehearsal.measured("answers") if line["measurement"] == "pipeline"]
+    expect([line["batch"] for line in answers] == [1, 4, 33], f"batches of answers: {answers}")
+    for line in answers:
+        bound = min(line["batch"] / line["scan_seconds"], line["pcie_bytes_per_second"] / line["query_bytes"])
+        expect(abs(line["bound_queries_per_second"] / bound - 1) < 1e-6, f"the bound is not {bound}: {line}")
     rehearsal.expect_line("hint", "ok", "hint: ")
     for name in ("packed", "two-levels", "buckets"):
         rehearsal.expect_line(name, "left-out", "packing")
@@ -151,8 +168,8 @@ def all_is_right(rehearsal):
     for tool in ("memcheck", "racecheck", "synccheck", "initcheck"):
         rehearsal.expect_line(tool, "ok", "ERROR SUMMARY: 0 errors")
     rehearsal.expect_line("nsys", "stopped", "after 30 s")
-    if not shutil.which("ncu"):
-        rehearsal.expect_line("ncu", "left-out", "there is no ncu")
+    rehearsal.expect_line("ncu", "ok")
+    expect("--clock-control none" in rehearsal.log("ncu"), rehearsal.log("ncu"))
     # No GPU is emulated for these: they fail, which costs nothing else.
     rehearsal.expect_line("probe-ldg-131k", "FAILED", "there is no GPU to measure")
     rehearsal.expect_line("run", "FAILED", "part all")
@@ -162,6 +179,7 @@ def all_is_right(rehearsal):
              "scan-wgmma", "scan-auto", "answers", "tests-dp4a", "serve-hint", "memcheck", "nsys", "run"]
     expect(sorted(steps, key=order.index) == steps, f"the order is {order}")
     expect(not (rehearsal.out / "running.txt").exists(), "nothing runs any more")
+    rehearsal.expect_archive("device.txt", "samples.csv", "answers.json", "serve-hint/load.json", "memcheck.txt")
 
 
 def a_wrong_kernel(rehearsal):
@@ -174,6 +192,7 @@ def a_wrong_kernel(rehearsal):
     rehearsal.expect_line("scan-auto", "left-out", "it may choose a kernel that is out")
     rehearsal.expect_line("answers", "ok", "tiny answers")
     expect({line["kernel"] for line in rehearsal.measured("answers")} == {"wgmma"}, "answers are those of the next one")
+    rehearsal.expect_archive("answers.json", "smoke-mma.txt")
     expect(rehearsal.status == 1, f"status {rehearsal.status}")
 
 
@@ -219,6 +238,9 @@ def no_time(rehearsal):
     expect(results["device"] == ("left-out", "no time left"), f"{results}")
     expect(results["smoke-dp4a"] == ("left-out", "no time left"), f"{results}")
     expect(results["memcheck"] == ("left-out", "no time left"), f"{results}")
+    if not shutil.which("ncu"):
+        expect(results["ncu"] == ("left-out", "there is no ncu"), f"{results}")
+    rehearsal.expect_archive()
     done = [name for name, (result, _) in results.items() if result == "ok" and name not in ("run", "cublas")]
     expect(not done, f"without time: {done}")
     expect(rehearsal.status == 0, f"status {rehearsal.status}")
@@ -235,6 +257,26 @@ def a_run_that_is_cut_off(rehearsal):
     expect(process.returncode == 143, f"status {process.returncode}")
     rehearsal.expect_line("run", "cut-off", "during device: nvidia-smi -q")
     expect(rehearsal.lines()[-1][0] == "run", f"{rehearsal.lines()}")
+    rehearsal.expect_archive("device.txt")
+
+
+def cublas_that_the_system_does_not_find(rehearsal):
+    """Every program that runs after it was found has its folder, and the bundle's libraries before it."""
+    toolkit = rehearsal.work / "toolkit"
+    toolkit.mkdir()
+    (toolkit / "libcublas.so.13").touch()
+    for name in ("blindfuse", "blindfuse-bench-cuda"):
+        program = rehearsal.folder / name
+        program.unlink()
+        program.write_text('#!/usr/bin/env bash\necho "$LD_LIBRARY_PATH"\n')
+        program.chmod(0o755)
+    rehearsal.environment.update(CUDA_HOME=str(toolkit), LD_LIBRARY_PATH="/of/before")
+    rehearsal.run("--part", "first")
+    rehearsal.expect_line("cublas", "ok", "^/")
+    folder = rehearsal.line("cublas")[1]  # or that of a package of Python
+    path = f"{folder}:/of/before\n"
+    found = rehearsal.log("smoke-dp4a")
+    expect(found == f"{rehearsal.folder}/../lib:{path}", f"smoke-dp4a has {found}")
 
 
 def misuse(rehearsal):
@@ -266,6 +308,11 @@ def programs_say_what_they_take(rehearsal):
         is_said = said in process.stdout + process.stderr
         expect(process.returncode == status and is_said, f"{program} {options}: {process}")
 
+    # Answers have the check of products that a server's have.
+    rehearsal.environment["BLINDFUSE_FAKE_CUDA_FAULTS"] = "miscount=weigh_products"
+    process = run("blindfuse-bench-cuda", "--rehearse", "--kernels", "dp4a", "--measure", "answers")
+    expect(process.returncode == 1 and "weighing" in process.stderr, f"{process}")
+
     # One that is wrong leaves the others in the same process, too.
     rehearsal.environment["BLINDFUSE_FAKE_CUDA_FAULTS"] = "spoil=scan_mma"
     process = run("blindfuse-bench-cuda", "--rehearse", "--json", "--kernels", "dp4a,mma,wgmma", "--measure", "scan")
@@ -280,7 +327,7 @@ WORKING = {"nvidia-smi": "nvidia-smi"}
 HANGING = {"nvidia-smi": "hangs"}
 # The rehearsals, with the tools that are there and the faults.
 REHEARSALS = [
-    (all_is_right, dict(WORKING, **{"compute-sanitizer": "compute-sanitizer", "nsys": "hangs"}), {}),
+    (all_is_right, dict(WORKING, **{"compute-sanitizer": "compute-sanitizer", "nsys": "hangs", "ncu": "says"}), {}),
     (a_wrong_kernel, WORKING, {"faults": "spoil=scan_mma<64>"}),
     (a_kernel_that_hangs, HANGING, {"faults": "hang=scan_wgmma<32>"}),
     (a_kernel_that_faults, WORKING, {"faults": "fault=scan_dp4a<1>"}),
@@ -290,6 +337,7 @@ REHEARSALS = [
         ("dp4a", "check"): "hang=scan_dp4a"}}),
     (no_time, dict(WORKING, **{"compute-sanitizer": "compute-sanitizer"}), {}),
     (a_run_that_is_cut_off, HANGING, {}),
+    (cublas_that_the_system_does_not_find, dict(WORKING, ldconfig="says"), {}),
     (misuse, WORKING, {}),
     (programs_say_what_they_take, WORKING, {}),
 ]

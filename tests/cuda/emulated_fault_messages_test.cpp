@@ -127,5 +127,20 @@ TEST(EmulatedCudaFaultMessages, TellALostDeviceFromAFullOneForCublas) {
   fake_cuda::set_faults("");
 }
 
+// As the benchmark does when its yardstick fails.
+TEST(EmulatedCudaFaultMessages, ADeviceThatWorksIsNotLostWithCublas) {
+  const auto fail = [] {
+    check_cublas(CUBLAS_STATUS_EXECUTION_FAILED, "cublasGemmEx", "the library's words");
+  };
+  EXPECT_THROW(fail(), DeviceLostError);
+  EXPECT_TRUE(is_device_lost());
+  go_on_without_cublas();
+  EXPECT_FALSE(is_device_lost());
+  const fake_cuda::ScopedFaults faults("lose=cudaDeviceSynchronize:700");
+  EXPECT_THROW(fail(), DeviceLostError);
+  EXPECT_THROW(go_on_without_cublas(), DeviceLostError);
+  EXPECT_TRUE(is_device_lost());
+}
+
 }  // namespace
 }  // namespace blindfuse::small_problem

@@ -16,12 +16,22 @@ constexpr uint32_t kTensorReaders = 256;
 constexpr uint32_t kTensorThreads = kTensorReaders + 32;
 constexpr uint32_t kStagesMax = 13;  // 208 KB
 
-// *sum += all words; the blocks share the tiles. map: of the walk's matrix, boxes of a tile.
+// The tiles, and after them two barriers for each. The barriers are not static variables: those
+// come before dynamic shared memory, and tiles that are copied have to begin at multiples of 128,
+// which CUDA does not promise then.
+constexpr uint32_t tensor_shared_bytes(uint32_t stages) {
+  return stages * (kTileBytes + 2 * static_cast<uint32_t>(sizeof(uint64_t)));
+}
+static_assert(tensor_shared_bytes(kStagesMax) <= 227 << 10, "a block has so much shared memory");
+
+// *sum += all words; the blocks share the tiles. map: of the walk's matrix, boxes of a tile. With
+// tensor_shared_bytes(stages) of shared memory.
 __global__ void __launch_bounds__(kTensorThreads, 1)
     read_tensor(const __grid_constant__ TensorMap map, TileWalk walk, uint32_t stages,
                 uint32_t* sum) {
-  __shared__ uint64_t full[kStagesMax], empty[kStagesMax];
   uint8_t* const tiles = dynamic_shared_memory();
+  auto* const full = reinterpret_cast<uint64_t*>(tiles + stages * kTileBytes);
+  uint64_t* const empty = full + stages;
   const uint32_t begin = first_tile(walk, blockIdx.x, gridDim.x);
   const uint32_t count = first_tile(walk, blockIdx.x + 1, gridDim.x) - begin;
   if (threadIdx.x == 0) {
