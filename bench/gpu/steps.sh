@@ -119,6 +119,7 @@ cut_off() {
 # it large; their sources are the same every time.
 pack_up() {
   local status=0
+  : >"$out/results.tgz" # there before tar reads the folder, which would otherwise have changed meanwhile
   timeout --kill-after=5 10 tar -czf "$out/results.tgz" -C "$out" --exclude=./results.tgz \
     --exclude='./serve-*/database*' --exclude='./serve-*/cache*' --exclude='./serve-*/*.tsv' . || status=$?
   # 1: a process that was left running has written to a file meanwhile.
