@@ -111,7 +111,7 @@ void CheckedHints::read_all_and_use(std::span<const uint32_t> shards, const Use&
   SecretBuffer<uint32_t> last_parts(shards.size());
   for (size_t i = 0; i < shards.size(); ++i) last_parts[i] = layout.hint_parts_of(shards[i]).last;
   const uint64_t window_bytes = (uint64_t{layout.hint_parts_of(0).last} + 1) * part_bytes;
-  std::vector<uint8_t> memory(2 * window_bytes);
+  std::vector<uint8_t> memory(window_bytes > part_bytes ? 2 * window_bytes : part_bytes);
   uint64_t end = window_bytes - part_bytes;  // of what has been read
   ReadingReport report(progress, layout);
   for (uint32_t part = 0; part < layout.hint_part_count(); ++part) {
@@ -128,6 +128,7 @@ void CheckedHints::read_all_and_use(std::span<const uint32_t> shards, const Use&
       if (last_parts[i] == part) use(i, window);
     }
   }
+  report.at_end();
 }
 
 }  // namespace blindfuse

@@ -66,9 +66,10 @@ KeyPlace DatabaseDescription::place(uint64_t i) const {
 
 std::optional<std::string> DatabaseDescription::value_in(std::span<const uint8_t> record,
                                                          const KeyPlace& place) const {
+  std::optional<std::string> value = decode_record(layout().record, place.digest, record);
   // Without rows the record is one of zeros, which may well read as an empty value.
-  if (place.row_count == 0) return std::nullopt;
-  return decode_record(layout().record, place.digest, record);
+  if (place.row_count == 0) value.reset();
+  return value;
 }
 
 uint64_t parse_index(std::string_view text) {

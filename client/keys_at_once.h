@@ -7,7 +7,7 @@
 
 namespace blindfuse {
 
-// The number of keys that fill whole requests and whose answers take at most 256 MiB of memory, as
+// The number of keys that fill whole requests and whose answers take about 256 MiB of memory, as
 // a session keeps them until the last one is there (Session::look_up); at least one request's. A
 // longer list is looked up in pieces, and then the server can see when a piece has been decoded.
 uint64_t keys_at_once(const Layout& layout);

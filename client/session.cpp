@@ -95,7 +95,7 @@ void Session::check_limits(const Layout& layout) const {
   }
   check_limit(layout.mode() == Mode::kPacked ? "the masks" : "the hints", layout.hint_bytes(),
               options_.hint_bytes_max, "--hint-bytes-max");
-  check_limit("the table of shards and packs", epoch_table_bytes(layout),
+  check_limit("the tables of shards and packs", epoch_table_bytes(layout),
               options_.transfer_bytes_max, "--transfer-bytes-max");
   check_limit("the query and the response", std::max(layout.query_bytes(), layout.response_bytes()),
               options_.transfer_bytes_max, "--transfer-bytes-max");

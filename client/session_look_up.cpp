@@ -196,7 +196,7 @@ void Session::open_hints() {
 void Session::plan(LookUp& look_up) {
   const DatabaseDescription& database = this->database();
   const Layout& layout = database.layout();
-  look_up.epoch = database.epoch();
+  look_up.epoch.clear();  // until it is whole
   look_up.plan.reset();
   look_up.places.reset();
   look_up.requests.clear();
@@ -213,6 +213,7 @@ void Session::plan(LookUp& look_up) {
       for (size_t i = 0; i < count; ++i) (*look_up.places)[i] = database.place(look_up.keys[i]);
     }
   });
+  look_up.epoch = database.epoch();
 }
 
 void Session::ask_some(LookUp& look_up, size_t count) {
@@ -360,9 +361,12 @@ size_t Session::ask(size_t count) {
 }
 
 std::vector<Answer> Session::end_look_up() {
+  const Deadline::Call call(deadline());
   invariant(begun_ && begun_->queries_left() == 0 && begun_->epoch == database_->epoch(),
             "all keys have been asked for");
   const std::shared_ptr<LookUp> ended = std::move(begun_);
+  if (ended->keys.empty()) return {};
+  open_hints();  // a synchronization after the last request has closed them
   return decode_all(std::move(*ended));
 }
 

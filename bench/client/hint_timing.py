@@ -70,7 +70,7 @@ class OneProcess:
     """One client program for all look-ups."""
 
     def __init__(self, command):
-        self.process = subprocess.Popen([*command, "--prepare", "1024"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([*command, "--prepare", "1024", "--stream"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, bufsize=1)
 
     def look_up(self, key):

@@ -48,7 +48,7 @@ export interface ConnectOptions {
   timeoutSeconds?: number;
   /** A database whose hints take more is refused before anything is fetched. Default: 1 GiB. */
   hintBytesMax?: number;
-  /** The same for one query or response. Default: 256 MiB. */
+  /** The same for one query, one response, or the table of shards and packs. Default: 256 MiB. */
   transferBytesMax?: number;
   /** Stops connect() alone; every method takes one of its own. */
   signal?: AbortSignal | null;
@@ -151,7 +151,7 @@ export interface Client {
   /** Several keys, in their order and of one version of the database: one pass to prepare the queries of every 64, and
    * up to sixteen in a request. Where requests are for several keys, every 4 requests are prepared together; a key may
    * find no place in them, which is a NotAskedError. All requests are sent before an answer is decoded. Lists whose
-   * answers take more than 256 MiB of memory are looked up in several such pieces. */
+   * answers take more than about 256 MiB of memory are looked up in several such pieces. */
   getMany(keys: Iterable<Key>, options?: CallOptions): Promise<(Uint8Array | null)[]>;
   lookUp(key: Key, options?: CallOptions & {inspect?: boolean}): Promise<Answer>;
   /** getMany, with what each look-up took, and whether it was asked for. */

@@ -155,8 +155,8 @@ TEST_F(ClientProgram, SaysWhichKeysWereNotAskedFor) {
   const Outcome got = run("get " + arguments);
   EXPECT_EQ(got.status, 4);
   EXPECT_EQ(got.out, "");
-  EXPECT_EQ(got.err, "not there: " + keys[0] + "\nnot there: " + keys[1] + "\nnot there: " +
-                         keys[2] + "\nnot asked for: " + keys[3] + "\n");
+  EXPECT_EQ(got.err, "not there: " + keys[0] + "\nnot there: " + keys[1] +
+                         "\nnot there: " + keys[2] + "\nnot asked for: " + keys[3] + "\n");
   EXPECT_EQ(fake.count("/queries"), 1u);
 
   const Outcome json = run("get --json " + arguments);

@@ -313,6 +313,26 @@ TEST_F(SessionTest, AnEpochThatGoesBetweenStepsIsAskedForFromTheBeginningOnce) {
   EXPECT_THROW(session.ask(3), EpochGoneError);
 }
 
+TEST_F(SessionTest, NoKeysAreAskedForInNoSteps) {
+  Session session = this->session();
+  EXPECT_EQ(session.begin_look_up({}), 0u);
+  EXPECT_TRUE(session.end_look_up().empty());
+}
+
+// The answers are of the hints that a synchronization there and back has closed.
+TEST_F(SessionTest, HintsAreOpenedAgainForTheAnswers) {
+  Session session = this->session();
+  const std::vector<std::string> wanted = keys(2);
+  session.begin_look_up(wanted);
+  EXPECT_EQ(session.ask(2), 0u);
+  const ServedDatabase original = server_.database;
+  server_.database = original.with_other_seed();
+  session.sync();
+  server_.database = original;
+  session.sync();
+  EXPECT_EQ(session.end_look_up().back().value, value(1));
+}
+
 // A session may synchronize for another reason.
 TEST_F(SessionTest, StepsGoOnInTheEpochOfTheSession) {
   Session session = this->session();

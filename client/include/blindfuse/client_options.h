@@ -46,7 +46,7 @@ struct ClientOptions {
   // option lets the client decide. Empty: either mode.
   std::string mode;
   // The client refuses a database that needs more before it fetches anything. The limits are for
-  // the hints on disk, and for one query or response.
+  // the hints on disk; and for one query, one response, or the table of shards and packs.
   uint64_t hint_bytes_max = uint64_t{64} << 30;
   uint64_t transfer_bytes_max = uint64_t{1} << 30;
   // Hints of at most this many bytes in all are kept in memory from the first look-up on. Larger

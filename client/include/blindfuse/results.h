@@ -65,9 +65,9 @@ struct DatabaseInfo {
   // rounded up, of one query each. 1 in other databases.
   uint32_t keys_per_request = 1;
   uint32_t bucket_count = 1;  // a query has row_count words for each
-  // The number of keys that fill whole requests and whose answers take at most 256 MiB of memory,
-  // which Client::look_up keeps until all have come. Longer lists are better given in pieces of
-  // this size.
+  // The number of keys that fill whole requests and whose answers take about 256 MiB of memory,
+  // which Client::look_up keeps until all have come; at least those of one request. Longer lists
+  // are better given in pieces of this size.
   uint64_t keys_at_once = 1;
 };
 

@@ -295,8 +295,8 @@ class Core {
   }
 
   json end_look_up(std::vector<uint8_t>& bytes) {
+    const std::optional<KeyCopies> keys = std::exchange(keys_, std::nullopt);  // wiped in any case
     const std::vector<Answer> answers = session_->end_look_up();
-    keys_.reset();
     size_t bytes_max = last_.query.size() + last_.response.size();
     for (const Answer& answer : answers) bytes_max += answer.value ? answer.value->size() : 0;
     bytes.reserve(bytes_max);  // growing would leave copies in memory

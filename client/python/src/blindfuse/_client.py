@@ -392,7 +392,8 @@ def connect(
     allow_rollback: with a key, take a database that is older than one seen before
     progress: a function that is called with a blindfuse.Progress now and then, and ends the call by raising; or True or
         False for a progress bar of tqdm or none (default: one where stderr is a terminal and tqdm is installed)
-    hint_bytes_max, transfer_bytes_max: a database is refused if its hints, or its query or response, take more
+    hint_bytes_max, transfer_bytes_max: a database is refused if its hints take more, or its query, its response, or its
+        table of shards and packs
     hint_memory_bytes_max: hints of at most this many bytes in all are kept in memory; larger ones are all read again in
         every look-up
     """
