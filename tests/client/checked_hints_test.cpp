@@ -225,7 +225,9 @@ TEST_F(HintReadsTest, ALookUpCanBeCancelledWhileHintsAreReadAgain) {
   EXPECT_GT(checks, 0);
   checks = 0;
   checks_allowed = 0;
+  WatchedFiles watched(hints());
   EXPECT_THROW(session.get("3"), CancelledError);
+  EXPECT_THAT(watched.take_opened(), IsEmpty());  // before the first of them
 }
 
 }  // namespace
