@@ -261,6 +261,7 @@ void Session::ask_some(LookUp& look_up, size_t count) {
 }
 
 std::vector<Answer> Session::decode_all(LookUp look_up) {
+  invariant(hints_.has_value(), "the hints are open");
   const auto start = steady_clock::now();
   const Layout& layout = database_->layout();
   const size_t key_count = look_up.keys.size();
