@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kReportBytes = uint64_t{1} << 20;  // about a millisecond
 
-// Reports how far all parts have been read, a few times a millisecond at most.
+// Reports how far all parts have been read, once for each part or kReportBytes.
 class ReadingReport {
  public:
   ReadingReport(const ProgressCallback& progress, const Layout& layout)
@@ -102,8 +102,9 @@ void CheckedHints::use_kept(std::span<const uint32_t> shards, const Use& use) co
   }
 }
 
-// With a window over as many parts as a shard takes, which are as many for each. It slides through
-// twice its size, so that its parts are moved once for each time that it has passed them.
+// Each shard takes the same number of parts. A window over that many moves through a buffer of
+// twice its size. At the end of the buffer the parts that are still needed are copied to its
+// beginning, so each part is copied at most once.
 void CheckedHints::read_all_and_use(std::span<const uint32_t> shards, const Use& use,
                                     const ProgressCallback& progress) const {
   const Layout& layout = database_.layout();

@@ -50,9 +50,9 @@ struct Session::Request {
 // The keys of one look-up, and the requests for them that were answered.
 struct Session::LookUp {
   std::span<const std::string> keys;
-  EpochId epoch = {};                                 // of what follows
-  std::optional<BatchPlan> plan = {};                 // if requests are for several keys
-  std::optional<SecretBuffer<KeyPlace>> places = {};  // otherwise, of all keys
+  EpochId epoch = {};                  // of what follows
+  std::optional<BatchPlan> plan = {};  // if requests are for several keys
+  SecretBuffer<KeyPlace> places = {};  // otherwise, of all keys
   std::vector<Request> requests = {};
   size_t queries_done = 0;
   bool has_synced = false;  // because the server no longer had the epoch
@@ -150,7 +150,7 @@ Session::Request Session::encrypt(const LookUp& look_up, size_t count) {
 DecodingSecret Session::encrypt_for_key(const LookUp& look_up, size_t key, size_t i,
                                         Request& request, std::span<uint8_t> bytes) {
   KeyPlace& place = request.places[i];
-  place = (*look_up.places)[key];
+  place = look_up.places[key];
   request.keys[i] = static_cast<uint32_t>(key);
   Pooled pooled = take_prepared();
   request.prepare_seconds.push_back(pooled.seconds);
@@ -198,7 +198,7 @@ void Session::plan(LookUp& look_up) {
   const Layout& layout = database.layout();
   look_up.epoch.clear();  // until it is whole
   look_up.plan.reset();
-  look_up.places.reset();
+  look_up.places.clear();
   look_up.requests.clear();
   look_up.queries_done = 0;
   // All keys are hashed before the first request: how long that takes depends on their lengths.
@@ -209,8 +209,8 @@ void Session::plan(LookUp& look_up) {
       for (size_t i = 0; i < count; ++i) hashes[i] = database.hash(look_up.keys[i]);
       look_up.plan.emplace(std::move(hashes), *layout.batch);
     } else {
-      look_up.places.emplace(count);
-      for (size_t i = 0; i < count; ++i) (*look_up.places)[i] = database.place(look_up.keys[i]);
+      look_up.places = SecretBuffer<KeyPlace>(count);
+      for (size_t i = 0; i < count; ++i) look_up.places[i] = database.place(look_up.keys[i]);
     }
   });
   look_up.epoch = database.epoch();

@@ -250,7 +250,7 @@ def cost_of_a_million(pyplot: Any, results: Results) -> Any:
         dollars = row["cost_dollars"] * 1e6
         expected = misprints().get(row["where"].partition("#")[2] + ".cost_dollars")
         if expected is not None:
-            corrections.append(f"*: as printed; ${expected * 1e6:.3g} by the time and bytes printed beside it. ")
+            corrections.append(f"*: as printed; ${expected * 1e6:.3g} by the time and bytes printed next to it. ")
         groups.setdefault(row["text"], []).append(
             (row["scheme"], dollars, f"{dollars:.3g}" + ("*" if expected is not None else ""))
         )

@@ -239,7 +239,7 @@ def no_time(rehearsal):
     expect(results["smoke-dp4a"] == ("left-out", "no time left"), f"{results}")
     expect(results["memcheck"] == ("left-out", "no time left"), f"{results}")
     if not shutil.which("ncu"):
-        expect(results["ncu"] == ("left-out", "there is no ncu"), f"{results}")
+        expect(results["ncu"] == ("left-out", "ncu is not installed"), f"{results}")
     rehearsal.expect_archive()
     done = [name for name, (result, _) in results.items() if result == "ok" and name not in ("run", "cublas")]
     expect(not done, f"without time: {done}")
