@@ -95,6 +95,8 @@ void Client::prepare(size_t count, std::stop_token stop) {
 
 size_t Client::prepared_count() const { return session_->prepared_count(); }
 
+size_t Client::waiting_count() const { return session_->waiting_count(); }
+
 std::optional<std::string> Client::get(std::string_view key, std::stop_token stop) {
   KeyCopies one(1);
   one.add(key);

@@ -55,6 +55,12 @@ SignerStatus SharedSession::signer() const {
   return *signer_;
 }
 
+size_t SharedSession::waiting_count() const {
+  check_process();
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 bool SharedSession::is_of_this_process() const { return maker_.is_current(); }
 
 void SharedSession::check_process() const {

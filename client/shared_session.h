@@ -59,6 +59,9 @@ class SharedSession {
   // The same.
   SignerStatus signer() const;
 
+  // The number of calls of look_up() that no request includes yet.
+  size_t waiting_count() const;
+
  private:
   // One call, and what came of it.
   struct LookUp {

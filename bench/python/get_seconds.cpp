@@ -1,23 +1,27 @@
 // What a get takes in C++, for bench/python/get_overhead.py: asks for each key that comes in a line
 // of its own, and answers with a line of seconds.
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <exception>
 #include <iostream>
 #include <string>
 
 #include <blindfuse/client.h>
 
+#include "src/program/program.h"
+
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: blindfuse-bench-get URL CACHE THREADS\n");
-    return 2;
-  }
-  try {
-    blindfuse::ClientOptions options;
-    options.cache_folder = argv[2];
-    options.thread_count = static_cast<unsigned>(std::stoul(argv[3]));
-    auto client = blindfuse::Client::connect(argv[1], options);
+  CLI::App app(
+      "Reads keys from standard input, a line each, and prints for each the seconds that its "
+      "look-up took, and 1 if it was found or else 0.",
+      "blindfuse-bench-get");
+  std::string url;
+  blindfuse::ClientOptions options;
+  app.add_option("url", url, "Server")->required();
+  app.add_option("cache", options.cache_folder, "Folder for hints")->required();
+  app.add_option("threads", options.thread_count, "Threads that make queries; 0: all")->required();
+  app.callback([&] {
+    auto client = blindfuse::Client::connect(url, options);
     client.sync();
     for (std::string key; std::getline(std::cin, key);) {
       const auto start = std::chrono::steady_clock::now();
@@ -26,8 +30,6 @@ int main(int argc, char** argv) {
       std::printf("%.9f %d\n", seconds.count(), found ? 1 : 0);
       std::fflush(stdout);
     }
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "blindfuse-bench-get: %s\n", error.what());
-    return 1;
-  }
+  });
+  return blindfuse::run_program(app, argc, argv);
 }

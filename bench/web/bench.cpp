@@ -88,4 +88,13 @@ void run() {
 }  // namespace
 }  // namespace blindfuse
 
-int main() { blindfuse::run(); }
+int main(int argc, char** argv) {
+  const bool asks_for_help = argc == 2 && argv[1] == std::string("--help");
+  if (argc > 1) {
+    std::fputs(
+        "usage: blindfuse-bench-web\nTimes the making of queries on one thread. Prints JSON.\n",
+        asks_for_help ? stdout : stderr);
+    return asks_for_help ? 0 : 2;
+  }
+  blindfuse::run();
+}

@@ -165,7 +165,8 @@ class Build {
       throw InputError("the fullest of " + std::to_string(planned.layout.shard_count) +
                        " shards has " + std::to_string(fullest) +
                        (planned.layout.batch ? " records" : " keys") +
-                       ", too many for the chosen bits; allow more bits or more shards");
+                       ", too many for the chosen bits; allow more bits or more shards, or "
+                       "distribute them again with --fresh, which picks a new salt");
     }
     manifest_.layout = plan->layout;
     check_layout(manifest_.layout);

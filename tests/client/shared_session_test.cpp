@@ -101,17 +101,30 @@ class SharedSessionTest : public testing::Test {
                                  KeyForm form = KeyForm::kAny) {
     return shared_->look_up({&key, 1}, form, stop).front().value;
   }
-  // The same on a thread of its own, which waits for its turn when this returns, or soon after.
-  std::future<std::optional<std::string>> get_later(const std::string& key,
-                                                    const std::stop_token& stop = {}) {
-    auto future = std::async(std::launch::async, [=, this] { return get(key, stop); });
-    std::this_thread::sleep_for(milliseconds(20));
+  using Later = std::future<std::optional<std::string>>;
+
+  // The same on a thread of its own, the first one: its request is held back when this returns.
+  Later get_held(const std::string& key, const std::stop_token& stop = {}) {
+    gate_.close();
+    Later future = std::async(std::launch::async, [=, this] { return get(key, stop); });
+    gate_.wait_for_request();
     return future;
+  }
+  // The same while another one is held back: it waits for its turn when this returns.
+  Later get_after(const std::string& key, const std::stop_token& stop = {}) {
+    const size_t waiting = shared_->waiting_count();
+    Later future = std::async(std::launch::async, [=, this] { return get(key, stop); });
+    wait_for_waiting(waiting + 1);
+    return future;
+  }
+  void wait_for_waiting(size_t count) const {
+    while (shared_->waiting_count() < count) std::this_thread::sleep_for(milliseconds(1));
   }
 
   ScratchFolder scratch_;
   FakeServer server_;
   Gate gate_;
+  std::stop_source stop_;
   std::atomic<bool> throw_once_ = false;
   std::atomic<size_t> throw_at_queries_ = 0;  // in one request; 0: never
   const nlohmann::json vectors_;
@@ -119,22 +132,18 @@ class SharedSessionTest : public testing::Test {
 };
 
 TEST_F(SharedSessionTest, KeysThatWaitTogetherGoTogether) {
-  gate_.close();
-  auto first = get_later(key(0));
-  gate_.wait_for_request();
-  std::vector<std::future<std::optional<std::string>>> others;
-  for (size_t i = 1; i <= kQueriesPerRequest; ++i) others.push_back(get_later(key(i)));
+  auto first = get_held(key(0));
+  std::vector<Later> others;
+  for (size_t i = 1; i <= kQueriesPerRequest; ++i) others.push_back(get_after(key(i)));
   gate_.open();
   EXPECT_EQ(first.get(), value(0));
   for (size_t i = 1; i <= others.size(); ++i) EXPECT_EQ(others[i - 1].get(), value(i)) << i;
-  // Two, unless a thread came later than its 20 ms.
-  EXPECT_LT(server_.count("/queries"), 1 + others.size());
+  EXPECT_EQ(server_.count("/queries"), 2u);
+  EXPECT_EQ(shared_->waiting_count(), 0u);
 }
 
 TEST_F(SharedSessionTest, OneRequestHoldsWholeCallsAndNoMoreThanServersTake) {
-  gate_.close();
-  auto first = get_later(key(0));
-  gate_.wait_for_request();
+  auto first = get_held(key(0));
   const std::vector<std::string> many = {key(1), key(2), key(3), key(4), key(5),
                                          key(6), key(7), key(8), key(9), key(10)};
   std::vector<std::future<std::vector<Answer>>> others;
@@ -142,7 +151,7 @@ TEST_F(SharedSessionTest, OneRequestHoldsWholeCallsAndNoMoreThanServersTake) {
     others.push_back(
         std::async(std::launch::async, [&] { return shared_->look_up(many, KeyForm::kAny, {}); }));
   }
-  std::this_thread::sleep_for(milliseconds(50));
+  wait_for_waiting(others.size());
   gate_.open();
   EXPECT_EQ(first.get(), value(0));
   for (auto& other : others) {
@@ -159,11 +168,9 @@ TEST_F(SharedSessionTest, OneRequestHoldsWholeCallsAndNoMoreThanServersTake) {
 }
 
 TEST_F(SharedSessionTest, AnErrorOfTheServerIsThatOfAllWhoAsked) {
-  gate_.close();
-  auto first = get_later(key(0));
-  gate_.wait_for_request();
-  auto second = get_later(key(1));
-  auto third = get_later(key(2));
+  auto first = get_held(key(0));
+  auto second = get_after(key(1));
+  auto third = get_after(key(2));
   server_.errors = {FakeServer::error(500, "no"), FakeServer::error(500, "no"),
                     FakeServer::error(500, "no")};
   gate_.open();
@@ -176,65 +183,48 @@ TEST_F(SharedSessionTest, AnErrorOfTheServerIsThatOfAllWhoAsked) {
 
 TEST_F(SharedSessionTest, WhatACallbackThrowsIsTheErrorOfItsOwnCall) {
   throw_at_queries_ = 2;
-  // Two that wait go together, unless a thread comes late: then again.
-  for (int round = 0; round < 50; ++round) {
-    gate_.close();
-    auto first = get_later(key(0));
-    gate_.wait_for_request();
-    std::future<std::optional<std::string>> both[] = {get_later(key(1)), get_later(key(2))};
-    gate_.open();
-    EXPECT_EQ(first.get(), value(0));
-    int failed = 0;
-    for (size_t i = 0; i < 2; ++i) {
-      try {
-        EXPECT_EQ(both[i].get(), value(i + 1));
-      } catch (const std::runtime_error&) {
-        ++failed;
-      }
+  auto first = get_held(key(0));
+  Later both[] = {get_after(key(1)), get_after(key(2))};
+  gate_.open();
+  EXPECT_EQ(first.get(), value(0));
+  int failed = 0;
+  for (size_t i = 0; i < 2; ++i) {
+    try {
+      EXPECT_EQ(both[i].get(), value(i + 1));
+    } catch (const std::runtime_error&) {
+      ++failed;
     }
-    if (failed == 0) continue;
-    EXPECT_EQ(failed, 1);
-    return;
   }
-  FAIL() << "they never went together";
+  EXPECT_EQ(failed, 1);
 }
 
 TEST_F(SharedSessionTest, WhoWaitsForHisTurnCanBeStopped) {
-  gate_.close();
-  auto first = get_later(key(0));
-  gate_.wait_for_request();
-  std::stop_source stop;
-  auto stopped = get_later(key(1), stop.get_token());
-  auto patient = get_later(key(2));
-  stop.request_stop();
+  auto first = get_held(key(0));
+  auto stopped = get_after(key(1), stop_.get_token());
+  auto patient = get_after(key(2));
+  stop_.request_stop();
   EXPECT_THROW(stopped.get(), CancelledError);
-  EXPECT_THROW(get(key(3), stop.get_token()), CancelledError);  // before it began
+  EXPECT_THROW(get(key(3), stop_.get_token()), CancelledError);  // before it began
   gate_.open();
   EXPECT_EQ(first.get(), value(0));
   EXPECT_EQ(patient.get(), value(2));
 }
 
 TEST_F(SharedSessionTest, WhoAsksForAllCanBeStoppedAndTheOthersAskAnew) {
-  gate_.close();
-  std::stop_source stop;
-  auto stopped = get_later(key(0), stop.get_token());
-  gate_.wait_for_request();
-  auto patient = get_later(key(1));
-  stop.request_stop();
+  auto stopped = get_held(key(0), stop_.get_token());
+  auto patient = get_after(key(1));
+  stop_.request_stop();
   EXPECT_THROW(stopped.get(), CancelledError);
   gate_.open();
   EXPECT_EQ(patient.get(), value(1));
 }
 
 TEST_F(SharedSessionTest, ATurnCanBeStopped) {
-  gate_.close();
-  auto first = get_later(key(0));
-  gate_.wait_for_request();
-  std::stop_source stop;
+  auto first = get_held(key(0));
   auto sync = std::async(std::launch::async, [&] {
-    return shared_->run(stop.get_token(), [](Session& session) { return session.sync(); });
+    return shared_->run(stop_.get_token(), [](Session& session) { return session.sync(); });
   });
-  stop.request_stop();
+  stop_.request_stop();
   EXPECT_THROW(sync.get(), CancelledError);
   gate_.open();
   EXPECT_EQ(first.get(), value(0));
@@ -286,11 +276,9 @@ class SharedIndexSessionTest : public SharedSessionTest {
 };
 
 TEST_F(SharedIndexSessionTest, ABadKeyIsTheErrorOfItsOwnCall) {
-  gate_.close();
-  auto first = get_later("0");
-  gate_.wait_for_request();
-  auto bad = get_later("no number");
-  auto good = get_later("1");
+  auto first = get_held("0");
+  auto bad = get_after("no number");
+  auto good = get_after("1");
   gate_.open();
   EXPECT_TRUE(first.get().has_value());
   EXPECT_THROW(bad.get(), InputError);

@@ -20,23 +20,38 @@ from proxy import Proxy
 
 Held = tuple[blindfuse.Client, Proxy]
 
+# The proxy holds for a minute: what takes half of it was not stopped.
+STOPPED_S = 30
 
-def test_threads_share_requests(proxy: Proxy, cache: Path) -> None:
-    with blindfuse.connect(proxy.url, cache=cache) as words, ThreadPoolExecutor(32) as pool:
-        words.sync()
+
+def test_threads_share_requests(held: Held) -> None:
+    words, proxy = held
+    with ThreadPoolExecutor(33) as pool:
+        found = pool.map(words.get, [f"word {i}" for i in range(33)])
+        proxy.asked.wait()
+        while words.waiting_count < 32:
+            time.sleep(0.01)
+        proxy.may_answer.set()
+        assert list(found) == [f"meaning {i}".encode() for i in range(33)]
+        assert proxy.queries == 3
         keys = [f"word {i}" for i in range(128)]
         assert list(pool.map(words.get, keys)) == [f"meaning {i}".encode() for i in range(128)]
-        assert proxy.queries < 64
 
 
-def test_awaited_together_is_asked_together(proxy: Proxy, cache: Path) -> None:
+def test_awaited_together_is_asked_together(held: Held) -> None:
+    words, proxy = held
+
     async def main() -> None:
-        async with await blindfuse.aconnect(proxy.url, cache=cache) as words:
-            await words.sync_async()
-            await words.aprepare(16)
-            found = await asyncio.gather(*(words.aget(f"word {i}") for i in range(16)))
-            assert found == [f"meaning {i}".encode() for i in range(16)]
-            assert proxy.queries <= 4
+        async with words:
+            found = asyncio.gather(*(words.aget(f"word {i}") for i in range(17)))
+            await asyncio.to_thread(proxy.asked.wait)
+            while words.waiting_count < 16:
+                await asyncio.sleep(0.01)
+            proxy.may_answer.set()
+            assert await found == [f"meaning {i}".encode() for i in range(17)]
+            assert proxy.queries == 2
+            assert words.waiting_count == 0
+            await words.aprepare(2)
             assert await words.aget_many(["word 1", "nowl"]) == {"word 1": b"meaning 1", "nowl": None}
             assert [answer.found for answer in await words.alook_up(["nowl", "word 1"])] == [False, True]
             assert (await words.ainfo()).key_count == 2003
@@ -73,7 +88,7 @@ def test_other_threads_go_on_meanwhile(held: Held) -> None:
 
     def release() -> None:
         nonlocal count
-        proxy.asked.wait(10)
+        proxy.asked.wait()
         end = time.monotonic() + 0.3
         while time.monotonic() < end:
             count += 1
@@ -103,20 +118,20 @@ def test_cancelling_a_task_stops_its_look_up(held: Held) -> None:
 
     start = time.monotonic()
     asyncio.run(main())
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < STOPPED_S
 
 
 def test_closing_stops_what_runs(held: Held) -> None:
     words, proxy = held
     with ThreadPoolExecutor(2) as pool:
         running = [pool.submit(words.get, f"word {i}") for i in range(2)]
-        assert proxy.asked.wait(10)
+        assert proxy.asked.wait()
         start = time.monotonic()
         words.close()
         for future in running:
             with pytest.raises(blindfuse.CancelledError):
-                future.result(5)
-        assert time.monotonic() - start < 3
+                future.result()
+        assert time.monotonic() - start < STOPPED_S
 
 
 def test_closing_stops_what_is_awaited_and_what_waits_for_a_thread(held: Held) -> None:
@@ -126,7 +141,7 @@ def test_closing_stops_what_is_awaited_and_what_waits_for_a_thread(held: Held) -
 
     async def main() -> None:
         tasks = [asyncio.create_task(words.aget(f"word {i}")) for i in range(count)]
-        await asyncio.to_thread(proxy.asked.wait, 10)
+        await asyncio.to_thread(proxy.asked.wait)
         words.close()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {blindfuse.CancelledError}
@@ -135,7 +150,7 @@ def test_closing_stops_what_is_awaited_and_what_waits_for_a_thread(held: Held) -
 
     start = time.monotonic()
     asyncio.run(main())
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < STOPPED_S
 
 
 def test_closing_in_another_thread_while_tasks_begin(server: blindfuse.Server, cache: Path) -> None:
@@ -179,16 +194,16 @@ def test_ctrl_c(held: Held, cache: Path, where: str) -> None:
     _, proxy = held
     command = [sys.executable, "-c", INTERRUPTED, proxy.url, str(cache), where]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert proxy.asked.wait(20)
+        assert proxy.asked.wait()
         time.sleep(1)
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
         try:
-            output, _ = process.communicate(timeout=10)
+            output, _ = process.communicate(timeout=STOPPED_S)
         finally:
             process.kill()
         assert (process.returncode, output) == (0, b"interrupted\n")
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < STOPPED_S
 
 
 DAEMON = """
@@ -205,7 +220,7 @@ time.sleep(1)
 def test_the_interpreter_ends_while_daemon_threads_wait(held: Held, cache: Path, progress: str) -> None:
     _, proxy = held
     command = [sys.executable, "-c", DAEMON, proxy.url, str(cache), progress]
-    done = subprocess.run(command, capture_output=True, timeout=20)
+    done = subprocess.run(command, capture_output=True, timeout=STOPPED_S)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

@@ -55,6 +55,7 @@ def refuses(words: blindfuse.Client) -> bool:
         lambda: words.get_many(["word 1"]),
         lambda: words.prepare(1),
         lambda: words.prepared_count,
+        lambda: words.waiting_count,
         lambda: words.info,
     ]
     for call in calls:

@@ -65,6 +65,9 @@ class BLINDFUSE_API Client {
   void prepare(size_t count, std::stop_token stop = {});
   size_t prepared_count() const;
 
+  // The number of look-ups that other threads have begun and that no request includes yet.
+  size_t waiting_count() const;
+
   // The value of a key, or nothing if the key is not there. A key is a byte string. In an index
   // database it is a decimal number.
   std::optional<std::string> get(std::string_view key, std::stop_token stop = {});

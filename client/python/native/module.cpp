@@ -121,6 +121,7 @@ NB_MODULE(_blindfuse, m) {
       .def("database", &Session::database, "progress"_a.none(), "stop"_a.none())
       .def("prepare", &Session::prepare, "count"_a, "progress"_a.none(), "stop"_a.none())
       .def("prepared_count", &Session::prepared_count)
+      .def("waiting_count", &Session::waiting_count)
       .def("signer", &Session::signer)
       .def("__reduce__", refuse_to_pickle);
 

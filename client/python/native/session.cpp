@@ -158,6 +158,11 @@ nb::tuple Session::signer() {
   return nb::make_tuple(status.signer, status.sequence, status.time, status.warning);
 }
 
+size_t Session::waiting_count() {
+  if (!client_) throw InputError("this client is closed; connect again");
+  return client_->waiting_count();
+}
+
 size_t Session::prepared_count() {
   return call(nb::none(), nullptr,
               [](Client& client, const std::stop_token&) { return client.prepared_count(); });

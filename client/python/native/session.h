@@ -52,6 +52,7 @@ class Session {
   void prepare(size_t count, nanobind::handle progress, const Stop* stop);
   size_t prepared_count();
   // Without the client's turn.
+  size_t waiting_count();
   nanobind::tuple signer();
 
  private:

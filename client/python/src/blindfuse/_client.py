@@ -137,6 +137,11 @@ class Client:
         """How many queries are ready."""
         return self._alive().prepared_count()
 
+    @property
+    def waiting_count(self) -> int:
+        """How many look-ups have begun, in threads and tasks, and are in no request yet."""
+        return self._alive().waiting_count()
+
     # The same for asyncio. Cancelling the task stops the work.
 
     @overload
