@@ -171,15 +171,22 @@ def test_closing_in_another_thread_while_tasks_begin(server: blindfuse.Server, c
             assert [outcome for outcome in outcomes if not isinstance(outcome, kinds)] == []
 
 
-# Asks where no answer comes, and is interrupted.
+# Asks where no answer comes, says when the main thread does, and is interrupted.
 INTERRUPTED = """
 import signal, sys, threading, time, blindfuse
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests may ignore it
 words = blindfuse.connect(sys.argv[1], cache=sys.argv[2])
 behind = sys.argv[3] == "behind another thread"
+
+def say_when_it_waits():
+    while words.waiting_count == 0:
+        time.sleep(0.01)
+    print("waits", flush=True)
+
 if behind:
     threading.Thread(target=words.get, args=("word 1",), daemon=True).start()
-    time.sleep(0.5)
+    sys.stdin.readline()  # the request for it has come
+    threading.Thread(target=say_when_it_waits, daemon=True).start()
 try:
     words.get("word 2")
 except KeyboardInterrupt:
@@ -193,9 +200,13 @@ except KeyboardInterrupt:
 def test_ctrl_c(held: Held, cache: Path, where: str) -> None:
     _, proxy = held
     command = [sys.executable, "-c", INTERRUPTED, proxy.url, str(cache), where]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert proxy.asked.wait()
-        time.sleep(1)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        proxy.asked.wait()
+        if where != "alone":
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"waits\n"
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
         try:
