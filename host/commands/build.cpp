@@ -20,7 +20,7 @@
 #include "host/engines/checked_engines.h"
 #include "host/publish/database_builder.h"
 #include "host/publish/dry_run.h"
-#include "host/publish/planner.h"
+#include "host/publish/shard_counts.h"
 #include "host/publish/signing_key.h"
 #include "src/base/errors.h"
 #include "src/base/hex.h"

@@ -12,7 +12,6 @@
 
 #include "host/publish/input.h"
 #include "host/publish/plan_chooser.h"
-#include "host/publish/planner.h"
 #include "host/publish/signing_key.h"
 #include "host/publish/survey.h"
 #include "src/engine/engine_maker.h"

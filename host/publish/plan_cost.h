@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "host/engines/core_rates.h"
-#include "host/publish/planner.h"
+#include "host/publish/plan_request.h"
 #include "src/engine/engine_maker.h"
 
 namespace blindfuse {

@@ -1,0 +1,194 @@
+#include "host/publish/shard_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "host/publish/second_level_plan.h"
+#include "src/arithmetic/ring/ring_dimension.h"
+#include "src/base/errors.h"
+#include "src/protocol/epoch_table.h"
+#include "src/protocol/public_matrix.h"
+
+namespace blindfuse {
+namespace {
+
+constexpr uint32_t kQueryBitsMin = 24;
+constexpr uint32_t kResponseBitsMin = 9;
+constexpr uint32_t kHintBitsMin = 16;
+
+struct BitRange {
+  uint32_t low;
+  uint32_t high;
+};
+
+BitRange choices(std::optional<uint32_t> fixed, uint32_t low) {
+  return fixed ? BitRange{*fixed, *fixed} : BitRange{low, 32};
+}
+
+uint64_t rounded_up(uint64_t count, uint64_t unit) { return (count + unit - 1) / unit * unit; }
+
+Layout layout_with_rows(const PlanRequest& request, uint32_t shard_count, uint64_t fullest_shard) {
+  invariant(request.lwe != nullptr, "a layout is planned for a parameter set");
+  Layout layout;
+  layout.kind = request.kind;
+  layout.key_count = request.key_count;
+  layout.shard_count = shard_count;
+  layout.record = request.record;
+  layout.lwe = request.lwe;
+  layout.batch = request.batch;
+  uint64_t rows = 0;
+  if (request.kind == DatabaseKind::kIndex) {
+    rows = rounded_up(fullest_shard, kPanelRows);
+    if (rows > uint64_t{1} << 31) throw InputError("more than 2^31 rows; use more shards");
+    layout.arity = 1;
+  } else {
+    const FuseShape shape = fuse_shape(fullest_shard, request.arity);
+    rows = shape.row_count;
+    layout.arity = shape.arity;
+    layout.segment_length = shape.segment_length;
+  }
+  if (layout.mode() == Mode::kPacked) {
+    // Segments are powers of two, as blocks are: there are still whole ones, a few more.
+    rows = rounded_up(rows, ring::kDimension);
+    if (rows > kPackedRowsMax) {
+      throw InputError("more than 2^24 rows; use more shards" +
+                       std::string(request.batch ? "" : ", or --mode hint"));
+    }
+  }
+  layout.row_count = static_cast<uint32_t>(rows);
+  if (layout.batch && layout.query_word_count() > kQueryWordsMax) {
+    throw InputError("requests for " + std::to_string(layout.batch->keys_per_request) +
+                     " keys would have " + std::to_string(layout.query_word_count()) +
+                     " words, one for each row of " + std::to_string(layout.bucket_count()) +
+                     " buckets, and at most 2^26 are allowed; use more shards, or fewer "
+                     "--keys-per-request");
+  }
+  return layout;
+}
+
+uint64_t sync_bytes(const Layout& layout) {
+  return epoch_table_bytes(layout) + layout.hint_bytes();
+}
+
+uint64_t total_bytes(const Layout& layout, uint64_t lookups) {
+  return sync_bytes(layout) + request_count(layout, lookups) * request_bytes(layout);
+}
+
+// With a second level, words must be exact, so that they have few bits: each one more halves the
+// room for the second level's noise, and more than 13 make that of the first one no more than 2 %
+// larger (docs/PARAMETERS.md, section 7).
+constexpr uint32_t kWordBitsMax = 13;
+
+// The same as plan_shards() with a second level.
+std::optional<Plan> plan_two_levels(const PlanRequest& request, Layout layout) {
+  std::optional<Plan> best;
+  const BitRange query = choices(request.query_bits, kQueryBitsMin);
+  const BitRange response = choices(request.response_bits, kResponseBitsMin);
+  const BitRange hint = choices(request.hint_bits, kHintBitsMin);
+  for (uint32_t r = response.low; r <= std::min(response.high, kWordBitsMax); ++r) {
+    layout.second.reset();
+    layout.response_bits = r;
+    layout.second = plan_second_level(layout, request.short_key);
+    if (!layout.second) continue;
+    for (uint32_t q = query.low; q <= query.high; ++q) {
+      for (uint32_t h = hint.low; h <= hint.high; ++h) {
+        layout.query_bits = q;
+        layout.hint_bits = h;
+        const bool is_sound =
+            layout.has_enough_error() && layout.noise().log2_failure <= kLevelFailureLog2Max;
+        if (!is_sound) continue;
+        const uint64_t total = total_bytes(layout, request.lookups_per_client);
+        if (!best || total < best->total_bytes) best = {layout, sync_bytes(layout), total};
+        break;  // more hint bits only cost more
+      }
+    }
+  }
+  return best;
+}
+
+std::string one_decimal(double number) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.1f", number);
+  return text.data();
+}
+
+// The layout has the most bits that the operator's choices leave open.
+[[noreturn]] void refuse_two_levels(const PlanRequest& request, Layout layout) {
+  const std::string columns = std::to_string(kShortKeyColumnsMax);
+  const bool fits_short_key = layout.record_bytes() <= kShortKeyColumnsMax;
+  if (request.short_key && !fits_short_key) {
+    throw InputError("records of " + std::to_string(layout.record_bytes()) +
+                     " bytes are too long for a short key, which packs at most " + columns +
+                     " columns; leave --short-key out, or --levels");
+  }
+  const BitRange response = choices(request.response_bits, kResponseBitsMin);
+  if (response.low > kWordBitsMax) {
+    throw InputError("response_bits is " + std::to_string(response.low) +
+                     "; with two levels it is at most " + std::to_string(kWordBitsMax) +
+                     ", so that the second level finds the words exactly; leave --response-bits "
+                     "out, or take fewer");
+  }
+  uint32_t& bits = layout.response_bits;
+  // More bits only help the first level, and only harm the second one.
+  const uint32_t most = std::min(response.high, kWordBitsMax);
+  for (bits = response.low; bits <= most; ++bits) {
+    if (layout.noise().log2_failure <= kLevelFailureLog2Max) break;
+  }
+  if (bits > most) {
+    bits = most;
+    throw InputError("the first of two levels would fail with probability up to 2^" +
+                     one_decimal(layout.noise().log2_failure) + "; at most 2^-41 is allowed (" +
+                     std::to_string(layout.row_count) + " rows, query_bits " +
+                     std::to_string(layout.query_bits) + ", response_bits " + std::to_string(bits) +
+                     ", hint_bits " + std::to_string(layout.hint_bits) +
+                     "); use more bits or more shards, or leave --levels out");
+  }
+  throw InputError("the second level cannot find words of " + std::to_string(bits) +
+                   " response_bits exactly in groups of any size; " +
+                   (request.response_bits
+                        ? "use fewer --response-bits"
+                        : "use more query bits, hint bits or shards, so that fewer do") +
+                   (request.short_key || !fits_short_key ? "" : ", or add --short-key") +
+                   ", or leave --levels out");
+}
+
+}  // namespace
+
+std::optional<Plan> plan_shards(const PlanRequest& request, uint32_t shard_count,
+                                uint64_t fullest_shard) {
+  Layout layout = layout_with_rows(request, shard_count, fullest_shard);
+  if (request.levels == 2 && layout.mode() == Mode::kPacked)
+    return plan_two_levels(request, layout);
+  std::optional<Plan> best;
+  const BitRange query = choices(request.query_bits, kQueryBitsMin);
+  const BitRange response = choices(request.response_bits, kResponseBitsMin);
+  const BitRange hint = choices(request.hint_bits, kHintBitsMin);
+  for (uint32_t q = query.low; q <= query.high; ++q) {
+    for (uint32_t r = response.low; r <= response.high; ++r) {
+      for (uint32_t h = hint.low; h <= hint.high; ++h) {
+        layout.query_bits = q;
+        layout.response_bits = r;
+        layout.hint_bits = h;
+        if (!layout.has_enough_error() || layout.noise().log2_failure > kFailureLog2Max) continue;
+        const uint64_t total = total_bytes(layout, request.lookups_per_client);
+        if (!best || total < best->total_bytes) best = {layout, sync_bytes(layout), total};
+        break;  // more hint bits only cost more
+      }
+    }
+  }
+  return best;
+}
+
+void refuse_shards(const PlanRequest& request, uint32_t shard_count, uint64_t fullest_shard) {
+  Layout layout = layout_with_rows(request, shard_count, fullest_shard);
+  layout.query_bits = request.query_bits.value_or(32);
+  layout.response_bits = request.response_bits.value_or(32);
+  layout.hint_bits = request.hint_bits.value_or(32);
+  if (request.levels == 2 && layout.mode() == Mode::kPacked) refuse_two_levels(request, layout);
+  check_layout(layout);
+  throw InputError("no layout fits these keys and choices");
+}
+
+}  // namespace blindfuse
