@@ -9,7 +9,7 @@
 
 #include "cuda/device/launch_trail.h"
 #include "cuda/device/memory.h"
-#include "cuda/device/stream.h"
+#include "cuda/pipelines/batch_lane.h"
 #include "cuda/pipelines/canary_check.h"
 #include "cuda/pipelines/product_blame.h"
 #include "cuda/scan/scan_kernels.h"
@@ -18,25 +18,6 @@
 
 namespace blindfuse {
 namespace {
-
-// Rounds the products.
-class Rounder final : public Responder {
- public:
-  Rounder(const BatchShape& shape, uint32_t bits) : shape_(shape), bits_(bits) {}
-
-  std::string_view kernel() const override { return "rounding"; }
-  const BatchShape& shape() const override { return shape_; }
-
-  void start(size_t, const ScannedBatch& batch, cudaStream_t stream) override {
-    start_round({batch.products, batch.product_pitch, static_cast<uint32_t>(shape_.column_count),
-                 bits_, batch.responses, shape_.response_words},
-                batch.query_count, stream);
-  }
-
- private:
-  const BatchShape shape_;
-  const uint32_t bits_;
-};
 
 class DeviceAnswerPipeline final : public AnswerPipeline {
  public:
@@ -60,18 +41,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     invariant(bucket_count_ == 1 || rows_ * bits.query % 32 == 0,
               "a bucket's words of a query begin at a word of 32 bits");
     std::ranges::fill(slots_.span(), 0u);
-    for (Lane& lane : lanes_) {
-      lane.queries = DeviceMemory<uint32_t>(sizes_.queries);
-      // Those next to the first canary: not zeros, whose products are right without a scan.
-      BLINDFUSE_CUDA(cudaMemset(lane.queries.data(), 0x55, sizes_.queries * sizeof(uint32_t)));
-      lane.limbs = DeviceMemory<int8_t>(sizes_.limbs);
-      lane.sums_and_products = DeviceMemory<uint32_t>(sizes_.sums + sizes_.products);
-      lane.sums = lane.sums_and_products.data();
-      lane.products = lane.sums + sizes_.sums;
-      lane.responses = DeviceMemory<uint32_t>(sizes_.responses);
-      lane.finished = PinnedMemory<uint8_t>(batch_max * response_bytes_);
-      if (second_) lane.canary_response = PinnedMemory<uint8_t>(canary_bytes_);
-      lane.differences = PinnedMemory<uint32_t>(batch_max);
+    for (BatchLane& lane : lanes_) {
+      lane.allocate(sizes_, batch_max, response_bytes_, second_ ? canary_bytes_ : 0);
     }
     limb_pitch_ = matrix.pitch();
     BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is cleared
@@ -96,7 +67,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const Scanner::Choice choice = scanner_.choose(queries);
     const bool has_canary = canary_ && rides_along(choice.kernel, queries);
     if (canary_ && !has_canary && canary_->is_due(choice.kernel, queries)) compute_canary(queries);
-    Lane& lane = lanes_[next_];
+    BatchLane& lane = lanes_[next_];
     note(lane, "a batch of " + std::to_string(count) + " queries" +
                    (has_canary ? " and the server's own" : ""));
     BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data(), slots_.data() + first * sizes_.slot_words,
@@ -124,7 +95,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const Begun oldest = begun_.front();
     begun_.pop_front();
     matrix_.use_device();
-    const Lane& lane = lanes_[oldest.lane];
+    const BatchLane& lane = lanes_[oldest.lane];
     lane.done.wait();
     const auto count = static_cast<uint32_t>(oldest.count);
     const uint32_t queries = count + (oldest.has_canary ? 1 : 0);
@@ -195,20 +166,6 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     if (many != few && canary_->is_due(many, most)) compute_canary(most);
   }
 
-  struct Lane {
-    DeviceMemory<uint32_t> queries;  // as they are in slots
-    DeviceMemory<int8_t> limbs;
-    DeviceMemory<uint32_t> sums_and_products;  // which are cleared together
-    uint32_t* sums = nullptr;                  // of each query's words, weighted
-    uint32_t* products = nullptr;
-    DeviceMemory<uint32_t> responses;
-    PinnedMemory<uint8_t> finished;
-    // The first level's, where there is a second one: others' do not leave the device.
-    PinnedMemory<uint8_t> canary_response;
-    PinnedMemory<uint32_t> differences;  // of each query's products, weighted, from its sum
-    Event done;
-    Stream stream;
-  };
   struct Begun {
     size_t lane;
     size_t count;  // without the canary
@@ -224,7 +181,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   }
 
   // The following work in the lane belongs to this, of the one matrix.
-  void note(const Lane& lane, const std::string& what) const {
+  void note(const BatchLane& lane, const std::string& what) const {
     launch_trail::note(lane.stream.get(), what + " of " + std::to_string(rows_) + " rows and " +
                                               std::to_string(columns_) + " columns");
   }
@@ -235,18 +192,18 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
            scanner_.choose(queries + 1).kernel == kernel;
   }
 
-  std::span<uint8_t> response(const Lane& lane, size_t place) const {
+  std::span<uint8_t> response(const BatchLane& lane, size_t place) const {
     return {lane.finished.data() + place * response_bytes_, response_bytes_};
   }
 
   // Of the canary, which is at a place.
-  std::span<uint8_t> canary_response(const Lane& lane, size_t place) const {
+  std::span<uint8_t> canary_response(const BatchLane& lane, size_t place) const {
     if (!second_) return response(lane, place);
     return {lane.canary_response.data(), canary_bytes_};
   }
 
   // From the device's memory to a place in the batch.
-  void copy_query(const Lane& lane, const uint32_t* query, uint32_t place) const {
+  void copy_query(const BatchLane& lane, const uint32_t* query, uint32_t place) const {
     BLINDFUSE_CUDA(cudaMemcpyAsync(lane.queries.data() + place * sizes_.slot_words, query,
                                    sizes_.slot_words * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
                                    lane.stream.get()));
@@ -254,7 +211,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
 
   // A rest of the response before would be right, on the device and in the host's memory: it is
   // overwritten first.
-  void put_canary(const Lane& lane, uint32_t place) const {
+  void put_canary(const BatchLane& lane, uint32_t place) const {
     const uint64_t response_words = sizes_.response_words;
     canary_->spoil(canary_response(lane, place));
     BLINDFUSE_CUDA(cudaMemsetAsync(lane.responses.data() + place * response_words, 0xff,
@@ -265,7 +222,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   // The same for the second level's, where it is checked.
   void spoil_second_level(size_t number, uint32_t place) const {
     if (!canary_->has_second_level()) return;
-    const Lane& lane = lanes_[number];
+    const BatchLane& lane = lanes_[number];
     canary_->spoil_second(response(lane, place));
     second_->spoil(number, place, lane.stream.get());
   }
@@ -274,7 +231,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   // first one on the device, and the canary's.
   void start(size_t number, Scanner::Choice choice, uint32_t queries,
              std::optional<uint32_t> canary_place) {
-    Lane& lane = lanes_[number];
+    BatchLane& lane = lanes_[number];
     const cudaStream_t stream = lane.stream.get();
     const Limbs limbs{lane.limbs.data(), limb_pitch_, choice.order};
     const CheckVector* const check = scanner_.check_vector();
@@ -304,7 +261,7 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
          sizes_.slot_words, lane.responses.data()},
         stream);
     if (!second_) {
-      copy_responses(lane, lane.responses.data(), sizes_.response_words, queries);
+      lane.finish(lane.responses.data(), sizes_.response_words, response_bytes_, queries);
     } else if (canary_place) {
       BLINDFUSE_CUDA(cudaMemcpyAsync(lane.canary_response.data(),
                                      lane.responses.data() + *canary_place * sizes_.response_words,
@@ -315,29 +272,21 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   // From the first level's responses, from place `first` on, to those of the second level, which
   // are the first ones in the host's memory.
   void start_second(size_t number, uint32_t first, uint32_t queries) {
-    const Lane& lane = lanes_[number];
+    const BatchLane& lane = lanes_[number];
     second_->start(
         number,
         {queries, lane.responses.data() + first * sizes_.response_words, sizes_.response_words,
          columns_, lane.queries.data() + first * sizes_.slot_words + sizes_.extras_at,
          sizes_.slot_words},
         lane.stream.get());
-    copy_responses(lane, second_->responses(number), second_->response_pitch(), queries);
-  }
-
-  // pitch: words of 32 bits.
-  void copy_responses(const Lane& lane, const uint32_t* responses, uint64_t pitch,
-                      uint32_t queries) const {
-    BLINDFUSE_CUDA(cudaMemcpy2DAsync(lane.finished.data(), response_bytes_, responses,
-                                     pitch * sizeof(uint32_t), response_bytes_, queries,
-                                     cudaMemcpyDeviceToHost, lane.stream.get()));
+    lane.finish(second_->responses(number), second_->response_pitch(), response_bytes_, queries);
   }
 
   // A batch of this many queries, of which the canary is one and the others are whatever the lane
   // has: by the same kernel and tile as a batch of clients' queries that has no room for it. The
   // second level is then the canary's alone.
   void compute_canary(uint32_t queries) {
-    Lane& lane = lanes_[next_];
+    BatchLane& lane = lanes_[next_];
     const Scanner::Choice choice = scanner_.choose(queries);
     note(lane, "the server's own query in a batch of " + std::to_string(queries));
     const uint32_t place = canary_->next_place(queries);
@@ -354,21 +303,22 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     judge_products(lane, choice.kernel, queries);
   }
 
-  void judge_canary(const Lane& lane, Scanner::Kernel kernel, uint32_t place, uint32_t queries) {
+  void judge_canary(const BatchLane& lane, Scanner::Kernel kernel, uint32_t place,
+                    uint32_t queries) {
     if (canary_->is_right(canary_response(lane, place)))
       return canary_->note_right(kernel, queries);
     canary_->blame(kernel, responder_->kernel(), queries, products_of(lane, place), is_proved_);
   }
 
   // Of a canary whose first level was right. place: of its response among those that leave.
-  void judge_second_level(const Lane& lane, size_t place, uint32_t queries) {
+  void judge_second_level(const BatchLane& lane, size_t place, uint32_t queries) {
     if (!canary_->has_second_level() || canary_->is_second_right(response(lane, place))) return;
     canary_->blame_second(responder_->kernel(), queries, is_proved_);
   }
 
   // Of all queries of a batch: of those that do not agree with their products, the first one's
   // products say whether the scan or the check is wrong.
-  void judge_products(const Lane& lane, Scanner::Kernel kernel, uint32_t queries) {
+  void judge_products(const BatchLane& lane, Scanner::Kernel kernel, uint32_t queries) {
     if (scanner_.check_vector() == nullptr) return;
     const std::span<const uint32_t> differences = lane.differences.span().first(queries);
     const auto is_wrong = [](uint32_t difference) { return difference != 0; };
@@ -380,23 +330,15 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
     const auto query = static_cast<uint32_t>(first - differences.begin());
     const std::vector<uint32_t> products = products_of(lane, query);
     const uint32_t sum =
-        words_of(lane, lane.sums + query, 1).front() - scanner_.check_vector()->cut_warps();
+        lane.words(lane.sums + query, 1).front() - scanner_.check_vector()->cut_warps();
     if (canary_) canary_->make_all_due();
     blame_products(scanner_, kernel,
                    {queries, static_cast<uint32_t>(std::ranges::count_if(differences, is_wrong)),
                     query, products, sum});
   }
 
-  // The words that are there after the lane's batch is done.
-  static std::vector<uint32_t> words_of(const Lane& lane, const uint32_t* from, uint64_t count) {
-    std::vector<uint32_t> words(count);
-    BLINDFUSE_CUDA(cudaMemcpyAsync(words.data(), from, count * sizeof(uint32_t),
-                                   cudaMemcpyDeviceToHost, lane.stream.get()));
-    lane.stream.wait();
-    return words;
-  }
-  std::vector<uint32_t> products_of(const Lane& lane, uint32_t place) const {
-    return words_of(lane, lane.products + place * columns_, columns_);
+  std::vector<uint32_t> products_of(const BatchLane& lane, uint32_t place) const {
+    return lane.words(lane.products + place * columns_, columns_);
   }
 
   Scanner& scanner_;
@@ -414,8 +356,8 @@ class DeviceAnswerPipeline final : public AnswerPipeline {
   uint64_t limb_pitch_ = 0;
   PinnedMemory<uint32_t> slots_;
   std::optional<CanaryCheck> canary_;
-  bool is_proved_ = false;  // as CanaryCheck::blame() has it
-  Lane lanes_[kLanes];      // after all that their streams use
+  bool is_proved_ = false;   // as CanaryCheck::blame() has it
+  BatchLane lanes_[kLanes];  // after all that their streams use
   size_t next_ = 0;
   std::deque<Begun> begun_;
 };
@@ -432,7 +374,7 @@ std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
   const std::string what = "two batches of up to " + std::to_string(batch_max) + " queries";
   require_room(bytes, what.c_str(), "lower --batch-max, or serve with --engine cpu");
   return make_device_answer_pipeline(scanner, matrix, bits, slot_count, batch_max,
-                                     std::make_unique<Rounder>(shape, bits.response));
+                                     make_rounder(shape, bits.response));
 }
 
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(

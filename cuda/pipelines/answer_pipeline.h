@@ -2,44 +2,15 @@
 // is copied to the device while the other is computed.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
-#include <cstdint>
+#include <cstddef>
 #include <memory>
-#include <string_view>
 
 #include "cuda/packing/device_second_level.h"
-#include "cuda/pipelines/batch_sizes.h"
+#include "cuda/pipelines/responder.h"
 #include "cuda/scan/scanner.h"
 #include "src/engine/engine.h"
 
 namespace blindfuse {
-
-// A batch whose products are there, or will be there in the stream's order.
-struct ScannedBatch {
-  uint32_t query_count;
-  Scanner::Kernel kernel;    // that computes the products
-  const uint32_t* products;  // those of query q from q * product_pitch on
-  uint64_t product_pitch;
-  const uint32_t* extras;  // what its queries brought in addition to their words, extra_pitch words
-                           // apart
-  uint64_t extra_pitch;
-  uint32_t* responses;  // shape().response_words for each query
-};
-
-// Computes packed responses from products.
-class Responder {
- public:
-  virtual ~Responder() = default;
-
-  // Its name in the record of kernels: "packing".
-  virtual std::string_view kernel() const = 0;
-  // The largest batch that it takes.
-  virtual const BatchShape& shape() const = 0;
-  // Comes after the work that is in the stream. Batches of different lanes may be computed at the
-  // same time.
-  virtual void start(size_t lane, const ScannedBatch& batch, cudaStream_t stream) = 0;
-};
 
 // Scanner and matrix outlive it. Throws ResourceError if there is no room for this many queries.
 std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,

@@ -8,6 +8,7 @@
 #include "cuda/packing/packing_kernels.h"
 #include "cuda/packing/second_level_kernels.h"
 #include "cuda/pipelines/answer_pipeline.h"
+#include "cuda/pipelines/responder.h"
 #include "cuda/scan/kernel_kinds.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
