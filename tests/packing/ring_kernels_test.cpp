@@ -66,6 +66,24 @@ TEST_P(RingKernelTest, TransformAsThePortableOneDoes) {
   }
 }
 
+// Numbers below 2^32 minus the modulus have two forms of 32 bits: with the modulus added, and
+// without.
+TEST_P(RingKernelTest, TransformToTheLeastAndTheLargestValues) {
+  for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
+    const auto portable = ring::portable_ntt(modulus);
+    const auto ntt = make_ntt(GetParam(), modulus);
+    Coefficients values;
+    for (uint32_t i = 0; i < kDimension; ++i) {
+      const uint32_t least = i % (-modulus);
+      values[i] = i % 4 == 3 ? modulus - 1 - least : least;
+    }
+    Coefficients found = values;
+    portable->inverse(found);
+    ntt->forward(found);
+    EXPECT_EQ(found, values);
+  }
+}
+
 TEST_P(RingKernelTest, AddProductsAsThePortableOneDoes) {
   for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
     const auto portable = ring::portable_ntt(modulus);

@@ -39,7 +39,9 @@ struct Avx2 {
     return _mm256_slli_epi32(x, kBits);
   }
   static Vector both(Vector a, Vector b) { return _mm256_and_si256(a, b); }
+  static Vector sum(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
   static Vector difference(Vector a, Vector b) { return _mm256_sub_epi32(a, b); }
+  static Vector lesser(Vector a, Vector b) { return _mm256_min_epu32(a, b); }
   static Vector add_where_less(Vector x, Vector a, Vector b, Vector y) {
     // a < b: the greater of both is not a.
     const Vector not_less = _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a);

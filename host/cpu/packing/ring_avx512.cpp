@@ -29,7 +29,9 @@ struct Avx512 {
     return _mm512_slli_epi32(x, kBits);
   }
   static Vector both(Vector a, Vector b) { return _mm512_and_si512(a, b); }
+  static Vector sum(Vector a, Vector b) { return _mm512_add_epi32(a, b); }
   static Vector difference(Vector a, Vector b) { return _mm512_sub_epi32(a, b); }
+  static Vector lesser(Vector a, Vector b) { return _mm512_min_epu32(a, b); }
   static Vector add_where_less(Vector x, Vector a, Vector b, Vector y) {
     return _mm512_mask_add_epi32(x, _mm512_cmplt_epu32_mask(a, b), x, y);
   }

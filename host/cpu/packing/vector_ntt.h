@@ -2,7 +2,8 @@
 // members, with 32 bits in each lane:
 //   kLanes, Vector; load, store, broadcast; transpose(Vector[kLanes]);
 //   permute(from, places, to, count): to[i] = from[places[i]];
-//   difference(a, b) and lower_product(a, b) modulo 2^32, upper_product(a, b);
+//   sum(a, b), difference(a, b) and lower_product(a, b) modulo 2^32, upper_product(a, b);
+//   lesser(a, b);
 //   shift_down<bits>(x) of signed numbers, shift_up<bits>(x), both(a, b) bit by bit;
 //   add_where_less(x, a, b, y): x + y where a < b, and x elsewhere.
 //
@@ -20,7 +21,8 @@
 
 namespace blindfuse {
 
-// Arithmetic modulo the NTT's modulus, with all numbers below it.
+// Arithmetic modulo the NTT's modulus, with all numbers below it, except where a number is free: it
+// may be any of 32 bits that is right modulo the modulus.
 template <class Instructions>
 class LanesModulo : public Instructions {
  public:
@@ -28,15 +30,27 @@ class LanesModulo : public Instructions {
 
   explicit LanesModulo(const VectorNttView& view)
       : modulus_(Instructions::broadcast(view.modulus)),
+        two32_(Instructions::broadcast(-view.modulus)),
         inverse_(Instructions::broadcast(view.inverse_of_modulus)) {}
 
+  // If a is free, so is the difference.
   Vector subtract(Vector a, Vector b) const {
     return Instructions::add_where_less(Instructions::difference(a, b), a, b, modulus_);
   }
   Vector add(Vector a, Vector b) const {
     return subtract(a, Instructions::difference(modulus_, b));
   }
-  // x times the factor, computed as in ring::MontgomeryConstant.
+  // A free number plus b; the sum is free. Once 2^32 has been left out there is room for it modulo
+  // the modulus, as b is below the modulus.
+  Vector add_to_free(Vector a, Vector b) const {
+    const Vector sum = Instructions::sum(a, b);
+    return Instructions::add_where_less(sum, sum, a, two32_);
+  }
+  // A free number, below the modulus.
+  Vector reduce(Vector a) const {
+    return Instructions::lesser(a, Instructions::difference(a, modulus_));
+  }
+  // x, which may be free, times the factor, computed as in ring::MontgomeryConstant.
   Vector multiply(Vector x, Vector value, Vector scaled) const {
     return subtract(Instructions::upper_product(x, value),
                     Instructions::upper_product(Instructions::lower_product(x, scaled), modulus_));
@@ -50,7 +64,7 @@ class LanesModulo : public Instructions {
   }
 
  private:
-  Vector modulus_, inverse_;
+  Vector modulus_, two32_, inverse_;
 };
 
 template <class Instructions>
@@ -62,6 +76,7 @@ struct VectorNtt {
   static constexpr size_t kTileWords = kLanes * kLanes;
   static constexpr size_t kTailWords = 2 * kLanes * (kLanes - 1);  // of a tile
 
+  // Numbers are free until the end.
   static void forward(const VectorNttView& view, uint32_t* polynomial) {
     const Lanes lanes(view);
     alignas(64) uint32_t x[kWords];
@@ -75,7 +90,7 @@ struct VectorNtt {
         for (size_t i = 2 * block * gap; i < (2 * block + 1) * gap; i += kLanes) {
           const Vector low = Lanes::load(from + i);
           const Vector turned = lanes.multiply(Lanes::load(from + i + gap), value, scaled);
-          Lanes::store(x + i, lanes.add(low, turned));
+          Lanes::store(x + i, lanes.add_to_free(low, turned));
           Lanes::store(x + i + gap, lanes.subtract(low, turned));
         }
       }
@@ -86,6 +101,8 @@ struct VectorNtt {
       load_tile(x + tile * kTileWords, rows);
       Lanes::transpose(rows);
       forward_tail<1>(lanes, view.forward_tail + tile * kTailWords, rows);
+#pragma GCC unroll 16
+      for (size_t i = 0; i < kLanes; ++i) rows[i] = lanes.reduce(rows[i]);
       store_tile(rows, tiles + tile * kTileWords);
     }
     Lanes::permute(tiles, view.place_of_point, polynomial, kWords);
@@ -201,7 +218,7 @@ struct VectorNtt {
       const Vector scaled = Lanes::load(factors + 2 * kLanes * block + kLanes);
       const Vector turned = lanes.multiply(rows[i + kGap], value, scaled);
       rows[i + kGap] = lanes.subtract(rows[i], turned);
-      rows[i] = lanes.add(rows[i], turned);
+      rows[i] = lanes.add_to_free(rows[i], turned);
     }
     if constexpr (kGap > 1) forward_tail<2 * kBlocks>(lanes, tail, rows);
   }
