@@ -12,15 +12,15 @@
 #include "host/cpu/packing/key_switch_ntt.h"
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/ring_kernels.h"
+#include "host/cpu/packing/scaled_key.h"
 #include "src/arithmetic/ring/automorphism.h"
-#include "src/arithmetic/ring/key_masks.h"
 
 namespace blindfuse {
 
 class KeySwitcher {
  public:
   // key_masks: as PublicPolynomials::key_masks() or short_key_masks() has them.
-  KeySwitcher(std::vector<uint32_t> key_masks, const RingKernel& kernel);
+  KeySwitcher(const std::vector<uint32_t>& key_masks, const RingKernel& kernel);
 
   const KeySwitchNtt& ntt() const { return *ntt_; }
 
@@ -29,22 +29,22 @@ class KeySwitcher {
 
   // next += the digits times the key's masks under the automorphism. Any thread.
   void add_masks(const DigitPolynomials& digits, const ring::Automorphism& to,
-                 ring::MutablePolynomial next) const;
+                 ring::MutablePolynomial next) const {
+    masks_.add_products(*ntt_, digits, to, next);
+  }
 
-  // Multiplies numbers below the packing modulus by 2^32, for KeySwitchNtt::add_divided_products.
-  void scale(std::span<uint32_t> words) const;
-  // A query's key, for add_bodies: PackingKeys::words() times 2^32.
-  std::vector<uint32_t> scaled_key(const uint32_t* key) const;
+  // The bodies of a query's key, PackingKeys::words().
+  static ScaledKey bodies(const uint32_t* key) { return {key, PackingKeys::kHalfWords}; }
 
-  // sum += the digits times the bodies of a scaled_key() under the automorphism. Any thread.
+  // sum += the digits times the bodies under the automorphism. Any thread.
   void add_bodies(const DigitPolynomials& digits, const ring::Automorphism& to,
-                  const std::vector<uint32_t>& scaled_key, ring::MutablePolynomial sum) const;
+                  const ScaledKey& bodies, ring::MutablePolynomial sum) const {
+    bodies.add_products(*ntt_, digits, to, sum);
+  }
 
  private:
-  std::vector<uint32_t> scaled(std::vector<uint32_t> words) const;
-
   std::unique_ptr<const KeySwitchNtt> ntt_;
-  ring::KeyMasks scaled_masks_;  // times 2^32
+  const ScaledKey masks_;
 };
 
 }  // namespace blindfuse

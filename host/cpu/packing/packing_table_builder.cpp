@@ -13,8 +13,9 @@ using ring::kDigits;
 using ring::kDimension;
 using ring::MutablePolynomial;
 
-PackingTableBuilder::PackingTableBuilder(std::vector<uint32_t> key_masks, const RingKernel& kernel)
-    : switcher_(std::move(key_masks), kernel) {}
+PackingTableBuilder::PackingTableBuilder(const std::vector<uint32_t>& key_masks,
+                                         const RingKernel& kernel)
+    : switcher_(key_masks, kernel) {}
 
 std::unique_ptr<Traces> PackingTableBuilder::take_traces() const {
   {

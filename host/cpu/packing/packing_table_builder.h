@@ -17,7 +17,7 @@ namespace blindfuse {
 class PackingTableBuilder {
  public:
   // key_masks: as PublicPolynomials::key_masks() has them.
-  explicit PackingTableBuilder(std::vector<uint32_t> key_masks,
+  explicit PackingTableBuilder(const std::vector<uint32_t>& key_masks,
                                const RingKernel& kernel = ring_kernels().front());
 
   // hints: the hint polynomials h_c of 1024 columns, one after another, coefficients modulo 2^32

@@ -11,7 +11,10 @@ class KernelNtt final : public KeySwitchNtt {
       : KeySwitchNtt(modulus), kernel_(kernel), tables_(field_, kernel.lanes) {}
 
   void forward(ring::MutablePolynomial polynomial) const override {
-    kernel_.forward(tables_.view(), polynomial.data());
+    kernel_.forward(tables_.view(), polynomial.data(), ring::kDimension);
+  }
+  void forward_first(ring::MutablePolynomial polynomial, size_t count) const override {
+    kernel_.forward(tables_.view(), polynomial.data(), count);
   }
   void inverse(ring::MutablePolynomial polynomial) const override {
     kernel_.inverse(tables_.view(), polynomial.data());
@@ -23,6 +26,9 @@ class KernelNtt final : public KeySwitchNtt {
   void add_divided_products(ring::Polynomial a, ring::Polynomial b,
                             ring::MutablePolynomial sum) const override {
     kernel_.add_divided_products(tables_.view(), a.data(), b.data(), sum.data());
+  }
+  void add_digit_products(const DigitProducts& products) const override {
+    kernel_.add_digit_products(tables_.view(), products);
   }
   void decompose(ring::Polynomial polynomial, DigitPolynomials& digits) const override {
     uint32_t* of_digits[ring::kDigits];
@@ -41,6 +47,9 @@ class PortableNtt final : public KeySwitchNtt {
       : KeySwitchNtt(modulus), ntt_(ring::portable_ntt(modulus)) {}
 
   void forward(ring::MutablePolynomial polynomial) const override { ntt_->forward(polynomial); }
+  void forward_first(ring::MutablePolynomial polynomial, size_t /*count*/) const override {
+    ntt_->forward(polynomial);
+  }
   void inverse(ring::MutablePolynomial polynomial) const override { ntt_->inverse(polynomial); }
   void add_products(ring::Polynomial a, ring::Polynomial b,
                     ring::MutablePolynomial sum) const override {
@@ -50,6 +59,14 @@ class PortableNtt final : public KeySwitchNtt {
                             ring::MutablePolynomial sum) const override {
     for (size_t i = 0; i < ring::kDimension; ++i) {
       sum[i] = field_.add(sum[i], field_.redc(uint64_t{a[i]} * b[i]));
+    }
+  }
+  void add_digit_products(const DigitProducts& products) const override {
+    for (size_t i = 0; i < ring::kOrbit; ++i) {
+      for (size_t k = 0; k < ring::kDigits; ++k) {
+        const uint64_t product = uint64_t{products.digits[k][i]} * products.keys[k][i];
+        products.sum[i] = field_.add(products.sum[i], field_.redc(product));
+      }
     }
   }
   void decompose(ring::Polynomial polynomial, DigitPolynomials& digits) const override {

@@ -60,14 +60,16 @@ struct BatchSums {
 
 struct RingKernel {
   std::string_view name;
-  size_t lanes;  // 0: the NTT is ring::portable_ntt's, and the five functions that follow are not
+  size_t lanes;  // 0: the NTT is ring::portable_ntt's, and the six functions that follow are not
                  // there
-  void (*forward)(const VectorNttView& view, uint32_t* polynomial);
+  // Of a polynomial whose coefficients are zero from number `count` on.
+  void (*forward)(const VectorNttView& view, uint32_t* polynomial, size_t count);
   void (*inverse)(const VectorNttView& view, uint32_t* polynomial);
   void (*add_products)(const VectorNttView& view, const uint32_t* a, const uint32_t* b,
                        uint32_t* sum);
   void (*add_divided_products)(const VectorNttView& view, const uint32_t* a, const uint32_t* b,
                                uint32_t* sum);
+  void (*add_digit_products)(const VectorNttView& view, const DigitProducts& products);
   void (*decompose)(const VectorNttView& view, const uint32_t* polynomial, uint32_t* const* digits);
   void (*sum_group)(const GroupSumArgs& args);
   const BatchSums* batch = nullptr;  // none

@@ -26,10 +26,11 @@ void conjugate(MutablePolynomial values) {
 }  // namespace
 
 SecondLevelPacker::SecondLevelPacker(std::span<const uint32_t> blocks, uint32_t key_order,
-                                     std::vector<uint32_t> key_masks, const RingKernel& kernel)
-    : switcher_(std::move(key_masks), kernel), scaled_blocks_(blocks.begin(), blocks.end()) {
+                                     const std::vector<uint32_t>& key_masks,
+                                     const RingKernel& kernel)
+    : switcher_(key_masks, kernel), scaled_blocks_(blocks.begin(), blocks.end()) {
   invariant(!blocks.empty() && blocks.size() % kDimension == 0, "whole polynomials");
-  switcher_.scale(scaled_blocks_);
+  multiply_by_two32(scaled_blocks_);
   for (size_t j = 0; j < blocks.size(); j += kDimension) {
     conjugate(MutablePolynomial(scaled_blocks_.data() + j, kDimension));
   }
@@ -77,11 +78,11 @@ void SecondLevelPacker::make_columns(const Task& task, size_t part, Work& work) 
     read_columns(task, {first, rows}, {column, columns}, entries);
     Coefficients words{};
     std::copy_n(task.words.begin() + static_cast<std::ptrdiff_t>(first), rows, words.begin());
-    switcher_.scale(words);
+    multiply_by_two32(words);
     for (size_t c = 0; c < columns; ++c) {
       const MutablePolynomial of_column(entries.data() + c * kColumnPitch, kDimension);
       ntt.add_divided_products(of_column, words, products[c]);
-      ntt.forward(of_column);
+      ntt.forward_first(of_column, rows);
       ntt.add_divided_products(Polynomial(scaled_blocks_.data() + first, kDimension), of_column,
                                values[c]);
     }
@@ -145,7 +146,7 @@ template <typename Trace>
 void SecondLevelPacker::switch_keys(const Task& task, size_t count, size_t power, const Work& work,
                                     const Trace& trace) const {
   const ring::PrimeField& field = switcher_.ntt().field();
-  const std::vector<uint32_t> key = switcher_.scaled_key(task.key);
+  const ScaledKey bodies = KeySwitcher::bodies(task.key);
   Coefficients next;
   Coefficients taken{};  // from the body, in the evaluation domain
   DigitPolynomials digits;
@@ -155,7 +156,7 @@ void SecondLevelPacker::switch_keys(const Task& task, size_t count, size_t power
     trace(i, next);
     switcher_.decompose(task.mask, digits);
     switcher_.add_masks(digits, to, next);
-    switcher_.add_bodies(digits, to, key, taken);
+    switcher_.add_bodies(digits, to, bodies, taken);
     std::copy(next.begin(), next.end(), task.mask.begin());
   }
   switcher_.ntt().inverse(task.mask);

@@ -24,7 +24,7 @@ class SecondLevelPacker {
   // evaluation domain of Ntt. key_order: m, of a short key; 0: the key is that for X -> X^5.
   // key_masks: of this key, as PublicPolynomials::key_masks() or short_key_masks() has them.
   SecondLevelPacker(std::span<const uint32_t> blocks, uint32_t key_order,
-                    std::vector<uint32_t> key_masks,
+                    const std::vector<uint32_t>& key_masks,
                     const RingKernel& kernel = ring_kernels().front());
 
   // What is between the steps of a pack: 17 MB, or with a short key of order m 16 KiB for each unit

@@ -76,25 +76,32 @@ struct VectorNtt {
   static constexpr size_t kTileWords = kLanes * kLanes;
   static constexpr size_t kTailWords = 2 * kLanes * (kLanes - 1);  // of a tile
 
-  // Numbers are free until the end.
-  static void forward(const VectorNttView& view, uint32_t* polynomial) {
+  // Numbers are free until the end. Levels that would join zeros leave their lower inputs in both
+  // places: the first level after them reads these for every block.
+  static void forward(const VectorNttView& view, uint32_t* polynomial, size_t count) {
     const Lanes lanes(view);
     alignas(64) uint32_t x[kWords];
     alignas(64) uint32_t tiles[kWords];
+    size_t blocks = 1, gap = kWords / 2;
+    for (; gap >= count && gap > kLanes; gap /= 2) blocks *= 2;
     const uint32_t* from = polynomial;
-    for (size_t blocks = 1, gap = kWords / 2; gap >= kLanes; blocks *= 2, gap /= 2) {
+    size_t from_pitch = 0;
+    for (; gap >= kLanes; blocks *= 2, gap /= 2) {
       for (size_t block = 0; block < blocks; ++block) {
         const ring::MontgomeryConstant twiddle = view.forward[blocks + block];
         const Vector value = Lanes::broadcast(twiddle.value);
         const Vector scaled = Lanes::broadcast(twiddle.scaled);
-        for (size_t i = 2 * block * gap; i < (2 * block + 1) * gap; i += kLanes) {
-          const Vector low = Lanes::load(from + i);
-          const Vector turned = lanes.multiply(Lanes::load(from + i + gap), value, scaled);
-          Lanes::store(x + i, lanes.add_to_free(low, turned));
-          Lanes::store(x + i + gap, lanes.subtract(low, turned));
+        const uint32_t* const low_from = from + block * from_pitch;
+        uint32_t* const low_to = x + 2 * block * gap;
+        for (size_t i = 0; i < gap; i += kLanes) {
+          const Vector low = Lanes::load(low_from + i);
+          const Vector turned = lanes.multiply(Lanes::load(low_from + i + gap), value, scaled);
+          Lanes::store(low_to + i, lanes.add_to_free(low, turned));
+          Lanes::store(low_to + i + gap, lanes.subtract(low, turned));
         }
       }
       from = x;
+      from_pitch = gap;
     }
     for (size_t tile = 0; tile < kWords / kTileWords; ++tile) {
       Vector rows[kLanes];
@@ -160,6 +167,19 @@ struct VectorNtt {
     }
   }
 
+  static void add_digit_products(const VectorNttView& view, const DigitProducts& products) {
+    const Lanes lanes(view);
+    for (size_t i = 0; i < ring::kOrbit; i += kLanes) {
+      Vector sum = Lanes::load(products.sum + i);
+#pragma GCC unroll 3
+      for (size_t k = 0; k < ring::kDigits; ++k) {
+        sum = lanes.add_to_free(sum, lanes.divided(Lanes::load(products.digits[k] + i),
+                                                   Lanes::load(products.keys[k] + i)));
+      }
+      Lanes::store(products.sum + i, lanes.reduce(sum));
+    }
+  }
+
   // ring::decompose, with 32 bits for every number: the centered coefficient is at most half the
   // modulus, which leaves room for what rounds it.
   static void decompose(const VectorNttView& view, const uint32_t* polynomial,
@@ -196,6 +216,7 @@ struct VectorNtt {
             .inverse = inverse,
             .add_products = add_products,
             .add_divided_products = add_divided_products,
+            .add_digit_products = add_digit_products,
             .decompose = decompose,
             .sum_group = sum_group};
   }
