@@ -29,6 +29,9 @@ class KeySwitchNtt : public ring::Ntt {
   // sum += a b / 2^32, point by point: add_products where one factor has been multiplied by 2^32.
   virtual void add_divided_products(ring::Polynomial a, ring::Polynomial b,
                                     ring::MutablePolynomial sum) const = 0;
+  // From values at the points, the sums of both halves, and after them the differences: the second
+  // half's value minus the first one's.
+  virtual void join_halves(ring::Polynomial values, ring::MutablePolynomial joined) const = 0;
   // sum += all digits times their keys / 2^32, point by point.
   virtual void add_digit_products(const DigitProducts& products) const = 0;
   // ring::decompose of every coefficient; digits as numbers modulo the NTT's modulus.

@@ -41,6 +41,7 @@ struct Avx512 {
     const Vector odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
     return _mm512_mask_blend_epi32(0xaaaa, even, odd);
   }
+  static Vector in_order(Vector x) { return x; }
 
   static void transpose(Vector* rows) {
     Vector t[16];

@@ -27,6 +27,9 @@ class KernelNtt final : public KeySwitchNtt {
                             ring::MutablePolynomial sum) const override {
     kernel_.add_divided_products(tables_.view(), a.data(), b.data(), sum.data());
   }
+  void join_halves(ring::Polynomial values, ring::MutablePolynomial joined) const override {
+    kernel_.join_halves(tables_.view(), values.data(), joined.data());
+  }
   void add_digit_products(const DigitProducts& products) const override {
     kernel_.add_digit_products(tables_.view(), products);
   }
@@ -59,6 +62,12 @@ class PortableNtt final : public KeySwitchNtt {
                             ring::MutablePolynomial sum) const override {
     for (size_t i = 0; i < ring::kDimension; ++i) {
       sum[i] = field_.add(sum[i], field_.redc(uint64_t{a[i]} * b[i]));
+    }
+  }
+  void join_halves(ring::Polynomial values, ring::MutablePolynomial joined) const override {
+    for (size_t i = 0; i < ring::kOrbit; ++i) {
+      joined[i] = field_.add(values[i], values[ring::kOrbit + i]);
+      joined[ring::kOrbit + i] = field_.subtract(values[ring::kOrbit + i], values[i]);
     }
   }
   void add_digit_products(const DigitProducts& products) const override {

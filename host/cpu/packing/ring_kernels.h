@@ -60,7 +60,7 @@ struct BatchSums {
 
 struct RingKernel {
   std::string_view name;
-  size_t lanes;  // 0: the NTT is ring::portable_ntt's, and the six functions that follow are not
+  size_t lanes;  // 0: the NTT is ring::portable_ntt's, and the seven functions that follow are not
                  // there
   // Of a polynomial whose coefficients are zero from number `count` on.
   void (*forward)(const VectorNttView& view, uint32_t* polynomial, size_t count);
@@ -69,6 +69,7 @@ struct RingKernel {
                        uint32_t* sum);
   void (*add_divided_products)(const VectorNttView& view, const uint32_t* a, const uint32_t* b,
                                uint32_t* sum);
+  void (*join_halves)(const VectorNttView& view, const uint32_t* values, uint32_t* joined);
   void (*add_digit_products)(const VectorNttView& view, const DigitProducts& products);
   void (*decompose)(const VectorNttView& view, const uint32_t* polynomial, uint32_t* const* digits);
   void (*sum_group)(const GroupSumArgs& args);

@@ -36,6 +36,7 @@ const RingKernel kPortableRingKernel = {.name = "portable",
                                         .inverse = nullptr,
                                         .add_products = nullptr,
                                         .add_divided_products = nullptr,
+                                        .join_halves = nullptr,
                                         .add_digit_products = nullptr,
                                         .decompose = nullptr,
                                         .sum_group = sum_group};

@@ -43,15 +43,12 @@ Traces::Traces(const KeySwitchNtt& ntt) : ntt_(ntt) {
 }
 
 void Traces::set(size_t column, ring::Polynomial values) {
-  const ring::PrimeField& field = ntt_.field();
-  for (size_t part = 0; part < kParts; ++part) {
-    uint32_t* sums = columns_ + place(part, 0, column);
-    uint32_t* differences = columns_ + place(part, 1, column);
-    for (size_t p = 0; p < kPartPoints; ++p) {
-      const uint32_t first = values[part * kPartPoints + p];
-      const uint32_t second = values[kOrbit + part * kPartPoints + p];
-      sums[p] = field.add(first, second);
-      differences[p] = field.subtract(second, first);
+  Coefficients joined;
+  ntt_.join_halves(values, joined);
+  const uint32_t* from = joined.data();
+  for (size_t half = 0; half < 2; ++half) {
+    for (size_t part = 0; part < kParts; ++part, from += kPartPoints) {
+      std::copy_n(from, kPartPoints, columns_ + place(part, half, column));
     }
   }
 }
@@ -96,8 +93,13 @@ void Traces::read(const ring::Automorphism& g, ring::MutablePolynomial out) cons
     for (size_t part = 0; part < kParts; ++part) {
       const uint32_t* from = values_ + place(part, half, g.power);
       const size_t first = (part * kPartPoints + kOrbit - g.power) % kOrbit;
-      const size_t count = std::min(kPartPoints, kOrbit - first);
-      std::copy_n(from, count, of_half.begin() + static_cast<std::ptrdiff_t>(first));
+      const auto to = of_half.begin() + static_cast<std::ptrdiff_t>(first);
+      const size_t count = kOrbit - first;
+      if (count >= kPartPoints) {
+        std::copy_n(from, kPartPoints, to);
+        continue;
+      }
+      std::copy_n(from, count, to);
       std::copy_n(from + count, kPartPoints - count, of_half.begin());
     }
   }

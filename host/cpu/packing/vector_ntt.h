@@ -2,8 +2,8 @@
 // members, with 32 bits in each lane:
 //   kLanes, Vector; load, store, broadcast; transpose(Vector[kLanes]);
 //   permute(from, places, to, count): to[i] = from[places[i]];
-//   sum(a, b), difference(a, b) and lower_product(a, b) modulo 2^32, upper_product(a, b);
-//   lesser(a, b);
+//   sum(a, b), difference(a, b) and lower_product(a, b) modulo 2^32, lesser(a, b);
+//   upper_product(a, b), in an order of lanes of its own, and in_order(x), which ends it;
 //   shift_down<bits>(x) of signed numbers, shift_up<bits>(x), both(a, b) bit by bit;
 //   add_where_less(x, a, b, y): x + y where a < b, and x elsewhere.
 //
@@ -52,15 +52,16 @@ class LanesModulo : public Instructions {
   }
   // x, which may be free, times the factor, computed as in ring::MontgomeryConstant.
   Vector multiply(Vector x, Vector value, Vector scaled) const {
-    return subtract(Instructions::upper_product(x, value),
-                    Instructions::upper_product(Instructions::lower_product(x, scaled), modulus_));
+    return Instructions::in_order(
+        subtract(Instructions::upper_product(x, value),
+                 Instructions::upper_product(Instructions::lower_product(x, scaled), modulus_)));
   }
   // a b / 2^32.
   Vector divided(Vector a, Vector b) const {
     const Vector multiple =
         Instructions::lower_product(Instructions::lower_product(a, b), inverse_);
-    return subtract(Instructions::upper_product(a, b),
-                    Instructions::upper_product(multiple, modulus_));
+    return Instructions::in_order(subtract(Instructions::upper_product(a, b),
+                                           Instructions::upper_product(multiple, modulus_)));
   }
 
  private:
@@ -167,6 +168,16 @@ struct VectorNtt {
     }
   }
 
+  static void join_halves(const VectorNttView& view, const uint32_t* values, uint32_t* joined) {
+    const Lanes lanes(view);
+    for (size_t i = 0; i < ring::kOrbit; i += kLanes) {
+      const Vector first = Lanes::load(values + i);
+      const Vector second = Lanes::load(values + ring::kOrbit + i);
+      Lanes::store(joined + i, lanes.add(first, second));
+      Lanes::store(joined + ring::kOrbit + i, lanes.subtract(second, first));
+    }
+  }
+
   static void add_digit_products(const VectorNttView& view, const DigitProducts& products) {
     const Lanes lanes(view);
     for (size_t i = 0; i < ring::kOrbit; i += kLanes) {
@@ -216,6 +227,7 @@ struct VectorNtt {
             .inverse = inverse,
             .add_products = add_products,
             .add_divided_products = add_divided_products,
+            .join_halves = join_halves,
             .add_digit_products = add_digit_products,
             .decompose = decompose,
             .sum_group = sum_group};
