@@ -84,6 +84,74 @@ TEST_P(RingKernelTest, TransformToTheLeastAndTheLargestValues) {
   }
 }
 
+TEST_P(RingKernelTest, TransformPolynomialsOfFewCoefficients) {
+  const auto portable = ring::portable_ntt(kPackingModulus);
+  const auto ntt = make_ntt(GetParam(), kPackingModulus);
+  for (const size_t count : {0u, 1u, 7u, 8u, 9u, 16u, 17u, 32u, 511u, 512u, 513u, 1024u, 1025u}) {
+    Coefficients expected = ring::plain::random_coefficients(count, kPackingModulus);
+    std::fill(expected.begin() + static_cast<std::ptrdiff_t>(count), expected.end(), 0u);
+    Coefficients found = expected;
+    portable->forward(expected);
+    ntt->forward_first(found, count);
+    EXPECT_EQ(found, expected) << count;
+  }
+}
+
+TEST_P(RingKernelTest, JoinHalves) {
+  const auto ntt = make_ntt(GetParam(), kPackingModulus);
+  for (const Coefficients& values : polynomials(kPackingModulus)) {
+    Coefficients joined;
+    ntt->join_halves(values, joined);
+    for (size_t i = 0; i < ring::kOrbit; ++i) {
+      const uint64_t first = values[i], second = values[ring::kOrbit + i];
+      ASSERT_EQ(joined[i], (first + second) % kPackingModulus);
+      ASSERT_EQ(joined[ring::kOrbit + i], (second + kPackingModulus - first) % kPackingModulus);
+    }
+  }
+}
+
+// The sum of three products that are divided by 2^32, with keys that begin at any word.
+TEST_P(RingKernelTest, AddProductsOfDigitsWithKeys) {
+  constexpr uint64_t kTwo32 = (uint64_t{1} << 32) % kPackingModulus;
+  const auto ntt = make_ntt(GetParam(), kPackingModulus);
+  const std::vector<Coefficients> all = polynomials(kPackingModulus);
+  for (size_t first = 0; first < all.size(); ++first) {
+    const auto each = [&](size_t i) -> const Coefficients& {
+      return all[(first + i) % all.size()];
+    };
+    Coefficients sum = each(0);
+    const DigitProducts products{
+        .digits = {each(0).data(), each(1).data(), each(2).data()},
+        .keys = {each(1).data() + first, each(3).data() + 1021, each(5).data() + ring::kOrbit},
+        .sum = sum.data()};
+    ntt->add_digit_products(products);
+    for (size_t i = 0; i < ring::kOrbit; ++i) {
+      ASSERT_LT(sum[i], kPackingModulus);
+      uint64_t expected = 0;
+      for (size_t k = 0; k < ring::kDigits; ++k) {
+        expected += uint64_t{products.digits[k][i]} * products.keys[k][i] % kPackingModulus;
+      }
+      const uint64_t added = (uint64_t{sum[i]} + kPackingModulus - each(0)[i]) % kPackingModulus;
+      ASSERT_EQ(added * kTwo32 % kPackingModulus, expected % kPackingModulus);
+    }
+  }
+}
+
+// Sums that reach the modulus, and stay below 2^32.
+TEST_P(RingKernelTest, ReduceSumsOfProductsOfDigits) {
+  constexpr uint32_t kTwo32 = -kPackingModulus;
+  const auto ntt = make_ntt(GetParam(), kPackingModulus);
+  Coefficients ones, keys, sum;
+  ones.fill(1);
+  sum.fill(kPackingModulus - 1);
+  for (uint32_t i = 0; i < kDimension; ++i) keys[i] = i * kTwo32;
+  ntt->add_digit_products({.digits = {ones.data(), ones.data(), ones.data()},
+                           .keys = {keys.data(), keys.data(), keys.data()},
+                           .sum = sum.data()});
+  EXPECT_EQ(sum[0], kPackingModulus - 1);
+  for (uint32_t i = 1; i < ring::kOrbit; ++i) EXPECT_EQ(sum[i], 3 * i - 1);
+}
+
 TEST_P(RingKernelTest, AddProductsAsThePortableOneDoes) {
   for (const uint32_t modulus : {ring::kPackingModulus, ring::kSecondModulus}) {
     const auto portable = ring::portable_ntt(modulus);
