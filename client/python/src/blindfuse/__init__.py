@@ -9,7 +9,8 @@
 import atexit
 
 from ._blindfuse import QUERIES_PER_REQUEST, __version__, note_interpreter_ends
-from ._client import Client, aconnect, connect
+from ._client import Client
+from ._connecting import aconnect, connect
 from ._errors import (
     CacheError,
     InputError,

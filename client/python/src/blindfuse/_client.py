@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import math
-import os
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Awaitable, Callable, ClassVar, Coroutine, Iterable, Literal, NoReturn, Sequence, TypeVar
-from typing import overload
+from typing import Awaitable, Callable, ClassVar, Iterable, NoReturn, Sequence, TypeVar, overload
 
-from . import _blindfuse
+from . import _arguments, _blindfuse
 from ._errors import InputError, CancelledError, SignerWarning, in_our_words, not_asked
 from ._keys import AnyKey, Key, native_key, native_keys
-from ._progress import ProgressCallback, Report, TerminalBar, report_to
+from ._progress import Report, TerminalBar
 from ._results import Answer, DatabaseInfo, Signer, SyncResult
 
 _Result = TypeVar("_Result")
 _Default = TypeVar("_Default")
-_Mode = Literal["hint", "packed"]
 _Stop = _blindfuse.Stop
 
 # Threads for awaiting: while the keys of one full request wait for their answers, those of the next gather.
 _THREADS = 2 * _blindfuse.QUERIES_PER_REQUEST
-
-_TIMEOUT_MAX_S = 86400
 
 
 class Client:
@@ -290,7 +284,7 @@ class Client:
 
     def _prepare(self, count: int, stop: _Stop | None) -> None:
         try:
-            self._alive().prepare(_number("count", count, 0, 2**31), self._report, stop)
+            self._alive().prepare(_arguments.number("count", count, 0, 2**31), self._report, stop)
         finally:
             self._done()
 
@@ -311,11 +305,11 @@ class Client:
             self._alive()
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blindfuse")
-            started = _start(self._pool, work_or_stopped)
+            started = start_in_thread(self._pool, work_or_stopped)
         return await started
 
 
-def _start(pool: ThreadPoolExecutor | None, work: Callable[[_Stop], _Result]) -> Awaitable[_Result]:
+def start_in_thread(pool: ThreadPoolExecutor | None, work: Callable[[_Stop], _Result]) -> Awaitable[_Result]:
     """Has a thread begin at once. A task that is cancelled while it awaits the result stops the work."""
     stop = _Stop()
     future = asyncio.get_running_loop().run_in_executor(pool, work, stop)
@@ -330,192 +324,7 @@ def _start(pool: ThreadPoolExecutor | None, work: Callable[[_Stop], _Result]) ->
     return result()
 
 
-class Connecting(Coroutine[Any, Any, Client]):
-    """A client that is being connected; `blindfuse.aconnect` makes one. To be awaited, or for `async with`."""
-
-    def __init__(self, work: Callable[[_Stop | None], Client]) -> None:
-        """Use `blindfuse.aconnect`."""
-        self._coroutine = _connected(work)
-        self._client: Client | None = None
-
-    def __await__(self) -> Any:
-        return self._coroutine.__await__()
-
-    def send(self, value: Any) -> Any:
-        return self._coroutine.send(value)
-
-    def throw(self, *error: Any) -> Any:
-        return self._coroutine.throw(*error)
-
-    def close(self) -> None:
-        self._coroutine.close()
-
-    async def __aenter__(self) -> Client:
-        self._client = await self
-        return self._client
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._client is not None:
-            self._client.close()
-
-
-async def _connected(work: Callable[[_Stop | None], Client]) -> Client:
-    return await _start(None, work)
-
-
-def connect(
-    url: str,
-    *,
-    cache: str | os.PathLike[str] | None = None,
-    threads: int = 0,
-    prepare: int = 1,
-    timeout: float = 60,
-    ca_file: str | os.PathLike[str] | None = None,
-    api_key: str | None = None,
-    mode: _Mode | None = None,
-    server_key: str | None = None,
-    allow_rollback: bool = False,
-    progress: ProgressCallback | bool | None = None,
-    hint_bytes_max: int = 64 << 30,
-    transfer_bytes_max: int = 1 << 30,
-    hint_memory_bytes_max: int = 1 << 30,
-) -> Client:
-    """A client of the server at `url`, as in "http://127.0.0.1:8080". Checks that one answers there.
-
-    cache: folder for hints, shared with other clients (default: $XDG_CACHE_HOME/blindfuse or ~/.cache/blindfuse)
-    threads: to prepare queries with; 0 is one a processor; in the mode "packed" it is one
-    prepare: queries made in one pass when none are left
-    timeout: the deadline of a call in seconds, with all requests that it makes and repeats; it has one more for each
-        32,000 bytes that it moves, as the database announces them
-    ca_file: certificates (PEM) to trust for https instead of the system's
-    api_key: what the server asks for, if it does
-    mode: "hint" or "packed": a database in another mode, whose secrecy rests on something else, is refused
-    server_key: the public key of the database, 64 hex digits: one that is not signed with it, or is older than one seen
-        before, raises SignatureError (default: a SignerWarning when the key that was seen first changes)
-    allow_rollback: with a key, take a database that is older than one seen before
-    progress: a function that is called with a blindfuse.Progress now and then, and ends the call by raising; or True or
-        False for a progress bar of tqdm or none (default: one where stderr is a terminal and tqdm is installed)
-    hint_bytes_max, transfer_bytes_max: a database is refused if its hints take more, or its query, its response, or its
-        table of shards and packs
-    hint_memory_bytes_max: hints of at most this many bytes in all are kept in memory; larger ones are all read again in
-        every look-up
-    """
-    return _connector(locals())(None)
-
-
-def aconnect(
-    url: str,
-    *,
-    cache: str | os.PathLike[str] | None = None,
-    threads: int = 0,
-    prepare: int = 1,
-    timeout: float = 60,
-    ca_file: str | os.PathLike[str] | None = None,
-    api_key: str | None = None,
-    mode: _Mode | None = None,
-    server_key: str | None = None,
-    allow_rollback: bool = False,
-    progress: ProgressCallback | bool | None = None,
-    hint_bytes_max: int = 64 << 30,
-    transfer_bytes_max: int = 1 << 30,
-    hint_memory_bytes_max: int = 1 << 30,
-) -> Connecting:
-    """connect() for asyncio: `words = await aconnect(url)`, or `async with aconnect(url) as words`."""
-    return Connecting(_connector(locals()))
-
-
-def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
-    """The function that connects, once all arguments are found to be right."""
-    url = options["url"]
-    if not isinstance(url, str):
-        raise TypeError(f"url= takes a str such as 'http://127.0.0.1:8080', not {type(url).__name__}")
-    cache, ca_file = (_path(name, options[name]) for name in ("cache", "ca_file"))
-    threads = _number("threads", options["threads"], 0, 1024)
-    prepare = _number("prepare", options["prepare"], 1, 1024)
-    timeout = _seconds(options["timeout"])
-    api_key = _api_key(options["api_key"])
-    mode = _mode(options["mode"])
-    trust = (_server_key(options["server_key"]), bool(options["allow_rollback"]))
-    limits = (
-        _number(name, options[name], 0, 2**63)
-        for name in ("hint_bytes_max", "transfer_bytes_max", "hint_memory_bytes_max")
-    )
-    hints, transfers, memory = limits
-    report = report_to(options["progress"])
-
-    def work(stop: _Stop | None) -> Client:
-        session = _blindfuse.connect(
-            url, cache, threads, prepare, timeout, ca_file, api_key, mode, hints, transfers, memory, *trust, report, stop
-        )
-        client = Client(session, url, report)
-        client._warn()
-        return client
-
-    return work
-
-
 def _several(keys: Iterable[AnyKey]) -> list[AnyKey]:
     if isinstance(keys, (str, bytes)):
         raise TypeError("several keys come as a list or another iterable; for one, use get")
     return list(keys)
-
-
-def _number(name: str, value: object, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}= takes an int, not {type(value).__name__}")
-    if not least <= value <= most:
-        raise InputError(f"{name}={value} is out of range; it takes {least} to {most}")
-    return value
-
-
-def _seconds(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"timeout= takes a number of seconds, not {type(value).__name__}")
-    if not 0 < value <= _TIMEOUT_MAX_S:
-        raise InputError(f"timeout={value} is out of range; it takes seconds, above 0 and up to {_TIMEOUT_MAX_S}")
-    return math.ceil(value)
-
-
-def _path(name: str, value: object) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"{name}= takes a path, not {type(value).__name__}")
-    path: object = os.fspath(value)
-    if not isinstance(path, str):
-        raise TypeError(f"{name}= takes a path that is text; os.fsdecode() makes it so")
-    if not path or "\0" in path:
-        raise InputError(f"{name}= is not a path; leave it out for the default")
-    return os.path.expanduser(path)
-
-
-def _mode(value: object) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise TypeError(f"mode= takes a str, not {type(value).__name__}")
-    if value not in ("hint", "packed"):
-        raise InputError(f"mode={value!r} is not a mode; it takes 'hint', 'packed', or None for either")
-    return value
-
-
-def _server_key(value: object) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise TypeError(f"server_key= takes a str, not {type(value).__name__}")
-    if len(value) != 64 or not set(value) <= set("0123456789abcdef"):
-        raise InputError("server_key= is not a public key: 64 digits 0-9 and a-f")
-    return value
-
-
-def _api_key(value: object) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise TypeError(f"api_key= takes a str, not {type(value).__name__}")
-    if not value:
-        raise InputError("api_key= is empty; leave it out where the server asks for none")
-    return value

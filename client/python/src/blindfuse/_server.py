@@ -16,7 +16,8 @@ from types import TracebackType
 from typing import Any, Iterable, Iterator, Mapping, NoReturn, Union
 
 from . import _blindfuse, _program
-from ._client import Client, connect
+from ._client import Client
+from ._connecting import connect
 from ._errors import BlindfuseError, ResourceError
 
 Text = Union[str, bytes]
