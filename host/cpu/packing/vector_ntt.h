@@ -21,8 +21,8 @@
 
 namespace blindfuse {
 
-// Arithmetic modulo the NTT's modulus, with all numbers below it, except where a number is free: it
-// may be any of 32 bits that is right modulo the modulus.
+// Arithmetic modulo the NTT's modulus. All numbers are below it, except unreduced ones: these are
+// any 32 bits that are congruent.
 template <class Instructions>
 class LanesModulo : public Instructions {
  public:
@@ -33,24 +33,24 @@ class LanesModulo : public Instructions {
         two32_(Instructions::broadcast(-view.modulus)),
         inverse_(Instructions::broadcast(view.inverse_of_modulus)) {}
 
-  // If a is free, so is the difference.
+  // If a is unreduced, so is the difference.
   Vector subtract(Vector a, Vector b) const {
     return Instructions::add_where_less(Instructions::difference(a, b), a, b, modulus_);
   }
   Vector add(Vector a, Vector b) const {
     return subtract(a, Instructions::difference(modulus_, b));
   }
-  // A free number plus b; the sum is free. Once 2^32 has been left out there is room for it modulo
-  // the modulus, as b is below the modulus.
-  Vector add_to_free(Vector a, Vector b) const {
+  // An unreduced number plus b, unreduced. If the sum passes 2^32, what is left and 2^32 modulo the
+  // modulus together do not, as b is below the modulus.
+  Vector add_to_unreduced(Vector a, Vector b) const {
     const Vector sum = Instructions::sum(a, b);
     return Instructions::add_where_less(sum, sum, a, two32_);
   }
-  // A free number, below the modulus.
+  // From an unreduced number to the one below the modulus.
   Vector reduce(Vector a) const {
     return Instructions::lesser(a, Instructions::difference(a, modulus_));
   }
-  // x, which may be free, times the factor, computed as in ring::MontgomeryConstant.
+  // x, which may be unreduced, times the factor, computed as in ring::MontgomeryConstant.
   Vector multiply(Vector x, Vector value, Vector scaled) const {
     return Instructions::in_order(
         subtract(Instructions::upper_product(x, value),
@@ -77,8 +77,8 @@ struct VectorNtt {
   static constexpr size_t kTileWords = kLanes * kLanes;
   static constexpr size_t kTailWords = 2 * kLanes * (kLanes - 1);  // of a tile
 
-  // Numbers are free until the end. Levels that would join zeros leave their lower inputs in both
-  // places: the first level after them reads these for every block.
+  // Numbers are unreduced until the end. Levels that would join zeros leave their lower inputs in
+  // both places: the first level after them reads these for every block.
   static void forward(const VectorNttView& view, uint32_t* polynomial, size_t count) {
     const Lanes lanes(view);
     alignas(64) uint32_t x[kWords];
@@ -97,7 +97,7 @@ struct VectorNtt {
         for (size_t i = 0; i < gap; i += kLanes) {
           const Vector low = Lanes::load(low_from + i);
           const Vector turned = lanes.multiply(Lanes::load(low_from + i + gap), value, scaled);
-          Lanes::store(low_to + i, lanes.add_to_free(low, turned));
+          Lanes::store(low_to + i, lanes.add_to_unreduced(low, turned));
           Lanes::store(low_to + i + gap, lanes.subtract(low, turned));
         }
       }
@@ -184,8 +184,8 @@ struct VectorNtt {
       Vector sum = Lanes::load(products.sum + i);
 #pragma GCC unroll 3
       for (size_t k = 0; k < ring::kDigits; ++k) {
-        sum = lanes.add_to_free(sum, lanes.divided(Lanes::load(products.digits[k] + i),
-                                                   Lanes::load(products.keys[k] + i)));
+        sum = lanes.add_to_unreduced(sum, lanes.divided(Lanes::load(products.digits[k] + i),
+                                                        Lanes::load(products.keys[k] + i)));
       }
       Lanes::store(products.sum + i, lanes.reduce(sum));
     }
@@ -251,7 +251,7 @@ struct VectorNtt {
       const Vector scaled = Lanes::load(factors + 2 * kLanes * block + kLanes);
       const Vector turned = lanes.multiply(rows[i + kGap], value, scaled);
       rows[i + kGap] = lanes.subtract(rows[i], turned);
-      rows[i] = lanes.add_to_free(rows[i], turned);
+      rows[i] = lanes.add_to_unreduced(rows[i], turned);
     }
     if constexpr (kGap > 1) forward_tail<2 * kBlocks>(lanes, tail, rows);
   }
