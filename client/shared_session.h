@@ -59,7 +59,7 @@ class SharedSession {
   // The same.
   SignerStatus signer() const;
 
-  // The number of calls of look_up() that no request includes yet.
+  // The number of calls of look_up() that wait for another thread's turn to end.
   size_t waiting_count() const;
 
  private:

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cuda/device/check.h"
 #include "cuda/device/launch_trail.h"
 #include "cuda/device/memory.h"
 #include "cuda/pipelines/batch_lane.h"
+#include "cuda/pipelines/batch_sizes.h"
 #include "cuda/pipelines/canary_check.h"
 #include "cuda/pipelines/product_blame.h"
 #include "cuda/scan/scan_kernels.h"

@@ -1,4 +1,4 @@
-// What one batch of an answer pipeline has on the device, and its responses in the host's memory.
+// The device memory of one batch of an answer pipeline, and its responses in the host's memory.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Makes responses of the products of a batch, on the device.
+// Responders compute responses from the products of a batch, on the device.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -8,6 +8,7 @@
 #include "host/publish/batch_comparison.h"
 #include "host/publish/left_out_keys.h"
 #include "host/publish/plan_cost.h"
+#include "host/publish/plan_request.h"
 #include "host/system/memory.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"

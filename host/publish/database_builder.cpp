@@ -168,7 +168,7 @@ class Build {
                        " shards has " + std::to_string(fullest) +
                        (planned.layout.batch ? " records" : " keys") +
                        ", too many for the chosen bits; allow more bits or more shards, or "
-                       "distribute them again with --fresh, which picks a new salt");
+                       "distribute the keys again with --fresh, which picks a new salt");
     }
     manifest_.layout = plan->layout;
     check_layout(manifest_.layout);

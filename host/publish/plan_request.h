@@ -1,4 +1,4 @@
-// What a layout is planned for, and what comes of it.
+// The input and the result of planning a layout.
 #pragma once
 
 #include <cstdint>

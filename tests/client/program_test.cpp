@@ -195,13 +195,13 @@ TEST_F(ClientProgram, FillsRequestsWithTheKeysOfItsInput) {
 
 // Printing takes time, and how much depends on what was found.
 TEST_F(ClientProgram, PrintsAnswersToItsInputAfterTheLastRequest) {
-  HttpFakeServer server(fake_);
   std::string lines;
   for (int i = 0; i < 20; ++i) lines += "key " + std::to_string(i) + "\n";
   const uint64_t last_bytes = 4 * fake_.database.layout().response_bytes();
   fake_.alter_body = [last_bytes](Bytes& body) {
     if (body.size() == last_bytes) body.clear();
   };
+  HttpFakeServer server(fake_);
   const auto count_of_answers = [](const Outcome& got) {
     size_t count = 0;
     std::istringstream err(got.err);

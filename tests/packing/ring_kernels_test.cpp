@@ -87,7 +87,8 @@ TEST_P(RingKernelTest, TransformToTheLeastAndTheLargestValues) {
 TEST_P(RingKernelTest, TransformPolynomialsOfFewCoefficients) {
   const auto portable = ring::portable_ntt(kPackingModulus);
   const auto ntt = make_ntt(GetParam(), kPackingModulus);
-  for (const size_t count : {0u, 1u, 7u, 8u, 9u, 16u, 17u, 32u, 511u, 512u, 513u, 1024u, 1025u}) {
+  for (const size_t count : {0,  1,  7,   8,   9,   15,  16,  17,   31,   32,   33,
+                             64, 65, 256, 257, 511, 512, 513, 1024, 1025, 2047, 2048}) {
     Coefficients expected = ring::plain::random_coefficients(count, kPackingModulus);
     std::fill(expected.begin() + static_cast<std::ptrdiff_t>(count), expected.end(), 0u);
     Coefficients found = expected;
@@ -150,6 +151,15 @@ TEST_P(RingKernelTest, ReduceSumsOfProductsOfDigits) {
                            .sum = sum.data()});
   EXPECT_EQ(sum[0], kPackingModulus - 1);
   for (uint32_t i = 1; i < ring::kOrbit; ++i) EXPECT_EQ(sum[i], 3 * i - 1);
+
+  // And those that reach the modulus first and pass 2^32 then: once, and twice.
+  Coefficients largest;
+  largest.fill(kPackingModulus - kTwo32);  // minus 1, times 2^32
+  sum.fill(kPackingModulus - 1);
+  ntt->add_digit_products({.digits = {ones.data(), ones.data(), ones.data()},
+                           .keys = {keys.data(), largest.data(), largest.data()},
+                           .sum = sum.data()});
+  for (uint32_t i = 3; i < ring::kOrbit; ++i) EXPECT_EQ(sum[i], i - 3);
 }
 
 TEST_P(RingKernelTest, AddProductsAsThePortableOneDoes) {

@@ -65,7 +65,8 @@ class BLINDFUSE_API Client {
   void prepare(size_t count, std::stop_token stop = {});
   size_t prepared_count() const;
 
-  // The number of look-ups that other threads have begun and that no request includes yet.
+  // The number of calls for look-ups that wait for another thread's turn to end. A call for several
+  // keys counts once.
   size_t waiting_count() const;
 
   // The value of a key, or nothing if the key is not there. A key is a byte string. In an index

@@ -51,7 +51,7 @@ class Session {
   nanobind::tuple database(nanobind::handle progress, const Stop* stop);
   void prepare(size_t count, nanobind::handle progress, const Stop* stop);
   size_t prepared_count();
-  // Without the client's turn.
+  // These two do not wait for the client's turn.
   size_t waiting_count();
   nanobind::tuple signer();
 

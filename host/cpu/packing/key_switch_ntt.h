@@ -13,11 +13,12 @@ namespace blindfuse {
 // The digits of a polynomial's coefficients, or these polynomials' values at the points.
 using DigitPolynomials = std::array<std::array<uint32_t, ring::kDimension>, ring::kDigits>;
 
-// Products of digits with a key, in one half of the points.
+// Products of digits with a key, in one half of the points. For kernels, which are compiled for
+// other processors and so use only plain memory.
 struct DigitProducts {
-  std::array<const uint32_t*, ring::kDigits> digits;  // kOrbit values of each
-  std::array<const uint32_t*, ring::kDigits> keys;    // as many
-  uint32_t* sum;                                      // as many
+  const uint32_t* digits[ring::kDigits];  // kOrbit values of each
+  const uint32_t* keys[ring::kDigits];    // as many
+  uint32_t* sum;                          // as many
 };
 
 // Implementations agree bit for bit; any thread may use one.

@@ -1,4 +1,4 @@
-// What a key switch multiplies digits with: the masks or the bodies of a key.
+// The masks or the bodies of a key, as factors for the digits of a key switch.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ void multiply_by_two32(std::span<uint32_t> words);
 // rotated is in one piece: 48 KiB.
 class ScaledKey {
  public:
-  // values: the first of kOrbit values of a digit's half, below the packing modulus; those of the
-  // next half are half_pitch further, first all halves of digit 0.
+  // values: kOrbit numbers below the packing modulus for each half, half_pitch apart: both halves
+  // of digit 0, then those of digit 1, and so on.
   ScaledKey(const uint32_t* values, size_t half_pitch);
 
   // sum += the digits times the polynomials under the automorphism.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
+#include "host/cpu/packing/scaled_key.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {

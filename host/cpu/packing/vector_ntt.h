@@ -3,11 +3,12 @@
 //   kLanes, Vector; load, store, broadcast; transpose(Vector[kLanes]);
 //   permute(from, places, to, count): to[i] = from[places[i]];
 //   sum(a, b), difference(a, b) and lower_product(a, b) modulo 2^32, lesser(a, b);
-//   upper_product(a, b), in an order of lanes of its own, and in_order(x), which ends it;
+//   upper_product(a, b), whose lanes may be in another order, always the same one, and in_order(x),
+//   which restores the order of lanes;
 //   shift_down<bits>(x) of signed numbers, shift_up<bits>(x), both(a, b) bit by bit;
 //   add_where_less(x, a, b, y): x + y where a < b, and x elsewhere.
 //
-// Cost: 11 levels of 2048 / 2N butterflies, each with five multiplications of vectors and some 14
+// Cost: 11 levels of 2048 / 2N butterflies, each with five multiplications of vectors and 15 to 21
 // cheaper operations. The polynomial, the tables and the intermediate values take some 48 KiB.
 #pragma once
 
@@ -40,13 +41,13 @@ class LanesModulo : public Instructions {
   Vector add(Vector a, Vector b) const {
     return subtract(a, Instructions::difference(modulus_, b));
   }
-  // An unreduced number plus b, unreduced. If the sum passes 2^32, what is left and 2^32 modulo the
-  // modulus together do not, as b is below the modulus.
+  // An unreduced number plus b, unreduced. If the sum wraps, 2^32 modulo the modulus is added. That
+  // does not wrap again, because the wrapped sum is below b, and b is below the modulus.
   Vector add_to_unreduced(Vector a, Vector b) const {
     const Vector sum = Instructions::sum(a, b);
     return Instructions::add_where_less(sum, sum, a, two32_);
   }
-  // From an unreduced number to the one below the modulus.
+  // The number below the modulus that is congruent to an unreduced one.
   Vector reduce(Vector a) const {
     return Instructions::lesser(a, Instructions::difference(a, modulus_));
   }
@@ -77,8 +78,9 @@ struct VectorNtt {
   static constexpr size_t kTileWords = kLanes * kLanes;
   static constexpr size_t kTailWords = 2 * kLanes * (kLanes - 1);  // of a tile
 
-  // Numbers are unreduced until the end. Levels that would join zeros leave their lower inputs in
-  // both places: the first level after them reads these for every block.
+  // Numbers are unreduced until the end. The first levels are left out while their upper inputs are
+  // zeros: they would copy their lower inputs. The first level that runs reads the same inputs for
+  // every block.
   static void forward(const VectorNttView& view, uint32_t* polynomial, size_t count) {
     const Lanes lanes(view);
     alignas(64) uint32_t x[kWords];

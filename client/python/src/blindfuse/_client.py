@@ -133,7 +133,10 @@ class Client:
 
     @property
     def waiting_count(self) -> int:
-        """How many look-ups have begun, in threads and tasks, and are in no request yet."""
+        """How many calls for look-ups wait for another thread's turn to end; one for several keys counts once.
+
+        Calls that await one of the client's threads do not count.
+        """
         return self._alive().waiting_count()
 
     # The same for asyncio. Cancelling the task stops the work.
