@@ -14,7 +14,7 @@ namespace blindfuse {
 struct BatchLane {
   // For responses of this many bytes. canary_bytes: of the canary's response of the first level,
   // where there is a second one; else 0. The memory may be used after the device is synchronized.
-  // Throws ResourceError if there is no room.
+  // Throws ResourceError if memory does not suffice.
   void allocate(const BatchSizes& sizes, size_t batch_max, uint64_t response_bytes,
                 uint64_t canary_bytes);
 

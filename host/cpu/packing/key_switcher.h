@@ -1,7 +1,7 @@
 // Key switching of masks, modulo the packing modulus (docs/PROTOCOL.md, section 19): a mask m under
 // an automorphism's secret becomes one under the query's secret. The digits of m times the key's
-// masks, under the automorphism, are added to the mask; the digits times the key's bodies are what
-// the body lacks.
+// masks, under the automorphism, are added to the mask. The digits times the key's bodies, another
+// ScaledKey, are what the body lacks.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "host/cpu/packing/key_switch_ntt.h"
-#include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/ring_kernels.h"
 #include "host/cpu/packing/scaled_key.h"
 #include "src/arithmetic/ring/automorphism.h"
@@ -30,15 +29,6 @@ class KeySwitcher {
   void add_masks(const DigitPolynomials& digits, const ring::Automorphism& to,
                  ring::MutablePolynomial next) const {
     masks_.add_products(*ntt_, digits, to, next);
-  }
-
-  // The bodies of a query's key, PackingKeys::words().
-  static ScaledKey bodies(const uint32_t* key) { return {key, PackingKeys::kHalfWords}; }
-
-  // sum += the digits times the bodies under the automorphism. Any thread.
-  void add_bodies(const DigitPolynomials& digits, const ring::Automorphism& to,
-                  const ScaledKey& bodies, ring::MutablePolynomial sum) const {
-    bodies.add_products(*ntt_, digits, to, sum);
   }
 
  private:

@@ -48,8 +48,8 @@ struct Avx2 {
     return _mm256_add_epi32(x, _mm256_andnot_si256(not_less, y));
   }
   static Vector lower_product(Vector a, Vector b) { return _mm256_mullo_epi32(a, b); }
-  // Within 128 bits, the products of the even lanes and then those of the odd ones. To leave them
-  // so until in_order() takes one shuffle instead of a shift and a blend each.
+  // Within 128 bits, the products of the even lanes and then those of the odd ones. A difference of
+  // two products is put in order once; each product by itself would take a shift and a blend.
   static Vector upper_product(Vector a, Vector b) {
     const Vector even = _mm256_mul_epu32(a, b);
     const Vector odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), _mm256_srli_epi64(b, 32));

@@ -26,7 +26,7 @@ class ScaledKey {
   // of digit 0, then those of digit 1, and so on.
   ScaledKey(const uint32_t* values, size_t half_pitch);
 
-  // sum += the digits times the polynomials under the automorphism.
+  // sum += the digits times the polynomials under the automorphism. Any thread.
   void add_products(const KeySwitchNtt& ntt, const DigitPolynomials& digits,
                     const ring::Automorphism& to, ring::MutablePolynomial sum) const;
 

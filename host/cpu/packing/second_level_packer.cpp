@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/scaled_key.h"
 #include "src/base/errors.h"
 
@@ -146,7 +147,7 @@ template <typename Trace>
 void SecondLevelPacker::switch_keys(const Task& task, size_t count, size_t power, const Work& work,
                                     const Trace& trace) const {
   const ring::PrimeField& field = switcher_.ntt().field();
-  const ScaledKey bodies = KeySwitcher::bodies(task.key);
+  const ScaledKey bodies(task.key, PackingKeys::kHalfWords);
   Coefficients next;
   Coefficients taken{};  // from the body, in the evaluation domain
   DigitPolynomials digits;
@@ -156,7 +157,7 @@ void SecondLevelPacker::switch_keys(const Task& task, size_t count, size_t power
     trace(i, next);
     switcher_.decompose(task.mask, digits);
     switcher_.add_masks(digits, to, next);
-    switcher_.add_bodies(digits, to, bodies, taken);
+    bodies.add_products(switcher_.ntt(), digits, to, taken);
     std::copy(next.begin(), next.end(), task.mask.begin());
   }
   switcher_.ntt().inverse(task.mask);

@@ -10,7 +10,7 @@ import plain_scheme as scheme
 from plain_scheme import DIGITS, N, key_hash, mulhi, pack, sha256, unpack
 
 from .filters import build_filter
-from .given import STREAM_RULE, int64, signs, stream, stream_words, ternary, u64, words_of, words_to_bytes
+from .inputs import STREAM_RULE, int64, signs, stream, stream_words, ternary, u64, words_of, words_to_bytes
 from .manifests import derived, with_epoch
 from .rounding import restored, rounded_bytes
 

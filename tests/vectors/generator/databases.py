@@ -7,7 +7,7 @@ import plain_scheme as scheme
 from plain_scheme import key_hash, mulhi, sha256
 
 from .filters import build_filter
-from .given import STREAM_RULE, int64, signs, stream, ternary, u64, words_to_bytes
+from .inputs import STREAM_RULE, int64, signs, stream, ternary, u64, words_to_bytes
 from .manifests import derived, with_epoch
 from .rounding import restored, rounded_bytes
 

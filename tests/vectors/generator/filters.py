@@ -5,7 +5,7 @@ import struct
 
 import plain_scheme as scheme
 
-from .given import U64, stream
+from .inputs import U64, stream
 
 
 def unmix64(x):

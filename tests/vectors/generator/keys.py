@@ -7,7 +7,7 @@ import plain_scheme as scheme
 from plain_scheme import key_hash, mix64, mulhi
 
 from .filters import fuse_shape, unmix64
-from .given import U64, int64, stream
+from .inputs import U64, int64, stream
 
 
 def key_hash_file():

@@ -6,7 +6,7 @@ import plain_scheme as scheme
 from plain_scheme import sha256
 
 from .filters import fuse_shape
-from .given import int64, stream
+from .inputs import int64, stream
 
 
 def with_epoch(manifest):

@@ -6,7 +6,7 @@ import numpy
 import plain_scheme as scheme
 from plain_scheme import DIGITS, N, PACK, Q, pack, sha256, unpack
 
-from .given import STREAM_RULE, int64, signs, stream, stream_words, ternary, u64, words_to_bytes
+from .inputs import STREAM_RULE, int64, signs, stream, stream_words, ternary, u64, words_to_bytes
 from .manifests import derived, with_epoch
 from .rings import nearest
 from .rounding import rounded_bytes
@@ -90,7 +90,7 @@ def packed_file():
                look_up("absent", b"absent", None), look_up("empty value", b"key-1", b"")]
     # The columns of shards 0 and 1 lie in two packs each, and those of shard 2 in three.
     assert [q["shard"] for q in queries] == [2, 1, 0]
-    return {"about": "Sections 14 to 18: a database with packed responses, but for what a server "
+    return {"about": "Sections 14 to 18: a database with packed responses, except what a server "
                      "computes: masks are any bytes, and responses are made of the secrets. s and e "
                      "are written -, 0, + for -1, 0, 1; packing_key has its digits, and first and last "
                      "are of their values at the points. *_sha256 of words: over their "

@@ -8,7 +8,7 @@ import plain_packing as packing
 import plain_scheme as scheme
 from plain_scheme import DIGITS, N, Q, pack, sha256, unpack
 
-from .given import STREAM_RULE, signs, stream, stream_words, ternary, words_of, words_to_bytes
+from .inputs import STREAM_RULE, signs, stream, stream_words, ternary, words_of, words_to_bytes
 from .manifests import derived, with_epoch
 from .rounding import restored, rounded_bytes
 

@@ -4,7 +4,7 @@ import numpy
 import plain_scheme as scheme
 from plain_scheme import DIGITS, N, Q, sha256
 
-from .given import array, stream, stream_words, ternary, words_to_bytes
+from .inputs import array, stream, stream_words, ternary, words_to_bytes
 
 
 def ring_value(coefficients, point):

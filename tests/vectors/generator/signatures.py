@@ -5,7 +5,7 @@ import json
 import plain_ed25519
 import plain_scheme as scheme
 
-from .given import stream
+from .inputs import stream
 from .manifests import good_manifests, is_valid
 
 # RFC 8032, section 7.1, TEST 1 to 3: seed, public key, message, signature.

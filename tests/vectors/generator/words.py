@@ -3,7 +3,7 @@
 import plain_scheme as scheme
 from plain_scheme import pack, restore, round_words, sha256, unpack
 
-from .given import U32, array, stream, stream_words, words_to_bytes
+from .inputs import U32, array, stream, stream_words, words_to_bytes
 
 
 def check_chacha20():
