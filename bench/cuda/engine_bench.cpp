@@ -20,7 +20,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -57,21 +56,17 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Random words, which take as long as others. Those at and above a modulus take as long, too.
-std::span<const uint32_t> random_words(const Bench& bench, uint64_t count, uint64_t which) {
-  const std::span<const uint8_t> bytes = bench.random.part(count * sizeof(uint32_t), which);
-  return {reinterpret_cast<const uint32_t*>(bytes.data()), count};
-}
-
-// Of "auto" the next kernel goes on, and what is timed is then not what it seems to be.
-void say_wrong(std::string_view kernel, CheckStage, const std::string& why) {
-  std::fprintf(stderr, "%s is wrong: %s\n", std::string(kernel).c_str(), why.c_str());
+// With "auto" the next kernel replaces one that is wrong, and the times are those of both.
+std::shared_ptr<KernelRecord> make_record(const Bench& bench) {
+  return std::make_shared<KernelRecord>(
+      [&report = bench.report](std::string_view kernel, CheckStage, const std::string& why) {
+        report.say_wrong(std::string(kernel) + ": " + why);
+      });
 }
 
 std::unique_ptr<Engine> make_random_engine(const Bench& bench, const Shape& shape) {
-  auto engine =
-      make_cuda_engine(kernel_argument(bench.kernels.front()), bench.options.device,
-                       std::make_shared<KernelRecord>(say_wrong), shape.rows, shape.columns);
+  auto engine = make_cuda_engine(kernel_argument(bench.kernels.front()), bench.options.device,
+                                 make_record(bench), shape.rows, shape.columns);
   fill_columns(
       bench.random, shape, bench.threads,
       [&](uint64_t first, std::span<const uint8_t> bytes) { engine->set_columns(first, bytes); });
@@ -89,13 +84,13 @@ std::unique_ptr<Engine> make_checked_engine(const Bench& bench, const Shape& sha
   Canary canary;
   canary.bucket_count = buckets;
   constexpr uint32_t kSentBits = ~0u << (32 - kBits.query);
-  for (const uint32_t word : random_words(bench, shape.rows, 3)) {
+  for (const uint32_t word : bench.random.words(shape.rows, 3)) {
     canary.words.push_back(word & kSentBits);
   }
   canary.products.resize(shape.columns);
   engine->multiply({canary.words.data(), 1, shape.rows}, {0, shape.rows},
                    {canary.products.data(), 1, shape.columns});
-  for (const uint32_t word : random_words(bench, shape.columns, 4)) {
+  for (const uint32_t word : bench.random.words(shape.columns, 4)) {
     canary.weights.push_back(word | 1);
   }
   engine->check_kernels(canary, batch_max);
@@ -258,8 +253,8 @@ void time_two_levels(const Bench& bench, const Shape& shape, const ScanSeconds& 
                          .response_bits = 15,
                          // Of a tiny one, or an emulated GPU would take minutes.
                          .key_order = columns < kPackColumns ? columns : 0};
-  second.blocks = random_words(bench, second.block_count() * uint64_t{ring::kDimension}, 1);
-  second.key_masks = random_words(bench, ring::kKeyWords, 2);
+  second.blocks = bench.random.words(second.block_count() * uint64_t{ring::kDimension}, 1);
+  second.key_masks = bench.random.words(ring::kKeyWords, 2);
   time_packed(bench, shape, scans, &second, 1);
 }
 
@@ -305,8 +300,8 @@ void time_packs(const Bench& bench, const Shape& shape) {
   std::vector<double> made, brought;
   for (unsigned i = 0; i <= bench.options.rounds; ++i) {
     const auto start = Clock::now();
-    DevicePacks made_packs(scanner, matrix, {random_words(bench, shape.rows, 1), buckets},
-                           random_words(bench, ring::kKeyWords, 2));
+    DevicePacks made_packs(scanner, matrix, {bench.random.words(shape.rows, 1), buckets},
+                           bench.random.words(ring::kKeyWords, 2));
     const double made_now = seconds_since(start);
     const auto start_to_bring = Clock::now();
     for (uint32_t pack = 0; pack < packs; ++pack) {

@@ -33,9 +33,10 @@ inline constexpr size_t kBuckets = 96;
 inline constexpr Shape kHintShape{"hint", 1'048'576, 1'032};
 // 32 packs: the tables and masks of packed responses.
 inline constexpr Shape kPackShape{"packs", 131'072, 32'768};
-// The shape on which the kernels have to agree first. Neither their steps of rows nor their tiles
-// of columns come out even.
-inline constexpr Shape kCheckShape{"check", 4'096 + 64, 1'040};
+// The shape on which the kernels have to agree first: 338 MB, so that every ring of stages goes
+// round several times on 132 multiprocessors. Neither the steps of rows nor the tiles of columns
+// come out even.
+inline constexpr Shape kCheckShape{"check", 40'960 + 128, 8'232};
 
 // The shapes that replace these in a rehearsal.
 inline constexpr Shape kTinyShapes[] = {{"tiny", 1'216, 96}};

@@ -105,27 +105,30 @@ void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
   nlohmann::json line = this->line("check", shape, kernel);
   line["batch"] = batch;
   line["products"] = check.product_count;
-  line["differing"] = check.differing;
-  if (check.differing > 0) {
-    line["query"] = check.query;
-    line["column"] = check.column;
+  const ProductDifference& difference = check.difference;
+  line["differing"] = difference.count;
+  if (difference.count > 0) {
+    line["query"] = difference.query;
+    line["column"] = difference.column;
     line["found"] = check.found;
     line["expected"] = check.expected;
-    line["queries"] = check.queries;
-    line["differing_columns"] = check.columns;
   }
   print_json(line);
-  if (check.differing == 0) return;
+  if (difference.count == 0) return;
   const std::string where =
-      std::to_string(check.differing) + " of " + std::to_string(check.product_count) +
+      std::to_string(difference.count) + " of " + std::to_string(check.product_count) +
       " products differ from the CPU's with batch " + std::to_string(batch) + " on " +
-      std::to_string(shape.rows) + " x " + std::to_string(shape.columns) + ", of " +
-      std::to_string(check.queries) + " queries and " + std::to_string(check.columns) +
-      " columns; the first is that of query " + std::to_string(check.query) + " with column " +
-      std::to_string(check.column) + ", " + std::to_string(check.found) + " instead of " +
+      std::to_string(shape.rows) + " x " + std::to_string(shape.columns) +
+      "; the first is that of query " + std::to_string(difference.query) + " with column " +
+      std::to_string(difference.column) + ", " + std::to_string(check.found) + " instead of " +
       std::to_string(check.expected);
-  std::fprintf(stderr, "%s: %s\n", kernel.c_str(), where.c_str());
-  keep_figure(kernel, static_cast<double>(check.differing), where);
+  say_wrong(kernel + ": " + where);
+  keep_figure(kernel, static_cast<double>(difference.count), where);
+}
+
+void Report::say_wrong(const std::string& what) {
+  ++wrong_count_;
+  std::fprintf(stderr, "WRONG: %s\n", what.c_str());
 }
 
 void Report::print(const Shape& shape, const std::string& kernel, size_t batch,

@@ -10,6 +10,7 @@
 
 #include "bench/cuda/options.h"
 #include "bench/cuda/yardsticks.h"
+#include "cuda/checks/product_check.h"
 
 namespace blindfuse::bench {
 
@@ -23,13 +24,10 @@ struct ScanTimes {
 // The products of a batch, compared with the CPU's.
 struct Check {
   size_t product_count = 0;
-  size_t differing = 0;  // and of these, if there are any, the first in the order of the queries:
-  size_t query = 0;
-  uint64_t column = 0;
+  ProductDifference difference;
+  // The first that differs, if there is one.
   uint32_t found = 0;
   uint32_t expected = 0;
-  size_t queries = 0;    // in which there are some
-  uint64_t columns = 0;  // the same
 };
 
 // Packed queries to packed responses.
@@ -64,7 +62,7 @@ class Report {
   // Throws InputError when options.json_file cannot be written.
   Report(const Options& options, const std::string& device);
 
-  // To people only if they differ.
+  // To people only if they differ, which is wrong.
   void print(const Shape& shape, const std::string& kernel, size_t batch, const Check& check);
   void print(const Shape& shape, const std::string& kernel, size_t batch, const ScanTimes& times);
   void print(const Shape& shape, const std::string& kernel, size_t batch,
@@ -75,6 +73,9 @@ class Report {
   // For people, in one line that begins with "figure: ", the best of each measurement until now,
   // and of each kernel that differs from the CPU the worst.
   void print_figure();
+  // Prints a line to standard error that begins with "WRONG: ", and counts it.
+  void say_wrong(const std::string& what);
+  size_t wrong_count() const { return wrong_count_; }
   // Whether anything has been measured. A check is not a measurement.
   bool is_empty() const { return !has_measured_; }
 
@@ -102,6 +103,7 @@ class Report {
   };
   std::map<std::string, Figure> figures_;
   bool has_measured_ = false;
+  size_t wrong_count_ = 0;
 };
 
 }  // namespace blindfuse::bench

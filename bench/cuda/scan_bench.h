@@ -32,8 +32,8 @@ std::vector<std::string> right_kernels(const Bench& bench);
 // Seconds of a batch, by the kernel and the size of the batch.
 using ScanSeconds = std::map<std::pair<std::string, size_t>, double>;
 
-// Times every kernel with every batch, and prints it. Throws ResourceError when the device has no
-// room for the shape.
+// Times every kernel with every batch, compares its products with the CPU's once, and prints both.
+// Throws ResourceError when the device has no room for the shape.
 ScanSeconds time_scans(const Bench& bench, const Shape& shape);
 
 }  // namespace blindfuse::bench

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
+#include "cuda/checks/product_check.h"
 #include "cuda/scan/scan_kernels.h"
 
 namespace blindfuse::bench {
@@ -19,33 +21,50 @@ uint64_t bytes_beside(const Shape& shape, size_t batch) {
          batch * shape.columns * sizeof(uint32_t) + kSpare;
 }
 
+// Of a query with columns of bytes, one word each, modulo 2^32.
+void multiply(std::span<const uint32_t> query, std::span<const uint8_t> columns,
+              uint32_t* products) {
+  for (size_t c = 0; c < columns.size() / query.size(); ++c) {
+    const uint8_t* const column = columns.data() + c * query.size();
+    uint32_t sum = 0;
+    for (size_t r = 0; r < query.size(); ++r) {
+      sum += query[r] * static_cast<uint32_t>(static_cast<int8_t>(column[r]));
+    }
+    products[c] = sum;
+  }
+}
+
 }  // namespace
 
 ScanProblem::ScanProblem(const Shape& shape, size_t batch_max, int device,
                          const RandomBytes& random, WorkerThreads& threads)
     : matrix_(device, shape.rows, shape.columns, bytes_beside(shape, batch_max)),
+      product_(shape.columns),
       products_(batch_max * shape.columns) {
   for (DeviceMemory<int8_t>& limbs : limbs_) {
     limbs = DeviceMemory<int8_t>(limb_rows_for(static_cast<uint32_t>(batch_max)) * matrix_.pitch());
   }
+  const std::span<const uint32_t> query = random.words(shape.rows, shape.columns);
+  std::vector<uint32_t> product(shape.columns);
   fill_columns(random, shape, threads, [&](uint64_t first, std::span<const uint8_t> bytes) {
     matrix_.set_columns(first, bytes);
+    multiply(query, bytes, product.data() + first);
   });
   matrix_.check();
-  cut_queries(shape, batch_max, random);
+  BLINDFUSE_CUDA(cudaMemcpy(product_.data(), product.data(), product.size() * sizeof(uint32_t),
+                            cudaMemcpyHostToDevice));
+  cut_queries(query, static_cast<uint32_t>(batch_max));
 }
 
-void ScanProblem::cut_queries(const Shape& shape, size_t count, const RandomBytes& random) {
-  const DeviceMemory<uint32_t> words(count * shape.rows);
-  for (size_t q = 0; q < count; ++q) {
-    const std::span<const uint8_t> bytes = query(random, shape, q);
-    BLINDFUSE_CUDA(cudaMemcpy(words.data() + q * shape.rows, bytes.data(), bytes.size(),
-                              cudaMemcpyHostToDevice));
-  }
+void ScanProblem::cut_queries(std::span<const uint32_t> query, uint32_t count) {
+  const DeviceMemory<uint32_t> one(query.size()), words(count * query.size());
+  BLINDFUSE_CUDA(
+      cudaMemcpy(one.data(), query.data(), query.size_bytes(), cudaMemcpyHostToDevice));
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is there, and the limbs and products are cleared
+  start_odd_multiples(one.data(), query.size(), 0, count, words.data(), stream_.get());
   for (const LimbOrder order : kLimbOrders) {
-    start_cut(PlainWords{words.data(), shape.rows, kPanelRows, shape.rows, 0},
-              static_cast<uint32_t>(count), limbs(order), stream_.get());
+    start_cut(PlainWords{words.data(), query.size(), kPanelRows, query.size(), 0}, count,
+              limbs(order), stream_.get());
   }
   stream_.wait();
 }
@@ -69,15 +88,25 @@ void ScanProblem::start(Scanner& scanner, size_t batch) {
                 stream_.get());
 }
 
-std::vector<uint32_t> ScanProblem::products(Scanner& scanner, size_t batch) {
-  std::vector<uint32_t> products(batch * matrix_.column_count());
-  const uint64_t byte_count = products.size() * sizeof(uint32_t);
-  BLINDFUSE_CUDA(cudaMemsetAsync(products_.data(), 0, byte_count, stream_.get()));
+Check ScanProblem::check(Scanner& scanner, size_t batch) {
+  const uint64_t columns = matrix_.column_count();
+  Check check;
+  check.product_count = batch * columns;
+  BLINDFUSE_CUDA(cudaMemsetAsync(products_.data(), 0, check.product_count * sizeof(uint32_t),
+                                 stream_.get()));
   start(scanner, batch);
-  BLINDFUSE_CUDA(cudaMemcpyAsync(products.data(), products_.data(), byte_count,
-                                 cudaMemcpyDeviceToHost, stream_.get()));
-  stream_.wait();
-  return products;
+  const ProductDifference& difference = check.difference =
+      compare_products(products_.data(), product_.data(), columns, static_cast<uint32_t>(batch),
+                       stream_.get());
+  if (difference.count == 0) return check;
+  const auto read = [](const uint32_t* word) {
+    uint32_t value = 0;
+    BLINDFUSE_CUDA(cudaMemcpy(&value, word, sizeof value, cudaMemcpyDeviceToHost));
+    return value;
+  };
+  check.found = read(products_.data() + difference.query * columns + difference.column);
+  check.expected = (2 * difference.query + 1) * read(product_.data() + difference.column);
+  return check;
 }
 
 }  // namespace blindfuse::bench

@@ -1,4 +1,6 @@
-// A random matrix and random queries, cut into limbs, in the device's memory, ready for a scan.
+// A random matrix and queries, cut into limbs, in the device's memory, ready for a scan. Query q is
+// 2 q + 1 times a random query modulo 2^32, so that the CPU's product with one query tells all
+// products (cuda/checks/product_check.h).
 #pragma once
 
 #include <cstdint>
@@ -6,10 +8,10 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "bench/cuda/options.h"
 #include "bench/cuda/random_bytes.h"
+#include "bench/cuda/report.h"
 #include "cuda/device/memory.h"
 #include "cuda/device/stream.h"
 #include "cuda/scan/device_matrix.h"
@@ -32,11 +34,6 @@ class ScanProblem {
   ScanProblem(const Shape& shape, size_t batch_max, int device, const RandomBytes& random,
               WorkerThreads& threads);
 
-  // The words of query q.
-  static std::span<const uint8_t> query(const RandomBytes& random, const Shape& shape, size_t q) {
-    return random.part(shape.rows * sizeof(uint32_t), shape.columns + q);
-  }
-
   const DeviceMatrix& matrix() const { return matrix_; }
   const Stream& stream() const { return stream_; }
 
@@ -45,15 +42,16 @@ class ScanProblem {
 
   // Puts a scan with the first `batch` queries into the stream: it adds to the products.
   void start(Scanner& scanner, size_t batch);
-  // The products of the first `batch` queries, C words each.
-  std::vector<uint32_t> products(Scanner& scanner, size_t batch);
+  // Scans with the first `batch` queries, and compares their products with the CPU's.
+  Check check(Scanner& scanner, size_t batch);
 
  private:
   Limbs limbs(LimbOrder order) const;
-  void cut_queries(const Shape& shape, size_t count, const RandomBytes& random);
+  void cut_queries(std::span<const uint32_t> query, uint32_t count);
 
   DeviceMatrix matrix_;
   DeviceMemory<int8_t> limbs_[std::size(kLimbOrders)];  // in each of them
+  DeviceMemory<uint32_t> product_;  // of the random query, by the CPU
   DeviceMemory<uint32_t> products_;
   Stream stream_;
 };

@@ -1,6 +1,6 @@
 // What a GPU can do at best of what the kernels do, one thing at a time, so that what they fall
 // short of is told apart: bandwidth against bytes in flight, products alone, additions alone. Links
-// only the C library (bench/gpu/run).
+// only the C library (bench/gpu/quarter).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

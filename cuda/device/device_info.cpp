@@ -70,6 +70,12 @@ int cuda_device_count() {
   return status == cudaSuccess ? count : 0;
 }
 
+uint32_t cuda_multiprocessor_count(int device) {
+  int count = 0;
+  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return static_cast<uint32_t>(count);
+}
+
 std::string cuda_device_name(int device) {
   cudaDeviceProp properties{};
   BLINDFUSE_CUDA(cudaGetDeviceProperties(&properties, device));

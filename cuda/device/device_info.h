@@ -2,6 +2,7 @@
 // nothing of CUDA.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace blindfuse {
@@ -15,6 +16,9 @@ bool is_cuda_device_absent(int device);
 
 // The number of devices; 0 if they cannot be counted.
 int cuda_device_count();
+
+// The number of multiprocessors of a device that can be used. Throws as check_cuda() does.
+uint32_t cuda_multiprocessor_count(int device);
 
 // "NVIDIA H200, compute capability 9.0, 132 multiprocessors, 141 GB"
 std::string cuda_device_name(int device);

@@ -1,17 +1,30 @@
 // The measurements that say which kernel is the fastest for each batch, for matrices of each size.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
 
+#include "cuda/scan/kernel_kinds.h"
+
 namespace blindfuse {
 
+// The batches that are timed: the largest of each tile of each kernel. Larger batches take the
+// largest tile several times.
+constexpr std::array<uint32_t, 8> kTimedBatches = {1, 2, 3, 4, 8, 16, 32, 64};
+
+// The fastest kernel for batches of up to so many queries.
 struct Calibration {
-  uint32_t dp4a_max = 0;        // queries up to which dp4a is the fastest
-  bool wgmma_for_many = false;  // rather than mma, for more
+  std::array<ScanKernel, kTimedBatches.size()> fastest;
+
+  ScanKernel kernel_for(uint32_t query_count) const {
+    size_t i = 0;
+    while (i + 1 < kTimedBatches.size() && kTimedBatches[i] < query_count) ++i;
+    return fastest[i];
+  }
 };
 
 // The measurements on one device. They are kept until the process ends, so that a new epoch is not

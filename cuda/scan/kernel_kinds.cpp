@@ -16,8 +16,6 @@ std::string_view name_of(ScanKernel kernel) {
     case ScanKernel::kAuto:
     case ScanKernel::kMma:
       return "mma";
-    case ScanKernel::kMmaRows:
-      return "mma-rows";
     case ScanKernel::kWgmma:
       return "wgmma";
     case ScanKernel::kWgmmaTma:
@@ -29,7 +27,7 @@ std::string_view name_of(ScanKernel kernel) {
 }
 
 std::vector<std::string_view> scan_kernel_names() {
-  std::vector<std::string_view> names = {"dp4a", "mma", "mma-rows"};
+  std::vector<std::string_view> names = {"dp4a", "mma"};
   if (has_wgmma()) names.insert(names.end(), {"wgmma", "wgmma-tma"});
   if (CublasProduct::is_there()) names.push_back("cublas");
   return names;
@@ -39,7 +37,6 @@ ScanKernel scan_kernel_named(std::string_view name) {
   if (name.empty()) return ScanKernel::kAuto;
   if (name == "dp4a") return ScanKernel::kDp4a;
   if (name == "mma") return ScanKernel::kMma;
-  if (name == "mma-rows") return ScanKernel::kMmaRows;
   if (name == "wgmma" || name == "wgmma-tma") {
     if (!has_wgmma()) {
       throw UsageError("the kernel cuda:" + std::string(name) +
@@ -52,7 +49,7 @@ ScanKernel scan_kernel_named(std::string_view name) {
     return ScanKernel::kCublas;
   }
   throw UsageError("there is no CUDA kernel \"" + std::string(name) +
-                   "\"; there are dp4a, mma, mma-rows, wgmma, wgmma-tma and cublas");
+                   "\"; there are dp4a, mma, wgmma, wgmma-tma and cublas");
 }
 
 LimbOrder limb_order_of(ScanKernel kernel) {
@@ -63,7 +60,6 @@ LimbOrder limb_order_of(ScanKernel kernel) {
     case ScanKernel::kWgmma:
       return LimbOrder::kWgmma;
     case ScanKernel::kDp4a:
-    case ScanKernel::kMmaRows:
     case ScanKernel::kWgmmaTma:
     case ScanKernel::kCublas:
       return LimbOrder::kRows;
@@ -78,7 +74,6 @@ uint32_t room_of(ScanKernel kernel, uint32_t query_count) {
       return query_count;
     case ScanKernel::kAuto:
     case ScanKernel::kMma:
-    case ScanKernel::kMmaRows:
       for (const uint32_t tile : kMmaTileQueries) {
         if (query_count <= tile) return tile;
       }
@@ -108,7 +103,6 @@ std::vector<uint32_t> trial_batches_of(ScanKernel kernel, uint32_t most) {
       break;
     case ScanKernel::kAuto:
     case ScanKernel::kMma:
-    case ScanKernel::kMmaRows:
       for (const uint32_t tile : kMmaTileQueries) add(tile);
       add(most);
       break;

@@ -1,5 +1,7 @@
 #include "cuda/scan/scan_kernels.h"
 
+#include <cstdlib>
+
 #include "cuda/device/check.h"
 #include "cuda/device/launch.cuh"
 #include "cuda/device/memory.h"
@@ -9,7 +11,6 @@
 #include "cuda/scan/kernels/combine_sums.cuh"
 #include "cuda/scan/kernels/cut_words.cuh"
 #include "cuda/scan/kernels/round_products.cuh"
-#include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma_tma.cuh"
 #include "cuda/scan/kernels/weigh_columns.cuh"
 #include "cuda/scan/kernels/weigh_products.cuh"
@@ -27,13 +28,6 @@ constexpr ProductNames kScanNames = {
     {"scan_wgmma<32>", "scan_wgmma<64>", "scan_wgmma<128>", "scan_wgmma<256>"}};
 
 template <int kLimbRows, int kStages>
-void start_scan_mma_rows_of(const char* name, const ScanArgs& args, cudaStream_t stream) {
-  start_walkers(name, scan_mma_rows<kLimbRows, kStages>, kMmaRowsThreads,
-                limb_shared_bytes<kLimbRows, kStages>(), kLimbRows / 4,
-                uint64_t{MmaRowsTiles::count(args.column_count)} * args.step_count, args, stream);
-}
-
-template <int kLimbRows, int kStages>
 void start_scan_wgmma_tma_of(const char* name, const ScanArgs& args, cudaStream_t stream) {
   start_walkers(name, scan_wgmma_tma<kLimbRows, kStages>, kWgmmaTmaThreads,
                 TensorStages<kLimbRows, kStages>::kSharedBytes, kLimbRows / 4,
@@ -43,6 +37,14 @@ void start_scan_wgmma_tma_of(const char* name, const ScanArgs& args, cudaStream_
 }
 
 }  // namespace
+
+uint32_t walkers_max() {
+  static const uint32_t most = [] {
+    const char* const text = std::getenv("BLINDFUSE_CUDA_WALKERS_MAX");
+    return text == nullptr ? UINT32_MAX : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
+  }();
+  return most;
+}
 
 uint64_t limb_rows_for(uint32_t query_count) {
   // The tiles of the other kernels are as large, or two of them are.
@@ -58,10 +60,6 @@ void load_scan_kernels() {
   load_kernel(cut_plain_words);
   load_kernel(cut_bit_sequences);
   load_product_kernels<WordProducts>();
-  load_kernel(scan_mma_rows<16, 4>);
-  load_kernel(scan_mma_rows<32, 4>);
-  load_kernel(scan_mma_rows<64, 4>);
-  load_kernel(scan_mma_rows<4 * kScanMmaQueriesMax, 4>);
   load_kernel(scan_wgmma_tma<32, 8>);
   load_kernel(scan_wgmma_tma<64, 8>);
   load_kernel(scan_wgmma_tma<128, 6>);
@@ -98,19 +96,6 @@ void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream) {
 
 void start_scan_mma(const ScanArgs& args, cudaStream_t stream) {
   start_product_mma<WordProducts>(kScanNames, args, stream);
-}
-
-void start_scan_mma_rows(const ScanArgs& args, cudaStream_t stream) {
-  if (args.query_count <= 4) {
-    return start_scan_mma_rows_of<16, 4>("scan_mma_rows<16>", args, stream);
-  }
-  if (args.query_count <= 8) {
-    return start_scan_mma_rows_of<32, 4>("scan_mma_rows<32>", args, stream);
-  }
-  if (args.query_count <= 16) {
-    return start_scan_mma_rows_of<64, 4>("scan_mma_rows<64>", args, stream);
-  }
-  start_scan_mma_rows_of<4 * kScanMmaQueriesMax, 4>("scan_mma_rows<128>", args, stream);
 }
 
 bool has_wgmma() {

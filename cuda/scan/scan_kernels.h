@@ -32,6 +32,11 @@ uint64_t limb_rows_for(uint32_t query_count);
 // wrong.
 void load_scan_kernels();
 
+// The most blocks of a tensor-core kernel that share a product. The environment variable
+// BLINDFUSE_CUDA_WALKERS_MAX sets it for tests, so that blocks walk long on any device. Without the
+// variable there is no limit. Any thread.
+uint32_t walkers_max();
+
 void start_cut(const PlainWords& from, uint32_t query_count, const Limbs& limbs, cudaStream_t);
 void start_cut(const BitSequences& from, uint32_t query_count, const Limbs& limbs,
                const QuerySums& check, cudaStream_t stream);
@@ -40,7 +45,6 @@ uint32_t cut_warps(uint64_t limb_pitch);
 void start_scan_dp4a(const ScanArgs& args, cudaStream_t stream);
 // The limbs in LimbOrder::kMma.
 void start_scan_mma(const ScanArgs& args, cudaStream_t stream);
-void start_scan_mma_rows(const ScanArgs& args, cudaStream_t stream);
 // Only where has_wgmma(); the limbs in LimbOrder::kWgmma.
 void start_scan_wgmma(const ScanArgs& args, cudaStream_t stream);
 // Only where has_wgmma(); the limbs in LimbOrder::kRows, 16-byte aligned.

@@ -1,6 +1,7 @@
 #include "cuda/scan/scanner.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,10 +58,16 @@ class Timer {
 
 std::string Scanner::choice() const {
   if (kernel_ != Kernel::kAuto) return "";
-  const std::string many(name_of(this->many()));
-  if (calibration_.dp4a_max == 0) return ", " + many + " for all batches";
-  return ", dp4a for batches of up to " + std::to_string(calibration_.dp4a_max) + " and " + many +
-         " for others";
+  const auto& fastest = calibration_.fastest;
+  std::string text;
+  for (size_t i = 0; i < fastest.size(); ++i) {
+    if (i + 1 < fastest.size() && fastest[i] == fastest[i + 1]) continue;
+    text += ", " + std::string(name_of(fastest[i]));
+    text += i + 1 == fastest.size() ? (text.find(" for ") == text.npos ? " for all batches"
+                                                                       : " for others")
+                                    : " for batches of up to " + std::to_string(kTimedBatches[i]);
+  }
+  return text;
 }
 
 Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel,
@@ -68,8 +75,7 @@ Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel,
     : matrix_(matrix),
       record_(std::move(record)),
       calibrations_(std::move(calibrations)),
-      kernel_(scan_kernel_named(kernel)),
-      calibration_{kScanDp4aQueriesMax, false} {
+      kernel_(scan_kernel_named(kernel)) {
   if (kernel_ == Kernel::kCublas) cublas_ = std::make_unique<CublasProduct>();
   if (kernel_ == Kernel::kAuto) has_wgmma_ = has_wgmma();
 }
@@ -108,13 +114,8 @@ void Scanner::start_columns(Choice choice, const Limbs& limbs, uint32_t query_co
   start_kernel(choice.kernel, args(limbs, query_count, rows, columns, products), stream);
 }
 
-Scanner::Kernel Scanner::preferred(uint32_t query_count) const {
-  if (kernel_ != Kernel::kAuto) return kernel_;
-  return query_count <= calibration_.dp4a_max ? Kernel::kDp4a : many();
-}
-
 Scanner::Choice Scanner::choose(uint32_t query_count) const {
-  Kernel kernel = preferred(query_count);
+  Kernel kernel = kernel_ == Kernel::kAuto ? calibration_.kernel_for(query_count) : kernel_;
   if (!is_fit(kernel)) {
     if (kernel_ != Kernel::kAuto) {
       const std::string name(name_of(kernel));
@@ -122,11 +123,9 @@ Scanner::Choice Scanner::choose(uint32_t query_count) const {
                             " is in quarantine: " + record_->why_unfit(name).value_or("") +
                             "; --engine cuda takes another one, --engine cpu none of the device");
     }
-    constexpr Kernel kOrder[] = {Kernel::kWgmma, Kernel::kMma, Kernel::kDp4a};
-    const auto* next = std::ranges::find_if(kOrder, [&](Kernel other) {
-      return is_fit(other) && (other != Kernel::kWgmma || has_wgmma_);
-    });
-    if (next == std::end(kOrder)) {
+    const std::vector<Kernel> others = candidates();
+    const auto next = std::ranges::find_if(others, [&](Kernel other) { return is_fit(other); });
+    if (next == others.end()) {
       throw DeviceLostError("every kernel of the device is in quarantine; the log above says why");
     }
     kernel = *next;
@@ -136,9 +135,8 @@ Scanner::Choice Scanner::choose(uint32_t query_count) const {
 
 std::vector<Scanner::Kernel> Scanner::candidates() const {
   if (kernel_ != Kernel::kAuto) return {kernel_};
-  std::vector<Kernel> kernels = {Kernel::kDp4a, Kernel::kMma};
-  if (has_wgmma_) kernels.push_back(Kernel::kWgmma);
-  return kernels;
+  if (!has_wgmma_) return {Kernel::kMma, Kernel::kDp4a};
+  return {Kernel::kWgmmaTma, Kernel::kWgmma, Kernel::kMma, Kernel::kDp4a};
 }
 
 void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream) {
@@ -148,8 +146,6 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
     case Kernel::kAuto:
     case Kernel::kMma:
       return start_scan_mma(args, stream);
-    case Kernel::kMmaRows:
-      return start_scan_mma_rows(args, stream);
     case Kernel::kWgmma:
       return start_scan_wgmma(args, stream);
     case Kernel::kWgmmaTma:
@@ -315,23 +311,24 @@ void Scanner::calibrate() {
     return;
   }
   require_room(bytes, "the queries that the kernels are timed with", kStartAdvice);
-  Calibration measured;
-  // A batch that both can take whole.
-  measured.wgmma_for_many =
-      has_wgmma_ && is_fit(Kernel::kWgmma) &&
-      (!is_fit(Kernel::kMma) || milliseconds(Kernel::kWgmma, kTimingQueriesMax) <=
-                                    milliseconds(Kernel::kMma, kTimingQueriesMax));
-  const Kernel many = measured.wgmma_for_many ? Kernel::kWgmma : Kernel::kMma;
-  while (is_fit(Kernel::kDp4a) && measured.dp4a_max < kScanDp4aQueriesMax &&
-         (!is_fit(many) || milliseconds(Kernel::kDp4a, measured.dp4a_max + 1) <=
-                               milliseconds(many, measured.dp4a_max + 1))) {
-    ++measured.dp4a_max;
+  Calibration measured = calibration_;
+  for (size_t i = kTimedBatches.size(); i-- > 0;) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Kernel kernel : candidates()) {
+      // More queries take dp4a several scans.
+      if (kernel == Kernel::kDp4a && kTimedBatches[i] > kScanDp4aQueriesMax) continue;
+      if (!is_fit(kernel)) continue;
+      const double taken = milliseconds(kernel, kTimedBatches[i]);
+      if (taken >= least) continue;
+      least = taken;
+      measured.fastest[i] = kernel;
+    }
   }
   calibration_ = measured;
   calibrations_->store(rows, columns, measured);
 }
 
-// The least of three, after one that warms up. Limbs are random: what tensor cores draw, and so the
+// The least of two, after one that warms up. Limbs are random: what tensor cores draw, and so the
 // clock that they keep, depends on what they multiply.
 double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
   const DeviceMemory<int8_t> limbs(limb_rows_for(query_count) * matrix_.pitch());
@@ -342,7 +339,7 @@ double Scanner::milliseconds(Kernel kernel, uint32_t query_count) {
               stream.get());
   Timer timer(stream.get());
   double least = 1e9;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 3; ++i) {
     timer.begin();
     start_kernel(
         kernel,

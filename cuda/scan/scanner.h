@@ -51,7 +51,7 @@ class Scanner {
   static uint32_t lead(RowRange rows) { return static_cast<uint32_t>(rows.first % kStepRows); }
 
   // The kernel for this many queries: the named one, or the fastest. If that is in quarantine, the
-  // next of wgmma, mma and dp4a. Throws DeviceLostError, which says why, if the named one, or every
+  // next of wgmma-tma, wgmma, mma and dp4a. Throws DeviceLostError, which says why, if the named one, or every
   // one, is in quarantine. Any thread.
   Choice choose(uint32_t query_count) const;
 
@@ -82,7 +82,7 @@ class Scanner {
 
   // Does the work of Engine::check_kernels (src/engine/engine.h): every kernel that may be chosen,
   // with each of its tiles, multiplies the matrix with odd multiples of the canary's words. Takes
-  // some 12 scans, and trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h).
+  // some 16 scans, and trial_bytes() of device memory until it returns (cuda/scan/trial_memory.h).
   // If the canary has weights, the check vector is then made, which stays.
   void check_kernels(const Canary& canary, size_t batch_max);
 
@@ -103,7 +103,7 @@ class Scanner {
   [[noreturn]] void blame(Kernel kernel, CheckStage stage, uint32_t query_count,
                           const std::string& why);
 
-  // Times the usable kernels on the matrix as it is, for the choice among them. Takes some 30
+  // Times the usable kernels on the matrix as it is, for the choice among them. Takes some 80
   // scans, and none if a matrix of this size was measured before; timing_bytes() of device memory
   // until it returns. Throws ResourceError, with the bytes needed and those free, if there is no
   // room.
@@ -112,7 +112,7 @@ class Scanner {
  private:
   struct Trial;
 
-  // The kernels that choose() may return.
+  // The kernels that choose() may return, the best first as far as is known without a measurement.
   std::vector<Kernel> candidates() const;
   void check_kernel(Kernel kernel, const Trial& trial);
   void make_check_vector(const Canary& canary);
@@ -124,8 +124,6 @@ class Scanner {
     const uint64_t columns = matrix_.column_count();
     return args(limbs, query_count, {0, matrix_.row_count()}, {0, columns}, {products, columns});
   }
-  Kernel preferred(uint32_t query_count) const;
-  Kernel many() const { return calibration_.wgmma_for_many ? Kernel::kWgmma : Kernel::kMma; }
   bool is_fit(Kernel kernel) const { return record_->is_fit(name_of(kernel)); }
   void start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t stream);
   double milliseconds(Kernel kernel, uint32_t query_count);
@@ -135,8 +133,9 @@ class Scanner {
   const std::shared_ptr<Calibrations> calibrations_;
   Kernel kernel_;
   bool has_wgmma_ = false;  // asked where no kernel is named
-  // The default for batches that are not measured.
-  Calibration calibration_;
+  // The default for a matrix that is not measured.
+  Calibration calibration_{Kernel::kDp4a, Kernel::kDp4a, Kernel::kDp4a, Kernel::kMma,
+                           Kernel::kMma,  Kernel::kMma,  Kernel::kMma,  Kernel::kMma};
   std::unique_ptr<CublasProduct> cublas_;
   std::unique_ptr<CheckVector> check_vector_;
   bool is_check_vector_right_ = false;

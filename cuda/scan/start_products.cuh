@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "cuda/device/check.h"
+#include "cuda/device/device_info.h"
 #include "cuda/device/launch.cuh"
 #include "cuda/scan/kernels/scan_dp4a.cuh"
 #include "cuda/scan/kernels/scan_mma.cuh"
@@ -29,11 +33,27 @@ constexpr uint32_t blocks_for(uint64_t threads, uint32_t each) {
   return static_cast<uint32_t>((threads + each - 1) / each);
 }
 
-inline uint32_t processor_count() {
-  int device = 0, count = 0;
+inline int current_device() {
+  int device = 0;
   BLINDFUSE_CUDA(cudaGetDevice(&device));
-  BLINDFUSE_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-  return static_cast<uint32_t>(count);
+  return device;
+}
+
+// Blocks of the kernel that the current device runs at a time, at least one, with so much shared
+// memory, which is allowed to the kernel from now on. CUDA is asked once for each kernel and device:
+// the answer takes some 10 us.
+template <typename Kernel>
+uint32_t blocks_at_once(Kernel kernel, uint32_t threads, uint32_t shared_bytes) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, Kernel>, uint32_t> known;
+  const std::lock_guard lock(mutex);
+  const int device = current_device();
+  uint32_t& blocks = known[{device, kernel}];
+  if (blocks == 0) {
+    blocks = std::max(1u, blocks_a_processor(kernel, threads, shared_bytes)) *
+             cuda_multiprocessor_count(device);
+  }
+  return blocks;
 }
 
 // Brings the code of all these kernels to the current device.
@@ -59,7 +79,7 @@ void start_dp4a_of(const ProductNames& names, const typename Epilogue::Args& arg
   constexpr uint64_t kBlocksAProcessor = 64;
   const uint64_t rows = uint64_t{args.step_count} * kStepRows;
   const uint32_t row_blocks = blocks_for(rows, kDp4aBlockRows);
-  const uint64_t wanted = kBlocksAProcessor * processor_count();
+  const uint64_t wanted = kBlocksAProcessor * cuda_multiprocessor_count(current_device());
   const uint64_t columns = uint64_t{args.column_count} * row_blocks / wanted;
   const uint32_t columns_per_block = static_cast<uint32_t>(
       std::clamp<uint64_t>(columns / kDp4aColumnGrain * kDp4aColumnGrain, kDp4aColumnGrain, 1024));
@@ -97,7 +117,7 @@ void start_walkers(const char* name, Kernel kernel, uint32_t threads, uint32_t s
   // As many blocks as run at the same time, so that those of different queries read the same part
   // of the matrix together.
   const uint32_t running =
-      std::max(1u, blocks_a_processor(kernel, threads, shared_bytes)) * processor_count();
+      std::min(blocks_at_once(kernel, threads, shared_bytes), walkers_max());
   const uint32_t walkers =
       static_cast<uint32_t>(std::clamp<uint64_t>(running / query_tiles, 1, steps));
   launch_kernel(name, kernel, dim3(walkers, query_tiles), threads, shared_bytes, stream, args,

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cuda/scan/calibrations.h"
 #include "cuda/scan/scan_kernels.h"
 
 namespace blindfuse {
 
-// The largest number of queries with which kernels are timed: a batch that each of them takes
-// whole.
-constexpr uint32_t kTimingQueriesMax = kScanMmaQueriesMax;
+// The largest number of queries with which kernels are timed.
+constexpr uint32_t kTimingQueriesMax = kTimedBatches.back();
 
 // Queries of the largest batch that Scanner::check_kernels() multiplies the matrix with.
 uint32_t trial_queries(size_t batch_max);

@@ -101,9 +101,8 @@ void add_self_test_command(CLI::App& program) {
       ->capture_default_str();
   command
       ->add_option("--without", options->without,
-                   "A kernel to leave out: dp4a, mma, mma-rows, wgmma, wgmma-tma, cublas, packing "
-                   "or tables. May be "
-                   "given several times")
+                   "A kernel to leave out: dp4a, mma, wgmma, wgmma-tma, cublas, packing or "
+                   "tables. May be given several times")
       ->type_name("KERNEL");
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->add_flag("--worker", options->is_worker)->group("");

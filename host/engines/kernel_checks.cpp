@@ -31,9 +31,10 @@ class Numbers {
  public:
   uint64_t next() { return engine_(); }
   std::vector<uint8_t> octets(size_t count) {
-    std::vector<uint8_t> octets(count);
-    for (uint8_t& octet : octets) octet = static_cast<uint8_t>(engine_() >> 56);
-    return octets;
+    std::vector<uint64_t> words(count / sizeof(uint64_t) + 1);
+    for (uint64_t& word : words) word = engine_();
+    const auto* const first = reinterpret_cast<const uint8_t*>(words.data());
+    return {first, first + count};
   }
 
  private:
@@ -95,10 +96,18 @@ std::unique_ptr<EngineMaker> on_cpu() { return make_cpu_engine_maker("", 1); }
 // No multiple of a step of rows or of a tile of columns.
 constexpr uint64_t kRows = 1'300, kColumns = 150;
 
-std::string check_scan_of(const EngineMaker& maker, std::span<const uint8_t> matrix, WireBits bits,
+// Of this many columns, so many rows that each block of a kernel takes more steps of rows than its
+// rings have stages: 16,512 x 2,100 on 132 multiprocessors.
+uint64_t long_columns(int device) { return 16 * uint64_t{cuda_multiprocessor_count(device)} - 12; }
+uint64_t long_rows(int device) {
+  return 128 * std::min<uint64_t>(129, 17 * uint64_t{cuda_multiprocessor_count(device)});
+}
+
+std::string check_scan_of(const EngineMaker& maker, uint64_t rows,
+                          std::span<const uint8_t> matrix, WireBits bits,
                           const std::vector<uint8_t>& queries, size_t count) {
   const auto answers_by = [&](const EngineMaker& engines) {
-    const auto engine = filled(engines, kRows, kColumns, matrix);
+    const auto engine = filled(engines, rows, matrix.size() / rows, matrix);
     return answers(*engine->make_answer_pipeline(bits, count, count), queries, count);
   };
   return difference(answers_by(maker), answers_by(*on_cpu()), count, bits.response, "responses");
@@ -110,14 +119,19 @@ std::string check_scan(std::string_view kernel, int device, size_t count) {
   const auto matrix = numbers.octets(kRows * kColumns);
   for (const WireBits bits : {WireBits{32, 32}, WireBits{26, 11}}) {
     const auto queries = numbers.octets(count * bit_sequence_bytes(kRows, bits.query));
-    const std::string wrong = check_scan_of(*maker, matrix, bits, queries, count);
+    const std::string wrong = check_scan_of(*maker, kRows, matrix, bits, queries, count);
     if (!wrong.empty()) return wrong;
   }
+  const uint64_t rows = long_rows(device);
+  const std::string wrong =
+      check_scan_of(*maker, rows, numbers.octets(rows * long_columns(device)), {32, 32},
+                    numbers.octets(count * rows * sizeof(uint32_t)), count);
+  if (!wrong.empty()) return wrong;
   // The largest sums that there are: bytes of -128 times limbs of -1 and 127, as 0xff7f7f7f has.
   const std::vector<uint8_t> least(kRows * kColumns, 0x80);
   std::vector<uint8_t> queries(count * kRows * sizeof(uint32_t), 0x7f);
   for (size_t i = 3; i < queries.size(); i += 4) queries[i] = 0xff;
-  return check_scan_of(*maker, least, {32, 32}, queries, count);
+  return check_scan_of(*maker, kRows, least, {32, 32}, queries, count);
 }
 
 // Of one query, whose products are checked as those of clients' queries are: throws where the check
@@ -254,7 +268,7 @@ std::string check_tables(int device) {
 // Each with the tiles that its kernels are compiled for, and one query more.
 std::vector<size_t> batches_of(std::string_view kernel) {
   if (kernel == "dp4a") return {1, 2, 3, 4};
-  if (kernel == "mma" || kernel == "mma-rows") return {4, 8, 16, 32, 33};
+  if (kernel == "mma") return {4, 8, 16, 32, 33};
   if (kernel == "wgmma" || kernel == "wgmma-tma") return {8, 16, 32, 64, 65};
   return {5};
 }

@@ -21,7 +21,6 @@ SKIPPED = 77
 ARCHITECTURES = ["sm_80", "sm_89", "sm_90a"]
 KERNELS = {
     # kernel: how many versions of it there are, and instructions that each must have
-    "scan_mma_rows": (4, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
     "scan_mma": (8, [r"IMMA\.16832\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"LDGSTS\.E\.BYPASS\.128", r"LDS\.128"]),
     "scan_dp4a": (6, [r"IDP\.4A\.S8\.S8", r"LDG\.E\.NA\S*\.128", r"REDUX"]),
     "scan_wgmma": (8, []),
@@ -84,10 +83,6 @@ SCANS = {
     ("scan_mma", 32): Scan(32, 8, 1, 2, limb_stages(32), [115, 115, 111], 15),
     ("scan_mma", 64): Scan(64, 8, 1, 1, limb_stages(64), [158, 158, 157], 15),
     ("scan_mma", 128): Scan(128, 8, 1, 1, limb_stages(128), [248, 248, 248], 15),
-    ("scan_mma_rows", 16): Scan(16, 8, 1, 1, limb_stages(16), [274, 269, 277], 91),
-    ("scan_mma_rows", 32): Scan(32, 8, 1, 1, limb_stages(32), [292, 288, 296], 91),
-    ("scan_mma_rows", 64): Scan(64, 8, 1, 1, limb_stages(64), [340, 335, 341], 93),
-    ("scan_mma_rows", 128): Scan(128, 4, 1, 1, limb_stages(128), [930, 924, 960], 549),
     ("scan_wgmma", 32): Scan(4, 4, 1, 3, limb_stages(32), [115], 36),
     ("scan_wgmma", 64): Scan(4, 4, 1, 2, limb_stages(64), [117], 36),
     ("scan_wgmma", 128): Scan(4, 4, 1, 2, limb_stages(128), [130], 37),
@@ -215,7 +210,7 @@ def main():
         return 0
     wrong = []
     for kernel, (count, instructions) in KERNELS.items():
-        # Mangled, a name has its length before it: scan_mma is not the beginning of scan_mma_rows.
+        # Mangled, a name has its length before it: scan_wgmma is not the beginning of scan_wgmma_tma.
         versions = [key for key in code if f"{len(kernel)}{kernel}" in key[1]]
         for architecture in ARCHITECTURES:
             found = sum(1 for key in versions if key[0] == architecture)

@@ -58,7 +58,7 @@ TEST_F(EmulatedCudaCanary, FindsATileThatIsWrongWhereNoBatchOfItHasRoom) {
   const fake_cuda::ScopedFaults faults("spoil=scan_mma<128>");
   EXPECT_EQ(answer(*pipeline, 5), "right");
   EXPECT_EQ(answer(*pipeline, 32).substr(0, 7), "failed:");
-  EXPECT_EQ(answer(*pipeline, 32), "right") << "by wgmma";
+  EXPECT_EQ(answer(*pipeline, 32), "right") << "by wgmma-tma";
 }
 
 // Where there is no room, it is computed by itself, by the same kernel.
@@ -81,9 +81,9 @@ TEST_F(EmulatedCudaCanary, WithholdsTheBatchOfAWrongProductAndTakesAnotherKernel
   EXPECT_NE(withheld.find("the kernel cuda:mma is wrong"), std::string::npos) << withheld;
   EXPECT_NE(withheld.find("in a batch of 8"), std::string::npos) << withheld;
   EXPECT_FALSE(record_->is_fit("mma"));
-  // wgmma takes its place.
+  // wgmma-tma takes its place.
   EXPECT_EQ(answer(*pipeline, 7), "right");
-  EXPECT_EQ(checks("wgmma", CheckStage::kCanary), 1u);
+  EXPECT_EQ(checks("wgmma-tma", CheckStage::kCanary), 1u);
 }
 
 // A full batch is on the device next to the one whose canary shows that their kernel is wrong, or
@@ -110,7 +110,7 @@ TEST_F(EmulatedCudaCanary, WithholdsTheOtherBatchOfAWrongKernelToo) {
   put(*often, 80);
   {
     // Of the first batch the check is right, and what follows is not.
-    const fake_cuda::ScopedFaults faults("spoil=scan_wgmma@1+");
+    const fake_cuda::ScopedFaults faults("spoil=scan_wgmma_tma@1+");
     often->begin(0, 40);
     EXPECT_THROW(often->begin(40, 40), ResourceError);
     EXPECT_THROW(often->finish(), ResourceError);
@@ -127,7 +127,7 @@ TEST_F(EmulatedCudaCanary, ChecksEveryOtherKernelAfterAWrongOne) {
   const fake_cuda::ScopedFaults faults("spoil=scan_mma,spoil=scan_dp4a");
   EXPECT_EQ(answer(*pipeline, 5).substr(0, 7), "failed:");
   EXPECT_EQ(answer(*pipeline, 1).substr(0, 7), "failed:") << "dp4a is wrong now, too";
-  EXPECT_EQ(answer(*pipeline, 1), "right") << "by wgmma";
+  EXPECT_EQ(answer(*pipeline, 1), "right") << "by wgmma-tma";
 }
 
 TEST_F(EmulatedCudaCanary, BeginsNoBatchWithAKernelThatTheCheckBeforeFoundWrong) {
@@ -151,7 +151,7 @@ TEST_F(EmulatedCudaCanary, IsComputedByEveryKernelWhileThereAreNoBatches) {
   const fake_cuda::ScopedFaults faults("spoil=scan_mma");
   EXPECT_NO_THROW(again->check());
   EXPECT_FALSE(record_->is_fit("mma"));
-  EXPECT_EQ(checks("wgmma", CheckStage::kCanary), 1u) << "what takes its place, at once";
+  EXPECT_EQ(checks("wgmma-tma", CheckStage::kCanary), 1u) << "what takes its place, at once";
 }
 
 // An engine that has answered no client yet is refused, and what is wrong for it stays in use for
@@ -192,9 +192,11 @@ TEST_F(EmulatedCudaCanary, RefusesAPipelineWhoseFirstCheckIsWrong) {
 TEST_F(EmulatedCudaCanary, LosesTheDeviceWhenEveryKernelWasWrong) {
   const auto engine = this->engine();
   const auto pipeline = this->pipeline(*engine, kNever);
-  const fake_cuda::ScopedFaults faults("spoil=scan_mma,spoil=scan_wgmma,spoil=scan_dp4a");
-  EXPECT_EQ(answer(*pipeline, 5).substr(0, 7), "failed:");
-  EXPECT_EQ(answer(*pipeline, 5).substr(0, 7), "failed:");
+  const fake_cuda::ScopedFaults faults(
+      "spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma,spoil=scan_dp4a");
+  for (int kernel = 0; kernel < 3; ++kernel) {
+    EXPECT_EQ(answer(*pipeline, 5).substr(0, 7), "failed:");
+  }
   EXPECT_EQ(answer(*pipeline, 5).substr(0, 5), "lost:");
 }
 

@@ -75,14 +75,14 @@ TEST_F(EmulatedCudaChoice, TakesTheDeviceWhoseKernelsPass) {
   EXPECT_TRUE(warnings_.empty());
   // Neither what is not used nor what takes long to load is checked.
   const auto& without = tested_.at(0).without;
-  EXPECT_EQ(without,
-            (std::vector<std::string>{"mma-rows", "wgmma-tma", "cublas", "packing", "tables"}));
+  EXPECT_EQ(without, (std::vector<std::string>{"cublas", "packing", "tables"}));
 }
 
 TEST_F(EmulatedCudaChoice, ChecksAKernelToCompareWithWhenItIsNamed) {
-  choose("cuda:mma-rows", {with({check("dp4a"), check("mma-rows")})});
+  // No cuBLAS is emulated.
+  EXPECT_THROW(choose("cuda:cublas", {with({check("dp4a"), check("cublas")})}), UsageError);
   const auto& without = tested_.at(0).without;
-  EXPECT_EQ(without, (std::vector<std::string>{"wgmma-tma", "cublas", "packing", "tables"}));
+  EXPECT_EQ(without, (std::vector<std::string>{"packing", "tables"}));
 }
 
 TEST_F(EmulatedCudaChoice, KeepsAKernelThatFailedOutOfUse) {

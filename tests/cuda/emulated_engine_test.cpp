@@ -123,7 +123,7 @@ TEST(EmulatedCuda, NamesItsDeviceAndItsKernels) {
             "emulator, compute capability 9.0, 3 multiprocessors, 4 GB, PCI 0000:1B:00.0, "
             "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0, driver for CUDA " +
                 runtime_version() + ", runtime " + runtime_version() +
-                ", dp4a for batches of up to 3 and mma for others");
+                ", dp4a for batches of up to 3, mma for others");
   for (const std::string kernel : {"wgmma", "wgmma-tma"}) {
     EXPECT_EQ(make_cuda_engine(kernel, 0, fresh_record(), 64, 3)->name(), "cuda:" + kernel);
   }
@@ -149,7 +149,7 @@ TEST(EmulatedCuda, HasNoWgmmaWhereOtherCodeRuns) {
   }
 }
 
-// wgmma, mma, dp4a: where one is in quarantine, the next one takes its batches.
+// wgmma-tma, wgmma, mma, dp4a: where one is in quarantine, the next one takes its batches.
 TEST(EmulatedCuda, TakesTheNextKernelForOneInQuarantine) {
   SeededRandom random(133);
   constexpr uint64_t kRows = 300, kColumns = 37;
@@ -168,12 +168,17 @@ TEST(EmulatedCuda, TakesTheNextKernelForOneInQuarantine) {
   // Until the matrix was timed, mma takes what dp4a does not.
   record->note_failed("mma", CheckStage::kCanary, "of the test");
   {
-    const fake_cuda::ScopedFaults wrong_mma("spoil=scan_mma,spoil=scan_dp4a");
+    const fake_cuda::ScopedFaults others("spoil=scan_mma,spoil=scan_dp4a,spoil=scan_wgmma");
+    EXPECT_EQ(products(8), expected);
+  }
+  record->note_failed("wgmma-tma", CheckStage::kCanary, "of the test");
+  {
+    const fake_cuda::ScopedFaults others("spoil=scan_mma,spoil=scan_dp4a,spoil=scan_wgmma_tma");
     EXPECT_EQ(products(8), expected);
   }
   record->note_failed("wgmma", CheckStage::kCanary, "of the test");
   {
-    const fake_cuda::ScopedFaults wrong_others("spoil=scan_mma,spoil=scan_wgmma");
+    const fake_cuda::ScopedFaults others("spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma");
     EXPECT_EQ(products(8), expected);
   }
   record->note_failed("dp4a", CheckStage::kCanary, "of the test");

@@ -26,7 +26,7 @@ TEST(EmulatedCudaLoading, NoKernelIsLoadedByAClientsBatch) {
   // Each with every tile that it has.
   constexpr size_t kMost = 65;
   const std::vector<uint8_t> query(bit_sequence_bytes(kRows, kBits.query));
-  for (const std::string_view kernel : {"dp4a", "mma", "mma-rows", "wgmma"}) {
+  for (const std::string_view kernel : {"dp4a", "mma", "wgmma", "wgmma-tma"}) {
     const auto engine = engine_with(0, kernel);
     engine->seal();
     const auto pipeline = engine->make_answer_pipeline(kBits, kMost, kMost);
@@ -38,9 +38,9 @@ TEST(EmulatedCudaLoading, NoKernelIsLoadedByAClientsBatch) {
   }
   // The sums over packing tables, by the same kernels. Their results do not matter here.
   const fake_cuda::ScopedFaults fast(
-      "skip=cut_bit_sequences,skip=scan_dp4a,skip=scan_mma,skip=scan_mma_rows,skip=scan_wgmma,"
+      "skip=cut_bit_sequences,skip=scan_dp4a,skip=scan_mma,skip=scan_wgmma,skip=scan_wgmma_tma,"
       "skip=cut_table,skip=cut_keys,skip=sum_dp4a,skip=sum_mma,skip=sum_wgmma,skip=finish_packs");
-  for (const std::string_view kernel : {"dp4a", "mma", "mma-rows", "wgmma"}) {
+  for (const std::string_view kernel : {"dp4a", "mma", "wgmma", "wgmma-tma"}) {
     const auto engine = make_cuda_engine(kernel, 0, std::make_shared<KernelRecord>(), 1, 9);
     engine->seal();
     const auto pipeline = engine->make_packed_answer_pipeline(kBits, zero_tables(1), kMost, kMost);

@@ -124,8 +124,8 @@ TEST(EmulatedCudaMemory, SetsAsideWhatTheTimingOfKernelsTakes) {
   fake_cuda::reset_peaks();
   fake_cuda::set_faults("memory=" + std::to_string(needed) + ",fail=cudaLaunchKernel:2");
   EXPECT_THROW(engine->make_answer_pipeline({32, 32}, 3, needs.batch_max), ResourceError);
-  // By hand: limb rows of 32 queries, of a byte a row, and their products.
-  EXPECT_GE(fake_cuda::peak_bytes(0), matrix - 4'096 + 128 * kRows + 32 * 4 * kColumns);
+  // By hand: limb rows of 64 queries, of a byte a row, and their products.
+  EXPECT_GE(fake_cuda::peak_bytes(0), matrix - 4'096 + 256 * kRows + 64 * 4 * kColumns);
   EXPECT_LE(fake_cuda::peak_bytes(0) + kCudaItselfBytes, needed);
 }
 

@@ -160,7 +160,6 @@ TEST_F(EmulatedCudaProducts, FindsOneWrongWordOfOneQuery) {
                                             {"mma", "mma<32>", 8},
                                             {"mma", "mma<64>", 16},
                                             {"mma", "mma<128>", 32},
-                                            {"mma-rows", "mma_rows<16>", 4},
                                             {"wgmma", "wgmma<32>", 8},
                                             {"wgmma", "wgmma<64>", 16},
                                             {"wgmma", "wgmma<128>", 32},
@@ -191,8 +190,8 @@ TEST_F(EmulatedCudaProducts, WithholdsTheBatchAndTakesAnotherKernel) {
   EXPECT_NE(withheld.find("responses of this batch are withheld"), std::string::npos) << withheld;
   EXPECT_FALSE(record_->is_fit("mma"));
   EXPECT_EQ(checks("mma"), (Checks{1, 1}));
-  EXPECT_EQ(answer(made, 8), "right") << "by wgmma";
-  EXPECT_EQ(checks("wgmma"), (Checks{1, 0}));
+  EXPECT_EQ(answer(made, 8), "right") << "by wgmma-tma";
+  EXPECT_EQ(checks("wgmma-tma"), (Checks{1, 0}));
 }
 
 // What the canary was right with before may be wrong now.
@@ -234,9 +233,9 @@ TEST_F(EmulatedCudaProducts, AreCheckedNextToTheCanaryToo) {
       EXPECT_EQ(of_products, (Checks{0, 1}));
       ++told_by_check;
     }
-    // Many by wgmma now, one by dp4a.
+    // Many by wgmma-tma now, one by dp4a.
     made.pipeline->check();
-    EXPECT_EQ(checks(*record, "wgmma", CheckStage::kProduct), (Checks{1, 0}));
+    EXPECT_EQ(checks(*record, "wgmma-tma", CheckStage::kProduct), (Checks{1, 0}));
     EXPECT_EQ(checks(*record, "dp4a", CheckStage::kProduct), (Checks{1, 0}));
   }
   EXPECT_GT(told_by_canary, 0);
@@ -255,7 +254,7 @@ TEST_F(EmulatedCudaProducts, FindAByteOfTheMatrixThatChanged) {
     EXPECT_EQ(lost.substr(0, 52), "lost: the matrix has changed in the device's memory:") << lost;
     EXPECT_NE(lost.find("of a batch"), std::string::npos) << lost;
   }
-  for (const std::string kernel : {"dp4a", "mma", "wgmma"}) EXPECT_TRUE(record_->is_fit(kernel));
+  for (const std::string kernel : {"dp4a", "mma", "wgmma-tma"}) EXPECT_TRUE(record_->is_fit(kernel));
 }
 
 // Not even by the canary, which knows nothing of this row.
@@ -313,7 +312,7 @@ TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterOneOfZeros) {
   EXPECT_EQ(answer(made, 8).substr(0, 24), "failed: the kernel cuda:");
 }
 
-// Of so few rows that the limbs of wgmma are, of some queries, zeros in the order of mma: what that
+// Of so few rows that the limbs of wgmma-tma are, of some queries, zeros in the order of mma: what that
 // has left is not to pass for a query of zeros.
 TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterThoseOfAnotherKernel) {
   constexpr uint64_t kFewRows = 5;
@@ -341,7 +340,7 @@ TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterThoseOfAnotherKernel) {
   const fake_cuda::ScopedFaults faults("spoil=cut_bit_sequences");
   pipeline->begin(0, 8);
   EXPECT_THROW(pipeline->finish(), ResourceError);
-  EXPECT_FALSE(record_->is_fit("wgmma"));
+  EXPECT_FALSE(record_->is_fit("wgmma-tma"));
 }
 
 // The check itself is wrong: nothing takes its place, and the scan is not blamed.

@@ -22,7 +22,6 @@ using Outcomes = std::map<std::string, std::string>;  // of kernels, the worst
 Outcomes all_kernels(const std::string& outcome) {
   return {{"dp4a", outcome},
           {"mma", outcome},
-          {"mma-rows", outcome},
           {"wgmma", outcome},
           {"wgmma-tma", outcome}};
 }
@@ -77,7 +76,6 @@ TEST_F(EmulatedCudaSelfTest, PassesWhereAllIsRight) {
 TEST_F(EmulatedCudaSelfTest, FindsEachTileThatIsWrong) {
   const std::map<std::string, std::vector<int>> tiles = {{"dp4a", {1, 2, 3}},
                                                          {"mma", {16, 32, 64, 128}},
-                                                         {"mma-rows", {16, 32, 64, 128}},
                                                          {"wgmma", {32, 64, 128, 256}},
                                                          {"wgmma-tma", {32, 64, 128, 256}}};
   for (const auto& [kernel, sizes] : tiles) {
@@ -114,7 +112,6 @@ TEST_F(EmulatedCudaSelfTest, OutlivesWhatEndsAProcess) {
                      {"--seconds-per-check", "5"}),
             (Outcomes{{"dp4a", "failed"},
                       {"mma", "crashed"},
-                      {"mma-rows", "passed"},
                       {"wgmma", "hung"},
                       {"wgmma-tma", "passed"}}));
 }
@@ -123,8 +120,8 @@ TEST_F(EmulatedCudaSelfTest, OutlivesWhatEndsAProcess) {
 TEST_F(EmulatedCudaSelfTest, GivesTheCodeOfKernelsATimeOfItsOwn) {
   const std::string text =
       run("freeze=cudaFuncGetAttributes",
-          {"--without", "mma", "--without", "mma-rows", "--without", "wgmma", "--without",
-           "wgmma-tma", "--seconds-per-check", "600", "--seconds-to-start", "1"});
+          {"--without", "mma", "--without", "wgmma", "--without", "wgmma-tma",
+           "--seconds-per-check", "600", "--seconds-to-start", "1"});
   EXPECT_NE(text.find("hung: its code was not loaded in 1000 ms"), std::string::npos) << text;
   EXPECT_EQ(end_, "exit status 1");
 }
@@ -137,7 +134,7 @@ TEST_F(EmulatedCudaSelfTest, ReadsNoLinesThatAreNotItsOwn) {
       "none of these\nend",
       1);
   const std::string text = run("print=cudaGetDeviceCount,print=cudaFuncGetAttributes@30",
-                               {"--without", "mma-rows", "--without", "wgmma-tma"});
+                               {"--without", "wgmma-tma"});
   unsetenv("BLINDFUSE_FAKE_CUDA_GREETING");
   EXPECT_NE(text.find("failed by nobody"), std::string::npos) << "on standard error";
   EXPECT_NE(text.find("\nall 17 checks passed\n"), std::string::npos) << text;
@@ -166,14 +163,13 @@ TEST_F(EmulatedCudaSelfTest, PassesOnADeviceNextToOneThatHangs) {
 }
 
 TEST_F(EmulatedCudaSelfTest, ChecksTheDeviceThatIsNamed) {
-  EXPECT_EQ(outcomes("devices=2", {"--engine", "cuda@1"}).size(), 5u);
+  EXPECT_EQ(outcomes("devices=2", {"--engine", "cuda@1"}).size(), 4u);
   EXPECT_NE(run("devices=2", {"--engine", "cuda@2"}).find("there is no CUDA device 2"),
             std::string::npos);
 }
 
 TEST_F(EmulatedCudaSelfTest, PrintsATable) {
-  const std::string text = run("spoil=scan_mma<64>", {"--without", "wgmma", "--without", "mma-rows",
-                                                      "--without", "wgmma-tma"});
+  const std::string text = run("spoil=scan_mma<64>", {"--without", "wgmma", "--without", "wgmma-tma"});
   EXPECT_NE(text.find("emulator, compute capability 9.0"), std::string::npos) << text;
   // Every query lacks the rows of the block that was left out.
   EXPECT_TRUE(std::regex_search(
@@ -187,6 +183,15 @@ TEST_F(EmulatedCudaSelfTest, PrintsATable) {
           "\n1 of 8 checks did not pass: use --engine cuda:KERNEL with another kernel, or cpu\n"),
       std::string::npos)
       << text;
+}
+
+// The block that is left out is then the only one.
+TEST_F(EmulatedCudaSelfTest, RunsWithAsManyBlocksAsTheEnvironmentSays) {
+  setenv("BLINDFUSE_CUDA_WALKERS_MAX", "1", 1);
+  const std::string text =
+      run("spoil=scan_mma<64>", {"--without", "dp4a", "--without", "wgmma", "--without", "wgmma-tma"});
+  unsetenv("BLINDFUSE_CUDA_WALKERS_MAX");
+  EXPECT_NE(text.find("in 2400 of 2400 words"), std::string::npos) << text;
 }
 
 // A copy whose first bit is altered, which is that of the responses: their first word alone.

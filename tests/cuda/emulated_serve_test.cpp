@@ -136,7 +136,7 @@ TEST_F(EmulatedCudaServe, AnswersWithoutAKernelThatIsWrong) {
 }
 
 TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongToTheProcessor) {
-  constexpr const char* kAllWrong = "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma";
+  constexpr const char* kAllWrong = "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma";
   const auto server = serve("auto", kAllWrong);
   ASSERT_NE(server->url(), "") << server->program().err();
   EXPECT_EQ(get(*server, 1).out, "value 0\n");
@@ -155,7 +155,7 @@ TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongToTheProcessor) {
 
 // Right in the self-test, and wrong on the matrix: with auto the processor takes over.
 TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongOnTheMatrixToTheProcessor) {
-  constexpr const char* kAllWrong = "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma";
+  constexpr const char* kAllWrong = "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma";
   const auto server = serve("auto", "", kAllWrong);
   ASSERT_NE(server->url(), "") << server->program().err();
   EXPECT_EQ(get(*server, 1).out, "value 0\n");
@@ -195,9 +195,9 @@ TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongInTheFirstQueryToTheProcessor) {
 
 // That batch gets status 503, the next one is right.
 TEST_F(EmulatedCudaServe, WithholdsABatchThatIsWrong) {
-  // Without dp4a, which has no room for a canary, wgmma answers every query here. Its first
+  // Without dp4a, which has no room for a canary, wgmma-tma answers every query here. Its first
   // launches multiply the matrix, and the canary by itself.
-  const auto server = serve("cuda", "spoil=scan_dp4a", "spoil=scan_wgmma<32>@4");
+  const auto server = serve("cuda", "spoil=scan_dp4a", "spoil=scan_wgmma_tma<32>@4");
   ASSERT_NE(server->url(), "") << server->program().err();
   for (int i = 0; i < 6; ++i) {
     const auto got = get(*server, 1);
@@ -206,7 +206,7 @@ TEST_F(EmulatedCudaServe, WithholdsABatchThatIsWrong) {
   }
   EXPECT_EQ(server->stop(), 0);
   const std::string log = server->program().err();
-  EXPECT_TRUE(contains(log, "the GPU's kernel wgmma failed its canary check")) << log;
+  EXPECT_TRUE(contains(log, "the GPU's kernel wgmma-tma failed its canary check")) << log;
   EXPECT_EQ(occurrences(log, "the responses of this batch are withheld"), 1u) << log;
 }
 
@@ -342,7 +342,7 @@ TEST_F(EmulatedCudaServe, VerifiesADatabase) {
   EXPECT_EQ(verified.status, 0) << verified.err;
   EXPECT_TRUE(contains(verified.out, "found through the real client")) << verified.out;
 
-  set_faults("", "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma");
+  set_faults("", "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma");
   const auto wrong = run(folder_, verify);
   EXPECT_EQ(wrong.status, 1) << wrong.out;
   EXPECT_TRUE(contains(wrong.err, "the GPU's kernel mma failed its matrix check")) << wrong.err;

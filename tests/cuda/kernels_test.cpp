@@ -20,7 +20,6 @@
 #include "cuda/scan/kernels/round_products.cuh"
 #include "cuda/scan/kernels/scan_dp4a.cuh"
 #include "cuda/scan/kernels/scan_mma.cuh"
-#include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
 #include "cuda/scan/kernels/scan_wgmma_tma.cuh"
 
@@ -113,27 +112,23 @@ class Problem {
 };
 
 template <int kLimbRows, int kStages>
-void expect_mma(Problem& problem, LimbOrder order, uint32_t queries, uint32_t walkers,
-                const Schedule& schedule) {
-  static_assert(kMmaThreads == kMmaRowsThreads);
-  const bool in_rows = order == LimbOrder::kRows;
-  problem.cut(order);
+void expect_mma(Problem& problem, uint32_t queries, uint32_t walkers, const Schedule& schedule) {
+  problem.cut(LimbOrder::kMma);
   problem.work_out();
-  const auto report = launch_with(
-      schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)), kMmaThreads,
-      limb_shared_bytes<kLimbRows, kStages>(),
-      in_rows ? scan_mma_rows<kLimbRows, kStages> : scan_mma<kLimbRows, kStages>, problem.args());
+  const auto report = launch_with(schedule, dim3(walkers, blocks_for(queries, kLimbRows / 4)),
+                                  kMmaThreads, limb_shared_bytes<kLimbRows, kStages>(),
+                                  scan_mma<kLimbRows, kStages>, problem.args());
   EXPECT_EQ(report.bank_conflicts, 0u);
-  problem.expect_right(in_rows ? "scan_mma_rows" : "scan_mma");
+  problem.expect_right("scan_mma");
 }
 
-void expect_mma(SeededRandom& random, LimbOrder order, uint64_t rows, uint32_t columns,
+void expect_mma(SeededRandom& random, uint64_t rows, uint32_t columns,
                 uint32_t queries, uint32_t lead, uint32_t walkers, const Schedule& schedule) {
   Problem problem(random, rows, columns, queries, lead);
-  if (queries <= 4) return expect_mma<16, 4>(problem, order, queries, walkers, schedule);
-  if (queries <= 8) return expect_mma<32, 4>(problem, order, queries, walkers, schedule);
-  if (queries <= 16) return expect_mma<64, 4>(problem, order, queries, walkers, schedule);
-  expect_mma<128, 4>(problem, order, queries, walkers, schedule);
+  if (queries <= 4) return expect_mma<16, 4>(problem, queries, walkers, schedule);
+  if (queries <= 8) return expect_mma<32, 4>(problem, queries, walkers, schedule);
+  if (queries <= 16) return expect_mma<64, 4>(problem, queries, walkers, schedule);
+  expect_mma<128, 4>(problem, queries, walkers, schedule);
 }
 
 template <int kLimbRows, int kStages>
@@ -293,17 +288,14 @@ TEST(CudaKernels, NothingThatAScanWaitsForCanBeLeftOut) {
   using emulator::Step;
   SeededRandom random(512);
   Problem problem(random, 1500, 200, 6);
-  for (const LimbOrder order : {LimbOrder::kRows, LimbOrder::kMma}) {
-    problem.cut(order);
-    for (Schedule schedule : kSchedules) {
-      for (const Step omitted : {Step::kCopyWait, Step::kBlockBarrier}) {
-        schedule.omitted = omitted;
-        EXPECT_THROW(launch_with(schedule, 2, kMmaThreads, limb_shared_bytes<32, 4>(),
-                                 order == LimbOrder::kRows ? scan_mma_rows<32, 4> : scan_mma<32, 4>,
-                                 problem.args()),
-                     std::logic_error)
-            << static_cast<int>(omitted);
-      }
+  problem.cut(LimbOrder::kMma);
+  for (Schedule schedule : kSchedules) {
+    for (const Step omitted : {Step::kCopyWait, Step::kBlockBarrier}) {
+      schedule.omitted = omitted;
+      EXPECT_THROW(launch_with(schedule, 2, kMmaThreads, limb_shared_bytes<32, 4>(),
+                               scan_mma<32, 4>, problem.args()),
+                   std::logic_error)
+          << static_cast<int>(omitted);
     }
   }
   problem.cut(LimbOrder::kWgmma);
@@ -370,15 +362,13 @@ TEST(CudaKernels, Dp4aQueries) {
 
 TEST(CudaKernels, MmaQueriesOfEveryShape) {
   SeededRandom random(505);
-  for (const LimbOrder order : {LimbOrder::kRows, LimbOrder::kMma}) {
-    for (const uint32_t queries : {1, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 67}) {
-      for (const uint32_t columns : {1, 8, 33, 255, 256, 257, 264}) {
-        const uint64_t rows = random.between(1, 500);
-        const auto lead = static_cast<uint32_t>(random.below(128));
-        const auto walkers = static_cast<uint32_t>(random.between(1, 4));
-        expect_mma(random, order, rows, columns, queries, lead, walkers,
-                   random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
-      }
+  for (const uint32_t queries : {1, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 67}) {
+    for (const uint32_t columns : {1, 8, 33, 255, 256, 257, 264}) {
+      const uint64_t rows = random.between(1, 500);
+      const auto lead = static_cast<uint32_t>(random.below(128));
+      const auto walkers = static_cast<uint32_t>(random.between(1, 4));
+      expect_mma(random, rows, columns, queries, lead, walkers,
+                 random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
     }
   }
 }
@@ -386,17 +376,15 @@ TEST(CudaKernels, MmaQueriesOfEveryShape) {
 // More steps than stages of shared memory, and walks that begin and end anywhere in tiles.
 TEST(CudaKernels, MmaQueriesInWalksOfAnyLength) {
   SeededRandom random(506);
-  for (const LimbOrder order : {LimbOrder::kRows, LimbOrder::kMma}) {
-    for (const Schedule& schedule : kSchedules) {
-      for (const uint32_t walkers : {1, 2, 3, 5, 7, 40}) {
-        expect_mma(random, order, 1500, 520, 6, 3, walkers, schedule);
-      }
-      expect_mma(random, order, 2000, 300, 40, 0, 2, schedule);
+  for (const Schedule& schedule : kSchedules) {
+    for (const uint32_t walkers : {1, 2, 3, 5, 7, 40}) {
+      expect_mma(random, 1500, 520, 6, 3, walkers, schedule);
     }
+    expect_mma(random, 2000, 300, 40, 0, 2, schedule);
   }
   // Several pieces each, and a rest that begins and ends in the midst of a chunk's piece.
   for (const uint32_t walkers : {1, 3, 4, 5}) {
-    expect_mma(random, LimbOrder::kMma, 4501, 519, 7, 99, walkers,
+    expect_mma(random, 4501, 519, 7, 99, walkers,
                random.one_of(std::vector(std::begin(kSchedules), std::end(kSchedules))));
   }
 }
@@ -418,10 +406,7 @@ TEST(CudaKernels, WrapAtTheExtremes) {
     few.expect_right("scan_dp4a");
     Problem many(random, 4000, 3, 5);
     many.fill_with(static_cast<int8_t>(byte), word);
-    expect_mma<32, 4>(many, LimbOrder::kMma, 5, 1, {});
-    Problem in_rows(random, 4000, 3, 5);
-    in_rows.fill_with(static_cast<int8_t>(byte), word);
-    expect_mma<32, 4>(in_rows, LimbOrder::kRows, 5, 1, {});
+    expect_mma<32, 4>(many, 5, 1, {});
     Problem hopper(random, 4000, 3, 5);
     hopper.fill_with(static_cast<int8_t>(byte), word);
     expect_wgmma<32, 4>(hopper, 5, 1, {});
@@ -432,7 +417,7 @@ TEST(CudaKernels, WrapAtTheExtremes) {
   // Sums of limbs that leave 31 bits, after 2^17 rows at the earliest.
   Problem long_one(random, (1 << 17) + 64, 1, 1);
   long_one.fill_with(-128, 0x80808080);
-  expect_mma<16, 4>(long_one, LimbOrder::kRows, 1, 1, {});
+  expect_mma<16, 4>(long_one, 1, 1, {});
 }
 
 TEST(CudaKernels, CombinesSumsOfLimbs) {

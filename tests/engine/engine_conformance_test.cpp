@@ -521,7 +521,8 @@ TEST_P(EngineConformance, SanitizerSample) {
   expect_right_on_random({300, 40, 1, {3, 299}, 1}, random);
   expect_right_on_random({300, 40, 3, {0, 300}, 1}, random);
   expect_right_on_random({700, 270, 7, {0, 700}, 1}, random);
-  expect_right_on_random({150, 20, 40, {0, 150}, 1}, random);
+  expect_right_on_random({2'100, 150, 12, {0, 2'100}, 1}, random);
+  expect_right_on_random({2'100, 150, 40, {0, 2'100}, 1}, random);
 }
 
 TEST_P(EngineConformance, GivesTheSameAgain) {

@@ -29,7 +29,7 @@ std::vector<std::string> making_engine_names() {
   names.push_back("cpu");
   if (support::kIsEmulated) {
     std::erase_if(names, [](const std::string& name) {
-      return name == "cuda:dp4a" || name == "cuda:mma" || name == "cuda:mma-rows";
+      return name == "cuda:dp4a" || name == "cuda:mma";
     });
   }
   return names;

@@ -18,7 +18,6 @@
 #include "cuda/scan/kernels/round_products.cuh"
 #include "cuda/scan/kernels/scan_dp4a.cuh"
 #include "cuda/scan/kernels/scan_mma.cuh"
-#include "cuda/scan/kernels/scan_mma_rows.cuh"
 #include "cuda/scan/kernels/scan_wgmma.cuh"
 #include "cuda/scan/kernels/scan_wgmma_tma.cuh"
 #include "cuda/scan/kernels/weigh_columns.cuh"
@@ -327,17 +326,6 @@ Subject mma() {
 }
 
 template <int kLimbRows>
-Subject mma_rows() {
-  return {"scan_mma_rows<" + std::to_string(kLimbRows) + '>',
-          [problem = std::make_shared<const Products>(kWalkedRows, 264, kLimbRows / 4 + 1)](
-              const Options& options, bool* is_right) {
-            return problem->scan(options, is_right, dim3(kWalkers, 2), kMmaRowsThreads,
-                                 limb_shared_bytes<kLimbRows, 4>(), scan_mma_rows<kLimbRows, 4>);
-          },
-          {{"scan_mma_rows.cuh", "scan_mma_rows", Step::kCopyWait, 2, kNothingLeft}}};
-}
-
-template <int kLimbRows>
 Subject wgmma() {
   return {"scan_wgmma<" + std::to_string(kLimbRows) + '>',
           [problem = std::make_shared<const Products>(kWalkedRows, 136, kLimbRows / 4 + 1,
@@ -377,10 +365,9 @@ const std::vector<Subject>& scan_subjects() {
   static const std::vector<Subject> all = {
       cut_plain(),     cut_bits(),     combine(),       round(),         weigh_matrix(),
       weigh_batch(),   ask(),          dp4a<1>(),       dp4a<2>(),       dp4a<3>(),
-      mma<16>(),       mma<32>(),      mma<64>(),       mma<128>(),      mma_rows<16>(),
-      mma_rows<32>(),  mma_rows<64>(), mma_rows<128>(), wgmma<32>(),     wgmma<64>(),
-      wgmma<128>(),    wgmma<256>(),   wgmma_tma<32>(), wgmma_tma<64>(), wgmma_tma<128>(),
-      wgmma_tma<256>()};
+      mma<16>(),    mma<32>(),       mma<64>(),       mma<128>(),
+      wgmma<32>(),  wgmma<64>(),     wgmma<128>(),    wgmma<256>(),
+      wgmma_tma<32>(), wgmma_tma<64>(), wgmma_tma<128>(), wgmma_tma<256>()};
   return all;
 }
 
