@@ -8,7 +8,8 @@
 // product.
 //
 // It has no use for the logging library and the like of the other programs, and links only the C
-// library, so that it can be taken to a machine that has a GPU and nothing else (bench/gpu/quarter).
+// library, so that it can be taken to a machine that has a GPU and nothing else
+// (bench/gpu/quarter).
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -35,7 +36,7 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
 }
 
 // Whether this machine has cuBLAS or not: that it is missing is said more clearly later.
-const std::vector<std::string> kKernelNames = {kAll,       "auto",  "dp4a",      "mma",
+const std::vector<std::string> kKernelNames = {kAll,    "auto",      "dp4a",  "mma",
                                                "wgmma", "wgmma-tma", "cublas"};
 
 // "check" is what comes before all others, and may come alone.
@@ -140,8 +141,9 @@ void run(Options options) {
     measure_all({options, right, random, threads, yardsticks, report});
   }
   if (report.wrong_count() == 0) return;
-  throw ResourceError("results differ from the CPU's: each line above that begins with WRONG names "
-                      "a kernel");
+  throw ResourceError(
+      "results differ from the CPU's: each line above that begins with WRONG names "
+      "a kernel");
 }
 
 int fail(const char* what, int status = kExitFailed) {

@@ -58,8 +58,7 @@ ScanProblem::ScanProblem(const Shape& shape, size_t batch_max, int device,
 
 void ScanProblem::cut_queries(std::span<const uint32_t> query, uint32_t count) {
   const DeviceMemory<uint32_t> one(query.size()), words(count * query.size());
-  BLINDFUSE_CUDA(
-      cudaMemcpy(one.data(), query.data(), query.size_bytes(), cudaMemcpyHostToDevice));
+  BLINDFUSE_CUDA(cudaMemcpy(one.data(), query.data(), query.size_bytes(), cudaMemcpyHostToDevice));
   BLINDFUSE_CUDA(cudaDeviceSynchronize());  // all is there, and the limbs and products are cleared
   start_odd_multiples(one.data(), query.size(), 0, count, words.data(), stream_.get());
   for (const LimbOrder order : kLimbOrders) {
@@ -92,12 +91,11 @@ Check ScanProblem::check(Scanner& scanner, size_t batch) {
   const uint64_t columns = matrix_.column_count();
   Check check;
   check.product_count = batch * columns;
-  BLINDFUSE_CUDA(cudaMemsetAsync(products_.data(), 0, check.product_count * sizeof(uint32_t),
-                                 stream_.get()));
+  BLINDFUSE_CUDA(
+      cudaMemsetAsync(products_.data(), 0, check.product_count * sizeof(uint32_t), stream_.get()));
   start(scanner, batch);
-  const ProductDifference& difference = check.difference =
-      compare_products(products_.data(), product_.data(), columns, static_cast<uint32_t>(batch),
-                       stream_.get());
+  const ProductDifference& difference = check.difference = compare_products(
+      products_.data(), product_.data(), columns, static_cast<uint32_t>(batch), stream_.get());
   if (difference.count == 0) return check;
   const auto read = [](const uint32_t* word) {
     uint32_t value = 0;

@@ -51,7 +51,7 @@ class ScanProblem {
 
   DeviceMatrix matrix_;
   DeviceMemory<int8_t> limbs_[std::size(kLimbOrders)];  // in each of them
-  DeviceMemory<uint32_t> product_;  // of the random query, by the CPU
+  DeviceMemory<uint32_t> product_;                      // of the random query, by the CPU
   DeviceMemory<uint32_t> products_;
   Stream stream_;
 };

@@ -63,9 +63,9 @@ std::string Scanner::choice() const {
   for (size_t i = 0; i < fastest.size(); ++i) {
     if (i + 1 < fastest.size() && fastest[i] == fastest[i + 1]) continue;
     text += ", " + std::string(name_of(fastest[i]));
-    text += i + 1 == fastest.size() ? (text.find(" for ") == text.npos ? " for all batches"
-                                                                       : " for others")
-                                    : " for batches of up to " + std::to_string(kTimedBatches[i]);
+    text += i + 1 == fastest.size()
+                ? (text.find(" for ") == text.npos ? " for all batches" : " for others")
+                : " for batches of up to " + std::to_string(kTimedBatches[i]);
   }
   return text;
 }

@@ -51,8 +51,8 @@ class Scanner {
   static uint32_t lead(RowRange rows) { return static_cast<uint32_t>(rows.first % kStepRows); }
 
   // The kernel for this many queries: the named one, or the fastest. If that is in quarantine, the
-  // next of wgmma-tma, wgmma, mma and dp4a. Throws DeviceLostError, which says why, if the named one, or every
-  // one, is in quarantine. Any thread.
+  // next of wgmma-tma, wgmma, mma and dp4a. Throws DeviceLostError, which says why, if the named
+  // one, or every one, is in quarantine. Any thread.
   Choice choose(uint32_t query_count) const;
 
   KernelRecord& record() const { return *record_; }

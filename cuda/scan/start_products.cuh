@@ -40,8 +40,8 @@ inline int current_device() {
 }
 
 // Blocks of the kernel that the current device runs at a time, at least one, with so much shared
-// memory, which is allowed to the kernel from now on. CUDA is asked once for each kernel and device:
-// the answer takes some 10 us.
+// memory, which is allowed to the kernel from now on. CUDA is asked once for each kernel and
+// device: the answer takes some 10 us.
 template <typename Kernel>
 uint32_t blocks_at_once(Kernel kernel, uint32_t threads, uint32_t shared_bytes) {
   static std::mutex mutex;
@@ -116,8 +116,7 @@ void start_walkers(const char* name, Kernel kernel, uint32_t threads, uint32_t s
   const uint32_t query_tiles = blocks_for(args.query_count, queries_in_tile);
   // As many blocks as run at the same time, so that those of different queries read the same part
   // of the matrix together.
-  const uint32_t running =
-      std::min(blocks_at_once(kernel, threads, shared_bytes), walkers_max());
+  const uint32_t running = std::min(blocks_at_once(kernel, threads, shared_bytes), walkers_max());
   const uint32_t walkers =
       static_cast<uint32_t>(std::clamp<uint64_t>(running / query_tiles, 1, steps));
   launch_kernel(name, kernel, dim3(walkers, query_tiles), threads, shared_bytes, stream, args,

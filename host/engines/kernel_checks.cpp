@@ -103,9 +103,8 @@ uint64_t long_rows(int device) {
   return 128 * std::min<uint64_t>(129, 17 * uint64_t{cuda_multiprocessor_count(device)});
 }
 
-std::string check_scan_of(const EngineMaker& maker, uint64_t rows,
-                          std::span<const uint8_t> matrix, WireBits bits,
-                          const std::vector<uint8_t>& queries, size_t count) {
+std::string check_scan_of(const EngineMaker& maker, uint64_t rows, std::span<const uint8_t> matrix,
+                          WireBits bits, const std::vector<uint8_t>& queries, size_t count) {
   const auto answers_by = [&](const EngineMaker& engines) {
     const auto engine = filled(engines, rows, matrix.size() / rows, matrix);
     return answers(*engine->make_answer_pipeline(bits, count, count), queries, count);

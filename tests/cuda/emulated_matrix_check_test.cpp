@@ -38,8 +38,8 @@ TEST_F(EmulatedCudaMatrixCheck, FindsNothingWhereAllIsRight) {
 TEST_F(EmulatedCudaMatrixCheck, FindsATileThatIsWrongOnTheMatrix) {
   for (const std::string tile :
        {"dp4a<1>", "dp4a<2>", "dp4a<3>", "mma<16>", "mma<32>", "mma<64>", "mma<128>", "wgmma<32>",
-        "wgmma<64>", "wgmma<128>", "wgmma<256>", "wgmma_tma<32>", "wgmma_tma<64>",
-        "wgmma_tma<128>", "wgmma_tma<256>"}) {
+        "wgmma<64>", "wgmma<128>", "wgmma<256>", "wgmma_tma<32>", "wgmma_tma<64>", "wgmma_tma<128>",
+        "wgmma_tma<256>"}) {
     const auto record = std::make_shared<KernelRecord>();
     auto engine = make_cuda_engine("", 0, record, kRows, kColumns);
     engine->set_columns(0, matrix_);

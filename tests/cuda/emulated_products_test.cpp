@@ -254,7 +254,8 @@ TEST_F(EmulatedCudaProducts, FindAByteOfTheMatrixThatChanged) {
     EXPECT_EQ(lost.substr(0, 52), "lost: the matrix has changed in the device's memory:") << lost;
     EXPECT_NE(lost.find("of a batch"), std::string::npos) << lost;
   }
-  for (const std::string kernel : {"dp4a", "mma", "wgmma-tma"}) EXPECT_TRUE(record_->is_fit(kernel));
+  for (const std::string kernel : {"dp4a", "mma", "wgmma-tma"})
+    EXPECT_TRUE(record_->is_fit(kernel));
 }
 
 // Not even by the canary, which knows nothing of this row.
@@ -312,8 +313,8 @@ TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterOneOfZeros) {
   EXPECT_EQ(answer(made, 8).substr(0, 24), "failed: the kernel cuda:");
 }
 
-// Of so few rows that the limbs of wgmma-tma are, of some queries, zeros in the order of mma: what that
-// has left is not to pass for a query of zeros.
+// Of so few rows that the limbs of wgmma-tma are, of some queries, zeros in the order of mma: what
+// that has left is not to pass for a query of zeros.
 TEST_F(EmulatedCudaProducts, FindAQueryThatWasNotCutAfterThoseOfAnotherKernel) {
   constexpr uint64_t kFewRows = 5;
   DeviceMatrix matrix(0, kFewRows, kMatrixColumns, 0);

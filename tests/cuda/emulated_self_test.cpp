@@ -20,10 +20,7 @@ namespace {
 using Outcomes = std::map<std::string, std::string>;  // of kernels, the worst
 
 Outcomes all_kernels(const std::string& outcome) {
-  return {{"dp4a", outcome},
-          {"mma", outcome},
-          {"wgmma", outcome},
-          {"wgmma-tma", outcome}};
+  return {{"dp4a", outcome}, {"mma", outcome}, {"wgmma", outcome}, {"wgmma-tma", outcome}};
 }
 
 class EmulatedCudaSelfTest : public ::testing::Test {
@@ -108,20 +105,18 @@ TEST_F(EmulatedCudaSelfTest, FindsWhatIsWrongWithEveryKernel) {
 // A context that is lost, a process that is gone, one that does not come back: the next one goes on
 // with the other kernels.
 TEST_F(EmulatedCudaSelfTest, OutlivesWhatEndsAProcess) {
-  EXPECT_EQ(outcomes("fault=scan_dp4a<3>,die=scan_mma<32>,hang=scan_wgmma<64>",
-                     {"--seconds-per-check", "5"}),
-            (Outcomes{{"dp4a", "failed"},
-                      {"mma", "crashed"},
-                      {"wgmma", "hung"},
-                      {"wgmma-tma", "passed"}}));
+  EXPECT_EQ(
+      outcomes("fault=scan_dp4a<3>,die=scan_mma<32>,hang=scan_wgmma<64>",
+               {"--seconds-per-check", "5"}),
+      (Outcomes{
+          {"dp4a", "failed"}, {"mma", "crashed"}, {"wgmma", "hung"}, {"wgmma-tma", "passed"}}));
 }
 
 // Code that does not come to the device, as where the driver compiles it, has a time of its own.
 TEST_F(EmulatedCudaSelfTest, GivesTheCodeOfKernelsATimeOfItsOwn) {
-  const std::string text =
-      run("freeze=cudaFuncGetAttributes",
-          {"--without", "mma", "--without", "wgmma", "--without", "wgmma-tma",
-           "--seconds-per-check", "600", "--seconds-to-start", "1"});
+  const std::string text = run("freeze=cudaFuncGetAttributes",
+                               {"--without", "mma", "--without", "wgmma", "--without", "wgmma-tma",
+                                "--seconds-per-check", "600", "--seconds-to-start", "1"});
   EXPECT_NE(text.find("hung: its code was not loaded in 1000 ms"), std::string::npos) << text;
   EXPECT_EQ(end_, "exit status 1");
 }
@@ -133,8 +128,8 @@ TEST_F(EmulatedCudaSelfTest, ReadsNoLinesThatAreNotItsOwn) {
       "devices many\nload\nbegin x dp4a 1 query\nbegin 0 dp4a 1 query\npassed\nabsent from here\n"
       "none of these\nend",
       1);
-  const std::string text = run("print=cudaGetDeviceCount,print=cudaFuncGetAttributes@30",
-                               {"--without", "wgmma-tma"});
+  const std::string text =
+      run("print=cudaGetDeviceCount,print=cudaFuncGetAttributes@30", {"--without", "wgmma-tma"});
   unsetenv("BLINDFUSE_FAKE_CUDA_GREETING");
   EXPECT_NE(text.find("failed by nobody"), std::string::npos) << "on standard error";
   EXPECT_NE(text.find("\nall 17 checks passed\n"), std::string::npos) << text;
@@ -169,7 +164,8 @@ TEST_F(EmulatedCudaSelfTest, ChecksTheDeviceThatIsNamed) {
 }
 
 TEST_F(EmulatedCudaSelfTest, PrintsATable) {
-  const std::string text = run("spoil=scan_mma<64>", {"--without", "wgmma", "--without", "wgmma-tma"});
+  const std::string text =
+      run("spoil=scan_mma<64>", {"--without", "wgmma", "--without", "wgmma-tma"});
   EXPECT_NE(text.find("emulator, compute capability 9.0"), std::string::npos) << text;
   // Every query lacks the rows of the block that was left out.
   EXPECT_TRUE(std::regex_search(
@@ -188,8 +184,8 @@ TEST_F(EmulatedCudaSelfTest, PrintsATable) {
 // The block that is left out is then the only one.
 TEST_F(EmulatedCudaSelfTest, RunsWithAsManyBlocksAsTheEnvironmentSays) {
   setenv("BLINDFUSE_CUDA_WALKERS_MAX", "1", 1);
-  const std::string text =
-      run("spoil=scan_mma<64>", {"--without", "dp4a", "--without", "wgmma", "--without", "wgmma-tma"});
+  const std::string text = run(
+      "spoil=scan_mma<64>", {"--without", "dp4a", "--without", "wgmma", "--without", "wgmma-tma"});
   unsetenv("BLINDFUSE_CUDA_WALKERS_MAX");
   EXPECT_NE(text.find("in 2400 of 2400 words"), std::string::npos) << text;
 }

@@ -136,7 +136,8 @@ TEST_F(EmulatedCudaServe, AnswersWithoutAKernelThatIsWrong) {
 }
 
 TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongToTheProcessor) {
-  constexpr const char* kAllWrong = "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma";
+  constexpr const char* kAllWrong =
+      "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma";
   const auto server = serve("auto", kAllWrong);
   ASSERT_NE(server->url(), "") << server->program().err();
   EXPECT_EQ(get(*server, 1).out, "value 0\n");
@@ -155,7 +156,8 @@ TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongToTheProcessor) {
 
 // Right in the self-test, and wrong on the matrix: with auto the processor takes over.
 TEST_F(EmulatedCudaServe, LeavesAGpuThatIsWrongOnTheMatrixToTheProcessor) {
-  constexpr const char* kAllWrong = "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma";
+  constexpr const char* kAllWrong =
+      "spoil=scan_dp4a,spoil=scan_mma,spoil=scan_wgmma,spoil=scan_wgmma_tma";
   const auto server = serve("auto", "", kAllWrong);
   ASSERT_NE(server->url(), "") << server->program().err();
   EXPECT_EQ(get(*server, 1).out, "value 0\n");

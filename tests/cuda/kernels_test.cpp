@@ -122,8 +122,8 @@ void expect_mma(Problem& problem, uint32_t queries, uint32_t walkers, const Sche
   problem.expect_right("scan_mma");
 }
 
-void expect_mma(SeededRandom& random, uint64_t rows, uint32_t columns,
-                uint32_t queries, uint32_t lead, uint32_t walkers, const Schedule& schedule) {
+void expect_mma(SeededRandom& random, uint64_t rows, uint32_t columns, uint32_t queries,
+                uint32_t lead, uint32_t walkers, const Schedule& schedule) {
   Problem problem(random, rows, columns, queries, lead);
   if (queries <= 4) return expect_mma<16, 4>(problem, queries, walkers, schedule);
   if (queries <= 8) return expect_mma<32, 4>(problem, queries, walkers, schedule);

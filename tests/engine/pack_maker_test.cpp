@@ -28,9 +28,8 @@ std::vector<std::string> making_engine_names() {
   std::vector<std::string> names = support::device_engine_names();
   names.push_back("cpu");
   if (support::kIsEmulated) {
-    std::erase_if(names, [](const std::string& name) {
-      return name == "cuda:dp4a" || name == "cuda:mma";
-    });
+    std::erase_if(
+        names, [](const std::string& name) { return name == "cuda:dp4a" || name == "cuda:mma"; });
   }
   return names;
 }

@@ -363,11 +363,11 @@ Subject wgmma_tma() {
 
 const std::vector<Subject>& scan_subjects() {
   static const std::vector<Subject> all = {
-      cut_plain(),     cut_bits(),     combine(),       round(),         weigh_matrix(),
-      weigh_batch(),   ask(),          dp4a<1>(),       dp4a<2>(),       dp4a<3>(),
-      mma<16>(),    mma<32>(),       mma<64>(),       mma<128>(),
-      wgmma<32>(),  wgmma<64>(),     wgmma<128>(),    wgmma<256>(),
-      wgmma_tma<32>(), wgmma_tma<64>(), wgmma_tma<128>(), wgmma_tma<256>()};
+      cut_plain(),      cut_bits(),      combine(),    round(),         weigh_matrix(),
+      weigh_batch(),    ask(),           dp4a<1>(),    dp4a<2>(),       dp4a<3>(),
+      mma<16>(),        mma<32>(),       mma<64>(),    mma<128>(),      wgmma<32>(),
+      wgmma<64>(),      wgmma<128>(),    wgmma<256>(), wgmma_tma<32>(), wgmma_tma<64>(),
+      wgmma_tma<128>(), wgmma_tma<256>()};
   return all;
 }
 
