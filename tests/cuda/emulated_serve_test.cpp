@@ -120,7 +120,7 @@ TEST_F(EmulatedCudaServe, AnswersWithKernelsThatPass) {
   ASSERT_NE(server->url(), "") << server->program().err();
   EXPECT_EQ(get(*server, 1).out, "value 0\n");
   EXPECT_EQ(server->stop(), 0);
-  EXPECT_TRUE(contains(server->program().err(), "17 of 17 checks passed"))
+  EXPECT_TRUE(contains(server->program().err(), "23 of 23 checks passed"))
       << server->program().err();
 }
 
