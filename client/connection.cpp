@@ -36,8 +36,9 @@ bool Connection::secure(const TlsContext& tls, const std::string& host, long& ve
   return ssl_ != nullptr;
 }
 
-// What waits for the server may fork. A child sends no TLS alert of its own, under the parent's keys
-// and in the place of the parent's next record, and does not shut down the socket that both have.
+// What waits for the server may fork. A child sends no TLS alert of its own, under the parent's
+// keys and in the place of the parent's next record, and does not shut down the socket that both
+// have.
 void Connection::close() {
   const bool is_own = opened_.is_current();
   if (ssl_ && is_own) {
@@ -73,8 +74,9 @@ ssize_t Connection::complete(Attempt attempt) {
 
 ssize_t Connection::read(char* bytes, size_t size) {
   const ssize_t got = complete([&] {
-    return ssl_ ? tls_attempt(ssl_.get(), [&] { return SSL_read(ssl_.get(), bytes, clamped(size)); })
-                : plain_result(recv(socket_.get(), bytes, size, 0), POLLIN);
+    return ssl_
+               ? tls_attempt(ssl_.get(), [&] { return SSL_read(ssl_.get(), bytes, clamped(size)); })
+               : plain_result(recv(socket_.get(), bytes, size, 0), POLLIN);
   });
   got_byte_ = got_byte_ || got > 0;
   return got;

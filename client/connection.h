@@ -23,8 +23,8 @@ class Connection {
 
   // Takes a connected socket, which does not block.
   void open(FileDescriptor socket);
-  // Makes a TLS handshake with `host`. Returns false if that failed, was given up, or took too long.
-  // verify_result is then the error of the server's certificate, or X509_V_OK.
+  // Makes a TLS handshake with `host`. Returns false if that failed, was given up, or took too
+  // long. verify_result is then the error of the server's certificate, or X509_V_OK.
   bool secure(const TlsContext& tls, const std::string& host, long& verify_result);
   bool is_open() const { return socket_.is_open(); }
   void close();
@@ -36,7 +36,8 @@ class Connection {
   // probably closed the connection before it read the request.
   bool was_lost() const { return was_kept_ && !got_byte_; }
 
-  // Returns the number of bytes, 0 at the end, and -1 if the connection broke or `patience` gave up.
+  // Returns the number of bytes, 0 at the end, and -1 if the connection broke or `patience` gave
+  // up.
   ssize_t read(char* bytes, size_t size);
   // False if not all was sent.
   bool write(std::string_view bytes);
@@ -48,7 +49,7 @@ class Connection {
   const std::chrono::seconds idle_;
   Patience& patience_;
   FileDescriptor socket_;
-  SslPointer ssl_;                                   // null without TLS
+  SslPointer ssl_;                                 // null without TLS
   ProcessToken opened_ = ProcessToken::current();  // the process that the connection belongs to
   bool was_kept_ = false;
   bool got_byte_ = false;  // of the answer

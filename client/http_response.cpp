@@ -6,6 +6,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,7 @@ class Parser final : public http::basic_parser<false> {
   Parser(BodyReceiver* receiver, HttpReply& reply) : receiver_(receiver), reply_(reply) {
     reply_ = {};
     header_limit(kHeadBytesMax);
-    body_limit(boost::none);
+    body_limit(std::numeric_limits<uint64_t>::max());
     skip(receiver_ == nullptr);
   }
 

@@ -19,11 +19,11 @@ inline constexpr size_t kHeadBytesMax = 65'536;
 // head of an answer after its engine has computed all of it.
 inline constexpr std::chrono::seconds kHeadTimeout{20};
 
-// Reads the final response to a request into `reply`, and its body into `receiver` or reply.problem.
-// Skips interim responses (1xx) and trailers. Closes the connection if it cannot be used again.
-// Returns false if no complete response came: the connection broke, `patience` gave up, or the bytes
-// are not HTTP. reply.status is then 0 unless a status line came. Throws ProtocolError if a response
-// breaks HTTP, and what `receiver` throws. `at` names the server in messages.
+// Reads the final response to a request into `reply`, and its body into `receiver` or
+// reply.problem. Skips interim responses (1xx) and trailers. Closes the connection if it cannot be
+// used again. Returns false if no complete response came: the connection broke, `patience` gave up,
+// or the bytes are not HTTP. reply.status is then 0 unless a status line came. Throws ProtocolError
+// if a response breaks HTTP, and what `receiver` throws. `at` names the server in messages.
 bool read_response(Connection& connection, Patience& patience, const std::string& at,
                    BodyReceiver& receiver, HttpReply& reply);
 

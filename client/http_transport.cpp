@@ -67,11 +67,10 @@ std::string refusal_by(const Proxy& proxy, int status, const std::string& target
     case 403:
       return proxy.name + " does not allow connections to " + target + " (status 403)";
     case 407:
-      return proxy.name +
-             (proxy.credentials.empty()
-                  ? " asks for a user and a password (status 407): name it as "
-                    "http://USER:PASSWORD@HOST:PORT"
-                  : " does not accept its user and password (status 407); check them");
+      return proxy.name + (proxy.credentials.empty()
+                               ? " asks for a user and a password (status 407): name it as "
+                                 "http://USER:PASSWORD@HOST:PORT"
+                               : " does not accept its user and password (status 407); check them");
     case 502:
     case 503:
     case 504:
@@ -121,8 +120,9 @@ HttpReply HttpTransport::get(const std::string& path, uint64_t first_byte, BodyR
 HttpReply HttpTransport::post(const std::string& path, std::span<const uint8_t> body,
                               BodyReceiver& receiver) {
   const std::string head =
-      this->head("POST", path) + "Content-Type: application/octet-stream\r\nContent-Length: " +
-      std::to_string(body.size()) + "\r\n\r\n";
+      this->head("POST", path) +
+      "Content-Type: application/octet-stream\r\nContent-Length: " + std::to_string(body.size()) +
+      "\r\n\r\n";
   return send(head, body, false, receiver);
 }
 
@@ -149,9 +149,8 @@ HttpReply HttpTransport::exchange(const std::string& head, std::span<const uint8
   connection_.begin_request();
   if (!connection_.is_open()) connect();
   // A server may answer before it has read all, and close. Its answer says more than this failure.
-  static_cast<void>(
-      connection_.write(head) &&
-      connection_.write({reinterpret_cast<const char*>(body.data()), body.size()}));
+  static_cast<void>(connection_.write(head) &&
+                    connection_.write({reinterpret_cast<const char*>(body.data()), body.size()}));
   HttpReply reply;
   if (!read_response(connection_, patience_, at_, receiver, reply)) throw_trouble(reply);
   return reply;
@@ -160,8 +159,8 @@ HttpReply HttpTransport::exchange(const std::string& head, std::span<const uint8
 void HttpTransport::connect() {
   const std::string host = proxy_ ? proxy_->host : url_.host;
   std::string failure;
-  FileDescriptor socket =
-      connect_tcp(addresses_of(host, proxy_ ? proxy_->port : url_.port, failure), patience_, failure);
+  FileDescriptor socket = connect_tcp(
+      addresses_of(host, proxy_ ? proxy_->port : url_.port, failure), patience_, failure);
   if (!socket.is_open()) {
     throw_if_over();
     throw ConnectionError("cannot connect to " + (proxy_ ? proxy_->name : at_) + ": " + failure);
@@ -182,10 +181,10 @@ void HttpTransport::open_tunnel() {
   const std::string target = bracketed_host(url_) + ":" + std::to_string(url_.port);
   std::string head = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
   if (const std::string& credentials = proxy_->credentials; !credentials.empty()) {
-    head += "Proxy-Authorization: Basic " +
-            encode_base64({reinterpret_cast<const uint8_t*>(credentials.data()),
-                           credentials.size()}) +
-            "\r\n";
+    head +=
+        "Proxy-Authorization: Basic " +
+        encode_base64({reinterpret_cast<const uint8_t*>(credentials.data()), credentials.size()}) +
+        "\r\n";
   }
   static_cast<void>(connection_.write(head + "\r\n"));
   HttpReply reply;

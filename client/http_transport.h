@@ -20,8 +20,8 @@ namespace blindfuse {
 // no redirects, sends no cookies, and asks for no compression. Throws ProtocolError for an answer
 // that breaks HTTP/1.1 or has too long a head.
 //
-// Through a proxy, the connection is a tunnel that CONNECT opens, for http and https alike. The proxy
-// looks up the server's name.
+// Through a proxy, the connection is a tunnel that CONNECT opens, for http and https alike. The
+// proxy looks up the server's name.
 class HttpTransport : public Transport {
  public:
   // Connects at the first request. While it waits for the server, calls `keep_waiting` several

@@ -25,8 +25,8 @@ enum class GaveUp {
 // For one request at a time.
 class Patience {
  public:
-  // `keep_waiting` is called every kWaitSliceMs while nothing comes. It may be empty. Its exceptions
-  // stop the request: throw_stopped() throws them.
+  // `keep_waiting` is called every kWaitSliceMs while nothing comes. It may be empty. Its
+  // exceptions stop the request: throw_stopped() throws them.
   explicit Patience(std::function<bool()> keep_waiting) : keep_waiting_(std::move(keep_waiting)) {}
 
   // Starts with the next request. `deadline` outlives it.
@@ -52,8 +52,8 @@ class Patience {
     Patience& patience_;
   };
 
-  // Waits for an event of poll() at one of the sockets. Returns false if it gave up; at `until`, for
-  // the reason `late`.
+  // Waits for an event of poll() at one of the sockets. Returns false if it gave up; at `until`,
+  // for the reason `late`.
   bool wait(std::span<pollfd> sockets, Deadline::TimePoint until, GaveUp late);
 
   Deadline::TimePoint now() const { return deadline_->now(); }

@@ -58,7 +58,8 @@ bool lists(std::string_view list, std::string_view host) {
     if (entry.starts_with('[') && entry.ends_with(']')) entry = entry.substr(1, entry.size() - 2);
     if (entry.empty() || entry.size() > host.size()) continue;
     const std::string_view end = host.substr(host.size() - entry.size());
-    const bool is_whole = entry.size() == host.size() || host[host.size() - entry.size() - 1] == '.';
+    const bool is_whole =
+        entry.size() == host.size() || host[host.size() - entry.size() - 1] == '.';
     if (is_whole && equal_ignoring_case(end, entry)) return true;
   }
 }
@@ -76,7 +77,8 @@ std::string undo_percent_encoding(std::string_view text, const Setting& setting)
     if (text.front() == '%') {
       const std::string_view digits = text.substr(1, 2);
       const auto [end, error] = std::from_chars(digits.begin(), digits.end(), code, 16);
-      if (digits.size() != 2 || end != digits.end()) fail(setting, "has a % without two hex digits");
+      if (digits.size() != 2 || end != digits.end())
+        fail(setting, "has a % without two hex digits");
       size = 3;
     }
     result += static_cast<char>(code);
@@ -90,7 +92,8 @@ Proxy parse(const Setting& setting) {
   if (const size_t scheme_end = rest.find("://"); scheme_end != std::string_view::npos) {
     const std::string_view scheme = rest.substr(0, scheme_end);
     if (!equal_ignoring_case(scheme, "http")) {
-      std::string why = "names a proxy that this client cannot use (" + std::string(scheme) + "://)";
+      std::string why =
+          "names a proxy that this client cannot use (" + std::string(scheme) + "://)";
       if (equal_ignoring_case(scheme.substr(0, 5), "socks")) {
         why += ". Tor's HTTP proxy is at its HTTPTunnelPort";
       }

@@ -19,9 +19,10 @@ struct Proxy {
 };
 
 // Returns the proxy that `option` (--proxy) names, or that the environment names if it is empty:
-// http_proxy, https_proxy or HTTPS_PROXY, by the server's scheme; then all_proxy or ALL_PROXY, unless
-// no_proxy or NO_PROXY lists the server's host. Returns nothing for a host of this machine
-// (localhost, 127.0.0.0/8, ::1). Throws InputError if the proxy is of a kind that clients cannot use.
+// http_proxy, https_proxy or HTTPS_PROXY, by the server's scheme; then all_proxy or ALL_PROXY,
+// unless no_proxy or NO_PROXY lists the server's host. Returns nothing for a host of this machine
+// (localhost, 127.0.0.0/8, ::1). Throws InputError if the proxy is of a kind that clients cannot
+// use.
 std::optional<Proxy> proxy_for(const Url& server, const std::string& option);
 
 }  // namespace blindfuse

@@ -126,8 +126,8 @@ FileDescriptor connect_tcp(std::span<const SocketAddress> addresses, Patience& p
       if (connected.is_open()) return connected;
       continue;
     }
-    const auto until =
-        begun + (addresses.empty() ? kConnectTimeout : std::chrono::milliseconds(kNextAddressAfter));
+    const auto until = begun + (addresses.empty() ? kConnectTimeout
+                                                  : std::chrono::milliseconds(kNextAddressAfter));
     if (!patience.wait(attempts.polled(), until, GaveUp::kNothingCame)) {
       if (patience.gave_up() != GaveUp::kNothingCame) return {};
       patience.give_up(GaveUp::kNot);

@@ -265,9 +265,8 @@ TEST_F(HttpTransportTest, AnEndlessChunkLengthIsRefused) {
 TEST_F(HttpTransportTest, HeadsWithinTheLimitsAreRead) {
   const std::string body = "no manifest";
   const RawServer server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 " + std::string(400, 'a') +
-                         "\r\nX: " + std::string(8000, 'b') + "\r\n" +
-                         repeated("Y: z\r\n", 5000) + "Content-Length: 11\r\n\r\n" +
-                         body);
+                         "\r\nX: " + std::string(8000, 'b') + "\r\n" + repeated("Y: z\r\n", 5000) +
+                         "Content-Length: 11\r\n\r\n" + body);
   EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("not a manifest"));
 }
 
@@ -479,8 +478,9 @@ TEST_F(HttpTransportTest, TheServersOwnCertificateCanBeTheFileOfCertificates) {
   EXPECT_EQ(connect("https://127.0.0.1:" + std::to_string(server.port()), options).get(key_),
             value_);
   authority.write(options.http.ca_file);
-  EXPECT_THAT(failure<ConnectionError>("https://127.0.0.1:" + std::to_string(server.port()), options),
-              HasSubstr("is not trusted"));
+  EXPECT_THAT(
+      failure<ConnectionError>("https://127.0.0.1:" + std::to_string(server.port()), options),
+      HasSubstr("is not trusted"));
 }
 
 TEST_F(HttpTransportTest, AFileOfCertificatesHasToBeThereWithoutTlsToo) {

@@ -73,10 +73,10 @@ void translate(const std::exception_ptr& thrown, void*) {
 std::unique_ptr<Session> connect(const std::string& url, const std::string& cache, unsigned threads,
                                  size_t prepare, int64_t timeout_s, const std::string& ca_file,
                                  const std::string& api_key, const std::string& proxy,
-                                 const std::string& mode,
-                                 uint64_t hint_bytes_max, uint64_t transfer_bytes_max,
-                                 uint64_t hint_memory_bytes_max, const std::string& server_key,
-                                 bool allow_rollback, nb::handle progress, const Stop* stop) {
+                                 const std::string& mode, uint64_t hint_bytes_max,
+                                 uint64_t transfer_bytes_max, uint64_t hint_memory_bytes_max,
+                                 const std::string& server_key, bool allow_rollback,
+                                 nb::handle progress, const Stop* stop) {
   ClientOptions options;
   options.cache_folder = cache;
   options.thread_count = threads;
