@@ -208,7 +208,9 @@ void RemoteDatabase::throw_refusal(const HttpReply& reply, bool is_manifest) con
   const int status = reply.status;
   std::string message = address_ + " answered with status " + std::to_string(status);
   if (status / 100 == 3 && !reply.location.empty()) {
-    throw ProtocolError(message + ", a redirect to " + printable(reply.location) +
+    std::string location = reply.location;
+    if (location.ends_with(kManifestPath)) location.resize(location.rfind(kManifestPath));
+    throw ProtocolError(message + ", a redirect to " + printable(std::move(location)) +
                         ". Redirects are not followed: give the address of the database there");
   }
   if (status < 400 || (is_manifest && (status == 404 || status == 410))) {

@@ -129,7 +129,7 @@ FileDescriptor connect_tcp(std::span<const SocketAddress> addresses, Patience& p
     const auto until = begun + (addresses.empty() ? kConnectTimeout
                                                   : std::chrono::milliseconds(kNextAddressAfter));
     if (!patience.wait(attempts.polled(), until, GaveUp::kNothingCame)) {
-      if (patience.gave_up() != GaveUp::kNothingCame) return {};
+      if (patience.gave_up() != GaveUp::kNothingCame) break;
       patience.give_up(GaveUp::kNot);
       if (addresses.empty()) {
         error = ETIMEDOUT;

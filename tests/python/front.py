@@ -56,8 +56,8 @@ CASES = {
     "broken": Case((refusal(b"500 Oh"),), _server, "status 500; try again later", 500),
     "bad gateway": Case((refusal(b"502 Bad Gateway"),), _server, "status 502; try again later", 502),
     "gateway timeout": Case((refusal(b"504 Gateway Timeout"),), _server, "status 504; try again later", 504),
-    "redirect": Case((refusal(b"308 Moved", b"Location: https://new.invalid/words/"),), _protocol,
-                     "a redirect to https://new.invalid/words/"),
+    "redirect": Case((refusal(b"308 Moved", b"Location: https://new.invalid/words/v1/database"),), _protocol,
+                     "a redirect to https://new.invalid/words. "),
     "no content": Case((b"HTTP/1.1 204 No Content\r\n\r\n",), _protocol, "status 204"),
     "switch": Case((b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n" + WHOLE,), _protocol, "switches protocols"),
     "line feeds alone": Case((WHOLE.replace(b"\r\n", b"\n"),), _protocol, "does not follow HTTP/1.1"),
@@ -86,6 +86,9 @@ class Front(Proxy):
         self.answers = list(case.answers)
         self.kind = kind
         super().__init__(upstream)
+
+    def __enter__(self) -> Front:
+        return self
 
     def written(self, request: str, status: int, kind: str, answer: bytes) -> bytes:
         if KINDS[self.kind] not in request or not self.answers:
