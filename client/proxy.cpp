@@ -128,7 +128,7 @@ Proxy parse(const Setting& setting) {
 
 std::optional<Proxy> proxy_for(const Url& server, const std::string& option) {
   if (is_loopback(server.host)) return std::nullopt;
-  if (!option.empty()) return parse({"--proxy", option});
+  if (!option.empty()) return parse({"the option --proxy", option});
   // Programs for CGI set HTTP_PROXY to a header of a request, so it has no meaning here.
   std::optional<Setting> setting =
       server.secure ? first_set({"https_proxy", "HTTPS_PROXY"}) : first_set({"http_proxy"});

@@ -30,11 +30,11 @@ def client(request: pytest.FixtureRequest) -> str:
 def look_up(client: str, url: str, cache: Path, **options: object) -> tuple[blindfuse.BlindfuseError | None, str]:
     """The error of the package, and the words of either client; or neither where the value is right."""
     if client == "program":
-        named = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-        command = [os.environ["BLINDFUSE_CLIENT"], "get", url, "word 7", f"--cache={cache}", *named]
+        command = [os.environ["BLINDFUSE_CLIENT"], "get", url, "word 7", f"--cache={cache}"]
+        for name, value in options.items():
+            command += [f"--{name.replace('_', '-')}", str(value)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert (done.stdout, done.returncode) == ("meaning 7\n", 0) if not done.stderr else done.returncode in (1, 2)
-        assert done.stderr.count("\n") <= 1
         return None, done.stderr
     try:
         with blindfuse.connect(url, cache=cache, **options) as words:  # type: ignore[arg-type]
