@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include <set>
 #include <thread>
 
-#include "client/http_response.h"
 #include "client/url.h"
 #include "src/system/file.h"
 #include "tests/client/http_fake_server.h"
@@ -142,17 +140,6 @@ TEST_F(HttpTransportTest, AStatusWithoutABodyIsNamed) {
   EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("with status 204;"));
 }
 
-TEST_F(HttpTransportTest, ACompleteAnswerCountsThoughTheRequestWasNotReadToItsEnd) {
-  const RawServer server([](int connection) {
-    read_head(connection);
-    send_all(connection, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno\n");
-    shutdown(connection, SHUT_WR);
-  });
-  HttpTransport transport(parse_url(server.url()), HttpOptions());
-  CollectedBody body;
-  EXPECT_EQ(transport.post("/v1/x", Bytes(1), body).status, 413);
-}
-
 TEST_F(HttpTransportTest, AnEndlessManifestIsCutOff) {
   auto http = std::make_unique<httplib::Server>();
   http->Get("/v1/database", [](const httplib::Request&, httplib::Response& response) {
@@ -234,70 +221,6 @@ TEST_F(HttpTransportTest, AServerThatHangsUpWhileItIsSentToKillsNobody) {
   EXPECT_THROW(transport.post("/v1/x", body, ignored), ConnectionError);
   server.join();
   std::signal(SIGPIPE, before);
-}
-
-std::string repeated(const std::string& text, size_t count) {
-  std::string all;
-  for (size_t i = 0; i < count; ++i) all += text;
-  return all;
-}
-
-TEST_F(HttpTransportTest, AnEndlessHeadIsRefused) {
-  const std::string ok = "HTTP/1.1 200 OK\r\n";
-  const std::string go_on = "HTTP/1.1 100 Continue\r\n";
-  const std::string many(1'000'000, 'a');
-  for (const std::string& answer :
-       {"HTTP/1.1 200 " + many, "HTTP/1.1 200 " + many + "\r\n\r\n", ok + "X: " + many,
-        ok + repeated("X: y\r\n", 1'000'000), go_on + "\r\nHTTP/1.1 200 " + many,
-        go_on + "X: y\r\n\r\nHTTP/1.1 200 " + many, repeated(go_on + "\r\n", 100'000)}) {
-    const RawServer server(answer);
-    EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("too long"))
-        << answer.substr(0, 60);
-  }
-}
-
-TEST_F(HttpTransportTest, AnEndlessChunkLengthIsRefused) {
-  const RawServer server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
-                         std::string(1'000'000, '0'));
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("too long"));
-}
-
-TEST_F(HttpTransportTest, HeadsWithinTheLimitsAreRead) {
-  const std::string body = "no manifest";
-  const RawServer server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 " + std::string(400, 'a') +
-                         "\r\nX: " + std::string(8000, 'b') + "\r\n" + repeated("Y: z\r\n", 5000) +
-                         "Content-Length: 11\r\n\r\n" + body);
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("not a manifest"));
-}
-
-TEST_F(HttpTransportTest, AnAnswerMayComeByteByByte) {
-  for (const std::string end : {"0\r\n\r\n", "0\r\nX: y\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n"}) {
-    const std::string answer =
-        "HTTP/1.1 103 Hints\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
-        end;
-    const RawServer server([&](int connection) {
-      const int yes = 1;
-      setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-      read_head(connection);
-      for (const char& byte : answer) send_all(connection, {&byte, 1});
-      read_head(connection);
-    });
-    HttpTransport transport(parse_url(server.url()), HttpOptions());
-    CollectedBody body;
-    EXPECT_EQ(transport.get("/v1/x", 0, body).status, 200);
-    EXPECT_EQ(body.bytes.size(), end[0] == '3' ? 3u : 0u);
-  }
-}
-
-TEST_F(HttpTransportTest, WhatIsNoHttpIsToldFromAConnectionThatBreaks) {
-  for (const std::string& answer : {std::string(), std::string("\x15\x03\x01\x00\x02\x02\x46", 7),
-                                    std::string("220 mail.example ESMTP\r\n")}) {
-    const RawServer server(answer);
-    EXPECT_THAT(failure<ConnectionError>(server.url()), HasSubstr("is it https, or another"));
-  }
-  const RawServer server("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{");
-  EXPECT_THAT(failure<ConnectionError>(server.url()),
-              AllOf(HasSubstr("broke; try again"), Not(HasSubstr("https"))));
 }
 
 TEST_F(HttpTransportTest, AKeyThatTheServerDoesNotKnowIsToldFromNone) {
