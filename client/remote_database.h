@@ -27,8 +27,8 @@ using ByteSink = std::function<void(std::span<const uint8_t>)>;
 
 // All functions throw ConnectionError, also if the deadline of the call has passed. They throw
 // ServerError (EpochGoneError, ServerBusyError) if the server answers with an error, and
-// ProtocolError if its answer has another length or kind than the protocol defines. If the server
-// is busy, all but ask() wait and repeat the request first.
+// ProtocolError if its answer has another length or kind than the protocol defines. While the
+// server is busy, the functions that fetch wait and repeat their requests.
 class RemoteDatabase {
  public:
   // `address` names the server in messages. `timeout` is that of ClientOptions, by this clock.
