@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-struct CollectedBody : BodyReceiver {
+struct ResponseBody : BodyReceiver {
   std::vector<uint8_t> bytes;
   void begin(int, std::optional<uint64_t>) override {}
   void receive(std::span<const uint8_t> more) override {
@@ -27,9 +27,9 @@ struct CollectedBody : BodyReceiver {
 
 // What a request throws, as text.
 template <class Error>
-std::string failure(const std::string& url) {
+std::string what_fails(const std::string& url) {
   HttpTransport transport(parse_url(url), HttpOptions());
-  CollectedBody body;
+  ResponseBody body;
   try {
     transport.get("/v1/x", 0, body);
   } catch (const Error& error) {
@@ -51,7 +51,7 @@ TEST(HttpResponse, ARefusalCountsThoughTheRequestCouldNotBeSent) {
     send_all(connection, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno\n");
   });
   HttpTransport transport(parse_url(server.url()), HttpOptions());
-  CollectedBody body;
+  ResponseBody body;
   EXPECT_EQ(transport.post("/v1/x", std::vector<uint8_t>(32 << 20), body).status, 413);
 }
 
@@ -64,7 +64,7 @@ TEST(HttpResponse, AnEndlessHeadIsRefused) {
         ok + repeated("X: y\r\n", 1'000'000), go_on + "\r\nHTTP/1.1 200 " + many,
         go_on + "X: y\r\n\r\nHTTP/1.1 200 " + many, repeated(go_on + "\r\n", 100'000)}) {
     const RawServer server(answer);
-    EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("too long"))
+    EXPECT_THAT(what_fails<ProtocolError>(server.url()), HasSubstr("too long"))
         << answer.substr(0, 60);
   }
 }
@@ -72,7 +72,7 @@ TEST(HttpResponse, AnEndlessHeadIsRefused) {
 TEST(HttpResponse, AnEndlessChunkLengthIsRefused) {
   const RawServer server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
                          std::string(1'000'000, '0'));
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("too long"));
+  EXPECT_THAT(what_fails<ProtocolError>(server.url()), HasSubstr("too long"));
 }
 
 TEST(HttpResponse, HeadsWithinTheLimitsAreRead) {
@@ -80,7 +80,7 @@ TEST(HttpResponse, HeadsWithinTheLimitsAreRead) {
   const RawServer server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 " + std::string(400, 'a') +
                          "\r\nX: " + std::string(8000, 'b') + "\r\n" + repeated("Y: z\r\n", 5000) +
                          "Content-Length: 11\r\n\r\n" + body);
-  EXPECT_EQ(failure<std::exception>(server.url()), "nothing was thrown");
+  EXPECT_EQ(what_fails<std::exception>(server.url()), "nothing was thrown");
 }
 
 TEST(HttpResponse, AnAnswerMayComeByteByByte) {
@@ -96,7 +96,7 @@ TEST(HttpResponse, AnAnswerMayComeByteByByte) {
       read_head(connection);
     });
     HttpTransport transport(parse_url(server.url()), HttpOptions());
-    CollectedBody body;
+    ResponseBody body;
     EXPECT_EQ(transport.get("/v1/x", 0, body).status, 200);
     EXPECT_EQ(body.bytes.size(), end[0] == '3' ? 3u : 0u);
   }
@@ -106,10 +106,10 @@ TEST(HttpResponse, WhatIsNoHttpIsToldFromAConnectionThatBreaks) {
   for (const std::string& answer : {std::string(), std::string("\x15\x03\x01\x00\x02\x02\x46", 7),
                                     std::string("220 mail.example ESMTP\r\n")}) {
     const RawServer server(answer);
-    EXPECT_THAT(failure<ConnectionError>(server.url()), HasSubstr("is it https, or another"));
+    EXPECT_THAT(what_fails<ConnectionError>(server.url()), HasSubstr("is it https, or another"));
   }
   const RawServer server("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{");
-  EXPECT_THAT(failure<ConnectionError>(server.url()),
+  EXPECT_THAT(what_fails<ConnectionError>(server.url()),
               AllOf(HasSubstr("broke; try again"), Not(HasSubstr("https"))));
 }
 
