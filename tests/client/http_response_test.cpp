@@ -4,10 +4,12 @@
 #include <blindfuse/errors.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <array>
 
 #include "client/http_transport.h"
+#include "tests/client/hand_clock.h"
 #include "tests/client/raw_server.h"
 
 namespace blindfuse {
@@ -83,22 +85,33 @@ TEST(HttpResponse, HeadsWithinTheLimitsAreRead) {
   EXPECT_EQ(what_fails<std::exception>(server.url()), "nothing was thrown");
 }
 
+// Whenever it looks for more, it gets one byte.
 TEST(HttpResponse, AnAnswerMayComeByteByByte) {
   for (const std::string end : {"0\r\n\r\n", "0\r\nX: y\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n"}) {
     const std::string answer =
-        "HTTP/1.1 103 Hints\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
-        end;
-    const RawServer server([&](int connection) {
-      const int yes = 1;
-      setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-      read_head(connection);
-      for (const char& byte : answer) send_all(connection, {&byte, 1});
-      read_head(connection);
+        "HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + end;
+    std::array<int, 2> ends;
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+    const FileDescriptor server(ends[0]);
+    HandClock clock;
+    Deadline deadline(std::chrono::hours(1), [&] {
+      clock.advance(std::chrono::milliseconds(kWaitSliceMs));
+      return clock.clock()();
     });
-    HttpTransport transport(parse_url(server.url()), HttpOptions());
+    const Deadline::Call call(deadline);
+    size_t sent = 0;
+    Patience patience(
+        [&] { return sent == answer.size() || send_all(ends[0], answer.substr(sent++, 1)); });
+    patience.begin(deadline);
+    Connection connection(std::chrono::hours(1), patience);
+    connection.open(FileDescriptor(ends[1]));
     ResponseBody body;
-    EXPECT_EQ(transport.get("/v1/x", 0, body).status, 200);
+    HttpReply reply;
+    EXPECT_TRUE(read_response(connection, patience, "test", body, reply)) << end;
+    EXPECT_EQ(reply.status, 200);
     EXPECT_EQ(body.bytes.size(), end[0] == '3' ? 3u : 0u);
+    EXPECT_EQ(sent, answer.size());
+    EXPECT_TRUE(connection.is_open());
   }
 }
 
