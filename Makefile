@@ -14,13 +14,14 @@ SOAK_EVERY ?= 20
 CTEST := ctest --output-on-failure --parallel $(JOBS)
 
 # What the project needs, by its names in Debian 12: to build the programs, the page, to try them, to test everything.
-BUILD_PACKAGES := g++ ccache cmake ninja-build pkg-config libboost-dev libssl-dev nlohmann-json3-dev libcpp-httplib-dev \
+BUILD_PACKAGES := g++ ccache cmake ninja-build pkg-config libboost-dev libssl-dev nlohmann-json3-dev \
   libcli11-dev libfmt-dev libspdlog-dev libsqlite3-dev prometheus-cpp-dev
 WEB_PACKAGES := emscripten
 DEMO_PACKAGES := python3 wordnet-base
 PACKAGING_PACKAGES := dpkg-dev file
 TEST_PACKAGES := $(WEB_PACKAGES) $(DEMO_PACKAGES) $(PACKAGING_PACKAGES) libgtest-dev libgmock-dev libbenchmark-dev \
-  ca-certificates chromium curl node-typescript python3-dev python3-numpy python3-venv sqlite3 unicode-data
+  ca-certificates chromium curl libcpp-httplib-dev node-typescript openssl python3-dev python3-numpy python3-venv \
+  sqlite3 tinyproxy-bin unicode-data
 SOAK_PACKAGES := libfuse2 python3 python3-fusepy
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev llvm-14
 AARCH64_PACKAGES := g++-aarch64-linux-gnu googletest qemu-user

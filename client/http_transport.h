@@ -1,36 +1,33 @@
-// HTTP and HTTPS, by cpp-httplib.
+// HTTP and HTTPS over one connection.
 #pragma once
 
 #include <blindfuse/client_options.h>
 
-#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "client/connection.h"
 #include "client/patience.h"
+#include "client/proxy.h"
 #include "client/transport.h"
 #include "client/url.h"
 
-namespace httplib {
-struct Request;
-struct Response;
-}  // namespace httplib
-
 namespace blindfuse {
-
-class BoundedHttpClient;
-class TlsContext;
 
 // Keeps its connection open between requests, unless the server says that it will close it. Follows
 // no redirects, sends no cookies, and asks for no compression. Throws ProtocolError for an answer
-// with too long a head.
+// that breaks HTTP/1.1 or has too long a head.
+//
+// Through a proxy, the connection is a tunnel that CONNECT opens, for http and https alike. The
+// proxy looks up the server's name.
 class HttpTransport : public Transport {
  public:
   // Connects at the first request. While it waits for the server, calls `keep_waiting` several
   // times a second. If that returns false, the request throws CancelledError (except while the
   // system's name service looks for the server, which nothing here can stop). Throws InputError if
-  // ca_file cannot be read.
+  // ca_file cannot be read, or if the proxy is of a kind that clients cannot use.
   HttpTransport(Url url, const HttpOptions& options, std::function<bool()> keep_waiting = {});
   ~HttpTransport() override;
 
@@ -40,20 +37,25 @@ class HttpTransport : public Transport {
   bool sends_api_key() const override { return !options_.api_key.empty(); }
 
  private:
-  struct Answer;
-
-  HttpReply send(httplib::Request& request, BodyReceiver& receiver);
-  // False if no complete answer came.
-  bool send_once(httplib::Request& request, BodyReceiver& receiver, Answer& answer);
-  [[noreturn]] void throw_trouble(const Answer& answer) const;
+  std::string head(const char* method, const std::string& path) const;
+  HttpReply send(const std::string& head, std::span<const uint8_t> body, bool may_be_repeated,
+                 BodyReceiver& receiver);
+  HttpReply exchange(const std::string& head, std::span<const uint8_t> body,
+                     BodyReceiver& receiver);
+  void connect();
+  void open_tunnel();
+  void throw_if_over();
+  [[noreturn]] void throw_trouble(const HttpReply& reply);
+  const Deadline& call() const { return deadline() != nullptr ? *deadline() : own_deadline_; }
 
   const Url url_;
+  const std::string at_;  // the server's address, for messages
   const HttpOptions options_;
-  Deadline own_deadline_;       // of each request, where set_deadline() gave none
-  Patience patience_;           // of the request under way
-  std::exception_ptr refused_;  // what a callback threw, carried past the library
-  std::unique_ptr<TlsContext> tls_;
-  std::unique_ptr<BoundedHttpClient> client_;
+  const std::optional<Proxy> proxy_;
+  Deadline own_deadline_;  // of each request, where set_deadline() gave none
+  Patience patience_;      // of the request under way
+  const std::unique_ptr<TlsContext> tls_;
+  Connection connection_;
 };
 
 }  // namespace blindfuse

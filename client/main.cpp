@@ -286,6 +286,14 @@ void add_common_options(CLI::App& command, Settings& settings) {
                   "File whose first line is the API key for the server")
       ->type_name("FILE");
   command
+      .add_option(
+          "--proxy", settings.client.http.proxy,
+          "HTTP proxy: http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (default: what "
+          "https_proxy, all_proxy and no_proxy say; for http, http_proxy). A server on this "
+          "machine is reached without it")
+      ->type_name("URL")
+      ->check([](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); });
+  command
       .add_option("--server-key", settings.client.server_key,
                   "Public key of the database: 64 hex digits. Refuse a database that is not signed "
                   "with it, or that is older than one seen before")

@@ -1,8 +1,12 @@
 // Decides when to give up waiting for a server, and keeps the reason.
 #pragma once
 
+#include <poll.h>
+
+#include <exception>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "client/deadline.h"
 
@@ -16,21 +20,22 @@ enum class GaveUp {
   kCallOver,     // the deadline of the call has passed
   kNothingCame,  // for as long as one wait may be
   kHeadLate,     // the head of an answer has begun, and did not end
-  kHeadTooLong,
 };
 
 // For one request at a time.
 class Patience {
  public:
-  // `keep_waiting` is called every kWaitSliceMs while nothing comes. It may be empty.
+  // `keep_waiting` is called every kWaitSliceMs while nothing comes. It may be empty. Its
+  // exceptions stop the request: throw_stopped() throws them.
   explicit Patience(std::function<bool()> keep_waiting) : keep_waiting_(std::move(keep_waiting)) {}
 
   // Starts with the next request. `deadline` outlives it.
   void begin(const Deadline& deadline);
 
   // Called from time to time, whether or not bytes come. Returns false from the moment when there
-  // is no time left or the caller does not want to go on.
-  bool may_go_on();
+  // is no time left or the caller does not want to go on. Throws nothing: OpenSSL's C code is among
+  // its callers.
+  bool may_go_on() noexcept;
   // While an object of this type exists, may_go_on() also gives up at `until`, for the reason
   // `late`.
   class Limit {
@@ -47,13 +52,15 @@ class Patience {
     Patience& patience_;
   };
 
-  // Waits for these events of poll(). Returns false if it gave up; at `until`, for the reason
-  // `late`.
-  bool wait(int socket, short events, Deadline::TimePoint until, GaveUp late);
+  // Waits for an event of poll() at one of the sockets. Returns false if it gave up; at `until`,
+  // for the reason `late`.
+  bool wait(std::span<pollfd> sockets, Deadline::TimePoint until, GaveUp late);
 
   Deadline::TimePoint now() const { return deadline_->now(); }
   void give_up(GaveUp why) { gave_up_ = why; }
   GaveUp gave_up() const { return gave_up_; }
+  // Throws what keep_waiting threw, or CancelledError.
+  [[noreturn]] void throw_stopped();
 
  private:
   const std::function<bool()> keep_waiting_;
@@ -62,6 +69,7 @@ class Patience {
   std::optional<Deadline::TimePoint> limit_;
   GaveUp late_ = GaveUp::kNot;  // at limit_
   GaveUp gave_up_ = GaveUp::kNot;
+  std::exception_ptr thrown_;  // by keep_waiting_
 };
 
 }  // namespace blindfuse

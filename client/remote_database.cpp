@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <thread>
+
+#include "client/report_progress.h"
 
 namespace blindfuse {
 namespace {
 
 constexpr size_t kDetailCharsMax = 500;
+constexpr const char* kManifestPath = "/v1/database";
 
 bool succeeded(const HttpReply& reply) { return reply.status == 200 || reply.status == 206; }
 
@@ -107,29 +111,49 @@ std::string epoch_path(const EpochId& epoch, const std::string& rest) {
 }  // namespace
 
 RemoteDatabase::RemoteDatabase(std::unique_ptr<Transport> transport, std::string address,
-                               std::chrono::seconds timeout, Deadline::Clock clock)
+                               std::chrono::seconds timeout, Deadline::Clock clock,
+                               ProgressCallback progress)
     : deadline_(timeout, std::move(clock)),
       transport_(std::move(transport)),
-      address_(std::move(address)) {
+      address_(std::move(address)),
+      progress_(std::move(progress)) {
   transport_->set_deadline(deadline_);
 }
 
 HttpReply RemoteDatabase::get(const std::string& path, uint64_t first_byte,
                               BodyReceiver& receiver) {
   const Deadline::Call call(deadline_);
-  deadline_.check(address_);
-  return transport_->get(path, first_byte, receiver);
+  for (int repetition = 1;; ++repetition) {
+    deadline_.check(address_);
+    HttpReply reply = transport_->get(path, first_byte, receiver);
+    if (succeeded(reply)) return reply;
+    try {
+      throw_refusal(reply, path == kManifestPath);
+    } catch (const ServerBusyError& busy) {
+      wait_while_busy(busy, repetition);
+    }
+  }
+}
+
+void RemoteDatabase::wait_while_busy(const ServerBusyError& busy, int repetition) {
+  const uint64_t wait_s = busy.retry_after_s().value_or(1);
+  if (repetition > kBusyRetriesMax || wait_s > kRetryAfterMaxS ||
+      std::chrono::seconds(wait_s) >= deadline_.left()) {
+    throw ServerBusyError(busy);
+  }
+  using std::chrono::steady_clock;
+  const auto until = steady_clock::now() + std::chrono::seconds(wait_s);
+  do {
+    report_progress(progress_, {ClientStage::kWaitingForServer});
+    std::this_thread::sleep_for(std::min<steady_clock::duration>(until - steady_clock::now(),
+                                                                 std::chrono::milliseconds(100)));
+  } while (steady_clock::now() < until);
 }
 
 std::string RemoteDatabase::fetch_manifest() {
   const std::string at = "what " + address_ + "/v1/database answers";
   BoundedText body(at, kManifestBytesMax);
-  const HttpReply reply = get("/v1/database", 0, body);
-  if (reply.status == 401 || reply.status == 503) throw_refusal(reply);
-  if (reply.status != 200) {
-    throw ProtocolError("no database at " + address_ + ": it answers /v1/database with status " +
-                        std::to_string(reply.status) + "; check the address and its path");
-  }
+  get(kManifestPath, 0, body);
   std::string text = body.take();
   try {
     parse_manifest(text);
@@ -149,8 +173,7 @@ std::vector<uint8_t> RemoteDatabase::fetch_table(const EpochId& epoch, uint64_t 
     table.insert(table.end(), bytes.begin(), bytes.end());
   };
   ExactBody body("a table", 0, table_bytes, append);
-  const HttpReply reply = get(epoch_path(epoch, "shards"), 0, body);
-  if (!succeeded(reply)) throw_refusal(reply);
+  get(epoch_path(epoch, "shards"), 0, body);
   body.check_complete();
   return table;
 }
@@ -160,8 +183,7 @@ void RemoteDatabase::fetch_hints(const EpochId& epoch, Mode mode, const std::str
   const bool packed = mode == Mode::kPacked;
   ExactBody body(packed ? "masks" : "hints", first_byte, total_bytes, sink);
   const std::string query = (packed ? "hint?packs=" : "hint?shards=") + parts;
-  const HttpReply reply = get(epoch_path(epoch, query), first_byte, body);
-  if (!succeeded(reply)) throw_refusal(reply);
+  get(epoch_path(epoch, query), first_byte, body);
   body.check_complete();
 }
 
@@ -176,22 +198,45 @@ std::vector<uint8_t> RemoteDatabase::ask(const EpochId& epoch, std::span<const u
   };
   ExactBody body("responses", 0, response_bytes, append);
   const HttpReply reply = transport_->post(epoch_path(epoch, "queries"), queries, body);
-  if (!succeeded(reply)) throw_refusal(reply);
+  if (!succeeded(reply)) throw_refusal(reply, false);
   body.check_complete();
   return responses;
 }
 
-void RemoteDatabase::throw_refusal(const HttpReply& reply) const {
-  if (reply.status == 401 && transport_->sends_api_key()) {
+// What each status means. Only the meaning of 404 and 410 depends on the route.
+void RemoteDatabase::throw_refusal(const HttpReply& reply, bool is_manifest) const {
+  const int status = reply.status;
+  std::string message = address_ + " answered with status " + std::to_string(status);
+  if (status / 100 == 3 && !reply.location.empty()) {
+    std::string location = reply.location;
+    if (location.ends_with(kManifestPath)) location.resize(location.rfind(kManifestPath));
+    throw ProtocolError(message + ", a redirect to " + printable(std::move(location)) +
+                        ". Redirects are not followed: give the address of the database there");
+  }
+  if (status < 400 || (is_manifest && (status == 404 || status == 410))) {
+    throw ProtocolError("no database at " + address_ + ": it answers with status " +
+                        std::to_string(status) + "; check the address and its path");
+  }
+  if (status == 401 && transport_->sends_api_key()) {
     throw ServerError(401, address_ + " does not know the API key that was sent; check it");
   }
-  std::string message = address_ + " answered with status " + std::to_string(reply.status);
   const std::string detail = problem_detail(reply.problem);
   if (!detail.empty()) message += ": " + detail;
-  if (reply.status == 401) message += "; name the file of yours with --api-key-file";
-  if (reply.status == 404 || reply.status == 410) throw EpochGoneError(reply.status, message);
-  if (reply.status == 503) throw ServerBusyError(message, reply.retry_after_s);
-  throw ServerError(reply.status, message);
+  switch (status) {
+    case 401:
+      throw ServerError(status, message + "; name the file of yours with --api-key-file");
+    case 403:
+      throw ServerError(status, message + "; ask the server's operator for access");
+    case 404:
+    case 410:
+      throw EpochGoneError(status, message);
+    case 429:
+    case 503:
+      throw ServerBusyError(message + "; try again later", reply.retry_after_s, status);
+    default:
+      if (status >= 500) message += "; try again later, or tell the server's operator";
+      throw ServerError(status, message);
+  }
 }
 
 }  // namespace blindfuse

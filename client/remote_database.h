@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <blindfuse/client_options.h>
+#include <blindfuse/errors.h>
+#include <blindfuse/progress.h>
 
 #include "client/deadline.h"
 #include "client/transport.h"
@@ -17,17 +19,24 @@
 
 namespace blindfuse {
 
+// How often a request that finds the server busy is repeated, and the longest wait before that.
+inline constexpr int kBusyRetriesMax = 5;
+inline constexpr uint64_t kRetryAfterMaxS = 60;
+
 using ByteSink = std::function<void(std::span<const uint8_t>)>;
 
 // All functions throw ConnectionError, also if the deadline of the call has passed. They throw
 // ServerError (EpochGoneError, ServerBusyError) if the server answers with an error, and
-// ProtocolError if its answer has another length or kind than the protocol defines.
+// ProtocolError if its answer has another length or kind than the protocol defines. While the
+// server is busy, the functions that fetch wait and repeat their requests.
 class RemoteDatabase {
  public:
   // `address` names the server in messages. `timeout` is that of ClientOptions, by this clock.
+  // `progress` hears of waits for a busy server, and can end them.
   RemoteDatabase(std::unique_ptr<Transport> transport, std::string address,
                  std::chrono::seconds timeout = HttpOptions().timeout,
-                 Deadline::Clock clock = std::chrono::steady_clock::now);
+                 Deadline::Clock clock = std::chrono::steady_clock::now,
+                 ProgressCallback progress = {});
   RemoteDatabase(const RemoteDatabase&) = delete;
   RemoteDatabase& operator=(const RemoteDatabase&) = delete;
 
@@ -51,13 +60,19 @@ class RemoteDatabase {
   std::vector<uint8_t> ask(const EpochId& epoch, std::span<const uint8_t> queries,
                            uint64_t response_bytes);
 
+  // Waits as long as a busy server asks for, before the request is repeated for the
+  // `repetition`-th time. Throws `busy` if that is too often, too long, or longer than the call has
+  // left; and CancelledError.
+  void wait_while_busy(const ServerBusyError& busy, int repetition);
+
  private:
   HttpReply get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver);
-  [[noreturn]] void throw_refusal(const HttpReply& reply) const;
+  [[noreturn]] void throw_refusal(const HttpReply& reply, bool is_manifest) const;
 
   Deadline deadline_;
   std::unique_ptr<Transport> transport_;
   std::string address_;
+  ProgressCallback progress_;
 };
 
 }  // namespace blindfuse

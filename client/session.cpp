@@ -30,7 +30,8 @@ Session::Session(std::unique_ptr<Transport> transport, const std::string& addres
                  ClientOptions options, RandomSource random, HintFiles files, Deadline::Clock clock)
     : options_(std::move(options)),
       random_(std::move(random)),
-      remote_(std::move(transport), address, options_.http.timeout, std::move(clock)),
+      remote_(std::move(transport), address, options_.http.timeout, std::move(clock),
+              options_.progress),
       cache_(database_folder(cache_of(options_), address)),
       guard_(database_folder(cache_of(options_), address), address, options_),
       hint_files_(files),

@@ -110,7 +110,6 @@ class Session {
   };
   struct Request;
   struct LookUp;
-  class Attempts;
 
   void sync_once(bool verify, SyncResult& result);
   std::string fetch_manifest();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include "client/batch_plan.h"
@@ -21,8 +20,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr int kBusyRetriesMax = 5;
-constexpr uint64_t kRetryAfterMaxS = 60;
 constexpr uint64_t kRequestBytesMax = uint64_t{256} << 20;
 
 }  // namespace
@@ -59,43 +56,6 @@ struct Session::LookUp {
 
   size_t query_count() const { return plan ? plan->request_count() : keys.size(); }
   size_t queries_left() const { return query_count() - queries_done; }
-};
-
-// How often a request may be made again, always with other queries.
-class Session::Attempts {
- public:
-  Attempts(const ProgressCallback& progress, const Deadline& deadline)
-      : progress_(&progress), deadline_(&deadline) {}
-
-  // Waits as long as the server asks for; gives up, throwing `busy`, when that is too long, longer
-  // than the call may take, or too often.
-  void wait_for(const ServerBusyError& busy) {
-    const uint64_t wait_s = busy.retry_after_s().value_or(1);
-    if (++busy_count_ > kBusyRetriesMax || wait_s > kRetryAfterMaxS ||
-        std::chrono::seconds(wait_s) >= deadline_->left()) {
-      throw ServerBusyError(busy);
-    }
-    const auto until = steady_clock::now() + std::chrono::seconds(wait_s);
-    do {
-      report_progress(*progress_, {ClientStage::kWaitingForServer});
-      std::this_thread::sleep_for(std::min<steady_clock::duration>(until - steady_clock::now(),
-                                                                   std::chrono::milliseconds(100)));
-    } while (steady_clock::now() < until);
-  }
-
-  void succeeded() {
-    busy_count_ = 0;
-    connected_anew_ = false;
-  }
-
-  // True once for each request.
-  bool may_connect_anew() { return !std::exchange(connected_anew_, true); }
-
- private:
-  const ProgressCallback* progress_;
-  const Deadline* deadline_;
-  int busy_count_ = 0;
-  bool connected_anew_ = false;
 };
 
 size_t Session::request_size() {
@@ -217,8 +177,14 @@ void Session::plan(LookUp& look_up) {
 }
 
 void Session::ask_some(LookUp& look_up, size_t count) {
-  Attempts attempts(options_.progress, deadline());
   size_t end = 0;  // of the queries to be done
+  // How often the next request was made already, always with other queries.
+  int busy_count = 0;
+  bool has_connected_anew = false;
+  const auto begin_request = [&] {
+    busy_count = 0;
+    has_connected_anew = false;
+  };
   const auto begin = [&] {
     const Layout& layout = database_->layout();
     const size_t more = std::min(count, look_up.queries_left());
@@ -234,11 +200,11 @@ void Session::ask_some(LookUp& look_up, size_t count) {
     try {
       send(request);
     } catch (const ServerBusyError& busy) {
-      attempts.wait_for(busy);
+      remote_.wait_while_busy(busy, ++busy_count);
       continue;
     } catch (const KeptConnectionClosed&) {
       // Perhaps before the server saw the request. A query is never sent twice.
-      if (!attempts.may_connect_anew()) throw;
+      if (std::exchange(has_connected_anew, true)) throw;
       continue;
     } catch (const EpochGoneError&) {
       if (look_up.has_synced) throw;
@@ -252,11 +218,12 @@ void Session::ask_some(LookUp& look_up, size_t count) {
       // A server that takes fewer queries at a time than most: from now on one by one.
       if (size == 1 || (refusal.status() != 413 && refusal.status() != 400)) throw;
       queries_per_request_ = 1;
+      begin_request();
       continue;
     }
     look_up.requests.push_back(std::move(request));
     look_up.queries_done += size;
-    attempts.succeeded();
+    begin_request();
   }
 }
 

@@ -69,6 +69,8 @@ TlsContext::TlsContext(const std::string& ca_file) : context_(SSL_CTX_new(TLS_cl
     throw InputError("cannot read " + ca_file +
                      ", the file of trusted certificates: it holds none in the format PEM");
   }
+  // The file may hold an intermediate authority or the server's own certificate, without its root.
+  X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context_.get()), X509_V_FLAG_PARTIAL_CHAIN);
 }
 
 SslPointer TlsContext::connect(int socket, const std::string& host, Patience& patience,
@@ -90,7 +92,8 @@ SslPointer TlsContext::connect(int socket, const std::string& host, Patience& pa
       verify_result = SSL_get_verify_result(ssl.get());
       return nullptr;
     }
-    if (!patience.wait(socket, made.wait_for, until, GaveUp::kNothingCame)) return nullptr;
+    pollfd polled = {socket, made.wait_for, 0};
+    if (!patience.wait({&polled, 1}, until, GaveUp::kNothingCame)) return nullptr;
   }
 }
 

@@ -21,7 +21,8 @@ struct HttpReply {
   int status = 0;
   std::string content_type;
   std::optional<uint64_t> retry_after_s;
-  std::string problem;  // the body of an error, cut at kProblemBytesMax
+  std::string problem;        // the body of an error, cut at kProblemBytesMax
+  std::string location = {};  // where a redirect points
 };
 
 // Takes the body of a success, piece by piece. Its exceptions end the request and reach the caller.

@@ -63,6 +63,9 @@ std::string Url::text() const {
 Url parse_url(std::string_view text) {
   Url url;
   const size_t scheme_end = text.find("://");
+  if (text.starts_with("unix:")) {
+    fail(text, "clients connect over TCP, and not to UNIX sockets");
+  }
   if (scheme_end == std::string_view::npos)
     fail(text, "it does not begin with http:// or https://");
   const std::string scheme = lower(text.substr(0, scheme_end));
@@ -73,6 +76,12 @@ Url parse_url(std::string_view text) {
   std::string_view authority = rest.substr(0, host_end);
   std::string_view path = rest.substr(host_end);
 
+  if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
+    // Without the password, which does not belong in a message.
+    fail(scheme + "://...@" + std::string(authority.substr(at + 1)),
+         "it has a user or a password, which clients do not send (an API key is read from "
+         "--api-key-file)");
+  }
   const bool bracketed = authority.starts_with('[');
   const size_t bracket = authority.find(']');
   if (bracketed && bracket == std::string_view::npos) fail(text, "a bracket is not closed");

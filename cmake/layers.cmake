@@ -23,7 +23,6 @@ set(layer_link_fmt fmt::fmt)
 set(layer_link_sqlite SQLite::SQLite3)
 set(layer_link_boost Boost::headers)
 set(layer_link_prometheus PkgConfig::prometheus)
-set(layer_link_httplib PkgConfig::httplib)
 set(layer_link_cuda CUDA::cudart_static ${CMAKE_DL_LIBS})
 set(layer_link_sockets)
 

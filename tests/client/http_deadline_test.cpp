@@ -6,7 +6,7 @@
 
 #include <future>
 
-#include "client/bounded_http.h"
+#include "client/http_response.h"
 #include "client/http_transport.h"
 #include "tests/client/hand_clock.h"
 #include "tests/client/raw_server.h"

@@ -15,7 +15,6 @@
 #include <set>
 #include <thread>
 
-#include "client/bounded_http.h"
 #include "client/url.h"
 #include "src/system/file.h"
 #include "tests/client/http_fake_server.h"
@@ -29,6 +28,14 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+
+struct CollectedBody : BodyReceiver {
+  Bytes bytes;
+  void begin(int, std::optional<uint64_t>) override {}
+  void receive(std::span<const uint8_t> more) override {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  }
+};
 
 class HttpTransportTest : public testing::Test {
  protected:
@@ -115,7 +122,9 @@ TEST_F(HttpTransportTest, NobodyThereNamesTheCure) {
   int port = 0;
   { port = HttpFakeServer(fake_).port(); }
   const std::string url = "http://127.0.0.1:" + std::to_string(port);
-  EXPECT_THAT(failure<ConnectionError>(url), HasSubstr(url + ": check the address"));
+  EXPECT_EQ(failure<ConnectionError>(url), "cannot connect to " + url +
+                                               ": connection refused; check the port, and that the "
+                                               "server runs");
   EXPECT_THAT(failure<ConnectionError>("http://no-such-host.invalid"),
               HasSubstr("check the address"));
 }
@@ -153,7 +162,7 @@ TEST_F(HttpTransportTest, AnEndlessErrorIsCutOff) {
     });
   });
   HttpFakeServer server(fake_, "", std::move(http));
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("500"));
+  EXPECT_THAT(failure<ServerError>(server.url()), HasSubstr("500"));
 }
 
 TEST_F(HttpTransportTest, AServerThatHangsIsGivenUp) {
@@ -184,11 +193,6 @@ TEST_F(HttpTransportTest, AServerThatStoppedIsAnError) {
   EXPECT_THROW(client.get(key_), ConnectionError);
 }
 
-struct IgnoredBody : BodyReceiver {
-  void begin(int, std::optional<uint64_t>) override {}
-  void receive(std::span<const uint8_t>) override {}
-};
-
 TEST_F(HttpTransportTest, AServerThatHangsUpWhileItIsSentToKillsNobody) {
   // As in a program that does nothing about the signal.
   const auto before = std::signal(SIGPIPE, SIG_DFL);
@@ -212,58 +216,11 @@ TEST_F(HttpTransportTest, AServerThatHangsUpWhileItIsSentToKillsNobody) {
   });
   HttpTransport transport(parse_url("http://127.0.0.1:" + std::to_string(ntohs(address.sin_port))),
                           HttpOptions());
-  IgnoredBody ignored;
+  CollectedBody ignored;
   const Bytes body(32 << 20);
   EXPECT_THROW(transport.post("/v1/x", body, ignored), ConnectionError);
   server.join();
   std::signal(SIGPIPE, before);
-}
-
-std::string repeated(const std::string& text, size_t count) {
-  std::string all;
-  for (size_t i = 0; i < count; ++i) all += text;
-  return all;
-}
-
-TEST_F(HttpTransportTest, AnEndlessHeadIsRefused) {
-  const std::string ok = "HTTP/1.1 200 OK\r\n";
-  const std::string go_on = "HTTP/1.1 100 Continue\r\n";
-  const std::string many(1'000'000, 'a');
-  for (const std::string& answer :
-       {"HTTP/1.1 200 " + many, "HTTP/1.1 200 " + many + "\r\n\r\n", ok + "X: " + many,
-        ok + repeated("X: y\r\n", 1'000'000), ok + repeated("X: y\r\n", kHeaderLinesMax + 1),
-        ok + repeated("\n", 1'000'000), go_on + "\r\nHTTP/1.1 200 " + many,
-        go_on + "X: y\r\nHTTP/1.1 200 " + many, repeated(go_on + "\r\n", 100'000)}) {
-    const RawServer server(answer);
-    EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("too long"))
-        << answer.substr(0, 60);
-  }
-}
-
-TEST_F(HttpTransportTest, AnEndlessChunkLengthIsRefused) {
-  const RawServer server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
-                         std::string(1'000'000, '0'));
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("too long"));
-}
-
-TEST_F(HttpTransportTest, HeadsWithinTheLimitsAreRead) {
-  const std::string body = "no manifest";
-  const RawServer server("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 " + std::string(400, 'a') +
-                         "\r\nX: " + std::string(8000, 'b') + "\r\n" +
-                         repeated("Y: z\r\n", kHeaderLinesMax - 2) + "Content-Length: 11\r\n\r\n" +
-                         body);
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("not a manifest"));
-}
-
-TEST_F(HttpTransportTest, WhatIsNoHttpIsToldFromAConnectionThatBreaks) {
-  for (const std::string& answer : {std::string(), std::string("\x15\x03\x01\x00\x02\x02\x46", 7),
-                                    std::string("220 mail.example ESMTP\r\n")}) {
-    const RawServer server(answer);
-    EXPECT_THAT(failure<ConnectionError>(server.url()), HasSubstr("is it https, or another"));
-  }
-  const RawServer server("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{");
-  EXPECT_THAT(failure<ConnectionError>(server.url()),
-              AllOf(HasSubstr("broke; try again"), Not(HasSubstr("https"))));
 }
 
 TEST_F(HttpTransportTest, AKeyThatTheServerDoesNotKnowIsToldFromNone) {
@@ -298,7 +255,8 @@ TEST_F(HttpTransportTest, RedirectsAreNotFollowed) {
     response.set_redirect("/elsewhere");
   });
   HttpFakeServer server(fake_, "", std::move(http));
-  EXPECT_THAT(failure<ProtocolError>(server.url()), HasSubstr("302"));
+  EXPECT_THAT(failure<ProtocolError>(server.url()),
+              AllOf(HasSubstr("302"), HasSubstr("a redirect to /elsewhere")));
   EXPECT_EQ(fake_.requests.size(), 0u);
 }
 
@@ -323,11 +281,6 @@ TEST_F(HttpTransportTest, WaitingForAnAnswerCanBeStopped) {
   stopped.set_value();
 }
 
-struct NoBody : BodyReceiver {
-  void begin(int, std::optional<uint64_t>) override {}
-  void receive(std::span<const uint8_t>) override {}
-};
-
 // True a few times.
 std::function<bool()> a_little_patience() {
   return [left = std::make_shared<int>(3)] { return --*left > 0; };
@@ -337,7 +290,7 @@ TEST_F(HttpTransportTest, SendingToAServerThatReadsNothingCanBeStopped) {
   std::promise<void> stopped;
   RawServer server([&](int) { stopped.get_future().wait(); });
   HttpTransport transport(parse_url(server.url()), {}, a_little_patience());
-  NoBody body;
+  CollectedBody body;
   EXPECT_THROW(transport.post("/v1/x", Bytes(64 << 20), body), CancelledError);
   stopped.set_value();
 }
@@ -351,7 +304,7 @@ TEST_F(HttpTransportTest, AnAnswerThatTricklesCanBeStopped) {
     }
   });
   HttpTransport transport(parse_url(server.url()), {}, a_little_patience());
-  NoBody body;
+  CollectedBody body;
   EXPECT_THROW(transport.get("/v1/x", 0, body), CancelledError);
 }
 
@@ -428,6 +381,29 @@ TEST_F(HttpTransportTest, HttpsNeedsACertificateThatIsTrusted) {
   EXPECT_THAT(failure<InputError>(url, options), HasSubstr("holds none in the format PEM"));
   self_signed.write(options.http.ca_file);
   EXPECT_EQ(connect(url, options).get(key_), value_);
+}
+
+// It is neither signed by itself nor by an authority in the file.
+TEST_F(HttpTransportTest, TheServersOwnCertificateCanBeTheFileOfCertificates) {
+  const SelfSigned authority;
+  const SelfSigned server_own;
+  X509_NAME* const issuer = X509_NAME_new();
+  X509_NAME_add_entry_by_txt(issuer, "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>("authority"), -1, -1, 0);
+  X509_set_issuer_name(server_own.certificate, issuer);
+  X509_NAME_free(issuer);
+  X509_sign(server_own.certificate, authority.key, EVP_sha256());
+  HttpFakeServer server(
+      fake_, "", std::make_unique<httplib::SSLServer>(server_own.certificate, server_own.key));
+  ClientOptions options;
+  options.http.ca_file = scratch_.path() / "ca.pem";
+  server_own.write(options.http.ca_file);
+  EXPECT_EQ(connect("https://127.0.0.1:" + std::to_string(server.port()), options).get(key_),
+            value_);
+  authority.write(options.http.ca_file);
+  EXPECT_THAT(
+      failure<ConnectionError>("https://127.0.0.1:" + std::to_string(server.port()), options),
+      HasSubstr("is not trusted"));
 }
 
 TEST_F(HttpTransportTest, AFileOfCertificatesHasToBeThereWithoutTlsToo) {

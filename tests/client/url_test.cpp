@@ -63,5 +63,25 @@ TEST(Url, RefusesTheRestAndSaysWhatIsRight) {
   }
 }
 
+std::string refusal(const char* text) {
+  try {
+    parse_url(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Url, APasswordIsRefusedAndNotShown) {
+  const std::string said = refusal("https://user:secret@example.org/x");
+  EXPECT_NE(said.find("'https://...@example.org'"), std::string::npos) << said;
+  EXPECT_NE(said.find("--api-key-file"), std::string::npos) << said;
+  EXPECT_EQ(said.find("secret"), std::string::npos) << said;
+}
+
+TEST(Url, AUnixSocketIsNamed) {
+  EXPECT_NE(refusal("unix:/run/server.socket").find("not to UNIX sockets"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace blindfuse

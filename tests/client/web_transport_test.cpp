@@ -152,6 +152,27 @@ TEST_F(WebTransportTest, AHintThatComesInPiecesAndWrongIsBegunAgainOnce) {
   EXPECT_EQ(requests, 6);
 }
 
+TEST_F(WebTransportTest, ADownloadGoesOnAfterAPieceFoundTheServerBusy) {
+  server_.database = ServedDatabase::with_noise(1, 2000, 0);
+  int requests = 0;
+  browser = [&](const ExchangeRequest& request) {
+    ++requests;
+    if (requests % 2 == 1) {
+      ExchangeReply piece = answer(request);
+      piece.body.resize(std::min(piece.body.size(), size_t{2} << 20));
+      piece.body_bytes = piece.body.size();
+      return piece;
+    }
+    ExchangeReply busy;
+    busy.status = 503;
+    busy.retry_after = "0";
+    return busy;
+  };
+  ASSERT_GT(server_.database.layout().hint_part_bytes(), 2u << 20) << "several pieces";
+  fetch_hint();
+  EXPECT_EQ(requests, 5);  // a piece, busy, a piece, busy, a piece
+}
+
 TEST_F(WebTransportTest, ADownloadThatCreepsEndsWithItsCall) {
   int requests = 0;
   browser = [&](const ExchangeRequest& request) {

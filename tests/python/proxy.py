@@ -9,6 +9,7 @@ import urllib.parse
 from typing import Callable
 
 Change = Callable[[str, bytes], bytes]
+CLOSE = b"<close>"  # at the end of bytes after which the connection is closed
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -22,7 +23,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._pass_on(self.rfile.read(int(self.headers["Content-Length"])))
 
     def _pass_on(self, body: bytes) -> None:
-        self.server.requests.append(f"{self.command} {self.path}")
+        self.request_text = f"{self.command} {self.path}"
+        self.server.requests.append(self.request_text)
         if self.command == "POST":
             self.server.bodies.append(body)
             self.server.asked.set()
@@ -31,11 +33,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         status, kind, answer = self.server.answer(self.command, self.path, body, dict(self.headers))
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
+        written = self.server.written(self.request_text, status, kind, answer)
+        self.close_connection = written.endswith(CLOSE)
+        self.wfile.write(written.removesuffix(CLOSE))
 
     def log_message(self, format: str, *arguments: object) -> None:
         pass
@@ -79,6 +79,11 @@ class Proxy(http.server.ThreadingHTTPServer):
         if self.change is not None:
             answer = self.change(path, answer)
         return response.status, response.headers["Content-Type"], answer
+
+    def written(self, request: str, status: int, kind: str, answer: bytes) -> bytes:
+        """The bytes that go to the client."""
+        return b"HTTP/1.1 %d Any\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n" % (
+            status, kind.encode(), len(answer)) + answer
 
     def __enter__(self) -> Proxy:
         return self

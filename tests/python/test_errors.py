@@ -18,7 +18,7 @@ from proxy import Page, Proxy
 
 
 @pytest.mark.parametrize(
-    "url", ["words", "ftp://127.0.0.1", "http://", "http://127.0.0.1:0", "http://a b", "http://[::1"]
+    "url", ["words", "ftp://127.0.0.1", "http://", "http://127.0.0.1:0", "http://a b", "http://[::1", "http://u:p@a", "unix:/a"]
 )
 def test_wrong_urls(url: str) -> None:
     with pytest.raises(blindfuse.InputError, match="write it like http://127.0.0.1:8080"):
@@ -43,6 +43,8 @@ def test_wrong_urls(url: str) -> None:
         ({"api_key": "no!key"}, blindfuse.InputError, "^api_key= is not an API key"),
         ({"api_key": ""}, blindfuse.InputError, "api_key= is empty"),
         ({"api_key": b"a"}, TypeError, "api_key= takes a str"),
+        ({"proxy": 3128}, TypeError, "proxy= takes a str"),
+        ({"proxy": ""}, blindfuse.InputError, "proxy= is empty"),
         ({"progress": 1}, TypeError, "progress= takes"),
     ],
 )
@@ -84,7 +86,7 @@ def test_keys_that_were_not_asked_for() -> None:
 def test_nobody_answers() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        with pytest.raises(blindfuse.ConnectionError, match="check the address") as caught:
+        with pytest.raises(blindfuse.ConnectionError, match="connection refused; check the port") as caught:
             blindfuse.connect(f"http://127.0.0.1:{nobody.getsockname()[1]}")
     assert isinstance(caught.value, ConnectionError)
 
@@ -226,7 +228,7 @@ def test_keys_for_the_server(tmp_path: Path, database: blindfuse.Database) -> No
 
 def test_a_busy_server() -> None:
     with Page(b"{}", 503, "application/problem+json") as busy, pytest.raises(blindfuse.ServerBusyError) as caught:
-        blindfuse.connect(busy.url)
+        blindfuse.connect(busy.url, timeout=1)  # it would wait for as long before it asks again
     assert caught.value.status == 503 and caught.value.retry_after is None
 
 

@@ -4,6 +4,7 @@ show too rarely or too briefly, with a stand-in for the client. Exits with 77, f
 or the page is missing."""
 
 import argparse
+import collections
 import json
 import pathlib
 import re
@@ -482,6 +483,25 @@ class ClientAlone(PageTest):
         page.context.unroute_all()
         result = self.run_in(page, "client.close(); return (await connect('/')).sync();")
         self.assertLess(result["bytesFetched"], result["hintBytes"] / 2)
+
+    def test_asks_a_busy_server_again(self):
+        page = self.visit()
+        asked = collections.Counter()
+
+        def refuse_twice(route):
+            request = f"{route.request.method} {route.request.url}"
+            asked[request] += 1
+            if asked[request] > 2:
+                route.continue_()
+            else:
+                route.fulfill(status=(503, 429)[asked[request] - 1], headers={"Retry-After": "0"}, body="busy")
+
+        page.context.route(re.compile(r"/v1/"), refuse_twice)
+        value = self.run_in(page, "return (await connect('/')).getText('k7');")
+        self.assertEqual(value, "v7" + "." * 300)
+        self.assertTrue(all(count > 2 for count in asked.values()), asked)
+        self.assertEqual([kind for kind in ("GET", "POST") if any(request.startswith(kind) for request in asked)],
+                         ["GET", "POST"])
 
     def test_passes_over_a_wrong_answer_in_the_browsers_cache(self):
         # Which keeps hints and tables for a year, as the server allows.

@@ -24,6 +24,10 @@ struct HttpOptions {
   std::chrono::seconds timeout{60};
   std::string ca_file;  // trusted certificates (PEM); empty: the system's
   std::string api_key;  // sent with every request, unless empty
+  // An HTTP proxy, "http://HOST:PORT" or "http://USER:PASSWORD@HOST:PORT". Empty: the proxy that
+  // the environment names (https_proxy, all_proxy, no_proxy; for http servers, http_proxy), or
+  // none. A server at an address of this machine is always reached without a proxy.
+  std::string proxy;
 };
 
 struct ClientOptions {

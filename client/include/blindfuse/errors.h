@@ -59,11 +59,12 @@ class BLINDFUSE_API EpochGoneError : public ServerError {
   using ServerError::ServerError;
 };
 
-// 503: the server's queue is full.
+// 503 or 429: the server is busy, or this client asks too often for it.
 class BLINDFUSE_API ServerBusyError : public ServerError {
  public:
-  ServerBusyError(const std::string& message, std::optional<uint64_t> retry_after_s)
-      : ServerError(503, message), retry_after_s_(retry_after_s) {}
+  ServerBusyError(const std::string& message, std::optional<uint64_t> retry_after_s,
+                  int status = 503)
+      : ServerError(status, message), retry_after_s_(retry_after_s) {}
   std::optional<uint64_t> retry_after_s() const { return retry_after_s_; }
 
  private:

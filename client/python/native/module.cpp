@@ -72,10 +72,11 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 std::unique_ptr<Session> connect(const std::string& url, const std::string& cache, unsigned threads,
                                  size_t prepare, int64_t timeout_s, const std::string& ca_file,
-                                 const std::string& api_key, const std::string& mode,
-                                 uint64_t hint_bytes_max, uint64_t transfer_bytes_max,
-                                 uint64_t hint_memory_bytes_max, const std::string& server_key,
-                                 bool allow_rollback, nb::handle progress, const Stop* stop) {
+                                 const std::string& api_key, const std::string& proxy,
+                                 const std::string& mode, uint64_t hint_bytes_max,
+                                 uint64_t transfer_bytes_max, uint64_t hint_memory_bytes_max,
+                                 const std::string& server_key, bool allow_rollback,
+                                 nb::handle progress, const Stop* stop) {
   ClientOptions options;
   options.cache_folder = cache;
   options.thread_count = threads;
@@ -83,6 +84,7 @@ std::unique_ptr<Session> connect(const std::string& url, const std::string& cach
   options.http.timeout = std::chrono::seconds(timeout_s);
   options.http.ca_file = ca_file;
   options.http.api_key = api_key;
+  options.http.proxy = proxy;
   options.mode = mode;
   options.hint_bytes_max = hint_bytes_max;
   options.transfer_bytes_max = transfer_bytes_max;
@@ -126,7 +128,7 @@ NB_MODULE(_blindfuse, m) {
       .def("__reduce__", refuse_to_pickle);
 
   m.def("connect", connect, "url"_a, "cache"_a, "threads"_a, "prepare"_a, "timeout_s"_a,
-        "ca_file"_a, "api_key"_a, "mode"_a, "hint_bytes_max"_a, "transfer_bytes_max"_a,
+        "ca_file"_a, "api_key"_a, "proxy"_a, "mode"_a, "hint_bytes_max"_a, "transfer_bytes_max"_a,
         "hint_memory_bytes_max"_a, "server_key"_a, "allow_rollback"_a, "progress"_a.none(),
         "stop"_a.none());
   m.def("note_interpreter_ends", &RunningCall::note_interpreter_ends);

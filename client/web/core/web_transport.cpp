@@ -108,7 +108,11 @@ HttpReply WebTransport::get_in_pieces(const std::string& path, uint64_t first_by
     if (reply.status != 206) {
       // A server that knows no ranges sends all at once.
       if (is_first) return hand_over(reply, receiver);
-      if (reply.status != 200) return head_of(reply);
+      // The answer as a whole breaks here. The download is resumed, and its first piece says why.
+      if (reply.status != 200) {
+        throw ConnectionError(base_ + " broke off its answer with status " +
+                              std::to_string(reply.status) + "; try again later");
+      }
       throw ProtocolError(base_ + " answers with ranges at first, and then without");
     }
     const std::optional<uint64_t> total = total_in(reply.content_range);

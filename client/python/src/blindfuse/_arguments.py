@@ -59,11 +59,11 @@ def server_key(value: object) -> str:
     return value
 
 
-def api_key(value: object) -> str:
+def text(name: str, value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise TypeError(f"api_key= takes a str, not {type(value).__name__}")
+        raise TypeError(f"{name}= takes a str, not {type(value).__name__}")
     if not value:
-        raise InputError("api_key= is empty; leave it out where the server asks for none")
+        raise InputError(f"{name}= is empty; leave it out where there is none")
     return value

@@ -44,6 +44,7 @@ def connect(
     timeout_s: int,
     ca_file: str,
     api_key: str,
+    proxy: str,
     mode: str,
     hint_bytes_max: int,
     transfer_bytes_max: int,

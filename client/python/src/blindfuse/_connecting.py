@@ -58,6 +58,7 @@ def connect(
     timeout: float = 60,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
+    proxy: str | None = None,
     mode: _Mode | None = None,
     server_key: str | None = None,
     allow_rollback: bool = False,
@@ -75,6 +76,7 @@ def connect(
         32,000 bytes that it moves, as the database announces them
     ca_file: certificates (PEM) to trust for https instead of the system's
     api_key: what the server asks for, if it does
+    proxy: an HTTP proxy, "http://HOST:PORT" or "http://USER:PASSWORD@HOST:PORT" (default: what the environment says)
     mode: "hint" or "packed": a database in another mode, whose secrecy rests on something else, is refused
     server_key: the public key of the database, 64 hex digits: one that is not signed with it, or is older than one seen
         before, raises SignatureError (default: a SignerWarning when the key that was seen first changes)
@@ -98,6 +100,7 @@ def aconnect(
     timeout: float = 60,
     ca_file: str | os.PathLike[str] | None = None,
     api_key: str | None = None,
+    proxy: str | None = None,
     mode: _Mode | None = None,
     server_key: str | None = None,
     allow_rollback: bool = False,
@@ -119,7 +122,8 @@ def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
     threads = _arguments.number("threads", options["threads"], 0, 1024)
     prepare = _arguments.number("prepare", options["prepare"], 1, 1024)
     timeout = _arguments.seconds(options["timeout"])
-    api_key = _arguments.api_key(options["api_key"])
+    api_key = _arguments.text("api_key", options["api_key"])
+    proxy = _arguments.text("proxy", options["proxy"])
     mode = _arguments.mode(options["mode"])
     trust = (_arguments.server_key(options["server_key"]), bool(options["allow_rollback"]))
     limits = (
@@ -138,6 +142,7 @@ def _connector(options: dict[str, object]) -> Callable[[_Stop | None], Client]:
             timeout,
             ca_file,
             api_key,
+            proxy,
             mode,
             hints,
             transfers,

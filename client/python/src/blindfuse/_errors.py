@@ -46,7 +46,7 @@ class ServerError(BlindfuseError):
 
 
 class ServerBusyError(ServerError):
-    """Status 503, again and again: the server's queue is full. `retry_after` seconds is what it asks for."""
+    """Status 503 or 429, again and again: the server is busy. `retry_after` seconds is what it asks for."""
 
     def __init__(self, message: str, status: int = 503, retry_after: int | None = None) -> None:
         super().__init__(message, status)
@@ -83,6 +83,8 @@ _CURES = {
     "with --cache": "with cache=",
     "http.api_key is": "api_key= is",
     "with --ca-file": "with ca_file=",
+    "(an API key is read from --api-key-file)": "(pass an API key as api_key=)",
+    "the option --proxy": "proxy=",
     "--hint-bytes-max": "hint_bytes_max=",
     "(--mode)": "(mode=)",
     "(--server-key)": "(server_key=)",
