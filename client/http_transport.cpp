@@ -130,6 +130,11 @@ HttpTransport::~HttpTransport() {
   client_.reset();
 }
 
+void HttpTransport::close_connection() {
+  const SigpipeBlocked blocked;
+  client_->close_connection();
+}
+
 HttpReply HttpTransport::get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) {
   httplib::Request request;
   request.method = "GET";

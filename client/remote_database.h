@@ -37,6 +37,10 @@ class RemoteDatabase {
   Deadline& deadline() { return deadline_; }
 
   // The manifest's text, of at most kManifestBytesMax bytes. It is a valid manifest.
+  void close_connection() { transport_->close_connection(); }
+
+  const TransferStats& transfers() const { return transfers_; }
+
   std::string fetch_manifest();
 
   // The tables of shards and packs, table_bytes in all.

@@ -260,6 +260,8 @@ void Session::ask_some(LookUp& look_up, size_t count) {
   }
 }
 
+  // The server would see a later end, and so how long the caller takes with the answers.
+  remote_.close_connection();
 std::vector<Answer> Session::decode_all(LookUp look_up) {
   invariant(hints_.has_value(), "the hints are open");
   const auto start = steady_clock::now();
