@@ -99,6 +99,10 @@ void Session::check_limits(const Layout& layout) const {
               options_.transfer_bytes_max, "--transfer-bytes-max");
   check_limit("the query and the response", std::max(layout.query_bytes(), layout.response_bytes()),
               options_.transfer_bytes_max, "--transfer-bytes-max");
+  if (!layout.batch) return;
+  check_limit("the answers of one response, until they are decoded,",
+              uint64_t{4} * layout.bucket_count() * layout.record_bytes(),
+              options_.transfer_bytes_max, "--transfer-bytes-max");
 }
 
 const DatabaseDescription& Session::database() {

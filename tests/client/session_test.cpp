@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "tests/client/batch_database.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/client/seeded_random.h"
@@ -14,6 +15,7 @@
 namespace blindfuse {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class SessionTest : public testing::Test {
@@ -445,6 +447,33 @@ TEST_F(SessionTest, ADatabaseThatIsTooLargeIsRefusedBeforeAnythingIsFetched) {
   EXPECT_EQ(server_.count("/hint?"), 0u);
   EXPECT_EQ(server_.count("/shards"), 0u);
   EXPECT_EQ(server_.count("/queries"), 0u);
+}
+
+// A record of every bucket, in words, is kept until it is decoded: the response alone may be within
+// the limit.
+TEST_F(SessionTest, AnswersThatTakeTooMuchMemoryAreRefusedBeforeAnythingIsFetched) {
+  Manifest manifest = BatchDatabase({}).manifest();
+  Layout& layout = manifest.layout;
+  layout.key_count = 1;
+  layout.batch = BatchCode{.keys_per_request = 1024, .bucket_count = 4096};
+  layout.shard_count = 4096;
+  layout.record = {8, 4, 32'000};
+  EpochTable table;
+  table.shards.resize(layout.shard_count);
+  table.packs.resize(layout.pack_count());
+  FakeServer greedy(ServedDatabase(manifest, table, {}, nullptr));
+  ASSERT_LT(std::max(layout.response_bytes(), layout.query_bytes()),
+            ClientOptions().transfer_bytes_max);
+  Session session(std::make_unique<FakeTransport>(greedy), "http://test", options());
+  try {
+    session.get("owl");
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    // 4 * 4096 * 32,012
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("524484608 bytes"), HasSubstr("268435456"),
+                                    HasSubstr("--transfer-bytes-max")));
+  }
+  EXPECT_EQ(greedy.requests.size(), 1u);
 }
 
 TEST_F(SessionTest, AResponseThatIsTooLongIsRefusedBeforeAnythingIsFetched) {
