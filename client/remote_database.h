@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <blindfuse/client_options.h>
+#include <blindfuse/results.h>
 
 #include "client/deadline.h"
 #include "client/transport.h"
@@ -36,11 +37,11 @@ class RemoteDatabase {
   // of its own.
   Deadline& deadline() { return deadline_; }
 
-  // The manifest's text, of at most kManifestBytesMax bytes. It is a valid manifest.
   void close_connection() { transport_->close_connection(); }
 
   const TransferStats& transfers() const { return transfers_; }
 
+  // The manifest's text, of at most kManifestBytesMax bytes. It is a valid manifest.
   std::string fetch_manifest();
 
   // The tables of shards and packs, table_bytes in all.
@@ -62,6 +63,7 @@ class RemoteDatabase {
   Deadline deadline_;
   std::unique_ptr<Transport> transport_;
   std::string address_;
+  TransferStats transfers_;
 };
 
 }  // namespace blindfuse

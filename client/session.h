@@ -58,6 +58,7 @@ class Session {
   // As of the last manifest that was accepted.
   std::shared_ptr<const SignerStatus> signer() const { return guard_.status(); }
   ManifestGuard& guard() { return guard_; }
+  const TransferStats& transfers() const { return remote_.transfers(); }
 
   // Brings the hints up to the server's current epoch. With `verify`, first checks every cached
   // hint.

@@ -1,22 +1,29 @@
 // blindfuse-client as a person or a script runs it.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
+#include "host/publish/signing_key.h"
 #include "src/base/base64.h"
 #include "tests/client/batch_database.h"
 #include "tests/client/http_fake_server.h"
 #include "tests/client/scratch_folder.h"
+#include "tests/client/watched_fake_server.h"
 #include "tests/paths.h"
 
 namespace blindfuse {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
 using testing::StartsWith;
 
 struct Outcome {
@@ -37,14 +44,34 @@ class ClientProgram : public testing::Test {
 
   // Arguments as a shell takes them; `input` on standard input.
   Outcome run(const std::string& arguments, const std::string& input = "") const {
+    return run_command(program() + " " + arguments, input);
+  }
+
+  // With its environment, for a shell.
+  std::string program() const {
+    return "BLINDFUSE_CACHE=" + cache().string() + " " + paths::program_folder() +
+           "/blindfuse-client";
+  }
+  std::filesystem::path cache() const { return scratch_.path() / "cache"; }
+
+  // As above. What the command itself redirects is not in its outcome.
+  Outcome run_command(const std::string& command, const std::string& input = "") const {
     const std::filesystem::path in = scratch_.path() / "in", out = scratch_.path() / "out",
                                 err = scratch_.path() / "err";
     std::ofstream(in, std::ios::binary) << input;
-    const std::string command = "BLINDFUSE_CACHE=" + (scratch_.path() / "cache").string() + " " +
-                                paths::program_folder() + "/blindfuse-client " + arguments + " <" +
-                                in.string() + " >" + out.string() + " 2>" + err.string();
-    const int status = std::system(command.c_str());
+    const int status = std::system(
+        ("{ " + command + "\n} <" + in.string() + " >" + out.string() + " 2>" + err.string())
+            .c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
+  }
+
+  // What it prints on a terminal, where lines end in "\r\n".
+  std::string run_on_terminal(const std::string& arguments, const std::string& input = "") const {
+    const std::filesystem::path keys = scratch_.path() / "keys";
+    std::ofstream(keys, std::ios::binary) << input;
+    return run_command("script -qc '" + program() + " " + arguments + " <" + keys.string() +
+                       "' /dev/null </dev/null")
+        .out;
   }
 
   static std::string contents(const std::filesystem::path& path) {
@@ -99,13 +126,164 @@ TEST_F(ClientProgram, SaysOnATerminalThatItReadsKeys) {
   HttpFakeServer server(fake_);
   const std::string told = "keys from standard input, one a line";
   EXPECT_EQ(run("get " + server.url()).err, "");
-  const std::string program = paths::program_folder() + "/blindfuse-client";
-  const std::filesystem::path out = scratch_.path() / "out";
-  const std::string command = "BLINDFUSE_CACHE=" + (scratch_.path() / "cache").string() +
-                              " script -qec '" + program + " get " + server.url() +
-                              "' /dev/null </dev/null >" + out.string() + " 2>&1";
-  ASSERT_EQ(std::system(command.c_str()), 0);
-  EXPECT_THAT(contents(out), HasSubstr(told));
+  const Outcome got =
+      run_command("script -qec '" + program() + " get " + server.url() + "' /dev/null </dev/null");
+  ASSERT_EQ(got.status, 0);
+  EXPECT_THAT(got.out, HasSubstr(told));
+}
+
+// A server chooses values, and keys may come from anybody.
+TEST_F(ClientProgram, DrivesNoTerminal) {
+  const std::string value =
+      "hot\x1b]0;title\x07\n\xc2\x9b"
+      "31m \xc3\xa4";
+  FakeServer fake(BatchDatabase::serve({{"tea", value}, {"a\x1b[2J", "x"}}));
+  HttpFakeServer server(fake);
+  const std::string escaped = "hot\\x1b]0;title\\x07\\x0a\\xc2\\x9b31m \xc3\xa4";
+  const std::string keys = "tea\na\x1b[2J\nno\x1b[2Jkey\n";
+
+  EXPECT_EQ(run("get " + server.url() + " tea").out, value + "\n");
+  const Outcome piped = run("get " + server.url(), keys);
+  EXPECT_EQ(piped.out, "tea\t" + value + "\na\x1b[2J\tx\n");
+  EXPECT_EQ(piped.err, "not there: no\x1b[2Jkey\n");
+  EXPECT_EQ(json_lines(run("get --json " + server.url() + " tea").out).at(0)["value"], value);
+
+  EXPECT_EQ(run_on_terminal("get " + server.url() + " tea"), escaped + "\r\n");
+  EXPECT_EQ(run_on_terminal("get " + server.url(), keys),
+            "tea\t" + escaped + "\r\na\\x1b[2J\tx\r\nnot there: no\\x1b[2Jkey\r\n");
+  const std::string json = run_on_terminal("get --json " + server.url() + " tea");
+  EXPECT_EQ(json_lines(json).at(0)["value"], value);
+  EXPECT_THAT(json, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(json, Not(HasSubstr("\x9b")));
+}
+
+// The end of the connection would show how long printing takes, and so whether a key is there, and
+// how long its value is.
+TEST_F(ClientProgram, ClosesItsConnectionBeforeItPrints) {
+  WatchedFakeServer server(fake_);
+  run("sync " + server.url());
+  for (const std::string& arguments : {key(10), std::string("nowhere"), key(10) + " " + key(11),
+                                       "--json " + key(10), std::string("--json nowhere")}) {
+    SCOPED_TRACE(arguments);
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+    const FileDescriptor read_end(ends[0]);
+    FileDescriptor write_end(ends[1]);
+    while (write(write_end.get(), "full", 4) > 0 || write(write_end.get(), "f", 1) > 0) {
+    }
+    ASSERT_EQ(fcntl(write_end.get(), F_SETFL, 0), 0);
+    // Both streams go nowhere: the program waits in its first write.
+    const std::string command = "exec env " + program() + " get " + server.url() + " " + arguments;
+    const pid_t child = fork();
+    if (child == 0) {
+      dup2(write_end.get(), STDOUT_FILENO);
+      dup2(write_end.get(), STDERR_FILENO);
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+    EXPECT_TRUE(server.has_seen_end());
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, WNOHANG), 0) << "it has ended without printing";
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+  }
+}
+
+TEST_F(ClientProgram, AFailedWriteIsAFailure) {
+  HttpFakeServer server(fake_);
+  const std::string get = "get " + server.url() + " ";
+  for (const std::string& arguments :
+       {get + key(6), get + key(6) + " nowhere", get + "--json nowhere", get + "--json " + key(6),
+        "sync " + server.url(), "sync --json " + server.url(), std::string("--version"),
+        std::string("get --help")}) {
+    SCOPED_TRACE(arguments);
+    for (const char* output : {">/dev/full", ">&-"}) {
+      const Outcome got = run(arguments + " " + output);
+      EXPECT_EQ(got.status, 1) << output;
+      EXPECT_THAT(got.err, HasSubstr("blindfuse-client: cannot write to standard output"));
+    }
+  }
+  EXPECT_THAT(run(get + key(6) + " >/dev/full").err, HasSubstr("No space left on device"));
+  EXPECT_EQ(run(get + "nowhere >/dev/full").status, 3) << "nothing was to be written";
+}
+
+TEST_F(ClientProgram, AFailedWriteIsAFailureWhereAKeyWasNotAskedFor) {
+  FakeServer fake(BatchDatabase::serve({{"owl", "bird"}}));
+  HttpFakeServer server(fake);
+  std::string arguments = "get --json " + server.url();
+  for (const std::string& key : BatchDatabase::keys_of_buckets({0, 2, 5}, 4))
+    arguments += " " + key;
+  EXPECT_EQ(run(arguments).status, 4);
+  EXPECT_EQ(run(arguments + " >/dev/full").status, 1);
+}
+
+// Without an end, keys would be asked for until somebody stops it.
+TEST_F(ClientProgram, StopsAskingWhenNobodyReads) {
+  HttpFakeServer server(fake_);
+  for (const std::string& key : {key(6), std::string("nowhere")}) {
+    for (const char* option : {"", "--json "}) {
+      SCOPED_TRACE(option + key);
+      const Outcome got = run_command(
+          "yes " + key + " | { timeout 100 env " + program() + " get --stream " + option +
+          server.url() + " 2>&3; echo $? >&3; } 3>&2 | " + (key == "nowhere" ? "true" : "head -1"));
+      EXPECT_THAT(got.err, EndsWith("\n1\n"));
+      EXPECT_THAT(got.err,
+                  HasSubstr(key == "nowhere" && option[0] == 0 ? "nobody reads standard output"
+                                                               : "standard output"));
+    }
+  }
+  const Outcome full = run_command("yes " + key(6) + " | timeout 100 env " + program() +
+                                   " get --stream " + server.url() + " >/dev/full");
+  EXPECT_EQ(full.status, 1);
+}
+
+TEST_F(ClientProgram, SkipsAByteOrderMarkAndBlankLines) {
+  HttpFakeServer server(fake_);
+  const Outcome got =
+      run("get " + server.url(), "\xef\xbb\xbf" + key(6) + "\r\n\n" + key(7) + "\n\n");
+  EXPECT_EQ(got.status, 0) << got.err;
+  EXPECT_EQ(got.out, key(6) + "\t" + value(6) + "\n" + key(7) + "\t" + value(7) + "\n");
+  const std::filesystem::path api_key = scratch_.path() / "api-key";
+  std::ofstream(api_key) << "\xef\xbb\xbfsecret\n";
+  EXPECT_EQ(
+      run("get --api-key-file " + api_key.string() + " " + server.url() + " " + key(6)).status, 0);
+  EXPECT_EQ(server.last_headers().find("Authorization")->second, "Bearer secret");
+}
+
+TEST_F(ClientProgram, CountsItsRequestsAndTheirBytes) {
+  HttpFakeServer server(fake_);
+  run("sync " + server.url());
+  const Layout& layout = fake_.database.layout();
+  const Outcome got = run("get --stats " + server.url() + " " + key(6) + " nowhere");
+  EXPECT_EQ(got.status, 3);
+  // The manifest, and one request of two queries.
+  EXPECT_THAT(got.err,
+              MatchesRegex("not there: nowhere\nrequests: 2, bytes sent: " +
+                           std::to_string(2 * layout.query_bytes()) + ", bytes received: " +
+                           std::to_string(fake_.database.manifest_text().size() +
+                                          2 * layout.response_bytes()) +
+                           ", seconds: [0-9]+\\.[0-9]{3}\n"));
+  EXPECT_EQ(run("get " + server.url() + " " + key(6)).err, "");
+}
+
+// As a user without the right to write whatever the permissions are.
+TEST_F(ClientProgram, UsesACacheThatCanOnlyBeRead) {
+  HttpFakeServer server(fake_);
+  run("sync " + server.url());
+  ASSERT_EQ(std::system(("chmod -R a-w " + cache().string()).c_str()), 0);
+  const std::string bound =
+      geteuid() == 0 ? "setpriv --inh-caps=-dac_override --bounding-set=-dac_override " : "";
+  const auto run_bound = [&](const std::string& arguments) {
+    return run_command(bound + "env " + program() + " " + arguments);
+  };
+  const Outcome got = run_bound("get " + server.url() + " " + key(6));
+  EXPECT_EQ(got.err, "");
+  EXPECT_EQ(got.out, value(6) + "\n");
+  const std::string cure = "name another folder with --cache";
+  EXPECT_THAT(run_bound("sync " + server.url()).err, HasSubstr(cure));
+  EXPECT_THAT(run_bound("get http://localhost:" + std::to_string(server.port()) + " x").err,
+              HasSubstr(cure));
+  ASSERT_EQ(std::system(("chmod -R u+w " + cache().string()).c_str()), 0);
 }
 
 TEST_F(ClientProgram, TakesKeysInAnyEncoding) {
@@ -232,8 +410,20 @@ TEST_F(ClientProgram, SyncsAndSaysSo) {
   EXPECT_THAT(run("sync --verify " + server.url()).out,
               HasSubstr("0 of 2 hints fetched; all hints are 104.0 kB"));
   std::filesystem::remove_all(scratch_.path() / "cache");
+  const std::string fetched = run("sync " + server.url()).out;
+  EXPECT_THAT(fetched, HasSubstr("2 of 2 hints fetched (104.2 kB with the table)"));
+  EXPECT_THAT(fetched, EndsWith("\nnot signed\n"));
+}
+
+TEST_F(ClientProgram, SaysWhoSignedTheDatabase) {
+  const SigningKey key =
+      SigningKey::make([](std::span<uint8_t> bytes) { std::ranges::fill(bytes, uint8_t{1}); });
+  fake_.database =
+      fake_.database.with_signature(key.sign(fake_.database.manifest(), 5, 1'795'545'000));
+  HttpFakeServer server(fake_);
   EXPECT_THAT(run("sync " + server.url()).out,
-              HasSubstr("2 of 2 hints fetched (104.2 kB with the table)"));
+              EndsWith("\nsigned by " + encode_hex(key.public_key()) +
+                       " as number 5 of 2026-11-24T18:30:00Z\n"));
 }
 
 TEST_F(ClientProgram, SpeaksOfMasksWhereResponsesArePacked) {
