@@ -350,7 +350,8 @@ void add_common_options(CLI::App& command, Settings& settings) {
       ->capture_default_str();
   command
       .add_option("--transfer-bytes-max", settings.client.transfer_bytes_max,
-                  "Refuse a database whose query, response, or table of shards and packs is larger")
+                  "Refuse a database whose query, response, or table of shards and packs is larger, "
+                  "or whose responses take more memory until they are decoded")
       ->capture_default_str();
   command.option_defaults()->group("Options");
   command
