@@ -350,8 +350,7 @@ void add_common_options(CLI::App& command, Settings& settings) {
       ->capture_default_str();
   command
       .add_option("--transfer-bytes-max", settings.client.transfer_bytes_max,
-                  "Refuse a database whose query, response, or table of shards and packs is larger, "
-                  "or whose responses take more memory until they are decoded")
+                  "Refuse a database whose query, response, or table of shards and packs is larger")
       ->capture_default_str();
   command.option_defaults()->group("Options");
   command
