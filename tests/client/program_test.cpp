@@ -270,9 +270,11 @@ TEST_F(ClientProgram, CountsItsRequestsAndTheirBytes) {
 TEST_F(ClientProgram, UsesACacheThatCanOnlyBeRead) {
   HttpFakeServer server(fake_);
   run("sync " + server.url());
-  ASSERT_EQ(std::system(("chmod -R a-w " + cache().string()).c_str()), 0);
   const std::string bound =
       geteuid() == 0 ? "setpriv --inh-caps=-dac_override --bounding-set=-dac_override " : "";
+  if (std::system((bound + "true").c_str()) != 0)
+    GTEST_SKIP() << "root cannot do without its rights";
+  ASSERT_EQ(std::system(("chmod -R a-w " + cache().string()).c_str()), 0);
   const auto run_bound = [&](const std::string& arguments) {
     return run_command(bound + "env " + program() + " " + arguments);
   };
