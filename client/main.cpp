@@ -144,7 +144,7 @@ std::string shown(int stream, const std::string& text) {
 void check_output_is_read() {
   pollfd output{STDOUT_FILENO, 0, 0};
   if (poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0) {
-    throw ResourceError("nobody reads standard output any more");
+    throw ResourceError("standard output has no reader any more");
   }
 }
 

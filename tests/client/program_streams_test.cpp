@@ -1,4 +1,4 @@
-// What blindfuse-client prints, and when: on a terminal, into pipes that nobody reads, and on disks
+// What blindfuse-client prints, and when: on a terminal, into pipes without a reader, and on disks
 // that are full.
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -122,7 +122,7 @@ TEST_F(ClientProgram, StopsAskingWhenNobodyReads) {
           server.url() + " 2>&3; echo $? >&3; } 3>&2 | " + (key == "nowhere" ? "true" : "head -1"));
       EXPECT_THAT(got.err, HasSubstr("\n1\n"));
       EXPECT_THAT(got.err,
-                  HasSubstr(key == "nowhere" && option[0] == 0 ? "nobody reads standard output"
+                  HasSubstr(key == "nowhere" && option[0] == 0 ? "standard output has no reader"
                                                                : "standard output"));
     }
   }

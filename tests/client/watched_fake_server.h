@@ -1,4 +1,4 @@
-// The fake server of client tests behind plain sockets, which sees when a client closes a
+// The fake server of client tests on plain sockets, which sees when a client closes a
 // connection.
 #pragma once
 
