@@ -17,7 +17,7 @@ bool is_api_key(std::string_view text) {
 
 std::string read_api_key(const std::filesystem::path& file) {
   constexpr uint64_t kFileBytesMax = 4096;
-  std::string key = read_file(file, kFileBytesMax);
+  std::string key = read_text_file(file, kFileBytesMax);
   key.resize(std::min(key.find_first_of("\r\n"), key.size()));
   if (!is_api_key(key)) {
     throw InputError(file.string() + ": its first line is not an API key");

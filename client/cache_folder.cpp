@@ -18,10 +18,27 @@
 namespace blindfuse {
 namespace {
 
-// Whether the lock was taken; only LOCK_NB lets it be false.
+constexpr const char* kOtherFolder = "; name another folder with --cache";
+
+template <class Work>
+auto with_cure(const Work& work) {
+  try {
+    return work();
+  } catch (const InputError& error) {
+    throw InputError(error.what() + std::string(kOtherFolder));
+  }
+}
+
+// What network file systems without locks answer.
+bool has_no_locks(int error) {
+  return error == EINVAL || error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP;
+}
+
+// Whether the lock was taken. False with LOCK_NB if another process holds it, and on a file system
+// without locks.
 bool lock(const FileDescriptor& file, int operation, const std::filesystem::path& path) {
   while (flock(file.get(), operation) != 0) {
-    if (errno == EWOULDBLOCK) return false;
+    if (errno == EWOULDBLOCK || has_no_locks(errno)) return false;
     if (errno != EINTR) {
       throw ResourceError("cannot lock " + path.string() + ": " + std::strerror(errno));
     }
@@ -31,10 +48,20 @@ bool lock(const FileDescriptor& file, int operation, const std::filesystem::path
 
 FileDescriptor open_lock(const std::filesystem::path& path) {
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  // A folder that was filled before may only be read now.
+  if (!file.is_open() && (errno == EROFS || errno == EACCES)) {
+    const int why = errno;
+    file = FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    errno = why;
+  }
   if (!file.is_open()) {
-    throw InputError("cannot open " + path.string() + ": " + std::strerror(errno));
+    throw InputError("cannot open " + path.string() + ": " + std::strerror(errno) + kOtherFolder);
   }
   return file;
+}
+
+bool has_locks(const FileDescriptor& file) {
+  return flock(file.get(), LOCK_SH | LOCK_NB) == 0 || !has_no_locks(errno);
 }
 
 }  // namespace
@@ -51,6 +78,10 @@ std::filesystem::path default_cache_folder() {
       "neither XDG_CACHE_HOME nor HOME is set; name a folder for the hints with --cache");
 }
 
+void make_cache_folder(const std::filesystem::path& folder) {
+  with_cure([&] { make_folder(folder); });
+}
+
 std::filesystem::path database_folder(const std::filesystem::path& cache,
                                       std::string_view address) {
   Sha256 hash;
@@ -59,8 +90,10 @@ std::filesystem::path database_folder(const std::filesystem::path& cache,
 }
 
 FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCallback& progress) {
+  if (!has_locks(open_lock(path))) return {};
   for (;;) {
-    if (std::optional<FileDescriptor> held = try_lock(path)) return std::move(*held);
+    auto held = with_cure([&] { return try_lock(path); });
+    if (held) return std::move(*held);
     report_progress(progress, {ClientStage::kWaitingForLock});
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

@@ -18,6 +18,12 @@ std::filesystem::path default_cache_folder();
 // A folder under `cache` with a name made from the server's address.
 std::filesystem::path database_folder(const std::filesystem::path& cache, std::string_view address);
 
+// Creates a folder there, and its missing parents. Throws InputError if that fails.
+void make_cache_folder(const std::filesystem::path& folder);
+
+// A file system without locks, such as some of networks, has no locks to wait for: the functions
+// below then go on without.
+
 // Waits for the exclusive lock on a file, and reports to `progress`. Closing the descriptor
 // releases the lock.
 FileDescriptor wait_for_lock(const std::filesystem::path& path, const ProgressCallback& progress);
@@ -35,7 +41,7 @@ class UseLock {
   explicit UseLock(std::filesystem::path path);
 
   // Runs `work` while no other process holds the lock. Returns false, without running it, if
-  // another process does.
+  // another process does, or if the file system has no locks.
   bool run_alone(const std::function<void()>& work);
 
  private:

@@ -127,6 +127,7 @@ std::vector<Answer> Client::look_up(std::span<const uint64_t> entries, std::stop
 }
 
 SignerStatus Client::signer() const { return session_->signer(); }
+TransferStats Client::transfers() const { return session_->transfers(); }
 
 DatabaseInfo Client::database(std::stop_token stop) {
   return session_->run(stop, [](Session& session) { return info_of(session.database()); });

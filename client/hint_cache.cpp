@@ -24,7 +24,7 @@ std::span<const uint8_t> bytes_of(const std::string& text) {
 }
 
 std::filesystem::path made(const std::filesystem::path& folder) {
-  make_folder(folder);
+  make_cache_folder(folder);
   return folder;
 }
 
@@ -61,7 +61,9 @@ std::unordered_set<std::string> hint_files(const DatabaseDescription& database) 
 std::optional<uint64_t> HintCache::free_bytes_of_disk(const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(folder, error);
-  return error ? std::nullopt : std::optional<uint64_t>(space.available);
+  // File systems that do not know report a size of 0.
+  if (error || space.capacity == 0) return std::nullopt;
+  return space.available;
 }
 
 HintCache::HintCache(std::filesystem::path folder, FreeBytes free_bytes)

@@ -111,6 +111,11 @@ std::string HttpTransport::head(const char* method, const std::string& path) con
   return head;
 }
 
+void HttpTransport::close_connection() {
+  const SigpipeBlocked blocked;
+  client_->close_connection();
+}
+
 HttpReply HttpTransport::get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) {
   std::string head = this->head("GET", path);
   if (first_byte > 0) head += "Range: bytes=" + std::to_string(first_byte) + "-\r\n";

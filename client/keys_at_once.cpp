@@ -17,6 +17,11 @@ constexpr uint64_t kPlaceBytes = 128, kKeyBytes = 1024;
 
 }  // namespace
 
+size_t queries_at_once(const Layout& layout) {
+  const uint64_t each = std::max(layout.query_bytes(), layout.response_bytes());
+  return std::clamp<uint64_t>(kBytesMax / each, 1, kQueriesPerRequest);
+}
+
 uint64_t keys_at_once(const Layout& layout) {
   const uint64_t keys = layout.batch ? layout.batch->keys_per_request : kQueriesPerRequest;
   const uint64_t queries = layout.batch ? 1 : kQueriesPerRequest;

@@ -8,17 +8,28 @@
 #include <cstring>
 
 #include "src/base/errors.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse {
 
 std::vector<std::string> LineInput::take(size_t count, bool waits_for_all) {
   std::vector<std::string> lines;
   while (lines.size() < count) {
-    if (take_line(lines)) continue;
+    if (skip_byte_order_mark() && take_line(lines)) continue;
     if (ended_ || (!waits_for_all && !lines.empty() && !has_arrived())) break;
     read_more();
   }
   return lines;
+}
+
+// False while more bytes are needed to tell.
+bool LineInput::skip_byte_order_mark() {
+  if (is_begun_) return true;
+  if (!ended_ && buffer_.size() < kByteOrderMark.size() && kByteOrderMark.starts_with(buffer_)) {
+    return false;
+  }
+  if (buffer_.starts_with(kByteOrderMark)) taken_ = kByteOrderMark.size();
+  return is_begun_ = true;
 }
 
 bool LineInput::take_line(std::vector<std::string>& lines) {
@@ -35,7 +46,7 @@ bool LineInput::take_line(std::vector<std::string>& lines) {
                      " bytes");
   }
   taken_ = unfinished ? end : end + 1;
-  lines.push_back(std::move(line));
+  if (!line.empty()) lines.push_back(std::move(line));
   return true;
 }
 

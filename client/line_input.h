@@ -15,13 +15,15 @@ class LineInput {
   LineInput(int fd, size_t line_bytes_max) : fd_(fd), line_bytes_max_(line_bytes_max) {}
 
   // Waits for `count` lines or the end of the input, and takes them without their ends ("\n" or
-  // "\r\n"). Nothing at the end of the input. A last line needs no end.
+  // "\r\n"). Nothing at the end of the input. A last line needs no end. Skips blank lines, and a
+  // UTF-8 byte order mark at the beginning of the input.
   std::vector<std::string> next(size_t count) { return take(count, true); }
   // Waits for one line, and takes up to `count` lines that have arrived by then.
   std::vector<std::string> next_arrived(size_t count) { return take(count, false); }
 
  private:
   std::vector<std::string> take(size_t count, bool waits_for_all);
+  bool skip_byte_order_mark();
   bool take_line(std::vector<std::string>& lines);
   bool has_arrived() const;
   void read_more();
@@ -30,6 +32,7 @@ class LineInput {
   const size_t line_bytes_max_;
   std::string buffer_;
   size_t taken_ = 0;  // bytes of buffer_ that were given out
+  bool is_begun_ = false;
   bool ended_ = false;
 };
 

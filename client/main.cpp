@@ -1,9 +1,12 @@
 // blindfuse-client: private look-ups from the command line.
 #include <blindfuse/client.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
+#include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,11 +18,14 @@
 #include "client/key_text.h"
 #include "client/line_input.h"
 #include "src/base/base64.h"
+#include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/help_formatter.h"
+#include "src/program/printable.h"
 #include "src/program/program.h"
 #include "src/program/progress.h"
 #include "src/protocol/key_hash.h"
+#include "src/protocol/manifest_signature.h"
 
 namespace blindfuse {
 namespace {
@@ -33,8 +39,9 @@ constexpr const char* kGetHelp =
 Prints the value of one KEY as it is, and a newline. For several keys, it prints
 KEY, a tab, the value and a newline for each key that is there. Without KEY it
 reads keys from standard input, one a line: to the end, unless --stream is given
-or a person types them. Use --json for keys and values that contain tabs or
-newlines. In an index database, keys are numbers from 0.
+or a person types them. Blank lines are skipped; '' is the empty KEY. Use --json
+for keys and values that contain tabs or newlines. A terminal shows control
+characters as \xNN. In an index database, keys are numbers from 0.
 
 A database may be built for requests of several keys. Then one request asks for
 up to that many. Rarely, a key finds no place in the requests: it is not asked
@@ -54,6 +61,7 @@ struct Settings {
   std::string key_encoding = "utf8";
   bool json = false;
   bool stream = false;
+  bool stats = false;
   bool verify = false;
   uint64_t timeout_s = 60;
   std::string api_key_file;
@@ -126,7 +134,19 @@ Client connect(Settings& settings, const std::shared_ptr<StageProgress>& progres
   return client;
 }
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+// Bytes as they are for a program that reads them, and for a person without what would drive the
+// terminal: servers choose values.
+std::string shown(int stream, const std::string& text) {
+  return isatty(stream) != 0 ? printable(text, std::string_view::npos) : text;
+}
+
+// Nothing of an absent key is written to it, so that no write fails either.
+void check_output_is_read() {
+  pollfd output{STDOUT_FILENO, 0, 0};
+  if (poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0) {
+    throw ResourceError("standard output has no reader any more");
+  }
+}
 
 void print_json(const std::string& key, const Answer& answer) {
   nlohmann::json line = {
@@ -149,7 +169,7 @@ void print_json(const std::string& key, const Answer& answer) {
              : encode_base64({reinterpret_cast<const uint8_t*>(value.data()), value.size()});
     line["value_encoding"] = utf8 ? "utf8" : "base64";
   }
-  print(line.dump() + "\n");
+  print(line.dump(-1, ' ', isatty(STDOUT_FILENO) != 0) + "\n");
 }
 
 // Answers keys and prints what they give; remembers whether one was not there, or not asked for.
@@ -170,7 +190,7 @@ class Getter {
     progress_->clear();
     progress_->warn(client_.signer().warning);
     for (size_t i = 0; i < texts.size(); ++i) print_answer(texts[i], answers[i]);
-    std::fflush(stdout);
+    flush_output();
   }
 
   // As many as fill whole requests: a request that is for several keys costs as much for fewer.
@@ -179,6 +199,7 @@ class Getter {
     return keys * std::max<size_t>(1, kQueriesPerRequest / keys);
   }
   size_t keys_at_once() { return client_.database().keys_at_once; }
+  TransferStats transfers() const { return client_.transfers(); }
   bool all_found() const { return all_found_; }
   bool all_asked() const { return all_asked_; }
 
@@ -187,11 +208,14 @@ class Getter {
     if (settings_.json) {
       print_json(text, answer);
     } else if (answer.value) {
-      print((with_keys_ ? text + "\t" : "") + *answer.value + "\n");
+      print((with_keys_ ? shown(STDOUT_FILENO, text) + "\t" : "") +
+            shown(STDOUT_FILENO, *answer.value) + "\n");
     } else if (answer.asked) {
-      std::fprintf(stderr, "not there: %s\n", text.c_str());
+      std::fprintf(stderr, "not there: %s\n", shown(STDERR_FILENO, text).c_str());
     }
-    if (!answer.asked) std::fprintf(stderr, "not asked for: %s\n", text.c_str());
+    if (!answer.asked) {
+      std::fprintf(stderr, "not asked for: %s\n", shown(STDERR_FILENO, text).c_str());
+    }
     all_found_ = all_found_ && answer.value.has_value();
     all_asked_ = all_asked_ && answer.asked;
   }
@@ -205,6 +229,14 @@ class Getter {
   bool all_asked_ = true;
 };
 
+void print_stats(const TransferStats& transfers, std::chrono::steady_clock::time_point start) {
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  std::fprintf(stderr,
+               "requests: %" PRIu64 ", bytes sent: %" PRIu64 ", bytes received: %" PRIu64
+               ", seconds: %.3f\n",
+               transfers.requests, transfers.bytes_sent, transfers.bytes_received, time.count());
+}
+
 void run_get(Settings& settings) {
   if (settings.keys_in_brackets) {
     throw CLI::ValidationError("KEY", "put -- before a KEY in brackets: get URL -- '[x]'");
@@ -215,6 +247,7 @@ void run_get(Settings& settings) {
   const KeyEncoding encoding = key_encodings().at(settings.key_encoding);
   for (const std::string& key : settings.keys) decode_key(key, encoding);
   const bool from_input = settings.keys.empty();
+  const auto start = std::chrono::steady_clock::now();
   const auto progress = std::make_shared<StageProgress>();
   Getter getter(connect(settings, progress), settings, progress,
                 from_input || settings.keys.size() > 1);
@@ -229,8 +262,12 @@ void run_get(Settings& settings) {
     const bool streams = settings.stream || isatty(STDIN_FILENO) != 0;
     const size_t count = streams ? getter.keys_of_a_request() : getter.keys_at_once();
     const auto next = [&] { return streams ? input.next_arrived(count) : input.next(count); };
-    for (auto lines = next(); !lines.empty(); lines = next()) getter.get(lines);
+    for (auto lines = next(); !lines.empty(); lines = next()) {
+      check_output_is_read();
+      getter.get(lines);
+    }
   }
+  if (settings.stats) print_stats(getter.transfers(), start);
   if (!getter.all_asked()) throw ExitStatus{kExitNotAsked};
   if (!getter.all_found()) throw ExitStatus{kExitNotThere};
 }
@@ -270,7 +307,10 @@ void run_sync(Settings& settings) {
   }
   print("epoch " + result.epoch.substr(0, 16) + ": " + std::to_string(result.shards_fetched) +
         " of " + counted(result.part_count, part) + " fetched" + fetched + "; all " + part +
-        "s are " + human_bytes(result.hint_bytes) + "\n");
+        "s are " + human_bytes(result.hint_bytes) + "\n" +
+        (signer.signer.empty() ? "not signed\n"
+                               : "signed by " + signer.signer + " as " +
+                                     numbered(signer.sequence, signer.time) + "\n"));
 }
 
 void add_common_options(CLI::App& command, Settings& settings) {
@@ -336,6 +376,8 @@ void add_get(CLI::App& app, Settings& settings) {
   get->add_flag("--stream", settings.stream,
                 "Answer keys from standard input as they arrive. The server then sees when they "
                 "arrive, and how long it takes to print the answers before");
+  get->add_flag("--stats", settings.stats,
+                "Print the number of requests, their bytes and the seconds on standard error");
   get->add_option("KEY", settings.keys, "Keys to look up");
   settings.client.prepare_batch = 0;
   get->add_option("--prepare", settings.client.prepare_batch,

@@ -85,6 +85,24 @@ class BoundedText : public BodyReceiver {
   std::string text_;
 };
 
+// Counts what another receiver gets.
+class CountedBody : public BodyReceiver {
+ public:
+  CountedBody(BodyReceiver& receiver, uint64_t& bytes) : receiver_(receiver), bytes_(bytes) {}
+  void begin(int status, std::optional<uint64_t> length) override {
+    receiver_.begin(status, length);
+  }
+  void receive(std::span<const uint8_t> bytes) override {
+    bytes_ += bytes.size();
+    receiver_.receive(bytes);
+  }
+  uint64_t bytes_max() const override { return receiver_.bytes_max(); }
+
+ private:
+  BodyReceiver& receiver_;
+  uint64_t& bytes_;
+};
+
 // A server's words, fit for a terminal.
 std::string printable(std::string text) {
   if (text.size() > kDetailCharsMax) text.resize(kDetailCharsMax);
@@ -125,7 +143,9 @@ HttpReply RemoteDatabase::get(const std::string& path, uint64_t first_byte,
   const Deadline::Call call(deadline_);
   for (int repetition = 1;; ++repetition) {
     deadline_.check(address_);
-    HttpReply reply = transport_->get(path, first_byte, receiver);
+    ++transfers_.requests;
+    CountedBody counted(receiver, transfers_.bytes_received);
+    HttpReply reply = transport_->get(path, first_byte, counted);
     if (succeeded(reply)) return reply;
     try {
       throw_refusal(reply, path == kManifestPath);
@@ -197,7 +217,10 @@ std::vector<uint8_t> RemoteDatabase::ask(const EpochId& epoch, std::span<const u
     responses.insert(responses.end(), bytes.begin(), bytes.end());
   };
   ExactBody body("responses", 0, response_bytes, append);
-  const HttpReply reply = transport_->post(epoch_path(epoch, "queries"), queries, body);
+  ++transfers_.requests;
+  transfers_.bytes_sent += queries.size();
+  CountedBody counted(body, transfers_.bytes_received);
+  const HttpReply reply = transport_->post(epoch_path(epoch, "queries"), queries, counted);
   if (!succeeded(reply)) throw_refusal(reply, false);
   body.check_complete();
   return responses;

@@ -12,6 +12,7 @@
 #include <blindfuse/client_options.h>
 #include <blindfuse/errors.h>
 #include <blindfuse/progress.h>
+#include <blindfuse/results.h>
 
 #include "client/deadline.h"
 #include "client/transport.h"
@@ -45,6 +46,10 @@ class RemoteDatabase {
   // of its own.
   Deadline& deadline() { return deadline_; }
 
+  void close_connection() { transport_->close_connection(); }
+
+  const TransferStats& transfers() const { return transfers_; }
+
   // The manifest's text, of at most kManifestBytesMax bytes. It is a valid manifest.
   std::string fetch_manifest();
 
@@ -73,6 +78,7 @@ class RemoteDatabase {
   std::unique_ptr<Transport> transport_;
   std::string address_;
   ProgressCallback progress_;
+  TransferStats transfers_;
 };
 
 }  // namespace blindfuse

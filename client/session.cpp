@@ -14,6 +14,10 @@ namespace {
 
 using std::chrono::steady_clock;
 
+// As many as shards. A client keeps a name of each in memory, and 4 bytes for each of the 2^26
+// columns that as many masks have. A server needs 25 MB of memory for each mask.
+constexpr uint32_t kPartsMax = kShardCountMax;
+
 std::filesystem::path cache_of(const ClientOptions& options) {
   return options.cache_folder.empty() ? default_cache_folder() : options.cache_folder;
 }
@@ -93,6 +97,10 @@ void Session::check_limits(const Layout& layout) const {
   if (!options_.mode.empty() && options_.mode != mode_name(layout.mode())) {
     throw InputError("this database is in the mode " + std::string(mode_name(layout.mode())) +
                      ", and only the mode " + options_.mode + " is accepted (--mode)");
+  }
+  if (layout.hint_part_count() > kPartsMax) {
+    throw InputError("this database has " + std::to_string(layout.hint_part_count()) +
+                     " masks, and a client takes at most " + std::to_string(kPartsMax));
   }
   check_limit(layout.mode() == Mode::kPacked ? "the masks" : "the hints", layout.hint_bytes(),
               options_.hint_bytes_max, "--hint-bytes-max");

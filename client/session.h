@@ -33,10 +33,10 @@ namespace blindfuse {
 // is repeated with new queries: a few times if the server is busy, once if it closed a connection
 // that was kept. If the epoch changes during a look-up, all its keys are asked for again, once. The
 // server's view never depends on a key: all hints of an epoch are checked before the first query to
-// it, all requests of a look-up are sent before the first answer is decoded, and decoding does the
-// same work for every key (CheckedHints). So a session is for a keyword database or for an index
-// database, whichever it saw first: a key of one may be invalid in the other, and whether a query
-// follows would reveal this.
+// it, all requests of a look-up are sent before the first answer is decoded, the connection is
+// closed between the two, and decoding does the same work for every key (CheckedHints). So a
+// session is for a keyword database or for an index database, whichever it saw first: a key of one
+// may be invalid in the other, and whether a query follows would reveal this.
 //
 // If requests of the database are for K keys, a look-up of n keys makes ceil(n / K) requests of one
 // query each, whatever the keys are (BatchPlan). All buckets of a query are decoded in the same
@@ -58,6 +58,7 @@ class Session {
   // As of the last manifest that was accepted.
   std::shared_ptr<const SignerStatus> signer() const { return guard_.status(); }
   ManifestGuard& guard() { return guard_; }
+  const TransferStats& transfers() const { return remote_.transfers(); }
 
   // Brings the hints up to the server's current epoch. With `verify`, first checks every cached
   // hint.

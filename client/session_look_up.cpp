@@ -9,6 +9,7 @@
 #include "client/bucket_places.h"
 #include "client/decoder.h"
 #include "client/key_copies.h"
+#include "client/keys_at_once.h"
 #include "client/report_progress.h"
 #include "client/seconds_since.h"
 #include "client/session.h"
@@ -20,7 +21,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr uint64_t kRequestBytesMax = uint64_t{256} << 20;
 
 }  // namespace
 
@@ -60,9 +60,7 @@ struct Session::LookUp {
 
 size_t Session::request_size() {
   const Layout& layout = database().layout();
-  if (layout.batch) return 1;
-  const uint64_t each = std::max(layout.query_bytes(), layout.response_bytes());
-  return std::clamp<uint64_t>(kRequestBytesMax / each, 1, queries_per_request_);
+  return layout.batch ? 1 : std::min(queries_at_once(layout), queries_per_request_);
 }
 
 size_t Session::keys_per_request() const {
@@ -80,7 +78,7 @@ size_t Session::queries_to_make(size_t needed, size_t left) {
   if (options_.prepare_batch > 0) return std::max(needed, options_.prepare_batch);
   // A query for several keys is large, and takes long to make anyway.
   if (database().layout().batch) return needed;
-  return std::max(needed, std::min(left, kQueriesPerRequest));
+  return std::max(needed, std::min(left, queries_at_once(database().layout())));
 }
 
 // Of the queries that are left, the first `count`.
@@ -229,6 +227,8 @@ void Session::ask_some(LookUp& look_up, size_t count) {
 
 std::vector<Answer> Session::decode_all(LookUp look_up) {
   invariant(hints_.has_value(), "the hints are open");
+  // The server would see a later end, and so how long the caller takes with the answers.
+  remote_.close_connection();
   const auto start = steady_clock::now();
   const Layout& layout = database_->layout();
   const size_t key_count = look_up.keys.size();

@@ -20,6 +20,7 @@ SharedSession::Turn::~Turn() {
   {
     const std::lock_guard lock(shared_.mutex_);
     shared_.signer_ = shared_.session_->signer();
+    shared_.transfers_ = shared_.session_->transfers();
     shared_.is_taken_ = false;
     shared_.stop_ = {};
   }
@@ -33,6 +34,7 @@ SharedSession::SharedSession(const TransportMaker& make_transport, const std::st
   const auto keep_waiting = [this] { return go_on({ClientStage::kWaitingForAnswer}); };
   session_.emplace(make_transport(keep_waiting), address, std::move(options));
   signer_ = session_->signer();
+  transfers_ = session_->transfers();
   stop_ = {};
 }
 
@@ -53,6 +55,12 @@ SignerStatus SharedSession::signer() const {
   check_process();
   const std::lock_guard lock(mutex_);
   return *signer_;
+}
+
+TransferStats SharedSession::transfers() const {
+  check_process();
+  const std::lock_guard lock(mutex_);
+  return transfers_;
 }
 
 size_t SharedSession::waiting_count() const {

@@ -58,6 +58,7 @@ class SharedSession {
 
   // The same.
   SignerStatus signer() const;
+  TransferStats transfers() const;
 
   // The number of calls of look_up() that wait for another thread's turn to end.
   size_t waiting_count() const;
@@ -111,6 +112,7 @@ class SharedSession {
 
   mutable std::mutex mutex_;
   std::shared_ptr<const SignerStatus> signer_;
+  TransferStats transfers_;
   std::condition_variable_any changed_;
   bool is_taken_ = false;
   LookUps waiting_;

@@ -66,6 +66,9 @@ class Transport {
   virtual HttpReply post(const std::string& path, std::span<const uint8_t> body,
                          BodyReceiver& receiver) = 0;
 
+  // Ends the connection, if one is kept. The next request opens another.
+  virtual void close_connection() {}
+
   // With every request.
   virtual bool sends_api_key() const { return false; }
 

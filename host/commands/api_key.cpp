@@ -100,7 +100,7 @@ class KeyFile {
   std::string text() const {
     struct stat status {};
     if (stat(path_.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
-    std::string text = read_file(path_, kFileBytesMax);
+    std::string text = read_text_file(path_, kFileBytesMax);
     try {
       api_key_names(text, path_);
     } catch (const InputError& error) {
@@ -152,7 +152,7 @@ struct ApiKeyCommand {
 };
 
 void list_keys(const ApiKeyCommand& command) {
-  const std::string text = read_file(command.file, kFileBytesMax);
+  const std::string text = read_text_file(command.file, kFileBytesMax);
   for (const std::string& name : api_key_names(text, command.file)) std::puts(name.c_str());
 }
 

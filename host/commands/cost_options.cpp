@@ -58,7 +58,7 @@ void CostOptions::add_to(CLI::App& command) {
 
 Rates CostOptions::rates() const {
   if (rates_file.empty()) return RatesCache(rates_cache_file()).get(calibrate);
-  return parse_rates(read_file(rates_file, kRatesBytesMax), rates_file);
+  return parse_rates(read_text_file(rates_file, kRatesBytesMax), rates_file);
 }
 
 std::optional<PlanWish> CostOptions::wish() const {

@@ -7,6 +7,7 @@
 #include "host/ingest/compression.h"
 #include "host/ingest/input_error.h"
 #include "src/base/errors.h"
+#include "src/base/utf8.h"
 
 namespace blindfuse {
 
@@ -81,10 +82,9 @@ void LineReader::check_compression() {
 }
 
 void LineReader::skip_byte_order_mark() {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  while (pending().size() < kMark.size() && fill()) {
+  while (pending().size() < kByteOrderMark.size() && fill()) {
   }
-  if (pending().starts_with(kMark)) begin_ += kMark.size();
+  if (pending().starts_with(kByteOrderMark)) begin_ += kByteOrderMark.size();
 }
 
 }  // namespace blindfuse

@@ -12,7 +12,9 @@ TsvSource::TsvSource(LineReader lines, const SourceOptions& options)
 
 bool TsvSource::next(KeyValuePair& pair) {
   Line line;
-  if (!lines_.next(line)) return false;
+  do {
+    if (!lines_.next(line)) return false;
+  } while (!index_ && line.text.empty());
   const InputPlace place{name(), place_unit(), line.number};
   pair.place = line.number;
   if (index_) {

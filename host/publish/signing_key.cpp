@@ -83,7 +83,7 @@ SigningKey SigningKey::make(const RandomSource& random) {
 }
 
 SigningKey SigningKey::read(const fs::path& file) {
-  const KeyText text(read_file(file, kKeyFileBytesMax));
+  const KeyText text(read_text_file(file, kKeyFileBytesMax));
   const Bio bio(BIO_new_mem_buf(text.get().data(), static_cast<int>(text.get().size())), BIO_free);
   if (!bio) throw std::bad_alloc();
   EVP_PKEY* const found = PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr);

@@ -6,6 +6,9 @@
 
 namespace blindfuse {
 
+// What some editors put at the beginning of a text.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 // The length (1 to 4 bytes) of the well-formed sequence at the beginning of `text`. 0 if there is
 // none.
 size_t utf8_sequence_bytes(std::string_view text);

@@ -97,7 +97,7 @@ void add_config_option(CLI::App& command) {
   // After the command line and the environment have been read.
   command.parse_complete_callback([&command, path] {
     if (path->empty()) return;
-    const std::string content = read_file(*path, kConfigBytesMax);
+    const std::string content = read_text_file(*path, kConfigBytesMax);
     check_lines(content, *path);
     std::istringstream text(content);
     std::set<CLI::Option*> free;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "src/program/printable.h"
 #include "src/system/threads.h"
 
 namespace blindfuse {
@@ -33,7 +34,7 @@ class JsonFormatter final : public spdlog::formatter {
     if (members_now != nullptr) line.update(*members_now);
     // Text that is not UTF-8, perhaps in a path, must not cost the line.
     const std::string text =
-        line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+        line.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
     out.append(text.data(), text.data() + text.size());
   }
 
@@ -88,7 +89,9 @@ void set_log_level(std::string_view level) {
 }
 
 void log_message(LogLevel level, std::string_view message) noexcept try {
-  spdlog::log(level_of(level), "{}", message);
+  // It may quote a client, or a name that somebody else chose, to drive the operator's terminal.
+  spdlog::log(level_of(level), "{}",
+              as_json ? std::string(message) : printable(message, message.npos));
 } catch (...) {
 }
 

@@ -86,9 +86,39 @@ std::vector<std::string> arguments_of(const CLI::App& app, int argc, char** argv
   return arguments;
 }
 
+int run_command(CLI::App& app, std::vector<std::string> arguments) {
+  try {
+    refuse_unknown_command(app, arguments);
+    if (!arguments.empty()) arguments.erase(arguments.begin());  // the program's name
+    std::ranges::reverse(arguments);                             // as parse() takes them
+    app.parse(std::move(arguments));
+    return 0;
+  } catch (const CLI::Success& asked) {  // --help and --version
+    return app.exit(asked);
+  } catch (const ExitStatus& exit) {
+    return exit.status;
+  }
+}
+
+// errno: why the call failed; 0: it only found that an earlier one had failed.
+[[noreturn]] void fail_to_write() {
+  const std::string why = errno != 0 ? std::string(": ") + std::strerror(errno) : "";
+  throw ResourceError("cannot write to standard output" + why);
+}
+
 }  // namespace
 
 std::string program_version() { return BLINDFUSE_VERSION; }
+
+void print(std::string_view text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_to_write();
+}
+
+void flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail_to_write();
+}
 
 int run_program(CLI::App& app, int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("blindfuse"));
@@ -100,21 +130,12 @@ int run_program(CLI::App& app, int argc, char** argv) {
   name_environment_variables(app);
   try {
     fill_closed_streams();
-    std::vector<std::string> arguments = arguments_of(app, argc, argv);
-    refuse_unknown_command(app, arguments);
-    if (!arguments.empty()) arguments.erase(arguments.begin());  // the program's name
-    std::ranges::reverse(arguments);                             // as parse() takes them
-    app.parse(std::move(arguments));
-    std::fflush(stdout);
-    if (std::ferror(stdout)) return fail(app, "cannot write to standard output");
-    return 0;
-  } catch (const CLI::Success& asked) {  // --help and --version
-    return app.exit(asked);
+    const int status = run_command(app, arguments_of(app, argc, argv));
+    flush_output();
+    return status;
   } catch (const CLI::ParseError& error) {
     app.exit(error);
     return kExitUsageError;
-  } catch (const ExitStatus& exit) {
-    return exit.status;
   } catch (const UsageError& error) {
     return fail(app, error.what(), kExitUsageError);
   } catch (const DeviceLostError& error) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace CLI {
 class App;
@@ -22,8 +23,14 @@ struct ExitStatus {
 
 std::string program_version();
 
-// Parses the command line, runs the chosen command's callback, and returns the exit status. Every
-// exception becomes one line on standard error; a DeviceLostError also ends the process. Adds
+// Writes to standard output, which keeps some of it. Throws ResourceError if that fails.
+void print(std::string_view text);
+// Writes what standard output has kept. Throws ResourceError if that fails, or failed before.
+void flush_output();
+
+// Parses the command line, runs the chosen command's callback, and returns the exit status: 1 if
+// standard output could not be written, whatever the command ended with. Every exception becomes
+// one line on standard error; a DeviceLostError also ends the process. Adds
 // --version and, for every option, the environment variable BLINDFUSE_<OPTION> ("--query-bits" is
 // BLINDFUSE_QUERY_BITS). Logs go to standard error.
 int run_program(CLI::App& app, int argc, char** argv);

@@ -155,6 +155,10 @@ json parse_flat_object(std::string_view text) {
   if (text.size() > kManifestBytesMax) {
     throw InputError("manifest is longer than " + std::to_string(kManifestBytesMax) + " bytes");
   }
+  // The parser takes a byte of zero for the end.
+  if (const size_t zero = text.find('\0'); zero != text.npos) {
+    throw InputError("manifest is not JSON: wrong at byte " + std::to_string(zero + 1));
+  }
   // Values are strings and numbers, so nothing may nest: this bounds the recursion of everything
   // that follows.
   const auto flat = [](int depth, json::parse_event_t event, json&) {

@@ -13,6 +13,7 @@
 
 #include "src/base/errors.h"
 #include "src/base/hex.h"
+#include "src/base/utf8.h"
 #include "src/system/random.h"
 
 namespace blindfuse {
@@ -148,6 +149,12 @@ Bytes read_whole(const std::filesystem::path& path, uint64_t bytes_max) {
 
 std::string read_file(const std::filesystem::path& path, uint64_t bytes_max) {
   return read_whole<std::string>(path, bytes_max);
+}
+
+std::string read_text_file(const std::filesystem::path& path, uint64_t bytes_max) {
+  std::string text = read_file(path, bytes_max);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  return text;
 }
 
 std::vector<uint8_t> read_file_bytes(const std::filesystem::path& path, uint64_t bytes_max) {

@@ -233,6 +233,16 @@ TEST(BatchPlan, AKeyThatFindsNoBucketGoesToTheNextRequest) {
   EXPECT_EQ(check_plan(repeated, code), 0u);
 }
 
+// Those that are left out stand before others in the next request, and not next to keys of the same
+// buckets.
+TEST(BatchPlan, AKeyThatIsCarriedOverKeepsItsOwnBuckets) {
+  const BatchCode code{.keys_per_request = 8, .bucket_count = 16};
+  std::vector<KeyHash> hashes = colliding(code, 5);
+  std::mt19937_64 random(1);
+  while (hashes.size() < 16) hashes.push_back({random(), random(), {}});
+  EXPECT_EQ(check_plan(hashes, code), 0u);
+}
+
 TEST(BatchPlan, DividesKeysEvenly) {
   const BatchCode code{.keys_per_request = 16, .bucket_count = 32};
   std::mt19937_64 random(7);

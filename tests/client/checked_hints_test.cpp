@@ -210,6 +210,47 @@ TEST(CheckedHints, GivesEveryShardItsPartsInAllThreeWays) {
   expect_all(CheckedHints(cache, database, HintFiles::kInMemory, bytes, {}), false);
 }
 
+// Kilobytes of the mapping that holds `address`, by this name in /proc/self/smaps.
+uint64_t smaps_kilobytes(const void* address, const std::string& name) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  bool is_there = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
+      is_there = begin <= wanted && wanted < end;
+    } else if (is_there && line.starts_with(name + ":")) {
+      return std::stoull(line.substr(name.size() + 1));
+    }
+  }
+  return 0;
+}
+
+// What the system swaps out would tell which shards were asked for.
+TEST(CheckedHints, TouchesAllThatIsKeptForOneShard) {
+  ScratchFolder scratch;
+  FakeServer server(ServedDatabase::with_noise(40, 400, 0));
+  RemoteDatabase remote(std::make_unique<FakeTransport>(server), "http://test");
+  HintCache cache(scratch.path());
+  SyncResult result;
+  const DatabaseDescription database =
+      cache.sync(remote, server.database.manifest_text(), false, {}, result);
+  const uint64_t bytes = database.layout().hint_bytes();
+  const CheckedHints hints(cache, database, HintFiles::kOnDisk, bytes, {});
+  const std::vector<uint32_t> shard = {20};
+  const uint8_t* kept = nullptr;
+  const auto note = [&](size_t, std::span<const uint8_t> hint) { kept = hint.data(); };
+  hints.for_each(shard, note, {});
+  if (!(std::ofstream("/proc/self/clear_refs") << 1 << std::flush)) {
+    GTEST_SKIP() << "the system does not say which pages were touched";
+  }
+  if (smaps_kilobytes(kept, "Referenced") * 1024 > bytes / 2) {
+    GTEST_SKIP() << "the system does not forget which pages were touched";
+  }
+  hints.for_each(shard, note, {});
+  EXPECT_GE(smaps_kilobytes(kept, "Referenced") * 1024 + 2 * 4096, bytes);
+}
+
 // Hints that are larger than the memory for them take long to read, in every look-up.
 TEST_F(HintReadsTest, ALookUpCanBeCancelledWhileHintsAreReadAgain) {
   int checks = 0;

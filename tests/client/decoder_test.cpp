@@ -9,6 +9,7 @@
 #include "tests/client/fake_server.h"
 #include "tests/client/seeded_random.h"
 #include "tests/ring/plain_ring.h"
+#include "tests/trapped_bytes.h"
 
 namespace blindfuse {
 namespace {
@@ -248,6 +249,20 @@ TEST_F(PackedDecoder, TakesNothingOfAPackWithoutTheRecord) {
             reference_pir::slice(packed().bytes, kBytes, kBytes));
   EXPECT_NE(decode_it(0, masks(0, 1) + masks(3, 4)),
             reference_pir::slice(packed().bytes, 0, kBytes));
+}
+
+// How long decoding takes must not tell where in its packs a record lies.
+TEST_F(PackedDecoder, DecodesPacksWithoutTheRecordAsWell) {
+  const uint64_t part_bytes = packed().layout.hint_part_bytes();
+  const auto decode_trapped = [](uint32_t shard, const TrappedBytes& hint) {
+    decode(secret(), packed().layout, shard,
+           words_of_shard(packed().layout, shard, packed().response).span(), hint.span());
+  };
+  const Bytes first = masks(0, 3), second = masks(1, 4);
+  EXPECT_DEATH_IF_SUPPORTED(decode_trapped(0, TrappedBytes::from(3 * part_bytes, first)), "");
+  EXPECT_DEATH_IF_SUPPORTED(decode_trapped(1, TrappedBytes::before(part_bytes, second)), "");
+  decode_trapped(0, TrappedBytes::from(4 * part_bytes, first));
+  decode_trapped(1, TrappedBytes::before(0, second));
 }
 
 TEST_F(PackedDecoder, RefusesHintsOfAnotherLength) {

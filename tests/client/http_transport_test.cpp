@@ -235,7 +235,7 @@ TEST_F(HttpTransportTest, AKeyThatTheServerDoesNotKnowIsToldFromNone) {
               HasSubstr("does not know the API key that was sent"));
 }
 
-TEST_F(HttpTransportTest, OneConnectionServesManyRequests) {
+TEST_F(HttpTransportTest, OneConnectionServesTheRequestsOfALookUpAndNoOther) {
   std::set<int> ports;
   auto http = std::make_unique<httplib::Server>();
   http->set_keep_alive_max_count(100);
@@ -245,8 +245,12 @@ TEST_F(HttpTransportTest, OneConnectionServesManyRequests) {
   });
   HttpFakeServer server(fake_, "", std::move(http));
   Client client = connect(server.url());
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.get(key_), value_);
+  const std::vector<std::string> keys(2 * kQueriesPerRequest + 1, key_);
+  EXPECT_EQ(client.get_many(keys).back(), value_);
+  EXPECT_EQ(fake_.count("/queries"), 3u);
   EXPECT_EQ(ports.size(), 1u);
+  EXPECT_EQ(client.get(key_), value_);
+  EXPECT_EQ(ports.size(), 2u);
 }
 
 TEST_F(HttpTransportTest, RedirectsAreNotFollowed) {
@@ -318,7 +322,7 @@ TEST_F(HttpTransportTest, AChildProcessLeavesTheConnectionAlone) {
   });
   HttpFakeServer server(fake_, "", std::move(http));
   auto client = std::make_unique<Client>(connect(server.url()));
-  EXPECT_EQ(client->get(key_), value_);
+  client->sync();
   const pid_t child = fork();
   if (child == 0) {
     client.reset();

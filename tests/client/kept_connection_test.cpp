@@ -1,4 +1,5 @@
 // Connections that outlive a request, and servers that do not keep them.
+#include <blindfuse/client.h>
 #include <blindfuse/errors.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include "tests/client/raw_server.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/client/self_signed.h"
+#include "tests/client/watched_fake_server.h"
 
 namespace blindfuse {
 namespace {
@@ -180,6 +182,29 @@ TEST(KeptConnectionTest, AnAnswerWithoutABodyHasItsStatus) {
   const HttpReply reply = transport.get("/x", 0, body);
   EXPECT_EQ(reply.status, 204);
   EXPECT_EQ(reply.retry_after_s, 7u);
+}
+
+// A later end would show how long decoding takes, and the caller's work with what was found.
+TEST(KeptConnectionTest, OneOfALookUpEndsBeforeItsAnswersAreDecoded) {
+  const std::string key =
+      *decode_hex(read_vectors("database_keyword.json")["entries"][6]["key"].get<std::string>());
+  const ScratchFolder scratch;
+  FakeServer fake(ServedDatabase::from_vectors("database_keyword.json"));
+  WatchedFakeServer server(fake);
+  ClientOptions options;
+  options.cache_folder = scratch.path();
+  options.thread_count = 1;
+  bool has_ended = false;
+  options.progress = [&](const ClientProgress& progress) {
+    if (progress.stage == ClientStage::kDecodingAnswers) has_ended = server.has_seen_end();
+    return true;
+  };
+  Client client = Client::connect(server.url(), options);
+  for (int i = 0; i < 2; ++i) {
+    has_ended = false;
+    EXPECT_TRUE(client.get(key));
+    EXPECT_TRUE(has_ended);
+  }
 }
 
 class KeptTlsConnectionTest : public testing::Test {

@@ -45,5 +45,21 @@ TEST(KeysAtOnce, AreThoseOfOneRequestAtLeast) {
   EXPECT_EQ(keys_at_once(layout), 1'024u);
 }
 
+// Of 4 bytes a row.
+TEST(QueriesAtOnce, AreFewerWhereTheyAreLarge) {
+  Layout layout = layout_of("lwe-1774", 1'024, 300);
+  EXPECT_EQ(queries_at_once(layout), 16u);
+  layout.row_count = 1 << 22;
+  EXPECT_EQ(queries_at_once(layout), 16u);
+  layout.row_count += 64;
+  EXPECT_EQ(queries_at_once(layout), 15u);
+  layout.row_count = 1 << 26;
+  EXPECT_EQ(queries_at_once(layout), 1u);
+  layout.row_count = 1 << 28;
+  EXPECT_EQ(queries_at_once(layout), 1u);
+  layout = layout_of("lwe-1774", 131'072, 1'000);  // 131,082,000 words of 10 bits
+  EXPECT_EQ(queries_at_once(layout), 1u);
+}
+
 }  // namespace
 }  // namespace blindfuse

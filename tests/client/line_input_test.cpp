@@ -49,7 +49,6 @@ TEST_F(LineInputTest, GivesWhatHasArrivedWithoutWaitingForMore) {
   EXPECT_EQ(input.next_arrived(8), Lines({"two", "three"}));
   send("ur\n\nsix");
   EXPECT_EQ(input.next_arrived(1), Lines({"four"}));
-  EXPECT_EQ(input.next_arrived(1), Lines({""}));
   end();
   EXPECT_EQ(input.next_arrived(8), Lines({"six"}));
   EXPECT_EQ(input.next_arrived(8), Lines());
@@ -68,6 +67,37 @@ TEST_F(LineInputTest, WaitsForAllThatIsWantedOrTheEnd) {
   EXPECT_EQ(input.next(3), Lines({"4"}));
   EXPECT_EQ(input.next(3), Lines());
   writer.join();
+}
+
+TEST_F(LineInputTest, SkipsBlankLines) {
+  LineInput input(read_end_.get(), 100);
+  send("\n\r\none\n\n\n two \n\n");
+  EXPECT_EQ(input.next_arrived(1), Lines({"one"}));
+  end();
+  EXPECT_EQ(input.next(8), Lines({" two "}));
+}
+
+TEST_F(LineInputTest, SkipsAByteOrderMarkHoweverItArrives) {
+  LineInput input(read_end_.get(), 4);
+  std::thread writer([this] {
+    send("\xef");
+    EXPECT_TRUE(was_emptied());
+    send("\xbb");
+    EXPECT_TRUE(was_emptied());
+    send("\xbfwren\n\xef\xbb\xbfx");
+    EXPECT_TRUE(was_emptied());
+    end();
+  });
+  EXPECT_EQ(input.next_arrived(1), Lines({"wren"}));
+  EXPECT_EQ(input.next(8), Lines({"\xef\xbb\xbfx"}));  // in the middle it is text
+  writer.join();
+}
+
+TEST_F(LineInputTest, ABeginningOfAByteOrderMarkIsText) {
+  send("\xef\xbb");
+  end();
+  LineInput input(read_end_.get(), 10);
+  EXPECT_EQ(input.next(8), Lines({"\xef\xbb"}));
 }
 
 TEST_F(LineInputTest, TakesNoMoreThanAskedFor) {

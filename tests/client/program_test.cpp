@@ -1,68 +1,21 @@
 // blindfuse-client as a person or a script runs it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
+#include "host/publish/signing_key.h"
 #include "src/base/base64.h"
 #include "tests/client/batch_database.h"
+#include "tests/client/client_program.h"
 #include "tests/client/http_fake_server.h"
-#include "tests/client/scratch_folder.h"
-#include "tests/paths.h"
 
 namespace blindfuse {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::StartsWith;
-
-struct Outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-class ClientProgram : public testing::Test {
- protected:
-  ScratchFolder scratch_;
-  FakeServer fake_{ServedDatabase::from_vectors("database_keyword.json")};
-  const nlohmann::json entries_ = read_vectors("database_keyword.json")["entries"];
-
-  std::string key_hex(size_t i) const { return entries_[i]["key"]; }
-  std::string key(size_t i) const { return *decode_hex(key_hex(i)); }
-  std::string value(size_t i) const { return *decode_hex(entries_[i]["value"].get<std::string>()); }
-
-  // Arguments as a shell takes them; `input` on standard input.
-  Outcome run(const std::string& arguments, const std::string& input = "") const {
-    const std::filesystem::path in = scratch_.path() / "in", out = scratch_.path() / "out",
-                                err = scratch_.path() / "err";
-    std::ofstream(in, std::ios::binary) << input;
-    const std::string command = "BLINDFUSE_CACHE=" + (scratch_.path() / "cache").string() + " " +
-                                paths::program_folder() + "/blindfuse-client " + arguments + " <" +
-                                in.string() + " >" + out.string() + " 2>" + err.string();
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
-  }
-
-  static std::string contents(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
-
-  static std::vector<nlohmann::json> json_lines(const std::string& text) {
-    std::vector<nlohmann::json> lines;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);) {
-      lines.push_back(nlohmann::json::parse(line));
-    }
-    return lines;
-  }
-};
 
 TEST_F(ClientProgram, PrintsOneValueByteForByte) {
   HttpFakeServer server(fake_);
@@ -95,17 +48,55 @@ TEST_F(ClientProgram, ReadsKeysFromStandardInput) {
   EXPECT_EQ(run("get " + server.url(), "").out, "");
 }
 
-TEST_F(ClientProgram, SaysOnATerminalThatItReadsKeys) {
+TEST_F(ClientProgram, SkipsAByteOrderMarkAndBlankLines) {
   HttpFakeServer server(fake_);
-  const std::string told = "keys from standard input, one a line";
-  EXPECT_EQ(run("get " + server.url()).err, "");
-  const std::string program = paths::program_folder() + "/blindfuse-client";
-  const std::filesystem::path out = scratch_.path() / "out";
-  const std::string command = "BLINDFUSE_CACHE=" + (scratch_.path() / "cache").string() +
-                              " script -qec '" + program + " get " + server.url() +
-                              "' /dev/null </dev/null >" + out.string() + " 2>&1";
-  ASSERT_EQ(std::system(command.c_str()), 0);
-  EXPECT_THAT(contents(out), HasSubstr(told));
+  const Outcome got =
+      run("get " + server.url(), "\xef\xbb\xbf" + key(6) + "\r\n\n" + key(7) + "\n\n");
+  EXPECT_EQ(got.status, 0) << got.err;
+  EXPECT_EQ(got.out, key(6) + "\t" + value(6) + "\n" + key(7) + "\t" + value(7) + "\n");
+  const std::filesystem::path api_key = scratch_.path() / "api-key";
+  std::ofstream(api_key) << "\xef\xbb\xbfsecret\n";
+  EXPECT_EQ(
+      run("get --api-key-file " + api_key.string() + " " + server.url() + " " + key(6)).status, 0);
+  EXPECT_EQ(server.last_headers().find("Authorization")->second, "Bearer secret");
+}
+
+TEST_F(ClientProgram, CountsItsRequestsAndTheirBytes) {
+  HttpFakeServer server(fake_);
+  run("sync " + server.url());
+  const Layout& layout = fake_.database.layout();
+  const Outcome got = run("get --stats " + server.url() + " " + key(6) + " nowhere");
+  EXPECT_EQ(got.status, 3);
+  // The manifest, and one request of two queries.
+  EXPECT_THAT(got.err,
+              MatchesRegex("not there: nowhere\nrequests: 2, bytes sent: " +
+                           std::to_string(2 * layout.query_bytes()) + ", bytes received: " +
+                           std::to_string(fake_.database.manifest_text().size() +
+                                          2 * layout.response_bytes()) +
+                           ", seconds: [0-9]+\\.[0-9]{3}\n"));
+  EXPECT_EQ(run("get " + server.url() + " " + key(6)).err, "");
+}
+
+// As a user without the right to write whatever the permissions are.
+TEST_F(ClientProgram, UsesACacheThatCanOnlyBeRead) {
+  HttpFakeServer server(fake_);
+  run("sync " + server.url());
+  const std::string bound =
+      geteuid() == 0 ? "setpriv --inh-caps=-dac_override --bounding-set=-dac_override " : "";
+  if (std::system((bound + "true").c_str()) != 0)
+    GTEST_SKIP() << "root cannot do without its rights";
+  ASSERT_EQ(std::system(("chmod -R a-w " + cache().string()).c_str()), 0);
+  const auto run_bound = [&](const std::string& arguments) {
+    return run_command(bound + "env " + program() + " " + arguments);
+  };
+  const Outcome got = run_bound("get " + server.url() + " " + key(6));
+  EXPECT_EQ(got.err, "");
+  EXPECT_EQ(got.out, value(6) + "\n");
+  const std::string cure = "name another folder with --cache";
+  EXPECT_THAT(run_bound("sync " + server.url()).err, HasSubstr(cure));
+  EXPECT_THAT(run_bound("get http://localhost:" + std::to_string(server.port()) + " x").err,
+              HasSubstr(cure));
+  ASSERT_EQ(std::system(("chmod -R u+w " + cache().string()).c_str()), 0);
 }
 
 TEST_F(ClientProgram, TakesKeysInAnyEncoding) {
@@ -193,30 +184,6 @@ TEST_F(ClientProgram, FillsRequestsWithTheKeysOfItsInput) {
   EXPECT_EQ(fake.count("/queries"), 6u);
 }
 
-// Printing takes time, and how much depends on what was found.
-TEST_F(ClientProgram, PrintsAnswersToItsInputAfterTheLastRequest) {
-  std::string lines;
-  for (int i = 0; i < 20; ++i) lines += "key " + std::to_string(i) + "\n";
-  const uint64_t last_bytes = 4 * fake_.database.layout().response_bytes();
-  fake_.alter_body = [last_bytes](Bytes& body) {
-    if (body.size() == last_bytes) body.clear();
-  };
-  HttpFakeServer server(fake_);
-  const auto count_of_answers = [](const Outcome& got) {
-    size_t count = 0;
-    std::istringstream err(got.err);
-    for (std::string line; std::getline(err, line);) count += line.starts_with("not there: ");
-    return count;
-  };
-  const Outcome whole = run("get " + server.url(), lines);
-  EXPECT_EQ(whole.status, 1);
-  EXPECT_EQ(count_of_answers(whole), 0u);
-  const Outcome streamed = run("get --stream " + server.url(), lines);
-  EXPECT_EQ(streamed.status, 1);
-  EXPECT_EQ(count_of_answers(streamed), 16u);
-  EXPECT_EQ(fake_.count("/queries"), 4u);
-}
-
 TEST_F(ClientProgram, SyncsAndSaysSo) {
   HttpFakeServer server(fake_);
   const auto first = json_lines(run("sync --json " + server.url()).out);
@@ -232,8 +199,20 @@ TEST_F(ClientProgram, SyncsAndSaysSo) {
   EXPECT_THAT(run("sync --verify " + server.url()).out,
               HasSubstr("0 of 2 hints fetched; all hints are 104.0 kB"));
   std::filesystem::remove_all(scratch_.path() / "cache");
+  const std::string fetched = run("sync " + server.url()).out;
+  EXPECT_THAT(fetched, HasSubstr("2 of 2 hints fetched (104.2 kB with the table)"));
+  EXPECT_THAT(fetched, EndsWith("\nnot signed\n"));
+}
+
+TEST_F(ClientProgram, SaysWhoSignedTheDatabase) {
+  const SigningKey key =
+      SigningKey::make([](std::span<uint8_t> bytes) { std::ranges::fill(bytes, uint8_t{1}); });
+  fake_.database =
+      fake_.database.with_signature(key.sign(fake_.database.manifest(), 5, 1'795'545'000));
+  HttpFakeServer server(fake_);
   EXPECT_THAT(run("sync " + server.url()).out,
-              HasSubstr("2 of 2 hints fetched (104.2 kB with the table)"));
+              EndsWith("\nsigned by " + encode_hex(key.public_key()) +
+                       " as number 5 of 2026-11-24T18:30:00Z\n"));
 }
 
 TEST_F(ClientProgram, SpeaksOfMasksWhereResponsesArePacked) {

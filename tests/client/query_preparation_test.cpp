@@ -111,6 +111,24 @@ TEST(QueryPreparation, IsForTheBucketsOfADatabase) {
   EXPECT_TRUE(made[0].is_for(other));
 }
 
+TEST(QueryPreparation, IsForTheSecondLevelOfADatabase) {
+  Manifest manifest = manifest_of("ring-2048");
+  manifest.layout.shard_count = 10;
+  manifest.layout.response_bits = 10;
+  manifest.layout.second = SecondLevel{2, 25, 19, 13, 256};
+  const auto made = prepare_queries_for(manifest, 1, 1, seeded_random(1));
+  EXPECT_TRUE(made[0].is_for(manifest));
+  Manifest other = manifest;  // with a short key of as many bytes
+  other.layout.second->key_order = 512;
+  EXPECT_EQ(other.layout.query_bytes(), manifest.layout.query_bytes());
+  EXPECT_FALSE(made[0].is_for(other));
+  other = manifest;
+  other.layout.second->group_shards = 1;
+  EXPECT_FALSE(made[0].is_for(other));
+  other.layout.second.reset();
+  EXPECT_FALSE(made[0].is_for(other));
+}
+
 TEST(QueryPreparation, IsForAModeAlone) {
   const Manifest manifest = manifest_of("ring-2048");
   const PreparedQuery with_no_keys(ProcessToken::current(), manifest.seed,

@@ -77,6 +77,7 @@ class SharedSessionTest : public testing::Test {
     options.cache_folder = scratch_.path();
     options.thread_count = 1;
     options.progress = [this](const ClientProgress&) {
+      asking_thread_ = std::this_thread::get_id();
       if (throw_once_.exchange(false)) throw std::runtime_error("the callback's own trouble");
       return true;
     };
@@ -130,6 +131,7 @@ class SharedSessionTest : public testing::Test {
   FakeServer server_;
   Gate gate_;
   std::stop_source stop_;
+  std::atomic<std::thread::id> asking_thread_;
   std::atomic<bool> throw_once_ = false;
   std::atomic<size_t> throw_at_queries_ = 0;  // in one request; 0: never
   const nlohmann::json vectors_;
@@ -222,6 +224,40 @@ TEST_F(SharedSessionTest, WhoAsksForAllCanBeStoppedAndTheOthersAskAgain) {
   EXPECT_THROW(stopped.get(), CancelledError);
   gate_.open();
   EXPECT_EQ(patient.get(), value(1));
+}
+
+TEST_F(SharedSessionTest, WhatWasStoppedWhileAnotherAskedForItIsNotAskedForAgain) {
+  std::promise<void> has_turn, may_end;
+  auto turn = std::async(std::launch::async, [&] {
+    shared_->run({}, [&](Session&) {
+      has_turn.set_value();
+      may_end.get_future().wait();
+    });
+  });
+  has_turn.get_future().wait();
+  std::stop_source stops[2];
+  std::atomic<std::thread::id> threads[2];
+  Later both[2];
+  for (size_t i = 0; i < 2; ++i) {
+    both[i] = std::async(std::launch::async, [&, i] {
+      threads[i] = std::this_thread::get_id();
+      return get(key(i), stops[i].get_token());
+    });
+    wait_for_waiting(i + 1);
+  }
+  gate_.close();
+  may_end.set_value();
+  gate_.wait_for_request();
+  const size_t asking = asking_thread_.load() == threads[0].load() ? 0 : 1;
+  for (const size_t i : {1 - asking, asking}) {
+    stops[i].request_stop();
+    EXPECT_THROW(both[i].get(), CancelledError);
+  }
+  EXPECT_EQ(shared_->waiting_count(), 0u);
+  gate_.open();
+  EXPECT_EQ(get(key(2)), value(2));
+  ASSERT_EQ(server_.count("/queries"), 1u);
+  EXPECT_EQ(server_.seen("/queries")[0].body.size(), server_.database.layout().query_bytes());
 }
 
 TEST_F(SharedSessionTest, ATurnCanBeStopped) {

@@ -35,8 +35,12 @@ TEST(TsvSource, TakesTextLiterally) {
 
 TEST(TsvSource, RefusesLinesWithoutATab) {
   EXPECT_EQ(read_tsv("a\tb\nc\n").error, "words, line 2: no tab; expected KEY<tab>VALUE");
-  EXPECT_EQ(read_tsv("a\tb\n\nc\td\n").error, "words, line 2: no tab; expected KEY<tab>VALUE");
-  EXPECT_EQ(read_tsv("\r\n").error, "words, line 1: no tab; expected KEY<tab>VALUE");
+  EXPECT_EQ(read_tsv("a\tb\n \n").error, "words, line 2: no tab; expected KEY<tab>VALUE");
+}
+
+TEST(TsvSource, SkipsBlankLines) {
+  EXPECT_EQ(read_tsv("\n\r\na\tb\n\n\nc\td\n\n"), pairs({{"a", "b", 3}, {"c", "d", 6}}));
+  EXPECT_EQ(read_tsv("\r\n"), pairs({}));
 }
 
 TEST(TsvSource, RefusesASecondTab) {

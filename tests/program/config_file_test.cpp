@@ -68,6 +68,10 @@ class ConfigFile : public ::testing::Test {
   const builder_testing::TemporaryFolder folder_;
 };
 
+TEST_F(ConfigFile, MayBeginWithAByteOrderMark) {
+  EXPECT_EQ(parse_file("\xef\xbb\xbfthreads = 8\n").threads, 8u);
+}
+
 TEST_F(ConfigFile, HasOptions) {
   const Options options = parse_file(
       "# a comment\n"

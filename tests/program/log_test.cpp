@@ -128,6 +128,26 @@ TEST_F(Log, QuotesMembersThatAreNotPlain) {
   }
 }
 
+TEST_F(Log, DrivesNoTerminal) {
+  const std::string text =
+      "\x1b]0;title\x07\n\xc2\x9b"
+      "31m\x7f";
+  configure_log(LogFormat::kText, "info");
+  log_info("cannot read {}", text);
+  log_event(LogLevel::kInfo, "request", {{"client", text}});
+  const auto written = lines();
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written[0], "info cannot read \\x1b]0;title\\x07\\x0a\\xc2\\x9b31m\\x7f");
+  EXPECT_THAT(written[1], ::testing::HasSubstr("\\u001b]0;title"));
+  configure_log(LogFormat::kJson, "info");
+  log_info("cannot read {}", text);
+  const std::string line = lines().at(0);
+  EXPECT_EQ(json::parse(line).at("message"), "cannot read " + text);
+  EXPECT_THAT(line, ::testing::Not(::testing::HasSubstr("\x1b")));
+  EXPECT_THAT(line, ::testing::Not(::testing::HasSubstr("\x9b")));
+  EXPECT_THAT(line, ::testing::Not(::testing::HasSubstr("\x7f")));
+}
+
 TEST_F(Log, LeavesOutWhatIsBelowItsLevel) {
   for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
     configure_log(format, "warning");

@@ -53,6 +53,13 @@ TEST_F(ApiKeyProgram, KeepsWhatIsThereAndWhoMayReadIt) {
   EXPECT_EQ(ApiKeys(file_).find("Bearer " + key), "alice");
 }
 
+TEST_F(ApiKeyProgram, SeesAKeyBehindAByteOrderMark) {
+  write_file(file_, "\xef\xbb\xbf" + api_key_line("old", "old-key") + "\n");
+  EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "--list", "--file", file_}).out, "old\n");
+  EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "old", "--revoke", "--file", file_}).status, 0);
+  EXPECT_EQ(read_whole(file_), "");
+}
+
 TEST_F(ApiKeyProgram, ASymbolicLinkStaysOne) {
   write_file(file_, api_key_line("old", "old-key") + "\n");
   fs::create_symlink("keys", folder_ / "link");

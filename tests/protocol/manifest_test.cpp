@@ -444,6 +444,17 @@ TEST(Manifest, RefusesMoreThan64KiB) {
   EXPECT_NE(input_error_of([] { parse_manifest(std::string(10'000'000, '[')); }), "");
 }
 
+// To the parser, a byte of zero is the end of the text.
+TEST(Manifest, RefusesWhatFollowsAByteOfZero) {
+  const std::string text = manifest_vectors().at("valid").at(0).at("text");
+  for (const std::string& after : {std::string(), std::string("garbage"), text}) {
+    const std::string altered = text + '\0' + after;
+    EXPECT_EQ(input_error_of([&] { parse_manifest(altered); }),
+              "manifest is not JSON: wrong at byte " + std::to_string(text.size() + 1));
+  }
+  EXPECT_NE(input_error_of([&] { parse_manifest('\0' + text); }), "");
+}
+
 // A message is shown on a terminal: nothing that a server wrote may end its line or run away.
 TEST(Manifest, RefusesInOneLineWhateverItHolds) {
   const std::string wild = "line\nfeed \x1b[2J \x7f \xc3\xa9 " + std::string(50'000, 'x');

@@ -8,6 +8,7 @@
 
 #include "tests/reference_pir.h"
 #include "tests/support.h"
+#include "tests/trapped_bytes.h"
 #include "tests/vectors.h"
 
 namespace blindfuse {
@@ -129,6 +130,22 @@ TEST(Record, DecodesRandomBytesAsTheReference) {
     found += value.has_value();
   }
   EXPECT_GT(found, 1000u);
+}
+
+// How long decoding takes must not tell whether the key is there.
+TEST(Record, IsReadWholeWhateverItsDigest) {
+  const RecordFormat format{8, 2, 700};
+  const Bytes digest(8, 1), other(8, 2);
+  for (const size_t length : {0, 300, 700}) {
+    const Bytes record = encode_whole(format, digest, std::string(length, 'v'));
+    for (const size_t read : {8, 10, 11, 701, 709}) {
+      SCOPED_TRACE(std::to_string(length) + ", " + std::to_string(read));
+      const TrappedBytes trapped = TrappedBytes::from(read, record);
+      EXPECT_DEATH_IF_SUPPORTED(decode_record(format, digest, trapped.span()), "");
+      EXPECT_DEATH_IF_SUPPORTED(decode_record(format, other, trapped.span()), "");
+    }
+    EXPECT_EQ(decode_record(format, other, TrappedBytes::from(710, record).span()), std::nullopt);
+  }
 }
 
 TEST(Record, FormatHasALengthOnlyWhereLengthsDiffer) {

@@ -48,6 +48,11 @@ TEST_F(ApiKeysTest, FindsKeysByTheirHash) {
   EXPECT_EQ(keys.find("Bearer secret-of-bob"), "bob");
 }
 
+TEST_F(ApiKeysTest, SkipsAByteOrderMark) {
+  write("\xef\xbb\xbf" + kAlice);
+  EXPECT_EQ(ApiKeys(file()).find("Bearer secret-of-alice"), "alice");
+}
+
 TEST_F(ApiKeysTest, TakesTheSchemeInAnyCase) {
   write(kAlice);
   const ApiKeys keys(file());

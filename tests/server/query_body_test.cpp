@@ -65,6 +65,14 @@ TEST(QueryBody, NamesThePlaceOfBrokenJsonWithoutQuotingIt) {
   }
 }
 
+// To the parser, a byte of zero is the end of the text.
+TEST(QueryBody, RefusesWhatFollowsAByteOfZero) {
+  const std::string body = R"({"queries":["QUJDRA=="]})";
+  for (const std::string& after : {std::string(), std::string("x"), body}) {
+    EXPECT_THAT(json_error(body + '\0' + after), testing::StartsWith("not JSON at byte 25; "));
+  }
+}
+
 TEST(QueryBody, RefusesEndlessNestingAtOnce) {
   json_error(std::string(5'000'000, '['));
   std::string objects;

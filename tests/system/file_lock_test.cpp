@@ -5,11 +5,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <utility>
 
+#include "client/cache_folder.h"
+#include "src/base/errors.h"
 #include "src/system/file.h"
 #include "tests/publish/builder_testing.h"
 
@@ -18,11 +21,18 @@ namespace {
 // What happens between the opening of a lock's file and its locking, once.
 std::function<void()> before_flock;  // NOLINT
 
+// What a file system without locks answers.
+int flock_error = 0;  // NOLINT
+
 }  // namespace
 
 // In the place of the C library's.
 extern "C" int flock(int file, int operation) noexcept {
   if (const auto act = std::exchange(before_flock, nullptr)) act();
+  if (flock_error != 0) {
+    errno = flock_error;
+    return -1;
+  }
   return static_cast<int>(syscall(SYS_flock, file, operation));
 }
 
@@ -71,6 +81,22 @@ TEST_F(FileLock, IsNotThatOfAFileThatWasReplaced) {
   const auto lock = try_lock(path_);
   ASSERT_TRUE(lock);
   EXPECT_EQ(inode_of(*lock), inode_of(path_));
+}
+
+TEST_F(FileLock, OfACacheIsNoneWhereTheFileSystemHasNone) {
+  for (const int error : {EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP}) {
+    SCOPED_TRACE(error);
+    flock_error = error;
+    EXPECT_NO_THROW(lock_briefly(path_));
+    EXPECT_NO_THROW(wait_for_lock(path_, {}));
+    UseLock use(path_);
+    EXPECT_FALSE(use.run_alone([] { ADD_FAILURE() << "another client may use the hints"; }));
+    EXPECT_THROW(try_lock(path_), ResourceError) << "of a build";
+  }
+  flock_error = EIO;
+  EXPECT_THROW(lock_briefly(path_), ResourceError);
+  EXPECT_THROW(UseLock{path_}, ResourceError);
+  flock_error = 0;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "src/base/errors.h"
+#include "tests/publish/builder_testing.h"
 
 namespace blindfuse {
 namespace {
@@ -19,6 +20,16 @@ TEST(ReadingTest, ADeviceThatFailsIsNoBadInput) {
     FAIL() << "nothing is mapped there";
   } catch (const ResourceError& error) {
     EXPECT_STREQ(error.what(), "cannot read /proc/self/mem: Input/output error");
+  }
+}
+
+TEST(ReadingTest, TextThatPeopleEditIsWithoutItsByteOrderMark) {
+  const builder_testing::TemporaryFolder folder;
+  for (const std::string text : {"", "a", "\xef\xbb", "a\xef\xbb\xbf", "text\n"}) {
+    std::ofstream(folder / "file", std::ios::binary) << text;
+    EXPECT_EQ(read_text_file(folder / "file", 100), text);
+    std::ofstream(folder / "file", std::ios::binary) << "\xef\xbb\xbf" << text;
+    EXPECT_EQ(read_text_file(folder / "file", 100), text);
   }
 }
 

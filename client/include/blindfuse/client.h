@@ -90,6 +90,9 @@ class BLINDFUSE_API Client {
   // the first. Sends nothing to the server.
   SignerStatus signer() const;
 
+  // What the calls that have ended moved. Sends nothing to the server.
+  TransferStats transfers() const;
+
   // The properties of the database in the epoch of the client's hints. Fetches the hints if there
   // are none.
   DatabaseInfo database(std::stop_token stop = {});

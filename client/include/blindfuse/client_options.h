@@ -50,9 +50,10 @@ struct ClientOptions {
   // option lets the client decide. Empty: either mode.
   std::string mode;
   // The client refuses a database that needs more before it fetches anything. The limits are for
-  // the hints on disk; and for one query, one response, or the table of shards and packs.
+  // the hints on disk; and for one query, one response, or the table of shards and packs. The
+  // client also refuses more than 65,536 masks.
   uint64_t hint_bytes_max = uint64_t{64} << 30;
-  uint64_t transfer_bytes_max = uint64_t{1} << 30;
+  uint64_t transfer_bytes_max = uint64_t{256} << 20;
   // Hints of at most this many bytes in all are kept in memory from the first look-up on. Larger
   // hints are read and checked in every look-up, all of them.
   uint64_t hint_memory_bytes_max = uint64_t{1} << 30;

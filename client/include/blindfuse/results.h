@@ -34,6 +34,14 @@ struct SyncResult {
   double seconds = 0;
 };
 
+// The requests of a client so far, and the bytes of their bodies and of the bodies of their
+// responses. Excludes headers, TLS, and what a connection that broke had carried of a request.
+struct TransferStats {
+  uint64_t requests = 0;
+  uint64_t bytes_sent = 0;
+  uint64_t bytes_received = 0;
+};
+
 // The signer of the database, as its last manifest names it.
 struct SignerStatus {
   std::string signer;       // the public key, 64 hex digits; empty: the manifest is not signed

@@ -26,7 +26,7 @@ namespace {
 class Pem {
  public:
   explicit Pem(const std::filesystem::path& file)
-      : text_(read_file(file, kBytesMax)),
+      : text_(read_text_file(file, kBytesMax)),
         bio_(BIO_new_mem_buf(text_.data(), static_cast<int>(text_.size())), BIO_free) {
     if (!bio_) throw std::bad_alloc();
   }

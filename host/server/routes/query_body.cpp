@@ -234,6 +234,10 @@ std::span<const uint8_t> read_query_body(BodyFormat format, std::span<char> body
     for (const std::string_view query : *texts) queries.append(query);
   } else {
     check_lengths(text, 2 * base64_length(limits.query_bytes), frame_bytes_max(limits));
+    // The parser takes a byte of zero for the end.
+    if (const size_t zero = text.find('\0'); zero != text.npos) {
+      throw InputError("not JSON at byte " + std::to_string(zero + 1) + "; " + kExpectedJson);
+    }
     QueryBodyReader reader(limits, queries);
     // Whatever is wrong is thrown; the parser keeps its own stack of open brackets on the heap, not
     // ours.

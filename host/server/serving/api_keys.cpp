@@ -79,7 +79,7 @@ ApiKeys::ApiKeys(std::filesystem::path file)
 
 std::vector<ApiKeys::Entry> ApiKeys::read(const std::filesystem::path& file) {
   std::vector<Entry> entries;
-  for (NamedHash& key : parse_keys(read_file(file, kFileBytesMax), file)) {
+  for (NamedHash& key : parse_keys(read_text_file(file, kFileBytesMax), file)) {
     entries.push_back({std::move(key.name), key.hash});
   }
   return entries;

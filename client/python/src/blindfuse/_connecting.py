@@ -64,7 +64,7 @@ def connect(
     allow_rollback: bool = False,
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
-    transfer_bytes_max: int = 1 << 30,
+    transfer_bytes_max: int = 1 << 28,
     hint_memory_bytes_max: int = 1 << 30,
 ) -> Client:
     """A client of the server at `url`, as in "http://127.0.0.1:8080". Checks that one answers there.
@@ -106,7 +106,7 @@ def aconnect(
     allow_rollback: bool = False,
     progress: ProgressCallback | bool | None = None,
     hint_bytes_max: int = 64 << 30,
-    transfer_bytes_max: int = 1 << 30,
+    transfer_bytes_max: int = 1 << 28,
     hint_memory_bytes_max: int = 1 << 30,
 ) -> Connecting:
     """connect() for asyncio: `words = await aconnect(url)`, or `async with aconnect(url) as words`."""
