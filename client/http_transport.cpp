@@ -81,8 +81,8 @@ std::string certificate_trouble(const std::string& at, const HttpOptions& option
     return certificate + " is for another name; check the address";
   }
   return certificate + " is not trusted (" + X509_verify_cert_error_string(fault) + "); " +
-         (options.ca_file.empty() ? "name the file of its authority with --ca-file"
-                                  : "is the file named with --ca-file that of its authority?");
+         (options.ca_file ? "is the file named with --ca-file that of its authority?"
+                          : "name the file of its authority with --ca-file");
 }
 
 // As RFC 9110 has it: without the port where it is that of the scheme.
@@ -116,8 +116,9 @@ HttpTransport::HttpTransport(Url url, const HttpOptions& options,
         }
       }),
       // A file that was named has to be there, even if this server needs none.
-      tls_(url_.secure || !options_.ca_file.empty() ? std::make_unique<TlsContext>(options_.ca_file)
-                                                    : nullptr),
+      tls_(url_.secure || options_.ca_file
+               ? std::make_unique<TlsContext>(options_.ca_file.value_or(""))
+               : nullptr),
       client_(std::make_unique<BoundedHttpClient>(
           url_.host, url_.port, url_.secure ? tls_.get() : nullptr, options_.timeout, patience_)) {
   client_->set_keep_alive(true);
@@ -151,9 +152,7 @@ HttpReply HttpTransport::post(const std::string& path, std::span<const uint8_t> 
 HttpReply HttpTransport::send(httplib::Request& request, BodyReceiver& receiver) {
   request.set_header("Host", host_header(url_));
   request.set_header("User-Agent", "blindfuse-client");
-  if (!options_.api_key.empty()) {
-    request.set_header("Authorization", "Bearer " + options_.api_key);
-  }
+  if (options_.api_key) request.set_header("Authorization", "Bearer " + *options_.api_key);
   request.set_header("Accept-Encoding", "identity");
   Deadline& deadline = this->deadline() != nullptr ? *this->deadline() : own_deadline_;
   const Deadline::Call call(deadline);

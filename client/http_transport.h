@@ -37,7 +37,7 @@ class HttpTransport : public Transport {
   HttpReply get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) override;
   HttpReply post(const std::string& path, std::span<const uint8_t> body,
                  BodyReceiver& receiver) override;
-  bool sends_api_key() const override { return !options_.api_key.empty(); }
+  bool sends_api_key() const override { return options_.api_key.has_value(); }
 
  private:
   struct Answer;

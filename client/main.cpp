@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,7 +16,9 @@
 #include "client/key_text.h"
 #include "client/line_input.h"
 #include "src/base/base64.h"
+#include "src/base/errors.h"
 #include "src/program/amount.h"
+#include "src/program/command_line.h"
 #include "src/program/help_formatter.h"
 #include "src/program/program.h"
 #include "src/program/progress.h"
@@ -207,7 +210,7 @@ class Getter {
 
 void run_get(Settings& settings) {
   if (settings.keys_in_brackets) {
-    throw CLI::ValidationError("KEY", "put -- before a KEY in brackets: get URL -- '[x]'");
+    throw UsageError("put -- before a KEY in brackets: get URL -- '[x]'");
   }
   settings.keys.insert(settings.keys.end(), settings.keys_after_dashes.begin(),
                        settings.keys_after_dashes.end());
@@ -237,7 +240,8 @@ void run_get(Settings& settings) {
 
 void run_sync(Settings& settings) {
   if (!settings.keys_after_dashes.empty()) {
-    throw CLI::ExtrasError("sync", settings.keys_after_dashes);
+    throw UsageError("sync takes no keys, and " + settings.keys_after_dashes.front() +
+                     " is one argument too many");
   }
   const auto progress = std::make_shared<StageProgress>();
   Client client = connect(settings, progress);
@@ -289,7 +293,15 @@ void add_common_options(CLI::App& command, Settings& settings) {
       .add_option("--server-key", settings.client.server_key,
                   "Public key of the database: 64 hex digits. Refuse a database that is not signed "
                   "with it, or that is older than one seen before")
-      ->type_name("HEX");
+      ->type_name("HEX")
+      ->check(
+          [](const std::string& key) {
+            return std::filesystem::exists(key)
+                       ? "it is a file; give the public key itself, which `blindfuse keygen` "
+                         "printed, and which `blindfuse inspect` shows as signer"
+                       : "";
+          },
+          "");
   command.add_flag("--allow-rollback", settings.client.allow_rollback,
                    "With a key, also accept a database that is older than one seen before");
   command
@@ -307,10 +319,14 @@ void add_common_options(CLI::App& command, Settings& settings) {
   command
       .add_option("--hint-bytes-max", settings.client.hint_bytes_max,
                   "Refuse a database whose hints or masks are larger in all")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->capture_default_str();
   command
       .add_option("--transfer-bytes-max", settings.client.transfer_bytes_max,
                   "Refuse a database whose query, response, or table of shards and packs is larger")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->capture_default_str();
   command.option_defaults()->group("Options");
   command
@@ -343,6 +359,8 @@ void add_get(CLI::App& app, Settings& settings) {
          "--hint-memory-bytes-max", settings.client.hint_memory_bytes_max,
          "Keep hints or masks in memory if all of them take at most this many bytes. If not, "
          "each look-up reads all of them from the cache")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->capture_default_str();
   get->add_option("--key-encoding", settings.key_encoding, "How keys are written")
       ->check(CLI::IsMember(key_encodings()))
@@ -378,5 +396,6 @@ int main(int argc, char** argv) {
   settings.keys_in_brackets = std::any_of(argv + 1, dashes, [](std::string_view text) {
     return text.starts_with('[') && text.ends_with(']');
   });
-  return blindfuse::run_program(app, static_cast<int>(dashes - argv), argv);
+  return blindfuse::run_program(app, static_cast<int>(dashes - argv), argv,
+                                [] { return "commit " + std::string(blindfuse::kSourceCommit); });
 }

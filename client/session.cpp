@@ -89,9 +89,9 @@ void Session::check_kind(DatabaseKind kind) {
 }
 
 void Session::check_limits(const Layout& layout) const {
-  if (!options_.mode.empty() && options_.mode != mode_name(layout.mode())) {
+  if (options_.mode && *options_.mode != mode_name(layout.mode())) {
     throw InputError("this database is in the mode " + std::string(mode_name(layout.mode())) +
-                     ", and only the mode " + options_.mode + " is accepted (--mode)");
+                     ", and only the mode " + *options_.mode + " is accepted (--mode)");
   }
   check_limit(layout.mode() == Mode::kPacked ? "the masks" : "the hints", layout.hint_bytes(),
               options_.hint_bytes_max, "--hint-bytes-max");

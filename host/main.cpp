@@ -1,4 +1,6 @@
 // blindfuse, the operator's program: plan, build, inspect, serve, keygen, api-key, self-test.
+#include <string>
+
 #include "host/commands/api_key.h"
 #include "host/commands/build.h"
 #include "host/commands/inspect.h"
@@ -6,6 +8,7 @@
 #include "host/commands/plan.h"
 #include "host/commands/self_test.h"
 #include "host/commands/serve.h"
+#include "host/commands/version.h"
 #include "src/program/program.h"
 
 namespace {
@@ -27,5 +30,9 @@ int main(int argc, char** argv) {
       "blindfuse",
       "Serve private look-ups: clients ask a key-value database for a key, and the server does not "
       "learn which.",
-      add_commands, argc, argv);
+      add_commands,
+      [] {
+        return "commit " + std::string(blindfuse::kSourceCommit) + "\n" + blindfuse::built_in();
+      },
+      argc, argv);
 }
