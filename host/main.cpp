@@ -1,4 +1,5 @@
 // blindfuse, the operator's program: plan, build, inspect, serve, keygen, api-key, self-test.
+#include <CLI/CLI.hpp>
 #include <string>
 
 #include "host/commands/api_key.h"
@@ -21,6 +22,12 @@ void add_commands(CLI::App& program) {
   blindfuse::add_keygen_command(program);
   blindfuse::add_api_key_command(program);
   blindfuse::add_self_test_command(program);
+  program.footer(
+      "First steps:\n"
+      "  blindfuse build words.tsv --output words.blindfuse  KEY<tab>VALUE lines\n"
+      "  blindfuse serve words.blindfuse                     http://127.0.0.1:8080\n"
+      "  blindfuse-client get http://127.0.0.1:8080 KEY\n\n" +
+      program.get_footer());
 }
 
 }  // namespace

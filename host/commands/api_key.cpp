@@ -205,8 +205,8 @@ void add_api_key_command(CLI::App& program) {
   auto options = std::make_shared<ApiKeyCommand>();
   CLI::App* command = program.add_subcommand(
       "api-key",
-      "Make an API key. Prints the key once, and adds its hash to a file for serve --api-keys. "
-      "Also lists and revokes keys.");
+      "Make, list and revoke API keys. A new key is printed once, and its hash is added to a file "
+      "for serve --api-keys.");
   command->footer(
       "Examples:\n  blindfuse api-key alice --file keys.txt\n"
       "  blindfuse api-key --list --file keys.txt\n"

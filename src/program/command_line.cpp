@@ -265,23 +265,32 @@ CLI::Validator count_units() {
 
 void parse_command_line(CLI::App& app, int argc, char** argv) {
   std::vector<std::string> arguments = arguments_of(app, argc, argv);
+  const auto is_given = [&](const char* flag) { return std::ranges::count(arguments, flag) > 0; };
+  const bool asks_for_all = is_given("--help-all");
+  const bool asks_for_help = asks_for_all || is_given("--help") || is_given("-h");
   CLI::App& command = chosen_command(app, arguments);
   prepare(command);
-  // --help-all shows the variables of all commands. Otherwise those of other commands do not count.
-  if (&command == &app) {
+  // The variables of other commands do not count; --help-all shows them.
+  if (&command == &app && asks_for_all) {
     for (CLI::App* each : app.get_subcommands({})) prepare(*each);
   }
-  const bool asks_for_help = std::ranges::any_of(arguments, [](const std::string& argument) {
-    return argument == "-h" || argument == "--help" || argument == "--help-all";
-  });
   if (!asks_for_help) refuse_empty(command, arguments);
+  // Help is shown whatever else is wrong.
+  const auto show_help = [&] {
+    if (asks_for_all) throw CLI::CallForAllHelp();
+    if (asks_for_help) throw CLI::CallForHelp();
+  };
   std::ranges::reverse(arguments);  // as parse() takes them
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::Success&) {
     throw;
   } catch (const CLI::ParseError& error) {
+    show_help();
     throw UsageError(explain(app, error));
+  } catch (const InputError&) {
+    show_help();
+    throw;
   }
 }
 

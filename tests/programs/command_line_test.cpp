@@ -175,12 +175,21 @@ TEST_F(CommandLine, SaysWhatIsWrongAndTheCure) {
               StartsWith("blindfuse-client: missing URL; usage: blindfuse-client get "));
 }
 
-TEST_F(CommandLine, HelpIsShownWhileVariablesAreEmpty) {
-  const ProgramResult result =
-      run({"env", "BLINDFUSE_API_KEYS=", "BLINDFUSE_SIGN=", kBlindfuse, "serve", "--help"});
-  EXPECT_EQ(result.status, 0);
-  EXPECT_THAT(result.out, HasSubstr("Usage: blindfuse serve"));
-  EXPECT_EQ(run({"env", "BLINDFUSE_SIGN=", kBlindfuse, "--help-all"}).status, 0);
+TEST_F(CommandLine, HelpIsShownWhateverElseIsWrong) {
+  const Words variables = {"env", "BLINDFUSE_THREADS=many", "BLINDFUSE_SIGN=/none",
+                           "BLINDFUSE_API_KEYS="};
+  const auto with_variables = [&](const Words& more) {
+    const ProgramResult result = run(variables, more);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.out;
+  };
+  EXPECT_THAT(with_variables({kBlindfuse, "--help"}), HasSubstr("Usage: blindfuse COMMAND"));
+  EXPECT_THAT(with_variables({kBlindfuse, "--help-all"}), HasSubstr("BLINDFUSE_API_KEYS"));
+  EXPECT_THAT(with_variables({kBlindfuse, "--version"}), StartsWith("blindfuse 0."));
+  EXPECT_THAT(with_variables({kBlindfuse, "serve", "--help"}), HasSubstr("Usage: blindfuse serve"));
+  EXPECT_THAT(with_variables({kBlindfuse, "build", "--help-all", "--shards", "x"}),
+              HasSubstr("BLINDFUSE_SHARDS"));
+  EXPECT_THAT(with_variables({kBlindfuse, "help", "build"}), HasSubstr("Usage: blindfuse build"));
 }
 
 // Which option names the file that is not there.
@@ -239,6 +248,15 @@ TEST_F(CommandLine, ListenersHaveAddressesOfTheirOwn) {
                    "127.0.0.1:0"})
                   .err,
               Not(HasSubstr("--listen")));
+}
+
+TEST_F(CommandLine, HelpFitsATerminal) {
+  std::vector<Words> pages = kCommands;
+  pages.insert(pages.end(), {{kBlindfuse}, {kBlindfuseClient}, {kBlindfuse, "keygen"}});
+  for (const Words& command : pages) {
+    std::istringstream help(run(command, {"--help"}).out);
+    for (std::string line; std::getline(help, line);) EXPECT_LE(line.size(), 80u) << line;
+  }
 }
 
 TEST_F(CommandLine, TheVersionSaysWhatIsBuiltIn) {
