@@ -30,7 +30,7 @@ namespace {
 constexpr const char* kGetHelp =
     R"(Examples:
   blindfuse-client get https://example.org tea
-  blindfuse-client get https://example.org -- -x     a key that begins with a dash
+  blindfuse-client get https://example.org -- -x   a key that begins with a dash
   blindfuse-client get https://example.org <keys.txt
 
 Prints the value of one KEY as it is, and a newline. For several keys, it prints

@@ -61,7 +61,7 @@ std::vector<NamedHash> parse_keys(std::string_view text, const std::filesystem::
     const auto digest =
         decode_hex(std::string_view(hash).substr(std::min(kPrefix.size(), hash.size())));
     if (!is_name(key.name) || !hash.starts_with(kPrefix) || !digest ||
-        digest->size() != key.hash.size()) {
+        digest->size() != key.hash.size() || line.back() == ' ') {
       // The line is not quoted: someone may have put a key there.
       throw InputError(file.string() + ", line " + std::to_string(number) +
                        ": expected NAME sha256:HEX, as `blindfuse api-key` writes it");
