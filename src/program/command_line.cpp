@@ -65,12 +65,15 @@ std::string list_of_commands(const CLI::App& app) { return joined(command_names(
 // The command that the arguments name; the program where it has no commands, or none is named. The
 // parser itself would only say that a command is missing, or show help and call that success.
 CLI::App& chosen_command(CLI::App& app, const std::vector<std::string>& arguments) {
-  if (!has_commands(app) || arguments.empty() || arguments[0].starts_with('-')) return app;
-  const auto named = app.get_subcommands(
-      [&](const CLI::App* command) { return command->get_name() == arguments[0]; });
+  // The program's own options take no values.
+  const auto name = std::ranges::find_if(
+      arguments, [](const std::string& argument) { return !argument.starts_with('-'); });
+  if (!has_commands(app) || name == arguments.end()) return app;
+  const auto named =
+      app.get_subcommands([&](const CLI::App* command) { return command->get_name() == *name; });
   if (!named.empty()) return *named.front();
-  throw UsageError("there is no command \"" + arguments[0] + "\"; there are " +
-                   list_of_commands(app) + did_you_mean(arguments[0], command_names(app)));
+  throw UsageError("there is no command \"" + *name + "\"; there are " + list_of_commands(app) +
+                   did_you_mean(*name, command_names(app)));
 }
 
 bool replaces_command(const CLI::Option& option) {
@@ -210,8 +213,9 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
   const auto distance = [&](const std::string& name) { return edit_distance(given, name); };
   const auto nearest = std::ranges::min_element(names, {}, distance);
   // Two letters that were swapped are two changes.
-  const auto letters = static_cast<size_t>(std::count_if(given.begin(), given.end(), isalpha));
-  const size_t most = std::min<size_t>(letters / 2, 3);
+  const auto letters =
+      std::ranges::count_if(given, [](unsigned char c) { return std::isalpha(c) != 0; });
+  const auto most = static_cast<size_t>(std::min<std::ptrdiff_t>(letters / 2, 3));
   if (nearest == names.end() || distance(*nearest) > most) return "";
   return "; did you mean " + *nearest + "?";
 }

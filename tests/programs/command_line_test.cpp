@@ -147,6 +147,8 @@ TEST_F(CommandLine, SaysWhatIsWrongAndTheCure) {
        "--sign and --unsigned contradict each other; leave one of them out"},
       {{"serve", "db", "db2"},
        "one argument too many: db2; usage: blindfuse serve [OPTIONS] [DIRECTORY]"},
+      {{"--version=false", "serve", "db", "--api-keys", ""},
+       "--api-keys is empty: give it a value, or leave it out"},
       {{"inspect", "db", "first", "second"},
        "one argument too many: first; usage: blindfuse inspect [OPTIONS] DIRECTORY"},
       {{"biuld"},
