@@ -49,13 +49,17 @@ void check(const ClientOptions& options) {
     throw InputError("thread_count is " + std::to_string(options.thread_count) + "; at most " +
                      std::to_string(kThreadsMax) + " are possible");
   }
-  if (!options.mode.empty() && options.mode != "hint" && options.mode != "packed") {
-    throw InputError("mode is \"" + options.mode + "\"; it is hint, packed, or empty for either");
+  if (options.mode && options.mode != "hint" && options.mode != "packed") {
+    throw InputError("mode is \"" + *options.mode +
+                     "\"; it is hint or packed, or is left out for either");
   }
-  if (!options.server_key.empty() && !parse_public_key(options.server_key)) {
+  if (options.server_key && !parse_public_key(*options.server_key)) {
     throw InputError("the server's key (--server-key) is not a public key: 64 digits 0-9 and a-f");
   }
-  if (!options.http.api_key.empty() && !is_api_key(options.http.api_key)) {
+  if (options.http.ca_file && options.http.ca_file->empty()) {
+    throw InputError("http.ca_file is empty; leave it out to trust the system's certificates");
+  }
+  if (options.http.api_key && !is_api_key(*options.http.api_key)) {
     throw InputError(
         "http.api_key is not an API key: letters, digits and -._~+/=, and no line end");
   }

@@ -48,8 +48,8 @@ std::string certificate_trouble(const std::string& at, const HttpOptions& option
     return certificate + " is for another name; check the address";
   }
   return certificate + " is not trusted (" + X509_verify_cert_error_string(fault) + "); " +
-         (options.ca_file.empty() ? "name the file of its authority with --ca-file"
-                                  : "is the file named with --ca-file that of its authority?");
+         (options.ca_file ? "is the file named with --ca-file that of its authority?"
+                          : "name the file of its authority with --ca-file");
 }
 
 std::string bracketed_host(const Url& url) {
@@ -89,12 +89,13 @@ HttpTransport::HttpTransport(Url url, const HttpOptions& options,
     : url_(std::move(url)),
       at_(url_.text()),
       options_(options),
-      proxy_(proxy_for(url_, options_.proxy)),
+      proxy_(proxy_for(url_, options_.proxy.value_or(""))),
       own_deadline_(options.timeout),
       patience_(std::move(keep_waiting)),
       // A file that was named has to be there, even if this server needs none.
-      tls_(url_.secure || !options_.ca_file.empty() ? std::make_unique<TlsContext>(options_.ca_file)
-                                                    : nullptr),
+      tls_(url_.secure || options_.ca_file
+               ? std::make_unique<TlsContext>(options_.ca_file.value_or(""))
+               : nullptr),
       connection_(options.timeout, patience_) {}
 
 HttpTransport::~HttpTransport() {
@@ -107,7 +108,7 @@ std::string HttpTransport::head(const char* method, const std::string& path) con
                      " HTTP/1.1\r\nHost: " + host_header(url_) +
                      "\r\nUser-Agent: blindfuse-client\r\nAccept: */*\r\n"
                      "Accept-Encoding: identity\r\n";
-  if (!options_.api_key.empty()) head += "Authorization: Bearer " + options_.api_key + "\r\n";
+  if (options_.api_key) head += "Authorization: Bearer " + *options_.api_key + "\r\n";
   return head;
 }
 

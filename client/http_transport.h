@@ -35,7 +35,7 @@ class HttpTransport : public Transport {
   HttpReply post(const std::string& path, std::span<const uint8_t> body,
                  BodyReceiver& receiver) override;
   void close_connection() override;
-  bool sends_api_key() const override { return !options_.api_key.empty(); }
+  bool sends_api_key() const override { return options_.api_key.has_value(); }
 
  private:
   std::string head(const char* method, const std::string& path) const;

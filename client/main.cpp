@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "src/base/base64.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
+#include "src/program/command_line.h"
 #include "src/program/help_formatter.h"
 #include "src/program/printable.h"
 #include "src/program/program.h"
@@ -33,7 +35,7 @@ namespace {
 constexpr const char* kGetHelp =
     R"(Examples:
   blindfuse-client get https://example.org tea
-  blindfuse-client get https://example.org -- -x     a key that begins with a dash
+  blindfuse-client get https://example.org -- -x   a key that begins with a dash
   blindfuse-client get https://example.org <keys.txt
 
 Prints the value of one KEY as it is, and a newline. For several keys, it prints
@@ -239,7 +241,7 @@ void print_stats(const TransferStats& transfers, std::chrono::steady_clock::time
 
 void run_get(Settings& settings) {
   if (settings.keys_in_brackets) {
-    throw CLI::ValidationError("KEY", "put -- before a KEY in brackets: get URL -- '[x]'");
+    throw UsageError("put -- before a KEY in brackets: get URL -- '[x]'");
   }
   settings.keys.insert(settings.keys.end(), settings.keys_after_dashes.begin(),
                        settings.keys_after_dashes.end());
@@ -274,7 +276,8 @@ void run_get(Settings& settings) {
 
 void run_sync(Settings& settings) {
   if (!settings.keys_after_dashes.empty()) {
-    throw CLI::ExtrasError("sync", settings.keys_after_dashes);
+    throw UsageError("sync takes no keys, and " + settings.keys_after_dashes.front() +
+                     " is one argument too many");
   }
   const auto progress = std::make_shared<StageProgress>();
   Client client = connect(settings, progress);
@@ -337,7 +340,15 @@ void add_common_options(CLI::App& command, Settings& settings) {
       .add_option("--server-key", settings.client.server_key,
                   "Public key of the database: 64 hex digits. Refuse a database that is not signed "
                   "with it, or that is older than one seen before")
-      ->type_name("HEX");
+      ->type_name("HEX")
+      ->check(
+          [](const std::string& key) {
+            return std::filesystem::exists(key)
+                       ? "it is a file; give the public key itself, which `blindfuse keygen` "
+                         "printed, and which `blindfuse inspect` shows as signer"
+                       : "";
+          },
+          "");
   command.add_flag("--allow-rollback", settings.client.allow_rollback,
                    "With a key, also accept a database that is older than one seen before");
   command
@@ -355,10 +366,14 @@ void add_common_options(CLI::App& command, Settings& settings) {
   command
       .add_option("--hint-bytes-max", settings.client.hint_bytes_max,
                   "Refuse a database whose hints or masks are larger in all")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->capture_default_str();
   command
       .add_option("--transfer-bytes-max", settings.client.transfer_bytes_max,
                   "Refuse a database whose query, response, or table of shards and packs is larger")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->capture_default_str();
   command.option_defaults()->group("Options");
   command
@@ -393,6 +408,8 @@ void add_get(CLI::App& app, Settings& settings) {
          "--hint-memory-bytes-max", settings.client.hint_memory_bytes_max,
          "Keep hints or masks in memory if all of them take at most this many bytes. If not, "
          "each look-up reads all of them from the cache")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->capture_default_str();
   get->add_option("--key-encoding", settings.key_encoding, "How keys are written")
       ->check(CLI::IsMember(key_encodings()))
@@ -428,5 +445,6 @@ int main(int argc, char** argv) {
   settings.keys_in_brackets = std::any_of(argv + 1, dashes, [](std::string_view text) {
     return text.starts_with('[') && text.ends_with(']');
   });
-  return blindfuse::run_program(app, static_cast<int>(dashes - argv), argv);
+  return blindfuse::run_program(app, static_cast<int>(dashes - argv), argv,
+                                [] { return "commit " + std::string(blindfuse::kSourceCommit); });
 }

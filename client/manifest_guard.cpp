@@ -63,7 +63,7 @@ ManifestGuard::ManifestGuard(std::filesystem::path folder, std::string address,
                              const ClientOptions& options)
     : file_(std::move(folder)),
       address_(std::move(address)),
-      key_(options.server_key),
+      key_(options.server_key.value_or("")),
       allow_rollback_(options.allow_rollback) {}
 
 void ManifestGuard::take(const ParsedManifest& parsed) {

@@ -94,9 +94,9 @@ void Session::check_kind(DatabaseKind kind) {
 }
 
 void Session::check_limits(const Layout& layout) const {
-  if (!options_.mode.empty() && options_.mode != mode_name(layout.mode())) {
+  if (options_.mode && *options_.mode != mode_name(layout.mode())) {
     throw InputError("this database is in the mode " + std::string(mode_name(layout.mode())) +
-                     ", and only the mode " + options_.mode + " is accepted (--mode)");
+                     ", and only the mode " + *options_.mode + " is accepted (--mode)");
   }
   if (layout.hint_part_count() > kPartsMax) {
     throw InputError("this database has " + std::to_string(layout.hint_part_count()) +

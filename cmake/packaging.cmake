@@ -32,6 +32,8 @@ install_compressed(${CMAKE_SOURCE_DIR}/CHANGELOG.md changelog ${CMAKE_INSTALL_DO
 # As in the source tree, so that links between documents lead somewhere.
 install(FILES ${packaging}/debian/copyright LICENSE NOTICE README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${packaging}/completion/blindfuse ${packaging}/completion/blindfuse-client
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
 install(FILES ${packaging}/systemd/gpu.conf ${packaging}/grafana/blindfuse.json ${packaging}/prometheus/alerts.yml
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)

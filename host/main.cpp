@@ -1,4 +1,7 @@
 // blindfuse, the operator's program: plan, build, inspect, serve, keygen, api-key, self-test.
+#include <CLI/CLI.hpp>
+#include <string>
+
 #include "host/commands/api_key.h"
 #include "host/commands/build.h"
 #include "host/commands/inspect.h"
@@ -6,6 +9,7 @@
 #include "host/commands/plan.h"
 #include "host/commands/self_test.h"
 #include "host/commands/serve.h"
+#include "host/commands/version.h"
 #include "src/program/program.h"
 
 namespace {
@@ -18,6 +22,12 @@ void add_commands(CLI::App& program) {
   blindfuse::add_keygen_command(program);
   blindfuse::add_api_key_command(program);
   blindfuse::add_self_test_command(program);
+  program.footer(
+      "First steps:\n"
+      "  blindfuse build words.tsv --output words.blindfuse  KEY<tab>VALUE lines\n"
+      "  blindfuse serve words.blindfuse                     http://127.0.0.1:8080\n"
+      "  blindfuse-client get http://127.0.0.1:8080 KEY\n\n" +
+      program.get_footer());
 }
 
 }  // namespace
@@ -27,5 +37,9 @@ int main(int argc, char** argv) {
       "blindfuse",
       "Serve private look-ups: clients ask a key-value database for a key, and the server does not "
       "learn which.",
-      add_commands, argc, argv);
+      add_commands,
+      [] {
+        return "commit " + std::string(blindfuse::kSourceCommit) + "\n" + blindfuse::built_in();
+      },
+      argc, argv);
 }

@@ -120,8 +120,10 @@ std::unique_ptr<Transport> transport_to(const Target& target, const Options& opt
   const std::chrono::seconds timeout(options.timeout_s);
   const std::string api_key = api_key_of(options);
   if (!target.socket.empty()) return std::make_unique<UnixTransport>(target, api_key, timeout);
-  return std::make_unique<HttpTransport>(target.url,
-                                         HttpOptions{timeout, options.ca_file, api_key});
+  HttpOptions http{timeout, {}, {}};
+  if (!options.ca_file.empty()) http.ca_file = options.ca_file;
+  if (!api_key.empty()) http.api_key = api_key;
+  return std::make_unique<HttpTransport>(target.url, http);
 }
 
 }  // namespace blindfuse::load

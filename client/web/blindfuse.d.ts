@@ -26,14 +26,14 @@ export interface ConnectOptions {
   /** Called about twenty times a second while the client works. */
   onProgress?: ((progress: Progress) => void) | null;
   /** Where the server asks for one. */
-  apiKey?: string;
-  /** A database in another mode, whose secrecy rests on something else, is refused. Default: '', either. */
-  mode?: '' | 'hint' | 'packed';
+  apiKey?: string | null;
+  /** A database in another mode, whose secrecy rests on something else, is refused. Default: null, either. */
+  mode?: 'hint' | 'packed' | null;
   /** The public key that signs the database, 64 hex digits. A database that is not signed with it, or is older than one
    * seen before, is refused with a SignatureError. It takes a browser with Ed25519 in crypto.subtle, and a page that came
-   * by https. No key protects against the site that the page itself came from. Default: '', any: the first one seen is
+   * by https. No key protects against the site that the page itself came from. Default: null, any: the first one seen is
    * remembered, and signerWarning says when it changes. */
-  serverKey?: string;
+  serverKey?: string | null;
   /** With a key, a database that is older than one seen before is taken. Default: false. */
   allowRollback?: boolean;
   /** Whether hints are kept for the next visit, in IndexedDB. Default: 'persistent', as far as the browser allows. */

@@ -19,9 +19,9 @@ export * from './errors.js';
 const MiB = 2 ** 20;
 const defaults = {
   onProgress: null,
-  apiKey: '',
-  mode: '',
-  serverKey: '',
+  apiKey: null,
+  mode: null,
+  serverKey: null,
   allowRollback: false,
   storage: 'persistent',
   prepareAhead: 1,
@@ -48,11 +48,16 @@ function checkedOptions(given) {
     throw new InputError('input', `connect's ${name} must be ${right}`);
   };
   if (options.onProgress !== null && typeof options.onProgress !== 'function') wrong('onProgress', 'a function');
-  if (typeof options.apiKey !== 'string' || !/^[A-Za-z0-9._~+/=-]*$/.test(options.apiKey)) {
+  // A text that a program left empty by mistake must not switch a check off.
+  const isRight = (name, pattern) => {
+    const value = options[name];
+    return value === null || (typeof value === 'string' && pattern.test(value));
+  };
+  if (!isRight('apiKey', /^[A-Za-z0-9._~+/=-]+$/)) {
     wrong('apiKey', 'the key that the server\'s operator gave out: letters, digits and -._~+/=');
   }
-  if (!['', 'hint', 'packed'].includes(options.mode)) wrong('mode', "'hint' or 'packed'");
-  if (typeof options.serverKey !== 'string' || !/^([0-9a-f]{64})?$/.test(options.serverKey)) {
+  if (!isRight('mode', /^(hint|packed)$/)) wrong('mode', "'hint' or 'packed'");
+  if (!isRight('serverKey', /^[0-9a-f]{64}$/)) {
     wrong('serverKey', 'the public key of the database: 64 digits 0-9 and a-f');
   }
   if (typeof options.allowRollback !== 'boolean') wrong('allowRollback', 'true or false');

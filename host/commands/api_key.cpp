@@ -10,13 +10,17 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "host/server/serving/api_keys.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
+#include "src/program/printable.h"
+#include "src/protocol/manifest_signature.h"
 #include "src/system/file.h"
 #include "src/system/random.h"
 
@@ -27,6 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kOwnerAlone = 0600;
 constexpr uint64_t kFileBytesMax = 16 << 20;
+constexpr size_t kShownBytes = 10;  // "bfk_" and six of 64 digits, which tell keys apart
 
 [[noreturn]] void fail(const fs::path& path, int error) {
   throw InputError("cannot add to " + path.string() + ": " + std::strerror(error));
@@ -102,22 +107,24 @@ class KeyFile {
     if (stat(path_.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
     std::string text = read_text_file(path_, kFileBytesMax);
     try {
-      api_key_names(text, path_);
+      list_api_keys(text, path_);
     } catch (const InputError& error) {
       throw InputError(std::string("this is not a file of API keys: ") + error.what());
     }
     return text;
   }
 
-  void add(const std::string& line) {
-    if (!replace_file(path_, with_line(text(), line))) append_line(path_, line);
+  // How many keys of the name there were.
+  size_t add(const std::string& name, const std::string& line) {
+    const std::string before = text();
+    if (!replace_file(path_, with_line(before, line))) append_line(path_, line);
+    return count_keys(before, name);
   }
 
   // How many keys there were of the name.
   size_t revoke(const std::string& name) {
     const std::string before = text();
-    const auto names = api_key_names(before, path_);
-    const auto count = static_cast<size_t>(std::ranges::count(names, name));
+    const size_t count = count_keys(before, name);
     if (count == 0) {
       throw InputError(path_.string() + " has no key of the name " + name +
                        "; --list shows the names");
@@ -133,6 +140,11 @@ class KeyFile {
   const fs::path& path() const { return path_; }
 
  private:
+  size_t count_keys(const std::string& text, const std::string& name) const {
+    const auto keys = list_api_keys(text, path_);
+    return static_cast<size_t>(std::ranges::count(keys, name, &ListedApiKey::name));
+  }
+
   // A symbolic link stays one.
   static fs::path target_of(const fs::path& named) {
     std::error_code error;
@@ -152,13 +164,20 @@ struct ApiKeyCommand {
 };
 
 void list_keys(const ApiKeyCommand& command) {
-  const std::string text = read_text_file(command.file, kFileBytesMax);
-  for (const std::string& name : api_key_names(text, command.file)) std::puts(name.c_str());
+  const std::vector<ListedApiKey> keys =
+      list_api_keys(read_text_file(command.file, kFileBytesMax), command.file);
+  size_t width = 0;
+  for (const ListedApiKey& key : keys) width = std::max(width, key.name.size());
+  for (const ListedApiKey& key : keys) {
+    std::printf("%-*s  %s\n", static_cast<int>(width), key.name.c_str(),
+                key.note.empty() ? "-" : printable(key.note).c_str());
+  }
 }
 
 void run_api_key(const ApiKeyCommand& command) {
   if (command.list != command.name.empty()) {
-    throw UsageError(command.list ? "--list takes no name" : "whose key? Give a name, or --list");
+    throw UsageError(command.list ? "--list takes no name"
+                                  : "missing NAME: name the key, or give --list");
   }
   if (command.list) return list_keys(command);
   KeyFile file(command.file);
@@ -169,8 +188,15 @@ void run_api_key(const ApiKeyCommand& command) {
     return;
   }
   const std::string key = make_api_key(fill_from_system);
-  file.add(api_key_line(command.name, key));
+  const auto now = static_cast<uint64_t>(std::time(nullptr));
+  const size_t before =
+      file.add(command.name, api_key_line(command.name, key) + " " + utc_text(now) + " " +
+                                 key.substr(0, kShownBytes));
   std::puts(key.c_str());
+  if (before == 0) return;
+  std::fprintf(stderr,
+               "blindfuse: %s has %s now, and all of them work; --revoke takes all of them out\n",
+               command.name.c_str(), counted(before + 1, "key").c_str());
 }
 
 }  // namespace
@@ -179,15 +205,19 @@ void add_api_key_command(CLI::App& program) {
   auto options = std::make_shared<ApiKeyCommand>();
   CLI::App* command = program.add_subcommand(
       "api-key",
-      "Make an API key. Prints the key once, and adds its hash to a file for serve --api-keys. "
-      "Also lists and revokes keys.");
-  command->footer("Example:\n  blindfuse api-key alice --file keys.txt");
+      "Make, list and revoke API keys. A new key is printed once, and its hash is added to a file "
+      "for serve --api-keys.");
+  command->footer(
+      "Examples:\n  blindfuse api-key alice --file keys.txt\n"
+      "  blindfuse api-key --list --file keys.txt\n"
+      "  blindfuse api-key alice --revoke --file keys.txt");
   command->add_option("name", options->name, "Who gets the key; logs show this name");
   command->add_option("--file", options->file, "File of API keys; created if missing")
-      ->type_name("FILE")
+      ->type_name("PATH")
       ->required();
   CLI::Option* list =
-      command->add_flag("--list", options->list, "Print the names of the keys in the file");
+      command->add_flag("--list", options->list,
+                        "Print the keys in the file: name, when it was made, and how it begins");
   command->add_flag("--revoke", options->revoke, "Take all keys of the name out of the file")
       ->excludes(list);
   command->callback([options] { run_api_key(*options); });

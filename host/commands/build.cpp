@@ -25,6 +25,7 @@
 #include "src/base/errors.h"
 #include "src/base/hex.h"
 #include "src/program/amount.h"
+#include "src/program/command_line.h"
 #include "src/program/log.h"
 
 namespace blindfuse {
@@ -299,8 +300,10 @@ void add_build_command(CLI::App& program) {
   command->option_defaults()->group("Layout and security");
   command
       ->add_option("--value-room", options->value_room,
-                   "Room for values of N bytes in every record, even if all are shorter now. A "
+                   "Room for values of this length in every record, even if all are shorter now. A "
                    "longer value then needs no new layout")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->check(CLI::Range(0u, kValueBytesMax))
       ->capture_default_str();
   command->option_defaults()->group("Options");

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "src/program/command_line.h"
+
 namespace blindfuse {
 namespace {
 
@@ -51,6 +53,8 @@ void InputChoices::add_to(CLI::App& command) {
   command.option_defaults()->group("Input");
   add_source_options(command, source);
   command.add_option("--value-bytes-max", input.value_bytes_max, "Longest value allowed, in bytes")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->check(CLI::Range(0u, kValueBytesMax))
       ->capture_default_str();
   add_choice(command, "--long-values", input.long_values,

@@ -1,8 +1,11 @@
 #include "host/commands/inspect.h"
 
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,13 +46,21 @@ struct Inspection {
   bool has_right_signature = false;
   EpochTable table;
   size_t retired = 0;
+  uint64_t published = 0;  // seconds since 1970
   std::optional<SampleCheck> check;
 };
+
+// 0 where it cannot be told.
+uint64_t modified_at(const std::filesystem::path& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_mtime) : 0;
+}
 
 Inspection inspect(const InspectCommand& command) {
   const DatabaseDirectory directory(command.directory);
   const ParsedManifest parsed = directory.read_manifest();
-  Inspection found{parsed, is_rightly_signed(parsed), {}, 0, {}};
+  Inspection found{parsed, is_rightly_signed(parsed), {}, 0, modified_at(directory.manifest_file()),
+                   {}};
   found.table = parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
   found.retired = directory.read_retired(parsed.epoch).size();
   if (command.verify) {
@@ -78,6 +89,8 @@ void print_json(const Inspection& found) {
   const auto [fewest, most] = fewest_and_most_keys(found.table.shards);
   object["table_bytes"] = epoch_table_bytes(found.parsed.manifest.layout);
   object["epoch"] = found.parsed.epoch;
+  object["published"] = found.published;
+  object["published_utc"] = utc_text(found.published);
   object["signature"] = signature_json(found.parsed.signature);
   if (found.parsed.signature) object["signature"]["right"] = found.has_right_signature;
   object["retired_epochs"] = found.retired;
@@ -97,6 +110,7 @@ void print_text(const Inspection& found) {
   const bool packed = layout.mode() == Mode::kPacked;
   const auto [fewest, most] = fewest_and_most_keys(found.table.shards);
   print_line("epoch", found.parsed.epoch + " (" + std::to_string(found.retired) + " before it)");
+  print_line("published", utc_text(found.published) + " (time of manifest.json)");
   if (const auto& signature = found.parsed.signature) {
     print_line("signed", numbered(signature->sequence, signature->time) +
                              (found.has_right_signature ? "" : "; THE SIGNATURE IS WRONG"));
@@ -168,7 +182,10 @@ void add_inspect_command(CLI::App& program) {
   command->add_flag("--verify", options->verify,
                     "Check every file against its hash. Look up some keys through a server on "
                     "loopback and the client library");
-  command->add_option("--engine", options->engine, "With --verify: what computes, as for serve")
+  command
+      ->add_option("--engine", options->engine,
+                   "With --verify: the engine that computes, as for serve")
+      ->type_name("ENGINE")
       ->capture_default_str();
   command
       ->add_option("--threads", options->thread_count,

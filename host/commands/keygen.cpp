@@ -17,7 +17,9 @@ void add_keygen_command(CLI::App& program) {
       "keygen",
       "Make a key to sign databases with. Writes the private key to a new file for build --sign, "
       "and prints the public key for clients.");
-  command->footer("Example:\n  blindfuse keygen words.key");
+  command->footer(
+      "Example:\n  blindfuse keygen words.key\n"
+      "  blindfuse build words.tsv --output words.blindfuse --sign words.key");
   command->add_option("file", *file, "File of the private key; must not exist")->required();
   command->callback([file] {
     const SigningKey key = SigningKey::make(fill_from_system);

@@ -1,7 +1,6 @@
 #include "host/commands/plan.h"
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "host/publish/dry_run.h"
 #include "host/publish/layout_choice.h"
 #include "src/base/errors.h"
+#include "src/program/command_line.h"
 #include "src/program/log.h"
 
 namespace blindfuse {
@@ -33,8 +33,11 @@ struct PlanOptions {
 void check_sizes(const PlanOptions& options) {
   const bool has_files = !options.input.files.empty();
   if (!has_files && !(options.key_count && options.value_bytes)) {
-    throw UsageError(
-        "plan takes --keys and --value-bytes, or files of pairs, whose keys and values it counts");
+    const std::string missing = options.key_count     ? "--value-bytes"
+                                : options.value_bytes ? "--keys"
+                                                      : "--keys and --value-bytes";
+    throw UsageError("missing " + missing +
+                     "; or give files of pairs, whose keys and values plan counts");
   }
   if (!has_files) return;
   const char* given = options.key_count      ? "--keys"
@@ -101,14 +104,13 @@ void add_plan_command(CLI::App& program) {
   command
       ->add_option("--keys", options->key_count,
                    "Number of keys, such as 250000 or 1M (k, M and G)")
-      ->transform(
-          CLI::AsNumberWithUnit(
-              std::map<std::string, uint64_t>{{"k", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}},
-              CLI::AsNumberWithUnit::UNIT_OPTIONAL)
-              .description(""))
+      ->type_name("COUNT")
+      ->transform(count_units())
       ->check(CLI::Range(uint64_t{1}, kKeyCountMax));
   command
       ->add_option("--value-bytes", options->value_bytes, "Length of the longest value, in bytes")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->check(CLI::Range(0u, kValueBytesMax));
   command->add_flag("--fixed-values", options->fixed_values, "All values have exactly this length");
   options->input.add_to(*command);

@@ -180,7 +180,8 @@ SampleCheck check_samples(LoadedDatabase database, const std::string& samples_te
   }
   if (was_asked(answers.back())) {
     ++checked.absent;
-    if (value_of(answers.back())) throw InputError("a key that was made up is found");
+    if (value_of(answers.back()))
+      throw InputError("a made-up key is found, which no input has; build the database again");
   }
   return checked;
 }

@@ -87,6 +87,7 @@ void add_self_test_command(CLI::App& program) {
       "self-test", "Check that each kernel of a GPU computes the same as the CPU.");
   command->footer("Example:\n  blindfuse self-test --engine cuda@1");
   command->add_option("--engine", options->engine, "Which GPU: cuda, or cuda@DEVICE")
+      ->type_name("ENGINE")
       ->capture_default_str();
   command
       ->add_option("--seconds-per-check", options->seconds_per_check,

@@ -181,7 +181,9 @@ void add_serve_command(CLI::App& program) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* command = program.add_subcommand(
       "serve", "Answer private look-ups in a database directory over HTTP, until SIGTERM.");
-  command->footer("Example:\n  blindfuse serve words.blindfuse --listen 127.0.0.1:8080");
+  command->footer(
+      "Examples:\n  blindfuse serve words.blindfuse --listen 127.0.0.1:8080\n"
+      "  blindfuse serve words.blindfuse --tls-cert chain.pem --tls-key key.pem");
   options->add_to(*command);
   command->callback([options] { run_serve(*options); });
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "src/base/errors.h"
+#include "src/program/command_line.h"
 #include "src/program/config_file.h"
 
 namespace blindfuse {
@@ -30,6 +31,14 @@ void check_origin(const std::string& origin) {
   throw UsageError("--cors-origin " + origin +
                    " is not an origin: write scheme://host or scheme://host:port, in lower case "
                    "and without a path or a slash at the end, as in https://example.org; * is all");
+}
+
+void check_listeners(const std::string& listen, const std::string& admin_listen) {
+  const http::ListenAddress address = http::parse_listen_address(listen);
+  const bool is_any_port = !address.is_unix() && address.port == 0;
+  if (is_any_port || address != http::parse_listen_address(admin_listen)) return;
+  throw UsageError("--listen and --admin-listen are both " + listen +
+                   ": give the admin listener another port or socket");
 }
 
 }  // namespace
@@ -59,7 +68,7 @@ void ServeOptions::add_to(CLI::App& command) {
       .add_option(
           "--ready-file", service.ready_file,
           "File that gets the server's URL when the server accepts requests; removed at exit")
-      ->type_name("FILE");
+      ->type_name("PATH");
   add_engine_options(command);
   add_queue_options(command);
   add_memory_options(command);
@@ -152,6 +161,8 @@ void ServeOptions::add_memory_options(CLI::App& command) {
           "--request-bytes-max", service.server.api.request_bytes_max,
           "Memory for the bodies of requests while they arrive. When it is used up, the body "
           "that has been arriving longest is dropped")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->check(CLI::Range(uint64_t{1}, kMost))
       ->capture_default_str();
   command
@@ -160,6 +171,8 @@ void ServeOptions::add_memory_options(CLI::App& command) {
           "Memory for responses, from the queue until they are sent. When it is used up, the "
           "client that has not read for longest is disconnected; if there is none, a query "
           "gets status 503")
+      ->type_name("BYTES")
+      ->transform(byte_units())
       ->check(CLI::Range(uint64_t{1}, kMost))
       ->capture_default_str();
 }
@@ -201,7 +214,9 @@ void ServeOptions::add_log_options(CLI::App& command) {
 }
 
 void ServeOptions::finish() {
-  if (directory.empty()) throw UsageError("serve needs the database directory");
+  if (directory.empty()) {
+    throw UsageError("missing DIRECTORY, the database directory: give it here or in --config");
+  }
   if (!metrics_listen_.empty()) {
     if (!admin_listen.empty()) {
       throw UsageError(
@@ -213,6 +228,7 @@ void ServeOptions::finish() {
     admin_listen = metrics_listen_;
     admin_changes = false;
   }
+  if (!admin_listen.empty()) check_listeners(listen, admin_listen);
   for (const std::string& origin : service.server.api.cors_origins) check_origin(origin);
   const auto& queries = service.server.api.queries_per_request_max;
   if (queries && *queries > service.batches.queue_max) {

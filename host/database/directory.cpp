@@ -51,12 +51,15 @@ std::string DatabaseDirectory::samples_name(const Sha256Digest& content) {
 bool DatabaseDirectory::has_manifest() const { return is_there(manifest_file()); }
 
 std::string DatabaseDirectory::read_manifest_text() const {
-  if (!is_there(root_)) throw InputError(root_.string() + " does not exist");
+  if (!is_there(root_))
+    throw InputError(root_.string() + " does not exist; `blindfuse build` makes a database");
   std::error_code error;
   if (!fs::is_directory(root_, error)) {
     errno = error.value();
     if (error) fail_to_read("read", root_);
-    throw InputError(root_.string() + " is not a directory");
+    throw InputError(root_.string() +
+                     " is a file, not a database; `blindfuse build FILE --output DIRECTORY` makes "
+                     "one of a file");
   }
   if (!has_manifest()) {
     throw InputError(root_.string() +

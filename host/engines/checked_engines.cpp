@@ -68,7 +68,7 @@ std::string why_not(const SelfTestResult& result, const std::vector<std::string>
   const bool has_parts =
       std::ranges::all_of(parts, [&](const std::string& part) { return passes(result, part); });
   if (some_scan_passes(result) && has_parts) return "";
-  return result.device + " computes something else than the CPU (" + failures(result) + ")";
+  return result.device + " gives different results from the CPU (" + failures(result) + ")";
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
                         "; --engine cpu computes on the processor");
   }
   if (!kernel.empty() && !passes(result, kernel)) {
-    throw ResourceError("the kernel cuda:" + kernel + " computes something else than the CPU (" +
+    throw ResourceError("the kernel cuda:" + kernel + " gives different results from the CPU (" +
                         failures(result) + "); --engine cuda takes a kernel that passed");
   }
   return on_device(kernel, device, result);

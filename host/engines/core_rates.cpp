@@ -47,8 +47,8 @@ double least_seconds(const Work& work) {
 // What is left of a time after a part of it. Both are measured, so that it could come out negative.
 double rest_of(double whole, double part) { return std::max(whole - part, 1e-9); }
 
-// MadeUpNumbers below the packing modulus.
-class MadeUpNumbers {
+// Linear congruential generator; values below the packing modulus.
+class Lcg {
  public:
   uint32_t next() {
     state_ = state_ * 6'364'136'223'846'793'005u + 1'442'695'040'888'963'407u;
@@ -65,7 +65,7 @@ class MadeUpNumbers {
 };
 
 // The product. For a query alone the matrix comes from memory, as it is larger than most caches.
-void measure_scan(MadeUpNumbers& numbers, CoreRates& rates) {
+void measure_scan(Lcg& numbers, CoreRates& rates) {
   constexpr uint64_t kRows = 12'288, kBatchRows = kRows / 2, kColumns = 10'920;
   const std::unique_ptr<Engine> engine = make_cpu_engine_maker("", 1)->make_engine(kRows, kColumns);
   constexpr uint64_t kColumnsAtOnce = 120;
@@ -89,7 +89,7 @@ void measure_scan(MadeUpNumbers& numbers, CoreRates& rates) {
 // As many tables as let the kernels for batches be chosen that serve large databases.
 constexpr size_t kTables = 4;
 
-SharedPackingTable made_up_table(MadeUpNumbers& numbers) {
+SharedPackingTable made_up_table(Lcg& numbers) {
   const auto memory = map_memory("a packing table", kTableBytes);
   auto* words = static_cast<uint32_t*>(memory.get());
   for (size_t i = 0; i < kTableWords; ++i) words[i] = numbers.next();
@@ -110,7 +110,7 @@ double sum_seconds(std::span<const SharedPackingTable> tables) {
   });
 }
 
-void measure_packing(MadeUpNumbers& numbers, CoreRates& rates) {
+void measure_packing(Lcg& numbers, CoreRates& rates) {
   std::vector<SharedPackingTable> tables;
   for (size_t i = 0; i < kTables; ++i) tables.push_back(made_up_table(numbers));
   const double table_bytes = static_cast<double>(kTables * kTableBytes);
@@ -139,7 +139,7 @@ class SecondLevelProblem {
   static constexpr size_t kBlocks = 8;
   static constexpr uint32_t kOrder = 16;  // of the short key, whose columns are all there
 
-  explicit SecondLevelProblem(MadeUpNumbers& numbers)
+  explicit SecondLevelProblem(Lcg& numbers)
       : blocks_(numbers.some(kBlocks * kDimension)),
         masks_(numbers.some(ring::kDigits * kDimension)),
         key_(numbers.some(PackingKeys::kWords)),
@@ -166,7 +166,7 @@ class SecondLevelProblem {
   std::array<uint32_t, kPackColumns> body_{};
 };
 
-void measure_second_level(MadeUpNumbers& numbers, CoreRates& rates) {
+void measure_second_level(Lcg& numbers, CoreRates& rates) {
   const auto ntt = make_ntt(ring_kernels().front(), ring::kPackingModulus);
   const std::vector<uint32_t> column = numbers.some(kDimension);
   Traces all_traces(*ntt);
@@ -193,7 +193,7 @@ void measure_second_level(MadeUpNumbers& numbers, CoreRates& rates) {
 }  // namespace
 
 CoreRates measure_core_rates() {
-  MadeUpNumbers numbers;
+  Lcg numbers;
   CoreRates rates;
   measure_scan(numbers, rates);
   measure_packing(numbers, rates);

@@ -32,23 +32,31 @@ bool has_cuda_device() { return false; }
 std::unique_ptr<EngineMaker> make_cuda_engine_maker(std::string_view, int,
                                                     std::shared_ptr<KernelRecord>) {
   throw UsageError(
-      "the engine cuda is not in this program, which was built where there was no nvcc");
+      "the engine cuda is not in this program, which was built without nvcc; `blindfuse --version` "
+      "lists the engines");
 }
 #endif
 
 }  // namespace
 
-std::vector<std::string> engine_names() {
-  std::vector<std::string> names = {"auto", "cpu"};
+std::vector<std::string> built_in_engines() {
+  std::vector<std::string> names = {"cpu"};
   for (std::string_view kernel : cpu_kernel_names()) names.push_back("cpu:" + std::string(kernel));
 #ifdef BLINDFUSE_CUDA_ENGINE
-  if (has_cuda_device()) {
-    names.push_back("cuda");
-    for (std::string_view kernel : cuda_kernel_names()) {
-      names.push_back("cuda:" + std::string(kernel));
-    }
+  names.push_back("cuda");
+  for (std::string_view kernel : cuda_kernel_names()) {
+    names.push_back("cuda:" + std::string(kernel));
   }
 #endif
+  return names;
+}
+
+std::vector<std::string> engine_names() {
+  std::vector<std::string> names = built_in_engines();
+  if (!has_cuda_device()) {
+    std::erase_if(names, [](const std::string& name) { return name.starts_with("cuda"); });
+  }
+  names.insert(names.begin(), "auto");
   return names;
 }
 

@@ -31,6 +31,10 @@ std::unique_ptr<EngineMaker> make_device_engine_maker(std::string_view kernel, i
 std::unique_ptr<Engine> make_engine(std::string_view name, uint64_t row_count,
                                     uint64_t column_count, unsigned thread_count);
 
+// The engines and kernels that this program has for this processor, and for any GPU. Makes no call
+// of CUDA.
+std::vector<std::string> built_in_engines();
+
 // Every name that make_engine_maker takes on this machine, "auto" first.
 std::vector<std::string> engine_names();
 

@@ -321,7 +321,7 @@ std::vector<KernelCheck> kernel_checks(int device) {
 
 namespace blindfuse {
 
-std::string why_no_device(int) { return "this program was built where there was no nvcc"; }
+std::string why_no_device(int) { return "this program was built without nvcc"; }
 bool is_device_absent(int) { return true; }
 int device_count() { return 0; }
 std::string device_description(int) { return ""; }

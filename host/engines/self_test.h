@@ -27,7 +27,7 @@ struct SelfTestOptions {
 struct SelfTestResult {
   enum class Outcome {
     kPassed,
-    kWrong,    // it computes something else than the CPU
+    kWrong,    // it gives different results from the CPU
     kFailed,   // an error
     kCrashed,  // it ended the process
     kHung,     // it did not end in time

@@ -8,7 +8,7 @@ namespace {
 using SharedCalls = std::shared_ptr<DeviceCalls>;
 using Call = DeviceCalls::Call;
 
-// One that goes in a call, too.
+// Owns a Thing and records its destruction as a device call.
 template <typename Thing>
 class Held {
  public:

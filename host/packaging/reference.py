@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes what the documents say of the programs' options: the manual pages' lists and docs/REFERENCE.md, from --help-all.
+"""Writes what the documents say of the programs' options, from --help-all: the manual pages' lists, docs/REFERENCE.md,
+and the completion for bash.
 
 What is written stands between the heading OPTIONS of a page and its next heading, and in docs/REFERENCE.md between
-"<!-- options -->" and "<!-- end of options -->"."""
+"<!-- options -->" and "<!-- end of options -->". The files of the completion are written whole."""
 import argparse
 import dataclasses
 import pathlib
@@ -120,7 +121,7 @@ def roff_option(option):
 
 def roff_setting(option):
     name = roff(option.name)
-    if option.value in ("", "N"):
+    if option.value in ("", "N", "BYTES"):
         tag = f'.BI "{name} = " {option.value or "true"}'
     else:
         tag = rf'.BI "{name} = \(dq" {placeholder(option)} \(dq'
@@ -217,8 +218,47 @@ def between_comments(document, content):
     return head + mark + content + "\n" + end_mark + tail
 
 
+COMPLETION = """\
+# Completion of PROGRAM for bash. Written by host/packaging/reference.py.
+FUNCTION() {
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=
+  # bash takes --option=value apart.
+  [[ $before == = ]] && before=${COMP_WORDS[COMP_CWORD-2]}
+  [[ $word == = ]] && word=
+  case $COMP_CWORD:${COMP_WORDS[1]}:$before in
+    1:*) words='COMMANDS' ;;
+CASES\
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+# Where nothing fits, bash completes names of files.
+complete -o default -F FUNCTION PROGRAM
+"""
+
+
+def completion(programs, program):
+    page = help_of(programs, program, "")
+    commands = commands_of(page)
+    cases = ""
+    for command in commands:
+        options = options_of(help_of(programs, program, command))
+        for option in options:
+            if option.choices:
+                cases += f"    *:{command}:--{option.name}) words='{' '.join(option.choices)}' ;;\n"
+        others = [f"*:{command}:--{option.name}" for option in options if option.value and not option.choices]
+        if others:
+            cases += f"    {' | '.join(others)}) ;;\n"
+        names = " ".join(f"--{option.name}" for option in options)
+        cases += f"    *:{command}:*) [[ $word == -* ]] && words='{names}' ;;\n"
+    first = [*commands, *(f"--{option.name}" for option in options_of(page))]
+    names = {"PROGRAM": program, "FUNCTION": "_" + program.replace("-", "_"), "COMMANDS": " ".join(first), "CASES": cases}
+    return re.sub("PROGRAM|FUNCTION|COMMANDS|CASES", lambda name: names[name[0]], COMPLETION)
+
+
 def documents(programs, manual, docs):
     """Each document with its text as it should be."""
+    for program in sorted({program for program, _ in PAGES.values()}):
+        yield manual.parent / "completion" / program, completion(programs, program)
     for page, (program, commands) in PAGES.items():
         path = manual / page
         yield path, between_headings(path.read_text(encoding="utf-8"), command_list(programs, program, commands))

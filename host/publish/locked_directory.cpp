@@ -18,7 +18,8 @@ constexpr size_t kRetiredMax = 1000;
 OpenFolder make_root(const fs::path& root) {
   std::error_code ignored;
   if (fs::exists(root, ignored) && !fs::is_directory(root, ignored)) {
-    throw InputError(root.string() + " is not a directory");
+    throw InputError(root.string() +
+                     " is a file; --output takes a new, an empty or a database's directory");
   }
   make_folder(root);
   return OpenFolder(root);
@@ -111,7 +112,7 @@ FileDescriptor LockedDirectory::take_lock() const {
   if (!had_lock_file_) check(BuildJournal(root_));
   auto lock = try_lock(directory_.lock_file());
   if (!lock) {
-    throw InputError("another build is at work in " + root_.path().string() +
+    throw InputError("another build is running in " + root_.path().string() +
                      "; wait until it ends");
   }
   return std::move(*lock);

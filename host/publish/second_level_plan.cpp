@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kBitsMin = 16, kBitsMax = 32;
 static_assert(kShortKeyColumnsMax == kPackColumns / 2);
 
-bool fails_seldom(const Layout& layout) {
+bool meets_failure_bound(const Layout& layout) {
   const SecondLevel& second = *layout.second;
   const SecondNoise noise = second_noise(layout.second_row_count(), layout.record_bytes(),
                                          layout.response_bits, second.query_bits, second.mask_bits,
@@ -25,8 +25,8 @@ uint64_t bytes_of(const Layout& layout) { return layout.query_bytes() + layout.r
 bool choose_response_bits(Layout& layout) {
   uint32_t& bits = layout.second->response_bits;
   bits = kBitsMax;
-  if (!fails_seldom(layout)) return false;
-  for (bits = layout.response_bits + 1; !fails_seldom(layout); ++bits) {
+  if (!meets_failure_bound(layout)) return false;
+  for (bits = layout.response_bits + 1; !meets_failure_bound(layout); ++bits) {
   }
   return true;
 }
@@ -46,7 +46,7 @@ void choose_bits(Layout tried, std::optional<Layout>& best) {
     second.response_bits = fewest;
     if (!is_better(tried, best)) return;  // nor are more bits
     second.mask_bits = second.response_bits = kBitsMax;
-    if (!fails_seldom(tried)) continue;
+    if (!meets_failure_bound(tried)) continue;
     for (second.mask_bits = kBitsMin; second.mask_bits <= kBitsMax; ++second.mask_bits) {
       second.response_bits = fewest;
       if (!is_better(tried, best)) break;

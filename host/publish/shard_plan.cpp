@@ -188,7 +188,8 @@ void refuse_shards(const PlanRequest& request, uint32_t shard_count, uint64_t fu
   layout.hint_bits = request.hint_bits.value_or(32);
   if (request.levels == 2 && layout.mode() == Mode::kPacked) refuse_two_levels(request, layout);
   check_layout(layout);
-  throw InputError("no layout fits these keys and choices");
+  throw InputError(
+      "no layout fits these keys and choices; leave --shards and the numbers of bits out");
 }
 
 }  // namespace blindfuse

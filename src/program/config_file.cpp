@@ -1,12 +1,15 @@
 #include "src/program/config_file.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <sstream>
 #include <string>
 
 #include "src/base/errors.h"
+#include "src/program/command_line.h"
+#include "src/program/help_formatter.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
@@ -30,7 +33,7 @@ bool has_open_quote(const std::string& values) {
   return quote != 0;
 }
 
-// What CLI11 would take for something else, and speak of in riddles. Lines and lists begin and end
+// Rejects lines that CLI11 would misparse with a misleading error. Lines and lists begin and end
 // here where they do for CLI11.
 void check_lines(const std::string& text, const std::string& path) {
   std::istringstream lines(text);
@@ -49,7 +52,9 @@ void check_lines(const std::string& text, const std::string& path) {
         refuse("there are no sections, but " + line + "; options are lines of name = value");
       }
       const size_t equals = line.find('=');
-      if (equals == std::string::npos) continue;
+      if (equals == std::string::npos) {
+        refuse("there is no = in \"" + line + "\"; options are lines of name = value");
+      }
       values = line.substr(equals + 1);
       values = CLI::detail::trim_copy(values.substr(0, values.find('#')));
       in_list = values.size() > 1 && values.front() == '[';
@@ -68,8 +73,14 @@ void apply(CLI::App& command, const CLI::ConfigItem& item, const std::set<CLI::O
   // A positional is called by its name alone.
   if (option == nullptr) option = command.get_option_no_throw(item.name);
   if (option == nullptr || !item.parents.empty() || !option->get_configurable()) {
+    std::vector<std::string> names = long_options(command);
+    for (std::string& name : names) name.erase(0, 2);  // as a file has them
     throw UsageError(path + ": there is no option \"" + item.fullname() + "\"; `" +
-                     command.get_name() + " --help` lists them");
+                     full_name(command) + " --help` lists them" +
+                     did_you_mean(item.fullname(), names));
+  }
+  if (item.inputs.empty() || std::ranges::count(item.inputs, "") > 0) {
+    throw UsageError(path + ": " + empty_value(item.name));
   }
   if (!free.contains(option)) return;
   try {
@@ -81,7 +92,7 @@ void apply(CLI::App& command, const CLI::ConfigItem& item, const std::set<CLI::O
     }
     option->run_callback();
   } catch (const CLI::ParseError& error) {
-    throw UsageError(path + ": " + error.what());
+    throw UsageError(path + ": " + wrong_value(*option, error));
   }
 }
 

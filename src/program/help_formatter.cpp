@@ -1,7 +1,9 @@
 #include "src/program/help_formatter.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cstdint>
 #include <memory>
 #include <regex>
 #include <sstream>
@@ -45,27 +47,6 @@ std::string entry(const std::string& name, const std::string& text) {
   return begun + "\n" + wrapped(text, kColumn, std::string(kColumn, ' '));
 }
 
-// What the parser knows of a value: "UINT:UINT in [0 - 7]", "TEXT:{a,b}", "FILE".
-struct ValueType {
-  explicit ValueType(const std::string& type_name) {
-    static const std::regex kRange(R"(in \[(\d+) - (\d+)\])");
-    static const std::regex kChoices(R"(\{([^}]*)\})");
-    const std::string type = type_name.substr(0, type_name.find(':'));
-    word = type == "UINT" || type == "INT" ? "N" : type;
-    std::smatch found;
-    if (std::regex_search(type_name, found, kRange)) {
-      range = found[1].str() + " to " + found[2].str();
-    }
-    if (std::regex_search(type_name, found, kChoices)) {
-      word = found[1].str();
-      std::ranges::replace(word, ',', '|');
-    }
-  }
-
-  std::string word;   // what stands for the value
-  std::string range;  // of a number; empty if it has none
-};
-
 std::string value_of(const CLI::Option& option) {
   if (option.get_items_expected_max() == 0) return "";
   return " " + ValueType(option.get_type_name()).word;
@@ -90,11 +71,25 @@ bool has_default(const CLI::Option& option) {
   return option.get_items_expected_max() > 0 && !option.get_default_str().empty();
 }
 
+// "268435456" as "256MiB", as the option takes it, too.
+std::string in_units(const std::string& bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"", "KiB", "MiB", "GiB", "TiB"};
+  uint64_t number = std::stoull(bytes);
+  size_t unit = 0;
+  for (; number > 0 && number % 1024 == 0 && unit + 1 < kUnits.size(); ++unit) number /= 1024;
+  return std::to_string(number) + kUnits[unit];
+}
+
+std::string default_of(const CLI::Option& option) {
+  const std::string value = option.get_default_str();
+  return ValueType(option.get_type_name()).word == "BYTES" ? in_units(value) : value;
+}
+
 // The description, and after it what people need most: whether it may be left out.
 std::string description_of(const CLI::Option& option) {
   std::string text = option.get_description();
   if (option.get_required() && !option.get_positional()) return text + " (required)";
-  if (has_default(option)) return text + " (default: " + option.get_default_str() + ")";
+  if (has_default(option)) return text + " (default: " + default_of(option) + ")";
   return text;
 }
 
@@ -120,18 +115,13 @@ std::string first_sentence(const std::string& text) {
   return text.substr(0, std::min(text.find(". "), text.find_last_not_of('.') + 1));
 }
 
-std::string full_name(const CLI::App& app) {
-  const CLI::App* parent = app.get_parent();
-  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
-}
-
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
 }
 
 std::string usage_of(const CLI::App& app, const std::string& name) {
-  std::string usage = "Usage: " + name;
-  if (!commands_of(app).empty()) return usage + " COMMAND ...\n";
+  std::string usage = name;
+  if (!commands_of(app).empty()) return usage + " COMMAND ...";
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_required() && !option->get_positional()) {
       usage += " --" + option->get_lnames().at(0) + value_of(*option);
@@ -143,7 +133,7 @@ std::string usage_of(const CLI::App& app, const std::string& name) {
     const std::string argument = argument_name(*option);
     usage += option->get_required() ? " " + argument : " [" + argument + "]";
   }
-  return usage + "\n";
+  return usage;
 }
 
 std::string arguments_of(const CLI::App& app) {
@@ -187,7 +177,8 @@ std::string options_of(const CLI::App& app, CLI::AppFormatMode mode) {
 }
 
 std::string page_of(const CLI::App& app, const std::string& name, CLI::AppFormatMode mode) {
-  std::string text = wrapped(app.get_description(), 0, "") + "\n" + usage_of(app, name);
+  std::string text =
+      wrapped(app.get_description(), 0, "") + "\nUsage: " + usage_of(app, name) + "\n";
   text += arguments_of(app);
   const std::vector<const CLI::App*> commands = commands_of(app);
   if (!commands.empty()) text += "\nCommands:\n";
@@ -205,6 +196,31 @@ std::string page_of(const CLI::App& app, const std::string& name, CLI::AppFormat
 }
 
 }  // namespace
+
+ValueType::ValueType(const std::string& type_name) {
+  static const std::regex kRange(R"(in \[(\d+) - (\d+)\])");
+  static const std::regex kChoices(R"(\{([^}]*)\})");
+  const std::string type = type_name.substr(0, type_name.find(':'));
+  word = type == "UINT" || type == "INT" ? "N" : type;
+  std::smatch found;
+  if (std::regex_search(type_name, found, kRange)) range = found[1].str() + " to " + found[2].str();
+  if (!std::regex_search(type_name, found, kChoices)) return;
+  word = found[1].str();
+  choices = CLI::detail::split(word, ',');
+  std::ranges::replace(word, ',', '|');
+}
+
+std::string shown_name(const CLI::Option& option, bool with_value) {
+  if (option.get_positional()) return argument_name(option);
+  return "--" + option.get_lnames().at(0) + (with_value ? value_of(option) : "");
+}
+
+std::string full_name(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : full_name(*parent) + " " + app.get_name();
+}
+
+std::string usage_line(const CLI::App& app) { return "usage: " + usage_of(app, full_name(app)); }
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name,
                                      CLI::AppFormatMode mode) const {

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 namespace blindfuse {
 
@@ -18,6 +19,24 @@ class HelpFormatter : public CLI::FormatterBase {
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override;
 };
+
+// What the parser knows of an option's value: "UINT:UINT in [0 - 7]", "TEXT:{a,b}", "FILE".
+struct ValueType {
+  explicit ValueType(const std::string& type_name);
+
+  std::string word;                  // what stands for the value: "N", "a|b", "FILE"
+  std::string range;                 // of a number: "0 to 7"; empty if it has none
+  std::vector<std::string> choices;  // empty if any value of the type is possible
+};
+
+// "--threads N" and "INPUT..."; "--threads" without the value.
+std::string shown_name(const CLI::Option& option, bool with_value = true);
+
+// "blindfuse serve"
+std::string full_name(const CLI::App& app);
+
+// "usage: blindfuse serve [OPTIONS] [DIRECTORY]"
+std::string usage_line(const CLI::App& app);
 
 // Sets this format for `app` and the commands that are added to it afterwards, and adds --help-all
 // to each.

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -16,29 +14,15 @@
 #include <new>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "src/base/errors.h"
+#include "src/program/command_line.h"
 #include "src/program/help_formatter.h"
 #include "src/program/printable.h"
 #include "src/program/version.h"
 
 namespace blindfuse {
 namespace {
-
-void name_environment_variables(CLI::App& app) {
-  for (CLI::Option* option : app.get_options()) {
-    if (option->get_lnames().empty()) continue;
-    // These replace the command, which a variable that happens to be set must not do.
-    const std::string& word = option->get_lnames()[0];
-    if (word == "help" || word == "help-all" || word == "version") continue;
-    std::string name = "BLINDFUSE_" + word;
-    for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
-    option->envname(name);
-  }
-  for (CLI::App* command : app.get_subcommands({})) name_environment_variables(*command);
-}
 
 int fail(const CLI::App& app, std::string_view what, int status = kExitFailed) {
   // It may quote a name that somebody else chose, to drive the operator's terminal.
@@ -60,38 +44,10 @@ void fill_closed_streams() {
   }
 }
 
-// The parser itself would only say that a command is missing, or show help and call that success.
-void refuse_unknown_command(const CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.size() < 2 || arguments[1].starts_with('-') ||
-      app.get_require_subcommand_min() == 0) {
-    return;
-  }
-  std::string known;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == arguments[1]) return;
-    known += (known.empty() ? "" : ", ") + command->get_name();
-  }
-  throw UsageError("there is no command \"" + arguments[1] + "\"; there are " + known);
-}
-
-// "help" is "--help", and "help COMMAND" is "COMMAND --help", unless there is such a command.
-std::vector<std::string> arguments_of(const CLI::App& app, int argc, char** argv) {
-  std::vector<std::string> arguments(argv, argv + argc);
-  if (app.get_require_subcommand_min() == 0 || argc < 2 || arguments[1] != "help") return arguments;
-  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  const auto is_help = [](const CLI::App* command) { return command->get_name() == "help"; };
-  if (std::ranges::any_of(commands, is_help)) return arguments;
-  arguments.erase(arguments.begin() + 1);
-  arguments.push_back("--help");
-  return arguments;
-}
-
-int run_command(CLI::App& app, std::vector<std::string> arguments) {
+// The exit status of the command.
+int run_command(CLI::App& app, int argc, char** argv) {
   try {
-    refuse_unknown_command(app, arguments);
-    if (!arguments.empty()) arguments.erase(arguments.begin());  // the program's name
-    std::ranges::reverse(arguments);                             // as parse() takes them
-    app.parse(std::move(arguments));
+    parse_command_line(app, argc, argv);
     return 0;
   } catch (const CLI::Success& asked) {  // --help and --version
     return app.exit(asked);
@@ -120,22 +76,22 @@ void flush_output() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail_to_write();
 }
 
-int run_program(CLI::App& app, int argc, char** argv) {
+int run_program(CLI::App& app, int argc, char** argv, std::string (*details)()) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("blindfuse"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
   // A reader that goes away is an error to report, not a reason to die without a word.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // nor is a limit on the size of files
-  app.set_version_flag("--version", app.get_name() + " " + program_version(), "Show the version");
-  name_environment_variables(app);
+  const auto version = [&] {
+    const std::string first = app.get_name() + " " + program_version();
+    return details == nullptr ? first : first + "\n" + details();
+  };
+  app.set_version_flag("--version", version, "Show the version, and what is built in");
   try {
     fill_closed_streams();
-    const int status = run_command(app, arguments_of(app, argc, argv));
+    const int status = run_command(app, argc, argv);
     flush_output();
     return status;
-  } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return kExitUsageError;
   } catch (const UsageError& error) {
     return fail(app, error.what(), kExitUsageError);
   } catch (const DeviceLostError& error) {
@@ -151,13 +107,14 @@ int run_program(CLI::App& app, int argc, char** argv) {
 }
 
 int run_commands(const std::string& name, const std::string& description,
-                 void (*add_commands)(CLI::App& program), int argc, char** argv) {
+                 void (*add_commands)(CLI::App& program), std::string (*details)(), int argc,
+                 char** argv) {
   CLI::App program(description, name);
   program.require_subcommand(1);
   program.footer("\"" + name + " COMMAND --help\" shows the options of a command.");
   format_help(program);
   add_commands(program);
-  return run_program(program, argc, argv);
+  return run_program(program, argc, argv, details);
 }
 
 }  // namespace blindfuse

@@ -28,15 +28,19 @@ void print(std::string_view text);
 // Writes what standard output has kept. Throws ResourceError if that fails, or failed before.
 void flush_output();
 
-// Parses the command line, runs the chosen command's callback, and returns the exit status: 1 if
-// standard output could not be written, whatever the command ended with. Every exception becomes
-// one line on standard error; a DeviceLostError also ends the process. Adds
-// --version and, for every option, the environment variable BLINDFUSE_<OPTION> ("--query-bits" is
-// BLINDFUSE_QUERY_BITS). Logs go to standard error.
-int run_program(CLI::App& app, int argc, char** argv);
+// The commit that a program was built of, with "-dirty" if files were changed after it, or
+// "unknown". The two programs define it (cmake/commit.cmake), and other executables do not.
+extern const char* const kSourceCommit;
+
+// Parses the command line (src/program/command_line.h), runs the chosen command's callback, and
+// returns the exit status: 1 if standard output could not be written, whatever the command ended
+// with. Every exception becomes one line on standard error; a DeviceLostError also ends the
+// process. Adds --version, which also prints the lines of `details`. Logs go to standard error.
+int run_program(CLI::App& app, int argc, char** argv, std::string (*details)() = nullptr);
 
 // The same for a program with commands, all of which `add_commands` adds.
 int run_commands(const std::string& name, const std::string& description,
-                 void (*add_commands)(CLI::App& program), int argc, char** argv);
+                 void (*add_commands)(CLI::App& program), std::string (*details)(), int argc,
+                 char** argv);
 
 }  // namespace blindfuse

@@ -280,9 +280,12 @@ ParsedManifest parse_manifest(std::string_view text) {
   const Members members(object);
   const std::string format = members.text("format");
   if (format != kHintFormat && format != kPackedFormat && format != kSeveralKeysFormat) {
-    throw InputError("manifest's \"format\" is " + shown(format) + "; this program knows " +
-                     shown(kHintFormat) + ", " + shown(kPackedFormat) + " and " +
-                     shown(kSeveralKeysFormat));
+    const std::string known = "; this program knows " + shown(kHintFormat) + ", " +
+                              shown(kPackedFormat) + " and " + shown(kSeveralKeysFormat);
+    const std::string what = "manifest's \"format\" is " + shown(format);
+    if (!format.starts_with("blindfuse/")) throw InputError(what + known);
+    throw NewerFormatError(what + ", made by a newer blindfuse" + known +
+                           ", and has to be updated");
   }
   ParsedManifest parsed;
   parsed.epoch = encode_hex(members.bytes<32>("epoch"));

@@ -346,6 +346,24 @@ TEST_F(HttpTransportTest, OptionsThatCannotBeAreRefused) {
   EXPECT_THAT(failure<InputError>("http://127.0.0.1:9", options), HasSubstr("http.api_key"));
 }
 
+// A program whose text is empty by mistake must not lose a check.
+TEST_F(HttpTransportTest, AnOptionThatIsEmptyIsRefused) {
+  HttpFakeServer server(fake_);
+  ClientOptions options;
+  options.http.api_key = "";
+  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("http.api_key"));
+  options = {};
+  options.http.ca_file = "";
+  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("http.ca_file is empty"));
+  options = {};
+  options.server_key = "";
+  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("is not a public key"));
+  options = {};
+  options.mode = "";
+  EXPECT_THAT(failure<InputError>(server.url(), options), HasSubstr("mode is \"\""));
+  EXPECT_EQ(fake_.count("/v1/database"), 0u);
+}
+
 TEST_F(HttpTransportTest, ANumberIsNoKeyOfAKeywordDatabase) {
   HttpFakeServer server(fake_);
   Client client = connect(server.url());
@@ -381,9 +399,9 @@ TEST_F(HttpTransportTest, HttpsNeedsACertificateThatIsTrusted) {
   ClientOptions options;
   options.http.ca_file = scratch_.path() / "ca.pem";
   EXPECT_THAT(failure<InputError>(url, options), HasSubstr("ca.pem"));
-  std::ofstream(options.http.ca_file) << "no certificate";
+  std::ofstream(*options.http.ca_file) << "no certificate";
   EXPECT_THAT(failure<InputError>(url, options), HasSubstr("holds none in the format PEM"));
-  self_signed.write(options.http.ca_file);
+  self_signed.write(*options.http.ca_file);
   EXPECT_EQ(connect(url, options).get(key_), value_);
 }
 
@@ -425,9 +443,9 @@ TEST_F(HttpTransportTest, ACertificateForAnotherNameIsToldFromOneThatIsNotTruste
   const std::string url = "https://127.0.0.1:" + std::to_string(server.port());
   ClientOptions options;
   options.http.ca_file = scratch_.path() / "ca.pem";
-  self_signed.write(options.http.ca_file);
+  self_signed.write(*options.http.ca_file);
   EXPECT_THAT(failure<ConnectionError>(url, options), HasSubstr("is for another name"));
-  other.write(options.http.ca_file);
+  other.write(*options.http.ca_file);
   EXPECT_THAT(failure<ConnectionError>(url, options),
               AllOf(HasSubstr("is not trusted"), HasSubstr("the file named with --ca-file")));
 }

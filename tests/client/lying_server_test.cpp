@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "client/seen_signers.h"
 #include "client/session.h"
@@ -45,11 +47,11 @@ class LyingServerTest : public testing::Test {
     return database.with_signature(key.sign(database.manifest(), sequence, kTime + sequence));
   }
 
-  ClientOptions options(const std::string& server_key, bool allow_rollback = false) const {
+  ClientOptions options(std::optional<std::string> server_key, bool allow_rollback = false) const {
     ClientOptions options;
     options.cache_folder = scratch_.path();
     options.thread_count = 1;
-    options.server_key = server_key;
+    options.server_key = std::move(server_key);
     options.allow_rollback = allow_rollback;
     return options;
   }
@@ -57,7 +59,7 @@ class LyingServerTest : public testing::Test {
     return Session(std::make_unique<FakeTransport>(server_), kAddress, options);
   }
   Session keyed() { return session(options(public_key_)); }
-  Session keyless() { return session(options("")); }
+  Session keyless() { return session(options(std::nullopt)); }
 
   // What connecting fails with. Only the manifest was asked for.
   std::string refusal(const ClientOptions& options) {
@@ -112,7 +114,7 @@ TEST_F(LyingServerTest, AWrongSignatureIsRefusedWithAKeyAndWithout) {
   signature.sequence = 6;
   server_.database = old_.with_signature(signature);
   EXPECT_THAT(refusal(), AllOf(HasSubstr("signature"), HasSubstr("is wrong")));
-  EXPECT_THAT(refusal(options("")), HasSubstr("is wrong"));
+  EXPECT_THAT(refusal(options(std::nullopt)), HasSubstr("is wrong"));
   // That of another database.
   server_.database = old_.with_signature(key_.sign(new_.manifest(), 5, kTime));
   EXPECT_THAT(refusal(), HasSubstr("is wrong"));
@@ -224,7 +226,7 @@ TEST_F(LyingServerTest, WithoutAKeyAnOlderManifestAndASecondOneAreTold) {
   keyless();
   server_.database = signed_by(key_, new_, 4);
   EXPECT_THAT(warning(), HasSubstr("rolled back"));
-  EXPECT_EQ(session(options("", true)).signer()->warning, "");
+  EXPECT_EQ(session(options(std::nullopt, true)).signer()->warning, "");
   server_.database = signed_by(key_, new_, 5);
   EXPECT_THAT(warning(), HasSubstr("two databases of one number"));
   EXPECT_EQ(seen().newest.at(public_key_).sequence, 5u);
@@ -243,7 +245,8 @@ TEST_F(LyingServerTest, AnotherSignersNumberCountsForNothing) {
 }
 
 TEST_F(LyingServerTest, WhatIsSentDoesNotDependOnSignatures) {
-  const auto requests_with = [&](const ServedDatabase& database, const std::string& key) {
+  const auto requests_with = [&](const ServedDatabase& database,
+                                 const std::optional<std::string>& key) {
     ScratchFolder cache;
     server_.database = database;
     server_.requests.clear();
@@ -258,8 +261,8 @@ TEST_F(LyingServerTest, WhatIsSentDoesNotDependOnSignatures) {
     }
     return sent;
   };
-  const auto plain = requests_with(old_, "");
-  EXPECT_EQ(requests_with(signed_by(key_, old_, 5), ""), plain);
+  const auto plain = requests_with(old_, std::nullopt);
+  EXPECT_EQ(requests_with(signed_by(key_, old_, 5), std::nullopt), plain);
   EXPECT_EQ(requests_with(signed_by(key_, old_, 5), public_key_), plain);
 }
 

@@ -242,7 +242,7 @@ TEST_F(ClientProgram, MisuseIsStatus2) {
 
 TEST_F(ClientProgram, NamesAnUnknownCommand) {
   EXPECT_EQ(run("fetch --help").err,
-            "blindfuse-client: there is no command \"fetch\"; there are get, sync\n");
+            "blindfuse-client: there is no command \"fetch\"; there are get and sync\n");
 }
 
 TEST_F(ClientProgram, KeysThatLookLikeSyntaxAreKeys) {
@@ -272,7 +272,7 @@ TEST_F(ClientProgram, ExplainsItself) {
   EXPECT_EQ(run("help").out, run("--help").out);
   EXPECT_EQ(run("help get").out, help.out);
   EXPECT_EQ(run("help fetch").err,
-            "blindfuse-client: there is no command \"fetch\"; there are get, sync\n");
+            "blindfuse-client: there is no command \"fetch\"; there are get and sync\n");
 }
 
 }  // namespace

@@ -101,8 +101,8 @@ TEST_F(EmulatedCudaChoice, FallsBackToTheProcessorWithOneWarning) {
     EXPECT_FALSE(engines.computes_on_device());
     EXPECT_EQ(engines.get().kernel_record(), nullptr);
     ASSERT_EQ(warnings_.size(), 1u);
-    EXPECT_NE(warnings_[0].find("CUDA device 0 is not used: a device computes something else than "
-                                "the CPU (dp4a, 5 queries: " +
+    EXPECT_NE(warnings_[0].find("CUDA device 0 is not used: a device gives different results "
+                                "from the CPU (dp4a, 5 queries: " +
                                 std::string(name_of(outcome))),
               std::string::npos)
         << warnings_[0];
@@ -186,11 +186,11 @@ TEST_F(EmulatedCudaChoice, WarnsOfNothingWhereThereIsNoDevice) {
 
 TEST_F(EmulatedCudaChoice, RefusesANamedDeviceOrKernelThatFails) {
   EXPECT_NE(error_of("cuda", {with({check("dp4a", Outcome::kWrong)})})
-                .find("the engine cuda cannot be used: a device computes something else"),
+                .find("the engine cuda cannot be used: a device gives different results"),
             std::string::npos);
   const auto mma_wrong = with({check("dp4a"), check("mma", Outcome::kWrong)});
   EXPECT_NE(error_of("cuda:mma", {mma_wrong})
-                .find("the kernel cuda:mma computes something else than the CPU"),
+                .find("the kernel cuda:mma gives different results from the CPU"),
             std::string::npos);
   EXPECT_EQ(error_of("cuda:dp4a", {mma_wrong}), "");
   EXPECT_NE(error_of("cuda:abacus", {mma_wrong}).find("usage: there is no CUDA kernel \"abacus\""),

@@ -45,6 +45,9 @@ done
 for example in gpu.conf nginx.conf alerts.yml blindfuse.json; do
   holds -rw-r--r-- "usr/share/doc/blindfuse/examples/$example"
 done
+for program in blindfuse blindfuse-client; do
+  holds -rw-r--r-- "usr/share/bash-completion/completions/$program"
+done
 for page in "$here"/../../host/packaging/man/*.[15]; do
   holds -rw-r--r-- "usr/share/man/man${page##*.}/$(basename "$page").gz"
 done

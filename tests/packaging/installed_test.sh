@@ -40,7 +40,7 @@ is 'groups of the user' blindfuse "$(id -Gn blindfuse)"
 is 'folder of databases' 'blindfuse:blindfuse 750' "$(stat -c '%U:%G %a' /var/lib/blindfuse)"
 is 'configuration' 'root:root 644' "$(stat -c '%U:%G %a' "$config")"
 is 'conffiles' "$config" "$(dpkg-query -W -f '${Conffiles}' blindfuse | awk 'NF { print $1 }')"
-is 'version' "$(dpkg-query -W -f '${Version}' blindfuse | sed 's/-[^-]*$//')" "$(blindfuse --version | cut -d' ' -f2)"
+is 'version' "$(dpkg-query -W -f '${Version}' blindfuse | sed 's/-[^-]*$//')" "$(blindfuse --version | sed -n '1s/.* //p')"
 grep -q daemon-reload "$calls" || fail 'systemd was not told of the unit'
 ! grep -E '(^| )(start|restart|enable)( |$)' "$calls" || fail 'the service was started or enabled without a database'
 if command -v systemd-analyze >/dev/null; then

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The manual pages and docs/REFERENCE.md have the options that the programs have, as host/packaging/reference.py writes them;
-there is a page for each command; and the example configuration names all options of `serve`, with their defaults."""
+"""The manual pages, docs/REFERENCE.md and the completion for bash have the options that the programs have, as
+host/packaging/reference.py writes them; bash completes with them; there is a page for each command; and the example configuration names all options of `serve`, with their defaults."""
 import argparse
 import importlib.util
 import pathlib
 import re
+import subprocess
 import sys
 
 
@@ -51,6 +52,30 @@ def check_configuration(reference, programs, example):
     return faults
 
 
+def check_completion(packaging):
+    """What bash offers for the last word of a line."""
+    script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_${1//-/_}"; echo "${COMPREPLY[*]}"'
+    faults = []
+    for line, expected in {
+        "blindfuse bui": "build",
+        "blindfuse --ver": "--version",
+        "blindfuse serve --tls": "--tls-cert --tls-key",
+        "blindfuse build words.tsv --out": "--output",
+        "blindfuse build --mode p": "packed",
+        "blindfuse build --mode = p": "packed",
+        "blindfuse build --output --s": "",  # a folder
+        "blindfuse serve wor": "",
+        "blindfuse-client s": "sync",
+        "blindfuse-client get http://x --server-k": "--server-key",
+    }.items():
+        words = line.split()
+        offered = subprocess.run(["bash", "-c", script, "bash", packaging / "completion" / words[0], *words],
+                                 capture_output=True, text=True, timeout=60)
+        if (offered.stdout.strip(), offered.stderr) != (expected, ""):
+            faults.append(f"bash completes {line!r} with {offered.stdout.strip()!r}{offered.stderr}, not {expected!r}")
+    return faults
+
+
 def check_parser(reference):
     """The reader of --help-all, on a page that is written by hand."""
     page = (
@@ -76,6 +101,7 @@ def main():
     manual = options.packaging / "man"
     faults = check_parser(reference)
     faults += check_pages(reference, options.programs, manual)
+    faults += check_completion(options.packaging)
     faults += check_documents(reference, options.programs, manual, options.packaging / "../../docs")
     faults += check_configuration(reference, options.programs, options.packaging / "config/blindfuse.conf")
     for fault in faults:

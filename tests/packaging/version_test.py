@@ -32,8 +32,15 @@ def faults(source, programs):
         yield f"CHANGELOG.md: the newest version is {changelog[:1]}, and that of CMakeLists.txt is {version}"
     for program in ("blindfuse", "blindfuse-client"):
         shown = subprocess.run([programs / program, "--version"], capture_output=True, text=True, check=True).stdout
-        if shown.strip() != f"{program} {version}":
+        lines = dict(line.rsplit(" ", 1) for line in shown.splitlines()[:2])
+        if lines.get(program) != version:
             yield f"{program} --version says {shown!r}, and CMakeLists.txt {version}"
+        if not (source / ".git").exists():
+            continue  # an unpacked archive
+        # What was built before the last commit is of an earlier one.
+        known = subprocess.run(["git", "-C", source, "cat-file", "-e", lines.get("commit", "").removesuffix("-dirty") + "^{commit}"])
+        if known.returncode != 0:
+            yield f"{program} --version says {shown!r}, whose commit git does not know"
 
 
 def main():

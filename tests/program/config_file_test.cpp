@@ -15,6 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A command like those of the program, within one.
 struct Options {
@@ -148,6 +149,26 @@ TEST_F(ConfigFile, SaysInWhichLineAreSectionsAndOpenQuotes) {
                 AllOf(HasSubstr(path() + ", line "), HasSubstr("quote is not closed")))
         << line;
   }
+}
+
+TEST_F(ConfigFile, RefusesLinesWithoutAValue) {
+  EXPECT_THAT(refusal("threads = 8\nverbose\n"),
+              AllOf(HasSubstr(path() + ", line 2:"), HasSubstr("there is no = in \"verbose\"")));
+  EXPECT_THAT(refusal("cors-origin https://one.example\n"), HasSubstr("there is no = in"));
+  for (const char* line :
+       {"directory =", "directory = \"\"", "threads = ", "verbose =", "cors-origin = []",
+        "cors-origin = [\"https://one.example\", \"\"]", "directory = # none"}) {
+    EXPECT_THAT(refusal(std::string(line) + "\n"),
+                AllOf(HasSubstr(path() + ": "), HasSubstr(" is empty: give it a value")))
+        << line;
+  }
+}
+
+TEST_F(ConfigFile, SuggestsTheNearestName) {
+  EXPECT_THAT(refusal("treads = 8\n"),
+              AllOf(HasSubstr("\"treads\""), HasSubstr("; did you mean threads?")));
+  EXPECT_THAT(refusal("log_level = info\n"), HasSubstr("did you mean log-level?"));
+  EXPECT_THAT(refusal("frobnicate = 8\n"), Not(HasSubstr("did you mean")));
 }
 
 TEST_F(ConfigFile, HasQuotesAndBracketsWhereTheyBelong) {

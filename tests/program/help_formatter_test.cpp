@@ -92,6 +92,18 @@ TEST_F(HelpFormatterTest, HasRangesAndVariablesInTheLongForm) {
   EXPECT_THAT(help("--help-all"), HasSubstr(page));
 }
 
+TEST_F(HelpFormatterTest, ShowsBytesInTheLargestUnit) {
+  CLI::App* command = program_.get_subcommand("fill");
+  uint64_t water = uint64_t{3} << 30, milk = 2048 + 1, sugar = 0;
+  command->add_option("--water", water, "Water")->type_name("BYTES")->capture_default_str();
+  command->add_option("--milk", milk, "Milk")->type_name("BYTES")->capture_default_str();
+  command->add_option("--sugar", sugar, "Sugar")->type_name("BYTES")->capture_default_str();
+  const std::string text = help("fill --help");
+  EXPECT_THAT(text, HasSubstr("--water BYTES           Water (default: 3GiB)\n"));
+  EXPECT_THAT(text, HasSubstr("Milk (default: 2049)\n"));
+  EXPECT_THAT(text, HasSubstr("Sugar (default: 0)\n"));
+}
+
 TEST_F(HelpFormatterTest, BreaksLinesThatAreTooWide) {
   std::string words;
   for (int i = 0; i < 60; ++i) words += "word ";

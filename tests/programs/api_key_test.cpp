@@ -11,6 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class ApiKeyProgram : public ::testing::Test {
@@ -95,15 +97,29 @@ TEST_F(ApiKeyProgram, AFileOfAnythingElseStaysAsItIs) {
   }
 }
 
-TEST_F(ApiKeyProgram, ListsTheNamesAndNothingElse) {
+TEST_F(ApiKeyProgram, ListsTheNamesWhenTheyWereMadeAndHowTheyBegin) {
   write_file(file_, "# ours\n" + api_key_line("old", "old-key") + "\n\n");
-  add("alice", file_);
-  add("old", file_);
+  const std::string first = add("alice", file_), second = add("old", file_);
   const ProgramResult result = run(folder_, {kBlindfuse, "api-key", "--list", "--file", file_});
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(result.out, "old\nalice\nold\n");
+  const std::string time = "  20..-..-..T..:..:..Z ";
+  EXPECT_THAT(result.out, MatchesRegex("old    -\nalice" + time + first.substr(0, 10) + "\nold  " +
+                                       time + second.substr(0, 10) + "\n"));
+  EXPECT_EQ(ApiKeys(file_).find("Bearer " + first), "alice");
+  EXPECT_THAT(read_whole(file_), Not(HasSubstr(first.substr(0, 11))));
   EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "--list", "--file", folder_ / "missing"}).status,
             1);
+}
+
+TEST_F(ApiKeyProgram, SaysThatANameHasAnotherKey) {
+  EXPECT_EQ(run(folder_, command("alice", file_)).err, "");
+  EXPECT_EQ(run(folder_, command("bob", file_)).err, "");
+  const ProgramResult second = run(folder_, command("alice", file_));
+  EXPECT_EQ(second.status, 0);
+  EXPECT_EQ(
+      second.err,
+      "blindfuse: alice has 2 keys now, and all of them work; --revoke takes all of them out\n");
+  EXPECT_EQ(ApiKeys(file_).count(), 3u);
 }
 
 TEST_F(ApiKeyProgram, RevokesEveryKeyOfANameAndNoOther) {

@@ -258,6 +258,50 @@ TEST(BuildProgram, LeavesNoFoldersBehindWhenItFails) {
   EXPECT_TRUE(std::filesystem::is_empty(folder / "empty"));
 }
 
+// Nothing suggests to replace what a newer program made.
+TEST(BuildProgram, SaysThatANewerProgramMadeADatabase) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "tea\thot leaf juice\n");
+  const std::vector<std::string> build = {kBlindfuse, "build", input, "--output", folder / "db"};
+  ASSERT_EQ(run(folder, build).status, 0);
+  std::string manifest = read_whole(folder / "db" / "manifest.json");
+  manifest.replace(manifest.find("blindfuse/1"), 11, "blindfuse/9");
+  write_file(folder / "db" / "manifest.json", manifest);
+  for (const std::vector<std::string>& command :
+       {build, {kBlindfuse, "inspect", folder / "db"}, {kBlindfuse, "serve", folder / "db"}}) {
+    const ProgramResult result = run(folder, command);
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, HasSubstr("made by a newer blindfuse"));
+    EXPECT_THAT(result.err, Not(HasSubstr("--fresh")));
+  }
+}
+
+TEST(BuildProgram, AFileIsNoDatabase) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "tea\thot leaf juice\n");
+  for (const char* command : {"inspect", "serve"}) {
+    const ProgramResult result = run(folder, {kBlindfuse, command, input});
+    EXPECT_EQ(result.status, 1);
+    EXPECT_THAT(result.err, HasSubstr(input + " is a file, not a database; `blindfuse build"));
+  }
+  EXPECT_THAT(run(folder, {kBlindfuse, "build", input, "--output", input}).err,
+              HasSubstr(input + " is a file; --output takes"));
+}
+
+TEST(BuildProgram, InspectSaysWhenTheEpochWasPublished) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "tea\thot leaf juice\n");
+  ASSERT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "db"}).status, 0);
+  const std::vector<std::string> inspect = {kBlindfuse, "inspect", folder / "db"};
+  run(folder, {"touch", "-d", "2026-01-02T03:04:05Z", folder / "db" / "manifest.json"});
+  EXPECT_THAT(run(folder, inspect).out,
+              HasSubstr("published      2026-01-02T03:04:05Z (time of manifest.json)\n"));
+  const auto json =
+      nlohmann::json::parse(run(folder, {kBlindfuse, "inspect", folder / "db", "--json"}).out);
+  EXPECT_EQ(json["published"], 1'767'323'045);
+  EXPECT_EQ(json["published_utc"], "2026-01-02T03:04:05Z");
+}
+
 TEST(BuildProgram, IgnoresAVersionInTheEnvironment) {
   const TemporaryFolder folder;
   const ProgramResult result =
@@ -273,7 +317,7 @@ TEST(BuildProgram, MisuseHasAStatusOfItsOwn) {
   const ProgramResult format =
       run(folder, {kBlindfuse, "build", "a", "--output", "b", "--format", "xml"});
   EXPECT_EQ(format.status, 2);
-  EXPECT_THAT(format.err, HasSubstr("xml not in {csv,ndjson,sqlite,tsv}"));
+  EXPECT_THAT(format.err, HasSubstr("--format xml: give csv, ndjson, sqlite or tsv"));
   EXPECT_EQ(run(folder, {kBlindfuse, "build"}).status, 2);
   EXPECT_EQ(run(folder, {kBlindfuse, "plan", "--keys", "0", "--value-bytes", "1"}).status, 2);
   EXPECT_EQ(run(folder, {kBlindfuse, "plan", "--keys", "5", "--value-bytes", "x"}).status, 2);

@@ -189,6 +189,19 @@ TEST_F(ApiKeysTest, LetsNobodyInWhenNoKeyIsLeft) {
   EXPECT_EQ(keys.find(""), std::nullopt);
 }
 
+TEST_F(ApiKeysTest, ReadsLinesWithANote) {
+  const std::string alice = kAlice;
+  const std::string text =
+      alice.substr(0, alice.size() - 1) + " 2026-01-02T03:04:05Z bfk_1a2b3c\r\n" + alice;
+  write(text);
+  EXPECT_EQ(ApiKeys(file()).find("Bearer secret-of-alice"), "alice");
+  const auto listed = list_api_keys(text, file());
+  ASSERT_EQ(listed.size(), 2u);
+  EXPECT_EQ(listed[0].note, "2026-01-02T03:04:05Z bfk_1a2b3c");
+  EXPECT_EQ(listed[1].note, "");
+  EXPECT_EQ(without_api_keys(text, "alice"), "");
+}
+
 TEST_F(ApiKeysTest, WritesTheLineThatItReads) {
   EXPECT_EQ(api_key_line("alice", "secret-of-alice") + "\n", kAlice);
   for (const char* name : {"", "a b", "a/b", "a\nb", "\xc3\xa4"}) {

@@ -195,6 +195,8 @@ class RealClient(PageTest):
         page.evaluate(f"location.hash = '#server-key={'0' * 64}'")  # the page loads again
         page.get_by_text("This database is not to be trusted").wait_for()
         self.assertIn("signed by another key", page.locator("#setup-text").inner_text())
+        for wrong, message in {"server-key=": "64 digits", "server-key": "64 digits", "server_key=": "no setting server_key"}.items():
+            self.open(f"{server.url}#{wrong}").locator("#setup-text", has_text=message).wait_for()
 
     def test_can_be_left_out(self):
         server = self.serve("--no-page")
@@ -550,7 +552,7 @@ class ClientAlone(PageTest):
         messages.append(connect())
         liar.sign(5, sequence=6)
         messages.append(connect())
-        self.assertEqual(connect(serverKey="")[0], "signature")
+        self.assertEqual(connect(serverKey=None)[0], "signature")
         liar.sign(20)
         self.assertEqual(connect(), [20, None])
         liar.sign(10)
@@ -565,12 +567,12 @@ class ClientAlone(PageTest):
             self.assertNotIn("--", message)
         self.assertIn("(connect's allowRollback)", messages[3][1])
         # Without a key it is told, and nothing is refused.
-        self.assertIn("rolled back", (liar.sign(10), connect(serverKey=""))[1][1])
+        self.assertIn("rolled back", (liar.sign(10), connect(serverKey=None))[1][1])
         liar.sign(30, liar.other_seed)
-        self.assertIn(f"was signed by {liar.key}", connect(serverKey="")[1])
+        self.assertIn(f"was signed by {liar.key}", connect(serverKey=None)[1])
         liar.send_plain()
-        self.assertEqual(connect(serverKey="")[0], None)
-        self.assertIn("now is not signed", connect(serverKey="")[1])
+        self.assertEqual(connect(serverKey=None)[0], None)
+        self.assertIn("now is not signed", connect(serverKey=None)[1])
 
     def test_finds_a_lie_in_the_middle(self):
         liar = LyingServer(self.server)

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace blindfuse {
@@ -22,14 +23,15 @@ struct HttpOptions {
   // may be longer than this. Calls of several threads take turns, and the deadline of each begins
   // with its turn.
   std::chrono::seconds timeout{60};
-  std::string ca_file;  // trusted certificates (PEM); empty: the system's
-  std::string api_key;  // sent with every request, unless empty
-  // An HTTP proxy, "http://HOST:PORT" or "http://USER:PASSWORD@HOST:PORT". Empty: the proxy that
+  std::optional<std::string> ca_file;  // trusted certificates (PEM); without it: the system's
+  std::optional<std::string> api_key;  // sent with every request
+  // An HTTP proxy, "http://HOST:PORT" or "http://USER:PASSWORD@HOST:PORT". Without it: the proxy that
   // the environment names (https_proxy, all_proxy, no_proxy; for http servers, http_proxy), or
   // none. A server at an address of this machine is always reached without a proxy.
-  std::string proxy;
+  std::optional<std::string> proxy;
 };
 
+// An option that is there has a value: connect() throws InputError for an empty text.
 struct ClientOptions {
   std::filesystem::path
       cache_folder;           // for all databases; empty: ~/.cache/blindfuse, or as XDG says
@@ -41,14 +43,14 @@ struct ClientOptions {
   // The public key that signs the database, 64 lower-case hex digits. The client then refuses a
   // manifest with SignatureError if it is not signed, if another key signed it, if its signature is
   // wrong, if an older one is served than was seen before, or if two manifests have one number.
-  // Empty: the client remembers the key of the first manifest, and SignerStatus::warning says when
-  // the key changes.
-  std::string server_key;
+  // Without it, the client remembers the key of the first manifest, and SignerStatus::warning says
+  // when the key changes.
+  std::optional<std::string> server_key;
   bool allow_rollback = false;  // take a manifest that is older than the newest one seen
   // "hint" or "packed": the client refuses a database in another mode before it asks for anything.
   // The server names the mode, and the mode determines the assumption that secrecy rests on. This
-  // option lets the client decide. Empty: either mode.
-  std::string mode;
+  // option lets the client decide. Without it: either mode.
+  std::optional<std::string> mode;
   // The client refuses a database that needs more before it fetches anything. The limits are for
   // the hints on disk; and for one query, one response, or the table of shards and packs. The
   // client also refuses more than 65,536 masks.

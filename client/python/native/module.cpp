@@ -82,14 +82,18 @@ std::unique_ptr<Session> connect(const std::string& url, const std::string& cach
   options.thread_count = threads;
   options.prepare_batch = prepare;
   options.http.timeout = std::chrono::seconds(timeout_s);
-  options.http.ca_file = ca_file;
-  options.http.api_key = api_key;
-  options.http.proxy = proxy;
-  options.mode = mode;
+  // The package says "" for what was not given, and refuses it where it was.
+  const auto given = [](const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional(text);
+  };
+  options.http.ca_file = given(ca_file);
+  options.http.api_key = given(api_key);
+  options.http.proxy = given(proxy);
+  options.mode = given(mode);
   options.hint_bytes_max = hint_bytes_max;
   options.transfer_bytes_max = transfer_bytes_max;
   options.hint_memory_bytes_max = hint_memory_bytes_max;
-  options.server_key = server_key;
+  options.server_key = given(server_key);
   options.allow_rollback = allow_rollback;
   return Session::connect(url, std::move(options), progress, stop);
 }

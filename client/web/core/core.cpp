@@ -185,8 +185,12 @@ class Core {
     ClientOptions options;
     options.cache_folder = request.at("folder").get<std::string>();
     options.thread_count = 1;
-    options.mode = request.at("mode").get<std::string>();
-    options.server_key = request.at("serverKey").get<std::string>();
+    const auto given = [&](const char* name) {
+      const json& value = request.at(name);
+      return value.is_null() ? std::nullopt : std::optional(value.get<std::string>());
+    };
+    options.mode = given("mode");
+    options.server_key = given("serverKey");
     options.allow_rollback = request.at("allowRollback").get<bool>();
     options.http.timeout = std::chrono::seconds(request.at("timeoutSeconds").get<int64_t>());
     options.hint_bytes_max = request.at("hintBytesMax");
@@ -195,8 +199,7 @@ class Core {
       tell(progress);
       return true;
     };
-    auto transport =
-        std::make_unique<WebTransport>(url, request.at("apiKey").get<std::string>(), last_);
+    auto transport = std::make_unique<WebTransport>(url, given("apiKey").value_or(""), last_);
     session_ = std::make_unique<Session>(std::move(transport), url.text(), std::move(options),
                                          fill_from_system, HintFiles::kInMemory);
     return json::object();

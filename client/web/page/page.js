@@ -33,7 +33,8 @@ const setup = new Setup();
 const evidence = new Evidence(byId('evidence'));
 
 // From the fragment of the address, which browsers do not send: /#server-key=HEX.
-const serverKey = new URLSearchParams(location.hash.slice(1)).get('server-key') ?? '';
+const settings = new URLSearchParams(location.hash.slice(1));
+const serverKey = settings.get('server-key');
 
 let client = null;
 let apiKey;
@@ -146,6 +147,10 @@ async function loadClient() {
 async function getReady(mine) {
   client?.close();
   client = null;
+  for (const name of settings.keys()) {
+    // A misspelt name must not switch the check off.
+    if (name !== 'server-key') throw new Error(`This page has no setting ${name}. Its address may end with #server-key=KEY.`);
+  }
   setup.busy('Getting ready', 'Asking the server which database it has.');
   const { connect } = await loadClient();
   const connected = await connect(serverUrl, {

@@ -41,6 +41,7 @@ std::string_view bearer_key(std::string_view authorization) {
 struct NamedHash {
   std::string name;
   Sha256Digest hash{};
+  std::string note;
 };
 
 // `file` is for messages.
@@ -51,13 +52,16 @@ std::vector<NamedHash> parse_keys(std::string_view text, const std::filesystem::
   for (uint64_t number = 1; std::getline(lines, line); ++number) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty() || line.front() == '#') continue;
-    const size_t space = line.find(' ');
-    NamedHash key{line.substr(0, space), {}};
-    const std::string_view hash =
-        space == std::string::npos ? "" : std::string_view(line).substr(space + 1);
-    const auto digest = decode_hex(hash.substr(std::min(kPrefix.size(), hash.size())));
+    std::istringstream words(line);
+    NamedHash key;
+    std::string hash;
+    std::getline(words, key.name, ' ');
+    std::getline(words, hash, ' ');
+    std::getline(words, key.note);
+    const auto digest =
+        decode_hex(std::string_view(hash).substr(std::min(kPrefix.size(), hash.size())));
     if (!is_name(key.name) || !hash.starts_with(kPrefix) || !digest ||
-        digest->size() != key.hash.size()) {
+        digest->size() != key.hash.size() || line.back() == ' ') {
       // The line is not quoted: someone may have put a key there.
       throw InputError(file.string() + ", line " + std::to_string(number) +
                        ": expected NAME sha256:HEX, as `blindfuse api-key` writes it");
@@ -85,10 +89,12 @@ std::vector<ApiKeys::Entry> ApiKeys::read(const std::filesystem::path& file) {
   return entries;
 }
 
-std::vector<std::string> api_key_names(std::string_view text, const std::filesystem::path& file) {
-  std::vector<std::string> names;
-  for (NamedHash& key : parse_keys(text, file)) names.push_back(std::move(key.name));
-  return names;
+std::vector<ListedApiKey> list_api_keys(std::string_view text, const std::filesystem::path& file) {
+  std::vector<ListedApiKey> keys;
+  for (NamedHash& key : parse_keys(text, file)) {
+    keys.push_back({std::move(key.name), std::move(key.note)});
+  }
+  return keys;
 }
 
 std::string without_api_keys(std::string_view text, std::string_view name) {

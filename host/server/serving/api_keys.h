@@ -1,8 +1,9 @@
 // The keys that clients send as `Authorization: Bearer KEY`. A server with keys admits only clients
 // that send one of them. A key identifies the client, and says nothing about its queries.
 //
-// The file has a line for each key, with its name and its hash: `NAME sha256:HEX`. Lines that are
-// empty or begin with # are ignored. Keys are random and long, so a plain hash protects them.
+// The file has a line for each key, with its name and its hash: `NAME sha256:HEX`. After a further
+// space comes a note for people: when the key was made, and how it begins. Lines that are empty or
+// begin with # are ignored. Keys are random and long, so a plain hash protects them.
 #pragma once
 
 #include <filesystem>
@@ -47,9 +48,14 @@ class ApiKeys {
   std::shared_ptr<const std::vector<Entry>> entries_;
 };
 
-// The names of the keys in the text of such a file, in the order of its lines. Throws InputError,
-// which names the line, if a line has another form.
-std::vector<std::string> api_key_names(std::string_view text, const std::filesystem::path& file);
+struct ListedApiKey {
+  std::string name;
+  std::string note;  // empty in a line of version 0.3 or earlier
+};
+
+// The keys in the text of such a file, in the order of its lines. Throws InputError, which names
+// the line, if a line has another form.
+std::vector<ListedApiKey> list_api_keys(std::string_view text, const std::filesystem::path& file);
 
 // The text without the lines of the keys of this name. Everything else stays as it is.
 std::string without_api_keys(std::string_view text, std::string_view name);

@@ -81,7 +81,7 @@ def stop(process: subprocess.Popen[bytes], timeout: float) -> int:
 
 def failure(what: str, log: str) -> BlindfuseError:
     """What the program's last words say, to somebody who does not see its command line."""
-    lines = [line for line in log.splitlines() if line.strip() and not line.startswith("Run with --help")]
+    lines = [line for line in log.splitlines() if line.strip()]
     words = next((line for line in reversed(lines) if line.startswith("blindfuse: ")), lines[-1] if lines else "")
     words = words.removeprefix("blindfuse: ").replace("standard input, line ", "item ")
     words = re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda option: option[1].replace("-", "_") + "=", words)
