@@ -126,6 +126,10 @@ std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::st
     }
     std::string key_name = check_authorization(head, match.route, options);
     exchange->set_key_name(key_name);
+    if (!match.epoch.empty()) {
+      find_epoch(context_.epochs, match.epoch);
+      exchange->set_epoch(match.epoch);
+    }
     if (match.route != Route::kQueries) {
       exchange->set_match(std::move(match));
       return exchange;
@@ -134,6 +138,7 @@ std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::st
     auto queries = std::make_unique<QueryExchange>(context_, std::move(head), peer);
     queries->set_route(match.route);
     queries->set_key_name(std::move(key_name));
+    queries->set_epoch(std::move(match.epoch));
     queries->set_query(std::move(query));
     return queries;
   } catch (const Refusal& refusal) {
