@@ -27,6 +27,7 @@ using server_testing::LoopbackClient;
 class EchoHandler final : public Handler {
  public:
   ~EchoHandler() override {
+    let_go();  // also after a test that failed
     for (std::thread& thread : threads_) thread.join();
   }
 
