@@ -168,7 +168,7 @@ void read_header(const Parser::value_type& request, RequestHead& head) {
     head.headers.emplace_back(view_of(field.name_string()), view_of(field.value()));
   }
   if (!head.is_http_1_0 && request.count(beast::http::field::host) == 0) {
-    refuse("an HTTP/1.1 request has a Host header");
+    refuse("an HTTP/1.1 request needs a Host header");
   }
   if (head.host.empty()) head.host = head.header("Host");
   if (!std::ranges::all_of(head.header("Content-Length"), is_ascii_digit)) {

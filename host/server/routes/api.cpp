@@ -50,7 +50,7 @@ std::string check_authorization(const http::RequestHead& head, Route route,
   if (!options.api_keys || !needs_api_key(route)) return "";
   if (auto name = options.api_keys->find(head.header("Authorization"))) return *name;
   throw Refusal(Problem{.kind = ProblemKind::kUnauthorized,
-                        .detail = "this server wants an API key: Authorization: Bearer KEY",
+                        .detail = "this server requires an API key: Authorization: Bearer KEY",
                         .headers = {{"WWW-Authenticate", "Bearer"}}});
 }
 

@@ -167,12 +167,13 @@ http::Response answer_queries(const ServingEpoch& epoch, const QueryRequest& que
 }
 
 Refusal timed_out_in_queue() {
-  return refusal_for_now(ProblemKind::kTimedOut, "the engine was busy for too long");
+  return refusal_for_now(ProblemKind::kTimedOut,
+                         "the queries waited too long for the engine; try again");
 }
 
 Refusal queries_failed() {
   return refusal_for_now(ProblemKind::kEngineFailed,
-                         "this server failed to take the queries, as it does for lack of memory");
+                         "the server could not take the queries; try again");
 }
 
 }  // namespace blindfuse
