@@ -338,8 +338,11 @@ class Client {
 }
 
 export async function connect(url, options = {}) {
-  if (typeof Worker === 'undefined' || typeof WebAssembly === 'undefined') {
-    throw new ResourceError('resource', 'this browser has no WebAssembly or no workers; use a newer one');
+  if (typeof WebAssembly === 'undefined') {
+    throw new ResourceError('resource', 'this browser has no WebAssembly, or it is switched off; use a newer one');
+  }
+  if (typeof Worker === 'undefined') {
+    throw new ResourceError('resource', 'this client runs in browsers alone: there are no web workers here');
   }
   const checked = checkedOptions(options);
   return new Client(resolvedUrl(url), checked).start(checked.signal);

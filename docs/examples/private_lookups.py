@@ -1,5 +1,7 @@
 """Private look-ups in a table of 20,000 items: cells for a notebook, or a script that draws private_lookups.svg next to
-itself. private_lookups.md shows the output. Needs blindfuse, matplotlib, and the program `blindfuse` on the PATH."""
+itself. private_lookups.md shows the output. Needs blindfuse, matplotlib, and the program `blindfuse` on the PATH:
+
+    pip install ./client/python matplotlib"""
 
 # %% A table, and a server of it on this machine
 from __future__ import annotations
@@ -10,7 +12,10 @@ import random
 import statistics
 import tempfile
 
-import matplotlib
+try:
+    import matplotlib
+except ImportError:
+    raise SystemExit("this example draws with matplotlib: pip install matplotlib") from None
 
 matplotlib.use("Agg")  # in a notebook: leave this line out
 import matplotlib.pyplot as plt

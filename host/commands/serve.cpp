@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <thread>
@@ -22,12 +23,14 @@
 #include "host/server/ready_file.h"
 #include "host/server/service.h"
 #include "host/server/serving/engine_watchdog.h"
+#include "host/server/serving/serving_epoch.h"
 #include "host/server/signals.h"
 #include "host/system/descriptors.h"
 #include "host/system/device_calls.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
 #include "src/program/log.h"
+#include "src/program/program.h"
 
 namespace blindfuse {
 namespace {
@@ -50,14 +53,35 @@ LoadedDatabase load(const ServeOptions& options, CheckedEngines& engines,
   const Layout& layout = database.manifest.layout;
   const bool packed = layout.mode() == Mode::kPacked;
   const uint64_t beside = packed ? layout.packing_table_bytes() : layout.hint_bytes();
-  log_info("loaded {}: {}, matrix {}, {} {}, in {:.1f} s", directory,
-           counted(layout.key_count, "key"), human_bytes(layout.matrix_bytes()),
-           packed ? "packing tables" : "hint", human_bytes(beside), seconds.count());
-  if (database.reused_bytes > 0) {
-    log_info("{} of them as they were in the epoch before", human_bytes(database.reused_bytes));
-  }
-  log_info("epoch {}", database.epoch);
+  const EpochId epoch = short_epoch(database.epoch);
+  const std::string reused = database.reused_bytes > 0 ? ", " + human_bytes(database.reused_bytes) +
+                                                             " of them from the previous epoch"
+                                                       : "";
+  log_sentence(
+      LogLevel::kInfo,
+      fmt::format("loaded {}: epoch {}, {}, matrix {}, {} {}{}, in {:.1f} s", directory, epoch,
+                  counted(layout.key_count, "key"), human_bytes(layout.matrix_bytes()),
+                  packed ? "packing tables" : "hint", human_bytes(beside), reused, seconds.count()),
+      {{"epoch", epoch},
+       {"keys", layout.key_count},
+       {"matrix_bytes", layout.matrix_bytes()},
+       {"packing_table_bytes", layout.packing_table_bytes()},
+       {"hint_bytes", layout.hint_bytes()},
+       {"reused_bytes", database.reused_bytes},
+       {"seconds", seconds.count()}});
   return database;
+}
+
+// The version, and every option that was given, wherever.
+void log_start(const CLI::App& command) {
+  nlohmann::ordered_json members = {{"version", program_version()}};
+  for (const CLI::Option* option : command.get_options()) {
+    std::string values;
+    for (const std::string& value : option->results())
+      values += (values.empty() ? "" : ",") + value;
+    if (option->count() > 0) members[option->get_single_name()] = values;
+  }
+  log_event(LogLevel::kInfo, "starting", members);
 }
 
 std::shared_ptr<http::TlsCertificate> load_certificate(const ServeOptions& options) {
@@ -135,17 +159,18 @@ void give_large_blocks_back() {
   mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 
-void run_serve(ServeOptions& options) {
+void run_serve(ServeOptions& options, const CLI::App& command) {
   give_large_blocks_back();
   configure_log(options.log_format, options.log_level);
   options.finish();
-  check_descriptors(options);
   // What is wrong with the command line, and a port in use, is said before minutes of loading.
   http::ListeningSocket socket(http::parse_listen_address(options.listen));
   std::optional<http::ListeningSocket> admin_socket;
   if (!options.admin_listen.empty()) {
     admin_socket.emplace(http::parse_listen_address(options.admin_listen));
   }
+  log_start(command);
+  check_descriptors(options);
   auto tls = load_certificate(options);
   auto api_keys = options.api_keys.empty() ? nullptr : std::make_shared<ApiKeys>(options.api_keys);
   // Before any thread starts, an engine's or its driver's, which would die of a signal later.
@@ -185,7 +210,7 @@ void add_serve_command(CLI::App& program) {
       "Examples:\n  blindfuse serve words.blindfuse --listen 127.0.0.1:8080\n"
       "  blindfuse serve words.blindfuse --tls-cert chain.pem --tls-key key.pem");
   options->add_to(*command);
-  command->callback([options] { run_serve(*options); });
+  command->callback([options, command] { run_serve(*options, *command); });
 }
 
 }  // namespace blindfuse

@@ -1,5 +1,7 @@
 #include "host/database/directory.h"
 
+#include <sys/stat.h>
+
 #include <sstream>
 
 #include "src/base/errors.h"
@@ -49,6 +51,11 @@ std::string DatabaseDirectory::samples_name(const Sha256Digest& content) {
 }
 
 bool DatabaseDirectory::has_manifest() const { return is_there(manifest_file()); }
+
+std::time_t DatabaseDirectory::published_at() const {
+  struct stat status {};
+  return stat(manifest_file().c_str(), &status) == 0 ? status.st_mtim.tv_sec : 0;
+}
 
 std::string DatabaseDirectory::read_manifest_text() const {
   if (!is_there(root_))

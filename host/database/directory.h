@@ -50,6 +50,9 @@ class DatabaseDirectory {
   // Throws InputError if that cannot be determined.
   bool has_manifest() const;
 
+  // The time of the manifest's file; 0 if it cannot be read.
+  std::time_t published_at() const;
+
   // The manifest's text. Throws InputError if the directory is not a database.
   std::string read_manifest_text() const;
 

@@ -237,6 +237,7 @@ LoadedDatabase load_epoch(const DatabaseDirectory& directory, std::string manife
   check_signature(parsed);
   database.manifest = parsed.manifest;
   database.epoch = parsed.epoch;
+  database.published_at = directory.published_at();
   const Layout& layout = database.manifest.layout;
   downloads->table = directory.read_table(database.manifest);
   database.table = parse_epoch_table(downloads->table, layout);

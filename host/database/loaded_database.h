@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -34,6 +35,7 @@ struct EpochDownloads {
 struct LoadedDatabase {
   Manifest manifest;
   EpochId epoch;
+  std::time_t published_at = 0;  // the time of manifest.json
   EpochTable table;
   std::shared_ptr<const EpochDownloads> downloads;
   // The words and products of the canary, if the engine's kernels are checked

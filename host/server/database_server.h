@@ -20,10 +20,11 @@ class DatabaseServer {
   // errors of Api and http::Server.
   DatabaseServer(const ServedEpochs& epochs, ServerMetrics& metrics, http::ListeningSocket socket,
                  const ServerOptions& options,
-                 std::shared_ptr<const http::TlsCertificate> tls = nullptr)
+                 const std::shared_ptr<const http::TlsCertificate>& tls = nullptr)
       : metrics_(metrics),
         api_(epochs, metrics, readiness_, options.api),
-        server_(api_, std::move(socket), options.http, std::move(tls)) {
+        server_(api_, std::move(socket), options.http, tls) {
+    if (tls) metrics_.set_certificate([tls] { return tls->expires_at(); });
     metrics_.set_http_memory([this] {
       const http::Server::Memory memory = server_.memory();
       return HttpMemory{memory.bodies, api_.all_bodies_bytes_max(), memory.responses,

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,15 +53,26 @@ void reload(Files* files, const char* what) {
   }
 }
 
+void log_address(const std::string& what, const std::string& url) {
+  log_sentence(LogLevel::kInfo, what + url, {{"url", url}});
+}
+
 // For whoever sets the limits of what stands in front of the server.
 void log_sizes(const ServingEpoch& epoch, const ApiOptions& options) {
   const QueryBodyLimits limits = query_limits(epoch, options);
   const Layout& layout = epoch.layout();
   const uint32_t keys = layout.batch ? layout.batch->keys_per_request : 1;
-  log_info("a query{} has {} bytes, a response {}; bodies up to {} bytes, {} in JSON",
-           keys > 1 ? " for up to " + counted(keys, "key") : "", limits.query_bytes,
-           layout.response_bytes(), limits.body_bytes_max(BodyFormat::kBinary),
-           limits.body_bytes_max(BodyFormat::kJson));
+  const uint64_t body = limits.body_bytes_max(BodyFormat::kBinary);
+  const uint64_t json_body = limits.body_bytes_max(BodyFormat::kJson);
+  log_sentence(
+      LogLevel::kInfo,
+      fmt::format("a query{} has {} bytes, a response {}; bodies up to {} bytes, {} in JSON",
+                  keys > 1 ? " for up to " + counted(keys, "key") : "", limits.query_bytes,
+                  layout.response_bytes(), body, json_body),
+      {{"query_bytes", limits.query_bytes},
+       {"response_bytes", layout.response_bytes()},
+       {"body_bytes_max", body},
+       {"json_body_bytes_max", json_body}});
 }
 
 ServerOptions with_keys(ServerOptions options, std::shared_ptr<ApiKeys> api_keys) {
@@ -101,12 +113,12 @@ class Service {
     watchdog_.emplace(
         device_calls_, &epochs_, watchdog_options(options), [this] { alive_.tell(); },
         [this, ready_file = options.ready_file] { end_hanging(ready_file); });
-    log_info("listening on {}", server_.url());
+    log_address("listening on ", server_.url());
     // A browser cannot open a UNIX socket.
     if (options.server.api.page && server_.url().starts_with("http")) {
-      log_info("page: {}/", server_.url());
+      log_address("page: ", server_.url() + "/");
     }
-    if (admin_) log_info("admin listener on {}", admin_->url());
+    if (admin_) log_address("admin listener on ", admin_->url());
   }
 
   // Says that clients are answered.
@@ -152,7 +164,10 @@ class Service {
         [&] { ReadyFile::end_process(options.ready_file); });
     const auto epoch = checked_first(parts, options.batches);
     metrics_.set_kernel_record(kernel_record_);
-    log_info("engine {}, {}", epoch->engine().name(), epoch->engine().hardware());
+    const std::string engine(epoch->engine().name());
+    const std::string hardware(epoch->engine().hardware());
+    log_sentence(LogLevel::kInfo, "engine " + engine + ", " + hardware,
+                 {{"engine", engine}, {"hardware", hardware}});
     log_sizes(*epoch, options.server.api);
     return epoch;
   }
@@ -261,7 +276,7 @@ void serve_until_stopped(ServiceParts parts, const ServiceOptions& options, Sign
   while (signals.wait() == Signals::Event::kReload) service->reload();
   // All that may wait for something that hangs: a log, a file system, an engine.
   const auto stop = [&] {
-    if (!*engine_lost) log_info("told to stop; finishing what has begun");
+    if (!*engine_lost) log_info("shutting down; finishing requests in progress");
     notify_service_manager("STOPPING=1");
     if (!service->stop()) {
       log_warning(

@@ -110,15 +110,16 @@ void log_within(std::chrono::milliseconds patience, LogLevel level, std::string 
 
 void log_event(LogLevel level, std::string_view message, const nlohmann::ordered_json& members) {
   if (!spdlog::default_logger_raw()->should_log(level_of(level))) return;
-  if (as_json) {
-    members_now = &members;
-    log_message(level, message);
-    members_now = nullptr;
-    return;
-  }
+  if (as_json) return log_sentence(level, message, members);
   std::string line(message);
   for (const auto& [name, value] : members.items()) line += " " + name + "=" + as_text(value);
   log_message(level, line);
+}
+
+void log_sentence(LogLevel level, std::string_view message, const nlohmann::ordered_json& members) {
+  members_now = &members;
+  log_message(level, message);
+  members_now = nullptr;
 }
 
 }  // namespace blindfuse

@@ -67,4 +67,7 @@ void log_error(fmt::format_string<Values...> text, Values&&... values) noexcept 
 // numbers.
 void log_event(LogLevel level, std::string_view message, const nlohmann::ordered_json& members);
 
+// An event whose message says everything: in text the members are left out.
+void log_sentence(LogLevel level, std::string_view message, const nlohmann::ordered_json& members);
+
 }  // namespace blindfuse

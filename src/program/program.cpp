@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -77,7 +78,11 @@ void flush_output() {
 }
 
 int run_program(CLI::App& app, int argc, char** argv, std::string (*details)()) {
-  spdlog::set_default_logger(spdlog::stderr_color_mt("blindfuse"));
+  // https://no-color.org
+  const char* no_color = std::getenv("NO_COLOR");
+  const bool is_plain = no_color != nullptr && *no_color != '\0';
+  spdlog::set_default_logger(spdlog::stderr_color_mt(
+      "blindfuse", is_plain ? spdlog::color_mode::never : spdlog::color_mode::automatic));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v");
   // A reader that goes away is an error to report, not a reason to die without a word.
   std::signal(SIGPIPE, SIG_IGN);

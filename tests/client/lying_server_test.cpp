@@ -109,6 +109,20 @@ TEST_F(LyingServerTest, AnotherKeyIsRefused) {
                                HasSubstr(other_public_key_)));
 }
 
+// docs/PROTOCOL.md, section 2: the error is that of the first rule that is broken.
+TEST_F(LyingServerTest, AManifestThatBreaksSeveralRulesIsRefusedForTheFirst) {
+  server_.database = signed_by(key_, new_, 20);
+  keyed();
+  ManifestSignature signature = other_key_.sign(old_.manifest(), 5, kTime);
+  signature.sequence = 6;
+  server_.database = old_.with_signature(signature);
+  EXPECT_THAT(refusal(), HasSubstr("signed by another key")) << "wrong and rolled back, too";
+  signature = key_.sign(old_.manifest(), 5, kTime);
+  signature.sequence = 6;
+  server_.database = old_.with_signature(signature);
+  EXPECT_THAT(refusal(), HasSubstr("is wrong")) << "rolled back, too";
+}
+
 TEST_F(LyingServerTest, AWrongSignatureIsRefusedWithAKeyAndWithout) {
   ManifestSignature signature = key_.sign(old_.manifest(), 5, kTime);
   signature.sequence = 6;

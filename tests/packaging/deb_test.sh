@@ -3,6 +3,9 @@
 # copy of this machine: an overlay of its root that lives in memory, seen by this test alone. Exit status 77: not here.
 #
 #   deb_test.sh BUILD_FOLDER [CPACK]
+#
+# With BLINDFUSE_MACHINE_IS_A_COPY set, this machine itself is thrown away, as a bare root is: the package is installed in
+# it, and the test does not skip.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,7 +13,11 @@ build=$(cd "$1" && pwd)
 cpack=${2:-cpack}
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
-skip() { echo "SKIPPED: $*"; exit 77; }
+skip() {
+  [ -z "${BLINDFUSE_MACHINE_IS_A_COPY:-}" ] || fail "$*"
+  echo "SKIPPED: $*"
+  exit 77
+}
 
 for program in "$cpack" dpkg dpkg-deb dpkg-shlibdeps file; do
   command -v "$program" >/dev/null || skip "there is no $program (Debian: cmake, dpkg-dev, file)"
@@ -76,6 +83,17 @@ fi
 
 [ "$(id -u)" = 0 ] || skip 'the package is as it should be, but only root can install it'
 dpkg-query -W blindfuse >/dev/null 2>&1 && skip 'the package is installed here, and is not tried on top of that'
+if [ -n "${BLINDFUSE_MACHINE_IS_A_COPY:-}" ]; then
+  cp "$here/installed_test.sh" "$here/service_test.py" "$work"
+  # shellcheck disable=SC2016  # expanded inside
+  unshare --mount bash -euc '
+    mount --bind "$1" /mnt
+    for folder in run tmp; do mount -t tmpfs -o mode=1777 tmpfs "/$folder"; done
+    cp "/mnt/$2" /mnt/installed_test.sh /mnt/service_test.py /tmp
+    /tmp/installed_test.sh "/tmp/$2"
+  ' - "$work" "$(basename "$package")" </dev/null
+  exit
+fi
 # shellcheck disable=SC2016  # expanded inside
 mounts='
   root=$1/memory/root

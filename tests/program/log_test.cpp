@@ -108,6 +108,17 @@ TEST_F(Log, WritesMembersBehindTheMessage) {
                          "info request method=GET status=200 ms=0.25 client=127.0.0.1"});
 }
 
+TEST_F(Log, HasMembersOfASentenceInJsonAlone) {
+  configure_log(LogFormat::kText, "info");
+  log_sentence(LogLevel::kInfo, "listening on x", {{"url", "x"}});
+  EXPECT_EQ(lines(), std::vector<std::string>{"info listening on x"});
+  configure_log(LogFormat::kJson, "info");
+  log_sentence(LogLevel::kInfo, "listening on x", {{"url", "x"}});
+  const json event = object();
+  EXPECT_EQ(event.at("message"), "listening on x");
+  EXPECT_EQ(event.at("url"), "x");
+}
+
 TEST_F(Log, QuotesMembersThatAreNotPlain) {
   configure_log(LogFormat::kText, "info");
   const std::vector<std::pair<std::string, std::string>> values = {

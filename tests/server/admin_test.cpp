@@ -206,6 +206,11 @@ TEST_F(AdminListener, IsAskedByNoNameThatOthersGive) {
                            "127.0.0.1.page.example", "[page.example]", "["}) {
     EXPECT_EQ(asked_as(host), 403) << host;
   }
+  EXPECT_EQ(ask_admin("GET http://page.example/metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").status,
+            403)
+      << "the host of the target counts";
+  EXPECT_EQ(ask_admin("GET http://localhost/metrics HTTP/1.1\r\nHost: page.example\r\n\r\n").status,
+            200);
   const builder_testing::TemporaryFolder folder;
   start_admin({.host = "", .unix_path = (folder / "admin").string()});
   EXPECT_EQ(asked_as("page.example"), 200) << "no page gets at a UNIX socket";

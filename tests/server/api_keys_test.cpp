@@ -61,6 +61,18 @@ TEST_F(ApiKeysTest, TakesTheSchemeInAnyCase) {
   }
 }
 
+// RFC 9110, section 11.4.
+TEST_F(ApiKeysTest, TakesSeveralSpacesAfterTheScheme) {
+  write(kAlice);
+  const ApiKeys keys(file());
+  EXPECT_EQ(keys.find("Bearer  secret-of-alice"), "alice");
+  EXPECT_EQ(keys.find("Bearer     secret-of-alice"), "alice");
+  for (const char* header : {"Bearer\tsecret-of-alice", "Bearersecret-of-alice", "Bearer   ",
+                             "Bearer secret-of -alice", "  Bearer secret-of-alice"}) {
+    EXPECT_EQ(keys.find(header), std::nullopt) << header;
+  }
+}
+
 TEST_F(ApiKeysTest, ComparesEveryByteOfAHash) {
   const size_t digits = kAlice.find(':') + 1;
   for (size_t i = 0; i < 64; ++i) {

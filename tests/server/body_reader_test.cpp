@@ -193,6 +193,16 @@ TEST(BodyReader, BoundsItsFraming) {
   }
 }
 
+// docs/HTTP_API.md: 4,096 bytes a line, its end included.
+TEST(BodyReader, BoundsALineOfItsFraming) {
+  const auto line = [](const std::string& begin, size_t size) {
+    return begin + std::string(size - begin.size() - 2, 'x') + "\r\n";
+  };
+  EXPECT_EQ(refusal_of(line("1;", 4'096) + "a\r\n0\r\n" + line("T:", 4'096) + "\r\n", 1'000), 0);
+  EXPECT_EQ(refusal_of(line("1;", 4'097), 1'000), 400);
+  EXPECT_EQ(refusal_of("0\r\n" + line("T:", 4'097), 1'000), 400);
+}
+
 // A byte a chunk is a body like any other.
 TEST(BodyReader, TakesABodyInChunksOfOneByte) {
   constexpr uint64_t kMany = 10'000;

@@ -120,6 +120,11 @@ TEST_F(DatabaseRoutes, DoesNotSendWhatTheClientHas) {
       // Nothing follows the header: what comes next is the next response.
       EXPECT_EQ(client.ask(get_request("/health/live")).status, 200);
     }
+    // Two lines are one list.
+    const std::string line = "If-None-Match: ";
+    LoopbackClient client(url());
+    client.send(get_request(target, line + "\"other\"\r\n" + line + tag + "\r\n"));
+    EXPECT_EQ(client.receive().status, 304) << target;
     for (const std::string& list : {std::string("\"other\""), tag.substr(1), "x" + tag}) {
       EXPECT_EQ(get(target, "If-None-Match: " + list + "\r\n").status, 200) << list;
     }
@@ -191,6 +196,30 @@ TEST_F(DatabaseRoutes, AnswersHeadWithoutABody) {
     EXPECT_EQ(response.header("etag"), expected.header("etag"));
     EXPECT_EQ(client.ask(get_request(target)).body, expected.body) << "and the connection goes on";
   }
+}
+
+// Ranges are of GET alone (RFC 9110, section 14.2).
+TEST_F(DatabaseRoutes, IgnoresRangesOfHead) {
+  LoopbackClient client(url());
+  client.send(get_request(hint_path("1"), "Range: bytes=2-4\r\n", "HEAD"));
+  const HttpResponse response = client.receive(true);
+  EXPECT_EQ(response.status, 200);
+  EXPECT_FALSE(response.has("content-range"));
+  EXPECT_EQ(response.header("content-length"), std::to_string(hints(1, 1).size()));
+}
+
+TEST_F(DatabaseRoutes, SendsNoErrorBodyForHead) {
+  LoopbackClient client(url());
+  for (const std::string& target :
+       {std::string("/nowhere"), hint_path("5"), "/v1/epochs/" + kOldEpoch + "/shards"}) {
+    const HttpResponse expected = client.ask(get_request(target));
+    client.send(get_request(target, "", "HEAD"));
+    const HttpResponse response = client.receive(true);
+    EXPECT_EQ(response.status, expected.status);
+    EXPECT_EQ(response.header("content-type"), "application/problem+json");
+    EXPECT_EQ(response.header("content-length"), std::to_string(expected.body.size()));
+  }
+  EXPECT_EQ(client.ask(get_request("/health/live")).status, 200) << "no body came";
 }
 
 TEST_F(DatabaseRoutes, CompressesNothing) {

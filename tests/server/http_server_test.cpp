@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <future>
@@ -43,7 +44,13 @@ TEST_F(HttpServerTest, KnowsItsRoutes) {
     EXPECT_EQ(response.status, 404) << path;
     EXPECT_EQ(response.problem(), "unknown-route") << path;
   }
+  // A percent sign that begins no encoding stays as it is, and so does a plus sign.
+  for (const char* path : {"/v1/data%6xase", "/v1/data%", "/v1/data%6", "/v1/data+base"}) {
+    EXPECT_EQ(client.ask(get_request(path)).problem(), "unknown-route") << path;
+  }
   EXPECT_EQ(client.ask(get_request("/v1/data%62ase")).status, 200);
+  EXPECT_EQ(client.ask(get_request("/v1%2Fdatabase")).status, 200);
+  EXPECT_EQ(client.ask(get_request("http://example.org/v1/database?anything=1")).status, 200);
   EXPECT_EQ(client.ask(get_request("/v1/database?anything=1")).status, 200);
 }
 
@@ -73,9 +80,9 @@ TEST_F(HttpServerTest, NamesTheMethodsOfARoute) {
 TEST_F(HttpServerTest, RefusesBrokenRequests) {
   start();
   for (const char* request :
-       {"\r\n\r\n", "GET /\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n", "GET / HTTP/1.1\nHost: x\n\n",
-        "nonsense\r\n\r\n", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+       {"GET /\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n",
+        "GET / HTTP/1.1\nHost: x\n\n", "nonsense\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
         "GET /v1/database HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
         "\x16\x03\x01\x02\x05"}) {
@@ -152,6 +159,14 @@ TEST_F(HttpServerTest, RefusesALargeBodyWhileTheClientIsStillSending) {
   bool taken = true;
   for (int i = 0; i < 50 && taken; ++i) taken = client.send(part);
   EXPECT_EQ(client.receive().problem(), "body-too-large");
+}
+
+TEST_F(HttpServerTest, PassesOverEmptyLinesBetweenRequests) {
+  start();
+  LoopbackClient client(url());
+  EXPECT_EQ(client.ask("\r\n" + query_request(1) + "\r\n").body,
+            expected_response(random_query(1)));
+  EXPECT_EQ(client.ask("\r\n" + get_request("/health/live")).status, 200);
 }
 
 TEST_F(HttpServerTest, LimitsTheRequestsOfAConnection) {
@@ -369,21 +384,27 @@ TEST_F(HttpServerTest, LeavesNoDescriptorsOpen) {
   EXPECT_EQ(open_descriptors(), before);
 }
 
+// An idle client makes room at once: none of them ends by itself.
 TEST_F(HttpServerTest, OutlivesAWantOfDescriptors) {
-  start();
+  ServerOptions options = default_options();
+  options.http.timeouts.idle = std::chrono::minutes(10);
+  start(options);
   rlimit before{};
   getrlimit(RLIMIT_NOFILE, &before);
   std::vector<std::unique_ptr<LoopbackClient>> clients;
-  for (int i = 0; i < 10; ++i) clients.push_back(std::make_unique<LoopbackClient>(url()));
-  EXPECT_EQ(clients.back()->ask(get_request("/health/live")).status, 200);
-  // The next client gets a descriptor for itself here; the server has none for its end.
-  LoopbackClient next(url());
-  expect_healthy();
-  const rlimit tight{open_descriptors(), before.rlim_max};
+  for (int i = 0; i < 10; ++i) {
+    clients.push_back(std::make_unique<LoopbackClient>(url()));
+    EXPECT_EQ(clients.back()->ask(get_request("/health/live")).status, 200);
+  }
+  // The limit leaves one descriptor, whatever this process has inherited. The next client takes it,
+  // and the server has none for its end of that connection.
+  const int lowest_free = dup(0);
+  close(lowest_free);
+  const rlimit tight{static_cast<rlim_t>(lowest_free) + 1, before.rlim_max};
   setrlimit(RLIMIT_NOFILE, &tight);
   try {
     LoopbackClient last(url());
-    EXPECT_EQ(last.ask(get_request("/health/live")).status, 200) << "an idle client made room";
+    EXPECT_EQ(last.ask(get_request("/health/live")).status, 200);
   } catch (const std::exception& error) {
     ADD_FAILURE() << error.what();
   }

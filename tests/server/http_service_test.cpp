@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <ctime>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,7 @@ using server_testing::LoopbackClient;
 class EchoHandler final : public Handler {
  public:
   ~EchoHandler() override {
+    let_go();  // also after a test that failed
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -137,6 +139,46 @@ TEST_F(HttpService, AnswersRequestAfterRequest) {
             "POST /e abcde");
 }
 
+// The example of RFC 9110, section 5.6.7, and times of `date -u`.
+TEST(HttpDate, IsWrittenAsTheRfcSays) {
+  EXPECT_EQ(http_date(784'111'777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_EQ(http_date(1'709'251'199), "Thu, 29 Feb 2024 23:59:59 GMT");
+  EXPECT_EQ(http_date(4'102'444'800), "Fri, 01 Jan 2100 00:00:00 GMT");
+}
+
+TEST_F(HttpService, SaysWhenItAnswered) {
+  const std::time_t before = std::time(nullptr);
+  const std::string date = LoopbackClient(server_.url()).ask(get_request("/a")).header("date");
+  std::tm utc{};
+  ASSERT_NE(strptime(date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &utc), nullptr) << date;
+  EXPECT_GE(timegm(&utc), before);
+  EXPECT_LE(timegm(&utc), std::time(nullptr));
+}
+
+// RFC 9112, section 9.6, lets either side close its half: a client that has is answered. It gets an
+// interim response first, which a client that has closed all of its connection would refuse.
+TEST_F(HttpService, AnswersAClientThatHasFinishedSending) {
+  LoopbackClient later(server_.url());
+  later.send(post("/later", "x"));
+  handler_.wait_for_begun(1);
+  later.finish_sending();
+  EXPECT_EQ(later.receive().status, 100);
+  handler_.let_go();
+  EXPECT_EQ(later.receive().body, "POST /later x");
+  EXPECT_TRUE(later.is_closed());
+}
+
+// It cannot be asked whether it is still there.
+TEST_F(HttpService, TakesAnOldClientThatHasFinishedSendingForGone) {
+  LoopbackClient later(server_.url());
+  later.send("POST /later HTTP/1.0\r\nContent-Length: 1\r\n\r\nx");
+  handler_.wait_for_begun(1);
+  later.finish_sending();
+  EXPECT_TRUE(later.is_closed());
+  handler_.let_go();
+}
+
 TEST_F(HttpService, WaitsForAnAnswerThatComesFromAnotherThread) {
   LoopbackClient later(server_.url());
   later.send(post("/later", "x"));
@@ -173,6 +215,30 @@ TEST_F(HttpService, AsksForTheBodyThatAClientHoldsBack) {
   client.send("POST /f HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_EQ(client.receive().status, 100);
   EXPECT_EQ(client.ask("hi").body, "POST /f hi");
+}
+
+// RFC 9110, section 10.1.1: the server ignores the expectation of such a request.
+TEST_F(HttpService, AsksNoOldClientForItsBody) {
+  Server server(handler_, ListeningSocket({}), Options{.threads = 1});
+  LoopbackClient client(server.url());
+  client.send("POST /f HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  // The only thread has read that head by now.
+  EXPECT_EQ(LoopbackClient(server.url()).ask(get_request("/now")).status, 200);
+  EXPECT_EQ(client.ask("hi").body, "POST /f hi");
+}
+
+// At the limit itself. None of them ends by its own time.
+TEST_F(HttpService, ClosesTheOldestForOneConnectionTooMany) {
+  // With one thread, a client's connection waits for the next request before another is accepted.
+  Server server(
+      handler_, ListeningSocket({}),
+      Options{.threads = 1, .connections_max = 3, .timeouts = {.idle = std::chrono::minutes(10)}});
+  std::deque<LoopbackClient> clients;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(clients.emplace_back(server.url()).ask(get_request("/a")).status, 200);
+  }
+  EXPECT_TRUE(clients.front().is_closed());
+  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(clients[i].ask(get_request("/b")).status, 200);
 }
 
 TEST_F(HttpService, SendsNoBodyWhereThereIsNone) {

@@ -215,6 +215,8 @@ class LoopbackClient {
       EXPECT_TRUE(added) << name << " is there twice";
       at = end + 2;
     }
+    // RFC 9110, section 6.6.1. Interim responses need none.
+    EXPECT_EQ(response.has("date"), response.status >= 200) << head;
     return response;
   }
 

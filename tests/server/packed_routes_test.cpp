@@ -249,7 +249,7 @@ TEST_F(TwoLevelRoutes, RefusesNumbersForGroupsThatAreTooLong) {
   const std::string good = query(PackedQuery(1), PackedQuery(2));
   for (const char bits : {'\x08', '\x80'}) {
     const std::string bad = query(PackedQuery(1), PackedQuery(2), std::string(9, '\x5a') + bits);
-    expect_refused({good, bad}, "query 2: the unused bits after the numbers for rows are not zero");
+    expect_refused({good, bad}, "query 2: the padding bits of the second-level query are not zero");
   }
   for (const size_t length : {good.size() - 1, good.size() - 10, good.size() - 24'576}) {
     expect_refused({good.substr(0, length)},
@@ -297,6 +297,7 @@ TEST_F(PackedRoutes, GivesTheMasksThatAreAskedFor) {
   EXPECT_EQ(get("/hint").body, masks(0, 1));
   EXPECT_EQ(get("/hint?packs=0-1").body, masks(0, 1));
   EXPECT_EQ(get("/hint?packs=0").body, masks(0, 0));
+  EXPECT_EQ(get("/hint?packs=00").body, masks(0, 0)) << "a number may begin with zeros";
   EXPECT_EQ(get("/hint?packs=1,0").body, masks(1, 1) + masks(0, 0));
   EXPECT_EQ(get("/hint?packs=1%2C0").body, masks(1, 1) + masks(0, 0));
   EXPECT_EQ(get("/hint?packs=0-1").header("etag"), get("/hint").header("etag"));

@@ -104,6 +104,8 @@ TEST_F(PageRoute, CompressesForWhomThatSuits) {
     EXPECT_FALSE(response.has("content-encoding")) << accepted;
     EXPECT_EQ(response.body, kIndex);
   }
+  const std::string lines = "Accept-Encoding: br\r\nAccept-Encoding: gzip\r\n";
+  EXPECT_EQ(client.ask(get_request("/", lines)).body, kPackedIndex) << "two lines are one list";
 }
 
 TEST_F(PageRoute, SendsNothingTwice) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
 namespace blindfuse::server_testing {
@@ -36,6 +37,17 @@ class QueryRoute : public RunningServer {
     EXPECT_EQ(client.ask(binary_request(binary(1))).status, 200);
   }
 };
+
+std::string chunked_head(const std::string& path, const std::string& type) {
+  return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: " + type +
+         "\r\nTransfer-Encoding: chunked\r\n\r\n";
+}
+
+std::string chunk(const std::string& bytes) {
+  char size[32];
+  std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
+  return size + bytes + "\r\n";
+}
 
 TEST_F(QueryRoute, AnswersBinaryQueries) {
   for (uint64_t count = 1; count <= 3; ++count) {
@@ -83,6 +95,100 @@ TEST_F(QueryRoute, RefusesOtherContentTypes) {
                        " HTTP/1.1\r\nHost: x\r\nContent-Encoding: " + encoding +
                        "\r\nContent-Type: application/json\r\nContent-Length: 5\r\n\r\nabcde",
                    415, "unsupported-media-type");
+  }
+}
+
+// Which is no encoding, in any case (RFC 9110, section 8.4.1).
+TEST_F(QueryRoute, TakesTheEncodingIdentity) {
+  for (const char* encoding : {"identity", "Identity"}) {
+    const std::string body = binary(1);
+    EXPECT_EQ(ask("POST " + queries_path() + " HTTP/1.1\r\nHost: x\r\nContent-Encoding: " +
+                  encoding + "\r\nContent-Type: application/octet-stream\r\nContent-Length: " +
+                  std::to_string(body.size()) + "\r\n\r\n" + body)
+                  .status,
+              200);
+  }
+  EXPECT_EQ(ask("POST " + queries_path() +
+                " HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Type: "
+                "application/json\r\nContent-Length: 5\r\n\r\nabcde")
+                .header("accept-encoding"),
+            "identity");
+}
+
+// docs/HTTP_API.md has this order. Each step corrects what the one before was refused for.
+TEST_F(QueryRoute, RefusesWhatIsFirstInTheOrder) {
+  ServerOptions options = default_options();
+  const builder_testing::TemporaryFolder folder;
+  std::ofstream(folder / "keys") << api_key_line("tester", "key-of-a-test") << "\n";
+  options.api.api_keys = std::make_shared<ApiKeys>(folder / "keys");
+  start(options);
+  const std::string key = "Authorization: Bearer key-of-a-test\r\n";
+  const std::string binary_type = "Content-Type: application/octet-stream\r\n";
+  const auto length = [](size_t bytes) {
+    return "Content-Length: " + std::to_string(bytes) + "\r\n";
+  };
+  struct Step {
+    std::string line;
+    std::string headers;
+    std::string problem;
+  };
+  const std::string old = "/v1/epochs/" + kOldEpoch + "/queries";
+  for (const Step& step : std::vector<Step>{
+           {"FROB /nowhere HTTP/9.9", "", "unsupported-version"},
+           {"FROB /nowhere HTTP/1.1", length(5), "unknown-method"},
+           {"PUT /nowhere HTTP/1.1", length(5), "unknown-route"},
+           {"PUT " + old + " HTTP/1.1", length(5), "method-not-allowed"},
+           {"POST " + old + " HTTP/1.1", length(5), "unauthorized"},
+           {"POST " + old + " HTTP/1.1", key + length(5), "retired-epoch"},
+           {"POST " + queries_path() + " HTTP/1.1", key, "unsupported-media-type"},
+           {"POST " + queries_path() + " HTTP/1.1", key + binary_type, "length-required"},
+           {"POST " + queries_path() + " HTTP/1.1", key + binary_type + length(1'000'000),
+            "body-too-large"},
+           {"POST " + queries_path() + " HTTP/1.1", key + binary_type + length(5),
+            "malformed-queries"},
+           {"GET /v1/database HTTP/1.1", length(5), "malformed-request"},
+           {"GET " + epoch_path("/hint?x=1") + " HTTP/1.1", "", "unauthorized"},
+           {"GET /v1/epochs/" + kOldEpoch + "/hint?x=1 HTTP/1.1", key, "retired-epoch"},
+           {"GET " + epoch_path("/hint?x=1") + " HTTP/1.1", key + "If-None-Match: *\r\n",
+            "malformed-shards"},
+       }) {
+    const HttpResponse response = ask(step.line + "\r\nHost: x\r\n" + step.headers + "\r\n");
+    EXPECT_EQ(response.problem(), step.problem) << step.line << "\n" << step.headers;
+  }
+  LoopbackClient client(url());
+  client.send(
+      get_request(epoch_path("/hint"), key + "If-None-Match: *\r\nRange: bytes=99999999-\r\n"));
+  EXPECT_EQ(client.receive().status, 304) << "a condition comes before the range";
+}
+
+// Parsers of JSON may ignore it (RFC 8259, section 8.1), and this one does.
+TEST_F(QueryRoute, PassesOverAByteOrderMarkInJson) {
+  EXPECT_EQ(ask(json_request("\xef\xbb\xbf" + json(1))).status, 200);
+}
+
+TEST_F(QueryRoute, PassesOverExtensionsAndTrailers) {
+  const HttpResponse response =
+      ask(chunked_head(queries_path(), "application/octet-stream") + "1;name=value\r\n" +
+          binary(1)[0] + "\r\n" + chunk(binary(1).substr(1)) + "0\r\nDigest: x\r\n\r\n");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, expected_response(random_query(0)));
+}
+
+TEST_F(QueryRoute, AnswersAClientThatHasFinishedSending) {
+  control_->hold();
+  LoopbackClient running(url());
+  running.send(binary_request(binary(1)));
+  control_->wait_for_batches(1);
+  LoopbackClient waiting(url());
+  waiting.send(binary_request(binary(1)));
+  wait_for_queue(1);
+  for (LoopbackClient* client : {&running, &waiting}) {
+    client->finish_sending();
+    EXPECT_EQ(client->receive().status, 100);
+  }
+  control_->release();
+  for (LoopbackClient* client : {&running, &waiting}) {
+    EXPECT_EQ(client->receive().body, expected_response(random_query(0)));
   }
 }
 
@@ -136,17 +242,6 @@ TEST_F(QueryRoute, BoundsJsonBodiesByTheirLength) {
                 " for 3 queries");
   expect_refused(post_head(queries_path(), "application/json", "18446744073709551615"), 413,
                  "body-too-large");
-}
-
-std::string chunked_head(const std::string& path, const std::string& type) {
-  return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: " + type +
-         "\r\nTransfer-Encoding: chunked\r\n\r\n";
-}
-
-std::string chunk(const std::string& bytes) {
-  char size[32];
-  std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
-  return size + bytes + "\r\n";
 }
 
 TEST_F(QueryRoute, TakesChunkedBodiesUpToTheSameLimit) {

@@ -76,6 +76,55 @@ TEST(RequestHead, TakesTheTargetApart) {
   EXPECT_EQ(status_of("GET /a?b?c HTTP/1.1\r\nHost: x\r\n\r\n"), 400);
 }
 
+// RFC 9112, section 3.2.2: as proxies are asked, and a server is to understand.
+TEST(RequestHead, TakesUrlsAsTargets) {
+  const auto parse = [](const std::string& target) {
+    return *parse_request_head("GET " + target + " HTTP/1.1\r\nHost: other\r\n\r\n");
+  };
+  EXPECT_EQ(parse("http://example.org:8080/a%20b?c=d").path, "/a b");
+  EXPECT_EQ(parse("http://example.org:8080/a%20b?c=d").query, "c=d");
+  EXPECT_EQ(parse("http://example.org:8080/a%20b?c=d").host, "example.org:8080")
+      << "the header Host is ignored";
+  EXPECT_EQ(parse("HTTPS://[::1]/a").host, "[::1]");
+  EXPECT_EQ(parse("http://example.org").path, "/");
+  EXPECT_EQ(parse("http://example.org?c").path, "/");
+  EXPECT_EQ(parse("http://example.org?c").query, "c");
+  EXPECT_EQ(parse("/a?b=http://c/").path, "/a");
+  EXPECT_EQ(parse("/a").host, "other");
+  for (const char* target : {"http://", "http:///a", "http://user@example.org/a", "http:/a",
+                             "ftp://example.org/a", "://a/b", "example.org:80", "*"}) {
+    EXPECT_EQ(status_of("GET " + std::string(target) + " HTTP/1.1\r\nHost: x\r\n\r\n"), 400)
+        << target;
+  }
+  EXPECT_EQ(status_of("GET http://x/ HTTP/1.1\r\n\r\n"), 400) << "Host is there all the same";
+}
+
+// RFC 9112, section 2.2: old clients send one after a body.
+TEST(RequestHead, PassesOverEmptyLinesBeforeIt) {
+  for (const std::string lines : {"\r\n", "\r\n\r\n", "\r\n\r\n\r\n"}) {
+    const auto head = parse_request_head(lines + get("") + "more");
+    ASSERT_TRUE(head);
+    EXPECT_EQ(head->byte_count, lines.size() + get("").size());
+    EXPECT_EQ(head->path, "/path");
+    EXPECT_EQ(status_of(lines), -1);
+    EXPECT_EQ(status_of(lines + "\r"), -1);
+    EXPECT_EQ(status_of(lines + "\n"), 400);
+    EXPECT_EQ(status_of(lines + " \r\n"), -1);
+    EXPECT_EQ(status_of(lines + "nonsense\r\n\r\n"), 400);
+  }
+  std::string many;
+  while (many.size() < kHeadBytesMax) many += "\r\n";
+  EXPECT_EQ(status_of(many.substr(2)), -1);
+  EXPECT_EQ(status_of(many), 431);
+}
+
+TEST(RequestHead, PutsListsTogether) {
+  const auto head = parse_request_head(get("A: b\r\na: c, d\r\nB: e\r\n"));
+  EXPECT_EQ(head->list("A"), "b, c, d");
+  EXPECT_EQ(head->list("C"), "");
+  EXPECT_TRUE(parse_request_head(get("Connection: x\r\nConnection: close\r\n"))->wants_close);
+}
+
 TEST(RequestHead, RefusesTwoOfWhatThereCanBeOne) {
   for (const char* name :
        {"Range", "Content-Type", "Content-Encoding", "Authorization", "Origin", "Expect", "Host"}) {
@@ -111,10 +160,9 @@ TEST(RequestHead, RefusesAmbiguousLengths) {
 
 TEST(RequestHead, RefusesBrokenLines) {
   for (const char* bytes :
-       {"\r\n\r\n", "GET\r\n\r\n", "GET /\r\n\r\n", "GET  HTTP/1.1\r\n\r\n",
-        "GET / / HTTP/1.1\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1 \r\n\r\n",
-        " GET / HTTP/1.1\r\n\r\n", "G@T / HTTP/1.1\r\n\r\n", "GET path HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
+       {"GET\r\n\r\n", "GET /\r\n\r\n", "GET  HTTP/1.1\r\n\r\n", "GET / / HTTP/1.1\r\n\r\n",
+        "GET  / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1 \r\n\r\n", " GET / HTTP/1.1\r\n\r\n",
+        "G@T / HTTP/1.1\r\n\r\n", "GET path HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", "GET / FTP/1.1\r\n\r\n",
         "GET / HTTP/1.1\nHost: x\n\n", "GET / HTTP/1.1\r\nHost\r\n\r\n",
         "GET / HTTP/1.1\r\n: x\r\n\r\n", "GET / HTTP/1.1\r\nHo st: x\r\n\r\n",

@@ -18,6 +18,9 @@ namespace blindfuse::server_testing {
 
 class RunningServer : public ::testing::Test {
  protected:
+  // An engine that a failed test holds would keep the server from stopping.
+  ~RunningServer() override { control_->release(); }
+
   static ServerOptions default_options() {
     ServerOptions options;
     options.http.threads = 4;

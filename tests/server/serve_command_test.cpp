@@ -146,6 +146,101 @@ TEST_F(ServeCommand, ServesUntilItIsToldToStop) {
   }
 }
 
+std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// Programs find what they need in members, and not in sentences.
+TEST_F(ServeCommand, LogsWhatItDoesInMembers) {
+  const auto program = serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file",
+                              path("ready"), "--log-format", "json", "--no-page"},
+                             {"BLINDFUSE_QUEUE_MAX=99"});
+  const std::string url = wait_for_url(*program);
+  program->send_signal(SIGTERM);
+  EXPECT_EQ(program->wait(), 0) << log();
+  const auto lines = json_lines(log());
+  EXPECT_EQ(lines.at(0).at("message"), "starting");
+  EXPECT_THAT(lines.at(0).at("version").get<std::string>(), testing::MatchesRegex("[0-9.]+.*"));
+  EXPECT_EQ(lines.at(0).at("directory"), path("words"));
+  EXPECT_EQ(lines.at(0).at("listen"), "127.0.0.1:0");
+  EXPECT_EQ(lines.at(0).at("queue-max"), "99");
+  EXPECT_EQ(lines.at(0).at("no-page"), "true");
+  EXPECT_FALSE(lines.at(0).contains("threads")) << "it was not given";
+  const auto event = [&](const std::string& begin) {
+    for (const auto& line : lines) {
+      if (line.at("message").get<std::string>().starts_with(begin)) return line;
+    }
+    ADD_FAILURE() << "no line begins with " << begin << "\n" << log();
+    return nlohmann::json();
+  };
+  const auto manifest = nlohmann::json::parse(contents(folder_ / "words" / "manifest.json"));
+  const std::string epoch = manifest.at("epoch").get<std::string>().substr(0, 16);
+  EXPECT_EQ(event("loaded").at("epoch"), epoch);
+  EXPECT_EQ(event("loaded").at("keys"), 100);
+  EXPECT_EQ(event("listening on").at("url"), url);
+  EXPECT_TRUE(event("engine ").contains("engine"));
+  EXPECT_THAT(log(), testing::Not(testing::HasSubstr(manifest.at("epoch").get<std::string>())));
+}
+
+TEST_F(ServeCommand, LogsRequestsWithTheirEpochAndQueries) {
+  const auto program = serve({path("words"), "--listen", "127.0.0.1:0", "--ready-file",
+                              path("ready"), "--log-format", "json", "--access-log"});
+  const std::string url = wait_for_url(*program);
+  LoopbackClient client(url);
+  const HttpResponse manifest = client.ask(get_request("/v1/database"));
+  const std::string epoch = nlohmann::json::parse(manifest.body).at("epoch");
+  const HttpResponse table = client.ask(get_request("/v1/epochs/" + epoch + "/shards"));
+  client.send(get_request("/v1/epochs/" + epoch + "/shards", "", "HEAD"));
+  EXPECT_EQ(client.receive(true).status, 200);
+  EXPECT_EQ(client.ask(get_request("/v1/epochs/" + std::string(64, 'e') + "/shards")).status, 404);
+  const auto document = nlohmann::json::parse(client.ask(get_request("/openapi.json")).body);
+  const size_t query_bytes =
+      document.at("components").at("schemas").at("BinaryQueries").at("minLength");
+  const std::string zeros(2 * query_bytes, '\0');
+  const HttpResponse responses = client.ask(
+      post_request("/v1/epochs/" + epoch + "/queries", "application/octet-stream", zeros));
+  EXPECT_EQ(responses.status, 200);
+  program->send_signal(SIGTERM);
+  EXPECT_EQ(program->wait(), 0);
+  std::vector<nlohmann::json> requests;
+  for (auto& line : json_lines(log())) {
+    if (line.at("message") == "request") requests.push_back(line);
+  }
+  ASSERT_EQ(requests.size(), 6u) << log();
+  EXPECT_EQ(requests[0].at("sent_bytes"), manifest.body.size());
+  EXPECT_FALSE(requests[0].contains("epoch"));
+  EXPECT_FALSE(requests[0].contains("queries"));
+  EXPECT_EQ(requests[1].at("epoch"), epoch.substr(0, 16));
+  EXPECT_EQ(requests[1].at("sent_bytes"), table.body.size());
+  EXPECT_EQ(requests[2].at("sent_bytes"), 0) << "HEAD";
+  EXPECT_FALSE(requests[3].contains("epoch")) << "it is what a client wrote";
+  EXPECT_EQ(requests[5].at("epoch"), epoch.substr(0, 16));
+  EXPECT_EQ(requests[5].at("queries"), 2);
+  EXPECT_EQ(requests[5].at("sent_bytes"), responses.body.size());
+}
+
+// https://no-color.org: with NO_COLOR, unless it is empty, a terminal gets no colours.
+TEST_F(ServeCommand, HasNoColoursWhereTheyAreNotWanted) {
+  const auto shown = [&](const std::string& variable) {
+    const FileDescriptor terminal(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+    EXPECT_EQ(grantpt(terminal.get()), 0);
+    EXPECT_EQ(unlockpt(terminal.get()), 0);
+    Program program({"serve", path("nowhere"), "--listen", "127.0.0.1:0"}, ptsname(terminal.get()),
+                    {variable, "TERM=xterm"});
+    EXPECT_EQ(program.wait(), 1);
+    std::string text(65'536, '\0');
+    text.resize(
+        static_cast<size_t>(std::max<ssize_t>(0, read(terminal.get(), text.data(), text.size()))));
+    EXPECT_THAT(text, testing::HasSubstr("starting"));
+    return text;
+  };
+  EXPECT_THAT(shown("NO_COLOR="), testing::HasSubstr("\x1b["));
+  EXPECT_THAT(shown("NO_COLOR=1"), testing::Not(testing::HasSubstr("\x1b[")));
+}
+
 TEST_F(ServeCommand, TakesOptionsFromTheEnvironment) {
   const auto program =
       serve({path("words"), "--cors-origin", "*", "--cors-origin", "https://example.org",

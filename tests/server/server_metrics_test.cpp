@@ -252,11 +252,13 @@ TEST_F(Metrics, FollowTheEpoch) {
   LoadedDatabase next = tiny_database();
   next.epoch = EpochId(64, 'e');
   next.manifest.layout.key_count = 7;
+  next.published_at = 1'800'000'000;
   epochs_->replace(std::make_shared<const ServingEpoch>(std::move(next), BatchLimits{}),
                    ServedEpochs::Clock::now() + std::chrono::hours(1));
   Series now = series();
   EXPECT_EQ(now.at("blindfuse_epochs"), 2);
   EXPECT_EQ(now.at("blindfuse_keys"), 7);
+  EXPECT_EQ(now.at("blindfuse_epoch_publish_time_seconds"), 1'800'000'000);
   EXPECT_EQ(now.at("blindfuse_database_bytes{part=\"matrix\"}"), 2 * kRows * kColumns);
   size_t infos = 0;
   for (const auto& [name, value] : now) infos += name.starts_with("blindfuse_epoch_info") ? 1 : 0;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <ctime>
 #include <memory>
 
 #include "tests/publish/builder_testing.h"
@@ -272,6 +273,66 @@ TEST_F(Tls, RefusesFilesThatAreNoPem) {
   // The two in the wrong order.
   write_pair(1);
   EXPECT_THROW(http::TlsCertificate(key(), certificate()), InputError);
+}
+
+TEST_F(Tls, SaysThatTheFilesAreSwapped) {
+  const auto refusal_of = [](const std::string& certificate, const std::string& key) {
+    try {
+      http::TlsCertificate(certificate, key);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal_of(key(), certificate()),
+            key() + ": a private key, and not a certificate; were the two files swapped?");
+  EXPECT_EQ(refusal_of(certificate(), certificate()),
+            certificate() + ": a certificate, and not its private key");
+  // One file may hold both.
+  std::ofstream(certificate(), std::ios::app) << std::ifstream(key()).rdbuf();
+  EXPECT_EQ(refusal_of(certificate(), certificate()), "");
+}
+
+// Of the chain, the certificate that expires first counts.
+TEST_F(Tls, KnowsWhenItsChainExpires) {
+  constexpr long kDay = 24 * 60 * 60;
+  const PrivateKey own = make_key();
+  write_key(key(), *own);
+  const std::time_t before = std::time(nullptr);
+  write_certificate(certificate(), *own, 1, -kDay, 100 * kDay);
+  const auto tls = load();
+  EXPECT_GE(tls->expires_at(), before + 100 * kDay);
+  EXPECT_LE(tls->expires_at(), std::time(nullptr) + 100 * kDay);
+  write_certificate(certificate() + ".issuer", *own, 2, -kDay, 30 * kDay);
+  std::ofstream(certificate(), std::ios::app) << std::ifstream(certificate() + ".issuer").rdbuf();
+  tls->reload();
+  EXPECT_GE(tls->expires_at(), before + 30 * kDay);
+  EXPECT_LE(tls->expires_at(), std::time(nullptr) + 30 * kDay);
+  start(default_options(), {}, {}, tls);
+  EXPECT_EQ(metric("blindfuse_certificate_expiry_time_seconds"),
+            static_cast<double>(tls->expires_at()));
+  start();
+  EXPECT_EQ(metric("blindfuse_certificate_expiry_time_seconds"), -1) << "without HTTPS";
+}
+
+TEST_F(Tls, WarnsOfACertificateThatClientsRefuse) {
+  constexpr long kDay = 24 * 60 * 60;
+  const PrivateKey own = make_key();
+  write_key(key(), *own);
+  const auto log_of = [&](long begin, long end) {
+    write_certificate(certificate(), *own, 1, begin, end);
+    testing::internal::CaptureStdout();
+    load();
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_THAT(log_of(-2 * kDay, -kDay),
+              testing::ContainsRegex("warning.*the certificate expired on "));
+  EXPECT_THAT(log_of(kDay, 2 * kDay),
+              testing::ContainsRegex("warning.*the certificate is not valid before "));
+  EXPECT_THAT(log_of(-kDay, 13 * kDay + 60),
+              testing::ContainsRegex("warning.*the certificate expires on .*; days left: 13"));
+  EXPECT_THAT(log_of(-kDay, 15 * kDay + 60),
+              testing::ContainsRegex("info.*the certificate is valid until .*; days left: 15"));
 }
 
 // Which would keep a server that reads its files again waiting forever.

@@ -30,13 +30,14 @@ inline void write_key(const std::filesystem::path& path, EVP_PKEY& key,
   std::fclose(file);
 }
 
-// Signed by itself, of this serial number.
-inline void write_certificate(const std::filesystem::path& path, EVP_PKEY& key, long serial) {
+// Signed by itself, of this serial number. It is valid between these times, in seconds from now.
+inline void write_certificate(const std::filesystem::path& path, EVP_PKEY& key, long serial,
+                              long begin = -3600, long end = 3600) {
   const std::unique_ptr<X509, decltype(&X509_free)> certificate(X509_new(), &X509_free);
   X509_set_version(certificate.get(), 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), serial);
-  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -3600);
-  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 3600);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), begin);
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), end);
   X509_set_pubkey(certificate.get(), &key);
   X509_NAME* name = X509_get_subject_name(certificate.get());
   const std::string common_name = "localhost";

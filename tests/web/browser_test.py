@@ -795,6 +795,12 @@ class StandIn(PageTest):
         self.await_ready(page)
         page.get_by_role("button", name="Look up").click()
         page.get_by_text("Type a key first.").wait_for()
+        self.assertEqual(page.locator("#answer").inner_text(), "")
+        self.look_up(page, "tea")
+        page.locator("#key").fill("")
+        page.get_by_role("button", name="Look up").click()
+        page.get_by_text("Type a key first.").wait_for()
+        self.assertEqual(page.locator("#answer").inner_text(), "", "an answer to the key before stays")
         self.assertTrue(page.locator("#key").evaluate("(field) => field === document.activeElement"))
         self.assert_accessible(page)
 

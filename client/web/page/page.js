@@ -277,7 +277,12 @@ async function lookUp(key) {
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   const key = checkedKey(input.value);
-  if (key !== undefined) lookUp(key);
+  if (key !== undefined) return lookUp(key);
+  if (looking) return;
+  // An answer next to the error would look like one to it.
+  pending = null;
+  answer.replaceChildren();
+  say('');
 });
 input.addEventListener('input', () => keyError(''));
 

@@ -190,7 +190,7 @@ http::Response Admin::answer(const Request& request) {
   }
   // A web page whose name leads to this machine could read otherwise what is here.
   if (access_ == AdminAccess::kEverything && request.peer != "unix" &&
-      !http::is_local_name(head.header("Host"))) {
+      !http::is_local_name(head.host)) {
     throw Refusal(ProblemKind::kForbidden,
                   "this admin listener is asked as localhost, or by its address");
   }

@@ -15,7 +15,7 @@ constexpr size_t kLineBytesMax = 4096;
 // each.
 constexpr uint64_t kFramingBytesMax = 65'536;
 
-[[noreturn]] void refuse_chunks() { throw Error(400, "the body is not chunked as it should be"); }
+[[noreturn]] void refuse_chunks() { throw Error(400, "the chunks of the body are malformed"); }
 
 [[noreturn]] void refuse_size(uint64_t bytes_max) {
   throw Error(413, "the body has more than " + std::to_string(bytes_max) + " bytes");

@@ -5,15 +5,17 @@
 #include <string>
 
 #include "host/server/http/error.h"
+#include "src/base/ascii.h"
 
 namespace blindfuse::http {
 namespace {
 
+// Beyond 64 bits, the largest number: no resource has as many bytes.
 std::optional<uint64_t> parse_number(std::string_view text) {
-  uint64_t number = 0;
+  uint64_t number = UINT64_MAX;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end) return std::nullopt;
+  if (error == std::errc::invalid_argument || rest != end) return std::nullopt;
   return number;
 }
 
@@ -26,7 +28,7 @@ std::optional<uint64_t> parse_number(std::string_view text) {
 
 std::optional<ByteRange> parse_byte_range(std::string_view header, uint64_t size) {
   constexpr std::string_view kUnit = "bytes=";
-  if (!header.starts_with(kUnit)) return std::nullopt;
+  if (!equal_ignoring_case(header.substr(0, kUnit.size()), kUnit)) return std::nullopt;
   const std::string_view range = header.substr(kUnit.size());
   const size_t dash = range.find('-');
   if (dash == std::string_view::npos) return std::nullopt;

@@ -155,7 +155,7 @@ Connection::Awaitable<bool> Connection::ask(Exchange& exchange, const RequestHea
   const bool stays = co_await hand_over_body(exchange, head, error, body_bytes, deadline);
   place_->set_body_bytes(0);  // which has gone by now
   if (!stays || error || !deadline) co_return stays;
-  co_return co_await await_answer(exchange, *deadline);
+  co_return co_await await_answer(exchange, head, *deadline);
 }
 
 // Reads the body, and starts the exchange's work with it. As ask(); without a deadline there is
@@ -172,8 +172,7 @@ Connection::Awaitable<bool> Connection::hand_over_body(Exchange& exchange, const
   }
   if (error) co_return true;
   if (head.wants_continue && !head.is_http_1_0 && input_.is_empty()) {
-    Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
-    if (!co_await write(std::move(go_on))) co_return false;
+    if (!co_await write_continue()) co_return false;
   }
   try {
     if (!co_await read_body(*body)) co_return false;
@@ -191,7 +190,7 @@ Connection::Awaitable<bool> Connection::hand_over_body(Exchange& exchange, const
     case Connections::Room::kGone:
       co_return false;
     default:
-      error = Error(503, "responses that clients are taking, or wait for, fill the memory for them",
+      error = Error(503, "the server has no memory left for responses; try again",
                     {{"Retry-After", "1"}});
       co_return true;
   }
@@ -263,7 +262,7 @@ Connection::Awaitable<Connections::Room> Connection::reserve_response(Exchange& 
 }
 
 // False when the client has gone meanwhile.
-Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange,
+Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange, const RequestHead& head,
                                                      Clock::time_point deadline) {
   // A client that has sent the next request already is there; its leaving goes unnoticed.
   auto what = Descriptor::wait_read;
@@ -271,11 +270,18 @@ Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange,
   while (!exchange.is_done()) {
     switch (co_await waiter_->wait(what, deadline)) {
       case Woken::kReady:
-        if (has_hung_up()) co_return false;
+        if (has_events(POLLHUP)) co_return false;
         if (what == Descriptor::wait_error) {
           discard_urgent_byte();
         } else if (has_unread_bytes()) {
           // Otherwise the wait was ended by bytes that were read before it began.
+          what = Descriptor::wait_error;
+        } else if (has_events(POLLRDHUP)) {
+          // The client has closed its sending side, or all of the connection: in the latter case
+          // its system answers the interim response with a reset, an error to wait for.
+          if (head.is_http_1_0) co_return false;
+          if (!co_await write_continue()) co_return false;
+          place_->enter(Connections::Stage::kBusy);
           what = Descriptor::wait_error;
         }
         break;
@@ -305,6 +311,12 @@ Connection::Awaitable<bool> Connection::send(const RequestHead* head, Response r
   const bool head_only = head != nullptr && head->method == "HEAD";
   Output output(std::move(text), std::move(response), head_only);
   co_return co_await write(std::move(output));
+}
+
+// A client that does not wait for it passes over it (RFC 9110, section 15.2.1).
+Connection::Awaitable<bool> Connection::write_continue() {
+  Output go_on("HTTP/1.1 100 Continue\r\n\r\n", Response{}, true);
+  co_return co_await write(std::move(go_on));
 }
 
 // False when the client does not take it.
@@ -386,8 +398,9 @@ bool Connection::has_unread_bytes() const {
   return recv(channel_->fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-bool Connection::has_hung_up() const {
-  pollfd state{.fd = channel_->fd(), .events = POLLRDHUP, .revents = 0};
+// Of poll(), which has errors in any case.
+bool Connection::has_events(short events) const {
+  pollfd state{.fd = channel_->fd(), .events = events, .revents = 0};
   return poll(&state, 1, 0) > 0;
 }
 

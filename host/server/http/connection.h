@@ -56,8 +56,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                  std::optional<Error>& error, uint64_t& body_bytes,
                                  std::optional<Clock::time_point>& deadline);
   Awaitable<Connections::Room> reserve_response(Exchange& exchange, uint64_t bytes);
-  Awaitable<bool> await_answer(Exchange& exchange, Clock::time_point deadline);
+  Awaitable<bool> await_answer(Exchange& exchange, const RequestHead& head,
+                               Clock::time_point deadline);
   Awaitable<bool> send(const RequestHead* head, Response response, bool last);
+  Awaitable<bool> write_continue();
   Awaitable<bool> write(Output output);
   Awaitable<void> linger();
 
@@ -65,7 +67,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void discard_urgent_byte() const;
   bool may_be_sending() const;
   bool has_unread_bytes() const;
-  bool has_hung_up() const;
+  bool has_events(short events) const;
   void bound_bodies();
 
   template <typename Do>

@@ -52,12 +52,13 @@ void check_characters(std::string_view bytes) {
   throw Error(414, "a request target has at most " + std::to_string(kTargetBytesMax) + " bytes");
 }
 
-void check_sizes(std::string_view bytes, bool whole) {
+// `size` counts empty lines before the head, too.
+void check_sizes(std::string_view bytes, size_t size, bool whole) {
   const size_t line = std::min(bytes.find(kLineEnd), bytes.size());
   // Room for the longest method and version next to the target.
   constexpr size_t kRequestLineBytesMax = kTargetBytesMax + 20;
   if (line > kRequestLineBytesMax) refuse_target();
-  if (bytes.size() > kHeadBytesMax || (!whole && bytes.size() == kHeadBytesMax)) {
+  if (size > kHeadBytesMax || (!whole && size == kHeadBytesMax)) {
     throw Error(431, "request line and header have at most " + std::to_string(kHeadBytesMax) +
                          " bytes together");
   }
@@ -120,10 +121,26 @@ std::string undo_percent_encoding(std::string_view encoded) {
   return text;
 }
 
+// The host of a target in absolute-form, http://host/path, as proxies are sent it (RFC 9112,
+// section 3.2.2). Leaves the path and the query string. Empty if the target has no scheme.
+std::string_view take_host(std::string_view& target) {
+  const size_t scheme = target.find("://");
+  const std::string_view name = target.substr(0, std::min(scheme, target.size()));
+  if (!equal_ignoring_case(name, "http") && !equal_ignoring_case(name, "https")) return {};
+  target.remove_prefix(scheme + 3);
+  const std::string_view host = target.substr(0, target.find_first_of("/?#"));
+  if (host.empty() || host.find('@') != host.npos) refuse("the request's target has no host");
+  target.remove_prefix(host.size());
+  return host;
+}
+
 void read_request_line(const Parser::value_type& request, RequestHead& head) {
-  const std::string_view target = view_of(request.target());
-  if (!target.starts_with('/')) refuse("the request's target is not a path");
+  std::string_view target = view_of(request.target());
   if (target.size() > kTargetBytesMax) refuse_target();
+  head.host = take_host(target);
+  if (head.host.empty() && !target.starts_with('/')) {
+    refuse("the request's target is neither a path nor an HTTP URL");
+  }
   if (std::ranges::count(target, '?') > 1) {
     refuse("a request target has one question mark at most");
   }
@@ -136,7 +153,7 @@ void read_request_line(const Parser::value_type& request, RequestHead& head) {
   }
   const std::string_view named = target.substr(0, target.find('#'));
   const size_t question = std::min(named.find('?'), named.size());
-  head.path = undo_percent_encoding(named.substr(0, question));
+  head.path = question == 0 ? "/" : undo_percent_encoding(named.substr(0, question));
   if (question < named.size()) head.query = named.substr(question + 1);
   head.is_http_1_0 = request.version() == 10;
 }
@@ -151,8 +168,9 @@ void read_header(const Parser::value_type& request, RequestHead& head) {
     head.headers.emplace_back(view_of(field.name_string()), view_of(field.value()));
   }
   if (!head.is_http_1_0 && request.count(beast::http::field::host) == 0) {
-    refuse("an HTTP/1.1 request has a Host header");
+    refuse("an HTTP/1.1 request needs a Host header");
   }
+  if (head.host.empty()) head.host = head.header("Host");
   if (!std::ranges::all_of(head.header("Content-Length"), is_ascii_digit)) {
     refuse("Content-Length is not a number of bytes");
   }
@@ -161,12 +179,8 @@ void read_header(const Parser::value_type& request, RequestHead& head) {
     refuse("the only Transfer-Encoding that this server takes is chunked");
   }
   head.wants_continue = equal_ignoring_case(head.header("Expect"), "100-continue");
-  head.wants_close = head.is_http_1_0;
-  for (const auto& [name, value] : head.headers) {
-    if (!equal_ignoring_case(name, "Connection")) continue;
-    beast::http::token_list options(value);
-    if (options.exists("close")) head.wants_close = true;
-  }
+  head.wants_close =
+      head.is_http_1_0 || beast::http::token_list(head.list("Connection")).exists("close");
 }
 
 }  // namespace
@@ -177,12 +191,24 @@ std::string_view RequestHead::header(std::string_view name) const {
   return at == headers.end() ? std::string_view() : std::string_view(at->second);
 }
 
+std::string RequestHead::list(std::string_view name) const {
+  std::string values;
+  for (const auto& [known, value] : headers) {
+    if (equal_ignoring_case(known, name)) values += (values.empty() ? "" : ", ") + value;
+  }
+  return values;
+}
+
 std::optional<RequestHead> parse_request_head(std::string_view bytes) {
-  const size_t end = bytes.find(kHeadEnd);
+  // Empty lines before a request mean nothing (RFC 9112, section 2.2).
+  size_t begin = 0;
+  while (bytes.substr(begin).starts_with(kLineEnd)) begin += kLineEnd.size();
+  const size_t end = bytes.find(kHeadEnd, begin);
   const bool whole = end != std::string_view::npos;
-  const std::string_view text = bytes.substr(0, whole ? end + kHeadEnd.size() : bytes.size());
+  const std::string_view all = bytes.substr(0, whole ? end + kHeadEnd.size() : bytes.size());
+  const std::string_view text = all.substr(begin);
   check_characters(text);
-  check_sizes(text, whole);
+  check_sizes(text, all.size(), whole);
   if (!whole) return std::nullopt;
   check_lines(text);
 
@@ -193,7 +219,7 @@ std::optional<RequestHead> parse_request_head(std::string_view bytes) {
   parser.put(boost::asio::buffer(text), error);
   if (error) refuse_syntax(error, text);
   RequestHead head;
-  head.byte_count = text.size();
+  head.byte_count = all.size();
   read_request_line(parser.get(), head);
   if (const auto length = parser.content_length()) head.content_length = *length;
   read_header(parser.get(), head);

@@ -17,8 +17,9 @@ inline constexpr size_t kHeaderLineBytesMax = 8'000;  // of one header line
 inline constexpr size_t kHeaderLinesMax = 100;
 
 struct RequestHead {
-  size_t byte_count = 0;  // through the empty line
+  size_t byte_count = 0;  // through the empty line, with empty lines before it
   std::string method;
+  std::string host;   // of the target if it is a URL, otherwise the header Host
   std::string path;   // of the target, percent-encoding undone
   std::string query;  // of the target, what follows the first question mark, as it was sent
   std::vector<std::pair<std::string, std::string>> headers;
@@ -32,6 +33,9 @@ struct RequestHead {
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
   // The value of the first header of this name. Empty if there is none.
   std::string_view header(std::string_view name) const;
+  // The values of all headers of this name, separated by commas: a list may come in several lines
+  // (RFC 9110, section 5.3).
+  std::string list(std::string_view name) const;
 };
 
 // The head at the beginning of `bytes`, or nothing while it is not complete. Throws Error as soon

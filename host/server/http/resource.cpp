@@ -26,7 +26,7 @@ bool lists_tag(std::string_view list, std::string_view tag) {
 }  // namespace
 
 Response respond_with(const RequestHead& request, Resource resource) {
-  const bool known = lists_tag(request.header("If-None-Match"), resource.entity_tag);
+  const bool known = lists_tag(request.list("If-None-Match"), resource.entity_tag);
   // A range of something else than the client has the rest of would be of no use.
   const std::string_view same_as = request.header("If-Range");
   const bool may_cut = resource.has_ranges && request.method == "GET" && !known &&

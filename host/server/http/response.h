@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +14,7 @@ namespace blindfuse::http {
 
 struct Response {
   int status = 200;
-  // Without Content-Length, Connection and Keep-Alive, which the server adds.
+  // Without Date, Content-Length, Connection and Keep-Alive, which the server adds.
   std::vector<std::pair<std::string, std::string>> headers = {};
 
   // The body is one of these.
@@ -29,8 +30,11 @@ struct Response {
   std::string_view header(std::string_view name) const;
 };
 
-// Status line and header lines through the empty line. `connection` holds header lines of its own,
-// each with its line end.
+// A time as in the header Date (RFC 9110, section 5.6.7).
+std::string http_date(std::time_t time);
+
+// Status line and header lines through the empty line, with the current time as Date. `connection`
+// holds header lines of its own, each with its line end.
 std::string serialize_head(const Response& response, std::string_view connection);
 
 }  // namespace blindfuse::http

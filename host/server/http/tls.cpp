@@ -7,11 +7,16 @@
 
 #include <algorithm>
 #include <climits>
+#include <ctime>
+#include <limits>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "host/server/http/response.h"
 #include "src/base/errors.h"
+#include "src/program/log.h"
 
 namespace blindfuse::http {
 namespace {
@@ -35,6 +40,11 @@ class Pem {
   Pem& operator=(const Pem&) = delete;
 
   BIO* get() const { return bio_.get(); }
+  // Whether a line begins a section whose name ends with this.
+  bool has(std::string_view label) const {
+    return text_.find(std::string(label) + "-----\n") != text_.npos ||
+           text_.find(std::string(label) + "-----\r\n") != text_.npos;
+  }
 
  private:
   static constexpr uint64_t kBytesMax = 1 << 20;
@@ -47,6 +57,50 @@ class Pem {
 int no_password(char*, int, int, void*) { return 0; }
 
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+
+std::time_t time_of(const ASN1_TIME* time) {
+  std::tm utc{};
+  return time != nullptr && ASN1_TIME_to_tm(time, &utc) == 1 ? timegm(&utc) : 0;
+}
+
+// The time for which a chain is valid.
+struct Validity {
+  std::time_t begin = 0;
+  std::time_t end = std::numeric_limits<std::time_t>::max();
+
+  void restrict_to(const X509* certificate) {
+    begin = std::max(begin, time_of(X509_get0_notBefore(certificate)));
+    end = std::min(end, time_of(X509_get0_notAfter(certificate)));
+  }
+};
+
+Validity validity_of(SSL_CTX* context) {
+  Validity validity;
+  validity.restrict_to(SSL_CTX_get0_certificate(context));
+  STACK_OF(X509)* issuers = nullptr;
+  SSL_CTX_get0_chain_certs(context, &issuers);
+  for (int i = 0; i < sk_X509_num(issuers); ++i) validity.restrict_to(sk_X509_value(issuers, i));
+  return validity;
+}
+
+// Clients refuse a certificate outside of its time, and the server serves it all the same.
+void log_validity(const std::filesystem::path& file, const Validity& validity) {
+  constexpr std::time_t kDay = 24 * 60 * 60;
+  constexpr std::time_t kSoon = 14 * kDay;
+  const std::time_t now = std::time(nullptr);
+  const std::time_t days = (validity.end - now) / kDay;
+  const std::string end = http_date(validity.end);
+  if (validity.end <= now) {
+    log_warning("{}: the certificate expired on {}; clients refuse it", file.string(), end);
+  } else if (validity.begin > now) {
+    log_warning("{}: the certificate is not valid before {}; clients refuse it", file.string(),
+                http_date(validity.begin));
+  } else if (validity.end - now < kSoon) {
+    log_warning("{}: the certificate expires on {}; days left: {}", file.string(), end, days);
+  } else {
+    log_info("{}: the certificate is valid until {}; days left: {}", file.string(), end, days);
+  }
+}
 
 // Whether the certificate is followed by others of its chain, and by nothing that is broken.
 bool use_chain(SSL_CTX* context, const Pem& pem) {
@@ -85,8 +139,20 @@ std::shared_ptr<SSL_CTX> load_context(const std::filesystem::path& certificate,
                                       SSL_MODE_RELEASE_BUFFERS);
   // One record at a time: what a client sends without end must not keep a thread in one call.
   SSL_CTX_clear_mode(context.get(), SSL_MODE_AUTO_RETRY);
-  if (!use_chain(context.get(), Pem(certificate))) refuse(certificate, "not a certificate in PEM");
-  if (!use_key(context.get(), Pem(key))) {
+  const Pem chain_pem(certificate);
+  if (!use_chain(context.get(), chain_pem)) {
+    if (chain_pem.has("PRIVATE KEY")) {
+      ERR_clear_error();
+      refuse(certificate, "a private key, and not a certificate; were the two files swapped?");
+    }
+    refuse(certificate, "not a certificate in PEM");
+  }
+  const Pem key_pem(key);
+  if (!use_key(context.get(), key_pem)) {
+    if (key_pem.has("CERTIFICATE")) {
+      ERR_clear_error();
+      refuse(key, "a certificate, and not its private key");
+    }
     refuse(key, "not a private key in PEM without a password, of that certificate");
   }
   if (SSL_CTX_check_private_key(context.get()) != 1) {
@@ -165,6 +231,9 @@ TlsCertificate::TlsCertificate(std::filesystem::path certificate, std::filesyste
 
 void TlsCertificate::reload() {
   auto context = load_context(certificate_, key_);
+  const Validity validity = validity_of(context.get());
+  log_validity(certificate_, validity);
+  expires_at_ = validity.end;
   const std::lock_guard lock(mutex_);
   context_ = std::move(context);
 }

@@ -16,6 +16,9 @@ struct AccessEvent {
   std::optional<Route> route;
   int status = 0;
   uint64_t received_bytes = 0;
+  uint64_t sent_bytes = 0;  // of the response's body, if the client takes all of it
+  std::string epoch;        // that the request names, if the server knows it
+  size_t query_count = 0;
   std::chrono::duration<double> time{0};
   std::string peer;      // the client's address
   std::string key_name;  // of its API key, when one is needed

@@ -50,7 +50,7 @@ std::string check_authorization(const http::RequestHead& head, Route route,
   if (!options.api_keys || !needs_api_key(route)) return "";
   if (auto name = options.api_keys->find(head.header("Authorization"))) return *name;
   throw Refusal(Problem{.kind = ProblemKind::kUnauthorized,
-                        .detail = "this server wants an API key: Authorization: Bearer KEY",
+                        .detail = "this server requires an API key: Authorization: Bearer KEY",
                         .headers = {{"WWW-Authenticate", "Bearer"}}});
 }
 
@@ -126,6 +126,10 @@ std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::st
     }
     std::string key_name = check_authorization(head, match.route, options);
     exchange->set_key_name(key_name);
+    if (!match.epoch.empty()) {
+      find_epoch(context_.epochs, match.epoch);
+      exchange->set_epoch(match.epoch);
+    }
     if (match.route != Route::kQueries) {
       exchange->set_match(std::move(match));
       return exchange;
@@ -134,6 +138,7 @@ std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::st
     auto queries = std::make_unique<QueryExchange>(context_, std::move(head), peer);
     queries->set_route(match.route);
     queries->set_key_name(std::move(key_name));
+    queries->set_epoch(std::move(match.epoch));
     queries->set_query(std::move(query));
     return queries;
   } catch (const Refusal& refusal) {

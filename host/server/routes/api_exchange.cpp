@@ -41,7 +41,7 @@ http::Response ApiExchange::finish(http::Response response) {
   if (!context_.options.cors_origins.empty()) allow_origin(response);
   // So that clients that ask again and again find another server.
   response.closes_connection = context_.readiness.is_draining();
-  record(response.status);
+  record(response);
   return response;
 }
 
@@ -58,12 +58,15 @@ void ApiExchange::allow_origin(http::Response& response) const {
                       "Accept-Ranges, Content-Range, ETag, Retry-After");
 }
 
-void ApiExchange::record(int status) {
+void ApiExchange::record(const http::Response& response) {
   AccessEvent event;
   event.method = head_.method;
   event.route = route_;
-  event.status = status;
+  event.status = response.status;
   event.received_bytes = head_.byte_count + body_bytes_;
+  event.sent_bytes = head_.method == "HEAD" ? 0 : response.body_bytes();
+  event.epoch = epoch_;
+  event.query_count = query_count();
   event.time = http::Clock::now() - begun_at_;
   event.peer = peer_;
   event.key_name = key_name_;

@@ -28,6 +28,7 @@ class ApiExchange : public http::Exchange {
   // Set as soon as they are known.
   void set_route(Route route) { route_ = route; }
   void set_key_name(std::string name) { key_name_ = std::move(name); }
+  void set_epoch(EpochId epoch) { epoch_ = std::move(epoch); }
   // The response that replaces that of answer().
   void set_problem(Problem problem) { problem_ = std::move(problem); }
 
@@ -42,11 +43,13 @@ class ApiExchange : public http::Exchange {
   ApiContext& context() { return context_; }
   const http::RequestHead& head() const { return head_; }
   void set_body_bytes(uint64_t bytes) { body_bytes_ = bytes; }
+  // The number of queries that it has brought.
+  virtual size_t query_count() const { return 0; }
 
  private:
   http::Response finish(http::Response response);
   void allow_origin(http::Response& response) const;
-  void record(int status);
+  void record(const http::Response& response);
 
   ApiContext& context_;
   const http::RequestHead head_;
@@ -54,6 +57,7 @@ class ApiExchange : public http::Exchange {
   const http::Clock::time_point begun_at_ = http::Clock::now();
   std::optional<Route> route_;
   std::string key_name_;
+  EpochId epoch_;
   uint64_t body_bytes_ = 0;
   std::optional<Problem> problem_;
 };

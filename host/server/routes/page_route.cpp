@@ -61,7 +61,7 @@ http::Response answer_page(const std::shared_ptr<const Page>& page,
   }
   const Page::File* file = page->find(request.path);
   if (file == nullptr) throw Refusal(ProblemKind::kUnknownRoute, "the page has no such file");
-  const bool compressed = accepts_gzip(request.header("Accept-Encoding"));
+  const bool compressed = accepts_gzip(request.list("Accept-Encoding"));
   http::Response response = http::respond_with(
       request, {
                    .content_type = std::string(file->content.content_type),

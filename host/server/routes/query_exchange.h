@@ -27,6 +27,7 @@ class QueryExchange final : public ApiExchange {
  private:
   http::Response answer() override;
   void count_queries(const Problem* problem) override;
+  size_t query_count() const override { return query_count_; }
 
   std::optional<QueryOutcome> outcome_of(const Problem* problem) const;
 

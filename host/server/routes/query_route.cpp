@@ -31,8 +31,11 @@ BodyFormat format_of(const http::RequestHead& head) {
     if (media_type != content_type_of(format)) continue;
     // Queries look random; compressing them gains nothing, and unpacking them would hide their
     // size.
-    if (content_encoding.empty() || content_encoding == "identity") return format;
-    throw Refusal(ProblemKind::kUnsupportedMediaType, "queries are sent without Content-Encoding");
+    if (content_encoding.empty() || equal_ignoring_case(content_encoding, "identity"))
+      return format;
+    throw Refusal(Problem{.kind = ProblemKind::kUnsupportedMediaType,
+                          .detail = "queries are sent without Content-Encoding",
+                          .headers = {{"Accept-Encoding", "identity"}}});
   }
   throw Refusal(ProblemKind::kUnsupportedMediaType,
                 "queries are application/octet-stream or application/json");
@@ -49,7 +52,7 @@ void check_second_level_of(std::span<const uint8_t> rest, const Layout& layout) 
     rest = rest.subspan(ring::kKeyBytes);
   }
   if (!is_bit_sequence(rest, layout.second_row_count(), layout.second->query_bits)) {
-    throw InputError("the unused bits after the numbers for rows are not zero");
+    throw InputError("the padding bits of the second-level query are not zero");
   }
 }
 
@@ -164,12 +167,13 @@ http::Response answer_queries(const ServingEpoch& epoch, const QueryRequest& que
 }
 
 Refusal timed_out_in_queue() {
-  return refusal_for_now(ProblemKind::kTimedOut, "the engine was busy for too long");
+  return refusal_for_now(ProblemKind::kTimedOut,
+                         "the queries waited too long for the engine; try again");
 }
 
 Refusal queries_failed() {
   return refusal_for_now(ProblemKind::kEngineFailed,
-                         "this server failed to take the queries, as it does for lack of memory");
+                         "the server could not take the queries; try again");
 }
 
 }  // namespace blindfuse

@@ -30,12 +30,15 @@ Sha256Digest hash_of(std::string_view key) {
   return sha256({reinterpret_cast<const uint8_t*>(key.data()), key.size()});
 }
 
-// The key of "Bearer KEY"; the scheme in any case (RFC 9110, section 11.1).
+// The key of "Bearer KEY": the scheme in any case, and one space or more after it (RFC 9110,
+// section 11.4).
 std::string_view bearer_key(std::string_view authorization) {
   constexpr std::string_view kScheme = "bearer ";
   if (authorization.size() < kScheme.size()) return {};
   const bool bearer = equal_ignoring_case(authorization.substr(0, kScheme.size()), kScheme);
-  return bearer ? authorization.substr(kScheme.size()) : std::string_view();
+  if (!bearer) return {};
+  return authorization.substr(
+      std::min(authorization.find_first_not_of(' ', kScheme.size()), authorization.size()));
 }
 
 struct NamedHash {

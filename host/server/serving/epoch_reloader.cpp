@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,10 @@ namespace {
 constexpr std::chrono::milliseconds kTick{500};
 
 struct Stopped {};
+
+void log_epoch(LogLevel level, const std::string& message, const EpochId& epoch) {
+  log_sentence(level, message, {{"epoch", short_epoch(epoch)}});
+}
 
 }  // namespace
 
@@ -128,7 +133,7 @@ void EpochReloader::make_room() {
     const size_t cut = options_.end_downloads(*oldest.downloads);
     if (cut > 0) {
       log_warning("{} downloads of epoch {} were cut off: no more than {} epochs may be in memory",
-                  cut, oldest.id, options_.epochs_max);
+                  cut, short_epoch(oldest.id), options_.epochs_max);
     }
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kLook, [this] { return stopping_.load(); });
@@ -144,10 +149,11 @@ void EpochReloader::take_signature(const ServingEpoch& current) {
   check_signature(parsed);
   current.replace_manifest_text(std::move(text));
   if (parsed.signature) {
-    log_info("epoch {} is signed by {} as {}", parsed.epoch, encode_hex(parsed.signature->signer),
+    log_info("epoch {} is signed by {} as {}", short_epoch(parsed.epoch),
+             encode_hex(parsed.signature->signer),
              numbered(parsed.signature->sequence, parsed.signature->time));
   } else {
-    log_info("epoch {} is not signed any more", parsed.epoch);
+    log_info("epoch {} is not signed any more", short_epoch(parsed.epoch));
   }
 }
 
@@ -164,14 +170,17 @@ void EpochReloader::load() {
   try {
     const ParsedManifest manifest = DatabaseDirectory(options_.directory).read_manifest();
     if (manifest.epoch == current->database().epoch) return take_signature(*current);
-    log_info("loading epoch {}", manifest.epoch);
+    log_epoch(LogLevel::kInfo, "loading epoch " + short_epoch(manifest.epoch), manifest.epoch);
     make_room();
     auto next = std::make_shared<const ServingEpoch>(loader_(current->database(), on_step), limits_,
                                                      &metrics_);
     const EpochId id = next->database().epoch;
     epochs_.replace(std::move(next), options_.clock() + options_.grace);
     metrics_.on_epoch_load(true);
-    log_info("serving epoch {}; the one before for {} s more", id, options_.grace.count());
+    log_epoch(LogLevel::kInfo,
+              fmt::format("serving epoch {}; the one before for {} s more", short_epoch(id),
+                          options_.grace.count()),
+              id);
   } catch (const Stopped&) {
   } catch (const DeviceLostError& error) {
     metrics_.on_epoch_load(false);

@@ -159,6 +159,12 @@ ServerMetrics::ServerMetrics()
                        .Name("blindfuse_epoch_loads_total")
                        .Help("Epochs that were loaded, or refused, while serving.")
                        .Register(registry_)),
+      epoch_publish_time_(BuildGauge()
+                              .Name("blindfuse_epoch_publish_time_seconds")
+                              .Help("When the current epoch was published, in seconds since 1970: "
+                                    "the time of its manifest.json.")
+                              .Register(registry_)
+                              .Add({})),
       epochs_(BuildGauge()
                   .Name("blindfuse_epochs")
                   .Help("Epochs in memory: the current one, those in their grace period, and those "
@@ -175,6 +181,12 @@ ServerMetrics::ServerMetrics()
                           .Help("Sizes of the matrices, hints or masks, and packing tables of all "
                                 "epochs in memory, shared parts counted for each.")
                           .Register(registry_)),
+      certificate_expiry_time_(
+          BuildGauge()
+              .Name("blindfuse_certificate_expiry_time_seconds")
+              .Help("When the server's certificate, or one of its chain, expires, in seconds since "
+                    "1970.")
+              .Register(registry_)),
       resident_bytes_(BuildGauge()
                           .Name("process_resident_memory_bytes")
                           .Help("Resident memory.")
@@ -258,6 +270,10 @@ void ServerMetrics::set_state(const ServerState& state) {
   queue_length_.Set(static_cast<double>(state.queue_length));
   epochs_.Set(static_cast<double>(state.epochs));
   keys_.Set(static_cast<double>(state.keys));
+  epoch_publish_time_.Set(static_cast<double>(state.published_at));
+  if (certificate_expires_at_) {
+    certificate_expiry_time_.Add({}).Set(static_cast<double>(certificate_expires_at_()));
+  }
   database_bytes_.Add({{"part", "matrix"}}).Set(static_cast<double>(state.matrix_bytes));
   database_bytes_.Add({{"part", "hint"}}).Set(static_cast<double>(state.hint_bytes));
   database_bytes_.Add({{"part", "packing_tables"}})

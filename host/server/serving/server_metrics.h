@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -52,7 +53,9 @@ struct ServerState {
   uint64_t hint_bytes = 0;
   uint64_t packing_table_bytes = 0;
   size_t epochs = 0;
-  uint64_t keys = 0;  // of the current epoch
+  // Of the current epoch.
+  uint64_t keys = 0;
+  std::time_t published_at = 0;
   std::string epoch;
   std::string engine;
 };
@@ -85,6 +88,12 @@ class ServerMetrics final : public BatchObserver {
 
   // Called at every text(); nullptr: there is none.
   void set_http_memory(std::function<HttpMemory()> ask);
+
+  // The time at which the server's certificate expires. Called at every text(); nullptr: there is
+  // no certificate. Set before anything is served.
+  void set_certificate(std::function<std::time_t()> expires_at) {
+    certificate_expires_at_ = std::move(expires_at);
+  }
 
   // The record of the kernels of the device that answers. Null if they are not checked. Set before
   // anything is served.
@@ -120,9 +129,11 @@ class ServerMetrics final : public BatchObserver {
   prometheus::Family<prometheus::Gauge>& quarantined_kernels_;
   prometheus::Family<prometheus::Gauge>& epoch_;
   prometheus::Family<prometheus::Counter>& epoch_loads_;
+  prometheus::Gauge& epoch_publish_time_;
   prometheus::Gauge& epochs_;
   prometheus::Gauge& keys_;
   prometheus::Family<prometheus::Gauge>& database_bytes_;
+  prometheus::Family<prometheus::Gauge>& certificate_expiry_time_;
   prometheus::Gauge& resident_bytes_;
   prometheus::Gauge& open_descriptors_;
   prometheus::Gauge& descriptors_max_;
@@ -135,6 +146,7 @@ class ServerMetrics final : public BatchObserver {
   std::string epoch_now_;
   std::function<void(const std::exception&)> on_failure_;
   std::function<HttpMemory()> ask_http_memory_;
+  std::function<std::time_t()> certificate_expires_at_;
   std::shared_ptr<const KernelRecord> kernel_record_;
 };
 

@@ -15,6 +15,7 @@ ServerState state_of(const ServedEpochs& epochs) {
   }
   const auto current = epochs.current();
   state.keys = current->layout().key_count;
+  state.published_at = current->database().published_at;
   state.epoch = current->database().epoch;
   state.engine = current->engine().name();
   return state;

@@ -17,6 +17,9 @@
 
 namespace blindfuse {
 
+// The part of an epoch's id that logs have.
+inline std::string short_epoch(const EpochId& id) { return id.substr(0, 16); }
+
 class ServingEpoch {
  public:
   // The observer, if any, outlives this.
