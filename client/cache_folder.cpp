@@ -18,10 +18,11 @@
 namespace blindfuse {
 namespace {
 
-// Whether the lock was taken; only LOCK_NB lets it be false.
+// Whether the lock was taken. It is not where another process holds it and LOCK_NB says not to
+// wait, and where the file system has no locks: then no process can know that it is alone.
 bool lock(const FileDescriptor& file, int operation, const std::filesystem::path& path) {
   while (flock(file.get(), operation) != 0) {
-    if (errno == EWOULDBLOCK) return false;
+    if (errno == EWOULDBLOCK || is_unsupported(errno)) return false;
     if (errno != EINTR) {
       throw ResourceError("cannot lock " + path.string() + ": " + std::strerror(errno));
     }

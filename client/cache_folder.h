@@ -35,7 +35,7 @@ class UseLock {
   explicit UseLock(std::filesystem::path path);
 
   // Runs `work` while no other process holds the lock. Returns false, without running it, if
-  // another process does.
+  // another process does, or where the file system has no locks.
   bool run_alone(const std::function<void()>& work);
 
  private:

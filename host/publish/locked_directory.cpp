@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/base/errors.h"
+#include "src/program/log.h"
 
 namespace blindfuse {
 namespace {
@@ -113,6 +114,10 @@ FileDescriptor LockedDirectory::take_lock() const {
   if (!lock) {
     throw InputError("another build is at work in " + root_.path().string() +
                      "; wait until it ends");
+  }
+  if (!lock->is_open()) {
+    log_warning("the file system of {} has no locks: let no two builds run there at once",
+                root_.path().string());
   }
   return std::move(*lock);
 }
