@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -168,10 +169,12 @@ void log_times(const BuildReport& report) {
 // All shards have as many rows as the fullest needs. The salt is public, so that whoever may add
 // keys can choose them for one shard.
 void warn_of_uneven_shards(const BuildReport& report) {
-  constexpr uint64_t kKeysMin = 1000;  // fewer may lie together by chance
   const uint32_t shards = report.layout.shard_count;
   const uint64_t expected = expected_fullest_shard(report.layout.record_count(), shards);
-  if (report.fullest_shard < kKeysMin || report.fullest_shard < 2 * expected) return;
+  const auto chance = static_cast<double>(expected);
+  const auto fullest = static_cast<double>(report.fullest_shard);
+  // Six standard deviations above what is expected, and enough to be noticed in its size.
+  if (fullest < chance + 6 * std::sqrt(chance) || fullest < 1.25 * chance) return;
   log_warning(
       "the fullest of {} shards has {} {}, and would have about {} by chance: someone may have "
       "chosen keys to make the database larger; --fresh distributes them again, with another salt",

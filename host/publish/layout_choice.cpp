@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/base/errors.h"
+#include "src/program/amount.h"
 
 namespace blindfuse {
 namespace {
@@ -34,6 +35,25 @@ std::optional<std::string> differs_in_keys(const Layout& old, const BuildOptions
   }
   return "requests were for one key and are now to be for " +
          std::to_string(wanted->keys_per_request);
+}
+
+// The server's memory for an epoch.
+uint64_t served_bytes(const Layout& layout) {
+  return layout.matrix_bytes() + layout.packing_table_bytes();
+}
+
+// A layout that has come to be far too large for its keys, or was never chosen by a build: anybody
+// can write a manifest that asks for any amount of memory.
+std::optional<std::string> takes_too_much(const Layout& old, const BuildOptions& options,
+                                          const Survey& survey) {
+  constexpr uint64_t kTimes = 10;
+  if (served_bytes(old) <= uint64_t{1} << 30) return std::nullopt;
+  const auto plans = plans_of_kind(plan_request(options, survey, &old), kind_of(old));
+  if (plans.empty()) return std::nullopt;
+  const uint64_t needed = served_bytes(cheapest(plans).layout);
+  if (served_bytes(old) / kTimes <= needed) return std::nullopt;
+  return "the layout takes " + human_bytes(served_bytes(old)) +
+         " of the server's memory, and a new one " + human_bytes(needed);
 }
 
 std::optional<std::string> values_do_not_fit(const RecordFormat& old, uint32_t value_room,
@@ -75,7 +95,8 @@ std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& o
         differs("hint_bits", old.hint_bits, options.hint_bits),
         differs("the number of levels", old.levels(), options.levels),
         lacks_short_key(old, options.short_key), differs_in_keys(old, options),
-        values_do_not_fit(old.record, options.value_room, survey)}) {
+        values_do_not_fit(old.record, options.value_room, survey),
+        takes_too_much(old, options, survey)}) {
     if (reason) return reason;
   }
   return std::nullopt;
