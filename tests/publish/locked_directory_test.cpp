@@ -23,6 +23,17 @@ std::string refusal_of(const Pairs& pairs, const std::filesystem::path& root,
   return "nothing was thrown";
 }
 
+// A name that is mistyped does not become a tree of folders.
+TEST(LockedDirectory, MakesNoFolderAroundItsOwn) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(refusal_of({{"a", "b"}}, folder / "typo" / "db"),
+              AllOf(HasSubstr("typo/db: No such file or directory"), HasSubstr("make the folder")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "typo"));
+  std::ofstream(folder / "file") << "x";
+  EXPECT_THAT(refusal_of({{"a", "b"}}, folder / "file"),
+              HasSubstr("file is a file, and not a directory"));
+}
+
 TEST(LockedDirectory, LeavesFilesAloneThatOnlyLookLikeItsOwn) {
   const TemporaryFolder folder;
   Pairs pairs = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
