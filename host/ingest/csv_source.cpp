@@ -37,12 +37,13 @@ CsvSource::CsvSource(LineReader lines, const SourceOptions& options)
 }
 
 bool CsvSource::next(KeyValuePair& pair) {
-  if (!rows_.next()) return false;
+  do {
+    if (!rows_.next()) return false;
+  } while (rows_.is_blank() && column_count_ != 1);
   const std::vector<std::string_view>& fields = rows_.fields();
   if (fields.size() != column_count_) {
-    const bool is_empty = fields.size() == 1 && fields[0].empty();
-    fail_input(place(), (is_empty ? "an empty line" : field_count_text(fields.size())) +
-                            "; expected " + field_count_text(column_count_) + " as in the header");
+    fail_input(place(), field_count_text(fields.size()) + "; expected " +
+                            field_count_text(column_count_) + " as in the header");
   }
   pair.place = rows_.line_number();
   pair.key = index_ ? std::string_view() : key_.decode(fields[key_column_], place());

@@ -90,12 +90,17 @@ TEST(CsvSource, RefusesRowsWithAnotherNumberOfFields) {
             "words, line 2: 3 fields; expected 2 fields as in the header");
   EXPECT_EQ(read_csv("key,value\n\"a\n\",1\n\"b\nb\",2,3\n").error,
             "words, line 4: 3 fields; expected 2 fields as in the header");
-  EXPECT_EQ(read_csv("key,value\na,1\n\n").error,
-            "words, line 3: an empty line; expected 2 fields as in the header");
+  EXPECT_EQ(read_csv("key,value\n\"\"\n").error,
+            "words, line 2: 1 field; expected 2 fields as in the header");
   SourceOptions options;
   options.index = true;
   EXPECT_EQ(read_csv("value\n1\n2,3\n", options).error,
             "words, line 3: 2 fields; expected 1 field as in the header");
+}
+
+TEST(CsvSource, SkipsEmptyLines) {
+  EXPECT_EQ(read_csv("key,value\n\na,1\r\n\r\nb,2\n\n"), pairs({{"a", "1", 3}, {"b", "2", 5}}));
+  EXPECT_EQ(read_csv("key,value\n\n"), pairs({}));
 }
 
 TEST(CsvSource, PassesOnTheErrorsOfTheReader) {
