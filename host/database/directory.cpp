@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "src/base/errors.h"
+#include "src/program/program.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
@@ -56,7 +57,9 @@ std::string DatabaseDirectory::read_manifest_text() const {
   if (!fs::is_directory(root_, error)) {
     errno = error.value();
     if (error) fail_to_read("read", root_);
-    throw InputError(root_.string() + " is not a directory");
+    throw InputError(root_.string() +
+                     " is a file, and not a directory, which a database is; `blindfuse build " +
+                     root_.string() + " --output DIR` makes one of pairs");
   }
   if (!has_manifest()) {
     throw InputError(root_.string() +
@@ -69,9 +72,16 @@ ParsedManifest DatabaseDirectory::read_manifest() const {
   const std::string text = read_manifest_text();
   try {
     return parse_manifest(text);
+  } catch (const NewerFormatError& error) {
+    fail_newer(error);
   } catch (const InputError& error) {
     throw InputError(manifest_file().string() + ": " + error.what());
   }
+}
+
+void DatabaseDirectory::fail_newer(const NewerFormatError& error) const {
+  throw NewerFormatError(root_.string() + " was made by a newer blindfuse; this is " +
+                         program_version() + " (" + error.what() + ")");
 }
 
 std::vector<uint8_t> DatabaseDirectory::read_table(const Manifest& manifest) const {

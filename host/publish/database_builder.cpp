@@ -72,6 +72,8 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, const BuildO
         parse_epoch_table(directory.read_table(parsed.manifest), parsed.manifest.layout);
     locked.start_from(parsed.manifest, previous->table, parsed.signature);
     check_signature(parsed);
+  } catch (const NewerFormatError& error) {
+    if (!options.fresh) directory.fail_newer(error);
   } catch (const InputError& error) {
     if (!was_manifest(text)) {
       throw InputError(directory.manifest_file().string() + " is not that of a database: " +

@@ -34,6 +34,8 @@ std::optional<Manifest> manifest_of(const fs::path& root) {
   if (!directory.has_manifest()) return std::nullopt;
   try {
     return directory.read_manifest().manifest;
+  } catch (const NewerFormatError&) {
+    throw;
   } catch (const InputError& fault) {
     throw InputError(std::string(fault.what()) + "; --fresh plans without what is there");
   }
