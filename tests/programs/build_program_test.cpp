@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/database/directory.h"
+#include "host/publish/samples.h"
 #include "tests/programs/known_rates_file.h"
 #include "tests/programs/program_testing.h"
 
@@ -371,6 +373,37 @@ TEST(InspectProgram, VerifiesThroughTheRealClient) {
   const ProgramResult damaged = run(folder, {kBlindfuse, "inspect", folder / "db", "--verify"});
   EXPECT_EQ(damaged.status, 1);
   EXPECT_THAT(damaged.err, HasSubstr("altered"));
+}
+
+// Of a key that comes several times, the sample is the value that counts.
+TEST(InspectProgram, VerifiesTheValuesThatDuplicatesLeave) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "a\t1\nb\t2\na\t3\nb\t4\na\t5\n");
+  for (const char* policy : {"first", "last"}) {
+    const std::string database = folder / policy;
+    ASSERT_EQ(run(folder, {kBlindfuse, "build", input, "--output", database, "--on-duplicate",
+                           policy, "--params", "lwe-1288"})
+                  .status,
+              0);
+    const ProgramResult result = run(folder, {kBlindfuse, "inspect", database, "--verify"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("2 sample keys found"));
+  }
+}
+
+TEST(InspectProgram, TakesSamplesFromTheFirstNumberToTheLast) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 41; ++i) lines += "value " + std::to_string(i) + "\n";
+  const std::string input = write_file(folder / "a.tsv", lines);
+  ASSERT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "db", "--index"}).status,
+            0);
+  const DatabaseDirectory directory(folder / "db");
+  const auto samples =
+      parse_samples(directory.read_samples(directory.read_manifest().manifest, 1 << 20));
+  ASSERT_EQ(samples.size(), 16u);
+  EXPECT_EQ(samples.front().key, "0");
+  EXPECT_EQ(samples.back().key, "40");
 }
 
 TEST(InspectProgram, SaysWhatIsNoDatabase) {
