@@ -301,6 +301,9 @@ TEST(BuildProgram, MisuseHasAStatusOfItsOwn) {
       run(folder, {kBlindfuse, "build", "a", "--output", "b", "--format", "xml"});
   EXPECT_EQ(format.status, 2);
   EXPECT_THAT(format.err, HasSubstr("xml not in {csv,ndjson,sqlite,tsv}"));
+  const ProgramResult log = run(folder, {kBlindfuse, "serve", "a", "--log-format", "xml"});
+  EXPECT_EQ(log.status, 2);
+  EXPECT_THAT(log.err, HasSubstr("xml not in {json,text}"));
   EXPECT_EQ(run(folder, {kBlindfuse, "build"}).status, 2);
   EXPECT_EQ(run(folder, {kBlindfuse, "plan", "--keys", "0", "--value-bytes", "1"}).status, 2);
   EXPECT_EQ(run(folder, {kBlindfuse, "plan", "--keys", "5", "--value-bytes", "x"}).status, 2);
