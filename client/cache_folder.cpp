@@ -29,16 +29,11 @@ auto with_cure(const Work& work) {
   }
 }
 
-// What network file systems without locks answer.
-bool has_no_locks(int error) {
-  return error == EINVAL || error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP;
-}
-
-// Whether the lock was taken. False with LOCK_NB if another process holds it, and on a file system
-// without locks.
+// Whether the lock was taken. It is not where another process holds it and LOCK_NB says not to
+// wait, and where the file system has no locks: then no process can know that it is alone.
 bool lock(const FileDescriptor& file, int operation, const std::filesystem::path& path) {
   while (flock(file.get(), operation) != 0) {
-    if (errno == EWOULDBLOCK || has_no_locks(errno)) return false;
+    if (errno == EWOULDBLOCK || is_unsupported(errno)) return false;
     if (errno != EINTR) {
       throw ResourceError("cannot lock " + path.string() + ": " + std::strerror(errno));
     }

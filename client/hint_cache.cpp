@@ -246,10 +246,7 @@ void HintCache::check_room(uint64_t bytes) const {
 
 void HintCache::store(const DatabaseDescription& database) const {
   // Everything is on disk before the manifest says so; one call for any number of files.
-  const FileDescriptor folder(open(hints_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open() || syncfs(folder.get()) != 0) {
-    throw ResourceError("cannot write " + hints_.string());
-  }
+  sync_filesystem(hints_);
   write_whole(folder_, kTableName, serialize_epoch_table(database.epoch_table()));
   write_whole(folder_, kManifestName, bytes_of(database.manifest_text()));
 }

@@ -199,6 +199,7 @@ def build(settings: Settings, pairs: Index, database: pathlib.Path) -> Figures:
                 "hint",
                 "--value-encoding",
                 "hex",
+                "--allow-padding",
                 "--json",
             )
             report = outcome.json()

@@ -1,24 +1,27 @@
 #include "host/commands/api_key.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "host/server/serving/api_keys.h"
 #include "src/base/errors.h"
 #include "src/program/amount.h"
+#include "src/program/log.h"
 #include "src/program/printable.h"
 #include "src/protocol/manifest_signature.h"
 #include "src/system/file.h"
@@ -64,7 +67,7 @@ bool replace_file(const fs::path& path, const std::string& text) {
   bool is_replaced = false;
   try {
     write_all(file, path, text);
-    if (fsync(file.get()) != 0) fail(path, errno);
+    sync_file(file, path);
     const bool is_like_the_old = !exists || (fchown(file.get(), old.st_uid, old.st_gid) == 0 &&
                                              fchmod(file.get(), old.st_mode & 07777) == 0);
     is_replaced = is_like_the_old && rename(temporary.c_str(), path.c_str()) == 0;
@@ -88,17 +91,24 @@ void append_line(const fs::path& path, const std::string& line) {
   const off_t size = lseek(file.get(), 0, SEEK_END);
   if (size > 0 && pread(file.get(), last.data(), 1, size - 1) != 1) fail(path, errno);
   write_all(file, path, (last == "\n" ? "" : "\n") + line + "\n");
-  // A pipe has nothing to sync.
-  if (fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) fail(path, errno);
+  sync_file(file, path);
 }
 
-// A file of keys, for this program alone: another one that changes it waits.
+// A file of keys, for this program alone: another one that changes it waits. It is locked by a file
+// next to it that only its owner can open: who can read a folder or a file can lock it for good.
 class KeyFile {
  public:
-  explicit KeyFile(const fs::path& named) : path_(target_of(named)) {
-    folder_ = FileDescriptor(open(path_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder_.is_open()) flock(folder_.get(), LOCK_EX);
+  explicit KeyFile(const fs::path& named)
+      : path_(target_of(named)),
+        lock_path_(path_.parent_path() / ("." + path_.filename().string() + ".lock")) {
+    // Where the folder cannot be written, a line is appended in one write.
+    if (access(path_.parent_path().c_str(), W_OK) == 0) wait_for_lock();
   }
+  ~KeyFile() {
+    if (lock_) unlink(lock_path_.c_str());
+  }
+  KeyFile(const KeyFile&) = delete;
+  KeyFile& operator=(const KeyFile&) = delete;
 
   // Its text, which is one of keys; empty when there is no such file, or none that can be read
   // twice, as a pipe. InputError for a file of anything else.
@@ -152,8 +162,18 @@ class KeyFile {
     return error ? fs::absolute(named) : path;
   }
 
+  void wait_for_lock() {
+    for (bool is_first = true; !(lock_ = try_lock(lock_path_, kOwnerAlone)); is_first = false) {
+      if (is_first) {
+        log_info("waiting for another api-key, which holds the lock {}", lock_path_.string());
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
   const fs::path path_;
-  FileDescriptor folder_;
+  const fs::path lock_path_;
+  std::optional<FileDescriptor> lock_;
 };
 
 struct ApiKeyCommand {

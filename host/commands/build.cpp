@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -40,6 +41,8 @@ struct BuildCommand {
   bool drop_signature = false;
   uint32_t value_room = 0;
   bool fresh = false;
+  bool allow_shrink = false;
+  bool allow_padding = false;
   bool dry_run = false;
   std::string engine = "auto";
   unsigned thread_count = 0;
@@ -66,6 +69,25 @@ void warn_of_skew(const BuildReport& report) {
       survey.percentile99_value, is_packed(report.layout) ? "packing tables" : "hint");
 }
 
+// Where clients that download the input itself would transfer less, and reveal no more.
+void note_small_input(const BuildReport& report) {
+  const Layout& layout = report.layout;
+  const uint64_t transferred = layout.hint_bytes() + layout.query_bytes() + layout.response_bytes();
+  if (report.input_bytes >= transferred) return;
+  log_info(
+      "a client transfers {} for its first {} in an epoch, and all keys and values have {}: "
+      "clients "
+      "that download them all transfer less, and reveal as little",
+      human_bytes(transferred), request_name(layout), human_bytes(report.input_bytes));
+}
+
+// "1 key (1000 before)"
+std::string keys_of(const BuildReport& report) {
+  const std::string keys = counted(report.layout.key_count, "key");
+  if (report.keys_before.value_or(report.layout.key_count) == report.layout.key_count) return keys;
+  return keys + " (" + std::to_string(*report.keys_before) + " before)";
+}
+
 void print_json(const BuildReport& report) {
   nlohmann::json object = {
       {"epoch", report.epoch},
@@ -76,6 +98,8 @@ void print_json(const BuildReport& report) {
       {"layout_reason", report.layout_reason},
       {"shards_rebuilt", report.shards_rebuilt},
       {"packs_rebuilt", report.packs_rebuilt},
+      {"keys_before", report.keys_before ? nlohmann::json(*report.keys_before) : nullptr},
+      {"input_bytes", report.input_bytes},
       {"duplicates_dropped", report.survey.duplicates_dropped},
       {"truncated_values", report.truncated_values},
       {"value_bytes",
@@ -109,9 +133,8 @@ void print_text(const BuildReport& report, const std::string& output) {
   }
   std::printf("%u of %s rebuilt%s; %s\n", report.shards_rebuilt,
               counted(layout.shard_count, "shard").c_str(), packs.c_str(), news_of(report));
-  std::printf("%s: %s, %u rows x %s (%s), epoch %s\n", output.c_str(),
-              counted(layout.key_count, "key").c_str(), layout.row_count,
-              counted(layout.column_count(), "column").c_str(),
+  std::printf("%s: %s, %u rows x %s (%s), epoch %s\n", output.c_str(), keys_of(report).c_str(),
+              layout.row_count, counted(layout.column_count(), "column").c_str(),
               human_bytes(layout.matrix_bytes()).c_str(), report.epoch.c_str());
   if (report.signature) {
     std::printf("signed by %s as %s\n", encode_hex(report.signature->signer).c_str(),
@@ -137,10 +160,10 @@ void log_plan(const BuildReport& report) {
   log_info(
       "read {} in {:.2f} s; layout {}: {} mode, {} x {} rows, query {} bits, response {} bits, {} "
       "{} bits, a look-up fails with probability below 2^{:.1f}",
-      counted(layout.key_count, "key"), report.seconds_reading + report.seconds_surveying,
-      report.layout_reason, mode_name(layout.mode()), layout.shard_count, layout.row_count,
-      layout.query_bits, layout.response_bits, is_packed(layout) ? "mask" : "hint",
-      layout.hint_bits, layout.log2_failure());
+      keys_of(report), report.seconds_reading + report.seconds_surveying, report.layout_reason,
+      mode_name(layout.mode()), layout.shard_count, layout.row_count, layout.query_bits,
+      layout.response_bits, is_packed(layout) ? "mask" : "hint", layout.hint_bits,
+      layout.log2_failure());
   log_info("{}", security_line(*layout.lwe));
   if (layout.batch) {
     log_info("a request is for up to {}: {} of {}, with {} records of {}",
@@ -158,6 +181,7 @@ void log_plan(const BuildReport& report) {
   }
   if (report.truncated_values > 0) log_info("values cut: {}", report.truncated_values);
   warn_of_skew(report);
+  note_small_input(report);
 }
 
 void log_times(const BuildReport& report) {
@@ -169,10 +193,12 @@ void log_times(const BuildReport& report) {
 // All shards have as many rows as the fullest needs. The salt is public, so that whoever may add
 // keys can choose them for one shard.
 void warn_of_uneven_shards(const BuildReport& report) {
-  constexpr uint64_t kKeysMin = 1000;  // fewer may lie together by chance
   const uint32_t shards = report.layout.shard_count;
   const uint64_t expected = expected_fullest_shard(report.layout.record_count(), shards);
-  if (report.fullest_shard < kKeysMin || report.fullest_shard < 2 * expected) return;
+  const auto chance = static_cast<double>(expected);
+  const auto fullest = static_cast<double>(report.fullest_shard);
+  // Six standard deviations above what is expected, and enough to be noticed in its size.
+  if (fullest < chance + 6 * std::sqrt(chance) || fullest < 1.25 * chance) return;
   log_warning(
       "the fullest of {} shards has {} {}, and would have about {} by chance: someone may have "
       "chosen keys to make the database larger; --fresh distributes them again, with another salt",
@@ -199,6 +225,8 @@ BuildOptions options_of(const BuildCommand& command) {
   options.value_room = command.value_room;
   options.drop_signature = command.drop_signature;
   options.fresh = command.fresh;
+  options.allow_shrink = command.allow_shrink;
+  options.allow_padding = command.allow_padding;
   options.engine = command.engine;
   options.thread_count = command.thread_count;
   options.on_planned = [asked = command.lookups->count() > 0,
@@ -282,7 +310,8 @@ void add_build_command(CLI::App& program) {
   command->option_defaults()->group("Output");
   command
       ->add_option("--output", options->output,
-                   "Database directory: an existing database, or a new or empty directory")
+                   "Database directory: an existing database, an empty directory, or a new one in "
+                   "an existing directory")
       ->required()
       ->type_name("DIR");
   CLI::Option* sign = command->add_option(
@@ -309,8 +338,13 @@ void add_build_command(CLI::App& program) {
   command->option_defaults()->group("Options");
   options->lookups = command->get_option("--lookups-per-client");
   command->add_flag("--fresh", options->fresh,
-                    "Build everything again, with a new salt, seed and layout. Clients download "
-                    "everything again");
+                    "Build everything again, with a new salt, seed and layout, whatever was there "
+                    "before. Clients download everything again");
+  command->add_flag("--allow-shrink", options->allow_shrink,
+                    "Build even if more than half of the keys are gone");
+  command->add_flag("--allow-padding", options->allow_padding,
+                    "Build even if the room for the longest value makes the database more than ten "
+                    "times as large as the input, and larger than 10 MB");
   command->add_flag("--dry-run", options->dry_run,
                     "Read the input, and show the layouts as plan does. Nothing is built");
   command

@@ -73,6 +73,7 @@ InputOptions InputChoices::options(bool is_index) const {
   InputOptions all = input;
   all.kind = is_index ? DatabaseKind::kIndex : DatabaseKind::kKeyword;
   all.values_are_text = source.value_encoding == TextEncoding::kUtf8;
+  all.key_encoding = source.key_encoding;
   return all;
 }
 

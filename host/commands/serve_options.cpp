@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <string_view>
 #include <thread>
 
+#include "host/commands/input_options.h"
 #include "src/base/errors.h"
 #include "src/program/command_line.h"
 #include "src/program/config_file.h"
@@ -199,12 +199,10 @@ void ServeOptions::add_access_options(CLI::App& command) {
 }
 
 void ServeOptions::add_log_options(CLI::App& command) {
-  static const std::map<std::string, LogFormat> kFormats = {{"text", LogFormat::kText},
-                                                            {"json", LogFormat::kJson}};
   command.option_defaults()->group("Log");
-  command.add_option("--log-format", log_format, "Lines of text, or a JSON object a line")
-      ->transform(CLI::CheckedTransformer(kFormats).description("{text,json}"))
-      ->default_str("text");
+  add_choice(command, "--log-format", log_format,
+             {{"text", LogFormat::kText}, {"json", LogFormat::kJson}},
+             "Lines of text, or a JSON object a line (default: text)");
   command.add_option("--log-level", log_level, "Lowest level that is logged")
       ->check(CLI::IsMember(log_level_names()))
       ->capture_default_str();

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "src/base/errors.h"
+#include "src/program/program.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
@@ -79,9 +80,16 @@ ParsedManifest DatabaseDirectory::read_manifest() const {
   const std::string text = read_manifest_text();
   try {
     return parse_manifest(text);
+  } catch (const NewerFormatError& error) {
+    fail_newer(error);
   } catch (const InputError& error) {
     throw InputError(manifest_file().string() + ": " + error.what());
   }
+}
+
+void DatabaseDirectory::fail_newer(const NewerFormatError& error) const {
+  throw NewerFormatError(root_.string() + " was made by a newer blindfuse; this is " +
+                         program_version() + " (" + error.what() + ")");
 }
 
 std::vector<uint8_t> DatabaseDirectory::read_table(const Manifest& manifest) const {

@@ -59,6 +59,9 @@ class DatabaseDirectory {
   // The same, parsed. Throws InputError, which names the file, if it is not a manifest.
   ParsedManifest read_manifest() const;
 
+  // Throws the same with the directory and the version of the program.
+  [[noreturn]] void fail_newer(const NewerFormatError& error) const;
+
   // The serialized table of a manifest (src/protocol/epoch_table.h), checked against its hash.
   // Throws InputError.
   std::vector<uint8_t> read_table(const Manifest& manifest) const;

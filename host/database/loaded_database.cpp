@@ -288,6 +288,8 @@ LoadedDatabase load_database(const std::filesystem::path& root, const EngineMake
       throw;  // of the engine, whatever the directory holds
     } catch (const DeviceLostError&) {
       throw;  // the same
+    } catch (const NewerFormatError& error) {
+      directory.fail_newer(error);
     } catch (const InputError& error) {
       if (directory.read_manifest_text() != manifest_text) continue;
       throw InputError(root.string() + ": " + error.what());

@@ -37,10 +37,10 @@ CsvSource::CsvSource(LineReader lines, const SourceOptions& options)
 }
 
 bool CsvSource::next(KeyValuePair& pair) {
-  const std::vector<std::string_view>& fields = rows_.fields();
   do {
     if (!rows_.next()) return false;
-  } while (column_count_ > 1 && fields.size() == 1 && fields[0].empty());  // a blank line
+  } while (rows_.is_blank() && column_count_ != 1);
+  const std::vector<std::string_view>& fields = rows_.fields();
   if (fields.size() != column_count_) {
     fail_input(place(), field_count_text(fields.size()) + "; expected " +
                             field_count_text(column_count_) + " as in the header");

@@ -11,7 +11,8 @@
 namespace blindfuse {
 
 // The first row names the columns. The columns of key and value are found by name, and every other
-// row has as many fields as the header. A row's place is the line where it begins.
+// row has as many fields as the header. Empty lines are skipped, except where there is one column:
+// there they are empty values. A row's place is the line where it begins.
 class CsvSource : public KeyValueSource {
  public:
   // Reads the header. Throws InputError if there is none, or if it does not name each wanted column

@@ -23,6 +23,7 @@ LineReader::LineReader(std::unique_ptr<ByteSource> bytes, size_t buffer_bytes,
 bool LineReader::next(Line& line) {
   if (lines_read_ == 0) {
     check_compression();
+    refuse_utf16();
     skip_byte_order_mark();
   }
   line.number = ++lines_read_;
@@ -79,6 +80,24 @@ void LineReader::check_compression() {
   while (may_be_compressed(pending()) && fill()) {
   }
   refuse_compressed(name(), pending());
+}
+
+// By its mark, or by the zero bytes of its first characters, which as UTF-8 would be part of keys.
+void LineReader::refuse_utf16() {
+  constexpr size_t kBytes = 16;
+  while (pending().size() < kBytes && fill()) {
+  }
+  const std::string_view start = pending().substr(0, kBytes);
+  const auto has_zeros = [&](size_t parity) {
+    bool is_so = start.size() >= kBytes / 2;
+    for (size_t i = 0; i < start.size(); ++i) is_so = is_so && (start[i] == 0) == (i % 2 == parity);
+    return is_so;
+  };
+  const bool is_big = start.starts_with("\xFE\xFF") || has_zeros(0);
+  if (!is_big && !start.starts_with("\xFF\xFE") && !has_zeros(1)) return;
+  fail_input(name(), "this is UTF-16; convert it: iconv -f UTF-16" +
+                         std::string(is_big ? "BE" : "LE") +
+                         " -t UTF-8 FILE | blindfuse build - --format tsv|csv|ndjson ...");
 }
 
 void LineReader::skip_byte_order_mark() {

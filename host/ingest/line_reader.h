@@ -31,7 +31,8 @@ class LineReader {
                       size_t max_line_bytes = kMaxLineBytes);
 
   // Reads the next line. Returns false at the end. The views stay valid until the next call. Throws
-  // InputError for a line longer than the limit, if the text is compressed, and if reading fails.
+  // InputError for a line longer than the limit, if the text is compressed or in UTF-16, and if
+  // reading fails.
   bool next(Line& line);
 
   const std::string& name() const { return bytes_->name(); }
@@ -47,6 +48,7 @@ class LineReader {
   bool fill();
   void make_room();
   void check_compression();
+  void refuse_utf16();
   void skip_byte_order_mark();
 
   std::unique_ptr<ByteSource> bytes_;

@@ -1,13 +1,19 @@
 #include "host/ingest/ndjson_source.h"
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace blindfuse {
 
 namespace {
+
+// Numbers of members that are skipped may be beyond the range of a double.
+using Json =
+    nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, long double>;
 
 constexpr std::string_view kExpected = "; expected one JSON object a line";
 
@@ -22,7 +28,7 @@ struct Member {
 
 // Takes the wanted members out of one line while it is parsed. Nothing is built for the rest of the
 // line, and the parser keeps its nesting on the heap, so that no line can exhaust the stack.
-class MemberHandler : public nlohmann::json_sax<nlohmann::json> {
+class MemberHandler : public nlohmann::json_sax<Json> {
  public:
   MemberHandler(Member* key, Member* value) : key_(key), value_(value) {}
 
@@ -132,7 +138,7 @@ std::string parse_members(std::string_view text, Member* key, Member* value) {
     return "a zero byte at byte " + std::to_string(zero + 1) + std::string(kExpected);
   }
   MemberHandler handler(key, value);
-  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &handler)) return handler.problem();
+  if (!Json::sax_parse(text.begin(), text.end(), &handler)) return handler.problem();
   for (const Member* member : {key, value}) {
     if (member != nullptr && !member->is_found) {
       return "no member " + quoted(member->name) +

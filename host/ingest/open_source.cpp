@@ -70,6 +70,10 @@ std::unique_ptr<KeyValueSource> open_source(const std::string& path, const Sourc
     }
     return read_text(standard_input(), *options.format, options);
   }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    fail_input(path, "Is a directory; expected a readable file");
+  }
   const SourceFormat format = options.format ? *options.format : guess_format(path);
   if (format != SourceFormat::kSqlite) return read_text(open_file(path), format, options);
   if (options.sqlite_query.empty()) {

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <initializer_list>
 #include <system_error>
 #include <utility>
 
@@ -33,9 +35,45 @@ void check_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) fail_input(path, "not a file; expected an SQLite database");
 }
 
+// What a query, and the views and columns of a file that may come from elsewhere, may do.
+int authorize(void*, int action, const char* name, const char* function, const char*, const char*) {
+  const auto is_one_of = [](const char* text, std::initializer_list<const char*> names) {
+    return std::ranges::any_of(
+        names, [&](const char* other) { return sqlite3_stricmp(text, other) == 0; });
+  };
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+    // Full-text and R-tree tables prepare what they would write; the file is open for reading.
+    case SQLITE_INSERT:
+    case SQLITE_UPDATE:
+    case SQLITE_DELETE:
+      return SQLITE_OK;
+    case SQLITE_FUNCTION:  // the library's own that act, and those that some programs add to it
+      return is_one_of(function, {"load_extension", "fts3_tokenizer", "readfile", "writefile",
+                                  "edit", "eval"})
+                 ? SQLITE_DENY
+                 : SQLITE_OK;
+    case SQLITE_PRAGMA:  // which full-text tables ask for
+      return is_one_of(name, {"data_version", "page_size"}) ? SQLITE_OK : SQLITE_DENY;
+    default:  // ATTACH, changes of the schema, transactions
+      return SQLITE_DENY;
+  }
+}
+
 std::string column_text(sqlite3_stmt* statement, int column) {
   return "column " + std::to_string(column + 1) + " (" +
          quoted(sqlite3_column_name(statement, column)) + ")";
+}
+
+// As it is within a URI.
+std::string escaped(std::string_view path) {
+  std::string escaped;
+  for (const char c : path) {
+    escaped += c == '%' ? "%25" : c == '?' ? "%3f" : c == '#' ? "%23" : std::string(1, c);
+  }
+  return escaped;
 }
 
 std::string column_count_text(int count) {
@@ -64,21 +102,80 @@ SqliteSource::SqliteSource(const std::string& path, const SourceOptions& options
 SqliteSource::~SqliteSource() = default;
 
 void SqliteSource::open_database() {
-  // A name that begins with a colon would mean something else to SQLite (":memory:").
-  const std::string path = name_.starts_with(':') ? "./" + name_ : name_;
-  sqlite3* database = nullptr;
-  const int status = sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READONLY, nullptr);
-  database_.reset(database);
-  if (status != SQLITE_OK) {
-    fail_input(name_, printable(sqlite3_errstr(status)) + "; expected an SQLite database");
+  // Other names mean more to SQLite: ":memory:", "file:words.db?mode=rwc".
+  const std::string path = name_.starts_with('/') ? name_ : "./" + name_;
+  open(path, SQLITE_OPEN_READONLY);
+  if (is_whole_without_log()) {
+    // Otherwise SQLite makes files next to it, and leaves them, or fails where it may not.
+    std::error_code error;
+    written_ = std::filesystem::last_write_time(name_, error);
+    open("file:" + escaped(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
   }
+  sqlite3* const database = database_.get();
   // The file may come from elsewhere: its views and triggers get no powers, its values no more than
-  // the memory we grant.
+  // the memory we grant. TRUSTED_SCHEMA stays on: without it SQLite 3.40 refuses JSON and full-text
+  // search in views and generated columns.
   sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0, nullptr);
+  sqlite3_set_authorizer(database, authorize, nullptr);
   sqlite3_limit(database, SQLITE_LIMIT_LENGTH, static_cast<int>(kMaxFieldBytes));
+  sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
   constexpr int kBusyTimeoutMs = 5000;  // another program may be writing
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
+}
+
+void SqliteSource::open(const std::string& name, int flags) {
+  sqlite3* database = nullptr;
+  const int status = sqlite3_open_v2(name.c_str(), &database, flags, nullptr);
+  database_.reset(database);
+  if (status == SQLITE_OK) return;
+  fail_input(name_, printable(sqlite3_errstr(status)) + "; expected an SQLite database");
+}
+
+// Whether the file has the mode with a write-ahead log, and no log: then no program has it open.
+// SQLite reads the header, through its own descriptor.
+bool SqliteSource::is_whole_without_log() const {
+  constexpr int kReadVersionAt = 19;  // https://www.sqlite.org/fileformat.html, section 1.3
+  sqlite3_file* file = nullptr;
+  uint8_t read_version = 0;
+  sqlite3_file_control(database_.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  const bool has_log_mode =
+      file != nullptr && file->pMethods != nullptr &&
+      file->pMethods->xRead(file, &read_version, 1, kReadVersionAt) == SQLITE_OK &&
+      read_version == 2;
+  // The name follows symbolic links.
+  const char* const log = sqlite3_filename_wal(sqlite3_db_filename(database_.get(), "main"));
+  return has_log_mode && ::access(log, F_OK) != 0;
+}
+
+void SqliteSource::check_status(int status) const {
+  const std::string words = printable(sqlite3_errmsg(database_.get()));
+  switch (status & 0xff) {
+    case SQLITE_NOTADB:
+      fail_input(name_, words + "; expected an SQLite database");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      fail_input(name_, words +
+                            " by another program; wait until that is done, or read a copy: "
+                            "sqlite3 FILE '.backup COPY'");
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+      fail_input(name_, words +
+                            ": SQLite has to write a file next to it, to read its write-ahead "
+                            "log; read a copy: sqlite3 FILE '.backup COPY'");
+    case SQLITE_CORRUPT:
+      fail_input(name_,
+                 words + "; expected a whole file; sqlite3 FILE .recover shows what is left");
+    case SQLITE_IOERR:
+    case SQLITE_PROTOCOL:
+      fail_input(name_, words + "; expected a readable file");
+    case SQLITE_NOMEM:
+      throw ResourceError(printable(name_) + ": out of memory");
+    default:
+      return;
+  }
 }
 
 void SqliteSource::prepare_query(const std::string& query) {
@@ -94,8 +191,11 @@ SqliteSource::Statement SqliteSource::prepare(const char*& sql) {
   sqlite3_stmt* statement = nullptr;
   const int status = sqlite3_prepare_v2(database_.get(), sql, -1, &statement, &sql);
   if (status == SQLITE_OK) return Statement(statement);
+  check_status(status);
+  if (status == SQLITE_AUTH) {
+    fail_input(name_, "the query does more than read" + std::string(kOneStatement));
+  }
   const std::string words = printable(sqlite3_errmsg(database_.get()));
-  if (status == SQLITE_NOTADB) fail_input(name_, words + "; expected an SQLite database");
   fail_input(name_, "query: " + words + std::string(kOneStatement) + " that SQLite can run here");
 }
 
@@ -127,14 +227,20 @@ bool SqliteSource::step() {
   if (at_end_) return false;  // one step more would run the query again
   const int status = sqlite3_step(statement_.get());
   at_end_ = status != SQLITE_ROW;
-  if (status == SQLITE_DONE) return false;
+  if (status == SQLITE_DONE) {
+    std::error_code error;
+    if (written_ && std::filesystem::last_write_time(name_, error) != *written_) {
+      fail_input(name_, "another program has changed it meanwhile; build again");
+    }
+    return false;
+  }
   ++rows_read_;
   if (status == SQLITE_ROW) return true;
+  if ((status & 0xff) != SQLITE_CORRUPT) check_status(status);
   if (status == SQLITE_TOOBIG) {
     fail_input(place(), "a text or blob beyond the limit; expected at most " +
                             std::to_string(kMaxFieldBytes) + " bytes");
   }
-  if (status == SQLITE_NOMEM) throw ResourceError(printable(name_) + ": out of memory");
   fail_input(place(), printable(sqlite3_errmsg(database_.get())) + "; expected a readable row");
 }
 

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "host/ingest/key_value_source.h"
@@ -14,7 +16,9 @@ struct sqlite3_stmt;
 
 namespace blindfuse {
 
-// The file is opened read-only. The query is one statement that only reads and returns two columns,
+// The file is opened read-only, and left as it is; only where it has a write-ahead log, SQLite may
+// put a file for shared memory next to it. The query and the file's views and generated columns may
+// read and no more. The query is one statement that only reads and returns two columns,
 // key and value. For an index database it returns one column, the value, and should have an ORDER
 // BY. TEXT is decoded as the options say, BLOB is taken as its bytes, INTEGER as its decimal text.
 // NULL and REAL are errors.
@@ -46,11 +50,15 @@ class SqliteSource : public KeyValueSource {
   using Statement = std::unique_ptr<sqlite3_stmt, StatementFinalizer>;
 
   void open_database();
+  void open(const std::string& name, int flags);
+  bool is_whole_without_log() const;
   void prepare_query(const std::string& query);
   // Prepares the first statement of `sql`, and moves `sql` on to the text after it. Nothing if
   // there are only blanks and comments.
   Statement prepare(const char*& sql);
   void check_statement() const;
+  // Throws for a status that is the file's fault, and not that of the query.
+  void check_status(int status) const;
   bool step();
   std::string_view read_field(int column, FieldDecoder& decoder);
   InputPlace place() const { return {name_, place_unit(), rows_read_}; }
@@ -61,6 +69,8 @@ class SqliteSource : public KeyValueSource {
   FieldDecoder value_;
   std::unique_ptr<sqlite3, DatabaseCloser> database_;
   Statement statement_;  // after database_, so that it goes first
+  // When the file was last written, where nothing else tells that it was written again.
+  std::optional<std::filesystem::file_time_type> written_;
   bool at_end_ = false;
   uint64_t rows_read_ = 0;
   uint64_t bytes_read_ = 0;

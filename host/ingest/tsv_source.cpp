@@ -14,8 +14,12 @@ bool TsvSource::next(KeyValuePair& pair) {
   Line line;
   do {
     if (!lines_.next(line)) return false;
-  } while (!index_ && line.text.empty());
+  } while (line.text.empty() && !index_);
   const InputPlace place{name(), place_unit(), line.number};
+  if (line.text.find('\r') != std::string_view::npos) {
+    fail_input(place,
+               "a carriage return without a line feed; expected lines that end in LF or CRLF");
+  }
   pair.place = line.number;
   if (index_) {
     pair.key = {};

@@ -8,9 +8,10 @@
 namespace blindfuse {
 
 // There is no header, and there are no quotes or escape sequences. A backslash is a backslash. A
-// key or value with a tab or a line end needs another format or encoding. Blank lines
-// are skipped. Every other line has exactly one tab, and anything else is an error. For an index
-// database the whole line with its tabs is the value, and an empty line is an empty value.
+// key or value with a tab or a line end needs another format or encoding. Every line has exactly
+// one tab. A line without one or with more is an error, and so is a \r that does not end a line.
+// Empty lines are skipped. For an index database the whole line with its tabs is the value, and an
+// empty line is an empty value.
 class TsvSource : public KeyValueSource {
  public:
   TsvSource(LineReader lines, const SourceOptions& options);

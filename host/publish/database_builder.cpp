@@ -73,7 +73,7 @@ std::optional<PreviousEpoch> read_previous(LockedDirectory& locked, const BuildO
     locked.start_from(parsed.manifest, previous->table, parsed.signature);
     check_signature(parsed);
   } catch (const NewerFormatError& error) {
-    if (!options.fresh) throw InputError(directory.manifest_file().string() + ": " + error.what());
+    if (!options.fresh) directory.fail_newer(error);
   } catch (const InputError& error) {
     if (!was_manifest(text)) {
       throw InputError(directory.manifest_file().string() + " is not that of a database: " +
@@ -123,6 +123,11 @@ class Build {
         read_input(sources, manifest_.salt, options_.input, new_spool(options_.input.on_duplicate));
     report_.seconds_reading = stage.lap();
     report_.survey = survey_input(input_, options_.input.on_duplicate, threads_);
+    report_.input_bytes = input_.bytes;
+    if (previous_) report_.keys_before = previous_->manifest.layout.key_count;
+    if (previous_ && !options_.fresh) {
+      check_replacement(previous_->manifest.layout, options_, report_.survey, directory_.root());
+    }
     check_values(options_.input.kind, report_.survey);
     const std::vector<Sample> samples = take_samples(input_, options_.input.kind, manifest_.salt);
     choose_layout();
@@ -174,6 +179,7 @@ class Build {
     }
     manifest_.layout = plan->layout;
     check_layout(manifest_.layout);
+    check_padding(manifest_.layout, options_, report_.survey, input_.bytes);
     if (report_.layout_reason.empty()) report_.layout_reason = "chosen for this input";
   }
 

@@ -53,7 +53,10 @@ struct BuildOptions {
   const SigningKey* signing_key = nullptr;
   bool drop_signature = false;
   std::function<uint64_t()> clock = unix_seconds;  // of signatures
-  bool fresh = false;  // a new salt, a new seed, a new layout, every shard
+  // A new salt, a new seed, a new layout, every shard, of whatever kind and number of keys.
+  bool fresh = false;
+  bool allow_shrink = false;   // to less than half of the keys
+  bool allow_padding = false;  // where the longest value makes a database far larger than its input
   // The engine that makes hints or packs: the engine of this name, or the given engines with their
   // checks, which outlive the build.
   std::string engine = "auto";
@@ -69,7 +72,9 @@ struct BuildReport {
   EpochId epoch;
   Layout layout;
   Survey survey;
-  uint64_t fullest_shard = 0;  // its keys; what chance gives: expected_fullest_shard()
+  std::optional<uint64_t> keys_before;  // of the epoch before, if there is one that can be read
+  uint64_t input_bytes = 0;             // of keys and values
+  uint64_t fullest_shard = 0;           // its keys; what chance gives: expected_fullest_shard()
   uint64_t truncated_values = 0;
   uint32_t shards_rebuilt = 0;
   uint32_t packs_rebuilt = 0;

@@ -1,10 +1,5 @@
 #include "host/publish/database_writer.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "host/database/content_file.h"
@@ -19,11 +14,6 @@ std::string entry_of(const DatabaseFolder& folder, const std::string& file) {
 
 std::span<const uint8_t> text_bytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
-void sync_file(const BufferedWriter& writer, const std::filesystem::path& path) {
-  if (fsync(writer.file().get()) == 0) return;
-  throw ResourceError("cannot write " + path.string() + ": " + std::strerror(errno));
 }
 
 }  // namespace
@@ -57,7 +47,7 @@ void NewFile::write(std::string_view bytes) { write(text_bytes(bytes)); }
 
 void NewFile::sync() {
   writer_.flush();
-  sync_file(writer_, open_->path() / temporary_);
+  sync_file(writer_.file(), open_->path() / temporary_);
 }
 
 void NewFile::commit(const Sha256Digest& content) {
@@ -108,7 +98,7 @@ void DatabaseWriter::replace(const std::string& name, std::string_view text) {
   BufferedWriter writer(create_pending(root_, temporary), root_.path());
   writer.write(text_bytes(text));
   writer.flush();
-  sync_file(writer, root_.path() / name);
+  sync_file(writer.file(), root_.path() / name);
   root_.rename_over(temporary, name);
   journal_.forget_pending(temporary);
   root_.sync();

@@ -34,6 +34,8 @@ std::optional<Manifest> manifest_of(const fs::path& root) {
   if (!directory.has_manifest()) return std::nullopt;
   try {
     return directory.read_manifest().manifest;
+  } catch (const NewerFormatError&) {
+    throw;
   } catch (const InputError& fault) {
     throw InputError(std::string(fault.what()) + "; --fresh plans without what is there");
   }
@@ -58,6 +60,7 @@ DryRun dry_run(const std::vector<std::unique_ptr<KeyValueSource>>& sources,
   DryRun result;
   result.survey = survey_input(input, policy, threads);
   result.truncated_values = input.truncated_values;
+  if (previous) check_replacement(previous->layout, options, result.survey, *root);
   check_values(options.input.kind, result.survey);
   result.request = plan_request(options, result.survey, previous ? &previous->layout : nullptr);
   if (!previous) return result;

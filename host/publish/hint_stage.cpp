@@ -21,8 +21,6 @@ namespace {
 // hint (n words each) and by their own bytes.
 constexpr uint64_t kColumnsMax = 8192;
 constexpr uint64_t kMatrixBytesMax = uint64_t{1} << 30;
-// A multiple of 8 columns packs into whole bytes, so that a shard's hint can be written in parts.
-constexpr uint64_t kColumnGrain = 8;
 constexpr uint64_t kOpenFilesMax = 256;
 
 class HintStage {
@@ -39,16 +37,12 @@ class HintStage {
         table_(table),
         progress_("hint", shard_total * layout.shard_matrix_bytes(), Progress::Unit::kBytes) {}
 
-  uint64_t columns_at_once() const {
-    const uint64_t columns = std::min(kColumnsMax, kMatrixBytesMax / layout_.row_count);
-    return std::max(kColumnGrain, columns / kColumnGrain * kColumnGrain);
-  }
-
   void build(std::span<const uint32_t> shards) {
     std::vector<NewFile> files;
     std::vector<Sha256> hashes(shards.size());
     for (size_t i = 0; i < shards.size(); ++i) files.push_back(writer_.create(kHintsFolder));
-    const uint64_t width = std::min<uint64_t>(layout_.record_bytes(), columns_at_once());
+    const uint64_t width =
+        std::min<uint64_t>(layout_.record_bytes(), columns_at_once(layout_.row_count));
     for (uint64_t first = 0; first < layout_.record_bytes(); first += width) {
       const uint64_t count = std::min(width, layout_.record_bytes() - first);
       const std::vector<uint32_t> hint = compute(shards, first, count);
@@ -135,12 +129,18 @@ class HintStage {
 
 }  // namespace
 
+uint64_t columns_at_once(uint64_t row_count) {
+  constexpr uint64_t kGrain = 8;
+  const uint64_t columns = std::min(kColumnsMax, kMatrixBytesMax / row_count);
+  return std::max(kGrain, columns / kGrain * kGrain);
+}
+
 void build_hints(const DatabaseDirectory& directory, DatabaseWriter& writer, const Layout& layout,
                  const MatrixSeed& seed, const std::vector<uint32_t>& shards,
                  const EngineMaker& engines, WorkerThreads& threads, ShardTable& table) {
   HintStage stage(directory, writer, layout, seed, engines, threads, table, shards.size());
-  const size_t step =
-      std::clamp<uint64_t>(stage.columns_at_once() / layout.record_bytes(), 1, kOpenFilesMax);
+  const size_t step = std::clamp<uint64_t>(
+      columns_at_once(layout.row_count) / layout.record_bytes(), 1, kOpenFilesMax);
   for (size_t first = 0; first < shards.size(); first += step) {
     stage.build(std::span(shards).subspan(first, std::min(step, shards.size() - first)));
   }

@@ -36,6 +36,7 @@ class InputReader {
   InputReader(const Salt& salt, const InputOptions& options, std::unique_ptr<Spool> spool)
       : options_(options), hasher_(salt) {
     input_.spool = std::move(spool);
+    input_.key_encoding = options.key_encoding;
   }
 
   void read(KeyValueSource& source, Progress& progress) {
@@ -74,6 +75,7 @@ class InputReader {
       keep_sample(entry.hash.slot_hash, pair.key);
     }
     input_.spool->append(entry, pair.key);
+    input_.bytes += pair.key.size() + entry.value.size();
   }
 
   std::string_view fit(const KeyValueSource& source, const KeyValuePair& pair) {

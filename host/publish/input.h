@@ -21,7 +21,8 @@ struct InputOptions {
   DuplicatePolicy on_duplicate = DuplicatePolicy::kError;
   uint32_t value_bytes_max = kValueBytesMax;
   LongValues long_values = LongValues::kError;
-  bool values_are_text = true;  // truncate between characters (UTF-8)
+  bool values_are_text = true;                      // truncate between characters (UTF-8)
+  TextEncoding key_encoding = TextEncoding::kUtf8;  // of keys in messages
 };
 
 // The name of a source, for messages.
@@ -38,6 +39,8 @@ struct Input {
   std::map<uint64_t, std::string>
       sample_keys;  // by slot hash: the kSampleCount lowest, so any part of the database
   uint64_t truncated_values = 0;
+  uint64_t bytes = 0;                               // of keys and values
+  TextEncoding key_encoding = TextEncoding::kUtf8;  // of keys in messages
 };
 
 // Reads all sources to their end, or until the spool has found a duplicate. In an index database,

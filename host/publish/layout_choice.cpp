@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "src/base/errors.h"
+#include "src/program/amount.h"
 
 namespace blindfuse {
 namespace {
@@ -36,6 +37,25 @@ std::optional<std::string> differs_in_keys(const Layout& old, const BuildOptions
          std::to_string(wanted->keys_per_request);
 }
 
+// The server's memory for an epoch.
+uint64_t served_bytes(const Layout& layout) {
+  return layout.matrix_bytes() + layout.packing_table_bytes();
+}
+
+// A layout that has come to be far too large for its keys, or was never chosen by a build: anybody
+// can write a manifest that asks for any amount of memory.
+std::optional<std::string> takes_too_much(const Layout& old, const BuildOptions& options,
+                                          const Survey& survey) {
+  constexpr uint64_t kTimes = 10;
+  if (served_bytes(old) <= uint64_t{1} << 30) return std::nullopt;
+  const auto plans = plans_of_kind(plan_request(options, survey, &old), kind_of(old));
+  if (plans.empty()) return std::nullopt;
+  const uint64_t needed = served_bytes(cheapest(plans).layout);
+  if (served_bytes(old) / kTimes <= needed) return std::nullopt;
+  return "the layout takes " + human_bytes(served_bytes(old)) +
+         " of the server's memory, and a new one " + human_bytes(needed);
+}
+
 std::optional<std::string> values_do_not_fit(const RecordFormat& old, uint32_t value_room,
                                              const Survey& survey) {
   if (value_room > old.value_bytes) {
@@ -59,6 +79,39 @@ void check_values(DatabaseKind kind, const Survey& survey) {
   throw InputError("every value is empty; an index database needs one value of at least one byte");
 }
 
+void check_replacement(const Layout& old, const BuildOptions& options, const Survey& survey,
+                       const std::filesystem::path& root) {
+  if (old.kind != options.input.kind) {
+    const bool was_index = old.kind == DatabaseKind::kIndex;
+    throw InputError(root.string() + " is " + (was_index ? "an index" : "a keyword") +
+                     " database, and would become " + (was_index ? "a keyword" : "an index") +
+                     " database; " + (was_index ? "add" : "leave out") +
+                     " --index, or replace the database with --fresh");
+  }
+  if (options.allow_shrink || survey.key_count >= old.key_count - old.key_count / 2) return;
+  throw InputError("the input has " + counted(survey.key_count, "key") + ", and " + root.string() +
+                   " has " + counted(old.key_count, "key") +
+                   "; if more than half of them are to go, build with --allow-shrink");
+}
+
+void check_padding(const Layout& layout, const BuildOptions& options, const Survey& survey,
+                   uint64_t input_bytes) {
+  constexpr uint64_t kTimes = 10;
+  const uint64_t padded = survey.key_count * survey.longest_value;
+  const uint64_t matrix = layout.matrix_bytes();
+  if (options.allow_padding || options.value_room >= survey.longest_value) return;
+  if (matrix <= 10'000'000 || std::min(matrix, padded) / kTimes < input_bytes) return;
+  const std::string bytes = std::to_string(survey.percentile99_value);
+  throw InputError("every record has room for the longest value, which has " +
+                   std::to_string(survey.longest_value) + " bytes: the database would take " +
+                   human_bytes(matrix) + ", and the input has " + human_bytes(input_bytes) +
+                   "; 99 % of the values have at most " + bytes +
+                   " bytes. Cut longer ones (--value-bytes-max " + bytes +
+                   " --long-values truncate), split them over several keys "
+                   "(docs/applications/package-index.md), or allow the padding "
+                   "(--allow-padding)");
+}
+
 std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& options,
                                         const Survey& survey) {
   if (old.kind != options.input.kind) return "the kind of database changed";
@@ -75,7 +128,8 @@ std::optional<std::string> why_not_kept(const Layout& old, const BuildOptions& o
         differs("hint_bits", old.hint_bits, options.hint_bits),
         differs("the number of levels", old.levels(), options.levels),
         lacks_short_key(old, options.short_key), differs_in_keys(old, options),
-        values_do_not_fit(old.record, options.value_room, survey)}) {
+        values_do_not_fit(old.record, options.value_room, survey),
+        takes_too_much(old, options, survey)}) {
     if (reason) return reason;
   }
   return std::nullopt;

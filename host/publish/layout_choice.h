@@ -1,6 +1,7 @@
 // Chooses the layout of a build: the existing one as long as it fits, otherwise the cheapest.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,17 @@ namespace blindfuse {
 
 // Throws InputError for an index database all of whose values are empty.
 void check_values(DatabaseKind kind, const Survey& survey);
+
+// Throws InputError if an input takes the place of an epoch that it is hardly a new version of, as
+// a wrong or a truncated one: its kind is another, or it has less than half of the keys, and the
+// options do not allow that. root: the database, for messages.
+void check_replacement(const Layout& old, const BuildOptions& options, const Survey& survey,
+                       const std::filesystem::path& root);
+
+// Throws InputError if the room for the longest value makes a new layout much larger than the
+// input, and the options do not allow that. input_bytes: of all keys and values.
+void check_padding(const Layout& layout, const BuildOptions& options, const Survey& survey,
+                   uint64_t input_bytes);
 
 // The reason, in words, for which `old` cannot hold the surveyed input with these options. Nothing
 // if it can. The loads of its shards are not considered.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/base/errors.h"
+#include "src/program/log.h"
 
 namespace blindfuse {
 namespace {
@@ -14,16 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kRetiredMax = 1000;
-
-OpenFolder make_root(const fs::path& root) {
-  std::error_code ignored;
-  if (fs::exists(root, ignored) && !fs::is_directory(root, ignored)) {
-    throw InputError(root.string() +
-                     " is a file; --output takes a new, an empty or a database's directory");
-  }
-  make_folder(root);
-  return OpenFolder(root);
-}
 
 std::string retired_text(std::vector<EpochId> retired, const EpochId& replaced) {
   retired.push_back(replaced);
@@ -64,21 +55,28 @@ void expect_file(const OpenFolder& root, const char* name) {
 
 }  // namespace
 
-MissingFolders::MissingFolders(const fs::path& path) {
-  std::error_code ignored;
-  for (fs::path at = fs::absolute(path); !fs::exists(at, ignored) && at.has_relative_path();
-       at = at.parent_path()) {
-    paths_.push_back(at);
+RootFolder::RootFolder(const fs::path& path) : path_(path) {
+  std::error_code error;
+  is_made_ = fs::create_directory(path, error);
+  if (error == std::errc::file_exists) {
+    throw InputError(path.string() +
+                     " is a file; --output takes a new, an empty or a database's directory");
+  }
+  if (error) {
+    throw InputError("cannot create " + path.string() + ": " + error.message() +
+                     (error == std::errc::no_such_file_or_directory
+                          ? "; make the folder around it first, or correct the name"
+                          : ""));
   }
 }
 
-MissingFolders::~MissingFolders() {
-  for (const fs::path& path : paths_) rmdir(path.c_str());
+RootFolder::~RootFolder() {
+  if (is_made_) rmdir(path_.c_str());
 }
 
 LockedDirectory::LockedDirectory(const fs::path& root)
-    : missing_(root),
-      root_(make_root(root)),
+    : folder_(root),
+      root_(root),
       directory_(root),
       had_lock_file_(root_.status(DatabaseDirectory::kLockFile).has_value()),
       lock_(take_lock()),
@@ -114,6 +112,10 @@ FileDescriptor LockedDirectory::take_lock() const {
   if (!lock) {
     throw InputError("another build is running in " + root_.path().string() +
                      "; wait until it ends");
+  }
+  if (!lock->is_open()) {
+    log_warning("the file system of {} has no locks: let no two builds run there at once",
+                root_.path().string());
   }
   return std::move(*lock);
 }

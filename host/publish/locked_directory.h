@@ -19,25 +19,27 @@
 
 namespace blindfuse {
 
-// The folders of a path that were not there at first. Those that are empty at the end are removed
-// again.
-class MissingFolders {
+// The folder of a database, made if it is missing. It is removed again if it was, and is empty at
+// the end.
+class RootFolder {
  public:
-  explicit MissingFolders(const std::filesystem::path& path);
-  ~MissingFolders();
+  // Throws InputError if it cannot be made, as where the folder around it is missing, too.
+  explicit RootFolder(const std::filesystem::path& path);
+  ~RootFolder();
 
-  MissingFolders(const MissingFolders&) = delete;
-  MissingFolders& operator=(const MissingFolders&) = delete;
+  RootFolder(const RootFolder&) = delete;
+  RootFolder& operator=(const RootFolder&) = delete;
 
  private:
-  std::vector<std::filesystem::path> paths_;  // innermost first
+  const std::filesystem::path path_;
+  bool is_made_ = false;
 };
 
 class LockedDirectory {
  public:
-  // Makes the directory if it is missing. Throws InputError if another build holds it, if it has no
-  // manifest but entries that no journal names, and if an entry that a build would have to replace
-  // is not a file, or not a folder where a folder belongs.
+  // Makes the directory, but none around it, if it is missing. Throws InputError if another build
+  // holds it, if it has no manifest but entries that no journal names, and if an entry that a build
+  // would have to replace is not a file, or not a folder where a folder belongs.
   explicit LockedDirectory(const std::filesystem::path& root);
 
   // Deletes the files that builds have made and that the current epoch does not need. If there is
@@ -84,7 +86,7 @@ class LockedDirectory {
   void undo();
   void undo_lock() const;
 
-  const MissingFolders missing_;
+  const RootFolder folder_;
   const OpenFolder root_;
   const DatabaseDirectory directory_;
   const bool had_lock_file_;

@@ -122,9 +122,7 @@ void SigningKey::write(const fs::path& path) const {
   }
   try {
     write_all(file.get(), path, {text, size});
-    if (fsync(file.get()) != 0) {
-      throw ResourceError("cannot write " + path.string() + ": " + std::strerror(errno));
-    }
+    sync_file(file, path);
     sync_folder(fs::absolute(path).parent_path());
   } catch (...) {
     unlink(path.c_str());

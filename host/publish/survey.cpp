@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 
 #include "host/ingest/input_error.h"
+#include "src/base/base64.h"
 #include "src/base/errors.h"
+#include "src/base/hex.h"
 #include "src/protocol/bucket_choice.h"
 
 namespace blindfuse {
@@ -134,6 +137,20 @@ std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_cou
   });
 }
 
+// As the input has it; of a long key, its start.
+std::string key_text(const std::string& key, TextEncoding encoding) {
+  const std::span bytes(reinterpret_cast<const uint8_t*>(key.data()), key.size());
+  switch (encoding) {
+    case TextEncoding::kHex:
+      return blindfuse::quoted(encode_hex(bytes));
+    case TextEncoding::kBase64:
+      return blindfuse::quoted(encode_base64(bytes));
+    case TextEncoding::kUtf8:
+      break;
+  }
+  return blindfuse::quoted(key);
+}
+
 [[noreturn]] void refuse(const Input& input, const Tally& tally) {
   const Duplicate& duplicate = *tally.earliest;
   std::string more;
@@ -145,7 +162,7 @@ std::vector<uint64_t> count_bucket_shards(const Spool& spool, uint32_t shard_cou
   const auto name = [&](const Origin& origin) {
     return place_name(input, origin.source, origin.place);
   };
-  throw InputError("the key " + blindfuse::quoted(duplicate.key) +
+  throw InputError("the key " + key_text(duplicate.key, input.key_encoding) +
                    " comes twice: " + name(duplicate.first) + " and " + name(duplicate.again) +
                    more + "; --on-duplicate first or last keeps one of them");
 }

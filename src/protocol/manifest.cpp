@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -17,11 +18,22 @@ using nlohmann::json;
 constexpr std::string_view kHintFormat = "blindfuse/1";
 constexpr std::string_view kPackedFormat = "blindfuse/2";
 constexpr std::string_view kSeveralKeysFormat = "blindfuse/3";
+constexpr unsigned kFormatMax = 3;
 constexpr std::array kSignatureMembers = {"sequence", "time", "signer", "signature"};
 
 std::string_view format_of(Mode mode, bool is_for_several_keys) {
   if (mode == Mode::kHint) return kHintFormat;
   return is_for_several_keys ? kSeveralKeysFormat : kPackedFormat;
+}
+
+// Whether the format has a number that is greater than those known here.
+bool is_newer(std::string_view format) {
+  constexpr std::string_view kPrefix = "blindfuse/";
+  if (!format.starts_with(kPrefix)) return false;
+  unsigned number = 0;
+  const char* const end = format.data() + format.size();
+  const auto parsed = std::from_chars(format.data() + kPrefix.size(), end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end && number > kFormatMax;
 }
 
 // nlohmann's objects are ordered by name and its dump has no white space: for members that are
@@ -280,12 +292,11 @@ ParsedManifest parse_manifest(std::string_view text) {
   const Members members(object);
   const std::string format = members.text("format");
   if (format != kHintFormat && format != kPackedFormat && format != kSeveralKeysFormat) {
-    const std::string known = "; this program knows " + shown(kHintFormat) + ", " +
-                              shown(kPackedFormat) + " and " + shown(kSeveralKeysFormat);
-    const std::string what = "manifest's \"format\" is " + shown(format);
-    if (!format.starts_with("blindfuse/")) throw InputError(what + known);
-    throw NewerFormatError(what + ", made by a newer blindfuse" + known +
-                           ", and has to be updated");
+    const std::string message = "manifest's \"format\" is " + shown(format) +
+                                "; this program knows " + shown(kHintFormat) + ", " +
+                                shown(kPackedFormat) + " and " + shown(kSeveralKeysFormat);
+    if (is_newer(format)) throw NewerFormatError(message + "; update it");
+    throw InputError(message);
   }
   ParsedManifest parsed;
   parsed.epoch = encode_hex(members.bytes<32>("epoch"));

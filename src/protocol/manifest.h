@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "src/arithmetic/layout.h"
+#include "src/base/errors.h"
 #include "src/protocol/key_hash.h"
 #include "src/protocol/manifest_signature.h"
 #include "src/protocol/public_matrix.h"
@@ -19,6 +20,12 @@ inline constexpr size_t kManifestBytesMax = 65'536;
 using EpochId = std::string;  // 64 hex digits, in lower case
 
 bool is_epoch_id(std::string_view text);
+
+// The format is one of a later version: "blindfuse/4" and so on.
+class NewerFormatError : public InputError {
+ public:
+  using InputError::InputError;
+};
 
 struct Manifest {
   Layout layout;
@@ -58,7 +65,7 @@ class NewerFormatError : public InputError {
 };
 
 // Checks the format, mode, parameter set, every range, the failure bound, the epoch id, and the
-// form of the signature. Throws InputError.
+// form of the signature. Throws InputError, also as NewerFormatError.
 ParsedManifest parse_manifest(std::string_view text);
 
 // Whether there is a signature, and it is its signer's. Throws CannotVerify.

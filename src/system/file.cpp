@@ -99,6 +99,10 @@ bool is_passing_error(int error) {
   }
 }
 
+bool is_unsupported(int error) {
+  return error == EINVAL || error == EOPNOTSUPP || error == ENOSYS || error == ENOLCK;
+}
+
 void fail_to_read(const char* what, const std::filesystem::path& path) {
   if (is_passing_error(errno)) fail(what, path);
   throw InputError(failure(what, path));
@@ -190,20 +194,28 @@ void PendingFile::write(std::string_view bytes) {
 void PendingFile::commit(const std::string& name) {
   writer_.flush();
   const std::filesystem::path target = folder_ / name;
-  if (fsync(writer_.file().get()) != 0) fail("write", target);
+  sync_file(writer_.file(), target);
   if (rename(temporary_.c_str(), target.c_str()) != 0) fail("write", target);
   temporary_.clear();
   sync_folder(folder_);
 }
 
+void sync_file(const FileDescriptor& file, const std::filesystem::path& path) {
+  if (fsync(file.get()) != 0 && !is_unsupported(errno)) fail("write", path);
+}
+
 void sync_folder(const std::filesystem::path& folder) {
   const FileDescriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!file.is_open() || fsync(file.get()) != 0) fail("write", folder);
+  if (!file.is_open()) fail("write", folder);
+  sync_file(file, folder);
 }
 
 void sync_filesystem(const std::filesystem::path& folder) {
   const FileDescriptor file(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!file.is_open() || syncfs(file.get()) != 0) fail("write", folder);
+  if (!file.is_open()) fail("write", folder);
+  if (syncfs(file.get()) == 0) return;
+  if (!is_unsupported(errno)) fail("write", folder);
+  sync();  // which reports no failure
 }
 
 void make_folder(const std::filesystem::path& folder) {
@@ -212,12 +224,13 @@ void make_folder(const std::filesystem::path& folder) {
   if (error) throw InputError("cannot create " + folder.string() + ": " + error.message());
 }
 
-std::optional<FileDescriptor> try_lock(const std::filesystem::path& path) {
+std::optional<FileDescriptor> try_lock(const std::filesystem::path& path, unsigned permissions) {
   for (;;) {
-    FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
+    FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, permissions));
     if (!file.is_open()) throw InputError(failure("lock", path));
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return std::nullopt;
+      if (is_unsupported(errno)) return FileDescriptor();
       throw ResourceError(failure("lock", path));
     }
     // Whoever held it may have deleted the file; then what we locked is not what others will find.

@@ -42,6 +42,10 @@ FileDescriptor create_temporary_file(const std::filesystem::path& folder,
 // lack of descriptors or memory, a disk or a network file system that does not answer.
 bool is_passing_error(int error);
 
+// Whether a call failed (errno) because the file system does not have it, as many over a network or
+// in user space have neither locks nor the fsync of a folder.
+bool is_unsupported(int error);
+
 // Throws what a call that reads failed with (errno): ResourceError for a passing reason, otherwise
 // InputError. what: "open", "read".
 [[noreturn]] void fail_to_read(const char* what, const std::filesystem::path& path);
@@ -107,6 +111,10 @@ class PendingFile {
 
 inline constexpr std::string_view kTemporaryPrefix = ".pending-";
 
+// Makes what was written to an open file, or the entries of an open folder, durable, as far as the
+// file system can. ResourceError.
+void sync_file(const FileDescriptor& file, const std::filesystem::path& path);
+
 // Makes a folder's entries durable.
 void sync_folder(const std::filesystem::path& folder);
 
@@ -117,7 +125,10 @@ void sync_filesystem(const std::filesystem::path& folder);
 void make_folder(const std::filesystem::path& folder);
 
 // An exclusive lock on a file (created when missing; not a symbolic link), held until destroyed;
-// the system frees it when the process dies. Nothing when another process holds it.
-std::optional<FileDescriptor> try_lock(const std::filesystem::path& path);
+// the system frees it when the process dies. Nothing when another process holds it, and a
+// descriptor that is not open where the file system has no locks. Whoever can open the file can
+// lock it, so that by default only its owner and its group may.
+std::optional<FileDescriptor> try_lock(const std::filesystem::path& path,
+                                       unsigned permissions = 0660);
 
 }  // namespace blindfuse

@@ -144,7 +144,7 @@ bool OpenFolder::rename_if_free(const std::string& from, const std::string& to) 
   if (renameat2(folder, from.c_str(), folder, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST) return false;
   // Some file systems over the network cannot do both in one step.
-  if (errno != EINVAL) throw ResourceError(folder_failure("write", path_ / to));
+  if (!is_unsupported(errno)) throw ResourceError(folder_failure("write", path_ / to));
   if (status(to)) return false;
   rename_over(from, to);
   return true;
@@ -164,8 +164,6 @@ bool OpenFolder::remove_empty_folder(const std::string& name) const noexcept {
   return unlinkat(folder_.get(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
-void OpenFolder::sync() const {
-  if (fsync(folder_.get()) != 0) throw ResourceError(folder_failure("write", path_));
-}
+void OpenFolder::sync() const { sync_file(folder_, path_); }
 
 }  // namespace blindfuse

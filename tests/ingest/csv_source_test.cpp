@@ -90,13 +90,15 @@ TEST(CsvSource, RefusesRowsWithAnotherNumberOfFields) {
             "words, line 2: 3 fields; expected 2 fields as in the header");
   EXPECT_EQ(read_csv("key,value\n\"a\n\",1\n\"b\nb\",2,3\n").error,
             "words, line 4: 3 fields; expected 2 fields as in the header");
+  EXPECT_EQ(read_csv("key,value\n\"\"\n").error,
+            "words, line 2: 1 field; expected 2 fields as in the header");
   SourceOptions options;
   options.index = true;
   EXPECT_EQ(read_csv("value\n1\n2,3\n", options).error,
             "words, line 3: 2 fields; expected 1 field as in the header");
 }
 
-TEST(CsvSource, SkipsBlankLines) {
+TEST(CsvSource, SkipsEmptyLines) {
   EXPECT_EQ(read_csv("key,value\n\na,1\n\r\n\nb,2\n\n"), pairs({{"a", "1", 3}, {"b", "2", 6}}));
   SourceOptions options;
   options.index = true;  // with one column, an empty field

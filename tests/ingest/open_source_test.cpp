@@ -100,6 +100,25 @@ TEST(OpenSource, NamesTheCommandThatDecompresses) {
   }
 }
 
+// What iconv makes of "ab\t1\n".
+TEST(OpenSource, NamesTheCommandThatConvertsUtf16) {
+  const TemporaryDirectory directory;
+  const std::string little = "a\0b\0\t\0001\0\n\0"s;
+  const std::string big = "\0a\0b\0\t\0001\0\n"s;
+  for (const auto& [name, bytes] : {std::pair("LE"s, little),
+                                    {"BE"s, big},
+                                    {"LE"s, "\xFF\xFE" + little},
+                                    {"BE"s, "\xFE\xFF" + big}}) {
+    for (const char* format : {".tsv", ".csv", ".ndjson"}) {
+      const std::string path = directory.write("words" + std::string(format), bytes);
+      EXPECT_EQ(read_path(path).error, path + ": this is UTF-16; convert it: iconv -f UTF-16" +
+                                           name +
+                                           " -t UTF-8 FILE | blindfuse build - --format "
+                                           "tsv|csv|ndjson ...");
+    }
+  }
+}
+
 TEST(OpenSource, ReadsTextsThatBeginAlike) {
   const TemporaryDirectory directory;
   for (const std::string start : {"P", "PK", "PK\x03", "(", "PK\x04\x03"}) {
@@ -170,6 +189,7 @@ TEST(OpenSource, SaysWhyAFileCannotBeRead) {
   const std::string itself = directory.path("");
   EXPECT_EQ(read_path(itself, with_format(SourceFormat::kTsv)).error,
             itself + ": Is a directory; expected a readable file");
+  EXPECT_EQ(read_path(itself).error, itself + ": Is a directory; expected a readable file");
   EXPECT_EQ(read_path("/proc/self/mem", with_format(SourceFormat::kTsv)).error,
             "/proc/self/mem: Input/output error; expected a readable file");
 }

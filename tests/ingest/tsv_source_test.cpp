@@ -30,17 +30,26 @@ TEST(TsvSource, TakesTextLiterally) {
   EXPECT_EQ(read_tsv("a\\tb\t\"c\\n\"\n \t \n\t\n"),
             pairs({{"a\\tb", "\"c\\n\"", 1}, {" ", " ", 2}, {"", "", 3}}));
   EXPECT_EQ(read_tsv("a\0b\tc\0d\n"sv), pairs({{"a\0b"s, "c\0d"s, 1}}));
-  EXPECT_EQ(read_tsv("a\rb\tc\rd\n"), pairs({{"a\rb", "c\rd", 1}}));
+}
+
+// The same rule as in CSV.
+TEST(TsvSource, RefusesACarriageReturnWithinALine) {
+  const std::string wrong =
+      "words, line 2: a carriage return without a line feed; expected lines that end in LF or CRLF";
+  EXPECT_EQ(read_tsv("a\tb\nc\td\r\r\n").error, wrong);
+  EXPECT_EQ(read_tsv("a\tb\nc\re\td\n").error, wrong);
+  EXPECT_EQ(read_tsv("a\tb\nc\td\r").error, wrong);
+  EXPECT_EQ(read_tsv("a\nb\rc\n", index_options()).error, wrong);
+}
+
+TEST(TsvSource, SkipsEmptyLines) {
+  EXPECT_EQ(read_tsv("\na\tb\n\n\r\nc\td\n\n"), pairs({{"a", "b", 2}, {"c", "d", 5}}));
+  EXPECT_EQ(read_tsv("\n"), pairs({}));
 }
 
 TEST(TsvSource, RefusesLinesWithoutATab) {
   EXPECT_EQ(read_tsv("a\tb\nc\n").error, "words, line 2: no tab; expected KEY<tab>VALUE");
-  EXPECT_EQ(read_tsv("a\tb\n \n").error, "words, line 2: no tab; expected KEY<tab>VALUE");
-}
-
-TEST(TsvSource, SkipsBlankLines) {
-  EXPECT_EQ(read_tsv("\n\r\na\tb\n\n\nc\td\n\n"), pairs({{"a", "b", 3}, {"c", "d", 6}}));
-  EXPECT_EQ(read_tsv("\r\n"), pairs({}));
+  EXPECT_EQ(read_tsv("\n \n").error, "words, line 2: no tab; expected KEY<tab>VALUE");
 }
 
 TEST(TsvSource, RefusesASecondTab) {

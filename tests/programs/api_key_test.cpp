@@ -1,6 +1,7 @@
 // `blindfuse api-key` replaces the file of keys, and keeps the lines that it has.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "host/server/serving/api_keys.h"
@@ -143,6 +144,34 @@ TEST_F(ApiKeyProgram, TakesANameOrAList) {
   EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "alice", "--list", "--file", file_}).status, 2);
   EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "--revoke", "--file", file_}).status, 2);
   EXPECT_FALSE(fs::exists(file_));
+}
+
+// Everybody who can read a folder or a file can lock it.
+TEST_F(ApiKeyProgram, WaitsForNoLockThatOthersCanTake) {
+  write_file(file_, "");
+  std::vector<FileDescriptor> locked;
+  for (const fs::path& path : {folder_.path(), file_}) {
+    locked.emplace_back(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(flock(locked.back().get(), LOCK_EX), 0);
+  }
+  add("alice", file_);
+  EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "alice", "--revoke", "--file", file_}).status, 0);
+}
+
+TEST_F(ApiKeyProgram, SaysThatItWaits) {
+  const fs::path lock_file = folder_ / ".keys.lock";
+  std::optional<FileDescriptor> lock = try_lock(lock_file, 0600);
+  ASSERT_TRUE(lock);
+  EXPECT_EQ(mode_of(lock_file), 0600u);
+  RunningProgram program(folder_, command("alice", file_));
+  while (program.err().find("waiting for another api-key, which holds the lock ") ==
+         std::string::npos) {
+    ASSERT_FALSE(program.has_ended()) << program.err();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  lock.reset();
+  EXPECT_EQ(program.wait(), 0) << program.err();
+  EXPECT_FALSE(fs::exists(lock_file));
 }
 
 TEST_F(ApiKeyProgram, ManyAtOnceLoseNothing) {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/database/directory.h"
+#include "host/publish/samples.h"
 #include "tests/programs/known_rates_file.h"
 #include "tests/programs/program_testing.h"
 
@@ -197,6 +199,32 @@ TEST(BuildProgram, WarnsOfValuesOfVeryDifferentLengths) {
   EXPECT_THAT(result.err, HasSubstr("--value-bytes-max 5"));
 }
 
+TEST(BuildProgram, SaysWhenKeysAreGone) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) {
+    lines += "k" + std::to_string(i) + "\t" + std::string(300, 'v') + "\n";
+  }
+  const std::string input = write_file(folder / "a.tsv", lines);
+  std::vector<std::string> command = {kBlindfuse,    "build",  input,   "--output",
+                                      folder / "db", "--mode", "packed"};
+  const ProgramResult first = run(folder, command);
+  EXPECT_THAT(first.out, Not(HasSubstr("before")));
+  EXPECT_THAT(first.err, Not(HasSubstr("clients that download")));
+  const auto before = snapshot(folder / "db");
+  write_file(folder / "a.tsv", lines.substr(0, lines.find('\n') + 1));
+  const ProgramResult refused = run(folder, command);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("the input has 1 key, and "));
+  EXPECT_EQ(snapshot(folder / "db"), before);
+  command.insert(command.end(), {"--allow-shrink", "--allow-padding"});
+  const ProgramResult allowed = run(folder, command);
+  EXPECT_EQ(allowed.status, 0) << allowed.err;
+  EXPECT_THAT(allowed.out, HasSubstr("db: 1 key (1000 before), "));
+  EXPECT_THAT(allowed.err, HasSubstr("kB for its first look-up in an epoch, and all keys and "
+                                     "values have 302 B: clients that download them"));
+}
+
 TEST(BuildProgram, TakesOptionsFromTheEnvironment) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", "a\tb\n");
@@ -251,9 +279,8 @@ TEST(BuildProgram, LeavesNoFoldersBehindWhenItFails) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", "");
   std::filesystem::create_directory(folder / "empty");
-  EXPECT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "p" / "q" / "r"}).status,
-            1);
-  EXPECT_FALSE(std::filesystem::exists(folder / "p"));
+  EXPECT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "new"}).status, 1);
+  EXPECT_FALSE(std::filesystem::exists(folder / "new"));
   EXPECT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "empty"}).status, 1);
   EXPECT_TRUE(std::filesystem::is_empty(folder / "empty"));
 }
@@ -318,6 +345,9 @@ TEST(BuildProgram, MisuseHasAStatusOfItsOwn) {
       run(folder, {kBlindfuse, "build", "a", "--output", "b", "--format", "xml"});
   EXPECT_EQ(format.status, 2);
   EXPECT_THAT(format.err, HasSubstr("--format xml: give csv, ndjson, sqlite or tsv"));
+  const ProgramResult log = run(folder, {kBlindfuse, "serve", "a", "--log-format", "xml"});
+  EXPECT_EQ(log.status, 2);
+  EXPECT_THAT(log.err, HasSubstr("--log-format xml: give json or text"));
   EXPECT_EQ(run(folder, {kBlindfuse, "build"}).status, 2);
   EXPECT_EQ(run(folder, {kBlindfuse, "plan", "--keys", "0", "--value-bytes", "1"}).status, 2);
   EXPECT_EQ(run(folder, {kBlindfuse, "plan", "--keys", "5", "--value-bytes", "x"}).status, 2);
@@ -364,65 +394,6 @@ TEST(PlanProgram, MarksWhatBuildChooses) {
   EXPECT_THAT(table.out, HasSubstr("--mode packed shows them"));
 }
 
-TEST(PlanProgram, TakesCountsWithAUnit) {
-  const TemporaryFolder folder;
-  const auto plan = [&](const std::string& keys) {
-    return run(folder, plan_command(folder, {"--keys", keys, "--value-bytes", "8"}));
-  };
-  EXPECT_EQ(plan("20k").out, plan("20000").out);
-  EXPECT_EQ(plan("1M").out, plan("1000000").out);
-  for (const std::string wrong : {"0k", "5G", "1m", "1.5M", "-1M", "99999999999999G"}) {
-    EXPECT_EQ(plan(wrong).status, 2) << wrong;
-  }
-}
-
-TEST(PlanProgram, SaysWhatItLeavesOut) {
-  const TemporaryFolder folder;
-  // 50 packs, and a matrix of 20 MB.
-  const ProgramResult table =
-      run(folder, plan_command(folder, {"--keys", "100", "--value-bytes", "100000"}));
-  EXPECT_THAT(table.out, HasSubstr("hint mode, lwe-1774"));
-  EXPECT_THAT(table.out, Not(HasSubstr("ring-2048")));
-  EXPECT_THAT(table.out, HasSubstr("Packed layouts whose packing tables take more than the matrix, "
-                                   "and more than 256 MiB,\n  are left out here"));
-}
-
-TEST(PlanProgram, ShowsOneModeWhereItIsFixed) {
-  const TemporaryFolder folder;
-  const std::vector<std::string> plan =
-      plan_command(folder, {"--keys", "1048576", "--value-bytes", "1024"});
-  const auto with = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = plan;
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(folder, arguments);
-  };
-  const std::vector<std::vector<std::string>> hint_modes = {{"--mode", "hint"},
-                                                            {"--params", "lwe-1288"}};
-  for (const std::vector<std::string>& hint : hint_modes) {
-    const std::string out = with(hint).out;
-    EXPECT_THAT(out, HasSubstr("* is what `build` would choose"));
-    EXPECT_THAT(out, Not(HasSubstr("ring-2048")));
-    EXPECT_THAT(out, Not(HasSubstr("packing tables")));
-  }
-  EXPECT_THAT(with({"--mode", "packed"}).out, Not(HasSubstr("left out")));
-  const auto packed = nlohmann::json::parse(with({"--mode", "packed", "--json"}).out);
-  for (const auto& layout : packed["layouts"]) EXPECT_EQ(layout["lwe"], "ring-2048");
-  const ProgramResult both = with({"--mode", "packed", "--params", "lwe-1774"});
-  EXPECT_EQ(both.status, 2);
-  EXPECT_THAT(both.err, HasSubstr("--mode packed takes ring-2048"));
-  EXPECT_EQ(std::ranges::count(both.err, '\n'), 1) << both.err;
-}
-
-TEST(PlanProgram, RefusesBitsThatFailTooOftenWithTheNumbers) {
-  const TemporaryFolder folder;
-  const ProgramResult result =
-      run(folder, plan_command(folder, {"--keys", "1000000", "--value-bytes", "100", "--shards",
-                                        "1", "--response-bits", "9", "--query-bits", "25"}));
-  EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.err, HasSubstr("2^-40"));
-  EXPECT_THAT(result.err, HasSubstr("query_bits 25, response_bits 9"));
-}
-
 TEST(InspectProgram, VerifiesThroughTheRealClient) {
   const TemporaryFolder folder;
   std::string lines;
@@ -449,6 +420,37 @@ TEST(InspectProgram, VerifiesThroughTheRealClient) {
   const ProgramResult damaged = run(folder, {kBlindfuse, "inspect", folder / "db", "--verify"});
   EXPECT_EQ(damaged.status, 1);
   EXPECT_THAT(damaged.err, HasSubstr("altered"));
+}
+
+// Of a key that comes several times, the sample is the value that counts.
+TEST(InspectProgram, VerifiesTheValuesThatDuplicatesLeave) {
+  const TemporaryFolder folder;
+  const std::string input = write_file(folder / "a.tsv", "a\t1\nb\t2\na\t3\nb\t4\na\t5\n");
+  for (const char* policy : {"first", "last"}) {
+    const std::string database = folder / policy;
+    ASSERT_EQ(run(folder, {kBlindfuse, "build", input, "--output", database, "--on-duplicate",
+                           policy, "--params", "lwe-1288"})
+                  .status,
+              0);
+    const ProgramResult result = run(folder, {kBlindfuse, "inspect", database, "--verify"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("2 sample keys found"));
+  }
+}
+
+TEST(InspectProgram, TakesSamplesFromTheFirstNumberToTheLast) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 41; ++i) lines += "value " + std::to_string(i) + "\n";
+  const std::string input = write_file(folder / "a.tsv", lines);
+  ASSERT_EQ(run(folder, {kBlindfuse, "build", input, "--output", folder / "db", "--index"}).status,
+            0);
+  const DatabaseDirectory directory(folder / "db");
+  const auto samples =
+      parse_samples(directory.read_samples(directory.read_manifest().manifest, 1 << 20));
+  ASSERT_EQ(samples.size(), 16u);
+  EXPECT_EQ(samples.front().key, "0");
+  EXPECT_EQ(samples.back().key, "40");
 }
 
 TEST(InspectProgram, SaysWhatIsNoDatabase) {

@@ -38,5 +38,25 @@ TEST(ChosenKeys, AreWarnedOf) {
   EXPECT_THAT(run(folder, fresh).err, Not(HasSubstr("the fullest")));
 }
 
+// One shard with half as many keys again as it would have by chance.
+TEST(ChosenKeys, AreWarnedOfWhereTheyAreFew) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) lines += "key " + std::to_string(i) + "\tv\n";
+  const std::vector<std::string> command = {
+      kBlindfuse, "build", folder / "a.tsv", "--output", folder / "db", "--shards", "16"};
+  write_file(folder / "a.tsv", lines);
+  EXPECT_THAT(run(folder, command).err, Not(HasSubstr("the fullest")));
+  KeyHasher hasher(load(folder / "db").manifest.salt);
+  for (int i = 0, chosen = 0; chosen < 1000; ++i) {
+    const std::string key = "chosen " + std::to_string(i);
+    if (shard_of(hasher(key).shard_hash, 16) != 0) continue;
+    lines += key + "\tv\n";
+    ++chosen;
+  }
+  write_file(folder / "a.tsv", lines);
+  EXPECT_THAT(run(folder, command).err, HasSubstr("the fullest of 16 shards has 2"));
+}
+
 }  // namespace
 }  // namespace blindfuse::program_testing

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <future>
 #include <random>
 
@@ -307,6 +309,43 @@ TEST_F(Faults, TermFinishesWhatHasBegunAndASecondOneEnds) {
       EXPECT_EQ(slow.receive().problem(), "malformed-queries");
       EXPECT_EQ(server.program().wait(), 0);
     }
+  }
+}
+
+// What file systems over a network may lack: durable folders, and locks. A failing disk is another
+// matter.
+TEST_F(Faults, AFileSystemMayLackWhatItDoesNotHave) {
+  write_file(folder_ / "input.tsv", lines_of(1));
+  const auto with = [&](int error, const std::vector<std::string>& command) {
+    return run(folder_, with_module(command, "blindfuse-network-folder",
+                                    {"BLINDFUSE_FAILING_CALLS=" +
+                                         std::string(error == EIO ? "fsync" : "fsync syncfs flock"),
+                                     "BLINDFUSE_FAILING_WITH=" + std::to_string(error)}));
+  };
+  for (const int error : {EINVAL, ENOTSUP, ENOSYS, ENOLCK, EIO}) {
+    SCOPED_TRACE(strerror(error));
+    const int status = error == EIO ? 1 : 0;
+    const std::string keys = folder_ / "keys.txt", signing = folder_ / "sign.key";
+    std::filesystem::remove_all(database_);
+    std::filesystem::remove(keys);
+    std::filesystem::remove(signing);
+    const ProgramResult built = with(error, {kBlindfuse, "build", folder_ / "input.tsv", "--output",
+                                             database_, "--params", "lwe-1288"});
+    EXPECT_EQ(built.status, status) << built.err;
+    if (error != EIO) EXPECT_NE(built.err.find("has no locks"), std::string::npos) << built.err;
+    const ProgramResult key = with(error, {kBlindfuse, "api-key", "alice", "--file", keys});
+    EXPECT_EQ(key.status, status) << key.err;
+    EXPECT_EQ(key.out.empty(), error == EIO);
+    EXPECT_EQ(with(error, {kBlindfuse, "keygen", signing}).status, status);
+    EXPECT_EQ(std::filesystem::exists(signing), error != EIO);
+    if (error == EIO) build(1);
+    RunningServer server(folder_, database_);
+    const TemporaryFolder cache;
+    const ProgramResult got =
+        with(error, {kBlindfuseClient, "get", server.url(), "key 3", "--cache", cache.path()});
+    EXPECT_EQ(got.status, status) << got.err;
+    EXPECT_EQ(got.out, error == EIO ? "" : value(3, 1) + "\n");
+    EXPECT_EQ(server.stop(), 0);
   }
 }
 

@@ -272,6 +272,65 @@ TEST(PlanCommand, MarksWhatBuildPrefers) {
   EXPECT_EQ(run(folder, plan_command(folder, {input, "--prefer", "money"})).status, 2);
 }
 
+TEST(PlanCommand, TakesCountsWithAUnit) {
+  const TemporaryFolder folder;
+  const auto plan = [&](const std::string& keys) {
+    return run(folder, plan_command(folder, {"--keys", keys, "--value-bytes", "8"}));
+  };
+  EXPECT_EQ(plan("20k").out, plan("20000").out);
+  EXPECT_EQ(plan("1M").out, plan("1000000").out);
+  for (const std::string wrong : {"0k", "5G", "1m", "1.5M", "-1M", "99999999999999G"}) {
+    EXPECT_EQ(plan(wrong).status, 2) << wrong;
+  }
+}
+
+TEST(PlanCommand, SaysWhatItLeavesOut) {
+  const TemporaryFolder folder;
+  // 50 packs, and a matrix of 20 MB.
+  const ProgramResult table =
+      run(folder, plan_command(folder, {"--keys", "100", "--value-bytes", "100000"}));
+  EXPECT_THAT(table.out, HasSubstr("hint mode, lwe-1774"));
+  EXPECT_THAT(table.out, Not(HasSubstr("ring-2048")));
+  EXPECT_THAT(table.out, HasSubstr("Packed layouts whose packing tables take more than the matrix, "
+                                   "and more than 256 MiB,\n  are left out here"));
+}
+
+TEST(PlanCommand, ShowsOneModeWhereItIsFixed) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> plan =
+      plan_command(folder, {"--keys", "1048576", "--value-bytes", "1024"});
+  const auto plan_with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = plan;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(folder, arguments);
+  };
+  const std::vector<std::vector<std::string>> hint_modes = {{"--mode", "hint"},
+                                                            {"--params", "lwe-1288"}};
+  for (const std::vector<std::string>& hint : hint_modes) {
+    const std::string out = plan_with(hint).out;
+    EXPECT_THAT(out, HasSubstr("* is what `build` would choose"));
+    EXPECT_THAT(out, Not(HasSubstr("ring-2048")));
+    EXPECT_THAT(out, Not(HasSubstr("packing tables")));
+  }
+  EXPECT_THAT(plan_with({"--mode", "packed"}).out, Not(HasSubstr("left out")));
+  const auto packed = json::parse(plan_with({"--mode", "packed", "--json"}).out);
+  for (const auto& layout : packed["layouts"]) EXPECT_EQ(layout["lwe"], "ring-2048");
+  const ProgramResult both = plan_with({"--mode", "packed", "--params", "lwe-1774"});
+  EXPECT_EQ(both.status, 2);
+  EXPECT_THAT(both.err, HasSubstr("--mode packed takes ring-2048"));
+  EXPECT_EQ(std::ranges::count(both.err, '\n'), 1) << both.err;
+}
+
+TEST(PlanCommand, RefusesBitsThatFailTooOftenWithTheNumbers) {
+  const TemporaryFolder folder;
+  const ProgramResult result =
+      run(folder, plan_command(folder, {"--keys", "1000000", "--value-bytes", "100", "--shards",
+                                        "1", "--response-bits", "9", "--query-bits", "25"}));
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("2^-40"));
+  EXPECT_THAT(result.err, HasSubstr("query_bits 25, response_bits 9"));
+}
+
 TEST(DryRunOfBuild, ShowsLayoutsAndWritesNothing) {
   const TemporaryFolder folder;
   const std::string input = write_file(folder / "a.tsv", three_thousand_pairs());

@@ -1,5 +1,6 @@
 #include "src/protocol/manifest.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -290,14 +291,20 @@ TEST(Manifest, RefusesFormatsThatItDoesNotKnowOrThatContradictTheMode) {
   const auto message_of = [](const json& change) {
     return input_error_of([&] { parse_manifest(altered_text(change)); });
   };
-  EXPECT_EQ(
-      message_of({{"format", "blindfuse/4"}}),
-      R"(manifest's "format" is "blindfuse/4", made by a newer blindfuse; this program knows )"
-      R"("blindfuse/1", "blindfuse/2" and "blindfuse/3", and has to be updated)");
-  EXPECT_EQ(
-      message_of({{"format", "tea/1"}}),
-      R"(manifest's "format" is "tea/1"; this program knows "blindfuse/1", "blindfuse/2" and )"
-      R"("blindfuse/3")");
+  EXPECT_EQ(message_of({{"format", "blindfuse/4"}}),
+            R"(manifest's "format" is "blindfuse/4"; this program knows "blindfuse/1", )"
+            R"("blindfuse/2" and "blindfuse/3"; update it)");
+  for (const char* newer : {"blindfuse/4", "blindfuse/10"}) {
+    EXPECT_THROW(parse_manifest(altered_text({{"format", newer}})), NewerFormatError) << newer;
+  }
+  for (const char* other : {"blindfuse/0", "blindfuse/4x", "blindfuse/", "else/4"}) {
+    EXPECT_THAT(
+        [&] {
+          parse_manifest(altered_text({{"format", other}}));
+        },
+        ::testing::Not(::testing::Throws<NewerFormatError>()))
+        << other;
+  }
   EXPECT_EQ(message_of({{"format", "blindfuse/2"}}),
             R"(manifest's "format" is "blindfuse/2", but this program knows the mode "hint" in )"
             R"("blindfuse/1" alone)");

@@ -97,5 +97,14 @@ TEST(DryRun, RefusesADirectoryThatCannotBeLookedAt) {
               AllOf(HasSubstr("cannot read"), HasSubstr("loop/manifest.json")));
 }
 
+TEST(DryRun, RefusesWhatABuildWouldRefuse) {
+  const TemporaryFolder folder;
+  builder_testing::build({{"a", "1"}, {"b", "2"}, {"c", "3"}}, folder / "db");
+  std::vector<std::unique_ptr<KeyValueSource>> sources;
+  sources.push_back(std::make_unique<MemorySource>(builder_testing::Pairs{{"a", "1"}}));
+  EXPECT_THAT(input_error_of([&] { dry_run(sources, folder / "db", {}); }),
+              HasSubstr("--allow-shrink"));
+}
+
 }  // namespace
 }  // namespace blindfuse

@@ -137,5 +137,19 @@ TEST(DuplicateKeys, ShowsAKeyThatComesTwiceOnOneLine) {
               AllOf(StartsWith("the key \"\\x1b[31m\\x0akkk"), HasSubstr("kkk...\" comes twice")));
 }
 
+TEST(DuplicateKeys, ShowsAKeyAsTheInputHasIt) {
+  const TemporaryFolder folder;
+  for (const auto& [encoding, text] :
+       {std::pair(TextEncoding::kHex, "\"00ff\""), {TextEncoding::kBase64, "\"AP8=\""}}) {
+    BuildOptions options;
+    options.input.key_encoding = encoding;
+    const std::string key("\0\xff", 2);
+    EXPECT_THAT(input_error_of([&] {
+                  build({{key, "1"}, {key, "2"}}, folder / "db", options);
+                }),
+                StartsWith("the key " + std::string(text) + " comes twice"));
+  }
+}
+
 }  // namespace
 }  // namespace blindfuse::builder_testing

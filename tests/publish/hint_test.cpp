@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/engines/engine_factory.h"
+#include "host/publish/hint_stage.h"
 #include "host/system/worker_threads.h"
 #include "src/arithmetic/lwe_params.h"
 #include "tests/reference_pir.h"
@@ -117,6 +118,14 @@ TEST(Hint, RefusesAnEngineThatIsNotThere) {
   SeededRandom random(303);
   const HintCase hint_case(random, 64, 1, 1);
   EXPECT_NE(support::input_error_of([&] { hint_case.computed("abacus", 1); }), "");
+}
+
+// Parts of a packed hint are written one after another, and so must end with a whole byte.
+TEST(HintStage, TakesColumnsThatPackIntoWholeBytes) {
+  for (uint64_t rows = 1; rows <= uint64_t{1} << 31; rows += rows / 100 + 1) {
+    EXPECT_EQ(columns_at_once(rows) % 8, 0u) << rows;
+    EXPECT_GT(columns_at_once(rows), 0u) << rows;
+  }
 }
 
 }  // namespace

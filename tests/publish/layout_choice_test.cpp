@@ -1,12 +1,27 @@
 #include "host/publish/layout_choice.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <tuple>
+
+#include "tests/publish/builder_testing.h"
+#include "tests/support.h"
 
 namespace blindfuse {
 namespace {
+
+using builder_testing::build;
+using builder_testing::load;
+using builder_testing::Pairs;
+using builder_testing::snapshot;
+using builder_testing::TemporaryFolder;
+using support::input_error_of;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 using Reason = std::optional<std::string>;
 
@@ -192,6 +207,103 @@ TEST(LayoutChoice, KnowsWhetherShardsFit) {
             Reason("the fullest shard now has 2049 keys, more than 2048 rows hold"));
   EXPECT_EQ(why_shards_do_not_fit(built_with("lwe-1774"), 1000), Reason());
   EXPECT_NE(why_shards_do_not_fit(built_with("lwe-1774"), 2048), Reason());
+}
+
+Pairs numbered_pairs(int count, const std::string& value = "v") {
+  Pairs pairs;
+  for (int i = 0; i < count; ++i) pairs.emplace_back("key " + std::to_string(i), value);
+  return pairs;
+}
+
+TEST(LayoutChoice, RefusesAnInputThatLostMoreThanHalfOfTheKeys) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(build(numbered_pairs(1001), folder / "db").keys_before, std::nullopt);
+  const auto before = snapshot(folder / "db");
+  BuildOptions options;
+  const auto refusal = [&](int keys) {
+    return input_error_of([&] { build(numbered_pairs(keys), folder / "db", options); });
+  };
+  EXPECT_THAT(refusal(1), AllOf(HasSubstr("the input has 1 key, and "), HasSubstr("has 1001 keys"),
+                                HasSubstr("--allow-shrink")));
+  EXPECT_THAT(refusal(500), HasSubstr("--allow-shrink"));
+  EXPECT_EQ(snapshot(folder / "db"), before);
+  EXPECT_EQ(build(numbered_pairs(501), folder / "db").keys_before, 1001u);
+  options.allow_shrink = true;
+  EXPECT_EQ(build(numbered_pairs(2), folder / "db", options).keys_before, 501u);
+  options.allow_shrink = false;
+  EXPECT_EQ(refusal(1), "");  // half of them
+  build(numbered_pairs(100), folder / "db");
+  options.fresh = true;
+  EXPECT_EQ(build(numbered_pairs(1), folder / "db", options).keys_before, 100u);
+}
+
+TEST(LayoutChoice, RefusesAnotherKindOfDatabase) {
+  const TemporaryFolder folder;
+  BuildOptions index;
+  index.input.kind = DatabaseKind::kIndex;
+  build(numbered_pairs(10), folder / "keyword");
+  build(numbered_pairs(10), folder / "index", index);
+  for (const auto& [name, options, cure] : {std::tuple("keyword", index, "leave out --index"),
+                                            {"index", BuildOptions(), "add --index"}}) {
+    BuildOptions other = options;
+    other.allow_shrink = true;
+    const auto before = snapshot(folder / name);
+    EXPECT_THAT(input_error_of([&] { build(numbered_pairs(10), folder / name, other); }),
+                AllOf(HasSubstr(cure), HasSubstr("--fresh")));
+    EXPECT_EQ(snapshot(folder / name), before);
+    other.fresh = true;
+    build(numbered_pairs(10), folder / name, other);
+    EXPECT_EQ(load(folder / name).manifest.layout.kind, options.input.kind);
+  }
+}
+
+TEST(LayoutChoice, RefusesThatOneValueMakesADatabaseManyTimesItsInput) {
+  const TemporaryFolder folder;
+  Pairs pairs = numbered_pairs(2000, "a short value");
+  pairs.emplace_back("long", std::string(20'000, 'x'));
+  EXPECT_THAT(input_error_of([&] { build(pairs, folder / "db"); }),
+              AllOf(HasSubstr("which has 20000 bytes"), HasSubstr("the input has 60.9 kB"),
+                    HasSubstr("--value-bytes-max 13 "), HasSubstr("package-index.md"),
+                    HasSubstr("--allow-padding")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "db"));
+  // A matrix of 2001 * (8 + 2 + 20000) bytes and more.
+  Layout layout = built_with("lwe-1774");
+  layout.row_count = 2304;
+  layout.record = {8, 2, 20'000};
+  Survey survey;
+  survey.key_count = 2001;
+  survey.longest_value = 20'000;
+  const auto is_refused = [&](const BuildOptions& options, uint64_t input_bytes) {
+    return !input_error_of([&] { check_padding(layout, options, survey, input_bytes); }).empty();
+  };
+  EXPECT_TRUE(is_refused({}, 60'000));
+  EXPECT_FALSE(is_refused({}, 5'000'000));  // ten times as much is not
+  BuildOptions options;
+  options.allow_padding = true;
+  EXPECT_FALSE(is_refused(options, 60'000));
+  BuildOptions room;
+  room.value_room = 20'000;  // asked for
+  EXPECT_FALSE(is_refused(room, 60'000));
+  layout.row_count = 448;  // less than 10 MB
+  survey.key_count = 300;
+  EXPECT_FALSE(is_refused({}, 20'000));
+  // All are as long: that the rows come in blocks makes it large, and no value.
+  layout = built_with("ring-2048");
+  layout.record = {8, 0, 100'000};
+  survey.key_count = 3;
+  survey.longest_value = 100'000;
+  EXPECT_FALSE(is_refused({}, 300'000));
+}
+
+// Anybody can write a manifest.
+TEST(LayoutChoice, LeavesALayoutThatIsFarTooLarge) {
+  Layout layout = built_with("ring-2048");
+  layout.shard_count = 65'536;
+  EXPECT_GT(layout.packing_table_bytes(), uint64_t{16} << 30);
+  EXPECT_THAT(why_not_kept(layout, {}, kSurvey).value_or(""), HasSubstr("the layout takes "));
+  BuildOptions options;
+  options.shard_count = layout.shard_count;
+  EXPECT_EQ(why_not_kept(layout, options, kSurvey), Reason());
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ TEST(LoadedDatabase, SaysWhatIsNoDatabase) {
   EXPECT_THAT(error_of_loading(folder / "missing"), HasSubstr("does not exist"));
   EXPECT_THAT(error_of_loading(folder.path()), HasSubstr("not a database"));
   std::ofstream(folder / "file") << "x";
-  EXPECT_THAT(error_of_loading(folder / "file"), HasSubstr("not a directory"));
+  EXPECT_THAT(error_of_loading(folder / "file"),
+              AllOf(HasSubstr("is a file, and not a directory"), HasSubstr("`blindfuse build ")));
 }
 
 TEST(LoadedDatabase, SaysWhatItMayNotRead) {

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 std::string refusal_of(const Pairs& pairs, const std::filesystem::path& root,
@@ -21,6 +22,17 @@ std::string refusal_of(const Pairs& pairs, const std::filesystem::path& root,
     return error.what();
   }
   return "nothing was thrown";
+}
+
+// A name that is mistyped does not become a tree of folders.
+TEST(LockedDirectory, MakesNoFolderAroundItsOwn) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(refusal_of({{"a", "b"}}, folder / "typo" / "db"),
+              AllOf(HasSubstr("typo/db: No such file or directory"), HasSubstr("make the folder")));
+  EXPECT_FALSE(std::filesystem::exists(folder / "typo"));
+  std::ofstream(folder / "file") << "x";
+  EXPECT_THAT(refusal_of({{"a", "b"}}, folder / "file"),
+              HasSubstr("file is a file, and not a directory"));
 }
 
 TEST(LockedDirectory, LeavesFilesAloneThatOnlyLookLikeItsOwn) {
@@ -138,6 +150,49 @@ TEST(LockedDirectory, LeavesNothingNextToADamagedDatabaseWhenABuildFails) {
   std::filesystem::remove(folder / "db" / "hints" / hint.filename());
   build(pairs, folder / "db", options);
   EXPECT_EQ(look_up(load(folder / "db"), "a"), "1");
+}
+
+// This program does not know what is in it.
+TEST(LockedDirectory, NamesTheVersionInPlaceOfADatabaseOfANewerOne) {
+  const TemporaryFolder folder;
+  build({{"a", "b"}}, folder / "db");
+  const std::filesystem::path path = folder / "db" / "manifest.json";
+  std::string manifest = read_whole(path);
+  manifest.replace(manifest.find("blindfuse/1"), 11, "blindfuse/4");
+  std::ofstream(path) << manifest;
+  const std::string error = refusal_of({{"a", "c"}}, folder / "db");
+  EXPECT_THAT(error, AllOf(HasSubstr("db was made by a newer blindfuse; this is 0."),
+                           HasSubstr("\"blindfuse/4\""), Not(HasSubstr("--fresh"))));
+  EXPECT_EQ(read_whole(path), manifest);
+  try {
+    load(folder / "db");
+    ADD_FAILURE();
+  } catch (const InputError& of_loading) {
+    EXPECT_EQ(of_loading.what(), error);
+  }
+  BuildOptions options;
+  options.fresh = true;
+  build({{"a", "c"}}, folder / "db", options);
+  EXPECT_EQ(look_up(load(folder / "db"), "a"), "c");
+}
+
+TEST(LockedDirectory, ForgetsTheOldestOfAThousandRetiredEpochs) {
+  const TemporaryFolder folder;
+  build({{"a", "b"}}, folder / "db");
+  const std::filesystem::path retired = folder / "db" / "retired.txt";
+  std::vector<std::string> ids;
+  for (char digit : {'0', '1', '2', '3', '4', '5', '6', '7', '8', '9'}) {
+    for (int i = 100; i < 200; ++i) ids.push_back(std::string(61, digit) + std::to_string(i));
+  }
+  {
+    std::ofstream file(retired);
+    for (const std::string& id : ids) file << id << "\n";
+  }
+  ids.push_back(load(folder / "db").epoch);
+  build({{"a", "c"}}, folder / "db");
+  std::string expected;
+  for (size_t i = 1; i < ids.size(); ++i) expected += ids[i] + "\n";
+  EXPECT_EQ(read_whole(retired), expected);
 }
 
 TEST(LockedDirectory, ReplacesNoManifestThatIsNotOne) {

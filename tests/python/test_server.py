@@ -24,6 +24,14 @@ def test_building_again_changes_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "new folder") == ["db"]
 
 
+def test_a_database_does_not_shrink_by_accident(tmp_path: Path) -> None:
+    blindfuse.Database.build({str(i): "1" for i in range(10)}, tmp_path / "db")
+    with pytest.raises(blindfuse.BlindfuseError, match="allow_shrink"):
+        blindfuse.Database.build({"1": "1"}, tmp_path / "db")
+    database = blindfuse.Database.build({"1": "1"}, tmp_path / "db", allow_shrink=True, allow_padding=True)
+    assert database.report.key_count == 1
+
+
 def test_options_reach_the_program(tmp_path: Path) -> None:
     report = blindfuse.Database.build(
         {"a": "1"}, tmp_path / "db", shards=2, arity=4, params="lwe-1288", digest_bytes=4, value_room=20, threads=1

@@ -69,6 +69,8 @@ class Database:
         long_values: str | None = None,
         on_duplicate: str | None = None,
         fresh: bool = False,
+        allow_shrink: bool = False,
+        allow_padding: bool = False,
         sign: str | os.PathLike[str] | None = None,
         unsigned: bool = False,
         engine: str | None = None,
@@ -103,6 +105,7 @@ class Database:
         arguments += ["--key-encoding", "base64", "--value-encoding", "base64"]
         arguments += ["--output", os.fspath(path), *_arguments(options)]
         arguments += ["--index"] * bool(index) + ["--fresh"] * bool(fresh)
+        arguments += ["--allow-shrink"] * bool(allow_shrink) + ["--allow-padding"] * bool(allow_padding)
         arguments += ["--unsigned"] * bool(unsigned) + ["--short-key"] * bool(short_key)
         report = json.loads(_build(arguments, _lines(items, index), Path(path).absolute().parent))
         layout = report["layout"]
