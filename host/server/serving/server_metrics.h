@@ -30,6 +30,7 @@ enum class QueryOutcome {
   kAnswered,
   kQueueFull,
   kMemoryFull,  // that of responses
+  kOverQuota,
   kTimedOut,
   kAbandoned,  // its client left without the response
   kEngineFailed,
