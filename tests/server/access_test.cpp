@@ -169,6 +169,28 @@ TEST_F(Access, NeedsAKeyForWhatIsPrivate) {
   EXPECT_EQ(ask(get_request("/v1/database", kKey)).body, database_.downloads->manifest_text);
 }
 
+TEST_F(Access, CountsTheQueriesOfEachKey) {
+  std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n"
+                                  << api_key_line("other", "another") << "\n";
+  ServerOptions options = default_options();
+  options.api.api_keys = std::make_shared<ApiKeys>(folder_ / "keys");
+  start(options);
+  const std::string query = pack(random_query(1), kQueryBits);
+  const auto ask_as = [&](const std::string& header, const std::string& queries) {
+    return ask(query_head(header, std::to_string(queries.size())) + queries).status;
+  };
+  EXPECT_EQ(ask_as(kKey, query + query), 200);
+  EXPECT_EQ(ask_as(kKey, query), 200);
+  EXPECT_EQ(ask_as("Authorization: Bearer another\r\n", query), 200);
+  EXPECT_EQ(ask_as("Authorization: Bearer wrong\r\n", query), 401);
+  EXPECT_EQ(ask_as(kKey, query + "x"), 400);
+  control_->fail(true);
+  EXPECT_EQ(ask_as(kKey, query), 503);
+  EXPECT_EQ(metric("blindfuse_api_key_queries_total{api_key=\"tester\"}"), 3);
+  EXPECT_EQ(metric("blindfuse_api_key_queries_total{api_key=\"other\"}"), 1);
+  EXPECT_THAT(metrics_text(), testing::Not(HasSubstr("wrong")));
+}
+
 // A cache between client and server must not give to others what took a key.
 TEST_F(Access, LetsNoSharedCacheKeepWhatNeedsAKey) {
   start_with_keys();

@@ -145,6 +145,8 @@ class ClientsOfAScheduler : public BatchSchedulerTest {
  protected:
   static constexpr auto kNoDeadline = BatchScheduler::Clock::time_point::max();
 
+  ~ClientsOfAScheduler() override { control_->release(); }
+
   void start(const BatchLimits& limits) {
     scheduler_ =
         std::make_unique<BatchScheduler>(*database_.engine, database_.manifest.layout, limits);

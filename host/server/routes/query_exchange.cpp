@@ -92,7 +92,7 @@ http::Response QueryExchange::answer() {
 void QueryExchange::count_queries(const Problem* problem) {
   is_answered_ = true;
   if (const auto outcome = outcome_of(problem)) {
-    context().metrics.on_queries(*outcome, query_count_);
+    context().metrics.on_queries(*outcome, query_count_, key_name());
   }
   epoch_.reset();
 }

@@ -114,6 +114,10 @@ ServerMetrics::ServerMetrics()
                    .Name("blindfuse_queries_total")
                    .Help("Queries by what became of them.")
                    .Register(registry_)),
+      key_queries_(BuildCounter()
+                       .Name("blindfuse_api_key_queries_total")
+                       .Help("Queries that were answered, by the name of the API key.")
+                       .Register(registry_)),
       queue_length_(BuildGauge()
                         .Name("blindfuse_queue_length")
                         .Help("Queries that wait for the engine.")
@@ -236,8 +240,11 @@ void ServerMetrics::set_http_memory(std::function<HttpMemory()> ask) {
   ask_http_memory_ = std::move(ask);
 }
 
-void ServerMetrics::on_queries(QueryOutcome outcome, size_t count) {
-  queries_.Add({{"outcome", name_of(outcome)}}).Increment(static_cast<double>(count));
+void ServerMetrics::on_queries(QueryOutcome outcome, size_t count, const std::string& key_name) {
+  const auto number = static_cast<double>(count);
+  queries_.Add({{"outcome", name_of(outcome)}}).Increment(number);
+  if (outcome != QueryOutcome::kAnswered || key_name.empty()) return;
+  key_queries_.Add({{"api_key", key_name}}).Increment(number);
 }
 
 void ServerMetrics::on_epoch_load(bool success) {
