@@ -52,11 +52,18 @@ asio::ssl::context tls_context(const std::string& ca_file) {
 
 }  // namespace
 
-Endpoint::Endpoint(const Target& target, const std::string& ca_file) : host_(target.url.host) {
+Endpoint::Endpoint(const Target& target, const std::string& ca_file, const std::string& from)
+    : host_(target.url.host) {
   if (target.socket.empty()) {
     address_ = look_up(target.url);
   } else {
     address_ = asio::local::stream_protocol::endpoint(target.socket);
+  }
+  if (!from.empty()) {
+    error_code error;
+    const auto address = asio::ip::make_address(from, error);
+    if (error) throw UsageError("--from " + from + " is not an address");
+    from_ = asio::ip::tcp::endpoint(address, 0);
   }
   if (target.url.secure) tls_.emplace(tls_context(ca_file));
 }
@@ -88,6 +95,10 @@ Awaitable<void> Connection::open() {
   close();
   tls_.reset();
   input_.clear();
+  if (endpoint_.from_) {
+    socket_.open(endpoint_.from_->protocol());
+    socket_.bind(*endpoint_.from_);
+  }
   co_await socket_.async_connect(endpoint_.address_, use_awaitable);
   error_code not_for_unix_sockets;
   socket_.set_option(asio::ip::tcp::no_delay(true), not_for_unix_sockets);

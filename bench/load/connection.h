@@ -33,15 +33,17 @@ inline constexpr boost::asio::use_awaitable_t<Executor> use_awaitable;
 // A server's address, resolved once, and the data that TLS needs. For all threads.
 class Endpoint {
  public:
-  // Throws ConnectionError when the host has no address, InputError when ca_file (empty: the
-  // system's certificates) cannot be read.
-  Endpoint(const Target& target, const std::string& ca_file);
+  // Connects from the address `from`, if it is not empty. Throws ConnectionError when the host has
+  // no address, UsageError when `from` is none, and InputError when ca_file (empty: the system's
+  // certificates) cannot be read.
+  Endpoint(const Target& target, const std::string& ca_file, const std::string& from = "");
 
  private:
   friend class Connection;
 
   const std::string host_;
   boost::asio::generic::stream_protocol::endpoint address_;
+  std::optional<boost::asio::generic::stream_protocol::endpoint> from_;
   std::optional<boost::asio::ssl::context> tls_;
 };
 

@@ -47,7 +47,7 @@ nlohmann::json Load::database_facts() const {
 void Load::start() {
   const LoadThread::Events events = {[this](const Pool& pool) { leave_epoch(pool); },
                                      [this](std::exception_ptr trouble) { fail(trouble); }};
-  endpoint_ = std::make_unique<Endpoint>(target_, options_.ca_file);
+  endpoint_ = std::make_unique<Endpoint>(target_, options_.ca_file, options_.from);
   const std::lock_guard lock(mutex_);
   for (unsigned i = 0; i < options_.load_threads; ++i) {
     threads_.push_back(

@@ -211,7 +211,7 @@ Clock::duration LoadThread::count(const Request& request, ResponseReader& respon
     if (pool_ == request.pool) pool_ = nullptr;
     events_.epoch_gone(request.pool);
   }
-  if (response.status != 503) return {};
+  if (response.status != 429 && response.status != 503) return {};
   window_.refused.add_seconds(seconds_between(request.sent, now));
   // A client that is refused in an open loop is gone; the next one comes by the clock.
   if (options_.is_open_loop()) return {};

@@ -89,6 +89,8 @@ void add_connections(CLI::App& app, Options& options) {
                  "File whose first line is sent as Authorization: Bearer");
   app.add_option("--ca-file", options.ca_file,
                  "Certificates (PEM) to trust for https (default: the system's)");
+  app.add_option("--from", options.from,
+                 "Address to send queries from, such as 127.0.0.2 (default: the system's choice)");
   app.add_option(
       "--metrics-url", options.metrics_url,
       "The server's metrics, as http://127.0.0.1:9100/metrics or unix:/run/x.socket, for\n"
@@ -96,8 +98,9 @@ void add_connections(CLI::App& app, Options& options) {
   app.add_option("--timeout", options.timeout_s, "Seconds to wait for an answer")
       ->check(CLI::Range(1, 86'400))
       ->capture_default_str();
-  app.add_option("--idle-connections", options.idle_connections,
-                 "Number of additional idle connections; they are opened again when they are closed")
+  app.add_option(
+         "--idle-connections", options.idle_connections,
+         "Number of additional idle connections; they are opened again when they are closed")
       ->check(CLI::Range(0u, kConnectionsMax))
       ->capture_default_str();
   app.add_option("--slow-senders", options.slow_senders,

@@ -43,6 +43,7 @@ struct Options {
   std::filesystem::path cache;  // empty: a temporary one
   std::filesystem::path api_key_file;
   std::string ca_file;
+  std::string from;         // the address to connect from; empty: the system's choice
   std::string metrics_url;  // empty: no figures of the server's own
   unsigned timeout_s = 60;
 

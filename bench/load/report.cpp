@@ -129,7 +129,7 @@ void print_table(const Options& options, const Measurement& measured) {
   print_row("latency", "{}", latency_text(window.latency));
   print_row("errors", "{}", errors_text(window));
   if (window.refused.count() > 0) {
-    print_row("503 came back", "p99 {:.3g} ms", window.refused.percentile_ms(0.99));
+    print_row("refusals came back", "p99 {:.3g} ms", window.refused.percentile_ms(0.99));
   }
   if (window.waiting + window.given_up > 0) {
     print_row("waiting at the end", "{} arrivals, {} given up", window.waiting, window.given_up);

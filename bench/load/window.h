@@ -15,7 +15,7 @@ struct Window {
   uint64_t lookups = 0;   // keys that were asked for in them
   uint64_t left_out = 0;  // keys that they did not ask for, because no bucket was free
   LatencyHistogram latency;
-  LatencyHistogram refused;                // how fast 503s came back
+  LatencyHistogram refused;                // how fast 429s and 503s came back
   std::map<std::string, uint64_t> errors;  // by status; "connection": no answer came
   uint64_t bytes_up = 0;
   uint64_t bytes_down = 0;

@@ -365,7 +365,7 @@ def measure_load(settings: Settings, shape: Shape, shares: list[float]) -> Figur
             "blindfuse", "build", source, "--output", database, "--value-encoding", "hex", *shape.options(), "--json"
         ).json()
         with settings.programs.server(
-            database, "--threads", str(len(engine_cores)), "--batch-max", "16", "--queue-max", "64", cores=engine_cores
+            database, "--threads", str(len(engine_cores)), "--batch-max", "16", "--queue-max", "128", cores=engine_cores
         ) as (url, metrics):
 
             def load(*options: str) -> Figures:

@@ -41,6 +41,15 @@ void check_listeners(const std::string& listen, const std::string& admin_listen)
                    ": give the admin listener another port or socket");
 }
 
+// For CLI11: the error, or nothing. An empty name would count all clients of a proxy as one.
+std::string is_header_name(const std::string& text) {
+  const bool is_name = !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
+           c == '_';
+  });
+  return is_name ? "" : "'" + text + "' is not the name of a header, such as X-Real-IP";
+}
+
 }  // namespace
 
 void ServeOptions::add_to(CLI::App& command) {
@@ -136,6 +145,13 @@ void ServeOptions::add_queue_options(CLI::App& command) {
           "a query asks for several keys")
       ->check(CLI::Range(1u, 65'536u));
   command
+      .add_option("--client-queries-per-minute-max", service.batches.client_queries_per_minute_max,
+                  "Most queries a minute of one client: of an API key, or without API keys of an "
+                  "IPv4 address or the first 64 bits of an IPv6 address. Further ones get status "
+                  "429. 0: no limit")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{60'000'000}))
+      ->capture_default_str();
+  command
       .add_option("--timeout-ms", timeout_ms_,
                   "How long a query may wait for the engine; then it gets status 503")
       ->check(CLI::Range(uint64_t{1}, kDaySeconds * 1000))
@@ -191,6 +207,13 @@ void ServeOptions::add_access_options(CLI::App& command) {
                   "again on SIGHUP")
       ->type_name("FILE");
   command
+      .add_option("--client-address-header", service.server.api.client_address_header,
+                  "Header in which a reverse proxy sends the address of its client, such as "
+                  "X-Real-IP or X-Forwarded-For; the last address counts. Only if no client can "
+                  "connect without the proxy")
+      ->type_name("NAME")
+      ->check(is_header_name);
+  command
       .add_option("--cors-origin", service.server.api.cors_origins,
                   "Origin whose pages may send requests, such as https://example.org; * means all. "
                   "May be given several times")
@@ -233,6 +256,13 @@ void ServeOptions::finish() {
     throw UsageError("--queries-per-request-max " + std::to_string(*queries) +
                      " is more than --queue-max " + std::to_string(service.batches.queue_max) +
                      ": such a request could never wait");
+  }
+  if (service.batches.client_queries_per_minute_max > 0 && api_keys.empty() &&
+      service.server.api.client_address_header.empty() &&
+      http::parse_listen_address(listen).is_unix()) {
+    throw UsageError(
+        "--client-queries-per-minute-max needs --api-keys or --client-address-header here: the "
+        "clients of a UNIX socket have no addresses");
   }
   const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
   service.server.http.threads = http_threads_ > 0 ? http_threads_ : std::clamp(processors, 2u, 16u);

@@ -325,6 +325,19 @@ TEST_F(LoadTest, AServerAtAUnixSocket) {
   expect_right_answers(measure(options_));
 }
 
+TEST_F(LoadTest, EveryAddressIsAClient) {
+  serve({"--client-queries-per-minute-max", "2"});
+  for (const char* from : {"127.0.0.2", "127.0.0.3"}) {
+    options_.from = from;
+    Load load(options_, parse_target(options_.url));
+    load.start();
+    const Window window =
+        counted_until(load, [](const Window& all) { return all.errors.contains("429"); });
+    EXPECT_EQ(window.requests, 2u) << from;
+    load.stop();
+  }
+}
+
 TEST_F(LoadTest, AnEpochThatIsGoneIsFollowedByTheNext) {
   serve({"--grace-seconds", "0", "--watch-seconds", "0"});
   options_.expect_file.clear();

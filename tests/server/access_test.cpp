@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
 
@@ -35,6 +37,120 @@ class Access : public RunningServer {
   std::shared_ptr<ApiKeys> keys_;
 };
 
+// Three queries a minute for each client, at a time that stands still.
+class Quotas : public Access {
+ protected:
+  void start_with(const ServerOptions& options, const http::ListenAddress& address = {}) {
+    const auto now = std::chrono::steady_clock::now();
+    start(options,
+          {.batch_max = 4,
+           .queue_max = 8,
+           .client_queries_per_minute_max = 3,
+           .quota_clock = [now] { return now; }},
+          address);
+  }
+  HttpResponse ask_with(const std::string& headers, size_t count = 1) {
+    std::string queries;
+    for (size_t i = 0; i < count; ++i) queries += pack(random_query(i), kQueryBits);
+    return ask(query_head(headers, std::to_string(queries.size())) + queries);
+  }
+  void use_up(const std::string& headers) {
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(ask_with(headers).status, 200) << headers;
+    expect_over(headers);
+  }
+  void expect_over(const std::string& headers) {
+    const HttpResponse response = ask_with(headers);
+    EXPECT_EQ(response.status, 429) << headers;
+    EXPECT_EQ(response.problem(), "over-quota");
+    EXPECT_EQ(response.header("retry-after"), "20");
+  }
+};
+
+TEST_F(Quotas, AreThoseOfAddresses) {
+  start_with(default_options());
+  use_up("");
+  // Whoever may connect may send any header.
+  expect_over("X-Real-IP: 192.0.2.7\r\nX-Forwarded-For: 192.0.2.7\r\n");
+  EXPECT_EQ(ask_with("", 3).header("retry-after"), "60");
+  EXPECT_EQ(ask(get_request("/v1/database")).status, 200) << "of queries alone";
+  EXPECT_EQ(metric("blindfuse_queries_total{outcome=\"over_quota\"}"), 5);
+  EXPECT_EQ(metric("blindfuse_http_requests_total{route=\"queries\",status=\"429\"}"), 3);
+}
+
+TEST_F(Quotas, AreThoseOfTheAddressesThatAProxyNames) {
+  ServerOptions options = default_options();
+  options.api.client_address_header = "X-Forwarded-For";
+  start_with(options);
+  use_up("X-Forwarded-For: 192.0.2.7\r\n");
+  // Before its own the proxy leaves what the client has sent.
+  expect_over("X-Forwarded-For: 192.0.2.8, 192.0.2.7\r\n");
+  expect_over("X-Forwarded-For: 192.0.2.8\r\nx-forwarded-for: 192.0.2.7\r\n");
+  expect_over("X-Forwarded-For: ::ffff:192.0.2.7\r\n");
+  use_up("X-Forwarded-For: 192.0.2.7,192.0.2.8\r\n");
+  use_up("X-Forwarded-For: 2001:db8:0:1::1\r\n");
+  expect_over("X-Forwarded-For: 2001:db8:0:1:ffff::\r\n");
+  use_up("X-Forwarded-For: 2001:db8:0:2::1\r\n");
+  // What is no address is of the proxy's.
+  use_up("");
+  expect_over("X-Forwarded-For: unknown\r\n");
+  expect_over("X-Forwarded-For: \r\n");
+}
+
+TEST_F(Quotas, AreThoseOfApiKeys) {
+  std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n"
+                                  << api_key_line("other", "another") << "\n";
+  ServerOptions options = default_options();
+  options.api.api_keys = std::make_shared<ApiKeys>(folder_ / "keys");
+  options.api.client_address_header = "X-Real-IP";
+  start_with(options);
+  use_up(kKey);
+  expect_over(std::string(kKey) + "X-Real-IP: 192.0.2.7\r\n");
+  use_up("Authorization: Bearer another\r\n");
+}
+
+TEST_F(Quotas, AreOneForAllWhoHaveNoAddress) {
+  ServerOptions options = default_options();
+  options.api.client_address_header = "X-Real-IP";
+  start_with(options, {.unix_path = folder_ / "socket"});
+  use_up("");
+  use_up("X-Real-IP: 192.0.2.7\r\n");
+  expect_over("X-Real-IP: unknown\r\n");
+}
+
+// One that has half of the queue leaves the rest to others.
+TEST_F(Access, GivesNoKeyTheWholeQueue) {
+  std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n"
+                                  << api_key_line("other", "another") << "\n";
+  ServerOptions options = default_options();
+  options.api.api_keys = std::make_shared<ApiKeys>(folder_ / "keys");
+  start(options, {.batch_max = 4, .queue_max = 8});
+  control_->hold();
+  const std::string query = pack(random_query(1), kQueryBits);
+  std::deque<LoopbackClient> clients;
+  const auto ask_as = [&](const std::string& header) {
+    clients.emplace_back(url()).send(query_head(header, std::to_string(query.size())) + query);
+  };
+  ask_as(kKey);
+  control_->wait_for_batches(1);
+  for (size_t i = 1; i <= 4; ++i) {
+    ask_as(kKey);
+    wait_for_queue(i);
+  }
+  LoopbackClient refused(url());
+  refused.send(query_head(kKey, std::to_string(query.size())) + query);
+  while (metric("blindfuse_queries_total{outcome=\"queue_full\"}") < 1 &&
+         epoch_->scheduler().waiting_count() < 5) {
+    std::this_thread::yield();
+  }
+  ask_as("Authorization: Bearer another\r\n");
+  wait_for_queue(5);
+  control_->release();
+  EXPECT_EQ(refused.receive().problem(), "busy");
+  for (LoopbackClient& client : clients) {
+    EXPECT_EQ(client.receive().body, expected_response(random_query(1)));
+  }
+}
+
 TEST_F(Access, NeedsAKeyForWhatIsPrivate) {
   start_with_keys();
   for (const std::string& path :
@@ -51,6 +167,28 @@ TEST_F(Access, NeedsAKeyForWhatIsPrivate) {
     EXPECT_NE(ask(get_request(path, kKey)).status, 401) << path;
   }
   EXPECT_EQ(ask(get_request("/v1/database", kKey)).body, database_.downloads->manifest_text);
+}
+
+TEST_F(Access, CountsTheQueriesOfEachKey) {
+  std::ofstream(folder_ / "keys") << api_key_line("tester", "key-of-a-test") << "\n"
+                                  << api_key_line("other", "another") << "\n";
+  ServerOptions options = default_options();
+  options.api.api_keys = std::make_shared<ApiKeys>(folder_ / "keys");
+  start(options);
+  const std::string query = pack(random_query(1), kQueryBits);
+  const auto ask_as = [&](const std::string& header, const std::string& queries) {
+    return ask(query_head(header, std::to_string(queries.size())) + queries).status;
+  };
+  EXPECT_EQ(ask_as(kKey, query + query), 200);
+  EXPECT_EQ(ask_as(kKey, query), 200);
+  EXPECT_EQ(ask_as("Authorization: Bearer another\r\n", query), 200);
+  EXPECT_EQ(ask_as("Authorization: Bearer wrong\r\n", query), 401);
+  EXPECT_EQ(ask_as(kKey, query + "x"), 400);
+  control_->fail(true);
+  EXPECT_EQ(ask_as(kKey, query), 503);
+  EXPECT_EQ(metric("blindfuse_api_key_queries_total{api_key=\"tester\"}"), 3);
+  EXPECT_EQ(metric("blindfuse_api_key_queries_total{api_key=\"other\"}"), 1);
+  EXPECT_THAT(metrics_text(), testing::Not(HasSubstr("wrong")));
 }
 
 // A cache between client and server must not give to others what took a key.

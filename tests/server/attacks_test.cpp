@@ -49,7 +49,7 @@ TEST_F(Attacks, ClientsMayLeaveAtAnyByte) {
 }
 
 TEST_F(Attacks, ClientsMayLeaveWhileTheEngineHasTheirQuery) {
-  start(few_threads());
+  start(few_threads(), {.batch_max = 4, .queue_max = 16});  // of which one client gets half
   control_->hold();
   LoopbackClient stays(url());
   stays.send(query_request(1));
@@ -324,7 +324,8 @@ TEST_F(Attacks, NobodysResponseIsCutOffForARequestThatIsRefused) {
 TEST_F(Attacks, NobodysResponseIsCutOffForAQueueThatIsFull) {
   LoadedDatabase large = large_database();
   const Layout layout = large.manifest.layout;
-  constexpr uint64_t kReaders = 3, kQueries = 9;  // of the small database: one runs, eight wait
+  // Of the small database: one runs, and four wait, as many as one client may have there.
+  constexpr uint64_t kReaders = 3, kQueries = 5;
   ServerOptions options = few_threads();
   options.api.response_bytes_max =
       kReaders * 3 * layout.response_bytes() + kQueries * kResponseBytes;
@@ -337,7 +338,7 @@ TEST_F(Attacks, NobodysResponseIsCutOffForAQueueThatIsFull) {
   for (uint64_t seed = 0; seed < kQueries; ++seed) {
     add(clients).send(query_request(seed));
     if (seed == 0) control_->wait_for_batches(1);
-    while (epoch_->scheduler().waiting_count() < seed) std::this_thread::yield();
+    wait_for_queue(seed);
   }
   Clients readers;
   for (uint64_t i = 0; i < kReaders; ++i) {
@@ -414,7 +415,7 @@ TEST_F(Attacks, AThousandIdleConnectionsAreNobodysTrouble) {
 }
 
 TEST_F(Attacks, AFullQueueSaysSoAtOnce) {
-  start(few_threads(), {.batch_max = 4, .queue_max = 8});
+  start(few_threads(), {.batch_max = 4, .queue_max = 16});  // of which one client gets half
   control_->hold();
   LoopbackClient running(url());
   running.send(query_request(0));

@@ -4,9 +4,11 @@
 #include <blindfuse/client.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <array>
 #include <condition_variable>
+#include <fstream>
 #include <future>
 #include <mutex>
 #include <new>
@@ -634,6 +636,29 @@ TEST_F(Reloader, ReplacesEpochsWhileClientsAsk) {
   over = true;
   for (auto& client : clients) client.get();
   expect_version(6);
+}
+
+double resident_megabytes() {
+  std::ifstream file("/proc/self/statm");
+  double all = 0;
+  double resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+// As after a flood of requests: free memory between blocks that stay.
+TEST_F(Reloader, GivesFreeMemoryBackToTheSystem) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers have an allocator of their own";
+#endif
+  build(1);
+  serve(kWheneverTheClockMoves, std::chrono::hours(1), clock_.clock());
+  std::vector<std::vector<char>> blocks;
+  for (int i = 0; i < 4'000; ++i) blocks.emplace_back(32'768, 'x');
+  for (size_t i = 0; i < blocks.size(); i += 2) std::vector<char>().swap(blocks[i]);
+  const double before = resident_megabytes();
+  clock_.advance(std::chrono::minutes(1));
+  EXPECT_LT(resident_megabytes(), before - 50) << "of 64 MB";
 }
 
 }  // namespace

@@ -1,10 +1,20 @@
 // The HTTP server under another service than ours: it knows nothing of what it serves.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+// Before Asio, whose version 1.74 uses std::exchange without it.
+#include <utility>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
 #include <deque>
+#include <fstream>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "host/server/http/connection.h"
 #include "host/server/http/server.h"
 #include "src/base/errors.h"
 #include "tests/server/loopback_client.h"
@@ -42,6 +53,9 @@ class EchoHandler final : public Handler {
   void on_connection_opened() override { ++open_; }
   void on_connection_closed() override { --open_; }
   void on_sent(uint64_t bytes) override { sent_ += bytes; }
+  void on_cut(Cut why, size_t count) override {
+    if (why == Cut::kRequestMemory) bodies_cut_ += count;
+  }
 
   void let_go() {
     const std::lock_guard lock(mutex_);
@@ -56,6 +70,8 @@ class EchoHandler final : public Handler {
   // How often connections have looked for their answers.
   int looks() const { return looks_; }
   uint64_t sent() const { return sent_; }
+  // Bodies that were given up because all of them had too many bytes.
+  uint64_t bodies_cut() const { return bodies_cut_; }
 
  private:
   class Echo final : public Exchange {
@@ -64,7 +80,7 @@ class EchoHandler final : public Handler {
 
     std::optional<uint64_t> body_bytes_max() const override {
       if (head_.method != "POST" || head_.path == "/refuse") return std::nullopt;
-      return 1000;
+      return head_.path == "/large" ? 64 << 20 : 1000;
     }
     uint64_t take_body(std::span<char> body) override {
       text_->assign(body.begin(), body.end());
@@ -90,6 +106,7 @@ class EchoHandler final : public Handler {
       return *done_;
     }
     Response respond() override {
+      if (head_.path == "/held") handler_.hold_this_thread();
       if (head_.path == "/empty") return {.status = 204};
       if (head_.path == "/same") return {.status = 304, .headers = {{"ETag", "\"x\""}}};
       return {.text = head_.method + " " + head_.path + " " + *text_};
@@ -105,6 +122,13 @@ class EchoHandler final : public Handler {
     const std::shared_ptr<std::atomic<bool>> done_ = std::make_shared<std::atomic<bool>>(false);
   };
 
+  void hold_this_thread() {
+    std::unique_lock held(mutex_);
+    ++begun_;
+    changed_.notify_all();
+    changed_.wait(held, [&] { return is_let_go_; });
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_let_go_ = false;
@@ -113,6 +137,7 @@ class EchoHandler final : public Handler {
   std::atomic<int> open_ = 0;
   std::atomic<int> looks_ = 0;
   std::atomic<uint64_t> sent_ = 0;
+  std::atomic<uint64_t> bodies_cut_ = 0;
 };
 
 class HttpService : public ::testing::Test {
@@ -280,6 +305,116 @@ TEST_F(HttpService, TellsTheServiceOfItsConnections) {
   EXPECT_EQ(handler_.open(), 0);
   EXPECT_GT(handler_.sent(), 30u);
 }
+
+// The state of a thread of this process, as the system has it: S while it waits.
+char state_of_thread(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  return line.at(line.rfind(')') + 2);
+}
+
+// They are in the system's queue, and the server's only thread is held while it is told to stop.
+TEST(HttpServiceThatStops, AnswersClientsThatItHasNotAcceptedYet) {
+  EchoHandler handler;
+  Server server(handler, ListeningSocket({}), Options{.threads = 1});
+  LoopbackClient held(server.url());
+  held.send(get_request("/held"));
+  handler.wait_for_begun(1);
+  std::deque<LoopbackClient> clients;
+  for (int i = 0; i < 3; ++i) clients.emplace_back(server.url()).send(get_request("/now"));
+  std::promise<pid_t> stopping;
+  auto stopped = std::async(std::launch::async, [&] {
+    stopping.set_value(gettid());
+    server.stop();
+  });
+  const pid_t thread = stopping.get_future().get();
+  while (state_of_thread(thread) != 'S') std::this_thread::yield();
+  handler.let_go();
+  EXPECT_EQ(held.receive().status, 200);
+  for (LoopbackClient& client : clients) {
+    const HttpResponse response = client.receive();
+    EXPECT_EQ(response.body, "GET /now ");
+    EXPECT_EQ(response.header("connection"), "close");
+  }
+  stopped.get();
+}
+
+// A client whose bytes are there whenever they are asked for: a head, and then a body without end.
+class EndlessChannel final : public Channel {
+ public:
+  static constexpr uint64_t kBytesMax = 32 << 20;
+
+  EndlessChannel(FileDescriptor socket, std::string head, std::string body, uint64_t& bytes_read)
+      : socket_(std::move(socket)),
+        pending_(std::move(head)),
+        body_(std::move(body)),
+        bytes_read_(bytes_read) {}
+
+  int fd() const override { return socket_.get(); }
+  Result read(std::span<char> into) override {
+    if (bytes_read_ > kBytesMax) return {Status::kClosed};
+    into = into.first(std::min<size_t>(into.size(), 16 << 10));
+    while (pending_.size() < into.size()) pending_ += body_;
+    pending_.copy(into.data(), into.size());
+    pending_.erase(0, into.size());
+    bytes_read_ += into.size();
+    return {Status::kDone, into.size()};
+  }
+  Result write(std::string_view bytes) override { return {Status::kDone, bytes.size()}; }
+  void finish_writing() override {}
+
+ private:
+  const FileDescriptor socket_;
+  std::string pending_;
+  const std::string body_;
+  uint64_t& bytes_read_;
+};
+
+class EndlessBody : public ::testing::TestWithParam<std::pair<const char*, const char*>> {
+ protected:
+  static std::pair<FileDescriptor, FileDescriptor> socket_pair() {
+    int sockets[2];
+    const int result = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets);
+    EXPECT_EQ(result, 0);
+    return {FileDescriptor(sockets[0]), FileDescriptor(sockets[1])};
+  }
+  void serve(std::unique_ptr<Channel> channel) {
+    Connection::spawn(std::make_shared<Connection>(boost::asio::make_strand(io_),
+                                                   std::move(channel), "peer", context_));
+  }
+
+  EchoHandler handler_;
+  Context context_{handler_, Options{}};
+  boost::asio::io_context io_{1};
+};
+
+// One thread serves them, and it counts what has come: by the bytes of the body, and, before it
+// lets others go on, by those of the wire.
+TEST_P(EndlessBody, LetsOthersGoOnAndHasALimit) {
+  const auto [head, body] = GetParam();
+  auto [endless, other_end] = socket_pair();
+  auto [served, client] = socket_pair();
+  uint64_t bytes_read = 0;
+  serve(std::make_unique<EndlessChannel>(
+      std::move(endless), "POST /large HTTP/1.1\r\nHost: x\r\n" + std::string(head) + "\r\n\r\n",
+      body, bytes_read));
+  serve(make_plain_channel(std::move(served)));
+  const std::string request = "GET /now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  ASSERT_EQ(write(client.get(), request.data(), request.size()),
+            static_cast<ssize_t>(request.size()));
+  while (handler_.sent() == 0 && io_.run_one() > 0) {
+  }
+  EXPECT_GT(bytes_read, 0u);
+  EXPECT_LT(bytes_read, 1u << 20) << "before another client was answered";
+  io_.run();
+  EXPECT_EQ(handler_.bodies_cut(), 1u);
+  EXPECT_LT(bytes_read, EndlessChannel::kBytesMax) << "bodies may have 1 MiB";
+}
+
+INSTANTIATE_TEST_SUITE_P(Bodies, EndlessBody,
+                         ::testing::Values(std::pair("Transfer-Encoding: chunked", "1\r\nx\r\n"),
+                                           std::pair("Content-Length: 67108864", "x")));
 
 TEST_F(HttpService, NeedsAThread) {
   EXPECT_THROW(Server(handler_, ListeningSocket({}), Options{.threads = 0}), UsageError);

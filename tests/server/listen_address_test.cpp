@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
+#include "host/server/http/client_address.h"
 #include "host/server/http/listening_socket.h"
 #include "src/base/errors.h"
 
@@ -22,6 +26,28 @@ TEST(ListenAddress, RefusesAnythingElse) {
                            "localhost:-1", "localhost:65536", "localhost: 80", "::1:8080", "[::1]",
                            "[]:80", "[localhost]:80", "[::1:80", "localhost:80/"}) {
     EXPECT_THROW(http::parse_listen_address(text), InputError) << text;
+  }
+}
+
+// Whoever has one IPv6 address has 2^64 of them.
+TEST(ClientNetwork, IsAnAddressOrAPrefix) {
+  const std::map<std::string, std::string> networks = {
+      {"192.0.2.1", "192.0.2.1"},
+      {"::ffff:192.0.2.1", "192.0.2.1"},
+      {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
+      {"2001:DB8:1:2::", "2001:db8:1:2::/64"},
+      {"::1", "::/64"},
+      {"fe80::1%eth0", "fe80::/64"},
+      {"", ""},
+      {"unix", ""},
+      {"-", ""},
+      {"192.0.2", ""},
+      {"192.0.2.1:80", ""},
+      {"[::1]", ""},
+      {"localhost", ""},
+  };
+  for (const auto& [address, network] : networks) {
+    EXPECT_EQ(http::client_network(address), network) << address;
   }
 }
 

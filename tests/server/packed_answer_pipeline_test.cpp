@@ -188,7 +188,7 @@ class PackingEngine final : public support::PlainEngine {
       size_t batch_max, const SecondLevelSpec* second, size_t bucket_count) override {
     EXPECT_EQ(bits.query, kQueryBits);
     EXPECT_EQ(bits.response, kResponseBits);
-    EXPECT_EQ(slot_count, 3u + 2 * 2);
+    EXPECT_EQ(slot_count, 3u + 2 * 2 + 1);
     EXPECT_EQ(batch_max, 2u);
     EXPECT_EQ(tables.size(), kPacks);
     ++pipelines_;

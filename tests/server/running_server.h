@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -69,7 +71,14 @@ class RunningServer : public ::testing::Test {
   }
 
   void wait_for_queue(size_t count) const {
-    while (epoch_->scheduler().waiting_count() != count) std::this_thread::yield();
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (epoch_->scheduler().waiting_count() != count) {
+      if (std::chrono::steady_clock::now() > give_up) {
+        control_->release();  // otherwise the server would not stop
+        throw std::runtime_error("there are never " + std::to_string(count) + " queries waiting");
+      }
+      std::this_thread::yield();
+    }
   }
 
   // The server is well: the next client gets the right answer.

@@ -321,6 +321,15 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
                 testing::HasSubstr(std::string("--cors-origin ") + origin + " is not an origin"));
   }
   EXPECT_EQ(status({path("words"), "--batch-max", "none"}), 2);
+  for (const char* name : {"", "X-Real-IP:", "X Real IP"}) {
+    EXPECT_EQ(status({path("words"), "--client-address-header", name}), 2) << name;
+    EXPECT_THAT(log(), testing::HasSubstr("is not the name of a header"));
+  }
+  // All clients of the socket would have one quota, or none.
+  EXPECT_EQ(status({path("words"), "--listen", "unix:" + path("socket"),
+                    "--client-queries-per-minute-max", "60"}),
+            2);
+  EXPECT_THAT(log(), testing::HasSubstr("--client-address-header"));
 }
 
 TEST_F(ServeCommand, EndsAtOnceWhenItIsToldTwice) {

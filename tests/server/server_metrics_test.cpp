@@ -66,8 +66,8 @@ class Metrics : public RunningServer {
 TEST_F(Metrics, AreThereFromTheBeginning) {
   start();
   const Series now = series();
-  for (const char* outcome :
-       {"answered", "queue_full", "timed_out", "abandoned", "engine_failed", "stopping"}) {
+  for (const char* outcome : {"answered", "queue_full", "over_quota", "timed_out", "abandoned",
+                              "engine_failed", "stopping"}) {
     const std::string name = "blindfuse_queries_total{outcome=\"" + std::string(outcome) + "\"}";
     ASSERT_TRUE(now.contains(name)) << name;
     EXPECT_EQ(now.at(name), 0);

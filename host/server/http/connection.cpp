@@ -202,19 +202,26 @@ Connection::Awaitable<bool> Connection::hand_over_body(Exchange& exchange, const
 
 // False when the client is not to be answered. Throws Error.
 Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
+  // Not all of a body at once, while others wait for this thread: as it was sent, since chunks of
+  // one byte take longest.
+  constexpr uint64_t kBytesAtOnce = 256 << 10;
   const Timeouts& timeouts = context_.options.timeouts;
   const auto begun = Clock::now();
   auto progress = begun;
+  uint64_t at_once = 0;
   place_->enter(Connections::Stage::kBody);
   while (!body.is_whole()) {
     Channel::Status status = Channel::Status::kDone;
     const uint64_t before = body.byte_count();
     if (!input_.is_empty()) {
-      input_.consume(body.take(input_.bytes()));
+      const size_t count = body.take(input_.bytes());
+      input_.consume(count);
+      at_once += count;
     } else if (const std::span<char> room = body.room(); !room.empty()) {
       const auto [read, count] = channel_->read(room);
       status = read;
       body.fill(count);
+      at_once += count;
     } else {
       status = input_.receive(*channel_);
     }
@@ -222,18 +229,21 @@ Connection::Awaitable<bool> Connection::read_body(BodyReader& body) {
     // As of responses: slower on the whole than it may be, or ahead, and at a standstill.
     const auto deadline = std::min(begun + timeouts.body + time_for(body.byte_count()),
                                    progress + timeouts.standstill);
-    if (status == Channel::Status::kDone) {
-      if (Clock::now() < deadline) continue;
-    } else if (status == Channel::Status::kClosed) {
-      throw Error(400, "the body is cut off");
-    } else {
+    if (status == Channel::Status::kClosed) throw Error(400, "the body is cut off");
+    bool is_in_time = Clock::now() < deadline;
+    if (status != Channel::Status::kDone || at_once >= kBytesAtOnce) {
+      at_once = 0;
       place_->set_body_bytes(body.byte_count());
       bound_bodies();
-      input_.release_if_empty();
-      if (co_await waiter_->wait_for(status, deadline)) continue;
+      if (status == Channel::Status::kDone) {
+        co_await waiter_->yield();
+      } else {
+        input_.release_if_empty();
+        is_in_time = co_await waiter_->wait_for(status, deadline);
+      }
       if (waiter_->has_ended()) co_return false;
     }
-    throw Error(408, "the body did not arrive in time");
+    if (!is_in_time) throw Error(408, "the body did not arrive in time");
   }
   place_->enter(Connections::Stage::kBusy);
   place_->set_body_bytes(body.byte_count());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/server/http/client_address.h"
 #include "host/server/http/resource.h"
 #include "host/server/routes/access_log.h"
 #include "host/server/routes/database_routes.h"
@@ -12,6 +13,7 @@
 #include "host/server/routes/page_route.h"
 #include "host/server/routes/query_body.h"
 #include "host/server/routes/query_exchange.h"
+#include "src/base/ascii.h"
 #include "src/base/errors.h"
 
 namespace blindfuse {
@@ -52,6 +54,26 @@ std::string check_authorization(const http::RequestHead& head, Route route,
   throw Refusal(Problem{.kind = ProblemKind::kUnauthorized,
                         .detail = "this server requires an API key: Authorization: Bearer KEY",
                         .headers = {{"WWW-Authenticate", "Bearer"}}});
+}
+
+// What stands for the client in the queue: the name of its API key, or else the network of its
+// address. Clients without an address, as on a UNIX socket, are one client together.
+std::string client_of(const http::RequestHead& head, const std::string& peer,
+                      const std::string& key_name, const ApiOptions& options) {
+  if (!key_name.empty()) return key_name;
+  // The client sends what comes before the last address itself, perhaps in a header of its own.
+  const auto sent =
+      std::ranges::find_if(head.headers.rbegin(), head.headers.rend(), [&](const auto& header) {
+        return equal_ignoring_case(header.first, options.client_address_header);
+      });
+  if (sent != head.headers.rend()) {
+    std::string_view address = sent->second;
+    address.remove_prefix(std::min(address.find_last_of(", \t") + 1, address.size()));
+    std::string network = http::client_network(address);
+    if (!network.empty()) return network;
+  }
+  std::string network = http::client_network(peer);
+  return network.empty() ? peer : network;
 }
 
 constexpr http::Cut kCuts[] = {http::Cut::kSlowReader, http::Cut::kRequestMemory,
@@ -135,11 +157,12 @@ std::unique_ptr<http::Exchange> Api::begin(http::RequestHead head, const std::st
       return exchange;
     }
     QueryRequest query = check_query_head(*find_epoch(context_.epochs, match.epoch), head, options);
+    std::string client = client_of(head, peer, key_name, options);
     auto queries = std::make_unique<QueryExchange>(context_, std::move(head), peer);
     queries->set_route(match.route);
     queries->set_key_name(std::move(key_name));
     queries->set_epoch(std::move(match.epoch));
-    queries->set_query(std::move(query));
+    queries->set_query(std::move(query), std::move(client));
     return queries;
   } catch (const Refusal& refusal) {
     exchange->set_problem(refusal.problem());

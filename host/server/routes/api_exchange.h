@@ -42,6 +42,7 @@ class ApiExchange : public http::Exchange {
 
   ApiContext& context() { return context_; }
   const http::RequestHead& head() const { return head_; }
+  const std::string& key_name() const { return key_name_; }
   void set_body_bytes(uint64_t bytes) { body_bytes_ = bytes; }
   // The number of queries that it has brought.
   virtual size_t query_count() const { return 0; }

@@ -26,8 +26,11 @@ struct ApiOptions {
   uint64_t request_bytes_max = uint64_t{256} << 20;
   uint64_t response_bytes_max = uint64_t{256} << 20;
   std::shared_ptr<const ApiKeys> api_keys = {};  // none: anyone may ask
-  std::vector<std::string> cors_origins = {};    // whose pages may ask; "*": all
-  std::shared_ptr<const Page> page = {};         // none: browsers get no page
+  // The header in which a reverse proxy sends the address of its client, last if there are several.
+  // Empty: there is no proxy.
+  std::string client_address_header = {};
+  std::vector<std::string> cors_origins = {};  // whose pages may ask; "*": all
+  std::shared_ptr<const Page> page = {};       // none: browsers get no page
   bool access_log = false;
 };
 

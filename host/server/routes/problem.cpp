@@ -31,6 +31,7 @@ constexpr KindText kKinds[] = {
     {ProblemKind::kTargetTooLong, 414, "target-too-long", "Request target too long"},
     {ProblemKind::kUnsupportedMediaType, 415, "unsupported-media-type", "Unsupported media type"},
     {ProblemKind::kRangeNotSatisfiable, 416, "range-not-satisfiable", "Range not satisfiable"},
+    {ProblemKind::kOverQuota, 429, "over-quota", "Over quota"},
     {ProblemKind::kHeaderTooLarge, 431, "header-too-large", "Request header too large"},
     {ProblemKind::kInternalError, 500, "internal-error", "Internal error"},
     {ProblemKind::kUnknownMethod, 501, "unknown-method", "Unknown method"},

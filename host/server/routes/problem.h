@@ -34,6 +34,7 @@ enum class ProblemKind {
   kTargetTooLong,
   kUnsupportedMediaType,
   kRangeNotSatisfiable,
+  kOverQuota,
   kHeaderTooLarge,
   kInternalError,
   kUnknownMethod,

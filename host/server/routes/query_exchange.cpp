@@ -46,7 +46,7 @@ uint64_t QueryExchange::take_body(std::span<char> body) {
 // Others may have filled the queue while room for the response was made.
 bool QueryExchange::wants_room() {
   try {
-    check_queue(*epoch_, query_count_);
+    check_queue(*epoch_, client_, query_count_);
     return true;
   } catch (const Refusal& refusal) {
     set_problem(refusal.problem());
@@ -65,7 +65,7 @@ std::optional<http::Clock::time_point> QueryExchange::start(std::function<void()
   has_started_ = true;
   const auto deadline = http::Clock::now() + context().options.answer_timeout;
   try {
-    answer_ = ask_queries(*epoch_, queries_, deadline, std::move(on_done));
+    answer_ = ask_queries(*epoch_, client_, queries_, deadline, std::move(on_done));
     return deadline;
   } catch (const Refusal& refusal) {
     set_problem(refusal.problem());
@@ -92,7 +92,7 @@ http::Response QueryExchange::answer() {
 void QueryExchange::count_queries(const Problem* problem) {
   is_answered_ = true;
   if (const auto outcome = outcome_of(problem)) {
-    context().metrics.on_queries(*outcome, query_count_);
+    context().metrics.on_queries(*outcome, query_count_, key_name());
   }
   epoch_.reset();
 }
@@ -104,6 +104,8 @@ std::optional<QueryOutcome> QueryExchange::outcome_of(const Problem* problem) co
     case ProblemKind::kBusy:
       return queries_.empty() || has_started_ ? QueryOutcome::kQueueFull
                                               : QueryOutcome::kMemoryFull;
+    case ProblemKind::kOverQuota:
+      return QueryOutcome::kOverQuota;
     case ProblemKind::kTimedOut:
       return QueryOutcome::kTimedOut;
     case ProblemKind::kEngineFailed:

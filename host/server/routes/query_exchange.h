@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "host/server/routes/api_exchange.h"
 #include "host/server/routes/query_route.h"
@@ -15,7 +16,10 @@ class QueryExchange final : public ApiExchange {
   ~QueryExchange() override;
 
   // Called once, unless the request is refused.
-  void set_query(QueryRequest query) { query_ = std::move(query); }
+  void set_query(QueryRequest query, std::string client) {
+    query_ = std::move(query);
+    client_ = std::move(client);
+  }
 
   std::optional<uint64_t> body_bytes_max() const override;
   uint64_t take_body(std::span<char> body) override;
@@ -32,6 +36,7 @@ class QueryExchange final : public ApiExchange {
   std::optional<QueryOutcome> outcome_of(const Problem* problem) const;
 
   std::optional<QueryRequest> query_;
+  std::string client_;  // as for BatchScheduler::ask()
   // Set from the body's arrival until the answer has been computed, or until there can be none.
   std::shared_ptr<const ServingEpoch> epoch_;
   std::span<const uint8_t> queries_;  // in the body, until start() has returned

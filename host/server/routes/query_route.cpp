@@ -12,9 +12,9 @@
 namespace blindfuse {
 namespace {
 
-// Seconds after which a client may try again: the queue empties in a few batches, each well below a
-// second.
-constexpr const char* kRetryAfterSeconds = "1";
+// The time after which a client may try again: the queue empties in a few batches, each well below
+// a second.
+constexpr std::chrono::seconds kRetryAfter{1};
 
 // A media type without its parameters, in lower case.
 std::string media_type_of(std::string text) {
@@ -71,9 +71,11 @@ void check_keys_of(std::span<const uint8_t> queries, const Layout& layout) {
   }
 }
 
-Refusal refusal_for_now(ProblemKind kind, const char* detail) {
-  return Refusal(
-      Problem{.kind = kind, .detail = detail, .headers = {{"Retry-After", kRetryAfterSeconds}}});
+Refusal refusal_for_now(ProblemKind kind, const char* detail,
+                        std::chrono::seconds retry_after = kRetryAfter) {
+  return Refusal(Problem{.kind = kind,
+                         .detail = detail,
+                         .headers = {{"Retry-After", std::to_string(retry_after.count())}}});
 }
 
 // What `ask` gives, a scheduler's errors as refusals.
@@ -83,6 +85,8 @@ auto with_refusals(const Ask& ask) {
     return ask();
   } catch (const QueueFull& error) {
     throw refusal_for_now(ProblemKind::kBusy, error.what());
+  } catch (const OverQuota& error) {
+    throw refusal_for_now(ProblemKind::kOverQuota, error.what(), error.retry_after());
   } catch (const SchedulerStopped& error) {
     throw refusal_for_now(ProblemKind::kStopping, error.what());
   }
@@ -136,16 +140,16 @@ std::span<const uint8_t> read_queries(const ServingEpoch& epoch, const QueryRequ
   }
 }
 
-void check_queue(const ServingEpoch& epoch, size_t query_count) {
-  with_refusals([&] { epoch.scheduler().check_room(query_count); });
+void check_queue(const ServingEpoch& epoch, const std::string& client, size_t query_count) {
+  with_refusals([&] { epoch.scheduler().check_room(query_count, client); });
 }
 
-std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch,
+std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch, const std::string& client,
                                            std::span<const uint8_t> queries,
                                            PendingAnswer::Clock::time_point deadline,
                                            std::function<void()> on_done) {
   return with_refusals(
-      [&] { return epoch.scheduler().ask(queries, deadline, std::move(on_done)); });
+      [&] { return epoch.scheduler().ask(queries, deadline, std::move(on_done), client); });
 }
 
 http::Response answer_queries(const ServingEpoch& epoch, const QueryRequest& query,

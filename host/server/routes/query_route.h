@@ -38,12 +38,13 @@ QueryRequest check_query_head(const ServingEpoch& epoch, const http::RequestHead
 std::span<const uint8_t> read_queries(const ServingEpoch& epoch, const QueryRequest& query,
                                       std::span<char> body);
 
-// Throws Refusal if the queue has no room for this many queries now.
-void check_queue(const ServingEpoch& epoch, size_t query_count);
+// Throws Refusal if the queue has no room for this many queries of a client now. client: as for
+// BatchScheduler::ask().
+void check_queue(const ServingEpoch& epoch, const std::string& client, size_t query_count);
 
 // Queues the queries of read_queries(), which may be freed as soon as this returns. The epoch stays
 // until the answer is done. Throws Refusal, and ResourceError.
-std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch,
+std::shared_ptr<PendingAnswer> ask_queries(const ServingEpoch& epoch, const std::string& client,
                                            std::span<const uint8_t> queries,
                                            PendingAnswer::Clock::time_point deadline,
                                            std::function<void()> on_done);

@@ -1,6 +1,7 @@
 #include "host/server/serving/batch_scheduler.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "src/arithmetic/second_level_spec.h"
@@ -11,6 +12,8 @@
 
 namespace blindfuse {
 namespace {
+
+constexpr std::chrono::minutes kQuotaWindow{1};
 
 std::unique_ptr<AnswerPipeline> make_pipeline(Engine& engine, const Layout& layout,
                                               const BatchLimits& limits, size_t slot_count,
@@ -41,10 +44,13 @@ BatchScheduler::BatchScheduler(Engine& engine, const Layout& layout, const Batch
   // A full queue next to full batches in the engine.
   slots_.resize(limits.queue_max + AnswerPipeline::kDepthMax * limits.batch_max);
   batches_.reserve(AnswerPipeline::kDepthMax);
-  sorted_.moves.reserve(limits.batch_max);
+  constexpr size_t kMovesEach = 4;  // three to take its turn, and one to the front
+  sorted_.moves.reserve(kMovesEach * limits.batch_max);
   sorted_.expired.reserve(slots_.size());
+  turns_.reserve(slots_.size());
   done_.reserve(limits.batch_max);
-  pipeline_ = make_pipeline(engine, layout, limits, slots_.size(), tables, polynomials);
+  // One more, through which two exchange their queries.
+  pipeline_ = make_pipeline(engine, layout, limits, slots_.size() + 1, tables, polynomials);
   if (has_canary_) {
     pipeline_->set_canary(*canary, limits.check_interval);
     pipeline_->check();
@@ -68,16 +74,22 @@ size_t BatchScheduler::waiting_count() const {
   return claimed_ - running_;
 }
 
+size_t BatchScheduler::client_count() const {
+  const std::lock_guard lock(mutex_);
+  return clients_.size();
+}
+
 std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> queries,
                                                    Clock::time_point deadline,
-                                                   std::function<void()> on_done) {
+                                                   std::function<void()> on_done,
+                                                   std::string_view client) {
   const uint64_t query_bytes = layout_.query_bytes();
   const size_t count = queries.size() / query_bytes;
   invariant(count >= 1 && queries.size() == count * query_bytes, "whole queries, at least one");
-  check_room(count);  // what is refused costs no memory for responses
+  check_room(count, client);  // what is refused costs no memory for responses
   auto answer = std::make_shared<PendingAnswer>(count, deadline, std::move(on_done));
   answer->responses_.resize(count * layout_.response_bytes());
-  const size_t first = claim_slots(answer, count);
+  const size_t first = claim_slots(answer, count, client);
   size_t done = 0;
   try {
     for (; done < count; ++done) {
@@ -101,30 +113,92 @@ void BatchScheduler::mark_filled(size_t slot) {
   changed_.notify_one();
 }
 
-void BatchScheduler::check_room(size_t count) const {
+void BatchScheduler::check_room(size_t count, std::string_view client) const {
   const std::lock_guard lock(mutex_);
-  require_room(count);
+  require_room(count, client);
 }
 
 // Under the lock.
-void BatchScheduler::require_room(size_t count) const {
+void BatchScheduler::require_room(size_t count, std::string_view client) const {
   if (stopping_) throw SchedulerStopped("this server takes no more queries");
+  const auto known = clients_.find(client);
+  if (known != clients_.end()) require_quota(count, known->second);
   // What batches pass over, because its client has gone, keeps its slots as long as they
   // do: there may be more of these than there are slots besides those of the queue.
-  if (claimed_ - running_ + count > limits_.queue_max || claimed_ + count > slots_.size()) {
+  const size_t waiting = claimed_ - running_;
+  if (waiting + count > limits_.queue_max || claimed_ + count > slots_.size()) {
     throw QueueFull("the queue is full: " + std::to_string(limits_.queue_max) +
                     " queries may wait");
   }
+  if (known == clients_.end() || known->second.waiting == 0) return;
+  // So n such clients leave one part in n + 1 of the queue to others.
+  if (known->second.waiting + count > limits_.queue_max - waiting) {
+    throw QueueFull("the queue has no more room for this client: " +
+                    std::to_string(known->second.waiting) + " of its queries wait");
+  }
+}
+
+// The time in which a client's token bucket gets this many queries.
+BatchScheduler::Clock::duration BatchScheduler::quota_time(size_t count) const {
+  if (limits_.client_queries_per_minute_max == 0) return {};
+  return count * (Clock::duration(kQuotaWindow) / limits_.client_queries_per_minute_max);
+}
+
+// The quota is a token bucket that holds the queries of a minute. A full one admits any request.
+void BatchScheduler::require_quota(size_t count, const Client& client) const {
+  const auto now = limits_.quota_clock();
+  const auto accepted_at =
+      std::min(client.full_at, client.full_at + quota_time(count) - kQuotaWindow);
+  if (accepted_at <= now) return;
+  throw OverQuota("this client has used up its quota of " +
+                      std::to_string(limits_.client_queries_per_minute_max) + " queries a minute",
+                  std::chrono::ceil<std::chrono::seconds>(accepted_at - now));
+}
+
+// Under the lock.
+BatchScheduler::Clients::pointer BatchScheduler::enter(std::string_view client) {
+  if (client.empty()) return nullptr;
+  const auto known = clients_.find(client);
+  if (known != clients_.end()) return &*known;
+  if (clients_.size() >= limits_.quota_clients_max) {
+    const auto now = limits_.quota_clock();
+    const auto forget = [this](const auto& is_meant) {
+      std::erase_if(clients_, [&](const auto& entry) {
+        return entry.second.waiting == 0 && is_meant(entry.second);
+      });
+    };
+    forget([&](const Client& other) { return other.full_at <= now; });
+    // All at once, so that looking through them is rare.
+    if (clients_.size() > limits_.quota_clients_max / 2) forget([](const Client&) { return true; });
+  }
+  return &*clients_.emplace(client, Client{}).first;
+}
+
+// Its query leaves the queue.
+void BatchScheduler::leave(Slot& slot) {
+  const auto client = std::exchange(slot.client, nullptr);
+  if (client == nullptr || --client->second.waiting > 0) return;
+  if (client->second.full_at <= limits_.quota_clock()) clients_.erase(clients_.find(client->first));
 }
 
 // The first of `count` slots for one request, one after another in the ring.
-size_t BatchScheduler::claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count) {
+size_t BatchScheduler::claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count,
+                                   std::string_view client) {
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
-  require_room(count);
+  require_room(count, client);
+  const Clients::pointer known = enter(client);
   const size_t first = slot_after(head_, claimed_);
-  for (size_t i = 0; i < count; ++i) slots_[slot_after(first, i)] = {answer, i, false, now};
+  for (size_t i = 0; i < count; ++i) {
+    Slot& slot = slots_[slot_after(first, i)];
+    slot = {answer, i, false, now, turn_ + 1, known};
+    if (known != nullptr) slot.turn = known->second.turn = std::max(turn_, known->second.turn) + 1;
+  }
   claimed_ += count;
+  if (known == nullptr) return first;
+  known->second.waiting += count;
+  const auto from = std::max(known->second.full_at, limits_.quota_clock());
+  known->second.full_at = from + quota_time(count);
   return first;
 }
 
@@ -201,17 +275,49 @@ BatchScheduler::Next BatchScheduler::next_batch() const {
   return next;
 }
 
+// Brings queries whose turn is sooner into the batch of the next slots, in exchange for as many
+// that are in it.
+void BatchScheduler::take_turns(size_t slot_count) {
+  const size_t first = slot_after(head_, running_);
+  turns_.clear();
+  size_t query_count = 0;  // of the batch
+  for (size_t i = 0; i < claimed_ - running_; ++i) {
+    const Slot& slot = slots_[slot_after(first, i)];
+    if (!slot.filled || !slot.answer->is_wanted()) continue;
+    turns_.push_back(i);
+    if (i < slot_count) ++query_count;
+  }
+  const auto end = turns_.begin() + static_cast<ptrdiff_t>(query_count);
+  std::ranges::nth_element(turns_, end, {}, [&](size_t i) {
+    const Slot& slot = slots_[slot_after(first, i)];
+    return std::tuple(slot.turn, slot.claimed_at, i);
+  });
+  auto later = end;
+  for (auto sooner = turns_.begin(); sooner != end; ++sooner) {
+    if (*sooner < slot_count) continue;
+    while (*later >= slot_count) ++later;
+    const size_t in = first + *later++;
+    const size_t out = slot_after(first, *sooner);
+    std::swap(slots_[in], slots_[out]);
+    const size_t spare = slots_.size();
+    sorted_.moves.emplace_back(in, spare);
+    sorted_.moves.emplace_back(out, in);
+    sorted_.moves.emplace_back(spare, out);
+  }
+}
+
 // Brings those of the batch's slots that are still wanted to the front, over those that no client
 // waits for or whose time is over.
 void BatchScheduler::sort_out(Batch& batch) {
   const size_t first = slot_after(head_, running_);
-  sorted_.moves.clear();
   for (size_t i = 0; i < batch.slot_count; ++i) {
     Slot& slot = slots_[first + i];
+    leave(slot);
     if (batch.begun_at > slot.answer->deadline_ && slot.answer->expire()) {
       sorted_.expired.push_back(slot.answer);
     }
     if (!slot.answer->start()) continue;
+    turn_ = std::max(turn_, slot.turn);
     if (observer_ != nullptr) observer_->on_waited(batch.begun_at - slot.claimed_at);
     const size_t to = batch.query_count++;
     if (to == i) continue;
@@ -225,6 +331,8 @@ void BatchScheduler::sort_out(Batch& batch) {
 void BatchScheduler::begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count) {
   const size_t first = slot_after(head_, running_);
   Batch& batch = batches_.emplace_back(Batch{slot_count, 0, Clock::now()});
+  sorted_.moves.clear();
+  take_turns(slot_count);
   sort_out(batch);
   running_ += slot_count;
   if (batches_.size() == 1) busy_since_ = batch.begun_at;

@@ -5,6 +5,9 @@
 // needs no timer, and a loaded one has full batches. An engine that can begin with a batch while it
 // computes another gets full batches early. Queries that no client waits for any more are left out
 // before they cost anything.
+//
+// The clients take turns: a batch has one query of each before it has a second one of any. A client
+// cannot fill the queue, and may have a quota.
 #pragma once
 
 #include <chrono>
@@ -12,12 +15,14 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -36,12 +41,31 @@ struct BatchLimits {
   // The longest time without a canary that shows that the engine computes right, if the engine has
   // one.
   std::chrono::milliseconds check_interval{10'000};
+  uint64_t client_queries_per_minute_max = 0;  // the quota of each client; 0: none
+  // The most clients whose quotas are remembered. Beyond that, the quotas of all begin anew: a
+  // client with so many addresses is not bound by quotas for each of them.
+  size_t quota_clients_max = 65'536;
+  std::function<std::chrono::steady_clock::time_point()> quota_clock =
+      std::chrono::steady_clock::now;
 };
 
-// There is no room in the queue now.
+// There is no room in the queue now, or none for this client.
 class QueueFull : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// The client has used up its quota.
+class OverQuota : public std::runtime_error {
+ public:
+  OverQuota(const std::string& what, std::chrono::seconds retry_after)
+      : std::runtime_error(what), retry_after_(retry_after) {}
+
+  // The time after which the same queries are within the quota.
+  std::chrono::seconds retry_after() const { return retry_after_; }
+
+ private:
+  const std::chrono::seconds retry_after_;
 };
 
 // The scheduler has been stopped.
@@ -69,7 +93,7 @@ class BatchScheduler {
   using Clock = PendingAnswer::Clock;
 
   // The engine holds the matrix of this layout, and only the worker uses it. Takes (queue_max + 2
-  // batch_max) times the room of a query in the engine's memory (src/engine/engine.h). The
+  // batch_max + 1) times the room of a query in the engine's memory (src/engine/engine.h). The
   // observer, if any, outlives the scheduler. tables: those of every pack, if responses are packed.
   // polynomials: those of the database, where responses have a second level.
   // canary: that of an engine whose kernels are checked. It is computed here, then with batches and
@@ -87,13 +111,17 @@ class BatchScheduler {
   // Queues at least one query, in the form in which queries are sent, whole and one after another.
   // If responses are packed, check_packing_key does not refuse their packing keys. They are
   // copied. Queries that the engine has not begun with at the deadline get no answer. Any number of
-  // threads. Throws QueueFull at once if not all of them find room, and SchedulerStopped.
+  // threads. client: a name for the client that sends them, or empty if clients cannot be told
+  // apart, which gives turns in the order of arrival, the whole queue, and no quota. A client that
+  // already waits gets no more places in the queue than it leaves free. Throws QueueFull at once if
+  // not all queries find room, OverQuota, and SchedulerStopped.
   std::shared_ptr<PendingAnswer> ask(std::span<const uint8_t> queries,
                                      Clock::time_point deadline = Clock::time_point::max(),
-                                     std::function<void()> on_done = {});
+                                     std::function<void()> on_done = {},
+                                     std::string_view client = {});
 
   // Checks that this many queries would find room now. Throws as ask() does if they would not.
-  void check_room(size_t count) const;
+  void check_room(size_t count, std::string_view client = {}) const;
 
   const BatchLimits& limits() const { return limits_; }
   // The number of queries in the queue now, without those in the engine.
@@ -110,12 +138,25 @@ class BatchScheduler {
   // without destroying this.
   void abandon();
 
+  // The number of clients in memory: those with queries in the queue or a quota in use, and some
+  // whose quota was in use.
+  size_t client_count() const;
+
  private:
+  struct Client {
+    size_t waiting = 0;         // queries in the queue
+    uint64_t turn = 0;          // of the last of them
+    Clock::time_point full_at;  // when its token bucket is full
+  };
+  using Clients = std::map<std::string, Client, std::less<>>;
+
   struct Slot {
     std::shared_ptr<PendingAnswer> answer;
     size_t index = 0;     // of the query among those of its request
     bool filled = false;  // with its query
     Clock::time_point claimed_at;
+    uint64_t turn = 0;
+    Clients::pointer client = nullptr;  // of a known client, until its query leaves the queue
   };
 
   struct Batch {
@@ -125,8 +166,13 @@ class BatchScheduler {
     bool failed = false;
   };
 
-  void require_room(size_t count) const;
-  size_t claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count);
+  void require_room(size_t count, std::string_view client) const;
+  void require_quota(size_t count, const Client& client) const;
+  Clock::duration quota_time(size_t count) const;
+  Clients::pointer enter(std::string_view client);
+  void leave(Slot& slot);
+  size_t claim_slots(const std::shared_ptr<PendingAnswer>& answer, size_t count,
+                     std::string_view client);
   void mark_filled(size_t slot);
   size_t slot_after(size_t slot, size_t count) const { return (slot + count) % slots_.size(); }
   void work();
@@ -144,6 +190,7 @@ class BatchScheduler {
     std::vector<std::shared_ptr<PendingAnswer>> expired;
   };
   Next next_batch() const;
+  void take_turns(size_t slot_count);
   void sort_out(Batch& batch);
   void begin_batch(std::unique_lock<std::mutex>& lock, size_t slot_count);
   void finish_batch(std::unique_lock<std::mutex>& lock);
@@ -162,6 +209,8 @@ class BatchScheduler {
   size_t head_ = 0;     // the slot that is next, or first in the oldest batch
   size_t claimed_ = 0;  // slots from head_ on that are in use
   size_t running_ = 0;  // of these, the ones in the engine
+  uint64_t turn_ = 0;   // the highest of a query that has left the queue
+  Clients clients_;
   bool stopping_ = false;
   bool abandoned_ = false;
   std::optional<Clock::time_point> busy_since_;
@@ -171,6 +220,7 @@ class BatchScheduler {
   std::vector<Batch> batches_;                        // in the engine, the oldest first
   Clock::time_point last_end_ = {};                   // of a batch
   Sorted sorted_;                                     // of the batch that begins
+  std::vector<size_t> turns_;                         // the queries that may be in it
   std::vector<std::shared_ptr<PendingAnswer>> done_;  // with the batch that ends
   std::thread worker_;
 };

@@ -20,6 +20,8 @@ namespace {
 
 // How exactly the period of grace is kept.
 constexpr std::chrono::milliseconds kTick{500};
+// How often memory that is free goes back to the system.
+constexpr std::chrono::seconds kTrimInterval{10};
 
 struct Stopped {};
 
@@ -102,8 +104,11 @@ void EpochReloader::look_around(std::chrono::steady_clock::time_point now, bool 
 }
 
 void EpochReloader::retire(std::chrono::steady_clock::time_point now) {
-  // The allocator would keep what is free between what is not: a little more with every epoch.
-  if (epochs_.retire(now) > 0) malloc_trim(0);
+  // The allocator would keep what is free between what is not: a little more with every epoch, and
+  // all that many connections needed at the same time.
+  if (epochs_.retire(now) == 0 && now < next_trim_) return;
+  malloc_trim(0);
+  next_trim_ = now + kTrimInterval;
 }
 
 // Empty when there is no such file.

@@ -82,6 +82,7 @@ class EpochReloader {
   bool looking_ = false;
   std::atomic<bool> stopping_ = false;
   std::chrono::steady_clock::time_point retry_at_ = std::chrono::steady_clock::time_point::max();
+  std::chrono::steady_clock::time_point next_trim_ = {};
   WaitableThread watcher_;
 };
 

@@ -30,6 +30,8 @@ const char* name_of(QueryOutcome outcome) {
       return "queue_full";
     case QueryOutcome::kMemoryFull:
       return "memory_full";
+    case QueryOutcome::kOverQuota:
+      return "over_quota";
     case QueryOutcome::kTimedOut:
       return "timed_out";
     case QueryOutcome::kAbandoned:
@@ -42,10 +44,10 @@ const char* name_of(QueryOutcome outcome) {
   return "";
 }
 
-constexpr QueryOutcome kOutcomes[] = {QueryOutcome::kAnswered,   QueryOutcome::kQueueFull,
-                                      QueryOutcome::kMemoryFull, QueryOutcome::kTimedOut,
-                                      QueryOutcome::kAbandoned,  QueryOutcome::kEngineFailed,
-                                      QueryOutcome::kStopping};
+constexpr QueryOutcome kOutcomes[] = {QueryOutcome::kAnswered,     QueryOutcome::kQueueFull,
+                                      QueryOutcome::kMemoryFull,   QueryOutcome::kOverQuota,
+                                      QueryOutcome::kTimedOut,     QueryOutcome::kAbandoned,
+                                      QueryOutcome::kEngineFailed, QueryOutcome::kStopping};
 
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
@@ -112,6 +114,10 @@ ServerMetrics::ServerMetrics()
                    .Name("blindfuse_queries_total")
                    .Help("Queries by what became of them.")
                    .Register(registry_)),
+      key_queries_(BuildCounter()
+                       .Name("blindfuse_api_key_queries_total")
+                       .Help("Queries that were answered, by the name of the API key.")
+                       .Register(registry_)),
       queue_length_(BuildGauge()
                         .Name("blindfuse_queue_length")
                         .Help("Queries that wait for the engine.")
@@ -135,22 +141,25 @@ ServerMetrics::ServerMetrics()
                     "is from the end of the first.")
               .Register(registry_)
               .Add({}, kSeconds)),
-      engine_failures_(BuildCounter()
-                           .Name("blindfuse_engine_failures_total")
-                           .Help("Batches, and checks while there are none, in which the engine failed.")
-                           .Register(registry_)
-                           .Add({})),
-      engine_checks_(BuildCounter()
-                         .Name("blindfuse_engine_checks_total")
-                         .Help("Comparisons of what a kernel of the GPU computed with what the host "
-                               "computed, by kernel, stage (self-test, matrix, canary, product) "
-                               "and result.")
-                         .Register(registry_)),
-      quarantined_kernels_(BuildGauge()
-                               .Name("blindfuse_kernel_quarantined")
-                               .Help("1 for a kernel of the GPU that failed a check, and is not used "
-                                     "any more; 0 for one that passed all.")
-                               .Register(registry_)),
+      engine_failures_(
+          BuildCounter()
+              .Name("blindfuse_engine_failures_total")
+              .Help("Batches, and checks while there are none, in which the engine failed.")
+              .Register(registry_)
+              .Add({})),
+      engine_checks_(
+          BuildCounter()
+              .Name("blindfuse_engine_checks_total")
+              .Help("Comparisons of what a kernel of the GPU computed with what the host "
+                    "computed, by kernel, stage (self-test, matrix, canary, product) "
+                    "and result.")
+              .Register(registry_)),
+      quarantined_kernels_(
+          BuildGauge()
+              .Name("blindfuse_kernel_quarantined")
+              .Help("1 for a kernel of the GPU that failed a check, and is not used "
+                    "any more; 0 for one that passed all.")
+              .Register(registry_)),
       epoch_(BuildGauge()
                  .Name("blindfuse_epoch_info")
                  .Help("1 for the epoch that clients get, with the engine that answers it.")
@@ -243,8 +252,11 @@ void ServerMetrics::set_http_memory(std::function<HttpMemory()> ask) {
   ask_http_memory_ = std::move(ask);
 }
 
-void ServerMetrics::on_queries(QueryOutcome outcome, size_t count) {
-  queries_.Add({{"outcome", name_of(outcome)}}).Increment(static_cast<double>(count));
+void ServerMetrics::on_queries(QueryOutcome outcome, size_t count, const std::string& key_name) {
+  const auto number = static_cast<double>(count);
+  queries_.Add({{"outcome", name_of(outcome)}}).Increment(number);
+  if (outcome != QueryOutcome::kAnswered || key_name.empty()) return;
+  key_queries_.Add({{"api_key", key_name}}).Increment(number);
 }
 
 void ServerMetrics::on_epoch_load(bool success) {

@@ -31,6 +31,7 @@ enum class QueryOutcome {
   kAnswered,
   kQueueFull,
   kMemoryFull,  // that of responses
+  kOverQuota,
   kTimedOut,
   kAbandoned,  // its client left without the response
   kEngineFailed,
@@ -70,7 +71,8 @@ class ServerMetrics final : public BatchObserver {
                   std::chrono::duration<double> time);
   void on_cut(std::string_view why, size_t count);
   void on_sent(uint64_t bytes) { sent_bytes_.Increment(static_cast<double>(bytes)); }
-  void on_queries(QueryOutcome outcome, size_t count);
+  // key_name: of the client's API key, which the operator's file names. Empty if there is none.
+  void on_queries(QueryOutcome outcome, size_t count, const std::string& key_name = "");
   void on_epoch_load(bool success);
 
   void on_waited(std::chrono::duration<double> time) override;
@@ -120,6 +122,7 @@ class ServerMetrics final : public BatchObserver {
   prometheus::Family<prometheus::Gauge>& http_memory_;
   prometheus::Family<prometheus::Gauge>& http_memory_max_;
   prometheus::Family<prometheus::Counter>& queries_;
+  prometheus::Family<prometheus::Counter>& key_queries_;
   prometheus::Gauge& queue_length_;
   prometheus::Histogram& queue_wait_;
   prometheus::Histogram& batch_queries_;
