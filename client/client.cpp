@@ -59,6 +59,9 @@ void check(const ClientOptions& options) {
   if (options.http.ca_file && options.http.ca_file->empty()) {
     throw InputError("http.ca_file is empty; leave it out to trust the system's certificates");
   }
+  if (options.http.proxy && options.http.proxy->empty()) {
+    throw InputError("http.proxy is empty; leave it out to take what the environment names");
+  }
   if (options.http.api_key && !is_api_key(*options.http.api_key)) {
     throw InputError(
         "http.api_key is not an API key: letters, digits and -._~+/=, and no line end");

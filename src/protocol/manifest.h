@@ -58,12 +58,6 @@ struct ParsedManifest {
   std::string signed_text;  // what it is made for, with members that are unknown here
 };
 
-// The format is that of a later version.
-class NewerFormatError : public InputError {
- public:
-  using InputError::InputError;
-};
-
 // Checks the format, mode, parameter set, every range, the failure bound, the epoch id, and the
 // form of the signature. Throws InputError, also as NewerFormatError.
 ParsedManifest parse_manifest(std::string_view text);

@@ -77,7 +77,7 @@ TEST(LoadedDatabase, SaysWhatIsNoDatabase) {
   EXPECT_THAT(error_of_loading(folder.path()), HasSubstr("not a database"));
   std::ofstream(folder / "file") << "x";
   EXPECT_THAT(error_of_loading(folder / "file"),
-              AllOf(HasSubstr("is a file, and not a directory"), HasSubstr("`blindfuse build ")));
+              AllOf(HasSubstr("is a file, not a database"), HasSubstr("`blindfuse build ")));
 }
 
 TEST(LoadedDatabase, SaysWhatItMayNotRead) {

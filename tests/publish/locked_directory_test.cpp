@@ -32,7 +32,7 @@ TEST(LockedDirectory, MakesNoFolderAroundItsOwn) {
   EXPECT_FALSE(std::filesystem::exists(folder / "typo"));
   std::ofstream(folder / "file") << "x";
   EXPECT_THAT(refusal_of({{"a", "b"}}, folder / "file"),
-              HasSubstr("file is a file, and not a directory"));
+              HasSubstr("file is a file; --output takes"));
 }
 
 TEST(LockedDirectory, LeavesFilesAloneThatOnlyLookLikeItsOwn) {
