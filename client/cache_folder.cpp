@@ -56,7 +56,7 @@ FileDescriptor open_lock(const std::filesystem::path& path) {
 }
 
 bool has_locks(const FileDescriptor& file) {
-  return flock(file.get(), LOCK_SH | LOCK_NB) == 0 || !has_no_locks(errno);
+  return flock(file.get(), LOCK_SH | LOCK_NB) == 0 || !is_unsupported(errno);
 }
 
 }  // namespace

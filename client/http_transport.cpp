@@ -114,7 +114,7 @@ std::string HttpTransport::head(const char* method, const std::string& path) con
 
 void HttpTransport::close_connection() {
   const SigpipeBlocked blocked;
-  client_->close_connection();
+  connection_.close();
 }
 
 HttpReply HttpTransport::get(const std::string& path, uint64_t first_byte, BodyReceiver& receiver) {
