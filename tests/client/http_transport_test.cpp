@@ -418,11 +418,12 @@ TEST_F(HttpTransportTest, TheServersOwnCertificateCanBeTheFileOfCertificates) {
   HttpFakeServer server(
       fake_, "", std::make_unique<httplib::SSLServer>(server_own.certificate, server_own.key));
   ClientOptions options;
-  options.http.ca_file = scratch_.path() / "ca.pem";
-  server_own.write(options.http.ca_file);
+  const std::filesystem::path file = scratch_.path() / "ca.pem";
+  options.http.ca_file = file.string();
+  server_own.write(file);
   EXPECT_EQ(connect("https://127.0.0.1:" + std::to_string(server.port()), options).get(key_),
             value_);
-  authority.write(options.http.ca_file);
+  authority.write(file);
   EXPECT_THAT(
       failure<ConnectionError>("https://127.0.0.1:" + std::to_string(server.port()), options),
       HasSubstr("is not trusted"));

@@ -18,8 +18,8 @@
 using FuzzTarget = int(const uint8_t*, size_t);
 
 extern "C" {
-FuzzTarget bit_sequence_fuzz, csv_fuzz, epoch_table_fuzz, http_exchange_fuzz, manifest_fuzz,
-    ndjson_fuzz, packing_keys_fuzz, query_body_fuzz, tsv_fuzz;
+FuzzTarget bit_sequence_fuzz, csv_fuzz, epoch_table_fuzz, http_exchange_fuzz, http_response_fuzz,
+    manifest_fuzz, ndjson_fuzz, packing_keys_fuzz, query_body_fuzz, tsv_fuzz;
 }
 
 namespace blindfuse {
@@ -37,6 +37,7 @@ constexpr Target kTargets[] = {
     {"csv", csv_fuzz},
     {"epoch_table", epoch_table_fuzz},
     {"http_exchange", http_exchange_fuzz},
+    {"http_response", http_response_fuzz},
     {"manifest", manifest_fuzz},
     {"ndjson", ndjson_fuzz},
     {"packing_keys", packing_keys_fuzz},
