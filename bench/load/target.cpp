@@ -120,7 +120,8 @@ std::unique_ptr<Transport> transport_to(const Target& target, const Options& opt
   const std::chrono::seconds timeout(options.timeout_s);
   const std::string api_key = api_key_of(options);
   if (!target.socket.empty()) return std::make_unique<UnixTransport>(target, api_key, timeout);
-  HttpOptions http{timeout, {}, {}};
+  HttpOptions http;
+  http.timeout = timeout;
   if (!options.ca_file.empty()) http.ca_file = options.ca_file;
   if (!api_key.empty()) http.api_key = api_key;
   return std::make_unique<HttpTransport>(target.url, http);

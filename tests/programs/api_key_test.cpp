@@ -58,7 +58,7 @@ TEST_F(ApiKeyProgram, KeepsWhatIsThereAndWhoMayReadIt) {
 
 TEST_F(ApiKeyProgram, SeesAKeyBehindAByteOrderMark) {
   write_file(file_, "\xef\xbb\xbf" + api_key_line("old", "old-key") + "\n");
-  EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "--list", "--file", file_}).out, "old\n");
+  EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "--list", "--file", file_}).out, "old  -\n");
   EXPECT_EQ(run(folder_, {kBlindfuse, "api-key", "old", "--revoke", "--file", file_}).status, 0);
   EXPECT_EQ(read_whole(file_), "");
 }
