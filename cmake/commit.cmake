@@ -20,8 +20,11 @@ add_custom_target(blindfuse_commit
                   COMMAND ${CMAKE_COMMAND} -DSOURCE=${CMAKE_SOURCE_DIR} -DOUTPUT=${commit_source}
                           -P ${CMAKE_CURRENT_LIST_FILE}
                   BYPRODUCTS ${commit_source} VERBATIM)
-set_source_files_properties(${commit_source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-foreach(program blindfuse blindfuse-client)
-  target_sources(${program} PRIVATE ${commit_source})
+# blindfuse_add_commit(PROGRAM): the program knows the commit of its source.
+function(blindfuse_add_commit program)
+  target_sources(${program} PRIVATE ${CMAKE_BINARY_DIR}/generated/commit.cpp)
+  set_source_files_properties(${CMAKE_BINARY_DIR}/generated/commit.cpp PROPERTIES GENERATED ON SKIP_UNITY_BUILD_INCLUSION ON)
   add_dependencies(${program} blindfuse_commit)
-endforeach()
+endfunction()
+blindfuse_add_commit(blindfuse)
+blindfuse_add_commit(blindfuse-client)
