@@ -206,7 +206,8 @@ ValueType::ValueType(const std::string& type_name) {
   if (std::regex_search(type_name, found, kRange)) range = found[1].str() + " to " + found[2].str();
   if (!std::regex_search(type_name, found, kChoices)) return;
   word = found[1].str();
-  choices = CLI::detail::split(word, ',');
+  std::istringstream names(word);
+  for (std::string name; std::getline(names, name, ',');) choices.push_back(name);
   std::ranges::replace(word, ',', '|');
 }
 
