@@ -33,7 +33,8 @@ auto with_cure(const Work& work) {
 // wait, and where the file system has no locks: then no process can know that it is alone.
 bool lock(const FileDescriptor& file, int operation, const std::filesystem::path& path) {
   while (flock(file.get(), operation) != 0) {
-    if (errno == EWOULDBLOCK || is_unsupported(errno)) return false;
+    // Some network file systems lock only what is open for writing, and say EBADF.
+    if (errno == EWOULDBLOCK || errno == EBADF || is_unsupported(errno)) return false;
     if (errno != EINTR) {
       throw ResourceError("cannot lock " + path.string() + ": " + std::strerror(errno));
     }

@@ -131,7 +131,8 @@ class Reader {
                           " sends too long a head, chunk line or trailer: is it the right server?");
     }
     if (parser_->is_header_done()) head_limit_.reset();
-    if (error == http::error::body_limit) {  // enough of an error's body
+    if (error == http::error::body_limit && !succeeded(reply_.status)) {
+      // Enough of an error's body.
       finish(false);
     } else if (error == http::error::bad_version) {
       outcome_ = Outcome::kNotHttp;

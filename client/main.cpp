@@ -145,7 +145,7 @@ std::string shown(int stream, const std::string& text) {
 // Nothing of an absent key is written to it, so that no write fails either.
 void check_output_is_read() {
   pollfd output{STDOUT_FILENO, 0, 0};
-  if (poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0) {
+  if (poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP)) != 0) {
     throw ResourceError("standard output has no reader any more");
   }
 }
@@ -334,8 +334,7 @@ void add_common_options(CLI::App& command, Settings& settings) {
           "HTTP proxy: http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (default: what "
           "https_proxy, all_proxy and no_proxy say; for http, http_proxy). A server on this "
           "machine is reached without it")
-      ->type_name("URL")
-      ->check([](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); });
+      ->type_name("URL");
   command
       .add_option("--server-key", settings.client.server_key,
                   "Public key of the database: 64 hex digits. Refuse a database that is not signed "
@@ -343,7 +342,8 @@ void add_common_options(CLI::App& command, Settings& settings) {
       ->type_name("HEX")
       ->check(
           [](const std::string& key) {
-            return std::filesystem::exists(key)
+            std::error_code ignored;
+            return std::filesystem::exists(key, ignored)
                        ? "it is a file; give the public key itself, which `blindfuse keygen` "
                          "printed, and which `blindfuse inspect` shows as signer"
                        : "";

@@ -31,7 +31,7 @@ std::optional<Setting> first_set(std::initializer_list<const char*> variables) {
 }
 
 bool is_loopback(const std::string& host) {
-  if (host == "localhost" || host.ends_with(".localhost")) return true;
+  if (host == "localhost") return true;
   addrinfo numeric{};
   numeric.ai_flags = AI_NUMERICHOST;  // asks no name service
   addrinfo* found = nullptr;
@@ -105,6 +105,8 @@ Proxy parse(const Setting& setting) {
   Proxy proxy;
   if (const size_t at = rest.rfind('@'); at != std::string_view::npos) {
     proxy.credentials = undo_percent_encoding(rest.substr(0, at), setting);
+    // A user without a password (RFC 7617, section 2).
+    if (proxy.credentials.find(':') == std::string::npos) proxy.credentials += ':';
     rest.remove_prefix(at + 1);
   }
   const size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;

@@ -21,7 +21,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-
 }  // namespace
 
 // One request: what was asked, and what decodes the answers. It has the places of its queries, one

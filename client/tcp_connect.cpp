@@ -47,6 +47,10 @@ class Attempts {
   FileDescriptor begin(const SocketAddress& address) {
     FileDescriptor made(
         socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!made.is_open()) {
+      error_ = errno;
+      return {};
+    }
     const int yes = 1;
     setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     const auto* const any_address = reinterpret_cast<const sockaddr*>(&address.storage);

@@ -37,7 +37,7 @@ class TrappedBytes {
         mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) std::abort();
     memory_ = static_cast<uint8_t*>(made);
-    std::ranges::copy(bytes, memory_ + begin_);
+    std::copy(bytes.begin(), bytes.end(), memory_ + begin_);
     uint8_t* const trap = is_before ? memory_ : memory_ + pages(border);
     const size_t trapped = is_before ? pages(border) : mapped_ - pages(border);
     if (mprotect(trap, trapped, PROT_NONE) != 0) std::abort();

@@ -169,6 +169,10 @@ class KeyFile {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
+    if (!lock_->is_open()) {
+      log_warning("the file system of {} has no locks: let no two api-key commands run at once",
+                  path_.string());
+    }
   }
 
   const fs::path path_;

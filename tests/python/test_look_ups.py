@@ -130,7 +130,7 @@ def test_build_chooses_what_is_preferred(tmp_path: Path) -> None:
     items = {f"word {i}": f"meaning {i}" for i in range(300)}
     built = blindfuse.Database.build(items, tmp_path / "db", mode="packed", prefer="bytes")
     assert built.report.details["layout"].get("levels", 1) in (1, 2)
-    with pytest.raises(blindfuse.BlindfuseError, match="prefer=: money"):
+    with pytest.raises(blindfuse.BlindfuseError, match="prefer= money: give bytes"):
         blindfuse.Database.build(items, tmp_path / "db", prefer="money")
 
 

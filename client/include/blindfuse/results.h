@@ -35,7 +35,8 @@ struct SyncResult {
 };
 
 // The requests of a client so far, and the bytes of their bodies and of the bodies of their
-// responses. Excludes headers, TLS, and what a connection that broke had carried of a request.
+// responses. Excludes headers and TLS. A query counts whole, even if its connection breaks, and a
+// download that is repeated over a new connection counts once.
 struct TransferStats {
   uint64_t requests = 0;
   uint64_t bytes_sent = 0;

@@ -283,15 +283,16 @@ Connection::Awaitable<bool> Connection::await_answer(Exchange& exchange, const R
         if (has_events(POLLHUP)) co_return false;
         if (what == Descriptor::wait_error) {
           discard_urgent_byte();
-        } else if (has_unread_bytes()) {
-          // Otherwise the wait was ended by bytes that were read before it began.
-          what = Descriptor::wait_error;
         } else if (has_events(POLLRDHUP)) {
           // The client has closed its sending side, or all of the connection: in the latter case
-          // its system answers the interim response with a reset, an error to wait for.
+          // its system answers the interim response with a reset, an error to wait for. With TLS
+          // the client's last record is unread then.
           if (head.is_http_1_0) co_return false;
           if (!co_await write_continue()) co_return false;
           place_->enter(Connections::Stage::kBusy);
+          what = Descriptor::wait_error;
+        } else if (has_unread_bytes()) {
+          // Otherwise the wait was ended by bytes that were read before it began.
           what = Descriptor::wait_error;
         }
         break;
