@@ -16,7 +16,7 @@ namespace blindfuse {
 // largest tile several times.
 constexpr std::array<uint32_t, 8> kTimedBatches = {1, 2, 3, 4, 8, 16, 32, 64};
 
-// The fastest kernel for batches of up to so many queries.
+// The fastest kernel for each size of a batch.
 struct Calibration {
   std::array<ScanKernel, kTimedBatches.size()> fastest;
 

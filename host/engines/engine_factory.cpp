@@ -44,19 +44,22 @@ std::vector<std::string> built_in_engines() {
   for (std::string_view kernel : cpu_kernel_names()) names.push_back("cpu:" + std::string(kernel));
 #ifdef BLINDFUSE_CUDA_ENGINE
   names.push_back("cuda");
-  for (std::string_view kernel : cuda_kernel_names()) {
-    names.push_back("cuda:" + std::string(kernel));
-  }
 #endif
   return names;
 }
 
 std::vector<std::string> engine_names() {
   std::vector<std::string> names = built_in_engines();
-  if (!has_cuda_device()) {
-    std::erase_if(names, [](const std::string& name) { return name.starts_with("cuda"); });
-  }
   names.insert(names.begin(), "auto");
+  if (!has_cuda_device()) {
+    std::erase(names, "cuda");
+    return names;
+  }
+#ifdef BLINDFUSE_CUDA_ENGINE
+  for (const std::string_view kernel : cuda_kernel_names()) {
+    names.push_back("cuda:" + std::string(kernel));
+  }
+#endif
   return names;
 }
 

@@ -96,8 +96,8 @@ std::unique_ptr<EngineMaker> on_cpu() { return make_cpu_engine_maker("", 1); }
 // No multiple of a step of rows or of a tile of columns.
 constexpr uint64_t kRows = 1'300, kColumns = 150;
 
-// Of this many columns, so many rows that each block of a kernel takes more steps of rows than its
-// rings have stages: 16,512 x 2,100 on 132 multiprocessors.
+// The size of a matrix of which each block of a kernel takes more steps of rows than its rings have
+// stages: 16,512 x 2,100 on 132 multiprocessors.
 uint64_t long_columns(int device) { return 16 * uint64_t{cuda_multiprocessor_count(device)} - 12; }
 uint64_t long_rows(int device) {
   return 128 * std::min<uint64_t>(129, 17 * uint64_t{cuda_multiprocessor_count(device)});

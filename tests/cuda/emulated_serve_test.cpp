@@ -310,7 +310,7 @@ TEST_F(EmulatedCudaServe, EndsWhenTheDeviceHangsInACheckOfANewEpoch) {
   const std::string epoch =
       nlohmann::json::parse(ask(server_testing::get_request("/v1/database")).body).at("epoch");
   write_file(folder_ / "input.tsv", "key0\tanother value\n");
-  const auto built = build({"--engine", "cpu"}, "");
+  const auto built = build({"--engine", "cpu", "--allow-shrink"}, "");
   ASSERT_EQ(built.status, 0) << built.err;
   int status = 200;
   while (status == 200) {

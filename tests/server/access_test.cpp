@@ -90,7 +90,7 @@ TEST_F(Quotas, AreThoseOfTheAddressesThatAProxyNames) {
   use_up("X-Forwarded-For: 2001:db8:0:1::1\r\n");
   expect_over("X-Forwarded-For: 2001:db8:0:1:ffff::\r\n");
   use_up("X-Forwarded-For: 2001:db8:0:2::1\r\n");
-  // What is no address is of the proxy's.
+  // Other texts leave the proxy's own address.
   use_up("");
   expect_over("X-Forwarded-For: unknown\r\n");
   expect_over("X-Forwarded-For: \r\n");

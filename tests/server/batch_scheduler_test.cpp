@@ -151,7 +151,7 @@ class ClientsOfAScheduler : public BatchSchedulerTest {
     scheduler_ =
         std::make_unique<BatchScheduler>(*database_.engine, database_.manifest.layout, limits);
   }
-  // The engine has one query, of nobody's.
+  // The engine has one query, which no client sent.
   void hold() {
     control_->hold();
     ask("", 1);
@@ -380,7 +380,7 @@ TEST_F(QuotaTest, RemembersFewClients) {
   EXPECT_EQ(scheduler_->client_count(), 10u);
   now_ += seconds(59);
   EXPECT_EQ(wait_of("0"), seconds(1));
-  answer("another");  // all of them are over their quota: they begin anew
+  answer("another");  // all of them are over their quota: they begin again
   EXPECT_EQ(scheduler_->client_count(), 1u);
   for (int i = 0; i < 4; ++i) answer(std::to_string(i));
   now_ += seconds(2);  // that of "another" is over in 58 s

@@ -98,7 +98,7 @@ TEST_F(QueryRoute, RefusesOtherContentTypes) {
   }
 }
 
-// Which is no encoding, in any case (RFC 9110, section 8.4.1).
+// It changes nothing, in upper or lower case (RFC 9110, section 8.4.1).
 TEST_F(QueryRoute, TakesTheEncodingIdentity) {
   for (const char* encoding : {"identity", "Identity"}) {
     const std::string body = binary(1);

@@ -42,8 +42,8 @@ struct BatchLimits {
   // one.
   std::chrono::milliseconds check_interval{10'000};
   uint64_t client_queries_per_minute_max = 0;  // the quota of each client; 0: none
-  // The most clients whose quotas are remembered. Beyond that, the quotas of all begin anew: a
-  // client with so many addresses is not bound by quotas for each of them.
+  // The most clients whose quotas are remembered. Beyond that, all quotas begin again: a client
+  // with that many addresses is not bound by quotas for each of them.
   size_t quota_clients_max = 65'536;
   std::function<std::chrono::steady_clock::time_point()> quota_clock =
       std::chrono::steady_clock::now;
