@@ -7,7 +7,6 @@
 #include <fstream>
 #include <set>
 
-#include "tests/client/batch_database.h"
 #include "tests/client/fake_server.h"
 #include "tests/client/scratch_folder.h"
 #include "tests/client/seeded_random.h"
@@ -446,35 +445,6 @@ TEST_F(SessionTest, ADatabaseThatIsTooLargeIsRefusedBeforeAnythingIsFetched) {
   EXPECT_EQ(server_.count("/hint?"), 0u);
   EXPECT_EQ(server_.count("/shards"), 0u);
   EXPECT_EQ(server_.count("/queries"), 0u);
-}
-
-// The names of masks, and the words of a response until they are decoded, would fill the memory.
-TEST_F(SessionTest, TooManyMasksAreRefusedBeforeAnythingIsFetched) {
-  Manifest manifest = BatchDatabase({}).manifest();
-  Layout& layout = manifest.layout;
-  layout.key_count = 1;
-  layout.batch.reset();
-  layout.shard_count = 65'536;
-  layout.record = {8, 2, 1'014};  // columns of 65,536 packs
-  const auto refusal = [&] {
-    EpochTable table;
-    table.shards.resize(layout.shard_count);
-    table.packs.resize(layout.pack_count());
-    FakeServer greedy(ServedDatabase(manifest, table, {}, nullptr));
-    std::string error;
-    try {
-      Session(std::make_unique<FakeTransport>(greedy), "http://test", options()).sync();
-    } catch (const InputError& refused) {
-      error = refused.what();
-      EXPECT_EQ(greedy.requests.size(), 1u);
-    } catch (const std::exception&) {
-      EXPECT_EQ(greedy.count("/shards"), 1u);
-    }
-    return error;
-  };
-  EXPECT_EQ(refusal(), "");
-  layout.record.value_bytes = 1'015;
-  EXPECT_EQ(refusal(), "this database has 65600 masks, and a client takes at most 65536");
 }
 
 TEST_F(SessionTest, AResponseThatIsTooLongIsRefusedBeforeAnythingIsFetched) {
