@@ -232,22 +232,6 @@ TEST_F(ClientsOfAScheduler, TakeTurns) {
   EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 4, 4, 4, 3}));
 }
 
-// The engine has its first query only.
-TEST_F(ClientsOfAScheduler, ThatLeaveAreAnsweredNoFurther) {
-  start({.batch_max = 1, .queue_max = 64});
-  control_->hold();
-  ask("A", 5);
-  control_->wait_for_batches(1);
-  ask("B");
-  EXPECT_FALSE(asked_[0].answer->drop());
-  control_->release();
-  scheduler_->stop();
-  EXPECT_EQ(asked_[1].answer->responses(), asked_[1].expected);
-  EXPECT_EQ(control_->batches, (std::vector<size_t>{1, 1}));
-  EXPECT_EQ(scheduler_->waiting_count(), 0u);
-  EXPECT_EQ(scheduler_->client_count(), 0u);
-}
-
 // A client that has waited for nothing has saved up nothing, and one that comes late owes nothing.
 TEST_F(ClientsOfAScheduler, BeginWithTheTurnOfTheMoment) {
   start({.batch_max = 1, .queue_max = 64});

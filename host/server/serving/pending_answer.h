@@ -39,9 +39,8 @@ class PendingAnswer {
   std::string& responses() { return responses_; }
 
   // The answer is no longer wanted. Any thread. Returns false if the engine has begun with it, or
-  // if it is done. Its queries that the engine has not begun with are left out in either case.
+  // if it is done.
   bool drop() {
-    is_abandoned_.store(true, std::memory_order_release);
     if (!leave_waiting(State::kDropped)) return false;
     release_memory(responses_);  // its slots may keep the rest for a while
     return true;
@@ -54,7 +53,7 @@ class PendingAnswer {
 
   bool is_wanted() const {
     const State state = state_.load(std::memory_order_acquire);
-    return state == State::kWaiting || (state == State::kRunning && !is_abandoned_.load());
+    return state == State::kWaiting || state == State::kRunning;
   }
   // Returns false if it is not waiting any more. Ends with finish().
   bool expire() { return leave_waiting(State::kExpired); }
@@ -63,11 +62,8 @@ class PendingAnswer {
     return state_.compare_exchange_strong(waiting, next, std::memory_order_acq_rel);
   }
   // Whether its queries go to the engine now. If its first query has gone to the engine, all of
-  // them go, unless it is dropped.
-  bool start() {
-    return leave_waiting(State::kRunning) ||
-           (state_.load() == State::kRunning && !is_abandoned_.load());
-  }
+  // them go.
+  bool start() { return leave_waiting(State::kRunning) || state_.load() == State::kRunning; }
   void finish(Outcome outcome) {
     outcome_ = outcome;
     state_.store(State::kDone, std::memory_order_release);
@@ -89,7 +85,6 @@ class PendingAnswer {
   const Clock::time_point deadline_;
   const std::function<void()> on_done_;
   std::atomic<State> state_ = State::kWaiting;
-  std::atomic<bool> is_abandoned_ = false;
   Outcome outcome_ = Outcome::kAnswered;
   std::string responses_;
   size_t left_;  // queries without a response; the scheduler's
