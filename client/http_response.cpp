@@ -32,7 +32,7 @@ std::optional<uint64_t> number_in(std::string_view text) {
 
 bool succeeded(int status) { return status == 200 || status == 206; }
 
-// Hands on what comes. Without a receiver, there is no body.
+// Passes a response on to its receiver. Without a receiver the response has no body.
 class Parser final : public http::basic_parser<false> {
  public:
   Parser(BodyReceiver* receiver, HttpReply& reply) : receiver_(receiver), reply_(reply) {

@@ -11,7 +11,7 @@
 
 namespace blindfuse {
 
-// Of a head with the interim ones before it; and of a line of a chunk, or all trailers.
+// The limit of a head with the interim ones before it, of a line of a chunk, and of all trailers.
 inline constexpr size_t kHeadBytesMax = 65'536;
 // The limit from the first byte of a head to its last. A head comes in a packet or two, and 65,536
 // bytes of it in two seconds at kBytesPerSecondMin. The rest is for networks that stall, such as

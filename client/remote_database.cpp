@@ -226,7 +226,7 @@ std::vector<uint8_t> RemoteDatabase::ask(const EpochId& epoch, std::span<const u
   return responses;
 }
 
-// What each status means. Only the meaning of 404 and 410 depends on the route.
+// Throws the error that a status means. Only the meaning of 404 and 410 depends on the route.
 void RemoteDatabase::throw_refusal(const HttpReply& reply, bool is_manifest) const {
   const int status = reply.status;
   std::string message = address_ + " answered with status " + std::to_string(status);

@@ -64,7 +64,7 @@ class Attempts {
     return {};
   }
 
-  // Of those with an outcome: returns one that is connected, and drops those that failed.
+  // Returns an attempt that has connected, if there is one, and drops the attempts that failed.
   FileDescriptor take_connected() {
     for (size_t i = polled_.size(); i-- > 0;) {
       if (polled_[i].revents == 0) continue;

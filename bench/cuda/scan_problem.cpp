@@ -21,7 +21,7 @@ uint64_t bytes_beside(const Shape& shape, size_t batch) {
          batch * shape.columns * sizeof(uint32_t) + kSpare;
 }
 
-// Of a query with columns of bytes, one word each, modulo 2^32.
+// Multiplies a query with columns of bytes: one word for each column, modulo 2^32.
 void multiply(std::span<const uint32_t> query, std::span<const uint8_t> columns,
               uint32_t* products) {
   for (size_t c = 0; c < columns.size() / query.size(); ++c) {

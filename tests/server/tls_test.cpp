@@ -8,6 +8,7 @@
 #include <csignal>
 #include <ctime>
 #include <memory>
+#include <thread>
 
 #include "tests/publish/builder_testing.h"
 #include "tests/server/running_server.h"
@@ -127,6 +128,23 @@ TEST_F(Tls, GoesOnAfterAnAnswerThatTookLong) {
   EXPECT_EQ(client.receive().body, expected_response(random_query(1)));
   EXPECT_EQ(client.receive().body, expected_response(random_query(2)));
   EXPECT_EQ(client.receive().body, database_.downloads->manifest_text);
+}
+
+// The last record of TLS is unread then.
+TEST_F(Tls, DropsQueriesOfClientsThatLeave) {
+  start_tls();
+  control_->hold();
+  TlsClient running(url());
+  running.send(binary_request(pack(random_query(1), kQueryBits)));
+  control_->wait_for_batches(1);
+  TlsClient leaving(url());
+  leaving.send(binary_request(pack(random_query(2), kQueryBits)));
+  wait_for_queue(1);
+  leaving.leave();
+  while (metric("blindfuse_queries_total{outcome=\"abandoned\"}") < 1) std::this_thread::yield();
+  control_->release();
+  EXPECT_EQ(running.receive().body, expected_response(random_query(1)));
+  EXPECT_EQ(control_->batches, std::vector<size_t>{1});
 }
 
 TEST_F(Tls, SaysWhenItHasFinished) {

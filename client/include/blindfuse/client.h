@@ -90,7 +90,7 @@ class BLINDFUSE_API Client {
   // the first. Sends nothing to the server.
   SignerStatus signer() const;
 
-  // What the calls that have ended moved. Sends nothing to the server.
+  // The requests and bytes of the calls that have ended. Sends nothing to the server.
   TransferStats transfers() const;
 
   // The properties of the database in the epoch of the client's hints. Fetches the hints if there
