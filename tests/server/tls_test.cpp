@@ -137,7 +137,8 @@ TEST_F(Tls, DropsQueriesOfClientsThatLeave) {
   TlsClient running(url());
   running.send(binary_request(pack(random_query(1), kQueryBits)));
   control_->wait_for_batches(1);
-  TlsClient leaving(url());
+  // TLS 1.3 would send a ticket, and closing with that unread resets the connection.
+  TlsClient leaving(url(), TLS1_2_VERSION);
   leaving.send(binary_request(pack(random_query(2), kQueryBits)));
   wait_for_queue(1);
   leaving.leave();
