@@ -40,10 +40,7 @@ uint64_t serving_bytes(std::string_view kernel, uint64_t rows, uint64_t columns,
           : packed_pipeline_bytes(shape, needs.pack_count, needs.batch_max, second);
   uint64_t before = trial_bytes(rows, columns, needs.batch_max);
   if (kernel.empty()) before = std::max(before, timing_bytes(rows, columns, timed_bytes_min));
-  // What cuBLAS has taken for the trial stays.
-  const uint64_t scan = kernel == "cublas" ? CublasProduct::sum_bytes(needs.batch_max, columns) : 0;
-  return scan + CheckVector::bytes_of(rows, columns, needs.bucket_count) +
-         std::max(before, pipeline);
+  return CheckVector::bytes_of(rows, columns, needs.bucket_count) + std::max(before, pipeline);
 }
 
 // The same with what CUDA itself takes. Throws ResourceError when there is no room for the packing

@@ -35,9 +35,7 @@ bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Whether this machine has cuBLAS or not: that it is missing is said more clearly later.
-const std::vector<std::string> kKernelNames = {kAll,    "auto",      "dp4a",  "mma",
-                                               "wgmma", "wgmma-tma", "cublas"};
+const std::vector<std::string> kKernelNames = {kAll, "auto", "dp4a", "mma", "wgmma", "wgmma-tma"};
 
 // "check" is what comes before all others, and may come alone.
 const std::vector<std::string> kMeasurements = {"check",      "scan",    "answers", "packed",
@@ -66,13 +64,11 @@ void use_device(int device) {
 std::vector<std::string> chosen_kernels(const Options& options, const Yardsticks& yardsticks) {
   const std::string& why_no_cublas = yardsticks.why_no_product();
   if (!why_no_cublas.empty()) {
-    std::fprintf(stderr, "no peak to compare with, and no kernel cublas: %s\n",
-                 why_no_cublas.c_str());
+    std::fprintf(stderr, "no peak to compare with: %s\n", why_no_cublas.c_str());
   }
   if (!has(options.kernels, kAll)) return options.kernels;
   std::vector<std::string> names = {"auto"};
   for (const std::string_view name : cuda_kernel_names()) names.emplace_back(name);
-  if (!why_no_cublas.empty()) std::erase(names, "cublas");
   return names;
 }
 

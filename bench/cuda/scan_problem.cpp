@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kPanelRows = 64;
 
-// Words, limbs and products of the queries, and some for the sums of cuBLAS and for CUDA itself.
+// Words, limbs and products of the queries, and some for CUDA itself.
 uint64_t bytes_beside(const Shape& shape, size_t batch) {
   constexpr uint64_t kSpare = uint64_t{512} << 20;
   const uint64_t rows = shape.rows + kStepRows;

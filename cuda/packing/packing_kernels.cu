@@ -43,7 +43,6 @@ ScanKernel sum_kernel_for(ScanKernel scan) {
       return ScanKernel::kWgmma;
     case ScanKernel::kAuto:
     case ScanKernel::kMma:
-    case ScanKernel::kCublas:
       return ScanKernel::kMma;
   }
   return ScanKernel::kMma;

@@ -374,7 +374,7 @@ std::unique_ptr<AnswerPipeline> make_device_answer_pipeline(Scanner& scanner,
                                                             size_t batch_max) {
   const BatchShape shape =
       hint_shape(matrix.row_count(), matrix.column_count(), bits.query, bits.response);
-  const uint64_t bytes = BatchSizes(shape, batch_max).device_bytes() + scanner.bytes_for(batch_max);
+  const uint64_t bytes = BatchSizes(shape, batch_max).device_bytes();
   const std::string what = "two batches of up to " + std::to_string(batch_max) + " queries";
   require_room(bytes, what.c_str(), "lower --batch-max, or serve with --engine cpu");
   return make_device_answer_pipeline(scanner, matrix, bits, slot_count, batch_max,

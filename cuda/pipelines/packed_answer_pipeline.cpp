@@ -115,8 +115,7 @@ std::unique_ptr<AnswerPipeline> make_device_packed_answer_pipeline(
   const BatchShape shape = packed_shape(matrix.row_count(), columns, tables.size(), bits.query,
                                         bits.response, second, bucket_count);
   const uint64_t bytes_beside = packed_pipeline_bytes(shape, tables.size(), batch_max, second) -
-                                DeviceTables::bytes_for(tables.size()) +
-                                scanner.bytes_for(batch_max);
+                                DeviceTables::bytes_for(tables.size());
   auto packer = std::make_unique<Packer>(tables, bytes_beside, shape, bits.response, batch_max);
   return make_device_answer_pipeline(
       scanner, matrix, bits, slot_count, batch_max, std::move(packer),

@@ -105,8 +105,8 @@ std::unique_ptr<PanelProducts> make_device_panel_products(Scanner& scanner,
                                                           uint64_t rows_max) {
   const uint64_t limbs = limb_rows_for(static_cast<uint32_t>(count)) * pitch_for(rows_max);
   const uint64_t words = count * (2 * rows_max + matrix.column_count());
-  require_room(limbs + sizeof(uint32_t) * words + scanner.bytes_for(count),
-               "the products of the hint", "--engine cpu computes on the processor");
+  require_room(limbs + sizeof(uint32_t) * words, "the products of the hint",
+               "--engine cpu computes on the processor");
   return std::make_unique<DevicePanelProducts>(scanner, matrix, count, rows_max);
 }
 

@@ -9,12 +9,6 @@
 namespace blindfuse {
 namespace {
 
-// Columns after the last, all zero, for users that need a multiple of four
-// (cuda/scan/cublas_product.h).
-constexpr uint64_t kColumnGrain = 4;
-
-uint64_t round_up(uint64_t value, uint64_t grain) { return (value + grain - 1) / grain * grain; }
-
 uint64_t check_room(uint64_t bytes) {
   return require_room(bytes, "the matrix and its queries",
                       "--engine cpu computes on the processor");
@@ -22,10 +16,12 @@ uint64_t check_room(uint64_t bytes) {
 
 }  // namespace
 
-uint64_t DeviceMatrix::pitch_of(uint64_t row_count) { return round_up(row_count, kStepRows); }
+uint64_t DeviceMatrix::pitch_of(uint64_t row_count) {
+  return (row_count + kStepRows - 1) / kStepRows * kStepRows;
+}
 
 uint64_t DeviceMatrix::bytes_of(uint64_t row_count, uint64_t column_count) {
-  return pitch_of(row_count) * round_up(column_count, kColumnGrain);
+  return pitch_of(row_count) * column_count;
 }
 
 DeviceMatrix::DeviceMatrix(int device, uint64_t row_count, uint64_t column_count,

@@ -30,9 +30,6 @@ class DeviceMatrix {
   uint64_t row_count() const { return row_count_; }
   uint64_t column_count() const { return column_count_; }
   uint64_t pitch() const { return pitch_; }
-  // A multiple of four: columns after the last are all zero (cuda/scan/cublas_product.h). R is not
-  // 0.
-  uint64_t memory_columns() const { return bytes_.size() / pitch_; }
   const int8_t* data() const { return bytes_.data(); }
 
   // Does the same as Engine::set_columns (src/engine/engine.h). Returns before all bytes have

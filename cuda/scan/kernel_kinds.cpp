@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "cuda/scan/cublas_product.h"
 #include "cuda/scan/scan_kernels.h"
 #include "src/base/errors.h"
 
@@ -20,8 +19,6 @@ std::string_view name_of(ScanKernel kernel) {
       return "wgmma";
     case ScanKernel::kWgmmaTma:
       return "wgmma-tma";
-    case ScanKernel::kCublas:
-      return "cublas";
   }
   return "";
 }
@@ -29,7 +26,6 @@ std::string_view name_of(ScanKernel kernel) {
 std::vector<std::string_view> scan_kernel_names() {
   std::vector<std::string_view> names = {"dp4a", "mma"};
   if (has_wgmma()) names.insert(names.end(), {"wgmma", "wgmma-tma"});
-  if (CublasProduct::is_there()) names.push_back("cublas");
   return names;
 }
 
@@ -44,12 +40,8 @@ ScanKernel scan_kernel_named(std::string_view name) {
     }
     return name == "wgmma" ? ScanKernel::kWgmma : ScanKernel::kWgmmaTma;
   }
-  if (name == "cublas") {
-    CublasProduct::require();
-    return ScanKernel::kCublas;
-  }
   throw UsageError("there is no CUDA kernel \"" + std::string(name) +
-                   "\"; there are dp4a, mma, wgmma, wgmma-tma and cublas");
+                   "\"; there are dp4a, mma, wgmma and wgmma-tma");
 }
 
 LimbOrder limb_order_of(ScanKernel kernel) {
@@ -61,7 +53,6 @@ LimbOrder limb_order_of(ScanKernel kernel) {
       return LimbOrder::kWgmma;
     case ScanKernel::kDp4a:
     case ScanKernel::kWgmmaTma:
-    case ScanKernel::kCublas:
       return LimbOrder::kRows;
   }
   return LimbOrder::kRows;
@@ -84,8 +75,6 @@ uint32_t room_of(ScanKernel kernel, uint32_t query_count) {
         if (query_count <= tile) return tile;
       }
       return rounded_up(kWgmmaTileQueries.back());
-    case ScanKernel::kCublas:
-      return rounded_up(kQueriesInFour);
   }
   return query_count;
 }
@@ -111,9 +100,6 @@ std::vector<uint32_t> trial_batches_of(ScanKernel kernel, uint32_t most) {
       for (const uint32_t tile : kWgmmaTileQueries) add(tile);
       add(most);
       break;
-    case ScanKernel::kCublas:
-      add(1);
-      add(most);
   }
   return batches;
 }

@@ -11,7 +11,7 @@
 namespace blindfuse {
 
 // kAuto is the fastest for the batch, and stands for mma if one kernel is meant.
-enum class ScanKernel { kAuto, kDp4a, kMma, kWgmma, kWgmmaTma, kCublas };
+enum class ScanKernel { kAuto, kDp4a, kMma, kWgmma, kWgmmaTma };
 
 std::string_view name_of(ScanKernel kernel);
 

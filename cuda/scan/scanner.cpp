@@ -76,7 +76,6 @@ Scanner::Scanner(const DeviceMatrix& matrix, std::string_view kernel,
       record_(std::move(record)),
       calibrations_(std::move(calibrations)),
       kernel_(scan_kernel_named(kernel)) {
-  if (kernel_ == Kernel::kCublas) cublas_ = std::make_unique<CublasProduct>();
   if (kernel_ == Kernel::kAuto) has_wgmma_ = has_wgmma();
 }
 
@@ -99,12 +98,6 @@ ScanArgs Scanner::args(const Limbs& limbs, uint32_t query_count, RowRange rows, 
   args.products = products.words;
   args.product_pitch = products.pitch;
   return args;
-}
-
-uint64_t Scanner::bytes_for(uint64_t query_count) const {
-  if (kernel_ != Kernel::kCublas) return 0;
-  const uint64_t bytes = CublasProduct::sum_bytes(query_count, matrix_.column_count());
-  return bytes - std::min(bytes, cublas_->held_bytes());
 }
 
 void Scanner::start_columns(Choice choice, const Limbs& limbs, uint32_t query_count, RowRange rows,
@@ -150,10 +143,6 @@ void Scanner::start_kernel(Kernel kernel, const ScanArgs& args, cudaStream_t str
       return start_scan_wgmma(args, stream);
     case Kernel::kWgmmaTma:
       return start_scan_wgmma_tma(args, stream);
-    case Kernel::kCublas: {
-      const auto first = static_cast<uint64_t>(args.columns - matrix_.data()) / matrix_.pitch();
-      return cublas_->start(args, matrix_.memory_columns() - first, stream);
-    }
   }
 }
 
@@ -173,7 +162,7 @@ void Scanner::check_kernels(const Canary& canary, size_t batch_max) {
             "a canary of the matrix");
   const uint32_t count = trial_queries(batch_max);
   require_room(
-      trial_bytes(rows, columns, batch_max) + bytes_for(count) +
+      trial_bytes(rows, columns, batch_max) +
           (canary.weights.empty() ? 0 : CheckVector::bytes_of(rows, columns, canary.bucket_count)),
       "the queries that the kernels are checked with", kStartAdvice);
   is_check_vector_right_ = false;

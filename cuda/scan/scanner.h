@@ -11,7 +11,6 @@
 
 #include "cuda/scan/calibrations.h"
 #include "cuda/scan/check_vector.h"
-#include "cuda/scan/cublas_product.h"
 #include "cuda/scan/device_matrix.h"
 #include "cuda/scan/kernel_kinds.h"
 #include "cuda/scan/kernels/scan_args.h"
@@ -58,10 +57,6 @@ class Scanner {
   KernelRecord& record() const { return *record_; }
   // The name in the record of the kernels that make and use the check vector.
   static constexpr std::string_view kWeighing = "weighing";
-
-  // The device memory that start() itself takes for this many queries, in addition to the memory
-  // that it has.
-  uint64_t bytes_for(uint64_t query_count) const;
 
   // Those of query q from words + q * pitch on.
   struct Products {
@@ -136,7 +131,6 @@ class Scanner {
   // The default for a matrix that is not measured.
   Calibration calibration_{Kernel::kDp4a, Kernel::kDp4a, Kernel::kDp4a, Kernel::kMma,
                            Kernel::kMma,  Kernel::kMma,  Kernel::kMma,  Kernel::kMma};
-  std::unique_ptr<CublasProduct> cublas_;
   std::unique_ptr<CheckVector> check_vector_;
   bool is_check_vector_right_ = false;
 };

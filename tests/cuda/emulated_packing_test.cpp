@@ -40,7 +40,7 @@ TEST(EmulatedCudaPacking, SumsByTheKernelThatScans) {
   EXPECT_EQ(sum_kernel_for(ScanKernel::kDp4a), ScanKernel::kDp4a);
   EXPECT_EQ(sum_kernel_for(ScanKernel::kWgmma), ScanKernel::kWgmma);
   EXPECT_EQ(sum_kernel_for(ScanKernel::kWgmmaTma), ScanKernel::kWgmma);
-  for (const ScanKernel kernel : {ScanKernel::kAuto, ScanKernel::kMma, ScanKernel::kCublas}) {
+  for (const ScanKernel kernel : {ScanKernel::kAuto, ScanKernel::kMma}) {
     EXPECT_EQ(sum_kernel_for(kernel), ScanKernel::kMma);
   }
 }
