@@ -1,6 +1,7 @@
 #include "bench/cuda/byte_product.h"
 
 #include <dlfcn.h>
+#include <library_types.h>
 
 #include <string>
 #include <type_traits>
