@@ -12,9 +12,6 @@ build_and_test() {
   cmake --preset "$1" >/dev/null && cmake --build --preset "$1" --parallel "$JOBS" && run_tests "build-$1"
 }
 
-# These compute on one thread, for more than a quarter of an hour under ThreadSanitizer.
-thread_tests() { GTEST_FILTER='-*SecondLevelNoise*' build_and_test tsan; }
-
 # What a run before left would be counted as this one's, should it end before its tests.
 rm -rf build/test-results
 stage 'make test' make test JOBS="$JOBS"
@@ -27,7 +24,7 @@ if [ -x build/bin/blindfuse-emulated-cuda-tests ]; then
     --gtest_filter='Engines/*/cuda_*:EmulatedCudaSelfTest.FindsEachTileThatIsWrong'
 fi
 stage 'AddressSanitizer, UndefinedBehaviorSanitizer: all tests' build_and_test asan
-stage 'ThreadSanitizer: all tests but SecondLevelNoise' thread_tests
+stage 'ThreadSanitizer: all tests' build_and_test tsan
 stage 'every file by itself: build' build_separate
 stage '64-bit Arm in QEMU: engine and packing' build_and_test aarch64
 stage "fuzzing: ${FUZZ_SECONDS:=300} s a target" make fuzz JOBS="$JOBS" FUZZ_SECONDS="$FUZZ_SECONDS"
