@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Puts the tables made of bench/results and bench/published into docs/BENCHMARKS.md,
-docs/BENCHMARKS_DETAILS.md and the pages of docs/applications, each between its markers (<!-- begin: NAME --> and
-<!-- end: NAME -->); what stands outside them is written by people. A table of which nothing has been measured leaves
-its place empty."""
+"""Puts the tables made of bench/results and bench/published into docs/BENCHMARKS.md and docs/BENCHMARKS_DETAILS.md,
+each between its markers (<!-- begin: NAME --> and <!-- end: NAME -->); people write the rest. A table of which nothing
+has been measured leaves its place empty."""
 
 import argparse
 import json
@@ -12,7 +11,6 @@ import sys
 import textwrap
 from typing import Any
 
-import applications
 import beside_chalametpir
 import beside_frodopir
 import beside_inspire
@@ -58,13 +56,12 @@ MAKERS = (
     two_levels,
     several_keys,
     costs,
-    applications,
 )
 
 
 def documents(folder: pathlib.Path) -> list[pathlib.Path]:
     """Those with markers."""
-    return [folder / "BENCHMARKS.md", folder / "BENCHMARKS_DETAILS.md", *sorted(folder.glob("applications/*.md"))]
+    return [folder / "BENCHMARKS.md", folder / "BENCHMARKS_DETAILS.md"]
 
 
 def tables_of(folder: pathlib.Path) -> tuple[Results, list[Table]]:
