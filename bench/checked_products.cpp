@@ -17,9 +17,8 @@
 #include <vector>
 
 #include "host/cpu/cpu_engine.h"
-#include "host/cpu/cpu_engine_maker.h"
-#include "host/cpu/scan/kernel_choice.h"
 #include "host/cpu/scan/matrix.h"
+#include "host/cpu/scan/multiply_kernel.h"
 #include "src/base/errors.h"
 #include "src/program/program.h"
 

@@ -16,9 +16,8 @@
 
 #include "bench/yardsticks.h"
 #include "host/cpu/cpu_engine.h"
-#include "host/cpu/cpu_engine_maker.h"
-#include "host/cpu/scan/kernel_choice.h"
 #include "host/cpu/scan/matrix.h"
+#include "host/cpu/scan/multiply_kernel.h"
 #include "src/base/errors.h"
 #include "src/program/program.h"
 

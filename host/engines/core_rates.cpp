@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "host/cpu/cpu_engine_maker.h"
+#include "host/cpu/cpu_engine.h"
 #include "host/cpu/packing/batch_packer.h"
 #include "host/cpu/packing/packing_keys.h"
 #include "host/cpu/packing/ring_kernels.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "host/database/content_file.h"
+#include "host/database/directory.h"
 #include "host/publish/pack_batches.h"
 #include "src/arithmetic/bit_sequence.h"
 #include "src/arithmetic/ring/modulus_switch.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/database/content_file.h"
+#include "host/database/directory.h"
 #include "host/publish/filter.h"
 #include "host/publish/filter_seeds.h"
 #include "host/publish/shard_matrix.h"
