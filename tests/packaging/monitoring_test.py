@@ -92,7 +92,7 @@ def main():
     server = root / "host/server"
     metrics = (server / "serving/server_metrics.cpp").read_text()
     names, labels = metrics_of(metrics)
-    source = metrics + (server / "routes/router.cpp").read_text()
+    source = metrics + (server / "routes/api.cpp").read_text()
 
     dashboard = json.loads((root / "host/packaging/grafana/blindfuse.json").read_text())
     shown = list(strings_under(dashboard, {"expr", "query"}))

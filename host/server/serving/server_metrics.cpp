@@ -49,6 +49,27 @@ constexpr QueryOutcome kOutcomes[] = {QueryOutcome::kAnswered,     QueryOutcome:
                                       QueryOutcome::kTimedOut,     QueryOutcome::kAbandoned,
                                       QueryOutcome::kEngineFailed, QueryOutcome::kStopping};
 
+const char* name_of(http::Cut why) {
+  switch (why) {
+    case http::Cut::kSlowReader:
+      return "slow_reader";
+    case http::Cut::kRequestMemory:
+      return "request_memory";
+    case http::Cut::kResponseMemory:
+      return "response_memory";
+    case http::Cut::kLentMemory:
+      return "epochs";
+    case http::Cut::kConnections:
+      return "connections";
+  }
+  return "";
+}
+
+// Sets a counter to what has been counted elsewhere.
+void raise_to(prometheus::Counter& counter, uint64_t to) {
+  counter.Increment(static_cast<double>(to) - counter.Value());
+}
+
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
@@ -243,13 +264,9 @@ void ServerMetrics::on_request(std::string_view route, int status, uint64_t rece
   received_bytes_.Increment(static_cast<double>(received_bytes));
 }
 
-void ServerMetrics::on_cut(std::string_view why, size_t count) {
-  cut_connections_.Add({{"why", std::string(why)}}).Increment(static_cast<double>(count));
-}
-
-void ServerMetrics::set_http_memory(std::function<HttpMemory()> ask) {
+void ServerMetrics::set_http(std::function<HttpState()> ask) {
   const std::lock_guard lock(text_mutex_);
-  ask_http_memory_ = std::move(ask);
+  ask_http_ = std::move(ask);
 }
 
 void ServerMetrics::on_queries(QueryOutcome outcome, size_t count, const std::string& key_name) {
@@ -277,49 +294,64 @@ void ServerMetrics::on_failure(const std::exception& error) {
   if (on_failure_) on_failure_(error);
 }
 
-void ServerMetrics::set_state(const ServerState& state) {
-  connections_.Set(static_cast<double>(open_connections_));
-  queue_length_.Set(static_cast<double>(state.queue_length));
-  epochs_.Set(static_cast<double>(state.epochs));
-  keys_.Set(static_cast<double>(state.keys));
-  epoch_publish_time_.Set(static_cast<double>(state.published_at));
-  if (certificate_expires_at_) {
-    certificate_expiry_time_.Add({}).Set(static_cast<double>(certificate_expires_at_()));
+void ServerMetrics::set_http_state() {
+  if (!ask_http_) return;
+  const HttpState http = ask_http_();
+  connections_.Set(static_cast<double>(http.load.connections));
+  raise_to(sent_bytes_, http.load.sent_bytes);
+  for (size_t i = 0; i < http::kCutCount; ++i) {
+    raise_to(cut_connections_.Add({{"why", name_of(static_cast<http::Cut>(i))}}),
+             http.load.cuts[i]);
   }
-  database_bytes_.Add({{"part", "matrix"}}).Set(static_cast<double>(state.matrix_bytes));
-  database_bytes_.Add({{"part", "hint"}}).Set(static_cast<double>(state.hint_bytes));
-  database_bytes_.Add({{"part", "packing_tables"}})
-      .Set(static_cast<double>(state.packing_table_bytes));
-  if (ask_http_memory_) {
-    const HttpMemory memory = ask_http_memory_();
-    const auto set = [](auto& family, const char* of, uint64_t bytes) {
-      family.Add({{"of", of}}).Set(static_cast<double>(bytes));
-    };
-    set(http_memory_, "requests", memory.request_bytes);
-    set(http_memory_, "responses", memory.response_bytes);
-    set(http_memory_max_, "requests", memory.request_bytes_max);
-    set(http_memory_max_, "responses", memory.response_bytes_max);
+  const auto set = [](auto& family, const char* of, uint64_t bytes) {
+    family.Add({{"of", of}}).Set(static_cast<double>(bytes));
+  };
+  set(http_memory_, "requests", http.load.body_bytes);
+  set(http_memory_, "responses", http.load.response_bytes);
+  set(http_memory_max_, "requests", http.request_bytes_max);
+  set(http_memory_max_, "responses", http.response_bytes_max);
+}
+
+void ServerMetrics::set_epochs(const ServedEpochs& epochs) {
+  size_t count = 0;
+  size_t queue_length = 0;
+  uint64_t matrix_bytes = 0;
+  uint64_t hint_bytes = 0;
+  uint64_t packing_table_bytes = 0;
+  for (const EpochInMemory& held : epochs.in_memory()) {
+    ++count;
+    hint_bytes += held.downloads->hint_bytes();
+    if (!held.epoch) continue;
+    queue_length += held.epoch->scheduler().waiting_count();
+    matrix_bytes += held.epoch->layout().matrix_bytes();
+    packing_table_bytes += held.epoch->layout().packing_table_bytes();
   }
-  if (epoch_now_ == state.epoch) return;
+  const auto current = epochs.current();
+  const EpochId& id = current->database().epoch;
+  queue_length_.Set(static_cast<double>(queue_length));
+  epochs_.Set(static_cast<double>(count));
+  keys_.Set(static_cast<double>(current->layout().key_count));
+  epoch_publish_time_.Set(static_cast<double>(current->database().published_at));
+  database_bytes_.Add({{"part", "matrix"}}).Set(static_cast<double>(matrix_bytes));
+  database_bytes_.Add({{"part", "hint"}}).Set(static_cast<double>(hint_bytes));
+  database_bytes_.Add({{"part", "packing_tables"}}).Set(static_cast<double>(packing_table_bytes));
+  if (epoch_now_ == id) return;
   if (epoch_info_ != nullptr) epoch_.Remove(epoch_info_);
-  epoch_info_ = &epoch_.Add({{"epoch", state.epoch}, {"engine", state.engine}});
+  epoch_info_ = &epoch_.Add({{"epoch", id}, {"engine", std::string(current->engine().name())}});
   epoch_info_->Set(1);
-  epoch_now_ = state.epoch;
+  epoch_now_ = id;
 }
 
 void ServerMetrics::set_kernels() {
   if (!kernel_record_) return;
-  const auto raise = [](prometheus::Counter& counter, uint64_t to) {
-    counter.Increment(static_cast<double>(to) - counter.Value());
-  };
   for (const KernelRecord::Count& count : kernel_record_->counts()) {
     const auto counter = [&](const char* result) -> prometheus::Counter& {
       return engine_checks_.Add({{"kernel", count.kernel},
                                  {"stage", std::string(name_of(count.stage))},
                                  {"result", result}});
     };
-    raise(counter("passed"), count.passed);
-    raise(counter("failed"), count.failed);
+    raise_to(counter("passed"), count.passed);
+    raise_to(counter("failed"), count.failed);
     quarantined_kernels_.Add({{"kernel", count.kernel}})
         .Set(kernel_record_->is_fit(count.kernel) ? 0 : 1);
   }
@@ -339,9 +371,13 @@ void ServerMetrics::set_process() {
   }
 }
 
-std::string ServerMetrics::text(const ServerState& state) {
+std::string ServerMetrics::text(const ServedEpochs& epochs) {
   const std::lock_guard lock(text_mutex_);
-  set_state(state);
+  set_http_state();
+  set_epochs(epochs);
+  if (certificate_expires_at_) {
+    certificate_expiry_time_.Add({}).Set(static_cast<double>(certificate_expires_at_()));
+  }
   set_kernels();
   set_process();
   return prometheus::TextSerializer().Serialize(registry_.Collect());
