@@ -98,9 +98,8 @@ std::shared_ptr<PendingAnswer> BatchScheduler::ask(std::span<const uint8_t> quer
       mark_filled(slot);
     }
   } catch (...) {
-    // Others wait after these slots, which the worker passes over once they count as filled, or
-    // computes for no one where it has begun with the first ones.
-    answer->drop();
+    // Others wait after these slots, which the worker passes over once they count as filled.
+    answer->abandon();
     for (; done < count; ++done) mark_filled(slot_after(first, done));
     throw;
   }
