@@ -93,37 +93,24 @@ class ServerMetrics final : public BatchObserver {
   void set_kernels();
   void set_process();
 
-  // The references below stay valid as long as this does.
+  // A metric of this name, which is made at the first call.
+  prometheus::Family<prometheus::Counter>& counter(const char* name, const char* help);
+  prometheus::Family<prometheus::Gauge>& gauge(const char* name, const char* help);
+  prometheus::Family<prometheus::Histogram>& histogram(const char* name, const char* help);
+
+  // The references below stay valid as long as this does. All that is not counted event by event is
+  // set by text().
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Histogram>& request_seconds_;
   prometheus::Counter& received_bytes_;
-  prometheus::Counter& sent_bytes_;
-  prometheus::Gauge& connections_;
-  prometheus::Family<prometheus::Counter>& cut_connections_;
-  prometheus::Family<prometheus::Gauge>& http_memory_;
-  prometheus::Family<prometheus::Gauge>& http_memory_max_;
   prometheus::Family<prometheus::Counter>& queries_;
   prometheus::Family<prometheus::Counter>& key_queries_;
-  prometheus::Gauge& queue_length_;
   prometheus::Histogram& queue_wait_;
   prometheus::Histogram& batch_queries_;
   prometheus::Histogram& batch_seconds_;
   prometheus::Counter& engine_failures_;
-  prometheus::Family<prometheus::Counter>& engine_checks_;
-  prometheus::Family<prometheus::Gauge>& quarantined_kernels_;
-  prometheus::Family<prometheus::Gauge>& epoch_;
   prometheus::Family<prometheus::Counter>& epoch_loads_;
-  prometheus::Gauge& epoch_publish_time_;
-  prometheus::Gauge& epochs_;
-  prometheus::Gauge& keys_;
-  prometheus::Family<prometheus::Gauge>& database_bytes_;
-  prometheus::Family<prometheus::Gauge>& certificate_expiry_time_;
-  prometheus::Gauge& resident_bytes_;
-  prometheus::Gauge& open_descriptors_;
-  prometheus::Gauge& descriptors_max_;
-  prometheus::Gauge& start_time_;
-  prometheus::Counter& cpu_seconds_;
 
   std::mutex text_mutex_;  // one reader at a time
   prometheus::Gauge* epoch_info_ = nullptr;
