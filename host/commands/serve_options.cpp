@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "host/commands/input_options.h"
+#include "host/server/routes/page.h"
 #include "src/base/errors.h"
 #include "src/program/command_line.h"
 #include "src/program/config_file.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "host/engines/engine_factory.h"
-#include "host/server/service.h"
+#include "host/server/routes/page.h"
 
 namespace blindfuse {
 
