@@ -6,7 +6,7 @@ cache that keeps what was used last. All blocks keep pace: each takes one step o
 confirmed any of this: the figures are predicted.
 
   limb_traffic.py          compares with bounds; exit status 1 when one is exceeded
-  limb_traffic.py --table  prints a table for docs/BENCHMARKS_DETAILS.md
+  limb_traffic.py --table  prints a table of all shapes
 
 Per byte of the matrix: "HBM" is what is read and written in memory, products and limbs too; "L2 to SM" is what the
 multiprocessors read of the second-level cache; "added" is what they add to products there.
