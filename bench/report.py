@@ -126,7 +126,7 @@ class Bench:
     def yardstick(self, threads: int) -> Figures:
         """The machine at its best just now: streaming reads, and the multiply instruction from registers."""
         shape = "1024x96" if self.tiny else "131072x1040"  # 136 MB: larger than caches, and soon made
-        line = self.run("blindfuse-bench-engine", "--json", "--shape", shape, "--batch", 1, "--rounds", 3, "--threads",
+        line = self.run("blindfuse-bench-engine", "--shape", shape, "--batch", 1, "--rounds", 3, "--threads",
                         threads).json_lines()[0]
         return {name: line[name] for name in ("read_bytes_per_second", "peak_multiply_adds_per_second")}
 

@@ -54,7 +54,7 @@ class Variant:
 def read_index(bench: Bench) -> Index:
     """The paragraph of each package that apt knows."""
     script = ROOT / "bench" / "datasets" / "debian_packages.py"
-    done = subprocess.run([sys.executable, script, "--run", "--paragraphs"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     if done.returncode != 0:
         raise Failure(done.stderr.strip())
     pairs = (line.split("\t") for line in done.stdout.splitlines())

@@ -71,18 +71,10 @@ void AnswerCheck::set_pool(std::shared_ptr<const QueryPool> pool) {
 void AnswerCheck::keep(const QueryPool& pool, size_t i, std::string body) {
   const std::lock_guard lock(mutex_);
   if (&pool != pool_.get()) return;
-  std::vector<Variant>& variants = answers_[i];
-  for (Variant& variant : variants) {
-    if (variant.body != body) continue;
-    ++variant.count;
-    return;
-  }
-  // Beyond these, all are wrong alike.
-  if (variants.size() == kVariantsMax) {
-    ++variants.back().count;
-  } else {
-    variants.push_back({std::move(body), 1});
-  }
+  // Beyond a few, all are wrong alike.
+  auto& bodies = answers_[i];
+  if (bodies.size() == kVariantsMax && !bodies.contains(body)) body = bodies.rbegin()->first;
+  ++bodies[std::move(body)];
 }
 
 CheckResult AnswerCheck::check(const ServedDatabase& served) {
@@ -102,21 +94,21 @@ CheckResult AnswerCheck::check(const ServedDatabase& served) {
     }
   };
   const DatabaseDescription& database = pool->database();
-  for (const auto& [i, variants] : answers) {
+  for (const auto& [i, bodies] : answers) {
     const PooledRequest& request = (*pool)[i];
-    for (const Variant& variant : variants) {
-      result.checked += variant.count * request.keys.size();
+    for (const auto& [body, count] : bodies) {
+      result.checked += count * request.keys.size();
       std::vector<Value> values;
       std::string violation;  // of the whole answer
       try {
-        values = values_of(request, database, variant.body, served);
+        values = values_of(request, database, body, served);
       } catch (const ProtocolError& error) {
         violation = error.what();
       }
       for (size_t k = 0; k < request.keys.size(); ++k) {
         const std::optional<std::string> trouble =
             violation.empty() ? trouble_with(request.keys[k].known, values[k]) : violation;
-        if (trouble) mismatch(request.keys[k], variant.count, *trouble);
+        if (trouble) mismatch(request.keys[k], count, *trouble);
       }
     }
   }

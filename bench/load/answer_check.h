@@ -36,12 +36,8 @@ class AnswerCheck {
   CheckResult check(const ServedDatabase& served);
 
  private:
-  struct Variant {
-    std::string body;
-    uint64_t count = 0;
-  };
-
-  using Answers = std::map<size_t, std::vector<Variant>>;  // to each request
+  // To each request, how often each body came.
+  using Answers = std::map<size_t, std::map<std::string, uint64_t>>;
 
   std::mutex mutex_;  // a change of the epoch has a thread of its own
   std::shared_ptr<const QueryPool> pool_;
