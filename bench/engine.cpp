@@ -57,9 +57,7 @@ struct Options {
   std::vector<std::string> shapes;
   std::vector<size_t> batches = {1, 2, 4, 8, 16, 32, 64};
   std::vector<unsigned> threads = {1, 2};
-  uint64_t slab_tiles = 0;  // 0: as a server has them
   unsigned rounds = 7;
-  bool json = false;
 };
 
 struct Measurement {
@@ -73,10 +71,8 @@ double median(std::vector<double>& values) {
   return values[values.size() / 2];
 }
 
-Matrix random_matrix(const Shape& shape, uint64_t slab_tiles) {
-  Matrix matrix = slab_tiles == 0
-                      ? Matrix(shape.rows, shape.columns)
-                      : Matrix(shape.rows, shape.columns, slab_tiles * Matrix::kTileColumns);
+Matrix random_matrix(const Shape& shape) {
+  Matrix matrix(shape.rows, shape.columns);
   std::mt19937_64 random(1);
   std::vector<uint8_t> column(shape.rows);
   for (uint64_t c = 0; c < shape.columns; ++c) {
@@ -92,9 +88,7 @@ Matrix random_matrix(const Shape& shape, uint64_t slab_tiles) {
 class Bench {
  public:
   Bench(const Shape& shape, const Options& options)
-      : shape_(shape),
-        options_(options),
-        matrix_(std::make_shared<Matrix>(random_matrix(shape, options.slab_tiles))) {
+      : shape_(shape), options_(options), matrix_(std::make_shared<Matrix>(random_matrix(shape))) {
     const size_t batch = std::ranges::max(options.batches);
     queries_.resize(batch * shape.rows);
     std::mt19937 random(2);
@@ -144,29 +138,22 @@ class Bench {
     const double bytes = static_cast<double>(shape_.rows * shape_.columns);
     const double effective = bytes * static_cast<double>(batch) / m.seconds;
     const double read = bytes / m.read_seconds;
-    if (options_.json) {
-      const nlohmann::json line = {
-          {"shape", shape_.name},
-          {"kernel", kernel},
-          {"rows", shape_.rows},
-          {"columns", shape_.columns},
-          {"batch", batch},
-          {"threads", threads},
-          {"seconds", m.seconds},
-          {"effective_bytes_per_second", effective},
-          {"read_bytes_per_second", read},
-          {"ratio", effective / read},
-          {"peak_multiply_adds_per_second", m.peak},
-          {"instruction_peak_ratio",
-           m.peak == 0 ? nlohmann::json() : nlohmann::json(effective / m.peak)},
-      };
-      std::puts(line.dump().c_str());
-    } else {
-      std::printf("%-9s %-11s %7zu %7u %9.2f ms %9.1f GB/s %7.1f GB/s %6.2f %9.1f G/s %6.2f\n",
-                  std::string(shape_.name).c_str(), kernel.c_str(), batch, threads, m.seconds * 1e3,
-                  effective * 1e-9, read * 1e-9, effective / read, m.peak * 1e-9,
-                  m.peak == 0 ? 0 : effective / m.peak);
-    }
+    const nlohmann::json line = {
+        {"shape", shape_.name},
+        {"kernel", kernel},
+        {"rows", shape_.rows},
+        {"columns", shape_.columns},
+        {"batch", batch},
+        {"threads", threads},
+        {"seconds", m.seconds},
+        {"effective_bytes_per_second", effective},
+        {"read_bytes_per_second", read},
+        {"ratio", effective / read},
+        {"peak_multiply_adds_per_second", m.peak},
+        {"instruction_peak_ratio",
+         m.peak == 0 ? nlohmann::json() : nlohmann::json(effective / m.peak)},
+    };
+    std::puts(line.dump().c_str());
     std::fflush(stdout);
   }
 
@@ -178,11 +165,6 @@ class Bench {
 };
 
 void run(const Options& options) {
-  if (!options.json) {
-    std::puts(
-        "shape     kernel        batch threads      time    effective      read   ratio      peak  "
-        "ratio");
-  }
   if (options.shapes.empty()) {
     for (const Shape& shape : kShapes) Bench(shape, options).run();
   }
@@ -196,7 +178,8 @@ int main(int argc, char** argv) {
   using namespace blindfuse::bench;
   CLI::App app(
       "Times the product of queries and matrix, streaming reads and the multiply "
-      "instruction.\nEffective bytes count the matrix once a query; one is one multiply-add of u32 "
+      "instruction, and\nprints a line of JSON a measurement. Effective bytes count the matrix "
+      "once a query; one is one multiply-add of u32 "
       "and i8.",
       "blindfuse-bench-engine");
   Options options;
@@ -210,12 +193,9 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "Numbers of threads")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--slab-tiles", options.slab_tiles,
-                 "Tiles of 6 columns in a slab (default: as a server has them)");
   app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_flag("--json", options.json, "Print JSON, one object a measurement");
   app.callback([&options] { run(options); });
   return blindfuse::run_program(app, argc, argv);
 }

@@ -18,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/cuda/engine_bench.h"
 #include "bench/cuda/options.h"
 #include "bench/cuda/scan_bench.h"
 #include "cuda/cuda_engine_maker.h"
@@ -182,7 +181,7 @@ int main(int argc, char** argv) {
       "Times the product of queries and matrix on a GPU, reads of its memory, products of "
       "bytes by cuBLAS\nand transfers from the host; then a server's answers, the hint, and "
       "packing "
-      "tables.\nOne line a measurement.",
+      "tables.\nOne line of JSON a measurement.",
       "blindfuse-bench-cuda");
   Options options;
   app.add_option("--kernels", options.kernels,
@@ -212,8 +211,7 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "The CUDA device, counted from 0")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_flag("--json", options.json, "Print JSON, one object a measurement");
-  app.add_option("--json-file", options.json_file, "Write that there, too");
+  app.add_option("--json-file", options.json_file, "Write the lines there, too");
   app.add_flag("--rehearse", options.rehearsal,
                "Tiny shapes, for an emulated GPU: no time means anything");
   app.callback([&] {

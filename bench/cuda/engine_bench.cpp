@@ -15,7 +15,7 @@
 // kernels that hardly reach half of it (limbs come from the second-level cache); 6 ms of switches
 // (cuda/packing/kernels/key_switch_chains.cuh); then 0.8 GB to the host, 13 ms of that PCIe, and
 // longer into memory that is not pinned.
-#include "bench/cuda/engine_bench.h"
+#include "bench/cuda/scan_bench.h"
 
 #include <algorithm>
 #include <array>
@@ -27,7 +27,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/cuda/scan_problem.h"
 #include "bench/cuda/stopwatch.h"
 #include "cuda/cuda_engine.h"
 #include "cuda/packing/device_packs.h"

@@ -64,7 +64,6 @@ struct Options {
   std::vector<size_t> batches = {1, 2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 256};
   unsigned rounds = 7;
   int device = 0;
-  bool json = false;
   std::string json_file;
   // Shapes, batches and sizes that an emulated GPU is through with at once. Times mean nothing, and
   // there is no yardstick of products.

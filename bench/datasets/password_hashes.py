@@ -56,7 +56,6 @@ PREFIX_DIGITS = 5  # hex digits that a client of a range service sends
 PREFIXES = 16**PREFIX_DIGITS
 # In such a service's answer these are not repeated, and a line ends in CRLF: per line, against one of the list.
 RANGE_LINE_SAVES = PREFIX_DIGITS - 1
-UPPER_NIBBLE = bytes(i & 0xF0 for i in range(256))
 
 
 def known_hash(password: str) -> str:
@@ -75,24 +74,16 @@ def rare_count(hash_hex: str) -> int:
 
 
 class Ranges:
-    """Counts how many hashes begin with each prefix, and keeps the lines of one of them."""
+    """What a range service would send: of a prefix in the mean, and of the one prefix whose lines it keeps."""
 
     def __init__(self, sample: str) -> None:
-        self.lines = array.array("I", [0]) * PREFIXES
-        self.list_bytes = 0
+        self.keys = self.list_bytes = 0
         self.sample = sample.encode()
         self.sample_lines: list[bytes] = []
 
-    def add(self, hashes: bytes, block: bytes) -> None:
-        """The lines of a block, and the hashes in them as bytes."""
-        # Three bytes of each as a number, without a loop over the hashes: the lowest four bits are not of the prefix.
-        numbers = bytearray(4 * (len(hashes) // HASH_BYTES))
-        numbers[0::4] = hashes[2::HASH_BYTES].translate(UPPER_NIBBLE)
-        numbers[1::4] = hashes[1::HASH_BYTES]
-        numbers[2::4] = hashes[0::HASH_BYTES]
-        lines = self.lines
-        for number in memoryview(numbers).cast("I"):
-            lines[number >> 4] += 1
+    def add(self, count: int, block: bytes) -> None:
+        """A block of this many lines."""
+        self.keys += count
         self.list_bytes += len(block)
         at = block.find(self.sample)
         while at >= 0:
@@ -102,20 +93,12 @@ class Ranges:
             at = block.find(self.sample, at + 1)
 
     def json(self) -> dict[str, Any]:
-        keys = sum(self.lines)
         sample = b"\r\n".join([*sorted(self.sample_lines), b""])
         return {
             "prefix_digits": PREFIX_DIGITS,
             "prefix_bits": 4 * PREFIX_DIGITS,
-            "prefixes": PREFIXES,
-            "lines": {"mean": keys / PREFIXES, "least": min(self.lines), "most": max(self.lines)},
-            "mean_bytes": (self.list_bytes - keys * RANGE_LINE_SAVES) / PREFIXES,
-            "sample": {
-                "prefix": self.sample.decode(),
-                "lines": len(self.sample_lines),
-                "bytes": len(sample),
-                "gzip_bytes": len(gzip.compress(sample, 9, mtime=0)),
-            },
+            "mean_bytes": (self.list_bytes - self.keys * RANGE_LINE_SAVES) / PREFIXES,
+            "sample": {"prefix": self.sample.decode(), "gzip_bytes": len(gzip.compress(sample, 9, mtime=0))},
         }
 
 
@@ -124,7 +107,7 @@ def known_block(count: int, separator: str, ranges: Ranges | None) -> bytes:
     counts = {known_hash(password): seen for password, seen in list(KNOWN.items())[:count]}
     block = "".join(f"{key}{separator}{seen}\n" for key, seen in counts.items()).encode()
     if ranges:
-        ranges.add(bytes.fromhex("".join(counts)), block)
+        ranges.add(len(counts), block)
     return block
 
 
@@ -145,7 +128,7 @@ def random_block(first: int, count: int, seed: str, table: list[str], separator:
         parts[2 * at + 1] = f"{separator}{rare_count(parts[2 * at])}\n"
     block = "".join(parts).encode()
     if ranges:
-        ranges.add(hashes, block)
+        ranges.add(count, block)
     return block
 
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <boost/asio/connect.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
@@ -52,20 +50,15 @@ asio::ssl::context tls_context(const std::string& ca_file) {
 
 }  // namespace
 
-Endpoint::Endpoint(const Target& target, const std::string& ca_file, const std::string& from)
-    : host_(target.url.host) {
-  if (target.socket.empty()) {
-    address_ = look_up(target.url);
-  } else {
-    address_ = asio::local::stream_protocol::endpoint(target.socket);
-  }
+Endpoint::Endpoint(const Url& url, const std::string& ca_file, const std::string& from)
+    : host_(url.host), address_(look_up(url)) {
   if (!from.empty()) {
     error_code error;
     const auto address = asio::ip::make_address(from, error);
     if (error) throw UsageError("--from " + from + " is not an address");
     from_ = asio::ip::tcp::endpoint(address, 0);
   }
-  if (target.url.secure) tls_.emplace(tls_context(ca_file));
+  if (url.secure) tls_.emplace(tls_context(ca_file));
 }
 
 ResponseReader::ResponseReader(bool keep_body) : keep_body_(keep_body) {
@@ -100,8 +93,7 @@ Awaitable<void> Connection::open() {
     socket_.bind(*endpoint_.from_);
   }
   co_await socket_.async_connect(endpoint_.address_, use_awaitable);
-  error_code not_for_unix_sockets;
-  socket_.set_option(asio::ip::tcp::no_delay(true), not_for_unix_sockets);
+  socket_.set_option(asio::ip::tcp::no_delay(true));
   if (!endpoint_.tls_) co_return;
   tls_ = std::make_unique<asio::ssl::stream<Socket&>>(socket_, *endpoint_.tls_);
   error_code is_name;
@@ -125,14 +117,6 @@ size_t Connection::write_now(std::string_view bytes) {
   const ssize_t sent =
       send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent < 0 ? 0 : static_cast<size_t>(sent);
-}
-
-Awaitable<void> Connection::read(ResponseReader& response) {
-  bool is_whole = false;
-  while (!is_whole) {
-    const size_t count = co_await receive();
-    is_whole = take(response, count);
-  }
 }
 
 Awaitable<size_t> Connection::receive() {

@@ -1,4 +1,4 @@
-// A connection to the server that is loaded, over TCP, TLS or a UNIX socket, for coroutines.
+// A connection to the server that is loaded, over TCP or TLS, for coroutines.
 // Includes Boost.Asio, so few files include this.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -19,31 +19,31 @@
 #include <string>
 #include <string_view>
 
-#include "bench/load/target.h"
+#include "client/url.h"
 
 namespace blindfuse::load {
 
-// All coroutines of a thread run in its io_context. An executor that may be any costs a microsecond
+// All coroutines run in one io_context. An executor that may be any costs a microsecond
 // a request.
 using Executor = boost::asio::io_context::executor_type;
 template <typename T>
 using Awaitable = boost::asio::awaitable<T, Executor>;
 inline constexpr boost::asio::use_awaitable_t<Executor> use_awaitable;
 
-// A server's address, resolved once, and the data that TLS needs. For all threads.
+// A server's address, resolved once, and the data that TLS needs.
 class Endpoint {
  public:
   // Connects from the address `from`, if it is not empty. Throws ConnectionError when the host has
   // no address, UsageError when `from` is none, and InputError when ca_file (empty: the system's
   // certificates) cannot be read.
-  Endpoint(const Target& target, const std::string& ca_file, const std::string& from = "");
+  Endpoint(const Url& url, const std::string& ca_file, const std::string& from = "");
 
  private:
   friend class Connection;
 
   const std::string host_;
-  boost::asio::generic::stream_protocol::endpoint address_;
-  std::optional<boost::asio::generic::stream_protocol::endpoint> from_;
+  boost::asio::ip::tcp::endpoint address_;
+  std::optional<boost::asio::ip::tcp::endpoint> from_;
   std::optional<boost::asio::ssl::context> tls_;
 };
 
@@ -91,10 +91,9 @@ class Connection {
   Awaitable<void> write(std::string_view bytes);
   // Sends what there is room for now, mostly all, and returns how many bytes that is.
   size_t write_now(std::string_view bytes);
-  // Reads the response to it. Closes the connection when the server will.
-  Awaitable<void> read(ResponseReader& response);
-  // The same in two parts, for less: waits for some bytes of it, or for the connection's end, and
-  // takes them. False when more are to come.
+  // Read the response to it, in two parts: wait for some bytes of it, or for the connection's end,
+  // and take them. False when more are to come. The connection is closed when the server will close
+  // it.
   Awaitable<size_t> receive();
   bool take(ResponseReader& response, size_t count);
 
@@ -105,7 +104,7 @@ class Connection {
   void close();
 
  private:
-  using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, Executor>;
+  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
 
   Endpoint& endpoint_;
   Socket socket_;

@@ -8,27 +8,41 @@
 #include <string>
 #include <vector>
 
-#include "bench/probes/probes.h"
+#include "bench/probes/probe.h"
+#include "bench/probes/tile_walk.h"
 #include "src/base/errors.h"
 #include "src/program/program.h"
 
 namespace blindfuse::probes {
 namespace {
 
+// In the order in which they run; copies and loads of 128 x 128 bytes that lie together, or in
+// columns of 131,072 rows.
+constexpr struct {
+  const char* name;
+  void (*run)(Probe& probe);
+} kProbes[] = {
+    {"ldg-contiguous", [](Probe& probe) { probe_loads(probe, kPieceBytes); }},
+    {"ldg-131k", [](Probe& probe) { probe_loads(probe, 131'072); }},
+    {"tma-contiguous", [](Probe& probe) { probe_tensor_copies(probe, kPieceBytes); }},
+    {"tma-131k", [](Probe& probe) { probe_tensor_copies(probe, 131'072); }},
+    {"limbs", probe_limb_reads},
+    {"reductions", probe_reductions},
+    {"wgmma", probe_products},
+};
+
 std::vector<std::string> names() {
   std::vector<std::string> names;
-  for (const ProbeKind& kind : probe_kinds()) names.emplace_back(kind.name);
+  for (const auto& each : kProbes) names.emplace_back(each.name);
   return names;
 }
 
 void run(const ProbeOptions& options) {
   Probe probe(options);
-  for (const ProbeKind& kind : probe_kinds()) {
-    const bool is_wanted =
-        options.probes.empty() || std::ranges::count(options.probes, kind.name) > 0;
-    if (!is_wanted) continue;
-    probe.begin(kind.name);
-    kind.run(probe);
+  for (const auto& each : kProbes) {
+    if (!options.probes.empty() && std::ranges::count(options.probes, each.name) == 0) continue;
+    probe.begin(each.name);
+    each.run(probe);
     probe.end();
   }
   if (!probe.all_right()) {

@@ -1,4 +1,4 @@
-// The parts that every probe has: the device, and lines of JSON for its findings.
+// The probes, and the parts that each has: the device, and lines of JSON for its findings.
 #pragma once
 
 #include <cstdint>
@@ -83,5 +83,20 @@ class Probe {
   unsigned wrong_ = 0;
   bool all_right_ = true;
 };
+
+// The probes. Each measures the device's limit for one of the operations that kernels use, checks
+// its results, and says in its lines whether they are right. They throw CUDA's errors.
+
+// Bandwidth of reads against bytes in flight, of memory whose columns lie `pitch` bytes apart: by
+// loads, and by the tensor memory accelerator.
+void probe_loads(Probe& probe, uint64_t pitch);
+void probe_tensor_copies(Probe& probe, uint64_t pitch);
+// Reads by all blocks of the same bytes, as many as limbs have.
+void probe_limb_reads(Probe& probe);
+// Products of operands in shared memory, with 16 to 256 columns; then for options().seconds with
+// 256, in parts, so that clocks under power are seen.
+void probe_products(Probe& probe);
+// Additions to products.
+void probe_reductions(Probe& probe);
 
 }  // namespace blindfuse::probes

@@ -109,7 +109,7 @@ std::string BatchReport::left_out() const {
   if (!bound) {
     return "  How often a full request leaves a key out, because other keys have its buckets, has "
            "not been\n  measured for " +
-           code + "; blindfuse-bench-batches measures it.\n";
+           code + ".\n";
   }
   if (*bound == 0) return "  A request of " + code + " never leaves a key out.\n";
   const bool is_proven = bound == proven_left_out_bound(*chosen().batch);

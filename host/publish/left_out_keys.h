@@ -1,6 +1,6 @@
 // How often a full request for several keys leaves one out, because its buckets have other keys. A
-// simulation says so (bench/batch_codes.cpp), and so does a union bound over the smallest sets of
-// keys that have too few buckets (docs/PARAMETERS.md, section 9).
+// simulation said so, and so does a union bound over the smallest sets of keys that have too few
+// buckets (docs/PARAMETERS.md, section 9).
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct MeasuredBatchCode {
   uint64_t left_out = 0;  // of these: with a key left out
 };
 
-// What blindfuse-bench-batches counted.
+// What the simulation counted, with the client's matching.
 inline constexpr std::array<MeasuredBatchCode, 12> kMeasuredBatchCodes{{
     {{4, 16}, 100'000'000, 0},
     {{8, 24}, 100'000'000, 3},
