@@ -25,36 +25,26 @@ namespace blindfuse::bench {
 namespace {
 
 struct Shape {
-  std::string_view name;
   uint64_t rows;
   uint64_t columns;
 };
-constexpr Shape kShapes[] = {
-    {"tall264", 1'179'648, 264},
-    {"tall1040", 1'179'648, 1'040},
-    {"square", 32'768, 32'768},
-    {"many", 233'472, 16'384},
-};
 
-// One of the above, or "ROWSxCOLUMNS". Throws UsageError.
-Shape shape_of(const std::string& name) {
-  for (const Shape& shape : kShapes) {
-    if (shape.name == name) return shape;
-  }
-  Shape shape{name, 0, 0};
+// Of "ROWSxCOLUMNS". Throws UsageError.
+Shape shape_of(const std::string& text) {
+  Shape shape{};
   int end = 0;
-  if (std::sscanf(name.c_str(), "%" SCNu64 "x%" SCNu64 "%n", &shape.rows, &shape.columns, &end) !=
+  if (std::sscanf(text.c_str(), "%" SCNu64 "x%" SCNu64 "%n", &shape.rows, &shape.columns, &end) !=
           2 ||
-      static_cast<size_t>(end) != name.size() || shape.rows == 0 || shape.columns == 0) {
-    throw UsageError("there is no shape \"" + name +
-                     "\"; a name, or ROWSxCOLUMNS as in 90112x12096");
+      static_cast<size_t>(end) != text.size() || shape.rows == 0 || shape.columns == 0) {
+    throw UsageError("\"" + text + "\" is no shape; write ROWSxCOLUMNS, as in 90112x12096");
   }
   return shape;
 }
 
 struct Options {
   std::vector<std::string> kernels = {"auto"};
-  std::vector<std::string> shapes;
+  // Tall, square and large.
+  std::vector<std::string> shapes = {"1179648x264", "1179648x1040", "32768x32768", "233472x16384"};
   std::vector<size_t> batches = {1, 2, 4, 8, 16, 32, 64};
   std::vector<unsigned> threads = {1, 2};
   unsigned rounds = 7;
@@ -139,7 +129,6 @@ class Bench {
     const double effective = bytes * static_cast<double>(batch) / m.seconds;
     const double read = bytes / m.read_seconds;
     const nlohmann::json line = {
-        {"shape", shape_.name},
         {"kernel", kernel},
         {"rows", shape_.rows},
         {"columns", shape_.columns},
@@ -165,9 +154,6 @@ class Bench {
 };
 
 void run(const Options& options) {
-  if (options.shapes.empty()) {
-    for (const Shape& shape : kShapes) Bench(shape, options).run();
-  }
   for (const std::string& name : options.shapes) Bench(shape_of(name), options).run();
 }
 
@@ -184,9 +170,9 @@ int main(int argc, char** argv) {
       "blindfuse-bench-engine");
   Options options;
   app.add_option("--kernel", options.kernels, "Kernels: auto, all, or names")->delimiter(',');
-  app.add_option("--shape", options.shapes,
-                 "Shapes: tall264, tall1040, square, many, or ROWSxCOLUMNS (default: all named)")
-      ->delimiter(',');
+  app.add_option("--shape", options.shapes, "Shapes: ROWSxCOLUMNS")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--batch", options.batches, "Queries at once")
       ->delimiter(',')
       ->capture_default_str();

@@ -81,8 +81,7 @@ class Database:
         waits = [answer["seconds"]["server"] for answer in answers]
         query, response = (sum(answer["bytes"][what] for answer in answers) for what in ("query", "response"))
         return Call([value_of(answer) for answer in answers], answers, {
-            "queries": len(keys), "left_out": sum(not answer["asked"] for answer in answers), "query_bytes": query,
-            "response_bytes": response, "bytes": query + response,
+            "queries": len(keys), "query_bytes": query, "response_bytes": response, "bytes": query + response,
             "server": sum(wait for i, wait in enumerate(waits) if i == 0 or wait != waits[i - 1]),
             "wall": outcome.seconds, "client_peak_bytes": outcome.peak_bytes,
         })
@@ -90,10 +89,6 @@ class Database:
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.rmtree(self.cache, ignore_errors=True)
-
-
-def folder_bytes(folder: pathlib.Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def value_of(answer: dict[str, Any]) -> bytes | None:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from common import Database, compare, folder_bytes, measure_together, together_table
+from common import Database, compare, measure_together, together_table
 from report import ROOT, Bench, Figures, Results, Table, at, binary, digits, resident_bytes, seconds, spreads
 
 NAME = "compromised-credentials"
@@ -75,8 +75,9 @@ def measure_one(bench: Bench) -> Figures:
     database = Database(bench, NAME, (source,), ("--mode", "hint", *HEX_KEYS), HEX_KEYS)
     try:
         report, builds = database.builds()
+        directory_bytes = sum(path.stat().st_size for path in database.folder.rglob("*"))
         figures = {"keys": keys, "threads": bench.cores, "list_bytes": source.stat().st_size, "range": ranges,
-                   "layout": report["layout"], "directory_bytes": folder_bytes(database.folder), "build": builds}
+                   "layout": report["layout"], "directory_bytes": directory_bytes, "build": builds}
         source.unlink()
         return figures | ask(database, asked)
     finally:

@@ -27,7 +27,7 @@ NAME = "package-index"
 PART_BYTES = (256, 512, 768, 1024, 1536, 2048, 4096, 8192)  # planned
 BUILT = (1024, 2048)  # of those, built and asked
 TREE, TREE_TINY = 100, 5  # packages of a dependency tree
-TREE_ROOT = "gimp"  # or else the first package by name that has as many
+TREE_ROOT = "gimp"
 TREE_BYTES = 1024  # of a paragraph
 DEPENDS = re.compile(r"^(?:Pre-)?Depends:(.*(?:\n .*)*)", re.MULTILINE)
 LOOKUPS = 100  # of one client in one epoch
@@ -183,22 +183,10 @@ def levels_of_tree(index: Index, root: str, wanted: int) -> list[list[str]]:
     return [level for level in levels if level]
 
 
-def dependency_tree(index: Index, wanted: int) -> list[list[str]]:
-    """Of the first package with this many; of the one with the most if none has."""
-    best: list[list[str]] = []
-    for name in [TREE_ROOT] * (TREE_ROOT in index) + sorted(index):
-        levels = levels_of_tree(index, name, wanted)
-        if sum(map(len, levels)) > sum(map(len, best)):
-            best = levels
-        if sum(map(len, best)) == wanted:
-            break
-    return best
-
-
 def measure_tree(bench: Bench) -> Figures:
     """The packages of a dependency tree, whose names are known, in one call."""
     index, wanted = read_index(bench), TREE_TINY if bench.tiny else TREE
-    levels = dependency_tree(index, wanted)
+    levels = levels_of_tree(index, TREE_ROOT if TREE_ROOT in index else min(index), wanted)
     names = [name for level in levels for name in level]
     # An index of a few packages may have no such tree.
     names += [name for name in sorted(index) if name not in names][: wanted - len(names)]

@@ -27,7 +27,6 @@ import urllib.request
 from typing import Callable, Iterator
 
 import common
-from common import folder_bytes
 from report import Bench, Failure, Figures, Results, Table, at, binary, published, seconds, spreads
 
 NAME = "safe-browsing"
@@ -143,8 +142,7 @@ class Database(common.Database):
                 raise Failure(f"the server did not take epoch {report['epoch']} of {self.name}")
             time.sleep(0.02)
         return report, {
-            "seconds": report["seconds"]["total"], "hint_seconds": report["seconds"]["hint"],
-            "peak_bytes": outcome.peak_bytes, "shards_rebuilt": rebuilt,
+            "seconds": report["seconds"]["total"], "peak_bytes": outcome.peak_bytes, "shards_rebuilt": rebuilt,
             "changed_hint_bytes": rebuilt * layout["hint_bytes"] / layout["shard_count"],
         }
 
@@ -182,10 +180,9 @@ def some_updates(database: Database, change: Callable[[int], None],
             for key, value in expected.items():
                 database.look_up(url, key, value)
         look_up = database.timed_look_ups(url, *list(expected.items())[-1])
-    figures = {"layout": report["layout"], "directory_bytes": folder_bytes(database.folder), "first": first,
-               "update": spreads(updates), "once": once, "sync": spreads(syncs), "look_up": look_up}
     database.remove()
-    return figures
+    return {"layout": report["layout"], "first": first, "update": spreads(updates), "once": once,
+            "sync": spreads(syncs), "look_up": look_up}
 
 
 def measure_plain(bench: Bench, model: Model, listed: pathlib.Path) -> Figures:
@@ -231,12 +228,11 @@ class Tiers:
 
     def week(self) -> Figures:
         """Every update of it; the client syncs after some, and looks up what is new, old and absent."""
-        updates, layouts = [], []
+        updates, report = [], {}
         recorded = self.recent.sources[0]
         for update in range(self.model.updates):
             append(recorded, self.model.added_numbers(update))
             report, sample = self.recent.update(self.recent_url)
-            layouts.append(report["layout"])
             updates.append(sample)
             if (update + 1) % self.model.updates_a_sync == 0:
                 self.syncs.append(self.sync())
@@ -249,8 +245,7 @@ class Tiers:
                     else:
                         self.look_up(NEVER_LISTED + turn, False)
         return {
-            "layout": layouts[-1],
-            "shards": spreads([{"count": layout["shard_count"]} for layout in layouts])["count"],
+            "layout": report["layout"],
             "update": spreads(updates),
             "sync": spreads(self.syncs),
             "look_up": spreads(self.look_ups),
@@ -261,20 +256,19 @@ class Tiers:
             "look_up_seconds": sum(sample["total_seconds"] for sample in self.look_ups),
         }
 
-    def roll_over(self) -> Figures:
+    def roll_over(self) -> None:
         """The week's additions go into the base, and only then out of the other tier: no URL is missing meanwhile."""
         newest = self.model.added_numbers(self.model.updates - 1)[-1]
         append(self.base.sources[0], range(self.model.urls, newest + 1))
-        _, build = self.base.update(self.base_url)
+        self.base.update(self.base_url)
         self.look_up(newest, True)
-        synced = self.base.sync(self.base_url)
+        self.base.sync(self.base_url)
         write(self.recent.sources[0], lines(range(TEST_URL, TEST_URL + 1)))
         # All its hints change in any case, and otherwise it would keep the layout of the full week.
         self.recent.update(self.recent_url, "--fresh")
         self.sync()
         self.look_up(newest, True)
         self.look_up(NEVER_LISTED, False)
-        return {"build": build, "base_sync": synced}
 
 
 def measure_tiers(bench: Bench, model: Model, listed: pathlib.Path) -> Figures:
@@ -294,21 +288,18 @@ def measure_tiers(bench: Bench, model: Model, listed: pathlib.Path) -> Figures:
         once = {"base": base.sync(base_url), "recent": recent.sync(recent_url)}
         made = Tiers(model, base, recent, base_url, recent_url)
         week = made.week()
-        directory_bytes = {each.name: folder_bytes(each.folder) for each in (base, recent)}
         look_up = {
             "base": base.timed_look_ups(base_url, hash_of(0), value_of(hash_of(0))),
             "recent": recent.timed_look_ups(recent_url, hash_of(model.urls), value_of(hash_of(model.urls))),
         }
-        rolled = made.roll_over()
+        made.roll_over()
     base.remove()
     recent.remove()
     return {
         "base": {"layout": report["layout"], "build": spreads(builds), "once": once["base"]},
         "recent": {"once": once["recent"]},
         "week": week,
-        "directory_bytes": directory_bytes,
         "look_up": look_up,
-        "roll_over": rolled,
     }
 
 

@@ -1,11 +1,8 @@
 #include "bench/cuda/report.h"
 
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <cstdio>
 
-#include "cuda/device/check.h"
 #include "src/arithmetic/packing_table.h"
 #include "src/base/errors.h"
 
@@ -42,17 +39,10 @@ PipelineNames names_of(const PipelineTimes& times) {
   return {"packed_pipeline", " packed"};
 }
 
-// CUDA's 13020 is 13.2.
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
 }  // namespace
 
 Report::Report(const Options& options, const std::string& device)
     : json_path_(options.json_file), device_(device) {
-  BLINDFUSE_CUDA(cudaDriverGetVersion(&driver_version_));
-  BLINDFUSE_CUDA(cudaRuntimeGetVersion(&runtime_version_));
   if (!json_path_.empty()) {
     json_file_.open(json_path_);
     if (!json_file_) throw InputError("cannot write " + json_path_);
@@ -104,7 +94,6 @@ void Report::print(const Shape& shape, const std::string& kernel, size_t batch,
               {"peak_byte_multiply_adds_per_second", json_of(if_any(rates.multiplied))},
               {"instruction_peak_ratio", json_of(ratio(multiplied, rates.multiplied))},
               {"times_one_query", json_of(alone)},
-              {"copy_bytes_per_second", rates.copied},
               {"pcie_bytes_per_second", rates.sent}});
   const std::string name = std::string(shape.name) + " " + kernel;
   if (batch == 1) {
@@ -144,7 +133,6 @@ void Report::print(const Shape& shape, const std::string& kernel, const HintTime
   print_line("hint", shape, kernel, times.dimension,
              {{"threads", times.threads},
               {"seconds", times.seconds},
-              {"keystream_seconds", times.keystream_seconds},
               {"byte_multiply_adds_per_second", multiplied},
               {"pcie_bytes_per_second", times.sent}});
   add_figure("hint", 1, cell(times.seconds, 1, " s"));
@@ -163,15 +151,9 @@ void Report::print(const Shape& shape, const std::string& kernel, const PackTime
 
 void Report::print_line(const char* measurement, const Shape& shape, const std::string& kernel,
                         size_t batch, const nlohmann::json& figures) {
-  nlohmann::json line = {{"measurement", measurement},
-                         {"kernel", kernel},
-                         {"shape", shape.name},
-                         {"rows", shape.rows},
-                         {"columns", shape.columns},
-                         {"batch", batch},
-                         {"device", device_},
-                         {"driver_version", version_text(driver_version_)},
-                         {"runtime_version", version_text(runtime_version_)}};
+  nlohmann::json line = {
+      {"measurement", measurement}, {"kernel", kernel}, {"shape", shape.name}, {"rows", shape.rows},
+      {"columns", shape.columns},   {"batch", batch},   {"device", device_}};
   line.update(figures);
   std::puts(line.dump().c_str());
   std::fflush(stdout);

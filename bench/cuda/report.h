@@ -46,7 +46,6 @@ struct HintTimes {
   uint32_t dimension = 0;  // n
   unsigned threads = 0;
   double seconds = 0;
-  double keystream_seconds = 0;
   double sent = 0;
 };
 
@@ -91,8 +90,6 @@ class Report {
   const std::string json_path_;
   std::ofstream json_file_;
   const std::string device_;
-  int driver_version_ = 0;
-  int runtime_version_ = 0;
   struct Figure {
     double score;
     std::string text;

@@ -204,8 +204,7 @@ class ScanTimer {
 
 std::vector<std::string> right_kernels(const Bench& bench) {
   const Shape& shape = bench.options.check_shape();
-  ScanProblem problem(shape, bench.options.batches.back(), bench.options.device, bench.random,
-                      bench.threads);
+  ScanProblem problem(shape, bench.options.batches.back(), kDevice, bench.random, bench.threads);
   check_read(bench, problem);
   std::vector<std::string> right;
   for (const std::string& kernel : bench.kernels) {
@@ -224,7 +223,7 @@ std::vector<std::string> right_kernels(const Bench& bench) {
 
 ScanSeconds time_scans(const Bench& bench, const Shape& shape) {
   const std::vector<size_t>& batches = bench.options.batches;
-  ScanProblem problem(shape, batches.back(), bench.options.device, bench.random, bench.threads);
+  ScanProblem problem(shape, batches.back(), kDevice, bench.random, bench.threads);
   std::vector<std::unique_ptr<Scanner>> scanners;
   for (const std::string& kernel : bench.kernels) scanners.push_back(problem.make_scanner(kernel));
   ScanTimer timer(bench, problem);

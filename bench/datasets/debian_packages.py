@@ -1,44 +1,23 @@
 #!/usr/bin/env python3
 """Debian's package index as TSV: package name, and all that the index says of the package as it stands there, in hex.
 
-Runs `apt-cache dumpavail`. Where a package occurs more than once, its newest version counts."""
+Runs `apt-cache dumpavail`. Of a package that occurs more than once, the first paragraph counts."""
 
 import re
 import subprocess
 
 import tsv
 
-FIELDS = re.compile(rb"^(Package|Version): (.*)$", re.MULTILINE)
-PIECES = re.compile(r"([^0-9]*)([0-9]*)")
-
-
-def order(character):
-    """How characters of a version compare: `~` before the end (0), then letters, then all others."""
-    if character == "~":
-        return -1
-    return ord(character) if character.isalpha() else ord(character) + 256
-
-
-def version_key(version):
-    """A sort key with the order of Debian policy, section 5.6.12."""
-    epoch, _, rest = version.rpartition(":")
-    upstream, _, revision = rest.rpartition("-") if "-" in rest else (rest, "", "")
-    key = [int(epoch or 0)]
-    for part in (upstream, revision):
-        key.append([([order(c) for c in text] + [0], int(number or 0))
-                    for text, number in PIECES.findall(part)])
-    return key
+PACKAGE = re.compile(rb"^Package: (.*)$", re.MULTILINE)
 
 
 def paragraphs(data):
-    """Maps each package's name to its version and its whole paragraph, bytes."""
-    newest = {}
+    """Maps each package's name to its whole paragraph, bytes."""
+    found = {}
     for paragraph in data.split(b"\n\n"):
-        fields = dict(FIELDS.findall(paragraph))
-        name, version = fields.get(b"Package"), fields.get(b"Version", b"").decode()
-        if name and (name not in newest or version_key(version) > version_key(newest[name][0])):
-            newest[name] = version, paragraph.strip(b"\n") + b"\n"
-    return newest
+        if name := PACKAGE.search(paragraph):
+            found.setdefault(name[1], paragraph.strip(b"\n") + b"\n")
+    return found
 
 
 def dumpavail():
@@ -52,10 +31,10 @@ def dumpavail():
 
 def main():
     tsv.parser(__doc__).parse_args()
-    newest = paragraphs(dumpavail())
-    if not newest:
+    found = paragraphs(dumpavail())
+    if not found:
         tsv.fail("apt knows no packages; run apt-get update first")
-    tsv.write((name.decode(), newest[name][1].hex()) for name in sorted(newest))
+    tsv.write((name.decode(), found[name].hex()) for name in sorted(found))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 SHA1 is the SHA-1 of a password in 40 upper-case hex digits, COUNT how often the password was seen in breaches. A few
 well-known weak passwords come first (--known prints them), so that there is something to ask for; the other hashes
-are pseudorandom, the same for the same seed. Most counts are 1 or 2, a few of a long list are in the millions. A line
+are pseudorandom. Most counts are 1 or 2, a few of a long list are in the millions. A line
 does not depend on --keys, so a larger list extends a smaller one.
 
 `blindfuse build` reads --tsv, or the list through `tr : '\\t'`, with --key-encoding hex: keys are then the 20 bytes
@@ -111,9 +111,9 @@ def known_block(count: int, separator: str, ranges: Ranges | None) -> bytes:
     return block
 
 
-def random_block(first: int, count: int, seed: str, table: list[str], separator: str, ranges: Ranges | None) -> bytes:
+def random_block(first: int, count: int, table: list[str], separator: str, ranges: Ranges | None) -> bytes:
     """The lines of `count` random hashes, from number `first`."""
-    stream = hashlib.shake_256(f"blindfuse/compromised-credentials/{seed}/{first}".encode())
+    stream = hashlib.shake_256(f"blindfuse/compromised-credentials/0/{first}".encode())
     # A whole block whatever the count: where its second part begins must not depend on that.
     data = stream.digest(BLOCK_KEYS * (HASH_BYTES + 2))
     hashes = data[: count * HASH_BYTES]
@@ -132,12 +132,12 @@ def random_block(first: int, count: int, seed: str, table: list[str], separator:
     return block
 
 
-def blocks(keys: int, seed: str, separator: str, ranges: Ranges | None) -> Iterator[bytes]:
+def blocks(keys: int, separator: str, ranges: Ranges | None) -> Iterator[bytes]:
     known = min(keys, len(KNOWN))
     yield known_block(known, separator, ranges)
     table = [f"{separator}{count_of((i + 0.5) / STEPS)}\n" for i in range(STEPS)]
     for first in range(0, keys - known, BLOCK_KEYS):
-        yield random_block(first, min(BLOCK_KEYS, keys - known - first), seed, table, separator, ranges)
+        yield random_block(first, min(BLOCK_KEYS, keys - known - first), table, separator, ranges)
 
 
 def main() -> None:
@@ -145,7 +145,6 @@ def main() -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--keys", type=tsv.natural, metavar="N", help="so many hashes")
     what.add_argument("--known", action="store_true", help="the well-known passwords in it instead, one a line")
-    parser.add_argument("--seed", default="0", metavar="X", help="any text (default: %(default)s)")
     parser.add_argument("--tsv", action="store_true", help="a tab instead of the colon, as blindfuse build reads it")
     parser.add_argument(
         "--ranges",
@@ -158,7 +157,7 @@ def main() -> None:
         tsv.write_blocks(f"{password}\n".encode() for password in KNOWN)
         return
     ranges = Ranges(known_hash("password")[:PREFIX_DIGITS]) if arguments.ranges else None
-    tsv.write_blocks(blocks(arguments.keys, arguments.seed, "\t" if arguments.tsv else ":", ranges))
+    tsv.write_blocks(blocks(arguments.keys, "\t" if arguments.tsv else ":", ranges))
     if ranges:
         with open(arguments.ranges, "w", encoding="utf-8") as file:
             json.dump(ranges.json(), file)

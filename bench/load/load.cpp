@@ -15,7 +15,6 @@ using std::chrono::seconds;
 
 constexpr milliseconds kWaitAfterFailure{100};
 constexpr seconds kBusyWaitMax{60};
-constexpr size_t kWaitingMax = 1'000'000;
 // A server closes connections that are idle for longer than this.
 constexpr seconds kIdleMin{1};
 
@@ -38,18 +37,6 @@ double Latencies::percentile_ms(double p) const {
   return milliseconds_[static_cast<size_t>(rank)];
 }
 
-void Window::merge(const Window& next) {
-  for (const auto sum : {&Window::requests, &Window::lookups, &Window::left_out, &Window::bytes_up,
-                         &Window::bytes_down, &Window::given_up, &Window::epoch_changes}) {
-    this->*sum += next.*sum;
-  }
-  waiting = next.waiting;
-  seconds += next.seconds;
-  paused_seconds += next.paused_seconds;
-  latency.merge(next.latency);
-  for (const auto& [kind, count] : next.errors) errors[kind] += count;
-}
-
 Load::Load(const Options& options)
     : options_(options),
       keys_(options),
@@ -62,7 +49,7 @@ Load::~Load() { end_threads(); }
 void Load::start() {
   endpoint_.emplace(parse_url(options_.url), options_.ca_file, options_.from);
   for (unsigned i = 0; i < options_.client_count(); ++i) {
-    Client& client = clients_.emplace_back(Client{Connection(io_, *endpoint_)});
+    Client& client = clients_.emplace_back(io_, *endpoint_);
     if (options_.is_open_loop()) {
       free_.push_back(&client);
     } else {
@@ -173,11 +160,7 @@ Awaitable<void> Load::let_arrive() {
     std::exponential_distribution<double> gap(*options_.rate / pool_->keys_per_query());
     arrival += std::chrono::nanoseconds(static_cast<int64_t>(gap(random_) * 1e9));
     if (arrival > Clock::now()) co_await until(arrival);
-    if (due_.size() < kWaitingMax) {
-      due_.push_back(arrival);
-    } else {
-      ++window_.given_up;
-    }
+    due_.push_back(arrival);
     if (!free_.empty()) {
       Client& client = *free_.back();
       free_.pop_back();
@@ -197,25 +180,18 @@ Awaitable<void> Load::keep_asking(Client& client) {
       now = Clock::now();
     }
     const Request request = next_request(now);
-    std::string_view rest = (*request.pool)[request.number].bytes;
+    const std::string& bytes = (*request.pool)[request.number].bytes;
     client.overdue = request.sent + seconds(options_.timeout_s);
-    ResponseReader response(request.is_kept);
+    Response response;
     try {
       if (!connection.is_open() ||
           (client.answered + kIdleMin < request.sent && connection.has_input())) {
         co_await connection.open();
       }
-      window_.bytes_up += rest.size();
-      rest.remove_prefix(connection.write_now(rest));
-      if (!rest.empty()) co_await connection.write(rest);
-      bool is_whole = false;
-      while (!is_whole) {
-        const size_t count = co_await connection.receive();
-        is_whole = connection.take(response, count);
-      }
+      window_.bytes_up += bytes.size();
+      response = co_await connection.ask(bytes);
     } catch (const boost::system::system_error&) {
       connection.close();
-      response.status = 0;
     }
     client.overdue = Clock::time_point::max();
     client.answered = now = Clock::now();
@@ -244,7 +220,7 @@ Load::Request Load::next_request(Clock::time_point now) {
 
 // A response, of status 0 when there is none. Returns how long the connection has to wait before
 // the next request.
-Load::Clock::duration Load::count(const Request& request, ResponseReader& response,
+Load::Clock::duration Load::count(const Request& request, Response& response,
                                   Clock::time_point now) {
   window_.bytes_down += response.byte_count;
   if (response.status == 200) {

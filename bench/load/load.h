@@ -46,13 +46,9 @@ struct Window {
   std::map<std::string, uint64_t> errors;  // by status; "connection": no answer came
   uint64_t bytes_up = 0;
   uint64_t bytes_down = 0;
-  uint64_t waiting = 0;   // at its end: arrivals for which no connection was free
-  uint64_t given_up = 0;  // arrivals that were too many to wait
+  uint64_t waiting = 0;  // at its end: arrivals for which no connection was free
   uint64_t epoch_changes = 0;
   double paused_seconds = 0;  // on their account
-
-  // Adds the counts of the interval after it.
-  void merge(const Window& next);
 };
 
 class Load {
@@ -83,6 +79,8 @@ class Load {
   using Timer = boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, Executor>;
 
   struct Client {
+    Client(boost::asio::io_context& io, Endpoint& endpoint) : connection(io, endpoint) {}
+
     Connection connection;
     Clock::time_point answered = {};                       // the last time
     Clock::time_point overdue = Clock::time_point::max();  // when it has to be answered
@@ -110,7 +108,7 @@ class Load {
   Awaitable<void> let_arrive();
   Awaitable<void> close_overdue();
   Request next_request(Clock::time_point now);
-  Clock::duration count(const Request& request, ResponseReader& response, Clock::time_point now);
+  Clock::duration count(const Request& request, Response& response, Clock::time_point now);
 
   const Options options_;
   KeySource keys_;

@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <algorithm>
-
-#include "src/base/errors.h"
-
 namespace blindfuse::load {
 namespace {
 
@@ -26,18 +22,11 @@ double cpu_seconds() {
 }
 
 // A connection is a descriptor.
-void raise_descriptor_limit(const Options& options) {
-  const rlim_t needed = options.client_count() + 64;
+void raise_descriptor_limit() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur >= needed) return;
-  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < needed) {
-    throw UsageError("these connections need " + std::to_string(needed) +
-                     " open files, and the system allows " + std::to_string(limit.rlim_cur) +
-                     "; raise ulimit -n");
-  }
 }
 
 Json percentiles(const Latencies& latency) {
@@ -80,7 +69,6 @@ Json figures_of(const Options& options, const Window& window, const CheckResult&
           {"bytes_up", window.bytes_up},
           {"bytes_down", window.bytes_down},
           {"waiting_at_end", window.waiting},
-          {"given_up", window.given_up},
           {"epoch_changes", window.epoch_changes},
           {"paused_seconds", window.paused_seconds}};
 }
@@ -88,7 +76,7 @@ Json figures_of(const Options& options, const Window& window, const CheckResult&
 }  // namespace
 
 Measurement measure(const Options& options) {
-  raise_descriptor_limit(options);
+  raise_descriptor_limit();
   Measurement measured;
   Load load(options);
   const Json facts = facts_of(load.pool());

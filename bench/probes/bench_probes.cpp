@@ -4,14 +4,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <string>
 #include <vector>
 
+#include "bench/cuda/command_line.h"
 #include "bench/probes/probe.h"
 #include "bench/probes/tile_walk.h"
 #include "src/base/errors.h"
-#include "src/program/program.h"
 
 namespace blindfuse::probes {
 namespace {
@@ -50,11 +49,6 @@ void run(const ProbeOptions& options) {
   }
 }
 
-int fail(const char* what, int status = kExitFailed) {
-  std::fprintf(stderr, "blindfuse-bench-probes: %s\n", what);
-  return status;
-}
-
 }  // namespace
 }  // namespace blindfuse::probes
 
@@ -70,30 +64,11 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "For which the largest products go on")
       ->check(CLI::Range(0.0, 3'600.0))
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Repetitions, of which the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--device", options.device, "The CUDA device, counted from 0")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
   app.add_option("--json-file", options.json_file, "Write the lines there, too");
   app.add_flag("--list", lists, "Print the probes' names, and nothing else");
   app.callback([&] {
     if (!lists) return run(options);
     for (const std::string& name : names()) std::puts(name.c_str());
   });
-  try {
-    app.parse(argc, argv);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-      return fail("cannot write to standard output");
-    }
-    return 0;
-  } catch (const CLI::Success& asked) {  // --help
-    return app.exit(asked);
-  } catch (const CLI::ParseError& error) {
-    app.exit(error);
-    return kExitUsageError;
-  } catch (const std::exception& error) {
-    return fail(error.what());
-  }
+  return bench::parse_and_run(app, argc, argv);
 }

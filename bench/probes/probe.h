@@ -16,15 +16,13 @@ namespace blindfuse::probes {
 struct ProbeOptions {
   std::vector<std::string> probes;  // none: all of them
   double seconds = 10;              // for which the largest products go on
-  unsigned rounds = 5;              // repetitions of everything else, of which the median counts
-  int device = 0;
   std::string json_file;
 };
 
 // The description of a device, which is then the current one.
 struct ProbedDevice {
-  // Throws ResourceError when it cannot be used.
-  explicit ProbedDevice(int number);
+  // The first one. Throws ResourceError when it cannot be used.
+  ProbedDevice();
 
   std::string name;
   uint32_t processor_count = 0;
@@ -45,7 +43,8 @@ class Probe {
   template <typename Start>
   double seconds(const Start& start) {
     std::vector<double> all;
-    for (unsigned i = 0; i <= options_.rounds; ++i) {
+    constexpr int kRounds = 5;
+    for (int i = 0; i <= kRounds; ++i) {
       const double taken = stopwatch_.seconds(stream_, start);
       if (i > 0) all.push_back(taken);
     }

@@ -66,13 +66,21 @@ class LoadTest : public ::testing::Test {
     ASSERT_THAT(options_.url, HasSubstr("https://"));
   }
 
+  // Adds what the tests look at.
+  static void add(const Window& next, Window& all) {
+    all.requests += next.requests;
+    all.epoch_changes += next.epoch_changes;
+    all.latency.merge(next.latency);
+    for (const auto& [kind, count] : next.errors) all.errors[kind] += count;
+  }
+
   // What is counted until `done` of all of it.
   template <class Done>
   static Window counted_until(Load& load, const Done& done) {
     Window all;
     do {
       load.sleep_until(Load::Clock::now() + std::chrono::milliseconds(5));
-      all.merge(load.take_window());
+      add(load.take_window(), all);
     } while (!done(all));
     return all;
   }

@@ -51,7 +51,7 @@ class DependencyTreeTest(unittest.TestCase):
         index = report.applications()[1]
         self.assertEqual(index.depends_on(self.INDEX, "a"), ["b", "c", "d"])
         self.assertEqual(index.levels_of_tree(self.INDEX, "a", 3), [["a"], ["b", "c"]])
-        self.assertEqual(index.dependency_tree(self.INDEX, 5), [["a"], ["b", "c", "d"], ["e"]])
+        self.assertEqual(index.levels_of_tree(self.INDEX, "a", 9), [["a"], ["b", "c", "d"], ["e"]])
 
 
 class ReportTest(unittest.TestCase):
