@@ -16,7 +16,7 @@
 #include "src/base/errors.h"
 #include "tests/cuda/fake_faults.h"
 #include "tests/cuda/fake_runtime.h"
-#include "tests/cuda/wgmma_code.h"
+#include "tests/cuda/machine.h"
 #include "tests/support.h"
 
 namespace blindfuse {

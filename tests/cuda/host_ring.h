@@ -19,12 +19,6 @@ class HostRing {
       points_[orbit_order[k]] = static_cast<uint16_t>(k);
   }
 
-  // Twiddle factors and points.
-  template <class F>
-  void for_each_memory(const F& f) const {
-    f(forward_), f(inverse_), f(points_);
-  }
-
   NttView view() const {
     return {forward_.data(), inverse_.data(), points_.data(), twiddles_.scale, field_};
   }

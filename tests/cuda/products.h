@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace blindfuse::races {
+namespace blindfuse::emulator {
 
 // mma.sync.m16n8k32 of signed bytes: "Matrix Fragments for mma.m16n8k32". Modulo 2^32.
 struct WarpProduct {
@@ -50,4 +50,4 @@ struct GroupProduct {
   }
 };
 
-}  // namespace blindfuse::races
+}  // namespace blindfuse::emulator

@@ -1,6 +1,6 @@
-#include "tests/cuda/races/products.h"
+#include "tests/cuda/products.h"
 
-namespace blindfuse::races {
+namespace blindfuse::emulator {
 namespace {
 
 using Row = std::array<int16_t, 32>;  // so that the compiler multiplies eight at once
@@ -54,7 +54,8 @@ std::vector<uint32_t> described_rows(uint64_t descriptor, uint32_t rows, uint32_
   };
   const uint32_t start = field(0, 14) * 16;
   const uint32_t eight_rows = field(32, 14) * 16;
-  if (field(49, 3) != 0 || field(62, 2) != 1 || start < window) return {};
+  const bool is_in_first_row = (start & 0x39f) == 0;  // of eight, and at a multiple of 32 bytes
+  if (field(49, 3) != 0 || field(62, 2) != 1 || start < window || !is_in_first_row) return {};
   std::vector<uint32_t> places;
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t piece = 0; piece < 2; ++piece) {
@@ -87,4 +88,4 @@ void GroupProduct::compute(const uint8_t* shared) const {
   }
 }
 
-}  // namespace blindfuse::races
+}  // namespace blindfuse::emulator
