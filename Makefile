@@ -21,7 +21,7 @@ DEMO_PACKAGES := python3 wordnet-base
 PACKAGING_PACKAGES := dpkg-dev file
 TEST_PACKAGES := $(WEB_PACKAGES) $(DEMO_PACKAGES) $(PACKAGING_PACKAGES) libgtest-dev libgmock-dev libbenchmark-dev \
   ca-certificates chromium curl libcpp-httplib-dev node-typescript openssl python3-dev python3-numpy python3-venv \
-  sqlite3 tinyproxy-bin unicode-data
+  sqlite3 tinyproxy-bin
 SOAK_PACKAGES := libfuse2 python3 python3-fusepy
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev llvm-14
 AARCH64_PACKAGES := g++-aarch64-linux-gnu googletest qemu-user

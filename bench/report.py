@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures what bench/results lacks of this machine, one JSON file a measurement, and writes the tables of
-docs/BENCHMARKS.md and docs/applications and the chart in docs/figures, all from bench/results and bench/published.
+docs/BENCHMARKS.md and the chart in docs/figures, all from bench/results and bench/published.
 
 A measurement is in `measurements()`, a table is a function that ends in _table, and its place in a page is between
 <!-- begin: NAME --> and <!-- end: NAME -->. People write everything outside these markers."""
@@ -260,7 +260,7 @@ def measure_megabyte(bench: Bench, name: str) -> Figures:
 
 @functools.cache
 def applications() -> list[Any]:
-    """The modules of bench/applications. Each has MEASURED, the names that its measure() takes, and tables_of()."""
+    """The modules of bench/applications. Each has MEASURED, the names that its measure() takes."""
     sys.modules["report"] = sys.modules[__name__]
     sys.path[:0] = [str(ROOT / "bench" / "applications"), str(ROOT / "bench" / "datasets")]
     return [__import__(name) for name in ("compromised_credentials", "package_index", "safe_browsing")]
@@ -560,13 +560,11 @@ MARKERS = re.compile(r"<!-- begin: ([a-z0-9-]+) -->\n(.*?)<!-- end: \1 -->", re.
 def rendered(results: Results, docs: pathlib.Path) -> dict[pathlib.Path, str]:
     """The pages and the chart as the results make them."""
     tables = [make(results) for make in (overview_table, megabyte_table, databases_table, peers_table)]
-    tables += [table for module in applications() for table in module.tables_of(results)]
     texts = {table.block: table.text() for table in tables}
-    made = {docs / CHART: chart(results)}
-    for page in [docs / "BENCHMARKS.md", *sorted(docs.glob("applications/*.md"))]:
-        made[page] = MARKERS.sub(lambda found: f"<!-- begin: {found[1]} -->\n{texts[found[1]]}<!-- end: {found[1]} -->",
-                                 page.read_text())
-    return made
+    page = docs / "BENCHMARKS.md"
+    text = MARKERS.sub(lambda found: f"<!-- begin: {found[1]} -->\n{texts[found[1]]}<!-- end: {found[1]} -->",
+                       page.read_text())
+    return {docs / CHART: chart(results), page: text}
 
 
 def main(command_line: list[str] | None = None) -> int:

@@ -10,9 +10,9 @@ import math
 import pathlib
 import shutil
 import socket
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
-from report import Bench, Failure, Figures, Table, at, decimal, resident_bytes, seconds, spreads
+from report import Bench, Failure, Figures, resident_bytes, spreads
 
 KEYS_PER_REQUEST, KEYS_PER_REQUEST_TINY = 64, 2
 PREPARED_MAX = 1024  # queries that the client makes in one pass
@@ -136,21 +136,3 @@ def measure_together(bench: Bench, source: pathlib.Path, options: tuple[str, ...
                         "most_keys": requests * each if name == "several" else len(keys)},
         }
     return figures
-
-
-def together_table(block: str, title: str, about: str, found: Figures) -> Table:
-    rows = []
-    for name in ("hint", "packed", "several"):
-        def of(place: str, show: Callable[[float], str] = decimal, name: str = name) -> str:
-            return show(at(found, f"{name}.{place}"))
-
-        least, most = (of(f"learned.{each}_keys", "{:,}".format) for each in ("least", "most"))
-        each = at(found, "several.layout.keys_per_request")
-        rows.append([
-            f"requests for {each} keys" if name == "several" else f"{name} mode", of("layout.matrix_bytes"),
-            of("server_resident_bytes"), of("sync_bytes"), of("call.requests", "{:.0f}".format), of("call.query_bytes"),
-            of("call.response_bytes"), of("call.server", seconds), of("call.wall", seconds),
-            least if least == most else f"{least} to {most}"])
-    return Table(block, title, [
-        "", "matrix", "server's memory", "once an epoch", "requests", "sent", "received", "the server's time",
-        "the whole call", "keys, as the server sees"], rows, [found], about)

@@ -17,8 +17,8 @@ import subprocess
 import sys
 import time
 
-from common import Database, compare, measure_together, together_table
-from report import ROOT, Bench, Figures, Results, Table, at, binary, digits, resident_bytes, seconds, spreads
+from common import Database, compare, measure_together
+from report import ROOT, Bench, Figures, resident_bytes, spreads
 
 NAME = "compromised-credentials"
 GENERATOR = ROOT / "bench" / "datasets" / "password_hashes.py"
@@ -127,60 +127,3 @@ MEASURED = [f"application.{NAME}", f"application.{NAME}-together"]
 
 def measure(bench: Bench, name: str) -> Figures:
     return measure_one(bench) if name == MEASURED[0] else measure_many(bench)
-
-
-def costs_table(found: Figures) -> Table:
-    figures, count = found["figures"], found["figures"]["list"]["credentials"]
-    learned, digits_sent = f"{at(found, 'range.prefix_bits')} bits", at(found, "range.prefix_digits")
-    received, compressed = at(found, "range.mean_bytes"), at(found, "range.sample.gzip_bytes")
-    none = "–"
-    rows = [
-        ["build", seconds(at(found, "build.wall")), none, none, binary(at(found, "build.peak_bytes")), none],
-        ["serve, until it is ready", seconds(at(found, "serve.seconds")), none, none,
-         binary(at(found, "serve.resident_bytes")), none],
-        ["a client, once an epoch", seconds(at(found, "sync.seconds")), none, binary(at(found, "sync.bytes")), none,
-         "nothing"],
-        ["a look-up", seconds(at(found, "lookup.total")), binary(at(found, "lookup_bytes.query")),
-         binary(at(found, "lookup_bytes.response")), binary(at(found, "lookup.client_peak_bytes")), "nothing"],
-        [f"the list of {count}", seconds(at(found, "list.seconds")), binary(at(found, "list.query_bytes")),
-         binary(at(found, "list.response_bytes")), none, "nothing"],
-        ["instead, a range request", none, binary(digits_sent), binary(received), none, learned],
-        ["the same, compressed", none, binary(digits_sent), binary(compressed), none, learned],
-        [f"range requests for the list of {count}", none, binary(digits_sent * count), binary(received * count), none,
-         learned],
-    ]
-    return Table(NAME, f"{figures['keys']:,} hashes, from list to answer", [
-        "", "time", "sent", "received", "memory", "the server learns of a hash"], rows, [found],
-        f"Client and server share {figures['threads']} cores; {figures['list']['present']} of the list's hashes are in "
-        f"the database. Compressed: the range of {figures['range']['sample']['prefix']}.")
-
-
-def ranges_table(found: Figures) -> Table:
-    count = at(found, "list.credentials")
-    once, theirs = at(found, "sync.bytes"), at(found, "range.prefix_digits") + at(found, "range.mean_bytes")
-    ours = at(found, "lookup_bytes.query") + at(found, "lookup_bytes.response")
-    rows = [[label, binary(ranges), binary(private), digits(private / ranges)] for label, ranges, private in (
-        ("one check, hint at hand", theirs, ours), ("one check, hint included", theirs, once + ours),
-        (f"{count} checks, hint included", theirs * count, once + ours * count))]
-    return Table(f"{NAME}-range", "Private look-ups compared with range requests", [
-        "bytes in all", "range requests", "private look-ups", "private / range"], rows, [found])
-
-
-def sizes_table(found: Figures) -> Table:
-    rows = [[f"{at(found, 'keys'):,}", binary(at(found, "list_bytes")), binary(at(found, "layout.matrix_bytes")),
-             binary(at(found, "directory_bytes")),
-             *(f"{at(found, f'layout.{name}'):,}" for name in ("shard_count", "row_count", "record_bytes")),
-             binary(at(found, "sync.bytes"))]]
-    return Table(f"{NAME}-sizes", "What it takes on disk", [
-        "hashes", "the list", "matrix", "directory", "shards", "rows", "bytes of a record", "hint and table"], rows,
-        [found])
-
-
-def tables_of(results: Results) -> list[Table]:
-    made = []
-    if found := results.one(f"application.{NAME}"):
-        made = [make(found) for make in (costs_table, ranges_table, sizes_table)]
-    if found := results.one(f"application.{NAME}-together"):
-        made.append(together_table(f"{NAME}-together", f"{at(found, 'keys'):,} passwords in one call",
-                                   f"A list of {at(found, 'hashes'):,} hashes.", found))
-    return made

@@ -20,8 +20,8 @@ import subprocess
 import sys
 
 import parts as numbered
-from common import KEYS_PER_REQUEST, KEYS_PER_REQUEST_TINY, Database, measure_together, together_table
-from report import ROOT, Bench, Failure, Figures, Results, Table, at, binary, digits, resident_bytes, seconds, spreads
+from common import KEYS_PER_REQUEST, KEYS_PER_REQUEST_TINY, Database, measure_together
+from report import ROOT, Bench, Failure, Figures, resident_bytes, spreads
 
 NAME = "package-index"
 PART_BYTES = (256, 512, 768, 1024, 1536, 2048, 4096, 8192)  # planned
@@ -208,59 +208,3 @@ MEASURED = [f"application.{NAME}", f"application.{NAME}-tree"]
 
 def measure(bench: Bench, name: str) -> Figures:
     return measure_variants(bench) if name == MEASURED[0] else measure_tree(bench)
-
-
-def variants_table(found: Figures) -> Table:
-    rows = []
-    for i, variant in enumerate(found["figures"]["variants"]):
-        each = f"variants.{i}"
-        labels = {"whole": "as it is", "cut": f"cut at {variant['bytes']} bytes",
-                  "parts": f"in parts of {variant['bytes']} bytes"}
-        rows.append([
-            labels[variant["variant"]], f"{variant['keys']:,}",
-            binary(at(found, f"{each}.layout.row_count") * at(found, f"{each}.layout.column_count")),
-            seconds(at(found, f"{each}.build.wall")),
-            *(binary(at(found, f"{each}.{what}")) for what in ("server_resident_bytes", "sync.bytes", "lookup.bytes")),
-            seconds(at(found, f"{each}.lookup.server")), binary(at(found, f"{each}.longest.bytes")),
-            seconds(at(found, f"{each}.longest.server"))])
-    return Table(NAME, "The index in records of different sizes", [
-        "", "keys", "matrix", "built in", "server's memory", "once an epoch", "a usual package", "server's time",
-        "the longest package", "server's time"], rows, [found],
-        f"{found['figures']['packages']:,} packages; usual ones have up to 1,000 bytes. Bytes and the server's time "
-        "are those of all parts together.")
-
-
-def sizes_table(found: Figures) -> Table:
-    rows = []
-    for i, plan in enumerate(found["figures"]["planned"]):
-        hint, once = at(found, f"planned.{i}.layout.sync_bytes"), plan["bytes_of_lookup"]
-        rows.append([
-            str(plan["part_bytes"]), f"{plan['parts']:,}", digits(plan["one_part_share"] * 100, "%"),
-            digits(plan["two_parts_share"] * 100, "%"), str(plan["most_parts"]), binary(hint), binary(once),
-            binary(hint + once * plan["mean_parts"] * LOOKUPS)])
-    return Table(f"{NAME}-sizes", "Bytes over the size of a part", [
-        "bytes of a part", "parts in all", "packages of one part", "of one or two", "parts of the longest", "hint",
-        "query and response", f"{LOOKUPS} packages, hint included"], rows, [found])
-
-
-def revealed_table(found: Figures) -> Table:
-    rows = [[rule, str(each["groups"]), digits(each["largest_share"] * 100, "%"), f"{each['smallest_group']:,}",
-             str(each["alone"]), digits(each["mean_queries"]), digits(each["whole_share"] * 100, "%")]
-            for rule, each in found["figures"]["revealed"].items()]
-    return Table(f"{NAME}-revealed", "What the number of queries tells the server", [
-        "queries for a package", "different numbers", "packages that share the commonest",
-        "packages of the rarest number", "numbers that one package has alone", "mean queries",
-        "packages that come whole"], rows, [found], f"Parts of {BUILT[0]} bytes.")
-
-
-def tables_of(results: Results) -> list[Table]:
-    made = []
-    if found := results.one(f"application.{NAME}"):
-        made = [make(found) for make in (variants_table, sizes_table, revealed_table)]
-    if found := results.one(f"application.{NAME}-tree"):
-        tree = found["figures"]
-        made.append(together_table(f"{NAME}-tree", f"{tree['keys']} packages of a dependency tree", (
-            f"What {tree['root']} depends on, {tree['levels']} levels of the tree, with the names known. A client that "
-            f"learns the names level by level makes {tree['requests_level_by_level']} requests for several keys."),
-            found))
-    return made
