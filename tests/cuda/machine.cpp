@@ -21,7 +21,7 @@ constexpr uint32_t kRegistersOfBlock = 65536;
 constexpr uint32_t kGridMax[] = {0x7fffffff, 0xffff, 0xffff};
 
 bool is_same(const Site& a, const Site& b) {
-  return a.line == b.line && std::string_view(a.file) == b.file;
+  return a.line == b.line && (a.file == b.file || std::string_view(a.file) == b.file);
 }
 
 std::string text_of(const Site& site) {
@@ -103,7 +103,7 @@ void Machine::run_block(uint32_t number) {
   for (Warp& warp : warps_) warp = {}, warp.registers = kRegistersOfBlock / count / 8 * 8;
   std::ranges::fill(groups_, Group{});
   for (uint32_t t = 0; t < count; ++t) {
-    threads_[t] = {};
+    threads_[t] = {.index = index_of(t)};
     prepare_context(threads_[t].context, t, enter_thread);
   }
   do {
@@ -140,7 +140,7 @@ bool Machine::run_warp(size_t warp) {
       if (threads_[t].state != Thread::State::kReady) continue;
       again = ran = true;
       running_ = t;
-      threadIdx = index_of(t);
+      threadIdx = threads_[t].index;
       switch_context(host_, threads_[t].context);
       if (!error_.empty()) throw KernelFault(error_kind_, error_);
     }
@@ -190,9 +190,8 @@ std::string Machine::who_waits() const {
     if (thread.state != Thread::State::kWaiting || count++ != 0) continue;
     first = &thread;
   }
-  const auto number = static_cast<uint32_t>(first - threads_.data());
   std::string text = std::to_string(count) + " threads wait, the first is " +
-                     text_of(index_of(number)) + " in " + text_of(first->site);
+                     text_of(first->index) + " in " + text_of(first->site);
   if (first->what == Together::kRegisters) return text + ", for registers";
   if (first->what != Together::kPhase) return text + ", for threads that do not come there";
   const PhaseBarrier& barrier = barriers_[first->barrier];

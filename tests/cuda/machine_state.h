@@ -73,17 +73,18 @@ struct Registers {
 
 struct Thread {
   enum class State { kReady, kWaiting, kEnded };
-  Context context;
+  uint3 index{};
+  Context context{};
   State state = State::kReady;
   const uint8_t* stack_top = nullptr;
   // Where it waits, and for what.
   Together what = Together::kNothing;
-  Site site;
+  Site site{};
   size_t barrier = 0;  // of kPhase
 
-  std::vector<Copy> copies;  // not waited for
+  std::vector<Copy> copies{};  // not waited for
   uint64_t groups_committed = 0;
-  std::vector<Registers> registers;
+  std::vector<Registers> registers{};
   uint64_t loads = 0, copies_issued = 0;
 };
 
