@@ -153,7 +153,7 @@ Report dp4a(const Problem& problem, uint32_t columns_each, const Options& option
   return report;
 }
 
-// A kernel of the tensor cores, with the tile for so many queries.
+// A kernel of the tensor cores, with the tile for this number of queries.
 struct TensorScan {
   const char* name;
   Scan (*for_queries)(uint32_t queries);
