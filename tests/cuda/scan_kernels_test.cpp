@@ -107,7 +107,7 @@ class Problem {
   Memory<uint32_t> products_;
 };
 
-// Each runs a kernel with one tile of queries, by so many walkers for each tile.
+// Each runs a kernel with one tile of queries, by a number of walkers for each tile.
 using Scan = std::function<Report(const Problem&, uint32_t walkers, const Options&)>;
 
 template <int kLimbRows>
