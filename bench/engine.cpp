@@ -29,14 +29,14 @@ struct Shape {
   uint64_t columns;
 };
 
-// Of "ROWSxCOLUMNS". Throws UsageError.
+// Parses "ROWSxCOLUMNS". Throws UsageError.
 Shape shape_of(const std::string& text) {
   Shape shape{};
   int end = 0;
   if (std::sscanf(text.c_str(), "%" SCNu64 "x%" SCNu64 "%n", &shape.rows, &shape.columns, &end) !=
           2 ||
       static_cast<size_t>(end) != text.size() || shape.rows == 0 || shape.columns == 0) {
-    throw UsageError("\"" + text + "\" is no shape; write ROWSxCOLUMNS, as in 90112x12096");
+    throw UsageError("\"" + text + "\" is not a shape; expected ROWSxCOLUMNS, as in 90112x12096");
   }
   return shape;
 }

@@ -136,11 +136,11 @@ class Bench:
         threads, samples, report = threads or self.cores, [], {}
         for _ in range(runs or self.runs):
             shutil.rmtree(database, ignore_errors=True)
-            beside = self.yardstick(threads)
+            yardstick = self.yardstick(threads)
             outcome = self.run("blindfuse", "build", *sources, "--output", database, *options, "--threads", threads,
                                "--json")
             report = outcome.json()
-            samples.append(report["seconds"] | beside | {"wall": outcome.seconds, "peak_bytes": outcome.peak_bytes})
+            samples.append(report["seconds"] | yardstick | {"wall": outcome.seconds, "peak_bytes": outcome.peak_bytes})
         return report, spreads(samples)
 
     def sync(self, url: str, cache: pathlib.Path) -> Figures:
@@ -220,13 +220,13 @@ def measure_database(bench: Bench, name: str) -> Figures:
             shutil.rmtree(cache, ignore_errors=True)
             syncs.append(bench.sync(url, cache))
         for i in range(bench.runs):
-            beside, number = bench.yardstick(threads), i * (shape.keys - 1) // (bench.runs - 1)
+            yardstick, number = bench.yardstick(threads), i * (shape.keys - 1) // (bench.runs - 1)
             outcome = bench.run("blindfuse-client", "get", url, number if kind else f"key-{number}", "--cache", cache,
                                 "--json", "--prepare", 1, "--threads", threads)
             answer = outcome.json()
             if not answer["found"]:
                 raise Failure(f"key {number} was not found in {name}")
-            lookups.append(answer["seconds"] | beside | {"client_peak_bytes": outcome.peak_bytes})
+            lookups.append(answer["seconds"] | yardstick | {"client_peak_bytes": outcome.peak_bytes})
         figures = {"threads": threads, "layout": report["layout"], "build": builds, "sync": spreads(syncs),
                    "lookup": spreads(lookups), "lookup_bytes": answer["bytes"],
                    "server_resident_bytes": resident_bytes(process)}

@@ -95,13 +95,13 @@ def ask(database: Database, asked: dict[str, bytes | None]) -> Figures:
         with database.served() as (url, process):
             ready = time.monotonic() - began
             syncs.append(database.sync(url))
-            beside = bench.yardstick(bench.cores)
+            yardstick = bench.yardstick(bench.cores)
             one = database.get(url, [keys[run % len(keys)]], "--prepare", "1")
             whole = database.get(url, keys, "--prepare", str(len(keys)))
             compare(asked, one)
             compare(asked, whole)
             peak = {"wall": one.cost["wall"], "client_peak_bytes": one.cost["client_peak_bytes"]}
-            lookups.append(one.answers[0]["seconds"] | peak | beside)
+            lookups.append(one.answers[0]["seconds"] | peak | yardstick)
             lists.append({"seconds": whole.cost["wall"]})
             serves.append({"seconds": ready, "resident_bytes": resident_bytes(process)})
     sizes = {name: whole.cost[name] for name in ("query_bytes", "response_bytes")}

@@ -141,8 +141,8 @@ def measure_variant(bench: Bench, index: Index, variant: Variant) -> Figures:
         with database.served() as (url, process):
             synced, samples = database.sync(url), []
             for name in usual:
-                beside = bench.yardstick(bench.cores)
-                samples.append(look_up(database, variant, url, index, name) | beside)
+                yardstick = bench.yardstick(bench.cores)
+                samples.append(look_up(database, variant, url, index, name) | yardstick)
             found = look_up(database, variant, url, index, longest)
             memory = resident_bytes(process)
             if database.get(url, ["no-such-package"]).values != [None]:

@@ -171,10 +171,10 @@ def some_updates(database: Database, change: Callable[[int], None],
     with database.served(*WATCHED) as (url, _):
         once = database.sync(url)
         for update in range(bench.runs):
-            beside = bench.yardstick(bench.cores)
+            yardstick = bench.yardstick(bench.cores)
             change(update)
             report, sample = database.update(url)
-            updates.append(sample | beside)
+            updates.append(sample | yardstick)
             syncs.append(database.sync(url))
             expected = asked(update)
             for key, value in expected.items():
@@ -280,9 +280,9 @@ def measure_tiers(bench: Bench, model: Model, listed: pathlib.Path) -> Figures:
                                        ("recent", additions, model.look_ups_a_sync)))
     builds = []
     for _ in range(bench.runs):
-        beside = bench.yardstick(bench.cores)
+        yardstick = bench.yardstick(bench.cores)
         report, sample = base.update("", "--fresh")
-        builds.append(sample | beside)
+        builds.append(sample | yardstick)
     recent.update("")
     with base.served(*WATCHED) as (base_url, _), recent.served(*WATCHED) as (recent_url, _):
         once = {"base": base.sync(base_url), "recent": recent.sync(recent_url)}

@@ -1,4 +1,4 @@
-// What the device could do at best, measured next to everything else: reads of its memory, products
+// The limits of the device, measured in the same run as the kernels: reads of its memory, products
 // of bytes by the vendor's library, and transfers from the host.
 #pragma once
 

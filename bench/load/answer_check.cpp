@@ -21,7 +21,7 @@ SecretBuffer<uint32_t> copy_of(const SecretBuffer<uint32_t>& secret) {
 
 using Value = std::optional<std::string>;
 
-// Of each key that the request asks for. Throws ProtocolError and CacheError.
+// Returns the value of each key that the request asks for. Throws ProtocolError and CacheError.
 std::vector<Value> values_of(const PooledRequest& request, const DatabaseDescription& database,
                              const std::string& body, const ServedDatabase& served) {
   const Layout& layout = database.layout();

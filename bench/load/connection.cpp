@@ -82,7 +82,8 @@ template <typename Stream>
 Awaitable<Response> Connection::ask_over(Stream& stream, std::string_view request) {
   co_await asio::async_write(stream, asio::buffer(request.data(), request.size()), use_awaitable);
   http::response_parser<http::string_body> parser;
-  // None, but Boost 1.74 refuses every Content-Length when it is told so with boost::none.
+  // There is no limit, but Boost 1.74 refuses every Content-Length when it is told so with
+  // boost::none.
   parser.body_limit(std::numeric_limits<uint64_t>::max());
   Response response;
   response.byte_count = co_await http::async_read(stream, input_, parser, use_awaitable);
@@ -93,7 +94,7 @@ Awaitable<Response> Connection::ask_over(Stream& stream, std::string_view reques
   const auto [end, error] = std::from_chars(retry.data(), retry.data() + retry.size(), number);
   if (!retry.empty() && error == std::errc() && *end == '\0') response.retry_after_s = number;
   response.body = std::move(message.body());
-  // What follows an answer belongs to nothing.
+  // No request is outstanding, so bytes after the response are an error of the server.
   if (!message.keep_alive() || input_.size() > 0) close();
   co_return response;
 }

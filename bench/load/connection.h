@@ -59,8 +59,8 @@ class Connection {
   Connection(boost::asio::io_context& io, Endpoint& endpoint) : endpoint_(endpoint), socket_(io) {}
 
   bool is_open() const { return socket_.is_open(); }
-  // What returns an awaitable throws boost::system::system_error when the connection fails; it has
-  // to be opened again then.
+  // Functions that return an awaitable throw boost::system::system_error when the connection fails.
+  // Open it again then.
   Awaitable<void> open();
   // Sends a request, which stays where it is until then, and reads the response. Closes the
   // connection when the server will close it.
@@ -69,7 +69,7 @@ class Connection {
   // Whether the server has sent something, or closed the connection.
   bool has_input();
 
-  // What waits then fails.
+  // A request that waits then fails.
   void close();
 
  private:

@@ -95,7 +95,7 @@ Load::Pool Load::make_pool() {
   return pool;
 }
 
-// What was posted is run even after a failure.
+// Functions that were posted run even after a failure.
 void Load::run() {
   for (bool is_stopped = false; !is_stopped;) {
     try {

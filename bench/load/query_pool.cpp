@@ -60,7 +60,7 @@ KeySource::KeySource(const Options& options) {
     const size_t tab = line.find('\t');
     if (tab == std::string_view::npos) {
       throw InputError(options.expect_file.string() + ":" + std::to_string(number) +
-                       ": there is no tab; a line is KEY<tab>VALUE");
+                       ": no tab; expected KEY<tab>VALUE");
     }
     known_.push_back({std::string(line.substr(0, tab)), true, std::string(line.substr(tab + 1))});
   }
