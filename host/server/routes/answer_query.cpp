@@ -117,8 +117,8 @@ http::Awaitable<http::Response> answer_query(ApiContext& context, http::Connecti
   epoch.reset();
   const std::span<char> body =
       co_await client.read_body(limits.body_bytes_max(format), context.request_bytes_max());
-  record.query_count =
-      limits.query_count(format, body.size());  // a guess, in case that they are refused
+  // A guess, in case that they are refused.
+  record.query_count = limits.query_count(format, body.size());
   // It may have been retired while the body arrived.
   epoch = find_epoch(context.epochs, record.epoch);
   const auto queries = read_query_body(format, body, limits);
