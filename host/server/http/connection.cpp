@@ -145,31 +145,16 @@ Awaitable<bool> Connection::read_head() {
 }
 
 Awaitable<std::span<char>> Connection::read_body(uint64_t bytes_max, uint64_t all_max) {
-  body_.emplace(*head_, bytes_max);
-  if (head_->wants_continue && !head_->is_http_1_0 && input_.is_empty()) {
-    co_await write_continue();
-  }
-  co_await receive_body(all_max);
-  unread_ = false;
-  co_return body_->bytes();
-}
-
-void Connection::release_body() {
-  if (!body_) return;
-  body_bytes_ = body_->byte_count();
-  body_.reset();
-  place_->set_body_bytes(0);
-}
-
-// Throws Error, and ClientLeft.
-Awaitable<void> Connection::receive_body(uint64_t all_max) {
   // Not all of a body at once, while others wait for this thread: as it was sent, since chunks of
   // one byte take longest.
   constexpr uint64_t kBytesAtOnce = 256 << 10;
   const Timeouts& timeouts = context_.options.timeouts;
+  BodyReader& body = body_.emplace(*head_, bytes_max);
+  if (head_->wants_continue && !head_->is_http_1_0 && input_.is_empty()) {
+    co_await write_continue();
+  }
   const auto begun = Clock::now();
   auto progress = begun;
-  BodyReader& body = *body_;
   uint64_t at_once = 0;
   place_->enter(Connections::Stage::kBody);
   while (!body.is_whole()) {
@@ -209,6 +194,15 @@ Awaitable<void> Connection::receive_body(uint64_t all_max) {
   }
   place_->enter(Connections::Stage::kBusy);
   place_->set_body_bytes(body.byte_count());
+  unread_ = false;
+  co_return body.bytes();
+}
+
+void Connection::release_body() {
+  if (!body_) return;
+  body_bytes_ = body_->byte_count();
+  body_.reset();
+  place_->set_body_bytes(0);
 }
 
 Awaitable<void> Connection::reserve_response(uint64_t bytes, uint64_t all_max,

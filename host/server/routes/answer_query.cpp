@@ -15,19 +15,12 @@
 namespace blindfuse {
 namespace {
 
-// A media type without its parameters, in lower case.
-std::string media_type_of(std::string text) {
-  text.erase(std::min(text.find(';'), text.size()));
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.pop_back();
-  std::ranges::transform(text, text.begin(), lower_ascii);
-  return text;
-}
-
 BodyFormat format_of(const http::RequestHead& head) {
-  const std::string media_type = media_type_of(std::string(head.header("Content-Type")));
+  const std::string_view content_type = head.header("Content-Type");
+  const std::string_view media_type = http::trimmed(content_type.substr(0, content_type.find(';')));
   const std::string_view content_encoding = head.header("Content-Encoding");
   for (const BodyFormat format : {BodyFormat::kBinary, BodyFormat::kJson}) {
-    if (media_type != content_type_of(format)) continue;
+    if (!equal_ignoring_case(media_type, content_type_of(format))) continue;
     // Queries look random; compressing them gains nothing, and unpacking them would hide their
     // size.
     if (content_encoding.empty() || equal_ignoring_case(content_encoding, "identity"))
@@ -116,7 +109,7 @@ Refusal timed_out() {
 
 http::Awaitable<http::Response> answer_query(ApiContext& context, http::Connection& client,
                                              std::shared_ptr<const ServingEpoch> epoch,
-                                             AskedQueries& asked) {
+                                             RequestRecord& record) {
   const BodyFormat format = format_of(client.head());
   const QueryBodyLimits limits = query_limits(*epoch, context.options);
   check_length(client.head(), format, limits);
@@ -124,21 +117,24 @@ http::Awaitable<http::Response> answer_query(ApiContext& context, http::Connecti
   epoch.reset();
   const std::span<char> body =
       co_await client.read_body(limits.body_bytes_max(format), context.request_bytes_max());
-  asked.count = limits.query_count(format, body.size());  // a guess, in case that they are refused
+  // A guess, in case that they are refused.
+  record.query_count = limits.query_count(format, body.size());
   // It may have been retired while the body arrived.
-  epoch = find_epoch(context.epochs, asked.epoch);
+  epoch = find_epoch(context.epochs, record.epoch);
   const auto queries = read_query_body(format, body, limits);
-  asked.count = queries.size() / limits.query_bytes;
+  record.query_count = queries.size() / limits.query_bytes;
   const Layout& layout = epoch->layout();
   if (layout.mode() == Mode::kPacked) check_keys_of(queries, layout);
 
   BatchScheduler& scheduler = epoch->scheduler();
   const std::string sender =
-      sender_of(client, asked.key_name, context.options.client_address_header);
+      sender_of(client, record.key_name, context.options.client_address_header);
   // No connection is ended for a request that the queue refuses.
-  const std::function<void()> check_room = [&] { scheduler.check_room(asked.count, sender); };
+  const std::function<void()> check_room = [&] {
+    scheduler.check_room(record.query_count, sender);
+  };
   co_await client.reserve_response(
-      response_memory_bytes(format, asked.count, layout.response_bytes()),
+      response_memory_bytes(format, record.query_count, layout.response_bytes()),
       context.response_bytes_max(), check_room);
   const auto deadline = http::Clock::now() + context.options.answer_timeout;
   const auto answer = scheduler.ask(queries, deadline, client.waker(), sender);

@@ -104,16 +104,6 @@ bool matches(const Route& route, std::string_view path, std::string& epoch) {
   return true;
 }
 
-// One request, as metrics and the access log have it.
-struct Record {
-  std::string method = "-";  // "-": not known
-  std::string peer;          // the client's address
-  const Route* route = &kNoRoute;
-  uint64_t received_bytes = 0;
-  AskedQueries queries = {};
-  http::Clock::time_point begun_at = http::Clock::now();
-};
-
 // Finds the route, and sets the epoch that the path names. Throws Refusal: 404 if there is no such
 // path, 405 with Allow if the path does not have the method.
 const Route& find_route(const http::RequestHead& head, std::string& epoch) {
@@ -172,12 +162,11 @@ std::optional<QueryOutcome> outcome_of(ProblemKind kind, const std::exception& e
 
 // Writes a line for a request: the client, the kind of request, and the outcome. The log never has
 // a body, an API key, or a path with the names in it.
-void log_access(const Record& record, std::chrono::duration<double> time,
-                const http::Response& response) {
-  const AskedQueries& queries = record.queries;
+void log_access(const RequestRecord& record, std::string_view route,
+                std::chrono::duration<double> time, const http::Response& response) {
   nlohmann::ordered_json members = {
       {"method", record.method},
-      {"route", record.route->name},
+      {"route", route},
       {"status", response.status},
       {"received_bytes", record.received_bytes},
       // Of the response's body, if the client takes all of it.
@@ -185,9 +174,9 @@ void log_access(const Record& record, std::chrono::duration<double> time,
       {"ms", std::round(time.count() * 1e4) / 10},
       {"client", record.peer},
   };
-  if (!queries.epoch.empty()) members["epoch"] = short_epoch(queries.epoch);
-  if (queries.count > 0) members["queries"] = queries.count;
-  if (!queries.key_name.empty()) members["key"] = queries.key_name;
+  if (!record.epoch.empty()) members["epoch"] = short_epoch(record.epoch);
+  if (record.query_count > 0) members["queries"] = record.query_count;
+  if (!record.key_name.empty()) members["key"] = record.key_name;
   log_event(LogLevel::kInfo, "request", members);
 }
 
@@ -205,87 +194,91 @@ class Api final : public http::Handler {
   explicit Api(ApiContext& context) : context_(context) {}
 
   http::Awaitable<http::Response> answer(http::Connection& client) override {
-    Record record{.method = client.head().method, .peer = client.peer()};
-    AskedQueries& queries = record.queries;
+    RequestRecord record{.method = client.head().method, .peer = client.peer()};
+    const Route* route = &kNoRoute;
     http::Response response;
     try {
-      auto epoch = admit(client.head(), record);
-      if (record.route->answer != nullptr) {
-        response = record.route->answer({context_, client.head(), std::move(epoch)});
+      auto epoch = admit(client.head(), route, record);
+      if (route->answer != nullptr) {
+        response = route->answer({context_, client.head(), std::move(epoch)});
       } else {
-        response = co_await answer_query(context_, client, std::move(epoch), queries);
-        context_.metrics.on_queries(QueryOutcome::kAnswered, queries.count, queries.key_name);
+        response = co_await answer_query(context_, client, std::move(epoch), record);
+        context_.metrics.on_queries(QueryOutcome::kAnswered, record.query_count, record.key_name);
       }
     } catch (const http::ClientLeft&) {
-      count_departure(record, client);
+      record.received_bytes = client.head().byte_count + client.body_bytes();
+      count_departure(*route, record);
       throw;
     } catch (const std::exception& error) {
-      response = refusal_of(error, record);
+      response = refusal_of(error, *route, record.query_count);
     }
     const auto& origins = context_.options.cors_origins;
     if (!origins.empty()) allow_origin(client.head(), origins, response);
     // So that clients that ask again and again find another server.
     response.closes_connection = context_.readiness.is_draining();
     record.received_bytes = client.head().byte_count + client.body_bytes();
-    count(record, response);
+    count(*route, record, response);
     co_return response;
   }
 
   http::Response refuse(const http::Error& error, const std::string& peer) override {
     http::Response response = problem_response(problem_of(error));
-    count({.peer = peer}, response);
+    count(kNoRoute, {.peer = peer}, response);
     return response;
   }
 
  private:
   // Everything that a head decides. Returns the epoch that the request names. Throws Refusal.
-  std::shared_ptr<const ServingEpoch> admit(const http::RequestHead& head, Record& record) const {
+  std::shared_ptr<const ServingEpoch> admit(const http::RequestHead& head, const Route*& route,
+                                            RequestRecord& record) const {
     const ApiOptions& options = context_.options;
     if (head.method == "OPTIONS" && !options.cors_origins.empty() &&
         !head.header("Origin").empty()) {
-      record.route = &kPreflight;  // which carries no key
+      route = &kPreflight;  // which carries no key
       return nullptr;
     }
     std::string id;
-    record.route = &find_route(head, id);
+    route = &find_route(head, id);
     if (head.method != "POST" && head.has_body()) {
       throw Refusal(ProblemKind::kMalformedRequest, "a " + head.method + " request has no body");
     }
-    if (options.api_keys && record.route->needs_key) {
-      record.queries.key_name = check_authorization(head, *options.api_keys);
+    if (options.api_keys && route->needs_key) {
+      record.key_name = check_authorization(head, *options.api_keys);
     }
     if (id.empty()) return nullptr;
     auto epoch = find_epoch(context_.epochs, id);
-    record.queries.epoch = std::move(id);
+    record.epoch = std::move(id);
     return epoch;
   }
 
-  http::Response refusal_of(const std::exception& error, const Record& record) const {
-    const size_t count = record.queries.count;
-    Problem problem = problem_of(error, record.route->malformed);
-    if (problem.kind == ProblemKind::kInternalError && count > 0) {
+  http::Response refusal_of(const std::exception& error, const Route& route,
+                            size_t query_count) const {
+    Problem problem = problem_of(error, route.malformed);
+    if (problem.kind == ProblemKind::kInternalError && query_count > 0) {
       problem =
           for_now(ProblemKind::kEngineFailed, "the server could not take the queries; try again");
     }
-    if (const auto outcome = outcome_of(problem.kind, error); outcome && count > 0) {
-      context_.metrics.on_queries(*outcome, count);
+    if (const auto outcome = outcome_of(problem.kind, error); outcome && query_count > 0) {
+      context_.metrics.on_queries(*outcome, query_count);
     }
     return problem_response(problem);
   }
 
-  void count(const Record& record, const http::Response& response) const {
+  void count(const Route& route, const RequestRecord& record,
+             const http::Response& response) const {
     const auto time = http::Clock::now() - record.begun_at;
-    context_.metrics.on_request(record.route->name, response.status, record.received_bytes, time);
-    if (context_.options.access_log && record.route->is_logged) log_access(record, time, response);
+    context_.metrics.on_request(route.name, response.status, record.received_bytes, time);
+    if (context_.options.access_log && route.is_logged) {
+      log_access(record, route.name, time, response);
+    }
   }
 
   // A client has left without its response.
-  void count_departure(const Record& record, const http::Connection& client) const {
-    if (record.queries.count == 0) return;
+  void count_departure(const Route& route, const RequestRecord& record) const {
+    if (record.query_count == 0) return;
     constexpr int kClientClosedRequest = 499;  // as nginx counts it; no client sees it
-    context_.metrics.on_queries(QueryOutcome::kAbandoned, record.queries.count);
-    context_.metrics.on_request(record.route->name, kClientClosedRequest,
-                                client.head().byte_count + client.body_bytes(),
+    context_.metrics.on_queries(QueryOutcome::kAbandoned, record.query_count);
+    context_.metrics.on_request(route.name, kClientClosedRequest, record.received_bytes,
                                 http::Clock::now() - record.begun_at);
   }
 

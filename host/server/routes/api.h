@@ -68,6 +68,17 @@ struct ApiContext {
   uint64_t response_bytes_max() const;
 };
 
+// One request, as metrics and the access log have it.
+struct RequestRecord {
+  std::string method = "-";   // "-": not known
+  std::string peer = {};      // the client's address
+  std::string key_name = {};  // of its API key, if one is needed
+  EpochId epoch = {};         // that the path names, if it is served
+  size_t query_count = 0;     // 0 until its body has arrived
+  uint64_t received_bytes = 0;
+  std::chrono::steady_clock::time_point begun_at = std::chrono::steady_clock::now();
+};
+
 // A request to a route that is answered from what there is.
 struct ApiRequest {
   ApiContext& context;
