@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "client/bucket_matching.h"
+#include "client/batch_plan.h"
 #include "host/publish/left_out_keys.h"
 #include "host/system/worker_threads.h"
 #include "src/arithmetic/batch_code.h"

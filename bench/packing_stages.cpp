@@ -119,7 +119,7 @@ void SecondLevel(State& state, const RingKernel& kernel) {
 void PrepareRingQuery(State& state) {
   const auto rows = static_cast<uint32_t>(state.range(0));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(prepare_ring_query(polynomials(), rows, fill_from_system));
+    benchmark::DoNotOptimize(RingQueryMaker(polynomials(), rows).make(1, fill_from_system));
   }
 }
 BENCHMARK(PrepareRingQuery)

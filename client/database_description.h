@@ -18,8 +18,10 @@ namespace blindfuse {
 // The shard, rows and digest of a key. Reveals as much as the key itself: kept in a SecretBuffer.
 struct KeyPlace {
   uint32_t shard = 0;
-  uint32_t row_count = 0;  // 0: an index beyond the end; asked for like any other, and not there
-  std::array<uint32_t, kArityMax> rows{};
+  // 1. Or 0, and its rows are not asked for, so that nothing is found: an index beyond the end, or
+  // a bucket without a key.
+  uint32_t asks = 0;
+  std::array<uint32_t, kArityMax> rows{};  // Layout::arity of them
   std::array<uint8_t, kDigestBytesMax> digest{};
 };
 

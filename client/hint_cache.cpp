@@ -1,5 +1,5 @@
 #include "client/hint_cache.h"
-#include "client/report_progress.h"
+#include "client/deadline.h"
 
 #include <blindfuse/errors.h>
 #include <fcntl.h>

@@ -4,7 +4,9 @@
 
 #include <blindfuse/progress.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "src/arithmetic/packing_table.h"
 #include "src/arithmetic/ring/automorphism.h"
 #include "src/arithmetic/ring/key_masks.h"
+#include "src/protocol/manifest.h"
 #include "src/protocol/public_polynomials.h"
 #include "src/system/random.h"
 
@@ -64,10 +67,6 @@ class RingQueryMaker {
   ring::KeyMasks short_key_masks_;  // unused where there is no short key
 };
 
-// One alone.
-PreparedQuery prepare_ring_query(const ring::PublicPolynomials& polynomials, uint32_t row_count,
-                                 const RandomSource& random);
-
 // The bytes of a pack's columns: round((body - s mask) 256 / Q). mask and body: coefficients modulo
 // the packing modulus, of which the mask has all 2048 and the body those of the columns. The secret
 // may serve all packs of its response. Throws std::logic_error if it was moved from.
@@ -82,5 +81,29 @@ class RingDecoder {
  private:
   SecretBuffer<uint32_t> secret_;  // at the points
 };
+
+// Prepares queries for one database, in the way that its mode requires. Holds the data that all of
+// them share. If responses are packed, it is worth
+// keeping for the next queries.
+class QueryPreparation {
+ public:
+  explicit QueryPreparation(const Manifest& manifest);
+
+  // Makes `count` queries in one pass over the public matrix or, if responses are packed, over the
+  // public polynomials. The latter use the calling thread alone, as one query takes some ten
+  // milliseconds for each bucket. thread_count 0: one a processor. `random` is called only on the
+  // calling thread. Throws CancelledError, and the exceptions of `random`.
+  std::vector<PreparedQuery> make(size_t count, unsigned thread_count, const RandomSource& random,
+                                  const ProgressCallback& progress = {}) const;
+
+ private:
+  Manifest manifest_;
+  std::optional<RingQueryMaker> ring_;  // where responses are packed
+};
+
+// The same for one pass.
+std::vector<PreparedQuery> prepare_queries_for(const Manifest& manifest, size_t count,
+                                               unsigned thread_count, const RandomSource& random,
+                                               const ProgressCallback& progress = {});
 
 }  // namespace blindfuse

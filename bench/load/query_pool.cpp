@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "client/batch_plan.h"
-#include "client/bucket_places.h"
-#include "client/query_preparation.h"
+#include "client/ring_query.h"
 #include "src/base/base64.h"
 #include "src/base/errors.h"
 
@@ -114,8 +113,7 @@ DecodingSecret QueryPool::encrypt_for_key(PreparedQuery prepared, KnownKey key, 
                                           std::span<uint8_t> bytes) const {
   const KeyPlace place = database_.place(key.key);
   query.keys.push_back({std::move(key), place});
-  return std::move(prepared).encrypt(std::span(place.rows).first(place.row_count), place.shard,
-                                     database_.layout(), bytes);
+  return std::move(prepared).encrypt({&place, 1}, database_.layout(), bytes);
 }
 
 DecodingSecret QueryPool::encrypt_for_buckets(PreparedQuery prepared, std::vector<KnownKey> keys,
@@ -127,17 +125,16 @@ DecodingSecret QueryPool::encrypt_for_buckets(PreparedQuery prepared, std::vecto
   invariant(plan.request_count() == 1, "one request is enough for the keys");
   SecretBuffer<KeyPlace> places(layout.bucket_count());
   SecretBuffer<uint32_t> key_of(layout.bucket_count());
-  const SecretBuffer<BucketRows> buckets =
-      places_in_buckets(database_, plan, 0, places.span(), key_of.span());
+  place_in_buckets(database_, plan, 0, places.span(), key_of.span());
   for (uint32_t key = 0; key < keys.size(); ++key) {
     if (plan.first_of(key) == key && plan.request_of(key) == plan.request_count()) ++query.left_out;
   }
-  for (uint32_t bucket = 0; bucket < buckets.size(); ++bucket) {
+  for (uint32_t bucket = 0; bucket < places.size(); ++bucket) {
     const uint32_t key = key_of[bucket];
     if (key == plan.key_count()) continue;
     query.keys.push_back({std::move(keys[key]), places[bucket]});
   }
-  return std::move(prepared).encrypt(buckets.span(), layout, bytes);
+  return std::move(prepared).encrypt(places.span(), layout, bytes);
 }
 
 }  // namespace blindfuse::load

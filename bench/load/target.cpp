@@ -11,7 +11,6 @@
 #include <boost/asio/use_future.hpp>
 
 #include "bench/load/connection.h"
-#include "client/api_key.h"
 #include "client/http_transport.h"
 #include "src/base/errors.h"
 

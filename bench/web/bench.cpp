@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "client/panel_product.h"
 #include "client/prepared_query.h"
+#include "client/secret_product.h"
 
 namespace blindfuse {
 namespace {
