@@ -16,8 +16,8 @@
 #include "client/batch_plan.h"
 #include "host/publish/left_out_keys.h"
 #include "host/system/worker_threads.h"
-#include "src/arithmetic/batch_code.h"
-#include "src/arithmetic/mulhi.h"
+#include "src/arithmetic/layout.h"
+#include "src/arithmetic/public_divisor.h"
 #include "src/base/errors.h"
 #include "src/program/program.h"
 

@@ -22,7 +22,6 @@
 #include "src/arithmetic/ring/prime_field.h"
 #include "src/arithmetic/second_level_spec.h"
 #include "src/protocol/public_polynomials.h"
-#include "src/protocol/second_level_polynomials.h"
 
 namespace blindfuse {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "client/database_description.h"
 #include "client/secret.h"
-#include "src/arithmetic/batch_code.h"
+#include "src/arithmetic/layout.h"
 #include "src/protocol/bucket_choice.h"
 #include "src/protocol/key_hash.h"
 

@@ -9,9 +9,9 @@
 
 namespace blindfuse {
 
-DatabaseDescription::DatabaseDescription(std::string manifest_text,
+DatabaseDescription::DatabaseDescription(std::string_view manifest_text,
                                          std::span<const uint8_t> table_bytes)
-    : text_(std::move(manifest_text)), parsed_(parse_manifest(text_)) {
+    : parsed_(parse_manifest(manifest_text)) {
   if (sha256(table_bytes) != parsed_.manifest.table) {
     throw InputError("the table is not the one that the manifest names");
   }

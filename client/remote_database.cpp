@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kDetailCharsMax = 500;
 constexpr const char* kManifestPath = "/v1/database";
 
-// The body of a success: exactly this many bytes, or, of a text, at most this many. Counts what comes.
+// The body of a success: exactly this many bytes, or, of a text, at most this many. Counts what
+// comes.
 class Body : public BodyReceiver {
  public:
   // A body of `total` bytes is asked for from first_byte on; a server may ignore that and send all

@@ -113,7 +113,7 @@ std::vector<PreparedQuery> RingQueryMaker::make(size_t count, const RandomSource
 
 // The key of an automorphism, of a secret at the points.
 void RingQueryMaker::append_packing_key(Polynomial secret, const ring::Automorphism& automorphism,
-                                        const ring::KeyMasks& masks, const RandomSource& random,
+                                        const KeyMasks& masks, const RandomSource& random,
                                         const ProgressCallback& progress,
                                         std::vector<uint8_t>& bytes) const {
   const ring::PrimeField& field = packing_ntt().field();

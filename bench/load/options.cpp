@@ -5,7 +5,7 @@
 
 #include "bench/load/target.h"
 #include "client/key_text.h"
-#include "src/arithmetic/batch_code.h"
+#include "src/arithmetic/layout.h"
 #include "src/base/errors.h"
 
 namespace blindfuse::load {

@@ -8,7 +8,6 @@
 #include "host/commands/input_options.h"
 #include "src/base/errors.h"
 #include "src/program/command_line.h"
-#include "src/program/config_file.h"
 
 namespace blindfuse {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "src/arithmetic/ring/twiddles.h"
+#include "src/arithmetic/ring/ntt.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/kernel_support.h"
 #include "tests/cuda/second_level_problem.h"
