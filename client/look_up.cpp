@@ -53,13 +53,22 @@ LookUp::LookUp(Session& session, std::span<const std::string_view> keys)
 
 LookUp::~LookUp() = default;
 
+size_t LookUp::queries_done() const {
+  size_t count = 0;
+  for (const Request& request : requests_) count += request.secrets.size();
+  return count;
+}
+
+size_t LookUp::queries_left() const {
+  return (batch_ ? batch_->request_count() : keys_.size()) - queries_done();
+}
+
 // From the beginning, for the current database.
 void LookUp::plan() {
   const DatabaseDescription& database = session_.database();
   epoch_.clear();  // until it is whole
   batch_.reset();
   requests_.clear();
-  queries_done_ = 0;
   // All keys are hashed before the first request: how long that takes depends on their lengths.
   session_.deadline().stopped([&] {
     if (const std::optional<BatchCode>& code = database.layout().batch) {
@@ -87,14 +96,14 @@ size_t LookUp::ask(size_t count) {
   const auto begin = [&] {
     const Layout& layout = session_.database().layout();
     const size_t more = std::min(count, queries_left());
-    end = queries_done_ + more;
+    end = queries_done() + more;
     session_.deadline().allow(more * (layout.query_bytes() + layout.response_bytes()));
   };
   if (epoch_ != session_.database().epoch()) plan();
   begin();
-  while (queries_done_ < end) {
+  while (queries_done() < end) {
     session_.open_hints();  // before any query: what is wrong with one is found whatever the keys
-    const size_t size = std::min(session_.request_size(), end - queries_done_);
+    const size_t size = std::min(session_.request_size(), end - queries_done());
     Request request = encrypt(size);
     try {
       send(request);
@@ -121,7 +130,6 @@ size_t LookUp::ask(size_t count) {
       continue;
     }
     requests_.push_back(std::move(request));
-    queries_done_ += size;
     begin_request();
   }
   return queries_left();
@@ -136,7 +144,7 @@ LookUp::Request LookUp::encrypt(size_t count) {
   Request request(layout, count);
   const auto piece = [](auto span, size_t i, size_t size) { return span.subspan(i * size, size); };
   for (size_t i = 0; i < count; ++i) {
-    const size_t query = queries_done_ + i;
+    const size_t query = queries_done() + i;
     const auto places = piece(request.places.span(), i, layout.bucket_count());
     const auto keys = piece(request.keys.span(), i, layout.bucket_count());
     if (batch_) {

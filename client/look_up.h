@@ -38,7 +38,7 @@ class LookUp {
   LookUp(const LookUp&) = delete;
   LookUp& operator=(const LookUp&) = delete;
 
-  size_t queries_left() const { return query_count() - queries_done_; }
+  size_t queries_left() const;
 
   // Asks with up to `count` more queries, and returns how many are left then. If the epoch changes,
   // all keys are asked for again, once: then more may be left than before. After an error the same
@@ -51,7 +51,7 @@ class LookUp {
  private:
   struct Request;
 
-  size_t query_count() const { return batch_ ? batch_->request_count() : keys_.size(); }
+  size_t queries_done() const;
   void plan();
   Request encrypt(size_t count);
   void send(Request& request);
@@ -64,8 +64,7 @@ class LookUp {
   std::optional<BatchPlan> batch_;  // if requests are for several keys
   SecretBuffer<KeyPlace> places_;   // otherwise, of all keys
   std::vector<Request> requests_;   // that were answered
-  size_t queries_done_ = 0;
-  bool has_synced_ = false;  // because the server no longer had the epoch
+  bool has_synced_ = false;         // because the server no longer had the epoch
 };
 
 // The values of answers. Throws NotAskedError if keys were not asked for.

@@ -278,6 +278,25 @@ TEST_F(BatchSessionTest, PlacesOfKeys) {
   EXPECT_EQ(database.place(KeyHash(), 4).shard, 4 * Database::kBucketShards);
 }
 
+// Every bucket of a request has a place; those without a key are not asked.
+TEST_F(BatchSessionTest, PlacesOfTheBucketsOfARequest) {
+  const ServedDatabase& served = server_.database;
+  const DatabaseDescription database(served.manifest_text(), served.table());
+  SecretBuffer<KeyHash> hashes(1);
+  hashes[0] = database.hash("key-1");
+  const BatchPlan plan(std::move(hashes), *database.layout().batch);
+  SecretBuffer<KeyPlace> places(database.layout().bucket_count());
+  SecretBuffer<uint32_t> keys(places.size());
+  place_in_buckets(database, plan, 0, places.span(), keys.span());
+  size_t asked = 0;
+  for (uint32_t bucket = 0; bucket < places.size(); ++bucket) {
+    EXPECT_EQ(places[bucket].shard / Database::kBucketShards, bucket);
+    EXPECT_EQ(places[bucket].asks, keys[bucket] == 0 ? 1u : 0u) << bucket;
+    asked += places[bucket].asks;
+  }
+  EXPECT_EQ(asked, 1u);
+}
+
 TEST_F(BatchSessionTest, ClientsOfSeveralThreadsGetValues) {
   SharedSession shared([this](auto) { return std::make_unique<FakeTransport>(server_); },
                        "http://test", options(), {});
