@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 
-#include "client/api_key.h"
+#include "client/http_transport.h"
 #include "client/url.h"
 #include "src/base/errors.h"
 

@@ -9,10 +9,9 @@
 #include <utility>
 
 #include "client/batch_plan.h"
-#include "client/bucket_places.h"
 #include "client/cache_folder.h"
 #include "client/http_transport.h"
-#include "client/query_preparation.h"
+#include "client/prepared_query.h"
 #include "client/url.h"
 #include "src/base/errors.h"
 #include "src/system/file.h"
@@ -130,8 +129,7 @@ DecodingSecret QueryPool::encrypt_for_key(PreparedQuery prepared, KnownKey key,
                                           PooledRequest& request, std::span<uint8_t> bytes) const {
   const KeyPlace place = database_.place(key.key);
   request.keys.push_back({std::move(key), place});
-  return std::move(prepared).encrypt(std::span(place.rows).first(place.row_count), place.shard,
-                                     database_.layout(), bytes);
+  return std::move(prepared).encrypt({&place, 1}, database_.layout(), bytes);
 }
 
 DecodingSecret QueryPool::encrypt_for_buckets(PreparedQuery prepared, std::vector<KnownKey> keys,
@@ -144,18 +142,17 @@ DecodingSecret QueryPool::encrypt_for_buckets(PreparedQuery prepared, std::vecto
   invariant(plan.request_count() == 1, "one request is enough for the keys");
   SecretBuffer<KeyPlace> places(layout.bucket_count());
   SecretBuffer<uint32_t> key_of(layout.bucket_count());
-  const SecretBuffer<BucketRows> buckets =
-      places_in_buckets(database_, plan, 0, places.span(), key_of.span());
+  place_in_buckets(database_, plan, 0, places.span(), key_of.span());
   for (uint32_t key = 0; key < keys.size(); ++key) {
     if (plan.first_of(key) == key && plan.request_of(key) == plan.request_count())
       ++request.left_out;
   }
-  for (uint32_t bucket = 0; bucket < buckets.size(); ++bucket) {
+  for (uint32_t bucket = 0; bucket < places.size(); ++bucket) {
     const uint32_t key = key_of[bucket];
     if (key == plan.key_count()) continue;
     request.keys.push_back({std::move(keys[key]), places[bucket]});
   }
-  return std::move(prepared).encrypt(buckets.span(), layout, bytes);
+  return std::move(prepared).encrypt(places.span(), layout, bytes);
 }
 
 }  // namespace blindfuse::load

@@ -9,7 +9,6 @@
 #include "host/server/routes/page.h"
 #include "src/base/errors.h"
 #include "src/program/command_line.h"
-#include "src/program/config_file.h"
 
 namespace blindfuse {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "src/arithmetic/batch_code.h"
+#include "src/arithmetic/layout.h"
 
 namespace blindfuse {
 

@@ -35,4 +35,14 @@ CLI::Validator byte_units();
 // The same for k, M and G, of a number whose type is COUNT.
 CLI::Validator count_units();
 
+// Adds --config to this command: a file of options, one `name = value` a line, as on the command
+// line but without the dashes. CLI11 parses it. The options are applied here, because CLI11 2.1
+// does so for the top command alone, and lets the file override the environment.
+//
+// The command line and the environment override the file. An option of the file that the command
+// does not have, or a wrong value, is refused in the same way as on the command line, and so are
+// sections and open quotes. A file that cannot be read is an InputError. Required options have to be
+// checked after that: CLI11 would do it before.
+void add_config_option(CLI::App& command);
+
 }  // namespace blindfuse

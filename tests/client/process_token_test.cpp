@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "src/system/fork_sentinel.h"
 #include "tests/client/copied_process.h"
 
 namespace blindfuse {

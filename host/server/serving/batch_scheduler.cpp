@@ -7,7 +7,7 @@
 #include "src/arithmetic/second_level_spec.h"
 #include "src/base/errors.h"
 #include "src/program/log.h"
-#include "src/protocol/second_level_polynomials.h"
+#include "src/protocol/public_polynomials.h"
 #include "src/system/threads.h"
 
 namespace blindfuse {

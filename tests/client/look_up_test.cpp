@@ -1,4 +1,4 @@
-#include "client/keys_at_once.h"
+#include "client/look_up.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "client/seen_signers.h"
+#include "client/manifest_guard.h"
 
 #include <blindfuse/errors.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "client/bucket_matching.h"
+#include "client/batch_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,6 @@
 #include <random>
 #include <set>
 #include <vector>
-
-#include "client/batch_plan.h"
 
 namespace blindfuse {
 namespace {
