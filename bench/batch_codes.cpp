@@ -1,11 +1,12 @@
 // Counts how often a full request for several keys leaves one out, because its buckets have other
-// keys (host/publish/left_out_keys.h has what was counted).
+// keys (docs/PARAMETERS.md, section 9, has what was counted).
 //
 // Each key of a request has three different random buckets, as SHA-256 gives them to the keys of a
 // database. The client's matching gives the buckets to the keys.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,6 @@
 #include <vector>
 
 #include "client/bucket_matching.h"
-#include "host/publish/left_out_keys.h"
 #include "host/system/worker_threads.h"
 #include "src/arithmetic/batch_code.h"
 #include "src/arithmetic/mulhi.h"
@@ -35,6 +35,20 @@ struct Options {
   uint64_t seed = 1;
   bool json = false;
 };
+
+// The upper end of the 95 % confidence interval, one-sided, of the probability of an event that was
+// seen `seen` times in `trials` independent trials. It is 3 / trials where it was never seen, which
+// is Clopper and Pearson's bound to 0.2 %, and otherwise the 95 % quantile of the gamma
+// distribution of shape seen + 1, divided by trials: their bound for a rare event. The quantile is
+// Wilson and Hilferty's approximation, which is right to 1 %. At most 1.
+double upper_confidence_bound(uint64_t seen, uint64_t trials) {
+  const auto count = static_cast<double>(trials);
+  if (seen == 0) return std::min(1.0, 3.0 / count);
+  constexpr double kNormalQuantile = 1.644854;  // 95 %
+  const double shape = static_cast<double>(seen) + 1.0;
+  const double root = 1.0 - 1.0 / (9.0 * shape) + kNormalQuantile / (3.0 * std::sqrt(shape));
+  return std::min(1.0, shape * root * root * root / count);
+}
 
 // Each pick takes one of the buckets that are left, and leaves the rest of the word to the next.
 BucketChoice draw(uint32_t bucket_count, std::mt19937_64& random) {

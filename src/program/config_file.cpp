@@ -76,7 +76,7 @@ void apply(CLI::App& command, const CLI::ConfigItem& item, const std::set<CLI::O
     std::vector<std::string> names = long_options(command);
     for (std::string& name : names) name.erase(0, 2);  // as a file has them
     throw UsageError(path + ": there is no option \"" + item.fullname() + "\"; `" +
-                     full_name(command) + " --help` lists them" +
+                     full_name(command) + " --help-all` lists them" +
                      did_you_mean(item.fullname(), names));
   }
   if (item.inputs.empty() || std::ranges::count(item.inputs, "") > 0) {
