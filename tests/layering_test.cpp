@@ -283,7 +283,7 @@ TEST(Layering, RulesCatchWhatTheyForbid) {
            {"host/database/loaded_database.cpp", "#include \"host/engines/engine_factory.h\""},
            {"host/database/loaded_database.cpp", "#include \"host/cpu/cpu_engine.h\""},
            {"host/publish/pack_stage.cpp", "#include \"host/cpu/packing/hint_polynomials.h\""},
-           {"host/publish/rates.cpp", "#include \"host/cpu/cpu_engine.h\""},
+            {"host/publish/recommendation.cpp", "#include \"host/cpu/cpu_engine.h\""},
            {"host/server/serving/batch_scheduler.cpp",
             "#include \"host/cpu/pipelines/answer_pipeline.h\""},
            {"host/server/signals.cpp", "#include \"client/secret.h\""},

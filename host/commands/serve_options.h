@@ -45,7 +45,6 @@ struct ServeOptions {
   uint64_t watch_seconds_ = 2;
   uint64_t gpu_batch_seconds_max_ = 30;
   bool no_page_ = false;
-  std::string metrics_listen_;  // the former name of admin_listen
 };
 
 }  // namespace blindfuse

@@ -1,4 +1,4 @@
-#include "host/commands/version.h"
+#include "host/commands/commands.h"
 
 #include <algorithm>
 

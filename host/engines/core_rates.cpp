@@ -201,12 +201,4 @@ CoreRates measure_core_rates() {
   return rates;
 }
 
-std::string rate_kernels() {
-  std::string names = "scan";
-  for (const std::string_view name : cpu_kernel_names()) names += " " + std::string(name);
-  names += ", packing";
-  for (const RingKernel& kernel : ring_kernels()) names += " " + std::string(kernel.name);
-  return names;
-}
-
 }  // namespace blindfuse

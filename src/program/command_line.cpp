@@ -17,6 +17,7 @@
 
 #include "src/base/errors.h"
 #include "src/program/help_formatter.h"
+#include "src/program/log.h"
 #include "src/system/file.h"
 
 namespace blindfuse {
@@ -135,7 +136,7 @@ void refuse_empty(const CLI::App& command, const std::vector<std::string>& argum
 }
 
 std::string help_of(const CLI::App& command) {
-  return "`" + full_name(command) + " --help` lists the options";
+  return "`" + full_name(command) + " --help-all` lists the options";
 }
 
 std::string unexpected(const CLI::App& command, const std::string& argument) {
@@ -273,7 +274,7 @@ void apply(CLI::App& command, const CLI::ConfigItem& item, const std::set<CLI::O
     std::vector<std::string> names = long_options(command);
     for (std::string& name : names) name.erase(0, 2);  // as a file has them
     throw UsageError(path + ": there is no option \"" + item.fullname() + "\"; `" +
-                     full_name(command) + " --help` lists them" +
+                     full_name(command) + " --help-all` lists them" +
                      did_you_mean(item.fullname(), names));
   }
   if (item.inputs.empty() || std::ranges::count(item.inputs, "") > 0) {
@@ -314,6 +315,27 @@ std::vector<std::string> long_options(const CLI::App& command) {
     }
   }
   return names;
+}
+
+void add_former_name(CLI::App& command, const std::string& former, const std::string& name) {
+  CLI::Option* option = command.get_option(name);
+  const auto give = [option, former, name](const std::vector<std::string>& values) {
+    if (option->count() > 0) {
+      throw UsageError(former + " is the former name of " + name + "; give the latter alone");
+    }
+    log_warning("{} is now {}, and goes with the next release", former, name);
+    for (const std::string& value : values) option->add_result(value);
+    option->run_callback();
+    return true;
+  };
+  command.add_option(former, give)->group("");
+}
+
+void add_removed_option(CLI::App& command, const std::string& name, const std::string& cure) {
+  const auto refuse = [name, cure](const std::vector<std::string>&) -> bool {
+    throw UsageError("there is no option " + name + " any more; " + cure);
+  };
+  command.add_option(name, refuse)->expected(0, 1)->group("");
 }
 
 std::string empty_value(const std::string& name) {

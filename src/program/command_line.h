@@ -29,6 +29,13 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
 // "--help --verbose", the long options of a command, without those that are hidden.
 std::vector<std::string> long_options(const CLI::App& command);
 
+// Lets an option of the command, which is there already, have its former name for one more release.
+// It is in no help, and a warning names the present one.
+void add_former_name(CLI::App& command, const std::string& former, const std::string& name);
+
+// An option that is gone: whoever gives it reads the cure. It is in no help.
+void add_removed_option(CLI::App& command, const std::string& name, const std::string& cure);
+
 // Units of a number, for Option::transform: "64M" is 64'000'000, and "64MiB" is 67'108'864. The
 // type of such an option is BYTES.
 CLI::Validator byte_units();

@@ -30,7 +30,7 @@ def main():
     script.EXACT_MAX = exact
     script.log2_coverings.cache_clear()
 
-    # The document says so of all numbers of keys, and host/publish/left_out_keys.h of what is proven.
+    # The document says so of all numbers of keys.
     usual = {k: script.log2_bounds(k, script.usual_bucket_count(k))[1] for k in [*range(4, 129), 256, 512, 1024]}
     if max(usual.values()) > -20 or max(usual, key=usual.get) != 16:
         faults.append(f"the usual numbers of buckets leave out more than PARAMETERS.md says: {max(usual.values()):.1f}")
