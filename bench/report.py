@@ -247,10 +247,10 @@ def measure_megabyte(bench: Bench, name: str) -> Figures:
     or 256 MiB."""
     shape = shape_of(name)
     plan = bench.run("blindfuse", "plan", "--keys", shape.keys, "--value-bytes", shape.value_bytes,
-                     "--fixed-values", "--lookups-per-client", 100, "--prefer", "bytes", "--json").json()
+                     "--fixed-values", "--lookups-per-client", 100, "--json").json()
 
     def best(mode: str, levels: int) -> Figures:
-        of_kind = [each for each in plan["compared"] if (each["mode"], each.get("levels", 1)) == (mode, levels)
+        of_kind = [each for each in plan["layouts"] if (each["mode"], each.get("levels", 1)) == (mode, levels)
                    and each["packing_table_bytes"] <= max(256 << 20, each["matrix_bytes"])]
         layout = min(of_kind, key=lambda each: each["total_bytes"])
         return {name: layout[name] for name in ("query_bytes", "response_bytes", "sync_bytes", "options")}

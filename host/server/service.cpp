@@ -94,8 +94,7 @@ class Service {
         server_(epochs_, metrics_, std::move(parts.socket),
                 with_keys(options.server, std::move(parts.api_keys)), std::move(parts.tls)) {
     if (parts.admin_socket) {
-      const AdminAccess access =
-          parts.admin_changes ? access_at(*parts.admin_socket) : AdminAccess::kMetricsAndHealth;
+      const AdminAccess access = access_at(*parts.admin_socket);
       admin_.emplace(epochs_, metrics_, server_.readiness(), std::move(*parts.admin_socket),
                      access);
     }
