@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "src/engine/engine_maker.h"
 #include "src/engine/kernel_record.h"
-#include "src/engine/pack_maker.h"
 
 namespace blindfuse {
 

@@ -1,4 +1,4 @@
-#include "host/commands/serve.h"
+#include "host/commands/commands.h"
 
 #include <malloc.h>
 
@@ -183,7 +183,6 @@ void run_serve(ServeOptions& options, const CLI::App& command) {
       .database = std::move(*loaded.database),
       .socket = std::move(socket),
       .admin_socket = std::move(admin_socket),
-      .admin_changes = options.admin_changes,
       .tls = std::move(tls),
       .api_keys = std::move(api_keys),
       .kernel_record = loaded.engines->get().kernel_record(),

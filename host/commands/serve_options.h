@@ -16,8 +16,7 @@ namespace blindfuse {
 struct ServeOptions {
   std::string directory;
   std::string listen = "127.0.0.1:8080";
-  std::string admin_listen;   // empty: no admin listener
-  bool admin_changes = true;  // false: that listener has metrics and health alone, wherever it is
+  std::string admin_listen;  // empty: no admin listener
   std::string engine = "auto";
   unsigned thread_count = 0;
   std::string tls_certificate;
@@ -45,7 +44,6 @@ struct ServeOptions {
   uint64_t watch_seconds_ = 2;
   uint64_t gpu_batch_seconds_max_ = 30;
   bool no_page_ = false;
-  std::string metrics_listen_;  // the former name of admin_listen
 };
 
 }  // namespace blindfuse

@@ -19,9 +19,6 @@ using Outcome = SelfTestResult::Outcome;
 // What the self-test checks in addition to the scan.
 constexpr std::string_view kParts[] = {"packing", "tables"};
 
-// A yardstick that is never chosen by itself, and takes seconds to load.
-constexpr std::string_view kOnlyByName = "cublas";
-
 bool is_part(const std::string& kernel) { return std::ranges::count(kParts, kernel) > 0; }
 
 bool lists(const std::vector<std::string>& names, std::string_view name) {
@@ -80,10 +77,8 @@ CheckedEngines::CheckedEngines(const EngineRequest& request, EngineListener list
       calls_(request.calls),
       engines_(choose(request)) {}
 
-SelfTestResult CheckedEngines::test(int device, const std::vector<std::string>& parts,
-                                    std::string_view kernel) const {
+SelfTestResult CheckedEngines::test(int device, const std::vector<std::string>& parts) const {
   SelfTestOptions options{.device = device};
-  if (kernel != kOnlyByName) options.without.emplace_back(kOnlyByName);
   for (const std::string_view part : kParts) {
     if (!lists(parts, part)) options.without.emplace_back(part);
   }
@@ -101,7 +96,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose(const EngineRequest& request
   for (int device = 0; device < device_count; ++device) {
     std::string why;
     try {
-      const SelfTestResult result = test(device, request.parts, "");
+      const SelfTestResult result = test(device, request.parts);
       if (result.is_absent) {
         listener_.on_info("no GPU: " + result.why_no_device);
         break;
@@ -123,7 +118,7 @@ std::unique_ptr<EngineMaker> CheckedEngines::choose(const EngineRequest& request
 
 std::unique_ptr<EngineMaker> CheckedEngines::named(const EngineRequest& request,
                                                    const std::string& kernel, int device) {
-  const SelfTestResult result = test(device, request.parts, kernel);
+  const SelfTestResult result = test(device, request.parts);
   if (!result.why_no_device.empty()) {
     refuse(request);
     throw ResourceError("the engine cuda could not run: " + result.why_no_device);
@@ -188,7 +183,6 @@ void CheckedEngines::check_parts(const std::vector<std::string>& parts) {
 void CheckedEngines::check_now(const std::vector<std::string>& parts, KernelRecord& record) const {
   // The scan's kernels are in use, and checked.
   SelfTestOptions options{.device = device_, .without = {"dp4a", "mma", "wgmma", "wgmma-tma"}};
-  options.without.emplace_back(kOnlyByName);
   for (const std::string_view part : kParts) {
     if (!lists(parts, part)) options.without.emplace_back(part);
   }

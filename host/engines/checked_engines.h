@@ -60,8 +60,7 @@ class CheckedEngines {
   void check_parts(const std::vector<std::string>& parts);
 
  private:
-  SelfTestResult test(int device, const std::vector<std::string>& parts,
-                      std::string_view kernel) const;
+  SelfTestResult test(int device, const std::vector<std::string>& parts) const;
   std::unique_ptr<EngineMaker> choose(const EngineRequest& request);
   std::unique_ptr<EngineMaker> named(const EngineRequest& request, const std::string& kernel,
                                      int device);

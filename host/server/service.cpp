@@ -14,10 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "host/server/admin/admin_server.h"
 #include "host/server/file_reloader.h"
 #include "host/server/ready_file.h"
-#include "host/server/routes/query_route.h"
+#include "host/server/routes/admin.h"
 #include "host/server/service_manager.h"
 #include "host/server/serving/serving_epoch.h"
 #include "src/base/errors.h"
@@ -95,8 +94,7 @@ class Service {
         server_(epochs_, metrics_, std::move(parts.socket),
                 with_keys(options.server, std::move(parts.api_keys)), std::move(parts.tls)) {
     if (parts.admin_socket) {
-      const AdminAccess access =
-          parts.admin_changes ? access_at(*parts.admin_socket) : AdminAccess::kMetricsAndHealth;
+      const AdminAccess access = access_at(*parts.admin_socket);
       admin_.emplace(epochs_, metrics_, server_.readiness(), std::move(*parts.admin_socket),
                      access);
     }

@@ -32,9 +32,8 @@ struct ServiceParts {
   LoadedDatabase database;
   http::ListeningSocket socket;
   std::optional<http::ListeningSocket> admin_socket;  // without one, there is no admin listener
-  bool admin_changes = true;  // false: it has metrics and health alone, wherever it is
-  std::shared_ptr<http::TlsCertificate> tls;  // may be none
-  std::shared_ptr<ApiKeys> api_keys;          // may be none
+  std::shared_ptr<http::TlsCertificate> tls;          // may be none
+  std::shared_ptr<ApiKeys> api_keys;                  // may be none
   // The kernels of the device that the database's engine computes on. None if it is the CPU.
   std::shared_ptr<const KernelRecord> kernel_record = nullptr;
   // The calls that are under way on that device.

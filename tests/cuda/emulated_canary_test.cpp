@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/protocol/second_level_polynomials.h"
+#include "src/protocol/public_polynomials.h"
 #include "tests/cuda/canary_fixture.h"
 #include "tests/cuda/fake_faults.h"
 

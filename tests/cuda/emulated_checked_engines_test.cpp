@@ -73,14 +73,7 @@ TEST_F(EmulatedCudaChoice, TakesTheDeviceWhoseKernelsPass) {
   EXPECT_TRUE(engines.computes_on_device());
   EXPECT_EQ(engines.get().make_engine(64, 3)->name(), "cuda");
   EXPECT_TRUE(warnings_.empty());
-  // Neither what is not used nor what takes long to load is checked.
-  const auto& without = tested_.at(0).without;
-  EXPECT_EQ(without, (std::vector<std::string>{"cublas", "packing", "tables"}));
-}
-
-TEST_F(EmulatedCudaChoice, ChecksAKernelToCompareWithWhenItIsNamed) {
-  // No cuBLAS is emulated.
-  EXPECT_THROW(choose("cuda:cublas", {with({check("dp4a"), check("cublas")})}), UsageError);
+  // What is not used is not checked.
   const auto& without = tested_.at(0).without;
   EXPECT_EQ(without, (std::vector<std::string>{"packing", "tables"}));
 }

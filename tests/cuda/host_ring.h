@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cuda/packing/kernels/ntt_args.h"
-#include "src/arithmetic/ring/twiddles.h"
+#include "src/arithmetic/ring/ntt.h"
 #include "tests/cuda/device_memory.h"
 
 namespace blindfuse::emulator {

@@ -22,7 +22,7 @@ std::vector<Subject>& subjects() {
 
 namespace {
 
-// Of "scan_mma<16>" the part before the tile.
+// Returns "scan_mma" for "scan_mma<16>".
 std::string kernel_of(const Subject& subject) {
   return subject.name.substr(0, subject.name.find('<'));
 }
@@ -79,7 +79,7 @@ TEST_P(KernelMutations, AreFound) {
   }
 }
 
-// As the source has them.
+// Reads the names of all kernels from the source.
 std::set<std::string> kernels_in_source() {
   std::set<std::string> names;
   const std::regex kernel(R"(__global__\s+void\s+(?:__launch_bounds__\([^{;]*\)\s*)?(\w+)\()");

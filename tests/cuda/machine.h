@@ -125,7 +125,7 @@ struct GroupStart {
 
 enum class Kind : uint8_t { kRead, kWrite, kAtomic };
 
-// What the functions of emulator.h and of -fsanitize=thread come to.
+// The functions of emulator.h and of -fsanitize=thread end here.
 namespace runtime {
 
 // Nothing outside of a watched kernel.

@@ -155,7 +155,7 @@ class Machine {
   void join_block(const Site& site);
 
   void touch(Kind kind, const void* place, size_t bytes);
-  // How far into shared memory so many bytes are, which are aligned to `alignment`.
+  // The offset in shared memory of this number of bytes, aligned to `alignment`.
   size_t shared_offset(const void* place, const char* what, size_t bytes, size_t alignment);
   void count_load(const void* shared);
   void copy(uint8_t* to, const uint8_t* from);

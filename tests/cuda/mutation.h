@@ -34,7 +34,7 @@ struct Subject {
   std::vector<Redundant> redundant = {};
 };
 
-// Of all files with tests of kernels.
+// The subjects of all files with tests of kernels.
 std::vector<Subject>& subjects();
 inline bool add_subjects(const std::vector<Subject>& more) {
   subjects().insert(subjects().end(), more.begin(), more.end());

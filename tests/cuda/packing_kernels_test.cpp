@@ -247,7 +247,7 @@ class Finish {
     sums_[1] = -kSumMax;
     for (uint32_t& product : products_) product = random.u32();
   }
-  // Whether responses of so many bits and columns come out right.
+  // Whether responses of this number of bits and columns come out right.
   bool run(uint32_t bits, uint32_t columns, const Options& options, Report& report) const {
     const uint64_t pitch = kPacks * 32 * bits;
     const Memory<uint32_t> packed(kQueries * pitch);

@@ -107,7 +107,7 @@ class Problem {
   Memory<uint32_t> products_;
 };
 
-// Each runs a kernel with one tile of queries, by so many walkers for each tile.
+// Each runs a kernel with one tile of queries, by a number of walkers for each tile.
 using Scan = std::function<Report(const Problem&, uint32_t walkers, const Options&)>;
 
 template <int kLimbRows>
@@ -153,7 +153,7 @@ Report dp4a(const Problem& problem, uint32_t columns_each, const Options& option
   return report;
 }
 
-// A kernel of the tensor cores, with the tile for so many queries.
+// A kernel of the tensor cores, with the tile for this number of queries.
 struct TensorScan {
   const char* name;
   Scan (*for_queries)(uint32_t queries);

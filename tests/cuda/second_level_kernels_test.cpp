@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/arithmetic/ring/twiddles.h"
+#include "src/arithmetic/ring/ntt.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/kernel_support.h"
 #include "tests/cuda/mutation.h"

@@ -9,7 +9,6 @@
 
 #include "host/cpu/packing/hint_polynomials.h"
 #include "src/arithmetic/ring/ntt.h"
-#include "src/arithmetic/ring/twiddles.h"
 #include "src/protocol/public_polynomials.h"
 #include "tests/cuda/emulator.h"
 #include "tests/cuda/host_ring.h"

@@ -92,17 +92,18 @@ TEST_F(Metrics, AreThereFromTheBeginning) {
 }
 
 TEST_F(Metrics, TellOfChecksAndOfKernelsInQuarantine) {
+  const ServedEpochs epochs(tiny_epoch());
   ServerMetrics metrics;
-  EXPECT_THAT(metrics.text({}), Not(HasSubstr("blindfuse_engine_checks_total{")));
+  EXPECT_THAT(metrics.text(epochs), Not(HasSubstr("blindfuse_engine_checks_total{")));
   const auto record = std::make_shared<KernelRecord>();
   metrics.set_kernel_record(record);
   record->note_passed("mma", CheckStage::kSelfTest);
   record->note_passed("mma", CheckStage::kCanary);
   record->note_passed("dp4a", CheckStage::kCanary);
-  parse(metrics.text({}));
+  parse(metrics.text(epochs));
   record->note_passed("dp4a", CheckStage::kCanary);
   record->note_failed("mma", CheckStage::kCanary, "of the test");
-  const Series now = parse(metrics.text({}));
+  const Series now = parse(metrics.text(epochs));
   const auto checks = [&](const std::string& kernel, const std::string& result,
                           const std::string& stage) {
     return now.at("blindfuse_engine_checks_total{kernel=\"" + kernel + "\",result=\"" + result +
